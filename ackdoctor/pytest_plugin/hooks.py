@@ -1,13 +1,16 @@
-"""The life of one traced test: begin, judge it after its fixtures are gone, turn its report.
+"""The life of a traced test: begin, judge it after its fixtures are gone, change its report."""
 
-The reports of a traced test are held back until its teardown is over, since a fixture may well be what
-flushes a bolt.  Where another plugin runs the protocol (pytest-rerunfailures, flaky) it is left to that one.
-"""
-
-from collections.abc import Generator, Sequence
+import errno
+import os
+import threading
+import time
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import replace
 from functools import partial
+from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pytest
 from _pytest import runner
@@ -16,17 +19,207 @@ from ackdoctor.model.finding import Finding
 from ackdoctor.model.verdict import TupleTree
 from ackdoctor.model.violation import Violation
 from ackdoctor.pytest_plugin import outcome
-from ackdoctor.pytest_plugin.judgement import Judge, Sentence
 from ackdoctor.pytest_plugin.options import Options
-from ackdoctor.pytest_plugin.rows import PROPERTY, Row, counted, totals
-from ackdoctor.pytest_plugin.watch import Watch
+from ackdoctor.pytest_plugin.outcome import PROPERTY, Judge, Row, Sentence, counted, totals
+from ackdoctor.tracer.instrument.install import Installation, install
+from ackdoctor.tracer.ledger.ledger import Ledger, Settlement
+from ackdoctor.tracer.ledger.settling import violations
+from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.trace.files import live_files, lock, parts
+from ackdoctor.tracer.trace.write import Recorder, finish_killed
+
+__all__ = ["ASKED", "Apart", "Files", "Hooks", "Refusal", "Watch", "wait"]
+
+
+_POLL_S = 0.005
+
+
+class Watch:
+    """Wraps the frameworks from the first traced test to the end of the session.
+
+    They stay wrapped between traced tests: a component of a wider scope may outlive its test.  What
+    happens in tests that nobody asked to trace is forgotten.
+    """
+
+    def __init__(self, files: "Files | None" = None) -> None:
+        self._files = files
+        self.ledger = Ledger(Level.OFF)
+        self._installation: Installation | None = None
+        self._threads = set(threading.enumerate())  # of the runner itself: not worth waiting for
+
+    def begin(self, test: str, level: str) -> None:
+        """From now on, what components receive is this test's."""
+        wanted = Level.named(level)
+        if self._installation is None or self.ledger.level is not wanted:
+            self._unwrap()
+            self.ledger = Ledger(wanted)
+            self._installation = install(self.ledger, self._files.recorder if self._files else None)
+        else:
+            self.ledger.settle()
+            self._installation.mend()
+        self.ledger.test = test
+        if self._files is not None:
+            self._files.begin(test)
+
+    def wait(self, seconds: float) -> None:
+        """Gives threads that the tests have started time to complete what is open."""
+        wait(self.ledger, self._threads, seconds)
+
+    @property
+    def pending(self) -> int:
+        """How many deliveries are open."""
+        return _pending(self.ledger)
+
+    def look(self) -> tuple[Violation, ...]:
+        """What is wrong so far; nothing is closed."""
+        ledger = self.ledger
+        books = tuple(ledger.books.values())
+        return tuple(o for book in books for o in violations(book, ledger.sites, ledger.now(), ledger.test))
+
+    def end(self) -> Settlement:
+        """What became of the deliveries of the test; later completions of them are nobody's."""
+        settlement = self.ledger.settle()
+        self.ledger.test = ""
+        return settlement
+
+    def judged(self, *, failed: bool) -> tuple[str, ...]:
+        """Keeps the trace of the test, or not; what to say of it."""
+        return self._files.end(failed=failed) if self._files is not None else ()
+
+    def close(self) -> None:
+        """The frameworks are as they were, and the traces are on disk."""
+        self._unwrap()
+        if self._files is not None:
+            self._files.close()
+
+    def _unwrap(self) -> None:
+        if self._installation is not None:
+            self._installation.undo()
+            self._installation = None
+
+
+def wait(ledger: Ledger, threads: Collection[threading.Thread], seconds: float) -> None:
+    """Gives all other threads time to complete what is open, no longer than they need.
+
+    Looks are counted, since the clock may be a fixture's that stands still.
+    """
+    for _ in range(ceil(seconds / _POLL_S)):
+        if not (_pending(ledger) and any(thread not in threads for thread in threading.enumerate())):
+            return
+        time.sleep(_POLL_S)
+
+
+def _pending(ledger: Ledger) -> int:
+    return sum(len(book.overdue()) for book in tuple(ledger.books.values()))
+
+
+class Files:
+    """One recorder for this process; a test's rows carry its node id, and a part ends where a test does.
+
+    UsageError for a folder that takes no file: the recorder would only count what it cannot write.
+    """
+
+    def __init__(self, config: pytest.Config, options: Options) -> None:
+        worker = getattr(config, "workerinput", {})  # under xdist
+        directory = options.trace_dir or config.rootpath
+        _need_writable(directory)
+        self.recorder = Recorder(
+            directory,
+            run=worker.get("testrunuid") or uuid4().hex,
+            worker=worker.get("workerid", "main"),
+        )
+        self._all = options.trace_keep == "all"
+        self._kept: set[Path] = set()
+        self._dropped = 0
+
+    def begin(self, test: str) -> None:
+        """Rows from here on are this test's."""
+        self._part(keep=False)
+        self.recorder.test = test
+        self._dropped = self.recorder.dropped
+
+    def end(self, *, failed: bool) -> tuple[str, ...]:
+        """Rows from here on are no test's; those of a test that passed go unless all are kept.  Says what is missing."""
+        self._part(keep=failed)
+        self.recorder.test = ""
+        missing = self.recorder.dropped - self._dropped
+        if not missing or not (failed or self._all):
+            return ()
+        return (f"its trace lacks {missing} {'row' if missing == 1 else 'rows'}, which could not be written",)
+
+    def close(self) -> None:
+        """Nothing is left in memory."""
+        self._part(keep=False)
+        self.recorder.close()
+        if self.recorder.folder.is_dir():
+            finish_killed(self.recorder.folder)
+
+    def _part(self, *, keep: bool) -> None:
+        """Ends a stretch of rows, which stay or go."""
+        if self._all:
+            return  # parts may span tests
+        if keep:
+            self.recorder.roll()
+        else:
+            self.recorder.discard()
+        folder = self.recorder.folder
+        mine = {path for stem, path in parts(folder) if stem.pid == os.getpid()}
+        live = {path for _, path in live_files(folder)}
+        if keep:
+            self._kept |= mine | live
+        for path in mine - self._kept:
+            path.unlink(missing_ok=True)
+        for path in live - self._kept:
+            with lock(path) as was_killed:  # a child of the test; multiprocessing's end by `os._exit`
+                if was_killed:
+                    path.unlink(missing_ok=True)
+
+
+def _need_writable(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise pytest.UsageError(f"{directory}: no traces can be written there: {error.strerror}") from None
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise pytest.UsageError(f"{directory}: no traces can be written there: {os.strerror(errno.EACCES)}")
+
 
 if TYPE_CHECKING:
-    from ackdoctor.pytest_plugin.files import Files
-    from ackdoctor.pytest_plugin.fixture import Fixture
-    from ackdoctor.pytest_plugin.heap import Counts, TestHeap
+    from ackdoctor.tracer.instrument.install import Installation
+    from ackdoctor.tracer.trace.write import Recorder
 
-__all__ = ["ASKED", "Hooks", "Refusal"]
+
+_PATIENCE_S = 0.5  # that threads have after a test, as by default under `--ackdoctor`
+
+
+class Apart:
+    """Ends the books of all components where a test begins and where it ends."""
+
+    def __init__(self, installation: "Installation", recorder: "Recorder") -> None:
+        self._installation = installation
+        self._recorder = recorder
+        self._threads = set(threading.enumerate())
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """What components receive meanwhile is this test's."""
+        self._turn(item.nodeid)
+        try:
+            return (yield)
+        finally:
+            wait(self._installation.ledger, self._threads, _PATIENCE_S)
+            self._turn("")
+
+    def _turn(self, test: str) -> None:
+        """The last rows of the books are still those of the test before."""
+        self._installation.ledger.settle()
+        self._installation.mend()
+        self._recorder.test = test
+
+
+if TYPE_CHECKING:
+    from ackdoctor.pytest_plugin.fixture import Counts, Fixture, TestHeap
+
 
 ASKED = pytest.StashKey[Options | str]()  # what a test is traced with, or why that cannot be meant
 _FIXTURE = pytest.StashKey["Fixture"]()
@@ -136,7 +329,7 @@ class Hooks:
 
         if why := missing():
             pytest.fail(f"ackdoctor: {why}", pytrace=False)
-        from ackdoctor.pytest_plugin.heap import Counts, TestHeap
+        from ackdoctor.pytest_plugin.fixture import Counts, TestHeap
 
         self._counts = self._counts or Counts()
         return TestHeap(self.watch.ledger, options.profile, str(self.judge.folder), self._counts)
@@ -263,9 +456,5 @@ class Refusal:
             pytest.fail(f"ackdoctor: {self._why}", pytrace=False)
 
 
-def _files(config: pytest.Config, session: Options) -> "Files | None":
-    if session.trace_dir is None:
-        return None
-    from ackdoctor.pytest_plugin.files import Files
-
-    return Files(config, session)
+def _files(config: pytest.Config, session: Options) -> Files | None:
+    return Files(config, session) if session.trace_dir is not None else None

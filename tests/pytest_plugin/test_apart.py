@@ -6,7 +6,7 @@ import time
 import pytest
 
 from ackdoctor.acker.versions import NEWEST
-from ackdoctor.pytest_plugin import apart
+from ackdoctor.pytest_plugin import hooks
 from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.judge.inquest import inquest
 from ackdoctor.tracer.ledger.ledger import Ledger
@@ -71,7 +71,7 @@ def trace(tmp_path, monkeypatch):
     """The recorder of this process, as below `trace run`."""
     recorder = Slow(tmp_path / "trace", run="r", worker="w")
     installation = install(Ledger(Level.TRACE), recorder)
-    monkeypatch.setattr(apart, "_PATIENCE_S", 20)  # on a machine with much else to do
+    monkeypatch.setattr(hooks, "_PATIENCE_S", 20)  # on a machine with much else to do
     monkeypatch.setattr(begin, "begun", [(installation, recorder)])
     yield recorder
     installation.undo()
