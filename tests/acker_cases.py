@@ -7,9 +7,9 @@ from ackdoctor.acker.versions import profile
 from ackdoctor.model.finding import Finding, TreeWitness
 from ackdoctor.model.verdict import GrowthPoint
 from ackdoctor.rulebook.cases import Case
-from ackdoctor.tracer.judge.growth import growth_finding
-from ackdoctor.tracer.judge.inquest import inquest
-from ackdoctor.tracer.judge.slowness import Step, TimedOut, slow_findings
+from ackdoctor.tracer.judge.acker import growth_finding
+from ackdoctor.tracer.judge.replay import inquest
+from ackdoctor.tracer.judge.timeouts import Step, TimedOut, slow_findings
 from tests.acker_rows import events_of
 
 __all__ = ["findings_by_line", "timed_out"]

@@ -24,12 +24,12 @@ from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.reporters import Context
 from ackdoctor.reporters.context import PLAIN, Sources, counted
 from ackdoctor.reporters.trace import About, document, life, screen, verdict
-from ackdoctor.tracer.judge.inquest import Inquest, inquest
 from ackdoctor.tracer.judge.life import life_of_delivery, life_of_root
-from ackdoctor.tracer.judge.place import Places
-from ackdoctor.tracer.levels import Level
-from ackdoctor.tracer.process.launch import name_of_run, run
+from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.judge.replay import Inquest, inquest
+from ackdoctor.tracer.ledger.ledger import Level
 from ackdoctor.tracer.process.proxy import proxy
+from ackdoctor.tracer.process.run import name_of_run, run
 from ackdoctor.tracer.trace import files
 from ackdoctor.tracer.trace.read import Reading, read
 from ackdoctor.tracer.trace.write import finish_killed

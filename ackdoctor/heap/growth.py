@@ -10,10 +10,8 @@ from ackdoctor.heap.signs import LONG, MAP_1, NODE, SIGNS, SPOUTS, Sign
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, stamp
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.verdict import GrowthPoint
-from ackdoctor.tracer.judge.entries import ACKER
-from ackdoctor.tracer.judge.growth import Trend, filled_in, trend
-from ackdoctor.tracer.judge.keeping import Keeper, stays
-from ackdoctor.tracer.judge.labels import name_of
+from ackdoctor.tracer.judge.acker import ACKER, Keeper, Trend, filled_in, stays, trend
+from ackdoctor.tracer.judge.findings import name_of
 
 __all__ = ["TOP", "ClassTrend", "Growth", "findings", "growth"]
 

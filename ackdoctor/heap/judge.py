@@ -23,10 +23,9 @@ from ackdoctor.rulebook.messages import (
     Words,
     words,
 )
-from ackdoctor.tracer.judge.entries import ACKER, tree_findings
-from ackdoctor.tracer.judge.keeping import Keeper, stays
-from ackdoctor.tracer.judge.labels import name_of
-from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.judge.acker import ACKER, Keeper, stays, tree_findings
+from ackdoctor.tracer.judge.findings import name_of
+from ackdoctor.tracer.judge.places import Places
 from ackdoctor.tracer.trace.read import read
 from ackdoctor.tracer.trace.worker_log import WorkerLogs, is_log
 

@@ -35,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", options.MARK)
     config.stash[_OPTIONS] = session = options.read_options(config)
     config.pluginmanager.register(Table(session), "ackdoctor-table")
-    beginning = sys.modules.get("ackdoctor.tracer.process.begin")
+    beginning = sys.modules.get("ackdoctor.tracer.process.run")
     if beginning is not None and beginning.begun:
         from ackdoctor.pytest_plugin.hooks import Apart
 

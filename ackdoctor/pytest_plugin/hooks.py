@@ -22,9 +22,7 @@ from ackdoctor.pytest_plugin import outcome
 from ackdoctor.pytest_plugin.options import Options
 from ackdoctor.pytest_plugin.outcome import PROPERTY, Judge, Row, Sentence, counted, totals
 from ackdoctor.tracer.instrument.install import Installation, install
-from ackdoctor.tracer.ledger.ledger import Ledger, Settlement
-from ackdoctor.tracer.ledger.settling import violations
-from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.ledger.ledger import Ledger, Level, Settlement, violations
 from ackdoctor.tracer.trace.files import live_files, lock, parts
 from ackdoctor.tracer.trace.write import Recorder, finish_killed
 

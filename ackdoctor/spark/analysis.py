@@ -45,8 +45,8 @@ from ackdoctor.spark.replay.messages import messages
 from ackdoctor.spark.replay.verdicts import verdicts
 from ackdoctor.spark.tables import Analysis, Books
 from ackdoctor.spark.terms import Terms
-from ackdoctor.tracer.judge.entries import under_way
-from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.judge.acker import under_way
+from ackdoctor.tracer.judge.places import Places
 
 __all__ = ["Frames", "Terms", "analyze", "examine", "frames", "written"]
 

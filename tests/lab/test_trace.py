@@ -12,7 +12,7 @@ from ackdoctor.lab.component import BasicBolt, Bolt, Feed
 from ackdoctor.lab.recording import nanoseconds, recorded
 from ackdoctor.lab.topology import Settings, TopologyBuilder
 from ackdoctor.model.event import Event, EventKind
-from ackdoctor.tracer.judge.inquest import inquest
+from ackdoctor.tracer.judge.replay import inquest
 from ackdoctor.tracer.trace.read import read
 from ackdoctor.tracer.trace.write import Recorder
 from ackdoctor.tracer.traced_acker import TracedAcker

@@ -8,10 +8,9 @@ import pytest
 from ackdoctor.acker.versions import NEWEST
 from ackdoctor.pytest_plugin import hooks
 from ackdoctor.tracer.instrument.install import install
-from ackdoctor.tracer.judge.inquest import inquest
-from ackdoctor.tracer.ledger.ledger import Ledger
-from ackdoctor.tracer.levels import Level
-from ackdoctor.tracer.process import begin
+from ackdoctor.tracer.judge.replay import inquest
+from ackdoctor.tracer.ledger.ledger import Ledger, Level
+from ackdoctor.tracer.process import run as begin
 from ackdoctor.tracer.trace.read import read
 from ackdoctor.tracer.trace.write import Recorder
 from tests.pytest_plugin.inner import write

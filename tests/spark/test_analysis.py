@@ -20,8 +20,8 @@ from ackdoctor.spark.replay.messages import acker_version
 from ackdoctor.spark.roots import holders, replays
 from ackdoctor.spark.schema import ENTRIES, EVENTS, QUARANTINE
 from ackdoctor.spark.tables import Analysis, Books, Holder, Latency, Replays, TreeCount
-from ackdoctor.tracer.judge.inquest import inquest
-from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.judge.replay import inquest
 from ackdoctor.tracer.trace.read import read
 from tests.spark.telling import STATEMENTS, events
 

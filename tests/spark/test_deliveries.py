@@ -8,8 +8,8 @@ from ackdoctor.model.event import RELIABLE, TICK, Event, EventKind
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.tracer.judge.findings import findings
-from ackdoctor.tracer.judge.inquest import inquest
-from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.judge.replay import inquest
 
 pytest.importorskip("pyspark")
 

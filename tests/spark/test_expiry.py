@@ -17,8 +17,8 @@ from ackdoctor.spark.analysis import Terms, analyze
 from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.replay.messages import acker_version
 from ackdoctor.spark.tables import Analysis
-from ackdoctor.tracer.judge.inquest import inquest
-from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.judge.replay import inquest
 from ackdoctor.tracer.trace import files
 from ackdoctor.tracer.trace.read import read
 from tests.slow_trace import slow_trace

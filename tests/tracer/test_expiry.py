@@ -5,7 +5,7 @@ import pytest
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
-from ackdoctor.tracer.judge.inquest import Inquest, inquest
+from ackdoctor.tracer.judge.replay import Inquest, inquest
 from tests.slow_trace import T, slow_trace
 
 

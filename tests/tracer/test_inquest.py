@@ -6,7 +6,7 @@ from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import AUTO, BARE, IN_HAND, TICK, Event, EventKind
 from ackdoctor.model.finding import Finding, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.tracer.judge.inquest import Inquest, inquest
+from ackdoctor.tracer.judge.replay import Inquest, inquest
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.trace.components import MULTILANG, recalled
 from tests.acker_rows import events_of

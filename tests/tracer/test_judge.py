@@ -14,8 +14,8 @@ from ackdoctor.model.violation import AccessKind
 from ackdoctor.reporters import Context, reporter
 from ackdoctor.reporters.context import Sources
 from ackdoctor.rulebook import load_metadata
-from ackdoctor.tracer.judge.charges import CHARGES
 from ackdoctor.tracer.judge.findings import findings
+from ackdoctor.tracer.judge.messages import CHARGES
 from tests.tracer.lives import call, culprit, framework, orphan, said, touch, traced, tree, violation, written
 
 ACKED, FAILED, ANCHORED, EMITTED, RETURNED, ENDED = (

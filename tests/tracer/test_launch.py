@@ -11,10 +11,9 @@ import pytest
 
 from ackdoctor.acker.versions import NEWEST
 from ackdoctor.model.event import EventKind
-from ackdoctor.tracer.judge.inquest import inquest
-from ackdoctor.tracer.levels import Level
-from ackdoctor.tracer.process.begin import VARIABLE
-from ackdoctor.tracer.process.launch import environment
+from ackdoctor.tracer.judge.replay import inquest
+from ackdoctor.tracer.ledger.ledger import Level
+from ackdoctor.tracer.process.run import VARIABLE, environment
 from tests.tracer.trace.traces import rows
 
 K = EventKind
@@ -22,8 +21,8 @@ ROOT = Path(__file__).parents[2]
 RUN = """
 import sys
 from pathlib import Path
-from ackdoctor.tracer.process.launch import run
-from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.process.run import run
+from ackdoctor.tracer.ledger.ledger import Level
 sys.exit(run(sys.argv[2:], Path(sys.argv[1]), Level.TRACE, name="r"))
 """
 BOLT = """

@@ -13,9 +13,7 @@ from ackdoctor.model.protocol import TABLE, Breach, Op, Stage
 from ackdoctor.model.verdict import GrowthPoint
 from ackdoctor.model.violation import AccessKind, CallSite, TracedComponent
 from ackdoctor.tracer.ledger.book import BREACHES, Book, Delivery, Mark, Owed
-from ackdoctor.tracer.ledger.ledger import Ledger
-from ackdoctor.tracer.ledger.windows import POINTS, Windows
-from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.ledger.ledger import POINTS, Ledger, Level, Windows
 from tests.tracer.driven import said
 
 SUSPECT = TracedComponent(name="Bolt", dialect="pystorm", role="Bolt", path="bolt.py", line=1)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pystorm import Bolt
 
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.ledger.ledger import Level
 from ackdoctor.tracer.trace.write import Recorder
 from tests.tracer.driven import drive, frame, made, said, tick, traced
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from ackdoctor.acker.versions import NEWEST
 from ackdoctor.model.event import IN_HAND, RELIABLE, EventKind
-from ackdoctor.tracer.judge.inquest import inquest
-from ackdoctor.tracer.process.pump import Lane, pump
-from ackdoctor.tracer.process.tap import Chunk, Direction, Tap, chunks
+from ackdoctor.tracer.judge.replay import inquest
+from ackdoctor.tracer.process.proxy import Chunk, Direction, Lane, Tap, chunks, pump
 from tests.tracer.piped import ECHO, command, frame, python, ran, rows, said
 
 K = EventKind

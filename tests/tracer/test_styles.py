@@ -11,9 +11,8 @@ from pystorm.component import Component
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import AUTO, BARE, EventKind
 from ackdoctor.tracer.instrument.install import install
-from ackdoctor.tracer.judge.inquest import inquest
-from ackdoctor.tracer.ledger.ledger import Ledger
-from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.judge.replay import inquest
+from ackdoctor.tracer.ledger.ledger import Ledger, Level
 from ackdoctor.tracer.trace.read import read
 from ackdoctor.tracer.trace.write import Recorder
 from tests.tracer.driven import drive, frame, made, said, traced

@@ -17,9 +17,8 @@ from ackdoctor.rulebook.messages import (
     UNDRAINED_BUFFER,
     words,
 )
-from ackdoctor.tracer.judge.growth import trend
-from ackdoctor.tracer.judge.keeping import Keeper, stays
-from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.judge.acker import Keeper, stays, trend
+from ackdoctor.tracer.judge.places import Places
 
 __all__ = [
     "OF_OPEN_TUPLES",

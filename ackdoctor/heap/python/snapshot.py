@@ -16,7 +16,7 @@ from ackdoctor.heap.python.holders import ACKER, BOLT, SPOUT, Holder, containers
 from ackdoctor.model.dialect import Kind
 from ackdoctor.model.verdict import PendingEntry
 from ackdoctor.tracer.instrument.live import LiveBook
-from ackdoctor.tracer.ledger.holding import holders
+from ackdoctor.tracer.ledger.components import holders
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.trace.write import at_exit
 

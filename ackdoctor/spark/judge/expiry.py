@@ -11,7 +11,7 @@ from ackdoctor.model.event import EventKind
 from ackdoctor.model.verdict import Residue, Verdict
 from ackdoctor.spark.deliveries import DELIVERY, NO_PROCESS
 from ackdoctor.spark.tables import Analysis, Completions, Expired
-from ackdoctor.tracer.judge.slowness import (
+from ackdoctor.tracer.judge.timeouts import (
     EARLY,
     Cause,
     Pace,

@@ -13,11 +13,10 @@ from ackdoctor.model.verdict import Culprit, GrowthPoint, PendingEntry, Residue,
 from ackdoctor.model.violation import Violation
 from ackdoctor.spark.judge.expiry import Slow
 from ackdoctor.spark.tables import Forecast
+from ackdoctor.tracer.judge.acker import entry_bytes, filled_in, growth_finding, trend
 from ackdoctor.tracer.judge.findings import findings, gathered
-from ackdoctor.tracer.judge.growth import filled_in, growth_finding, trend
-from ackdoctor.tracer.judge.keeping import entry_bytes
-from ackdoctor.tracer.judge.place import Places
-from ackdoctor.tracer.judge.slowness import slow_findings
+from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.judge.timeouts import slow_findings
 
 __all__ = ["Keeper", "forecast", "judged", "tree"]
 

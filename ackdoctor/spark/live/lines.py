@@ -18,9 +18,9 @@ from ackdoctor.spark.live.roots import NEVER_ZERO, OVER_ACKED
 from ackdoctor.spark.read.paths import unescaped
 from ackdoctor.spark.schema import ROOT_KEY
 from ackdoctor.spark.tables import Quarantined
-from ackdoctor.tracer.judge.charges import CHARGES, Turn
-from ackdoctor.tracer.judge.labels import name_of
-from ackdoctor.tracer.judge.place import Places, parsed
+from ackdoctor.tracer.judge.findings import name_of
+from ackdoctor.tracer.judge.messages import CHARGES, Turn
+from ackdoctor.tracer.judge.places import Places, parsed
 
 __all__ = ["delivery_lines", "part_lines", "root_lines"]
 

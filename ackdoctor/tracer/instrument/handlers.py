@@ -16,10 +16,9 @@ from ackdoctor.model.dialect import Entry, EntryKind, Misuse, Moment, Switch, Ti
 from ackdoctor.model.violation import AccessKind, CallSite
 from ackdoctor.tracer.instrument.listener import HEARTBEAT, TICKS, Listener, exception
 from ackdoctor.tracer.instrument.live import LiveBook, id_of
-from ackdoctor.tracer.instrument.mocks import look
-from ackdoctor.tracer.instrument.written import Written
+from ackdoctor.tracer.instrument.mocks import Written, look
+from ackdoctor.tracer.ledger.components import played_by, switched_on
 from ackdoctor.tracer.ledger.sites import stands_in
-from ackdoctor.tracer.ledger.suspects import played_by, switched_on
 
 __all__ = ["Visit", "Visits"]
 

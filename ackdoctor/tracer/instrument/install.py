@@ -12,17 +12,14 @@ from typing import Any, cast
 
 from ackdoctor import dialects
 from ackdoctor.model.dialect import Dialect, Entry, EntryKind, Verb, WireForm
-from ackdoctor.tracer.instrument.arrivals import Arrivals
 from ackdoctor.tracer.instrument.handlers import Visits
 from ackdoctor.tracer.instrument.listener import Listener
-from ackdoctor.tracer.instrument.live import LiveBook
-from ackdoctor.tracer.instrument.patches import Patches, Target, is_mock, is_ours, ours, resolve
-from ackdoctor.tracer.instrument.rows import Rows
+from ackdoctor.tracer.instrument.live import LiveBook, Rows
+from ackdoctor.tracer.instrument.mocks import Written
+from ackdoctor.tracer.instrument.patches import Arrivals, Patches, Target, is_mock, is_ours, ours, resolve
 from ackdoctor.tracer.instrument.wrappers import Attribution, Wrappers
-from ackdoctor.tracer.instrument.written import Written
-from ackdoctor.tracer.ledger.ledger import Ledger
-from ackdoctor.tracer.ledger.suspects import belongs
-from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.ledger.components import belongs
+from ackdoctor.tracer.ledger.ledger import Ledger, Level
 from ackdoctor.tracer.trace.write import Recorder
 
 __all__ = ["Installation", "install"]

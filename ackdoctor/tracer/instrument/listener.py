@@ -16,8 +16,7 @@ from typing import Any
 from ackdoctor.model.dialect import Kind, Misuse, Verb, VerbKind
 from ackdoctor.model.event import BARE, RELIABLE, TICK, EventKind
 from ackdoctor.model.violation import AccessKind
-from ackdoctor.tracer.instrument.live import LiveBook, all_in, id_of
-from ackdoctor.tracer.instrument.rows import Rows, as_json
+from ackdoctor.tracer.instrument.live import LiveBook, Rows, all_in, as_json, id_of
 from ackdoctor.tracer.ledger.book import Mark
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.ledger.sites import CallPath

@@ -1,26 +1,92 @@
-"""From what a run has shown to findings: the codes, names, severities and prices of lint, a tree as the witness.
+"""tmp"""
 
-One cause is one finding.  Where the acker keeps an entry because of what a delivery suffered, the
-finding is the delivery's, and its witness says what that left in the pending map (`entries`).
-"""
-
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, TreeWitness, stamp
+from ackdoctor.model.protocol import Op, Stage, move
 from ackdoctor.model.source import Site
 from ackdoctor.model.verdict import TupleTree
-from ackdoctor.model.violation import Violation
-from ackdoctor.rulebook import advice
-from ackdoctor.tracer.judge.charges import CHARGES, Charge, Mark, Turn
-from ackdoctor.tracer.judge.circumstances import Circumstances
-from ackdoctor.tracer.judge.entries import Causes, left_by, tree_findings
-from ackdoctor.tracer.judge.keeping import Keeper, stays
-from ackdoctor.tracer.judge.labels import name_of, severity_of
-from ackdoctor.tracer.judge.place import Places
-from ackdoctor.tracer.judge.steps import steps
+from ackdoctor.model.violation import Access, AccessKind, Violation
+from ackdoctor.rulebook import Rule, advice, survey
+from ackdoctor.tracer.judge.acker import Causes, Keeper, left_by, stays, tree_findings
+from ackdoctor.tracer.judge.messages import CHARGES, Charge, Circumstances, Mark, Turn, by_framework
+from ackdoctor.tracer.judge.places import Places
 
-__all__ = ["findings", "gathered"]
+__all__ = ["findings", "gathered", "name_of", "severity_of", "steps"]
+
+
+@cache
+def _rules() -> Mapping[str, Rule]:
+    return survey()[0]
+
+
+def name_of(code: str) -> str:
+    """The rule's name; '' for a page that does not parse."""
+    return _rules()[code].name if code in _rules() else ""
+
+
+def severity_of(code: str) -> Severity:
+    """What the page says, before anybody knows what a mistake costs."""
+    return _rules()[code].severity if code in _rules() else Severity.WARNING
+
+
+_NOTES: Mapping[AccessKind, str] = {
+    AccessKind.RECEIVED: "received",
+    AccessKind.ANCHORED: "emitted, anchored to it",
+    AccessKind.EMITTED: "emitted without anchor",
+    AccessKind.ACKED: "acked",
+    AccessKind.FAILED: "failed",
+    AccessKind.RETURNED: "returns to the framework",
+    AccessKind.LOST: "garbage collected, still owed",
+    AccessKind.ENDED: "the run ends",
+}
+_FRAMEWORK: Mapping[AccessKind, str] = {
+    AccessKind.ACKED: "the framework acks it",
+    AccessKind.FAILED: "the framework fails it",
+    AccessKind.ANCHORED: "the framework anchors an emit to it",
+}
+_OPS: Mapping[AccessKind, tuple[Op, Op]] = {
+    AccessKind.ACKED: (Op.ACK, Op.AUTO_ACK),
+    AccessKind.FAILED: (Op.FAIL, Op.AUTO_FAIL),
+    AccessKind.ANCHORED: (Op.ANCHOR, Op.ANCHOR),
+}
+
+
+def steps(violation: Violation, places: Places, last: str) -> tuple[PathStep, ...]:
+    """One step for each record; what the framework did stands at the line that let it.
+
+    `last` is what the rule says of the offending record, '' where the record says it itself.
+    """
+    here = places.receipt(violation.traced, violation.handler)
+    state = Stage.OWED
+    path: list[PathStep] = []
+    for number, touch in enumerate(violation.history):
+        own = touch.site if touch.site is not None and not touch.site.framework else None
+        if own is not None and own.line:
+            here = places.of(own)
+        if touch.kind in _OPS:
+            state = move(state, _OPS[touch.kind][by_framework(touch)]).state
+        offending = number == len(violation.history) - 1
+        note = last if offending and last else _note(touch, violation)
+        path.append(PathStep(site=here, note=note + _circumstance(touch), state=state.value))
+    return tuple(path) or (PathStep(site=here, note=last or "here"),)
+
+
+def _note(touch: Access, violation: Violation) -> str:
+    if by_framework(touch) and touch.kind in _FRAMEWORK:
+        return _FRAMEWORK[touch.kind]
+    note = _NOTES[touch.kind]
+    if touch.kind is AccessKind.ENDED and violation.held:
+        return f"{note}, still in {violation.held}"
+    return f"tick {note}" if violation.tick and touch.kind is AccessKind.RECEIVED else note
+
+
+def _circumstance(touch: Access) -> str:
+    thread = f", on thread {touch.thread}" if touch.thread else ""
+    return f"{thread}, while an exception is handled" if touch.in_except else thread
+
 
 _MOST_LEFT = 3  # roots that a finding tells one by one
 _MOST_LINES = 6

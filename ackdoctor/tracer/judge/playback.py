@@ -1,7 +1,4 @@
-"""A stored trace through the delivery ledger: every row told to the book of its component.
-
-Books are kept apart by process, component, task and test: a delivery's id means nothing outside of them.
-"""
+"""tmp"""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -11,11 +8,10 @@ from typing import NamedTuple
 from ackdoctor.model.dialect import EntryKind, Kind, Role
 from ackdoctor.model.event import AUTO, BARE, IN_HAND, RELIABLE, TICK, Event, EventKind
 from ackdoctor.model.violation import TracedComponent
-from ackdoctor.tracer.judge.place import parsed
+from ackdoctor.tracer.judge.places import parsed
 from ackdoctor.tracer.ledger.book import Book, Delivery, Mark
-from ackdoctor.tracer.ledger.ledger import Ledger, Settlement, merged
+from ackdoctor.tracer.ledger.ledger import Ledger, Settlement, Windows, merged
 from ackdoctor.tracer.ledger.sites import NOWHERE
-from ackdoctor.tracer.ledger.windows import Windows
 from ackdoctor.tracer.trace.components import recalled, role_of, unobserved
 
 __all__ = ["Playback"]

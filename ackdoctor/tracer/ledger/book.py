@@ -1,25 +1,121 @@
-"""What one component instance was handed, and what became of it.
+"""What one component instance was handed, and what became of it."""
 
-The four verbs are hot: they touch two dicts and a counter (`instrument.hot` does so in place), and whatever is
-not the ordinary case goes to the slow path behind them, where `model.protocol.TABLE` decides.  The ordinary case is
-`received`, any number of `emitted` with open anchors, and one `acked` or `failed`.
-
-A delivery is known by the id under which the component was handed it.  `site` is a number of `Sites`
-(0 below level `sites`), and `mark` says what was unusual about a call.  All four can be called with
-plain data: a stored trace is replayed through the same book.
-"""
-
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from threading import RLock
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ackdoctor.model.dialect import Anchoring, Kind, Misuse, Role, TickDuty
 from ackdoctor.model.protocol import TABLE, Breach, Op, Stage
 from ackdoctor.model.violation import AccessKind, TracedComponent
-from ackdoctor.tracer.ledger.deliveries import Closed, Delivery, Incident, Mark, Opened
-from ackdoctor.tracer.ledger.incidents import Incidents
 
-__all__ = ["ACK", "BREACHES", "CAP", "Book", "Closed", "Delivery", "Incident", "Mark", "Opened", "Owed"]
+__all__ = [
+    "ACK",
+    "BREACHES",
+    "CAP",
+    "Book",
+    "Closed",
+    "Delivery",
+    "Incident",
+    "Incidents",
+    "Mark",
+    "Opened",
+    "Owed",
+]
+
+
+Delivery = Hashable
+
+
+class Mark(NamedTuple):
+    """What was unusual about a call; `thread` is '' for the thread that receives."""
+
+    thread: str = ""
+    in_except: bool = False
+    time_ns: int = 0
+    bare: bool = False  # an emit that leaves its anchors to the framework
+
+
+class Opened(NamedTuple):
+    """When a delivery came, and in which handler call."""
+
+    time_ns: int
+    entry: int
+
+
+class Closed(NamedTuple):
+    """The first completion of a delivery."""
+
+    opened: Opened
+    op: Op
+    site: int
+    entry: int
+    mark: Mark | None = None
+
+    @property
+    def state(self) -> Stage:
+        """What the protocol calls it."""
+        return TABLE[Stage.OWED, self.op].state
+
+
+@dataclass(slots=True, kw_only=True)
+class Incident:
+    """One misuse, as the book keeps it: numbers of sites instead of sites; `count` deliveries share it."""
+
+    misuse: Misuse
+    delivery: Delivery
+    kind: AccessKind
+    opened: Opened | None
+    closed: Closed | None
+    site: int
+    entry: int
+    mark: Mark | None
+    handler: str
+    tick: bool = False
+    note: str = ""
+    count: int = 1
+    discarded: int = 0
+
+
+class Incidents:
+    """At most `limit` of them; the deliveries of `cap` are remembered, so that each counts once."""
+
+    def __init__(self, limit: int, cap: int) -> None:
+        self._limit = limit
+        self._cap = cap
+        self._kept: dict[Hashable, Incident] = {}
+        self._told: set[tuple[Hashable, Hashable]] = set()
+
+    def take_down(self, incident: Incident) -> bool:
+        """Adds one, or counts it with its like; says whether there was room for it."""
+        key = (
+            incident.misuse,
+            incident.kind,
+            incident.closed.site if incident.closed else 0,
+            incident.closed.op if incident.closed else None,
+            incident.site,
+            incident.handler,
+            incident.tick,
+        )
+        seen = self._kept.get(key)
+        if seen is None and len(self._kept) >= self._limit:
+            return False
+        told = (key, incident.delivery)
+        if seen is None:
+            self._kept[key] = incident
+        elif told in self._told:
+            seen.discarded += 1
+            return True
+        else:
+            seen.count += 1
+        if len(self._told) < self._cap:
+            self._told.add(told)
+        return True
+
+    def all(self) -> tuple[Incident, ...]:
+        """In the order of the first of its kind."""
+        return tuple(self._kept.values())
+
 
 CAP = 65_536  # deliveries that a book keeps, open ones and completed ones each
 INCIDENTS = 1_000  # different violations that a book keeps

@@ -1,25 +1,237 @@
-"""The delivery ledger: a book for each component, and what all of them come to.
+"""The ledger: the books of all components, and what they come to."""
 
-Example: a bolt that acks in `process` and leaves `auto_ack` on.  Its book has the delivery open, acked
-at the author's line, and acked again by `Bolt._run`; `settle` makes an Violation of that:
-TWICE, with a life of three touches.
-"""
-
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum, unique
 from threading import RLock
 from time import time_ns
 
-from ackdoctor.model.dialect import Role
+from ackdoctor.model.dialect import EntryKind, Kind, Misuse, Role
+from ackdoctor.model.protocol import TABLE, Op, Stage
 from ackdoctor.model.verdict import ComponentTally, GrowthPoint
-from ackdoctor.model.violation import TracedComponent, Violation
-from ackdoctor.tracer.ledger.book import CAP, Book
-from ackdoctor.tracer.ledger.settling import tally, violations
+from ackdoctor.model.violation import Access, AccessKind, TracedComponent, Violation
+from ackdoctor.tracer.ledger.book import BREACHES, CAP, Book, Closed, Delivery, Incident, Mark, Opened
 from ackdoctor.tracer.ledger.sites import Sites
-from ackdoctor.tracer.ledger.windows import Windows
-from ackdoctor.tracer.levels import Level
 
-__all__ = ["BOOKS", "Ledger", "Settlement", "merged"]
+__all__ = [
+    "BOOKS",
+    "POINTS",
+    "Ledger",
+    "Level",
+    "Settlement",
+    "Windows",
+    "halved",
+    "merged",
+    "tally",
+    "violations",
+]
+
+
+@unique
+class Level(IntEnum):
+    """Each level includes those below it. No level is sampled."""
+
+    OFF = 0  # nothing is wrapped
+    SITES = 1  # open tuples, completions, and the call sites of completions
+    TRACE = 2  # the call sites of emits as well, and a row on disk for every event
+
+    @classmethod
+    def named(cls, name: str) -> "Level":
+        """The level of that name ("sites"); ValueError names the levels."""
+        try:
+            return cls[name.upper()]
+        except KeyError:
+            known = ", ".join(level.name.lower() for level in cls)
+            raise ValueError(f"unknown level {name!r}; the levels are {known}") from None
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+POINTS = 512  # not reached: then neighbours are merged and windows become twice as long
+_SECOND = 1_000_000_000
+
+
+class Windows:
+    """The windows of one map.  `due` is the time at which the open one ends, in nanoseconds."""
+
+    __slots__ = ("_first", "_length", "_started", "due", "points")
+
+    def __init__(self, length_ns: int = _SECOND) -> None:
+        self._first = self._length = length_ns
+        self._started = 0
+        self.due = 0
+        self.points: list[GrowthPoint] = []
+
+    def reset(self) -> None:
+        """Begins anew."""
+        self._length, self._started, self.due = self._first, 0, 0
+        self.points = []
+
+    def close(self, now_ns: int, *, pending: int, started: int, orphans: int = 0) -> None:
+        """Ends the open window; `started` counts from the beginning of the run."""
+        begun, self._started = started - self._started, started
+        self.points.append(
+            GrowthPoint(time_ms=now_ns // 1_000_000, pending=pending, orphans=orphans, started=begun)
+        )
+        if len(self.points) == POINTS:
+            self._length *= 2
+            self.points = halved(self.points)
+        self.due = now_ns + self._length
+
+
+def halved(points: Sequence[GrowthPoint]) -> list[GrowthPoint]:
+    """An even number of windows as half as many: what was pending last, and the load of both."""
+    pairs = zip(points[::2], points[1::2], strict=True)
+    return [replace(last, started=first.started + last.started) for first, last in pairs]
+
+
+_BREACH = TABLE[Stage.OWED, Op.END].breach
+_DONE = {Op.ACK: AccessKind.ACKED, Op.FAIL: AccessKind.FAILED}
+
+
+def violations(book: Book, sites: Sites, now_ns: int, test: str) -> Iterator[Violation]:
+    """What went wrong with the deliveries of one book, in the order in which it was seen."""
+    traced = book.accused
+    for incident in book.incidents():
+        yield _offence(book, incident, traced, sites, test)
+    yield from _untracked(book, traced, sites, test)
+    yield from _overdue(book, traced, now_ns, test)
+
+
+def _offence(book: Book, incident: Incident, traced: TracedComponent, sites: Sites, test: str) -> Violation:
+    answers = _handler(book)
+    handler = answers if _is_batch(book, answers) and not incident.tick else incident.handler or answers
+    life = [*_beginning(incident.opened), *_completion(incident.closed, sites)]
+    life.append(_touch(incident.kind, incident.site, incident.entry, incident.mark, sites))
+    return Violation(
+        misuse=incident.misuse,
+        traced=traced,
+        handler=handler,
+        delivery=_shown(incident.delivery),
+        history=tuple(life),
+        tick=incident.tick,
+        batch=_is_batch(book, handler),
+        note=incident.note,
+        test=test,
+        count=incident.count,
+        discarded=incident.discarded,
+    )
+
+
+def _untracked(book: Book, traced: TracedComponent, sites: Sites, test: str) -> Iterator[Violation]:
+    """A spout that waits to be told of its tuples, and emits none with a message id."""
+    if book.untracked is None or book.reliable or not book.waits() or not book.prices(Misuse.NO_MESSAGE_ID):
+        return
+    site, entry = book.untracked
+    yield Violation(
+        misuse=Misuse.NO_MESSAGE_ID,
+        traced=traced,
+        handler=_handler(book),
+        delivery="",
+        history=(_touch(AccessKind.EMITTED, site, entry, None, sites),),
+        test=test,
+        count=book.emits,
+    )
+
+
+def _overdue(book: Book, traced: TracedComponent, now_ns: int, test: str) -> Iterator[Violation]:
+    owed = book.overdue()
+    held = book.held({delivery for delivery, _ in owed}) if owed else {}
+    unheld = {delivery for delivery, _ in owed if delivery not in held}
+    named = book.held(unheld, ids=True) if unheld else {}
+    groups: dict[tuple[Misuse, str, str], list[tuple[Delivery, Opened]]] = {}
+    for delivery, opened in owed:
+        field, ids = held.get(delivery, ""), named.get(delivery, "")
+        if {field, ids}.isdisjoint(book.buffers) and _BREACH is not None:
+            groups.setdefault((BREACHES[_BREACH], field, ids), []).append((delivery, opened))
+    for delivery, opened in book.ticks_owed():
+        groups.setdefault((Misuse.TICK_NEVER, "", ""), []).append((delivery, opened))
+    for (misuse, field, ids), members in groups.items():
+        delivery, opened = members[0]
+        tick = misuse is Misuse.TICK_NEVER
+        handler = (_ticked(book) if tick else "") or _handler(book)
+        if book.prices(misuse):
+            yield Violation(
+                misuse=misuse,
+                traced=traced,
+                handler=handler,
+                delivery=_shown(delivery),
+                history=(
+                    *_beginning(opened),
+                    Access(kind=AccessKind.ENDED, time_ns=now_ns, entry=book.entry),
+                ),
+                tick=tick,
+                batch=_is_batch(book, handler),
+                held=f"self.{field}" if field else "",
+                named=f"self.{ids}" if ids else "",
+                test=test,
+                count=len(members),
+            )
+
+
+def tally(book: Book, now_ns: int, found: Iterable[Violation]) -> ComponentTally:
+    """What one book counted."""
+    oldest = next(iter(book.open.values()), None)
+    return ComponentTally(
+        component=book.traced.name,
+        dialect=book.traced.dialect,
+        delivered=book.entry - book.ticks_seen,
+        emitted=book.emits,
+        acked=book.acks,
+        failed=book.fails,
+        ticks=book.ticks_seen,
+        pending=len(book.overdue()),
+        high_water=book.high_water,
+        oldest_ms=max(0, now_ns - oldest[0]) // 1_000_000 if oldest else 0,
+        violations=sum(violation.count for violation in found),
+    )
+
+
+def _beginning(opened: Opened | None) -> Iterator[Access]:
+    if opened is not None:
+        yield Access(kind=AccessKind.RECEIVED, time_ns=opened.time_ns, entry=opened.entry)
+
+
+def _completion(closed: Closed | None, sites: Sites) -> Iterator[Access]:
+    if closed is not None:
+        yield _touch(_DONE[closed.op], closed.site, closed.entry, closed.mark, sites)
+
+
+def _touch(kind: AccessKind, site: int, entry: int, mark: Mark | None, sites: Sites) -> Access:
+    mark = mark or Mark()
+    return Access(
+        kind=kind,
+        site=sites[site],
+        thread=mark.thread,
+        time_ns=mark.time_ns,
+        entry=entry,
+        in_except=mark.in_except,
+    )
+
+
+def _shown(delivery: Hashable) -> str:
+    return "" if delivery is None else str(delivery)
+
+
+def _handler(book: Book) -> str:
+    """The handler that answers for a delivery: the batch's where there are batches."""
+    wanted = (EntryKind.BATCH, EntryKind.DATA) if book.role.kind is Kind.BOLT else (EntryKind.NEXT,)
+    for kind in wanted:
+        for entry in book.role.entries:
+            if entry.kind is kind:
+                return entry.method
+    return ""
+
+
+def _ticked(book: Book) -> str:
+    """The handler that is given ticks only; '' where they come with the data."""
+    return next((entry.method for entry in book.role.entries if entry.kind is EntryKind.TICK), "")
+
+
+def _is_batch(book: Book, handler: str) -> bool:
+    return any(entry.method == handler and entry.kind is EntryKind.BATCH for entry in book.role.entries)
+
 
 BOOKS = 4_096  # books open at once; the oldest is closed for the next
 

@@ -12,7 +12,7 @@ from ackdoctor.acker.ids import acker_index
 from ackdoctor.acker.replay import replay
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import Event, EventKind
-from ackdoctor.tracer.judge.inquest import inquest
+from ackdoctor.tracer.judge.replay import inquest
 from tests.spark import wild
 from tests.spark.configured import COMPILED, configured
 from tests.spark.lives import COLUMNS, Model, rows, stream

@@ -1,8 +1,4 @@
-"""What a stored trace shows: its rows through the delivery ledger, and those of an acker through its model.
-
-The trace is read a second time where the acker keeps entries: the acks of their roots name the culprits
-(law L1), and what their spouts heard tells an orphan that proves something from one that does not (L4).
-"""
+"""tmp"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -17,14 +13,12 @@ from ackdoctor.model.finding import Finding
 from ackdoctor.model.message import AnswerKind
 from ackdoctor.model.source import Site
 from ackdoctor.model.verdict import GrowthPoint, RunTally, TupleTree, Verdict
-from ackdoctor.tracer.judge.entries import under_way
-from ackdoctor.tracer.judge.expiry import timed_out
+from ackdoctor.tracer.judge.acker import growth_finding, under_way
 from ackdoctor.tracer.judge.findings import findings, gathered
-from ackdoctor.tracer.judge.growth import growth_finding
-from ackdoctor.tracer.judge.life import Events
-from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.judge.places import Places
 from ackdoctor.tracer.judge.playback import Playback
-from ackdoctor.tracer.judge.slowness import asides, causes_of, slow_findings
+from ackdoctor.tracer.judge.timeouts import asides, causes_of, slow_findings, timed_out
+from ackdoctor.tracer.trace.files import Events
 
 __all__ = ["Inquest", "inquest"]
 
