@@ -37,9 +37,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Table(session), "ackdoctor-table")
     beginning = sys.modules.get("ackdoctor.tracer.process.run")
     if beginning is not None and beginning.begun:
-        from ackdoctor.pytest_plugin.hooks import Apart
+        from ackdoctor.pytest_plugin.hooks import TestSeparation
 
-        config.pluginmanager.register(Apart(*beginning.begun[0]), _APART)
+        config.pluginmanager.register(TestSeparation(*beginning.begun[0]), _APART)
 
 
 @pytest.hookimpl(trylast=True)

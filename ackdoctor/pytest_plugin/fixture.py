@@ -213,8 +213,10 @@ class Fixture:
     @property
     def open(self) -> tuple[str, ...]:
         """The deliveries that nobody has completed yet, oldest first, as "SplitBolt 3"."""
-        books = list(self.ledger.books.values())
-        return tuple(f"{book.traced.name} {delivery}" for book in books for delivery, _ in book.overdue())
+        records = list(self.ledger.records.values())
+        return tuple(
+            f"{record.traced.name} {delivery}" for record in records for delivery, _ in record.overdue()
+        )
 
     @property
     def pending(self) -> tuple[PendingEntry, ...]:
@@ -234,7 +236,7 @@ class Fixture:
             raise AssertionError("\n".join(wrong))
 
     def outcome(self) -> BenchOutcome:
-        """What became of the benches, whatever their components' books say."""
+        """What became of the benches, whatever their components' records say."""
         unseen = tuple(
             _died(bench, why) for bench in self._benches if not bench.death_seen for why in bench.deaths
         )
@@ -290,7 +292,7 @@ def _trees(bench: Bench, violations: Sequence[Violation]) -> Iterator[TupleTree]
     the oldest are those of the tuples that it forgot before.
     """
     name = bench.component_class.__qualname__
-    accused = {o.root for o in violations}
+    traced_now = {o.root for o in violations}
     waiting = _waiting(bench)
     forgotten = [o for o in violations if o.misuse is Misuse.NEVER and o.traced.name == name and o.count > 1]
     owed = sum(o.count for o in forgotten)
@@ -301,7 +303,7 @@ def _trees(bench: Bench, violations: Sequence[Violation]) -> Iterator[TupleTree]
         if verdict is Verdict.OPEN:
             owed -= 1
             gone = bool(bench.deaths) and owed < 0
-            if entry.root not in accused and (gone or delivery in waiting):
+            if entry.root not in traced_now and (gone or delivery in waiting):
                 continue
         culprits = tuple(
             Culprit(delivery=o.delivery, component=name, task=o.traced.task, value=entry.value or 0, acks=0)

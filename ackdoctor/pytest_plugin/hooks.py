@@ -20,19 +20,19 @@ from ackdoctor.model.verdict import TupleTree
 from ackdoctor.model.violation import Violation
 from ackdoctor.pytest_plugin import outcome
 from ackdoctor.pytest_plugin.options import Options
-from ackdoctor.pytest_plugin.outcome import PROPERTY, Judge, Row, Sentence, counted, totals
+from ackdoctor.pytest_plugin.outcome import PROPERTY, Judge, Judgement, Row, counted, totals
 from ackdoctor.tracer.instrument.install import Installation, install
 from ackdoctor.tracer.ledger.ledger import Ledger, Level, Settlement, violations
 from ackdoctor.tracer.trace.files import live_files, lock, parts
 from ackdoctor.tracer.trace.write import Recorder, finish_killed
 
-__all__ = ["ASKED", "Apart", "Files", "Hooks", "Refusal", "Watch", "wait"]
+__all__ = ["ASKED", "Files", "Hooks", "Refusal", "SessionTracer", "TestSeparation", "wait"]
 
 
 _POLL_S = 0.005
 
 
-class Watch:
+class SessionTracer:
     """Wraps the frameworks from the first traced test to the end of the session.
 
     They stay wrapped between traced tests: a component of a wider scope may outlive its test.  What
@@ -71,8 +71,10 @@ class Watch:
     def look(self) -> tuple[Violation, ...]:
         """What is wrong so far; nothing is closed."""
         ledger = self.ledger
-        books = tuple(ledger.books.values())
-        return tuple(o for book in books for o in violations(book, ledger.sites, ledger.now(), ledger.test))
+        records = tuple(ledger.records.values())
+        return tuple(
+            o for record in records for o in violations(record, ledger.sites, ledger.now(), ledger.test)
+        )
 
     def end(self) -> Settlement:
         """What became of the deliveries of the test; later completions of them are nobody's."""
@@ -108,7 +110,7 @@ def wait(ledger: Ledger, threads: Collection[threading.Thread], seconds: float) 
 
 
 def _pending(ledger: Ledger) -> int:
-    return sum(len(book.overdue()) for book in tuple(ledger.books.values()))
+    return sum(len(record.overdue()) for record in tuple(ledger.records.values()))
 
 
 class Files:
@@ -190,8 +192,8 @@ if TYPE_CHECKING:
 _PATIENCE_S = 0.5  # that threads have after a test, as by default under `--ackdoctor`
 
 
-class Apart:
-    """Ends the books of all components where a test begins and where it ends."""
+class TestSeparation:
+    """Ends the records of all components where a test begins and where it ends."""
 
     def __init__(self, installation: "Installation", recorder: "Recorder") -> None:
         self._installation = installation
@@ -209,7 +211,7 @@ class Apart:
             self._turn("")
 
     def _turn(self, test: str) -> None:
-        """The last rows of the books are still those of the test before."""
+        """The last rows of the records are still those of the test before."""
         self._installation.ledger.settle()
         self._installation.mend()
         self._recorder.test = test
@@ -233,7 +235,7 @@ class Hooks:
         self.config = config
         self.session = session
         self.judge = Judge.of(config, session)
-        self.watch = Watch(_files(config, session))
+        self.watch = SessionTracer(_files(config, session))
         self._counts: Counts | None = None
         self._shown: set[int] = set()
         self._phases: list[pytest.TestReport] = []  # of the test that runs
@@ -336,7 +338,7 @@ class Hooks:
         strict = replace(options, max_pending=0)
         evidence = self._linked(item, self.watch.look())
         pending = self.watch.pending
-        return self.judge.sentence(*evidence, pending=pending, options=strict, ended=False).counted
+        return self.judge.judgement(*evidence, pending=pending, options=strict, ended=False).counted
 
     def _close(self, item: pytest.Item, reports: list[pytest.TestReport], options: Options) -> None:
         """The last word on a test, as a property of its reports; an error of ours ends no session."""
@@ -369,17 +371,19 @@ class Hooks:
             return None
         pending = sum(tally.pending for tally in settlement.tallies)
         evidence = self._linked(item, settlement.violations)
-        sentence = self.judge.sentence(*evidence, pending=pending, options=options)
+        judgement = self.judge.judgement(*evidence, pending=pending, options=options)
         fixture = item.stash.get(_FIXTURE, None)
         deaths, doubts = fixture.outcome() if fixture is not None else ((), ())
-        doubts = (*doubts, *sentence.waiting.notes, *settlement.notes)
+        doubts = (*doubts, *judgement.waiting.notes, *settlement.notes)
         remarks: tuple[str, ...] = ()
         if heap is not None:
-            sentence = self.judge.weighed(sentence, held, trees=evidence[1], pending=pending, options=options)
+            judgement = self.judge.weighed(
+                judgement, held, trees=evidence[1], pending=pending, options=options
+            )
             remarks = (*remarks, *filter(None, [heap.remark()]))
-        broken = bool(sentence.counted or deaths)
+        broken = bool(judgement.counted or deaths)
         remarks = (*remarks, *self.watch.judged(failed=failed or broken))
-        verdict = self._turn(reports, sentence, deaths, options) if broken else ""
+        verdict = self._turn(reports, judgement, deaths, options) if broken else ""
         if heap is not None:
             outcome.attach(self._main(reports), heap.text(), "ackdoctor heap")
         return Row(
@@ -389,13 +393,13 @@ class Hooks:
             ticks=sum(tally.ticks for tally in settlement.tallies),
             high_water=max((tally.high_water for tally in settlement.tallies), default=0),
             dropped=settlement.dropped,
-            findings=counted(sentence.counted),
-            accepted=counted(sentence.accepted),
+            findings=counted(judgement.counted),
+            accepted=counted(judgement.accepted),
             components=totals(settlement.tallies),
             unobserved=settlement.unobserved,
             notes=remarks,
             doubts=doubts,
-            baseline=self._entries(sentence, options),
+            baseline=self._entries(judgement, options),
         )
 
     def _linked(
@@ -408,13 +412,13 @@ class Hooks:
     def _turn(
         self,
         reports: list[pytest.TestReport],
-        sentence: Sentence,
+        judgement: Judgement,
         deaths: Sequence[str],
         options: Options,
     ) -> str:
         """Shows the findings where the reader looks; what the row says of it."""
         text = outcome.described(
-            sentence.counted,
+            judgement.counted,
             root=self.judge.folder,
             verbosity=self.config.get_verbosity(),
         )
@@ -422,7 +426,7 @@ class Hooks:
         outcome.attach(main, "\n".join((*deaths, *filter(None, [text]))))
         if options.warn or options.write_baseline:
             return "warned"
-        why = outcome.reason(sentence.counted) if sentence.counted else f"{deaths[0]}: {_HOW_TO_EXPECT}"
+        why = outcome.reason(judgement.counted) if judgement.counted else f"{deaths[0]}: {_HOW_TO_EXPECT}"
         return "failed" if outcome.fail(main, why) else "also"
 
     def _main(self, reports: list[pytest.TestReport]) -> pytest.TestReport:
@@ -433,12 +437,12 @@ class Hooks:
         )
         return teardown if id(main) in self._shown else main
 
-    def _entries(self, sentence: Sentence, options: Options) -> Sequence[Sequence[str]]:
+    def _entries(self, judgement: Judgement, options: Options) -> Sequence[Sequence[str]]:
         if options.baseline is None or not options.write_baseline:
             return ()
         from ackdoctor.lint.baseline import entries_of
 
-        return entries_of(sentence.counted, options.baseline, root=self.judge.folder)
+        return entries_of(judgement.counted, options.baseline, root=self.judge.folder)
 
 
 class Refusal:

@@ -35,8 +35,8 @@ __all__ = [
     "SECTION",
     "Flushes",
     "Judge",
+    "Judgement",
     "Row",
-    "Sentence",
     "Waiting",
     "attach",
     "context_of",
@@ -197,7 +197,7 @@ def _short(component: str) -> str:
     return component.rpartition(".")[2]
 
 
-class Sentence(NamedTuple):
+class Judgement(NamedTuple):
     """What a test is told: `counted` fails it, `accepted` is allowed by a mark, the ini file or the baseline.
 
     `waiting` are open tuples that fail nothing: the test ends before the code flushes them.
@@ -239,7 +239,7 @@ class Judge:
         folder = config.invocation_params.dir
         return cls(settings=settings, folder=folder, flushes=Flushes(settings, folder), known=known)
 
-    def sentence(
+    def judgement(
         self,
         violations: Sequence[Violation],
         trees: Sequence[TupleTree],
@@ -247,10 +247,10 @@ class Judge:
         pending: int,
         options: Options,
         ended: bool = True,
-    ) -> Sentence:
+    ) -> Judgement:
         """What the evidence comes to; `pending` is how many tuples were open.  Only once the test has `ended` may tuples wait."""
         if not violations and not trees:  # a clean test needs neither judge nor rulebook
-            return Sentence((), ())
+            return Judgement((), ())
         from ackdoctor.acker.versions import NEWEST, profile
         from ackdoctor.tracer.judge.acker import Causes
         from ackdoctor.tracer.judge.findings import findings
@@ -272,18 +272,18 @@ class Judge:
         accepted = list(self._heard(findings(owed, places=places)))
         for finding in found:
             (accepted if self._spares(finding, options) else counted).append(finding)
-        return Sentence(tuple(counted), tuple(accepted), waiting)
+        return Judgement(tuple(counted), tuple(accepted), waiting)
 
     def weighed(
         self,
-        sentence: Sentence,
+        judgement: Judgement,
         held: Sequence[Finding],
         *,
         trees: Sequence[TupleTree],
         pending: int,
         options: Options,
-    ) -> Sentence:
-        """The sentence with what the heap shows of it, and what only the heap shows.
+    ) -> Judgement:
+        """The judgement with what the heap shows of it, and what only the heap shows.
 
         What open tuples leave on the heap is accepted where they are.  Without `trees` nobody is charged with what an
         acker holds: it waits for a framework's batch, or its worker is dead.
@@ -291,9 +291,9 @@ class Judge:
         from ackdoctor.heap.python.judge import OF_OPEN_TUPLES, OF_THE_ACKER, with_heap_evidence
 
         held = [finding for finding in held if trees or finding.code not in OF_THE_ACKER]
-        held = [finding for finding in held if not _waits(finding, sentence.waiting)]
-        counted, rest = with_heap_evidence(sentence.counted, held)
-        accepted, rest = with_heap_evidence(sentence.accepted, rest)
+        held = [finding for finding in held if not _waits(finding, judgement.waiting)]
+        counted, rest = with_heap_evidence(judgement.counted, held)
+        accepted, rest = with_heap_evidence(judgement.accepted, rest)
         tolerated = 0 < pending <= options.max_pending
         for finding in self._heard(rest):
             spared = self._spares(finding, options) or (tolerated and finding.code in OF_OPEN_TUPLES)
@@ -301,7 +301,7 @@ class Judge:
                 accepted = (*accepted, finding)
             else:
                 counted = (*counted, finding)
-        return Sentence(counted, accepted, sentence.waiting)
+        return Judgement(counted, accepted, judgement.waiting)
 
     def _spares(self, finding: Finding, options: Options) -> bool:
         """Whether a mark or the baseline allows it."""
@@ -429,7 +429,7 @@ def _tests(number: int) -> str:
 
 
 def _closing(rows: Mapping[str, Row]) -> Iterator[str]:
-    """What it comes to, in one sentence each."""
+    """What it comes to, in one judgement each."""
     hidden = [row for row in rows.values() if row.unobserved and not row.findings]
     silent = [row for row in rows.values() if row.silent and not row.unobserved]
     seen = [row for row in rows.values() if row.findings or not (row.silent or row.unobserved)]

@@ -8,7 +8,7 @@ import pytest
 from ackdoctor.acker.versions import NEWEST
 from ackdoctor.pytest_plugin import hooks
 from ackdoctor.tracer.instrument.install import install
-from ackdoctor.tracer.judge.replay import inquest
+from ackdoctor.tracer.judge.replay import judge_trace
 from ackdoctor.tracer.ledger.ledger import Ledger, Level
 from ackdoctor.tracer.process import run as begin
 from ackdoctor.tracer.trace.read import read
@@ -81,7 +81,7 @@ def test_what_one_test_leaves_or_mocks_is_not_judged_with_the_next(pytester, tra
     write(pytester, TESTS)
     pytester.runpytest_inprocess().assert_outcomes(passed=5)
     trace.flush()
-    found = inquest(read([trace.folder]).events, NEWEST)
+    found = judge_trace(read([trace.folder]).events, NEWEST)
     [finding] = found.findings
     assert (finding.code, finding.component, finding.evidence.test) == (
         "ACK101",

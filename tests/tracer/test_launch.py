@@ -11,7 +11,7 @@ import pytest
 
 from ackdoctor.acker.versions import NEWEST
 from ackdoctor.model.event import EventKind
-from ackdoctor.tracer.judge.replay import inquest
+from ackdoctor.tracer.judge.replay import judge_trace
 from ackdoctor.tracer.ledger.ledger import Level
 from ackdoctor.tracer.process.run import VARIABLE, environment
 from tests.tracer.trace.traces import rows
@@ -78,7 +78,7 @@ def test_the_tuple_in_hand_of_a_bolt_that_was_killed_is_not_told(tmp_path, end):
     trace = tmp_path / "trace"
     bolt = f"self.auto_ack = False; import os, time; time.sleep(0.01); tup.id == '78' and {end}"
     ran(trace, *python(BOLT.replace("END", bolt)), input=fed(tmp_path, TUPLE | {"id": "78"}))
-    found = inquest(lambda: iter(rows(trace)), NEWEST)
+    found = judge_trace(lambda: iter(rows(trace)), NEWEST)
     assert [(finding.code, finding.evidence.delivery) for finding in found.findings] == [("ACK101", "77")]
     assert found.notes == (
         "Count[4] ended: without closing its trace: killed, or by os._exit, tuples under way: 1",

@@ -1,4 +1,4 @@
-"""tmp"""
+"""The record of a component of this process, and the rows that it writes at level `trace`."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Hashable, Mapping, Sequence
@@ -7,23 +7,23 @@ from typing import Any
 from ackdoctor.model.dialect import Dialect, EntryKind, Role, Verb, VerbKind
 from ackdoctor.model.event import AUTO, RELIABLE, EventKind
 from ackdoctor.model.violation import TracedComponent
-from ackdoctor.tracer.instrument.mocks import Given, Mocked
+from ackdoctor.tracer.instrument.mocks import MockArguments, Mocked
 from ackdoctor.tracer.instrument.patches import is_ours
-from ackdoctor.tracer.ledger.book import Book, Delivery
+from ackdoctor.tracer.ledger.component_record import ComponentRecord, Delivery
 from ackdoctor.tracer.ledger.components import describe, holders, overrides
 from ackdoctor.tracer.ledger.sites import Sites
 from ackdoctor.tracer.trace.components import UNOBSERVED, described
 from ackdoctor.tracer.trace.files import printable, quoted
 from ackdoctor.tracer.trace.write import Recorder, Template
 
-__all__ = ["LiveBook", "Rows", "all_in", "as_json", "id_of"]
+__all__ = ["LiveRecord", "Rows", "all_in", "as_json", "id_of"]
 
 
 _COMPLETES = (VerbKind.ACK, VerbKind.FAIL)
 
 
-class LiveBook(Book):
-    """The book of a component of this process.
+class LiveRecord(ComponentRecord):
+    """The record of a component of this process.
 
     `thread` receives the tuples; `batcher` is the framework's own batch thread. `fresh` is the tuple that was read
     and has reached no handler yet. `hidden` says, for each way to complete a tuple, what a test has put before the
@@ -62,7 +62,7 @@ class LiveBook(Book):
         self.fresh: Any = None
         self.is_plain = False  # once no more mocks are looked for
         self.mocked = Mocked()
-        self.given = Given()
+        self.given = MockArguments()
         self.handed: dict[Hashable, str] = {}
         self.heard: dict[VerbKind, int] = {}
         self.hidden: dict[VerbKind, str] = {}
@@ -70,12 +70,12 @@ class LiveBook(Book):
         self.raised = 0  # in which call an exception last left a handler
         self.row: tuple[str, int] | None = None  # component and task in its rows
         self.templates: dict[Hashable, Template] = {}  # of its rows, see `Rows`
-        self.on_mocked: Callable[[LiveBook, VerbKind, list[Hashable]], None] = _ignore
-        self.on_hidden: Callable[[LiveBook, str], None] = _ignore
-        self.on_waiting: Callable[[LiveBook, list[Hashable]], None] = _ignore
+        self.on_mocked: Callable[[LiveRecord, VerbKind, list[Hashable]], None] = _ignore
+        self.on_hidden: Callable[[LiveRecord, str], None] = _ignore
+        self.on_waiting: Callable[[LiveRecord, list[Hashable]], None] = _ignore
 
     @property
-    def accused(self) -> TracedComponent:
+    def traced_now(self) -> TracedComponent:
         """The component with its switches as they are now."""
         return describe(self.component, self.dialect, self.role)
 
@@ -208,7 +208,7 @@ class LiveBook(Book):
             self.on_waiting(self, [delivery for delivery, field in held.items() if field in self.buffers])
 
 
-def _ignore(book: LiveBook, *facts: object) -> None:
+def _ignore(record: LiveRecord, *facts: object) -> None:
     """Used where no rows are written."""
 
 
@@ -223,9 +223,9 @@ def all_in(anchors: Sequence[Hashable], known: Container[Hashable]) -> bool:
     return True
 
 
-def id_of(delivery: Hashable, book: LiveBook) -> Hashable:
+def id_of(delivery: Hashable, record: LiveRecord) -> Hashable:
     """What a component is handed a tuple under; frameworks send a test's own stand-in for a tuple whole."""
-    if delivery.__class__ in (str, int) or all_in((delivery,), book):
+    if delivery.__class__ in (str, int) or all_in((delivery,), record):
         return delivery
     known: Hashable = getattr(delivery, "id", delivery)
     try:
@@ -252,33 +252,33 @@ class Rows:
 
     # ---- frequent rows: `delivery` is JSON ----
 
-    def received(self, book: LiveBook, stream: Any, delivery: str) -> None:
+    def received(self, record: LiveRecord, stream: Any, delivery: str) -> None:
         """A tuple was received."""
-        template = book.templates.get(stream)
+        template = record.templates.get(stream)
         if template is None:
-            template = self._keep(book, stream, self._template(book, _RECEIVED, 0, 0, stream, ""))
+            template = self._keep(record, stream, self._template(record, _RECEIVED, 0, 0, stream, ""))
         self._put(template, delivery)
 
-    def emitted(self, book: LiveBook, site: int, stream: Any, delivery: str) -> None:
+    def emitted(self, record: LiveRecord, site: int, stream: Any, delivery: str) -> None:
         """An anchored emit from the component's thread."""
-        template = book.templates.get((site, stream))
+        template = record.templates.get((site, stream))
         if template is None:
-            made = self._template(book, _EMITTED, site, RELIABLE, stream, "")
-            template = self._keep(book, (site, stream), made)
+            made = self._template(record, _EMITTED, site, RELIABLE, stream, "")
+            template = self._keep(record, (site, stream), made)
         self._put(template, delivery)
 
-    def acked(self, book: LiveBook, site: int, delivery: str) -> None:
+    def acked(self, record: LiveRecord, site: int, delivery: str) -> None:
         """An ack from the component's thread."""
-        template = book.templates.get(site)
+        template = record.templates.get(site)
         if template is None:
-            template = self._keep(book, site, self._template(book, _ACKED, site, 0, None, ""))
+            template = self._keep(record, site, self._template(record, _ACKED, site, 0, None, ""))
         self._put(template, delivery)
 
     # ---- rows ----
 
     def write(
         self,
-        book: LiveBook,
+        record: LiveRecord,
         kind: int,
         delivery: Hashable,
         site: int,
@@ -287,59 +287,59 @@ class Rows:
         thread: str = "",
     ) -> None:
         """Any row."""
-        self._put(self._template(book, kind, site, flags, stream, thread), as_json(delivery))
+        self._put(self._template(record, kind, site, flags, stream, thread), as_json(delivery))
 
     def emitted_unusual(
-        self, book: LiveBook, anchors: Sequence[Hashable], site: int, flags: int, stream: Any, thread: str
+        self, record: LiveRecord, anchors: Sequence[Hashable], site: int, flags: int, stream: Any, thread: str
     ) -> None:
         """Any emit: a row for it, and one for each anchor after the first."""
-        self.write(book, _EMITTED, anchors[0] if anchors else "", site, flags, stream, thread)
+        self.write(record, _EMITTED, anchors[0] if anchors else "", site, flags, stream, thread)
         for anchor in anchors[1:]:
-            self.write(book, _ANCHORED, anchor, site, flags, None, thread)
+            self.write(record, _ANCHORED, anchor, site, flags, None, thread)
 
-    def mocked(self, book: LiveBook, kind: VerbKind, ids: Sequence[Hashable]) -> None:
+    def mocked(self, record: LiveRecord, kind: VerbKind, ids: Sequence[Hashable]) -> None:
         """A call of a mock: the delivery that it completes, the anchors of an emit, or a spout's message id."""
         if kind is VerbKind.EMIT:
-            self.emitted_unusual(book, ids, 0, RELIABLE if ids else 0, None, "")
+            self.emitted_unusual(record, ids, 0, RELIABLE if ids else 0, None, "")
         else:
-            self.write(book, _ACKED if kind is VerbKind.ACK else _FAILED, ids[0], 0, 0)
+            self.write(record, _ACKED if kind is VerbKind.ACK else _FAILED, ids[0], 0, 0)
 
-    def unobserved(self, book: LiveBook, why: str) -> None:
+    def unobserved(self, record: LiveRecord, why: str) -> None:
         """What stood between a component and the wire."""
-        if book.row is not None:
-            self._named(book, book.row, f"{UNOBSERVED}{why}")
+        if record.row is not None:
+            self._named(record, record.row, f"{UNOBSERVED}{why}")
 
-    def waiting(self, book: LiveBook, deliveries: Sequence[Hashable]) -> None:
+    def waiting(self, record: LiveRecord, deliveries: Sequence[Hashable]) -> None:
         """The deliveries that the framework keeps for its next batch."""
         for delivery in deliveries:
-            self.write(book, _WAITS, delivery, 0, 0)
+            self.write(record, _WAITS, delivery, 0, 0)
 
-    def died(self, book: LiveBook, note: str) -> None:
+    def died(self, record: LiveRecord, note: str) -> None:
         """The end of a component."""
-        self.recorder.write(EventKind.DIED, *(book.row or self._name(book)), note=note)
+        self.recorder.write(EventKind.DIED, *(record.row or self._name(record)), note=note)
 
-    def _keep(self, book: LiveBook, key: Hashable, template: Template) -> Template:
-        if len(book.templates) >= _MAX_TEMPLATES:
-            book.templates.clear()
-        book.templates[key] = template
+    def _keep(self, record: LiveRecord, key: Hashable, template: Template) -> Template:
+        if len(record.templates) >= _MAX_TEMPLATES:
+            record.templates.clear()
+        record.templates[key] = template
         return template
 
     def _template(
-        self, book: LiveBook, kind: int, site: int, flags: int, stream: Any, thread: str
+        self, record: LiveRecord, kind: int, site: int, flags: int, stream: Any, thread: str
     ) -> Template:
-        component, task = book.row or self._name(book)
+        component, task = record.row or self._name(record)
         place, framework = self._places.get(site) or self._place(site)
         on = "" if stream is None else str(stream)
         return self.recorder.template(kind, component, task, on, place, flags | framework, thread)
 
-    def _name(self, book: LiveBook) -> tuple[str, int]:
-        traced = book.accused
-        book.row = (traced.name, traced.task)
-        self._named(book, book.row)
-        return book.row
+    def _name(self, record: LiveRecord) -> tuple[str, int]:
+        traced = record.traced_now
+        record.row = (traced.name, traced.task)
+        self._named(record, record.row)
+        return record.row
 
-    def _named(self, book: LiveBook, row: tuple[str, int], more: str = "") -> None:
-        traced = book.accused
+    def _named(self, record: LiveRecord, row: tuple[str, int], more: str = "") -> None:
+        traced = record.traced_now
         site = f"{traced.path}:{traced.line} {traced.name}" if traced.path else ""
         self.recorder.write(EventKind.NAMED, *row, site=site, note=described(traced) + more)
 

@@ -13,10 +13,10 @@ from ackdoctor.model.dialect import Dialect, Role, Verb, VerbKind, WireForm
 from ackdoctor.tracer.instrument.patches import Effect, effect, is_itself_a_mock, is_mock, is_ours
 from ackdoctor.tracer.ledger.components import tuples_in
 
-__all__ = ["Call", "Given", "Mocked", "Written", "look", "names_in", "own_classes"]
+__all__ = ["Call", "MockArguments", "Mocked", "WrittenMethods", "look", "names_in", "own_classes"]
 
 
-class Written:
+class WrittenMethods:
     """The code of every method of the classes that were met."""
 
     def __init__(self) -> None:
@@ -128,7 +128,7 @@ _PLAIN = frozenset({bool, bytes, dict, float, int, list, set, str, tuple, type, 
 _LOGS = frozenset({"critical", "debug", "error", "exception", "info", "log", "warn", "warning"})
 
 
-class Given:
+class MockArguments:
     """The mocks around a component that stand for anything but its verbs, and how often each was called before this handler call."""
 
     def __init__(self) -> None:
@@ -352,7 +352,7 @@ def _told_to(component: object, call: Any) -> tuple[bool, tuple[Any, ...]]:
 
 
 def look(
-    component: object, dialect: Dialect, role: Role, mocked: Mocked, written: Written
+    component: object, dialect: Dialect, role: Role, mocked: Mocked, written: WrittenMethods
 ) -> Mapping[VerbKind, str]:
     """Notes the mocked verbs of a component; returns the ways to complete a tuple that are hidden from us, and by what."""
     wire = _send(component, dialect, role, mocked)
@@ -407,7 +407,9 @@ def _module(component: object, name: str) -> Any:
     return sys.modules.get(name)
 
 
-def _is_replaced(component: object, dialect: Dialect, verb: Verb, found: Any, written: Written) -> bool:
+def _is_replaced(
+    component: object, dialect: Dialect, verb: Verb, found: Any, written: WrittenMethods
+) -> bool:
     """A method that no class of the component defines, a function that the framework's module does not."""
     if verb.on != "self":
         return not (getattr(found, "__module__", None) or "").endswith(verb.on)  # None: a built-in's
@@ -416,7 +418,7 @@ def _is_replaced(component: object, dialect: Dialect, verb: Verb, found: Any, wr
     )
 
 
-def _ends_here(component: object, dialect: Dialect, verb: Verb, found: Any, written: Written) -> bool:
+def _ends_here(component: object, dialect: Dialect, verb: Verb, found: Any, written: WrittenMethods) -> bool:
     """Whether a method mentions nothing by which it could reach the wire, as that of a test's own heir: it writes down its calls.
 
     What it mentions are also the names in the component's own methods that it mentions.

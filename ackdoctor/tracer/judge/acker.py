@@ -1,10 +1,16 @@
-"""tmp"""
+"""Findings about the acker's pending map: entries that never become zero (ACK601), orphans (ACK602), growth (ACK603).
+
+An entry is attributed to the tuples that the residue law names (law L1). An orphan alone proves nothing (L4): a fail
+with acks still under way leaves one behind in a correct program, too. A map that follows the load is healthy; a map
+leaks if it rises in every window of the later half, close to a straight line, and the load does not explain it.
+"""
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+from ackdoctor.model.acker_versions import AckerVersion
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, TreeWitness
 from ackdoctor.model.message import Engine
@@ -12,14 +18,13 @@ from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.verdict import Culprit, GrowthPoint, PendingEntry, Residue, TupleTree, Verdict
 from ackdoctor.model.violation import AccessKind, CallSite, Violation
 from ackdoctor.rulebook.messages import NEVER_ZERO_ENTRY, ORPHAN_ENTRY, PENDING_GROWTH, Words, phrase, words
-from ackdoctor.tracer.judge.findings import name_of
+from ackdoctor.tracer.judge.messages import name_of
 from ackdoctor.tracer.judge.places import Places, parsed
 
 __all__ = [
     "ACKER",
     "WORKER_HEAP",
     "Causes",
-    "Keeper",
     "Trend",
     "entry_bytes",
     "filled_in",
@@ -45,23 +50,7 @@ _BYTES: Mapping[Engine, tuple[int, int]] = {  # tracked, orphan
 }
 
 
-class Keeper(Protocol):
-    """What of a version decides how long it keeps an entry; who judges a trace need not know the acker's model."""
-
-    @property
-    def name(self) -> str:
-        """The version, as the user says it."""
-
-    @property
-    def engine(self) -> Engine:
-        """The code that keeps the roots."""
-
-    @property
-    def forgets(self) -> bool:
-        """Whether an entry that never completes is dropped in the end."""
-
-
-def stays(profile: Keeper | None) -> str:
+def stays(profile: AckerVersion | None) -> str:
     """How long, as the end of a sentence that begins with the entry."""
     if profile is None:
         return "stays until the acker drops it"
@@ -70,7 +59,7 @@ def stays(profile: Keeper | None) -> str:
     return _LIFE[profile.engine]
 
 
-def entry_bytes(profile: Keeper | None, *, orphan: bool) -> int | None:
+def entry_bytes(profile: AckerVersion | None, *, orphan: bool) -> int | None:
     """The heap that one entry takes; None where nobody has measured."""
     sizes = _BYTES.get(profile.engine) if profile is not None else None
     return None if sizes is None else sizes[orphan]
@@ -162,7 +151,7 @@ def under_way(tree: TupleTree, patience_s: int) -> bool:
 
 
 def tree_findings(
-    trees: Iterable[TupleTree], *, profile: Keeper | None, places: Places, nowhere: Site | None
+    trees: Iterable[TupleTree], *, profile: AckerVersion | None, places: Places, nowhere: Site | None
 ) -> Iterator[Finding]:
     """One finding for each entry that no delivery's finding accounts for."""
     for tree in trees:
@@ -174,7 +163,9 @@ def tree_findings(
             yield _orphan(tree, profile, nowhere)
 
 
-def _never_zero(tree: TupleTree, profile: Keeper | None, places: Places, nowhere: Site | None) -> Finding:
+def _never_zero(
+    tree: TupleTree, profile: AckerVersion | None, places: Places, nowhere: Site | None
+) -> Finding:
     surplus = any(culprit.acks > 1 for culprit in tree.culprits)
     on_its_way = any(culprit.lost for culprit in tree.culprits)
     proved = (tree.verdict is not Verdict.OPEN or surplus) and not on_its_way
@@ -204,7 +195,7 @@ def _never_zero(tree: TupleTree, profile: Keeper | None, places: Places, nowhere
     )
 
 
-def _orphan(tree: TupleTree, profile: Keeper | None, nowhere: Site | None) -> Finding:
+def _orphan(tree: TupleTree, profile: AckerVersion | None, nowhere: Site | None) -> Finding:
     """A warning where only a misuse leaves an orphan: after an ACK nothing more is due."""
     suspicious = tree.verdict is Verdict.COMPLETE
     reason = _ORPHANED[tree.verdict]
@@ -331,7 +322,7 @@ def trend(points: Sequence[GrowthPoint]) -> Trend:
 def growth_finding(
     points: Sequence[GrowthPoint],
     *,
-    profile: Keeper | None,
+    profile: AckerVersion | None,
     nowhere: Site | None,
     heap: int = WORKER_HEAP,
 ) -> Finding | None:

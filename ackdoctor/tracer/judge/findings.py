@@ -1,35 +1,33 @@
-"""tmp"""
+"""From violations and the acker's entries to findings, with the codes, names, severities and prices of lint.
+
+One cause is one finding. If the acker keeps an entry because of a violation, the finding is the violation's and its
+witness says what is left in the pending map.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 
+from ackdoctor.model.acker_versions import AckerVersion
 from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, TreeWitness, stamp
 from ackdoctor.model.protocol import Op, Stage, move
 from ackdoctor.model.source import Site
 from ackdoctor.model.verdict import TupleTree
 from ackdoctor.model.violation import Access, AccessKind, Violation
-from ackdoctor.rulebook import Rule, advice, survey
-from ackdoctor.tracer.judge.acker import Causes, Keeper, left_by, stays, tree_findings
-from ackdoctor.tracer.judge.messages import CHARGES, Charge, Circumstances, Mark, Turn, by_framework
+from ackdoctor.rulebook import advice
+from ackdoctor.tracer.judge.acker import Causes, left_by, stays, tree_findings
+from ackdoctor.tracer.judge.messages import (
+    RULE_MESSAGES,
+    Case,
+    FindingSite,
+    RuleMessage,
+    ViolationContext,
+    by_framework,
+    name_of,
+    severity_of,
+)
 from ackdoctor.tracer.judge.places import Places
 
-__all__ = ["findings", "gathered", "name_of", "severity_of", "steps"]
-
-
-@cache
-def _rules() -> Mapping[str, Rule]:
-    return survey()[0]
-
-
-def name_of(code: str) -> str:
-    """The rule's name; '' for a page that does not parse."""
-    return _rules()[code].name if code in _rules() else ""
-
-
-def severity_of(code: str) -> Severity:
-    """What the page says, before anybody knows what a mistake costs."""
-    return _rules()[code].severity if code in _rules() else Severity.WARNING
+__all__ = ["findings", "gathered", "steps"]
 
 
 _NOTES: Mapping[AccessKind, str] = {
@@ -96,7 +94,7 @@ def findings(
     violations: Iterable[Violation],
     trees: Iterable[TupleTree] = (),
     *,
-    profile: Keeper | None = None,
+    profile: AckerVersion | None = None,
     places: Places | None = None,
     nowhere: Site | None = None,
 ) -> tuple[Finding, ...]:
@@ -120,8 +118,8 @@ def findings(
 
 def _finding_of(violation: Violation, places: Places) -> Finding | None:
     """The finding of one violation; None for a misuse that no rule is about: a spout that acks."""
-    facts = Circumstances.of(violation)
-    charge = CHARGES.get((facts.misuse, _turn(facts, places)))
+    facts = ViolationContext.of(violation)
+    charge = RULE_MESSAGES.get((facts.misuse, _turn(facts, places)))
     if charge is None:
         return None
     words = charge.words(facts.words)
@@ -150,12 +148,12 @@ def _finding_of(violation: Violation, places: Places) -> Finding | None:
     )
 
 
-def _turn(facts: Circumstances, places: Places) -> Turn:
+def _turn(facts: ViolationContext, places: Places) -> Case:
     """The turn, unless it is a round and the source has no loop: then a method was called twice."""
     last = facts.violation.history[-1].site if facts.violation.history else None
     turn = facts.turn
-    if turn is Turn.ROUND and last is not None and not places.may_loop(last, facts.violation.handler):
-        return Turn.PLAIN
+    if turn is Case.ROUND and last is not None and not places.may_loop(last, facts.violation.handler):
+        return Case.PLAIN
     return turn
 
 
@@ -187,7 +185,7 @@ def _order(finding: Finding) -> tuple[object, ...]:
     return (finding.site.path, *finding.site.span[:2], finding.code, finding.component, finding.message)
 
 
-def _severity(charge: Charge, facts: Circumstances) -> Severity:
+def _severity(charge: RuleMessage, facts: ViolationContext) -> Severity:
     """What lint would say: at least a warning; where acking is opt-in, never an error."""
     discipline = facts.discipline
     if charge.severity is not None:
@@ -198,8 +196,10 @@ def _severity(charge: Charge, facts: Circumstances) -> Severity:
     return max(advice.severity(discipline, facts.misuse), Severity.WARNING)
 
 
-def _site(charge: Charge, facts: Circumstances, path: Sequence[PathStep]) -> Site:
-    return path[{Mark.RECEIPT: 0, Mark.HAND: facts.by_hand, Mark.LAST: -1}[charge.mark]].site
+def _site(charge: RuleMessage, facts: ViolationContext, path: Sequence[PathStep]) -> Site:
+    return path[
+        {FindingSite.RECEIPT: 0, FindingSite.HAND: facts.by_hand, FindingSite.LAST: -1}[charge.mark]
+    ].site
 
 
 def _aside(violation: Violation) -> Iterator[str]:
@@ -217,7 +217,7 @@ def _chain(violation: Violation) -> str:
     )
 
 
-def _with_left(finding: Finding, caused: Sequence[TupleTree], profile: Keeper | None) -> Finding:
+def _with_left(finding: Finding, caused: Sequence[TupleTree], profile: AckerVersion | None) -> Finding:
     """The finding with what the delivery's violation did to the pending map."""
     if not caused:
         return finding

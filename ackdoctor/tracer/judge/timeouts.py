@@ -1,4 +1,9 @@
-"""tmp"""
+"""Roots that timed out: the cause of each, and the bolt that is too slow for the message timeout (ACK504).
+
+A tuple first waits in a queue, then a bolt holds it until it completes it. Only a bolt that alone held a tuple for
+longer than the timeout is certainly at fault. `timed_out` reads a stored trace; `ackdoctor analyze` collects the same
+facts with Spark.
+"""
 
 from array import array
 from collections import Counter, defaultdict
@@ -16,7 +21,7 @@ from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.verdict import Residue, TupleTree
 from ackdoctor.rulebook.messages import FLUSH_SLOWER_THAN_TIMEOUT, phrase, words
 from ackdoctor.tracer.judge.acker import ACKER
-from ackdoctor.tracer.judge.findings import name_of
+from ackdoctor.tracer.judge.messages import name_of
 from ackdoctor.tracer.trace.files import Events
 
 __all__ = [

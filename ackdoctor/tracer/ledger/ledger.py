@@ -1,4 +1,4 @@
-"""The ledger: the books of all components, and what they come to."""
+"""The ledger: the records of all components, and what they come to."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,12 +10,21 @@ from ackdoctor.model.dialect import EntryKind, Kind, Misuse, Role
 from ackdoctor.model.protocol import TABLE, Op, Stage
 from ackdoctor.model.verdict import ComponentTally, GrowthPoint
 from ackdoctor.model.violation import Access, AccessKind, TracedComponent, Violation
-from ackdoctor.tracer.ledger.book import BREACHES, CAP, Book, Closed, Delivery, Incident, Mark, Opened
+from ackdoctor.tracer.ledger.component_record import (
+    BREACHES,
+    CAP,
+    Closed,
+    ComponentRecord,
+    Delivery,
+    Incident,
+    Mark,
+    Opened,
+)
 from ackdoctor.tracer.ledger.sites import Sites
 
 __all__ = [
-    "BOOKS",
     "POINTS",
+    "RECORDS",
     "Ledger",
     "Level",
     "Settlement",
@@ -90,18 +99,20 @@ _BREACH = TABLE[Stage.OWED, Op.END].breach
 _DONE = {Op.ACK: AccessKind.ACKED, Op.FAIL: AccessKind.FAILED}
 
 
-def violations(book: Book, sites: Sites, now_ns: int, test: str) -> Iterator[Violation]:
-    """What went wrong with the deliveries of one book, in the order in which it was seen."""
-    traced = book.accused
-    for incident in book.incidents():
-        yield _offence(book, incident, traced, sites, test)
-    yield from _untracked(book, traced, sites, test)
-    yield from _overdue(book, traced, now_ns, test)
+def violations(record: ComponentRecord, sites: Sites, now_ns: int, test: str) -> Iterator[Violation]:
+    """What went wrong with the deliveries of one record, in the order in which it was seen."""
+    traced = record.traced_now
+    for incident in record.incidents():
+        yield _offence(record, incident, traced, sites, test)
+    yield from _untracked(record, traced, sites, test)
+    yield from _overdue(record, traced, now_ns, test)
 
 
-def _offence(book: Book, incident: Incident, traced: TracedComponent, sites: Sites, test: str) -> Violation:
-    answers = _handler(book)
-    handler = answers if _is_batch(book, answers) and not incident.tick else incident.handler or answers
+def _offence(
+    record: ComponentRecord, incident: Incident, traced: TracedComponent, sites: Sites, test: str
+) -> Violation:
+    answers = _handler(record)
+    handler = answers if _is_batch(record, answers) and not incident.tick else incident.handler or answers
     life = [*_beginning(incident.opened), *_completion(incident.closed, sites)]
     life.append(_touch(incident.kind, incident.site, incident.entry, incident.mark, sites))
     return Violation(
@@ -111,7 +122,7 @@ def _offence(book: Book, incident: Incident, traced: TracedComponent, sites: Sit
         delivery=_shown(incident.delivery),
         history=tuple(life),
         tick=incident.tick,
-        batch=_is_batch(book, handler),
+        batch=_is_batch(record, handler),
         note=incident.note,
         test=test,
         count=incident.count,
@@ -119,39 +130,46 @@ def _offence(book: Book, incident: Incident, traced: TracedComponent, sites: Sit
     )
 
 
-def _untracked(book: Book, traced: TracedComponent, sites: Sites, test: str) -> Iterator[Violation]:
+def _untracked(
+    record: ComponentRecord, traced: TracedComponent, sites: Sites, test: str
+) -> Iterator[Violation]:
     """A spout that waits to be told of its tuples, and emits none with a message id."""
-    if book.untracked is None or book.reliable or not book.waits() or not book.prices(Misuse.NO_MESSAGE_ID):
+    if (
+        record.untracked is None
+        or record.reliable
+        or not record.waits()
+        or not record.prices(Misuse.NO_MESSAGE_ID)
+    ):
         return
-    site, entry = book.untracked
+    site, entry = record.untracked
     yield Violation(
         misuse=Misuse.NO_MESSAGE_ID,
         traced=traced,
-        handler=_handler(book),
+        handler=_handler(record),
         delivery="",
         history=(_touch(AccessKind.EMITTED, site, entry, None, sites),),
         test=test,
-        count=book.emits,
+        count=record.emits,
     )
 
 
-def _overdue(book: Book, traced: TracedComponent, now_ns: int, test: str) -> Iterator[Violation]:
-    owed = book.overdue()
-    held = book.held({delivery for delivery, _ in owed}) if owed else {}
+def _overdue(record: ComponentRecord, traced: TracedComponent, now_ns: int, test: str) -> Iterator[Violation]:
+    owed = record.overdue()
+    held = record.held({delivery for delivery, _ in owed}) if owed else {}
     unheld = {delivery for delivery, _ in owed if delivery not in held}
-    named = book.held(unheld, ids=True) if unheld else {}
+    named = record.held(unheld, ids=True) if unheld else {}
     groups: dict[tuple[Misuse, str, str], list[tuple[Delivery, Opened]]] = {}
     for delivery, opened in owed:
         field, ids = held.get(delivery, ""), named.get(delivery, "")
-        if {field, ids}.isdisjoint(book.buffers) and _BREACH is not None:
+        if {field, ids}.isdisjoint(record.buffers) and _BREACH is not None:
             groups.setdefault((BREACHES[_BREACH], field, ids), []).append((delivery, opened))
-    for delivery, opened in book.ticks_owed():
+    for delivery, opened in record.ticks_owed():
         groups.setdefault((Misuse.TICK_NEVER, "", ""), []).append((delivery, opened))
     for (misuse, field, ids), members in groups.items():
         delivery, opened = members[0]
         tick = misuse is Misuse.TICK_NEVER
-        handler = (_ticked(book) if tick else "") or _handler(book)
-        if book.prices(misuse):
+        handler = (_ticked(record) if tick else "") or _handler(record)
+        if record.prices(misuse):
             yield Violation(
                 misuse=misuse,
                 traced=traced,
@@ -159,10 +177,10 @@ def _overdue(book: Book, traced: TracedComponent, now_ns: int, test: str) -> Ite
                 delivery=_shown(delivery),
                 history=(
                     *_beginning(opened),
-                    Access(kind=AccessKind.ENDED, time_ns=now_ns, entry=book.entry),
+                    Access(kind=AccessKind.ENDED, time_ns=now_ns, entry=record.entry),
                 ),
                 tick=tick,
-                batch=_is_batch(book, handler),
+                batch=_is_batch(record, handler),
                 held=f"self.{field}" if field else "",
                 named=f"self.{ids}" if ids else "",
                 test=test,
@@ -170,19 +188,19 @@ def _overdue(book: Book, traced: TracedComponent, now_ns: int, test: str) -> Ite
             )
 
 
-def tally(book: Book, now_ns: int, found: Iterable[Violation]) -> ComponentTally:
-    """What one book counted."""
-    oldest = next(iter(book.open.values()), None)
+def tally(record: ComponentRecord, now_ns: int, found: Iterable[Violation]) -> ComponentTally:
+    """What one record counted."""
+    oldest = next(iter(record.open.values()), None)
     return ComponentTally(
-        component=book.traced.name,
-        dialect=book.traced.dialect,
-        delivered=book.entry - book.ticks_seen,
-        emitted=book.emits,
-        acked=book.acks,
-        failed=book.fails,
-        ticks=book.ticks_seen,
-        pending=len(book.overdue()),
-        high_water=book.high_water,
+        component=record.traced.name,
+        dialect=record.traced.dialect,
+        delivered=record.entry - record.ticks_seen,
+        emitted=record.emits,
+        acked=record.acks,
+        failed=record.fails,
+        ticks=record.ticks_seen,
+        pending=len(record.overdue()),
+        high_water=record.high_water,
         oldest_ms=max(0, now_ns - oldest[0]) // 1_000_000 if oldest else 0,
         violations=sum(violation.count for violation in found),
     )
@@ -214,26 +232,26 @@ def _shown(delivery: Hashable) -> str:
     return "" if delivery is None else str(delivery)
 
 
-def _handler(book: Book) -> str:
+def _handler(record: ComponentRecord) -> str:
     """The handler that answers for a delivery: the batch's where there are batches."""
-    wanted = (EntryKind.BATCH, EntryKind.DATA) if book.role.kind is Kind.BOLT else (EntryKind.NEXT,)
+    wanted = (EntryKind.BATCH, EntryKind.DATA) if record.role.kind is Kind.BOLT else (EntryKind.NEXT,)
     for kind in wanted:
-        for entry in book.role.entries:
+        for entry in record.role.entries:
             if entry.kind is kind:
                 return entry.method
     return ""
 
 
-def _ticked(book: Book) -> str:
+def _ticked(record: ComponentRecord) -> str:
     """The handler that is given ticks only; '' where they come with the data."""
-    return next((entry.method for entry in book.role.entries if entry.kind is EntryKind.TICK), "")
+    return next((entry.method for entry in record.role.entries if entry.kind is EntryKind.TICK), "")
 
 
-def _is_batch(book: Book, handler: str) -> bool:
-    return any(entry.method == handler and entry.kind is EntryKind.BATCH for entry in book.role.entries)
+def _is_batch(record: ComponentRecord, handler: str) -> bool:
+    return any(entry.method == handler and entry.kind is EntryKind.BATCH for entry in record.role.entries)
 
 
-BOOKS = 4_096  # books open at once; the oldest is closed for the next
+RECORDS = 4_096  # records open at once; the oldest is closed for the next
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -254,9 +272,9 @@ class Settlement:
 
 
 class Ledger:
-    """Keeps the books.  `now` is the clock, in nanoseconds since the epoch or virtual.
+    """Keeps the records.  `now` is the clock, in nanoseconds since the epoch or virtual.
 
-    `cap` is how many deliveries a book keeps; `test` goes into the violations of the next settlement.
+    `cap` is how many deliveries a record keeps; `test` goes into the violations of the next settlement.
     """
 
     def __init__(
@@ -267,9 +285,9 @@ class Ledger:
         self.cap = cap
         self.test = test
         self.sites = Sites()
-        self.books: dict[int, Book] = {}
+        self.records: dict[int, ComponentRecord] = {}
         self.windows = Windows()
-        # told of a new book, and of what is pending after each window
+        # told of a new record, and of what is pending after each window
         self.growing: Callable[[int], None] | None = None
         self._begun = 0
         self._unobserved: dict[str, None] = {}
@@ -277,18 +295,18 @@ class Ledger:
         self._closed: list[tuple[tuple[Violation, ...], ComponentTally, int]] = []
         self._lock = RLock()
 
-    def open(self, traced: TracedComponent, role: Role) -> Book:
-        """A new book for a component that is known by its rows only."""
-        book = Book(traced, role, cap=self.cap)
-        self.keep(id(book), book)
-        return book
+    def open(self, traced: TracedComponent, role: Role) -> ComponentRecord:
+        """A new record for a component that is known by its rows only."""
+        record = ComponentRecord(traced, role, cap=self.cap)
+        self.keep(id(record), record)
+        return record
 
-    def keep(self, key: int, book: Book) -> None:
-        """Takes in a book under a key: the `id` of a live component, which the book keeps alive."""
+    def keep(self, key: int, record: ComponentRecord) -> None:
+        """Takes in a record under a key: the `id` of a live component, which the record keeps alive."""
         with self._lock:
-            self.books[key] = book
-            if len(self.books) > BOOKS:
-                self._close(self.books.pop(next(iter(self.books))))
+            self.records[key] = record
+            if len(self.records) > RECORDS:
+                self._close(self.records.pop(next(iter(self.records))))
         if self.growing is not None:
             self.growing(0)
 
@@ -303,23 +321,23 @@ class Ledger:
     def grow(self, now_ns: int) -> None:
         """Ends a window: `windows.due` has come."""
         with self._lock:
-            books = list(self.books.values())
-            pending = sum(len(book.open) for book in books)
+            records = list(self.records.values())
+            pending = sum(len(record.open) for record in records)
             self.windows.close(
                 now_ns,
                 pending=pending,
-                started=self._begun + sum(book.entry - book.ticks_seen for book in books),
+                started=self._begun + sum(record.entry - record.ticks_seen for record in records),
             )
         if self.growing is not None:
             self.growing(pending)
 
     def settle(self) -> Settlement:
-        """Says what became of every delivery so far, and closes the books."""
+        """Says what became of every delivery so far, and closes the records."""
         with self._lock:
-            if self.books:
+            if self.records:
                 self.grow(self.now())
-            for key in list(self.books):
-                self._close(self.books.pop(key))
+            for key in list(self.records):
+                self._close(self.records.pop(key))
             rows, self._closed = self._closed, []
             settlement = Settlement(
                 violations=tuple(violation for found, _, _ in rows for violation in found),
@@ -335,22 +353,24 @@ class Ledger:
             self._begun = 0
         return settlement
 
-    def _close(self, book: Book) -> None:
+    def _close(self, record: ComponentRecord) -> None:
         now = self.now()
-        hidden = book.close()
+        hidden = record.close()
         if hidden:
-            self.unobserved(book.traced.name, hidden)
-        if kept := book.interrupted():
+            self.unobserved(record.traced.name, hidden)
+        if kept := record.interrupted():
             for delivery in kept:
-                book.excuse(delivery)
+                record.excuse(delivery)
             what = "tuple was" if len(kept) == 1 else "tuples were"
-            self.note(f"{book.traced.name}: {len(kept)} kept {what} open when an exception left a handler")
-        found = tuple(violations(book, self.sites, now, self.test))
-        self._begun += book.entry - book.ticks_seen
-        self._closed.append((found, tally(book, now, found), book.dropped))
-        if book.strays:
-            many = "completion" if book.strays == 1 else "completions"
-            self.note(f"{book.traced.name}: {book.strays} {many} of tuples that nobody was seen to hand over")
+            self.note(f"{record.traced.name}: {len(kept)} kept {what} open when an exception left a handler")
+        found = tuple(violations(record, self.sites, now, self.test))
+        self._begun += record.entry - record.ticks_seen
+        self._closed.append((found, tally(record, now, found), record.dropped))
+        if record.strays:
+            many = "completion" if record.strays == 1 else "completions"
+            self.note(
+                f"{record.traced.name}: {record.strays} {many} of tuples that nobody was seen to hand over"
+            )
 
 
 def merged(tallies: Iterable[ComponentTally]) -> tuple[ComponentTally, ...]:

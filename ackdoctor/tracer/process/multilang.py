@@ -1,4 +1,8 @@
-"""tmp"""
+"""From the bytes of a multilang pipe to the rows of a trace.
+
+A message is JSON, a line end, `end` and a line end. `Frames` cuts a stream of bytes into messages, `Conversation` turns
+one component's messages into rows, `observe` writes them. Bytes that are no message are counted and skipped.
+"""
 
 import json
 import os
@@ -8,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ackdoctor.model.event import IN_HAND, RELIABLE, TICK, EventKind
-from ackdoctor.tracer.process.proxy import Chunk, Direction
+from ackdoctor.tracer.process.tap import Chunk, Direction
 from ackdoctor.tracer.trace.write import Recorder
 
 __all__ = ["LONGEST", "Conversation", "Frames", "Row", "messages", "observe"]

@@ -1,121 +1,30 @@
-"""tmp"""
+"""`ackdoctor trace proxy -- COMMAND...`: runs between ShellBolt and a component, and records what passes.
 
-import fcntl
+    ShellBolt --stdin--> pump --> component
+        ^                 | `- copies --> observer --> trace
+        `----stdout------ `----------------------------------
+
+The pump parses nothing; one loop serves both directions, so a tuple is recorded before its ack. The observer is
+another process: if it is slow or dies, rows are lost and counted, and nothing else happens.
+"""
+
 import os
 import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum, unique
 from pathlib import Path
-from struct import Struct
 from subprocess import PIPE, Popen
-from typing import NamedTuple
 
 from ackdoctor.model.event import EventKind
 from ackdoctor.tracer.process.multilang import observe
 from ackdoctor.tracer.process.run import KILLED, exit_code, forwarding, name_of_run, start
+from ackdoctor.tracer.process.tap import Chunk, Direction, Tap, chunks
 from ackdoctor.tracer.trace.write import Recorder
 
-__all__ = ["Chunk", "Direction", "Lane", "Tap", "Watch", "chunks", "proxy", "pump"]
-
-
-_HEAD = Struct("<BIIq")  # direction, messages missed before, length, time_ns
-_ROOM = 1 << 20  # bytes asked of the kernel
-_DRAIN_S = 2.0  # seconds for the last chunks, when the component has ended already
-
-
-@unique
-class Direction(IntEnum):
-    """Whose words they are."""
-
-    TO_COMPONENT = 0
-    FROM_COMPONENT = 1
-    ENDED = 2  # the exit code, as text
-    CUT = 3  # the same, of a component whose input had not ended
-
-
-class Chunk(NamedTuple):
-    """Some bytes that passed; before them, `missed` messages or so that are not in any chunk."""
-
-    direction: Direction
-    missed: int
-    time_ns: int
-    data: bytes
-
-
-class Tap:
-    """The pump's end.  `missed` counts the message ends in what nobody saw, for each direction."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._fd = descriptor
-        self._rest = memoryview(b"")
-        self.missed = dict.fromkeys(Direction, 0)
-        os.set_blocking(descriptor, False)
-        with suppress(AttributeError, OSError):  # not Linux, or more than this user may have
-            fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _ROOM)
-
-    @property
-    def alive(self) -> bool:
-        """Whether the observer listens."""
-        return self._fd >= 0
-
-    def offer(self, direction: Direction, data: bytes) -> None:
-        """Show a chunk, if there is room; never blocks, never raises."""
-        if self.alive and self._flush():
-            head = _HEAD.pack(direction, self.missed[direction], len(data), time.time_ns())
-            self.missed[direction] = 0
-            self._rest = memoryview(head + data)
-            if self._flush() or self.alive:
-                return
-        self.missed[direction] += max(data.count(b"\nend\n"), 1)
-
-    def _flush(self) -> bool:
-        """Whether nothing is left of the chunk before."""
-        try:
-            while self._rest:
-                self._rest = self._rest[os.write(self._fd, self._rest) :]
-        except BlockingIOError:
-            return False
-        except OSError:  # the observer is gone
-            self._shut()
-            return False
-        return True
-
-    def close(self, status: str, how: Direction = Direction.ENDED) -> None:
-        """The component has ended, `how` is ENDED or CUT: the last words, then no more."""
-        deadline = time.monotonic() + _DRAIN_S
-        self._wait(deadline)
-        for direction in (Direction.TO_COMPONENT, Direction.FROM_COMPONENT):
-            if self.missed[direction]:
-                self.offer(direction, b"")
-                self._wait(deadline)
-        self.offer(how, status.encode())
-        self._wait(deadline)
-        self._shut()
-
-    def _wait(self, deadline: float) -> None:
-        while self.alive and not self._flush() and (left := deadline - time.monotonic()) > 0:
-            select.select((), (self._fd,), (), left)
-
-    def _shut(self) -> None:
-        if self.alive:
-            os.close(self._fd)
-            self._fd, self._rest = -1, memoryview(b"")
-
-
-def chunks(descriptor: int) -> Iterator[Chunk]:
-    """The observer's end: what passes, until the pump closes its own."""
-    with os.fdopen(descriptor, "rb") as pipe:
-        while len(head := pipe.read(_HEAD.size)) == _HEAD.size:
-            direction, missed, length, time_ns = _HEAD.unpack(head)
-            data = pipe.read(length)
-            if len(data) < length:
-                return
-            yield Chunk(Direction(direction), missed, time_ns, data)
+__all__ = ["Lane", "Watch", "proxy", "pump"]
 
 
 _CHUNK = 65_536

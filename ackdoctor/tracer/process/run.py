@@ -1,4 +1,9 @@
-"""tmp"""
+"""`ackdoctor trace run -- COMMAND...`: every Python process that the command starts traces itself.
+
+`run` puts a folder with our `sitecustomize.py` in front of PYTHONPATH. The interpreter imports it first; it calls
+`begin` and then imports the sitecustomize that it hides. Processes started with -S, -I or -E, or with an environment of
+their own, are not traced. The command gets our signals, and its exit code is ours.
+"""
 
 import json
 import os
@@ -125,9 +130,9 @@ def begin() -> str:
 
 
 def _close(ledger: "Ledger") -> None:
-    """The books' last rows: what was hidden from us."""
-    for book in tuple(ledger.books.values()):
-        book.close()
+    """The records' last rows: what was hidden from us."""
+    for record in tuple(ledger.records.values()):
+        record.close()
 
 
 _FOLDER = Path(__file__).parent / "launched"
