@@ -1,4 +1,7 @@
-"""Fields of a component that hold tuples or records."""
+"""Fields of a component as containers: how they are created, filled and emptied, which tuples they hold, and joins.
+
+A join buffer is a dict field that collects parts under a key from the data until an entry is complete.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -56,7 +59,7 @@ __all__ = [
 ]
 
 
-# run once, before all else
+# the framework runs them once, before all other methods
 BEGINNINGS = frozenset(("__init__", "initialize", "init_state", "<init>", "prepare", "open"))
 
 _PLAIN = frozenset(
@@ -93,7 +96,7 @@ _LOOKS = (
 
 
 def own_field(context: RuleContext, function: Function, expr: Expr) -> str | None:
-    """The field that an expression is: `self.name` and nothing more."""
+    """Return the field that an expression is: `self.name` and nothing more."""
     match expr:
         case Attr(obj=obj, name=name) if obj == context.own_name(function):
             return name
@@ -105,13 +108,13 @@ def own_field(context: RuleContext, function: Function, expr: Expr) -> str | Non
 
 
 def is_container(context: RuleContext, name: str) -> bool:
-    """Whether a field is a plain container without a limit, wherever it is given a value."""
+    """Whether every assignment makes a field a plain container without a limit."""
     values = list(_given(context, name))
     return bool(values) and all(_kind(context, function, value) for function, value in values)
 
 
 def _is_queue(context: RuleContext, name: str) -> bool:
-    """Whether `get` of a field takes something out."""
+    """Whether `get` removes an element of a field."""
     return any(_kind(context, function, value) == "queue" for function, value in _given(context, name))
 
 
@@ -131,7 +134,7 @@ def _given(context: RuleContext, name: str) -> Iterator[tuple[Function, Expr | C
 
 
 def _kind(context: RuleContext, function: Function, value: Expr | Call) -> str:
-    """Whether a value is an unlimited container of the standard library: "plain", "queue" or ""."""
+    """Return the kind of an unlimited container of the standard library: "plain", "queue", or "" for any other value."""
     match value:
         case Build(kind="dict" | "list" | "set"):
             return "plain"
@@ -162,7 +165,7 @@ def _made(context: RuleContext, function: Function, func: Expr, args: Iterable[A
 
 
 def taken_from(context: RuleContext, functions: Iterable[Function]) -> frozenset[str]:
-    """The fields that these functions take something out of, or look through."""
+    """Return the fields from which these functions remove, or through which they iterate."""
     found: set[str | None] = set()
     for function in functions:
         for step in function.cfg.steps:
@@ -179,7 +182,7 @@ def taken_from(context: RuleContext, functions: Iterable[Function]) -> frozenset
 
 
 def emptied_by(context: RuleContext, functions: Iterable[Function]) -> frozenset[str]:
-    """The fields that these functions may shrink: taken from, replaced, or handed to code that cannot be seen."""
+    """Return the fields that these functions may shrink: they remove from them, replace them or pass them to opaque code."""
     found: set[str | None] = set()
     for function in functions:
         views = _views(context, function)
@@ -192,7 +195,7 @@ def emptied_by(context: RuleContext, functions: Iterable[Function]) -> frozenset
                 case Bind(target=target, value=value):
                     if function.name not in BEGINNINGS:
                         found.add(own_field(context, function, target))
-                    found.add(own_field(context, function, value))  # another name for it
+                    found.add(own_field(context, function, value))  # an alias
                 case Update(target=target, op=op) if op != "+":
                     found.add(own_field(context, function, target))
                 case Call(func=func, args=args):
@@ -203,7 +206,7 @@ def emptied_by(context: RuleContext, functions: Iterable[Function]) -> frozenset
 
 
 def _views(context: RuleContext, function: Function) -> Mapping[str, str]:
-    """The locals that are a view of a field, and the field: what is taken out of a `keySet()` leaves the map."""
+    """Map the locals that are a view of a field to the field: what is removed from a `keySet()` leaves the map."""
     found: dict[str, str] = {}
     for step in function.cfg.steps:
         match step.op:
@@ -248,11 +251,11 @@ def _by_call(
             yield own_field(context, function, arg.value)
 
 
-LISTENERS = frozenset({"removalListener", "evictionListener"})  # of a cache: they hear what leaves it
+LISTENERS = frozenset({"removalListener", "evictionListener"})  # eviction listeners of a cache
 
 
 def kept_inputs(context: RuleContext) -> Iterator[tuple[Flow, Stored]]:
-    """Every place where a handler of a bolt that acks by hand puts its own input tuple into a field."""
+    """Yield each store of an input tuple into a field, in the handlers of a bolt that acks by hand."""
     if context.component.auto_ack is not False or not context.is_bolt:
         return
     for flow, stored in context.events(Stored, EntryKind.DATA, EntryKind.BATCH):
@@ -261,12 +264,12 @@ def kept_inputs(context: RuleContext) -> Iterator[tuple[Flow, Stored]]:
 
 
 def released(context: RuleContext) -> frozenset[str]:
-    """The fields whose tuples some code of the component completes or hands to code that cannot be seen."""
+    """Return the fields whose tuples some code of the component completes or passes to opaque code."""
     return frozenset(event.field.partition(".")[0] for _, event in context.releases())
 
 
 def left_behind(context: RuleContext) -> frozenset[str]:
-    """The fields that still hold an un-acked tuple when its handler returns, and that nobody ever releases."""
+    """Return the fields that still hold an un-acked tuple when its handler returns, and that no code releases."""
     done = released(context)
     if EVERYTHING in done:
         return frozenset()
@@ -279,12 +282,12 @@ def left_behind(context: RuleContext) -> frozenset[str]:
 
 
 def waiting(context: RuleContext) -> frozenset[str]:
-    """The fields that still hold an un-acked tuple when its handler returns, whatever becomes of it."""
+    """Return the fields that still hold an un-acked tuple when its handler returns, released later or not."""
     return frozenset(_field(holder) for holders in _waiting(context) for holder in holders)
 
 
 def _waiting(context: RuleContext) -> Iterator[list[str]]:
-    """What holds a tuple when its handler has returned, where nobody who builds the bolt has chosen that it be so."""
+    """Yield the holders of each un-acked tuple at its handler's return, except on paths that a setting of the user selects."""
     by_choice = chosen(context, ACKING)
     for _, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
         if ended.raised is not None or ended.deferral is not None or ended.token is None:
@@ -299,7 +302,7 @@ def _field(holder: str) -> str:
 
 
 def assigned(context: RuleContext, function: Function, field: str) -> Iterator[Call]:
-    """The calls whose result becomes the field."""
+    """Yield the calls whose result is assigned to the field."""
     own = context.own_name(function)
     results = calls_by_result(function)
     for step in function.cfg.steps:
@@ -312,7 +315,7 @@ def assigned(context: RuleContext, function: Function, field: str) -> Iterator[C
 
 
 def chain(function: Function, call: Call) -> frozenset[str]:
-    """The methods called one on the other's result, up to this call: `newBuilder().maximumSize(9).build()`."""
+    """Return the methods of a call chain up to this call: `newBuilder().maximumSize(9).build()`."""
     words: set[str] = set()
     made: Call | Bind | None = call
     while isinstance(made, Call) and isinstance(made.func, Attr):
@@ -323,7 +326,7 @@ def chain(function: Function, call: Call) -> frozenset[str]:
 
 
 def sized(context: RuleContext, function: Function, expr: Expr, field: str) -> bool:
-    """Whether an expression is how much a field holds: `len(self.field)`, or the result of `field.size()`."""
+    """Whether an expression is the size of a field: `len(self.field)`, or the result of `field.size()`."""
     if isinstance(expr, Mix) and expr.op == "len":
         return asks_about(context, function, expr, field)
     made = maker(function, expr.id) if isinstance(expr, Name) and expr.id.startswith("%") else None
@@ -345,7 +348,7 @@ _TRIMS = frozenset({"popitem", "clear", "expire"})
 
 @dataclass(slots=True, unsafe_hash=True)
 class Join:
-    """A field whose entries leave only when complete, and the step that makes an entry."""
+    """A field whose entries leave only when complete, and the step that creates an entry."""
 
     field: str
     function: Function
@@ -353,7 +356,7 @@ class Join:
 
 
 def unfinished_joins(context: RuleContext) -> Iterator[Join]:
-    """The join buffers of a bolt that acks automatically, where nothing ends the wait for a missing part."""
+    """Yield the join buffers of an auto-acking bolt in which nothing ends the wait for a missing part."""
     if not context.component.auto_ack:
         return
     for flow in context.flows:
@@ -370,7 +373,7 @@ def unfinished_joins(context: RuleContext) -> Iterator[Join]:
 
 
 def _deletions(context: RuleContext, handler: Function) -> dict[str, list[int]]:
-    """The steps of the handler that remove one entry of a dict field."""
+    """Return the steps of the handler that remove one entry of a dict field, by field."""
     found: dict[str, list[int]] = {}
     for index, step in enumerate(handler.cfg.steps):
         match step.op:
@@ -386,7 +389,7 @@ def _deletions(context: RuleContext, handler: Function) -> dict[str, list[int]]:
 
 
 def _creation(context: RuleContext, handler: Function, field: str, derived: frozenset[str]) -> Step | None:
-    """The step that makes an entry under a key from the data: an assignment, else setdefault, else an append."""
+    """Return the step that creates an entry under a key from the data: an assignment, else setdefault, else an append."""
     own = context.own_name(handler)
     if own is None:
         return None
@@ -410,7 +413,7 @@ def _creation(context: RuleContext, handler: Function, field: str, derived: froz
 
 
 def _leaves_otherwise(context: RuleContext, handler: Function, field: str) -> bool:
-    """Whether some other code may remove entries: another method, a trim, or somebody the field was given to."""
+    """Whether other code may remove entries: another method, a trim, or code to which the field was passed."""
     for function in context.functions():
         for step in function.cfg.steps:
             match step.op:
@@ -432,7 +435,7 @@ def _leaves_otherwise(context: RuleContext, handler: Function, field: str) -> bo
 
 
 def _gives_away(context: RuleContext, function: Function, call: Call, field: str) -> bool:
-    """Whether a plain function gets the whole field."""
+    """Whether a call passes the whole field to a plain function."""
     own = context.own_name(function)
     if own is None or isinstance(call.func, Attr):
         return False
@@ -440,7 +443,7 @@ def _gives_away(context: RuleContext, function: Function, call: Call, field: str
 
 
 def _when_complete(context: RuleContext, handler: Function, field: str, deletion: int) -> bool:
-    """Whether a deletion is reached only behind a test of the entry's own content."""
+    """Whether a deletion is reached only after a test of the entry's own content."""
     steps = handler.cfg.steps
     entries = _entry_names(context, handler, field)
     for index, step in enumerate(steps):
@@ -455,7 +458,7 @@ def _when_complete(context: RuleContext, handler: Function, field: str, deletion
 
 
 def _entry_names(context: RuleContext, handler: Function, field: str) -> frozenset[str]:
-    """The locals that hold one entry of the field, or something of it."""
+    """Return the locals that hold one entry of the field, or a part of it."""
     names: set[str] = set()
     for step in handler.cfg.steps:
         match step.op:

@@ -1,4 +1,8 @@
-"""Data flow inside one function."""
+"""Data flow inside one function: reachable steps, derived locals, canonical expressions and definitions.
+
+In canonical form, temporaries and locals with one assignment are expanded: `key = str(msg.offset())` and a later
+`str(msg.offset())` are both  call(str, call(Attr(msg, offset))).
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -49,7 +53,7 @@ __all__ = [
 def reachable(
     function: Function, starts: Iterable[int], closed: frozenset[tuple[int, EdgeKind]] = frozenset()
 ) -> set[int]:
-    """The steps that can be reached without taking a closed edge."""
+    """Return the steps that can be reached without a closed edge."""
     seen = set(starts)
     stack = list(seen)
     while stack:
@@ -62,14 +66,14 @@ def reachable(
 
 
 def handler_only(function: Function, catch: int) -> set[int]:
-    """The steps that run only when the handler at `catch` was entered."""
+    """Return the steps that run only after the exception handler at `catch` was entered."""
     entered = [target for kind, target in function.cfg.steps[catch].edges if kind is EdgeKind.TRUE]
     without = reachable(function, [ENTRY], frozenset({(catch, EdgeKind.TRUE)}))
     return reachable(function, entered) - without
 
 
 def raising_into(function: Function, catch: int) -> set[int]:
-    """The steps whose exception the handler at `catch` is asked about."""
+    """Return the steps whose exceptions reach the exception handler at `catch`."""
     asked = {catch}
     steps = function.cfg.steps
     found: set[int] = set()
@@ -92,7 +96,7 @@ def mentions_any(expr: Expr, names: frozenset[str]) -> bool:
 
 
 def given_names(flow: Flow, function: Function) -> frozenset[str]:
-    """The parameters that carry the tuple: the handler's own one, or whatever a helper was given."""
+    """Return the parameters that carry the tuple: that of the handler, or all of a helper."""
     names = [param.name for param in function.params]
     if function is flow.function and flow.entry is not None and flow.entry.subject is not None:
         return frozenset(names[flow.entry.subject + 1 : flow.entry.subject + 2])
@@ -101,7 +105,7 @@ def given_names(flow: Flow, function: Function) -> frozenset[str]:
 
 @memoize
 def derived_names(function: Function, names: frozenset[str]) -> frozenset[str]:
-    """The locals whose value may come from one of `names`, these included; order of statements does not count."""
+    """Return the locals whose value may derive from one of `names`, these included; the analysis is flow-insensitive."""
     given = _given(function)
     known, todo = set(names), list(names)
     while todo:
@@ -113,7 +117,7 @@ def derived_names(function: Function, names: frozenset[str]) -> frozenset[str]:
 
 @memoize
 def _given(function: Function) -> Mapping[str, set[str]]:
-    """For each local, those that are given a value with it in."""
+    """Map each local to those that are assigned an expression with it."""
     given: dict[str, set[str]] = {}
     for step in function.cfg.steps:
         targets, values = _assignment(step.op)
@@ -124,7 +128,7 @@ def _given(function: Function) -> Mapping[str, set[str]]:
 
 
 def _assignment(op: Instr) -> tuple[tuple[str, ...], tuple[Expr, ...]]:
-    """The locals that an instruction gives a value, and what that is made of."""
+    """Return the locals that an instruction assigns, and the expressions of their value."""
     match op:
         case Bind(target=Name(id=target), value=value) | Update(target=Name(id=target), value=value):
             return (target,), (value,)
@@ -138,16 +142,16 @@ def _assignment(op: Instr) -> tuple[tuple[str, ...], tuple[Expr, ...]]:
             return (), ()
 
 
-DEEPEST = 8  # names followed and expressions entered
-LARGEST = 1_000  # parts of a spelling: a list of lists of lists grows with each name that is followed
+DEEPEST = 8  # nested expressions and expanded names
+LARGEST = 1_000  # parts of an expression: nested lists grow with each name that is expanded
 _CASTS = frozenset(("str", "int", "unicode", "repr", "float"))
 
 
 class Spelling:
-    """The canonical spelling of expressions of one function.
+    """The canonical form of expressions of one function.
 
-    A parameter and a captured name have a value before the function's first step, so an assignment is their second:
-    `flag = not flag` leaves `flag` as it is written.
+    A parameter and a captured name have a value before the first step, so an assignment is their second:
+    `flag = not flag` is not expanded.
     """
 
     __slots__ = ("_left", "_made")
@@ -173,7 +177,7 @@ class Spelling:
         self._made = {name: value for name, value in made.items() if bound[name] == 1}
 
     def of(self, expr: Expr) -> Expr:
-        """The spelling of an expression."""
+        """Return the canonical form of an expression."""
         self._left = LARGEST
         return self._of(expr, 0)
 
@@ -204,12 +208,12 @@ class Spelling:
 
 @memoize
 def spelling(function: Function) -> Spelling:
-    """The spelling of a function's expressions, made once."""
+    """Return the canonical forms of a function's expressions, computed once."""
     return Spelling(function)
 
 
 def bare(expr: Expr) -> Expr:
-    """A spelling without casts around it: `str(n)` is taken for `n`."""
+    """Return a canonical form without the casts around it: `str(n)` counts as `n`."""
     while True:
         match expr:
             case Mix(op="call", parts=(Global(id=word), inner)) if word in _CASTS:
@@ -219,7 +223,7 @@ def bare(expr: Expr) -> Expr:
 
 
 def words(expr: Expr) -> Iterator[str]:
-    """Every name and attribute in an expression."""
+    """Yield every name and attribute in an expression."""
     match expr:
         case Name(id=word) | Global(id=word):
             yield word
@@ -236,19 +240,19 @@ def words(expr: Expr) -> Iterator[str]:
             return
 
 
-HOPS = 8  # helper calls and plain renamings followed
+HOPS = 8  # helper calls and copies followed
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Origin:
-    """An expression, or the call or catch that made the value, and the visit at which it counts."""
+    """The definition of a value: an expression, a call or a catch, and its visit."""
 
     made: Expr | Call | Catch
     visit: Path
 
 
 def origin(visit: Path, expr: Expr, hops: int = HOPS) -> Origin | None:
-    """What `expr` was made by on the path to `visit`; None where that cannot be told.
+    """Return the definition of `expr` on the path to `visit`; None if it is unknown.
 
     An argument of a helper is followed to the call of the helper.
     """
@@ -272,7 +276,7 @@ def origin(visit: Path, expr: Expr, hops: int = HOPS) -> Origin | None:
 
 
 def _before(visit: Path) -> Iterator[Path]:
-    """The earlier visits in the same function, nearest first."""
+    """Yield the earlier visits in the same function, nearest first."""
     while visit.via is not None and visit.before is not None:
         visit = visit.before
         yield visit
@@ -293,7 +297,7 @@ def _binds(visit: Path, name: Name) -> bool:
 
 
 def _argument(visit: Path, name: Name) -> tuple[Expr, Path] | None:
-    """What the call of this helper gave for one of its parameters."""
+    """Return the argument that the call of this helper passes for one of its parameters."""
     entry = [visit, *_before(visit)][-1]
     call = entry.before.step.op if entry.before is not None else None
     if not isinstance(call, Call) or entry.before is None or any(arg.star for arg in call.args):

@@ -1,4 +1,4 @@
-"""What an assignment does: to a local, a field, an item of either, or several at once."""
+"""Transfer function of assignments: to a local, a field, an item of either, or several targets at once."""
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Path
@@ -50,7 +50,7 @@ __all__ = ["assign", "next_number", "same_list", "same_under", "unpack", "update
 
 
 def assign(context: Context, path: Path, state: State, target: Expr | None, value: Value | None) -> State:
-    """`target = value`."""
+    """Apply `target = value`."""
     match target:
         case Name(id=name):
             return _assign_local(path, _looked_up(context, path, state, name), name, value)
@@ -81,7 +81,7 @@ def _assign_local(path: Path, state: State, name: str, value: Value | None) -> S
 
 
 def _looked_up(context: Context, path: Path, state: State, name: str) -> State:
-    """The local `name` gets another value: what a field holds under it, `self.pending[name]`, is another tuple."""
+    """Forget what a field holds under `name` after an assignment to it: `self.pending[name]` is now another tuple."""
     if not any(token.field for token in state.tokens):
         return state
     looked = (evaluate(context, path.function, state, obj) for obj in looked_up(path.function).get(name, ()))
@@ -97,7 +97,7 @@ def _looked_up(context: Context, path: Path, state: State, name: str) -> State:
 
 
 def same_under(path: Path, context: Context, after: State, target: Expr, value: Expr) -> State:
-    """What was decided about a value holds under its new name, if that is asked about."""
+    """Copy the facts about a value to its new name, if a condition tests that name."""
     if not isinstance(target, Name):
         return after
     asked = iterator_facts(path.function).get(value, ())
@@ -125,7 +125,7 @@ def same_under(path: Path, context: Context, after: State, target: Expr, value: 
 
 
 def same_list(after: State, target: Expr, value: Expr) -> State:
-    """`target = good`: what is put into the one list is put into the other."""
+    """Apply `target = good`: both names are one list from here on."""
     if not isinstance(target, Name) or not isinstance(value, Name):
         return after
     if not isinstance(after.env.get(target.id), Container):
@@ -138,7 +138,7 @@ def same_list(after: State, target: Expr, value: Expr) -> State:
 
 
 def _copies(op: Bind | Unpack, value: TokenRef) -> bool:
-    """`a = b` is no new look into the field; `a = self.f[k]` is."""
+    """Whether an assignment copies a value: `a = b` does, `a = self.f[k]` reads the field again."""
     return isinstance(op.value, Name) and value.token.path == ""
 
 
@@ -167,13 +167,13 @@ def _assign_attribute(
 
 
 def _another(state: State, whole: Token) -> State:
-    """What lay there is no longer there: another tuple, or none."""
+    """Forget the tuple that was stored there: the place holds another tuple, or none."""
     kept = {token: held for token, held in state.tokens.items() if not within(token, whole)}
     return state.replace(tokens=kept) if len(kept) < len(state.tokens) else state
 
 
 def _filled_later(path: Path, state: State, value: Value | None, kept: Field | TokenRef) -> State:
-    """A local collection goes into a field while it is empty: what is put into it afterwards is held there too."""
+    """Store an empty local collection in a field: what is added to it later is held there too."""
     if not isinstance(value, Container) or any(tokens_in(value)) or not isinstance(path.step.op, Bind):
         return state
     source = path.step.op.value
@@ -187,7 +187,7 @@ def _filled_later(path: Path, state: State, value: Value | None, kept: Field | T
 
 
 def _may_run(value: Value) -> bool:
-    """Whether a value is an object that was given what it needs to run: a thread that is started later on."""
+    """Whether a value is an object that was constructed with code to run: a thread that starts later."""
     match value:
         case Instance(fields=given):
             return bool(given) and "run" in value.cls.methods
@@ -198,7 +198,7 @@ def _may_run(value: Value) -> bool:
 
 
 def _refilled(state: State, obj: Expr, key: Expr) -> State:
-    """What was empty has something under a key now; where a slice is replaced it is open whether anything is left."""
+    """Record that an empty container has an entry now; after the replacement of a slice this is unknown."""
     state = invalidate_size(state, obj, key)
     known = state.facts.get(obj)
     if known is None or (known and not (isinstance(key, Mix) and key.op == "slice")):
@@ -229,7 +229,7 @@ def _assign_item(
 
 
 def unpack(context: Context, path: Path, targets: tuple[Expr | None, ...], value: Expr) -> State:
-    """`a, b = value`."""
+    """Apply `a, b = value`."""
     function, state = path.function, path.state
     plain = not any(isinstance(target, Star) for target in targets)
     if isinstance(value, Build) and plain and len(value.items) == len(targets):
@@ -242,7 +242,7 @@ def unpack(context: Context, path: Path, targets: tuple[Expr | None, ...], value
 
 
 def next_number(context: Context, path: Path, before: State, after: State, row: Expr | None) -> State:
-    """The state in which a loop over numbers has given the next one, which `row` is or is unpacked into."""
+    """Return the state in which a loop over numbers has produced the next one, which `row` is or is unpacked into."""
     for loop, (name, start, stop, given, step) in counted_loops(path.function).items():
         if given == row and loop in before.loops and name in induction_variables(path.function):
             if before.loops[loop].position:
@@ -253,7 +253,7 @@ def next_number(context: Context, path: Path, before: State, after: State, row: 
 
 
 def _parts(whole: Value | None, count: int) -> list[Value | None]:
-    """What the targets of an unpacking get."""
+    """Yield the value of each target of an unpacking."""
     match whole:
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
             return [stored(token.field, f"{token.path}#{index}") for index in range(count)]
@@ -273,7 +273,7 @@ def _parts(whole: Value | None, count: int) -> list[Value | None]:
 
 
 def _counted(context: Context, path: Path, after: State, name: str) -> State:
-    """What is known of a counter when a step has counted it on."""
+    """Update the facts about a counter that a step increments."""
     match path.step.op:
         case Update(op="+" | "-" as sign, value=Literal(value=int() as step)):
             by = step if sign == "+" else -step
@@ -283,7 +283,7 @@ def _counted(context: Context, path: Path, after: State, name: str) -> State:
 
 
 def update(context: Context, path: Path, target: Expr, value: Value | None) -> State:
-    """`target += value`."""
+    """Apply `target += value`."""
     state = invalidate_target(path.state, target)
     if isinstance(target, Item):
         state = invalidate_size(state, target.obj, target.key)

@@ -1,4 +1,4 @@
-"""Calls: the framework's, the project's own, and those that lead where nobody can look."""
+"""Transfer function of calls: of the framework, of the project's own code, and of opaque code."""
 
 from dataclasses import replace
 
@@ -46,7 +46,7 @@ __all__ = ["Done", "apply_value", "resolve_call"]
 
 
 def resolve_call(context: Context, path: Path, call: Call) -> Done | Enter:
-    """What a call does, as far as it can be known from here."""
+    """Return the effect of a call, or the functions of the project that it enters."""
     call, path = _spread(context, path, call)
     function, state = path.function, path.state
     held = held_value(function, state, call, arguments(context, path, call)) if state.fields else None
@@ -68,7 +68,7 @@ def resolve_call(context: Context, path: Path, call: Call) -> Done | Enter:
 
 
 def _typed(context: Context, path: Path, call: Call) -> Done | Enter | None:
-    """What a call does that declared types tell about; None for any other."""
+    """Return the effect of a call that declared types resolve; None for any other."""
     values = arguments(context, path, call)
     method = method_of(context, path, call, values)
     if method is not None:
@@ -88,7 +88,7 @@ def _typed(context: Context, path: Path, call: Call) -> Done | Enter | None:
 
 
 def _functional(context: Context, path: Path, call: Call) -> Value | None:
-    """What `task.run()` calls, where `task` is a lambda, a method reference or an object of an anonymous class."""
+    """Return the code that `task.run()` calls if `task` is a lambda, a method reference or an object of an anonymous class."""
     if not isinstance(call.func, Attr):
         return None
     match evaluate(context, path.function, path.state, call.func.obj):
@@ -105,14 +105,16 @@ def _enter_one(
     context: Context, path: Path, call: Call, method: Method, values: tuple[Value | None, ...]
 ) -> Done | Enter | None:
     functions = _overloads(context, path, call, method.functions, values)
-    if len(functions) > 1:  # the one that is running is asked for least
+    if len(functions) > 1:  # prefer a function that is not running yet
         functions = tuple(function for function in functions if function is not path.function)
     result = declared_result(context, functions[0]) if functions else None
     if functions and all(function.docstring_only for function in functions):
-        done = unknown(context, path, call, values)  # abstract: an heir's, out of sight
+        done = unknown(context, path, call, values)  # abstract: a subclass defines it, out of sight
         return done if result is None else replace(done, value=result)
     knowing = isinstance(method.receiver, Instance) and method.receiver.fields
-    seen = (*values, method.receiver) if knowing else values  # a getter of a record may give the tuple in it
+    seen = (
+        (*values, method.receiver) if knowing else values
+    )  # a getter of a record may return the tuple in it
     if functions and all(inert(context, path.state, function, seen) for function in functions):
         fields = frozenset[str]().union(*(changed_fields(context, function) for function in functions))
         may_raise = any(fails(context, function) for function in functions)
@@ -156,7 +158,7 @@ def _overloads(
 def _at_once(
     context: Context, path: Path, call: Call, values: tuple[Value | None, ...]
 ) -> Done | Enter | None:
-    """`tuples.forEach(t -> ...)`: what is given runs before the call returns, here once."""
+    """Apply `tuples.forEach(t -> ...)`: the callback runs before the call returns, here once."""
     target = next((value for value in values if isinstance(value, (FunctionRef, BoundMethod))), None)
     if target is None or not isinstance(call.func, Attr):
         return None
@@ -177,7 +179,7 @@ def _at_once(
 def apply_value(
     context: Context, path: Path, call: Call, target: Value, given: tuple[Value | None, ...]
 ) -> Done | Enter:
-    """What calling a value with these arguments does."""
+    """Return the effect of calling a value with these arguments."""
     if isinstance(target, Partial):
         return apply_value(context, path, call, target.target, target.args + given)
     return _apply(context, path, call, target, given)
@@ -212,7 +214,7 @@ def _apply(
         ):
             if (
                 function.name in function.captures
-            ):  # it can call itself, but was not yet bound when it captured
+            ):  # a closure can call itself, but was not yet bound when it captured its own name
                 captured = (*captured, (function.name, target))
             owner = context.program.owner(function) if context.typed and given is None else None
             if owner is not None and function.name in owner.overloads:
@@ -249,7 +251,7 @@ def _inherited(
     name: str,
     given: tuple[Value | None, ...] | None,
 ) -> Done | Enter:
-    """`super.name(...)` in a class that is not the component."""
+    """Resolve `super.name(...)` in a class that is not the component."""
     values = arguments(context, path, call) if given is None else given
     functions = named(context.program.lineage(after).order[1:], name)
     function = _overload(context, path, call, functions, values)
@@ -271,7 +273,7 @@ def _verb(
 
 
 def _spelled_out(path: Path, call: Call, given: tuple[Value | None, ...]) -> tuple[Call, Path]:
-    """A call whose arguments are values rather than expressions, through temporaries of its own."""
+    """Return a call whose arguments are abstract values, through fresh temporaries."""
     env = {**path.state.env, **{f"%given{i}": value for i, value in enumerate(given) if value is not None}}
     args = tuple(Arg(Name(f"%given{i}")) for i in range(len(given)))
     spelt = Call(call.result, call.func, args, call.awaited, call.dropped)
@@ -279,7 +281,7 @@ def _spelled_out(path: Path, call: Call, given: tuple[Value | None, ...]) -> tup
 
 
 def _spread(context: Context, path: Path, call: Call) -> tuple[Call, Path]:
-    """`f(*args, **kwargs)` with what is known to be in them, each an argument of its own."""
+    """Expand `f(*args, **kwargs)` into one argument for each known element."""
     if not any(arg.star for arg in call.args):
         return call, path
     env = dict(path.state.env)
@@ -298,7 +300,7 @@ def _spread(context: Context, path: Path, call: Call) -> tuple[Call, Path]:
 
 
 def _readable(context: Context, function: Function) -> bool:
-    """Whether nothing that we cannot read stands around a function; where types are declared, annotations wrap nothing."""
+    """Whether the analysis knows every decorator of a function; with declared types, annotations wrap nothing."""
     if context.typed:
         return True
     unit = context.unit(function)

@@ -1,4 +1,4 @@
-"""Method calls on containers: local ones, fields, and what lies in fields."""
+"""Transfer function of method calls on containers: locals, fields, and objects stored in fields."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ _CALLABLE = (BoundMethod, FunctionRef, Partial)
 
 @dataclass(slots=True, unsafe_hash=True)
 class Done:
-    """The call needs no look inside: the state after it, its value, and whether it may raise."""
+    """The effect of a call that needs no look inside: the state after it, its value, and whether it may raise."""
 
     state: State
     value: Value | None
@@ -58,12 +58,12 @@ class Done:
 
 
 def arguments(context: Context, path: Path, call: Call) -> tuple[Value | None, ...]:
-    """The values of a call's arguments, in the order they are written."""
+    """Return the abstract values of a call's arguments, in source order."""
     return tuple(evaluate(context, path.function, path.state, arg.value) for arg in call.args)
 
 
 def elements(context: Context, values: Iterable[Value | None]) -> frozenset[Value]:
-    """What of these values a collection of tuples has in it."""
+    """Return the elements of those values that are collections of tuples."""
     known = (as_held(context, value) for value in values)
     return frozenset(value for value in known if isinstance(value, _ELEMENTS))
 
@@ -71,7 +71,7 @@ def elements(context: Context, values: Iterable[Value | None]) -> frozenset[Valu
 def packed(
     context: Context, function: Function, more: Sequence[Value | None], named: Collection[str | None] = ()
 ) -> Iterator[tuple[str, Value]]:
-    """What `*args` and `**kwargs` hold of a call: what no parameter took, in Java perhaps as one array.  Values given by name are not kept."""
+    """Return what `*args` and `**kwargs` hold of a call: the arguments that no parameter took, in Java perhaps as one array."""
     own = {param.name for param in function.params}
     for param in function.params:
         if param.kind == "positional" or param.name in _worked_on(function):
@@ -86,7 +86,7 @@ def packed(
 
 @memoize
 def _worked_on(function: Function) -> frozenset[str]:
-    """The names that a function binds anew, and those of dicts that it does more with than to hand them on."""
+    """Return the names that a function rebinds, and the dicts that it uses for more than passing them on."""
     dicts = {param.name for param in function.params if param.kind == "**"}
     names: set[str] = set()
     for step in function.cfg.steps:
@@ -99,7 +99,7 @@ def _worked_on(function: Function) -> frozenset[str]:
 
 
 def method_call(context: Context, path: Path, call: Call, receiver: Value | None, func: Attr) -> Done | None:
-    """A method call on something that is not the component."""
+    """Apply a method call on an object that is not the component."""
     state, name = path.state, func.name
     match receiver:
         case Field(name=field):
@@ -117,7 +117,7 @@ def method_call(context: Context, path: Path, call: Call, receiver: Value | None
 
 
 def _local_method(context: Context, path: Path, call: Call, held: Container, func: Attr) -> Done | None:
-    """A method call on a local collection or an iterator over one; what is taken out is no longer in it."""
+    """Apply a method call on a local collection or an iterator over one; an element that is removed is no longer in it."""
     name, items = func.name, held.items
     state = path.state if is_read_only(call) else invalidate_size(path.state, func.obj)
     if name in CONTAINER_STORES:
@@ -160,7 +160,7 @@ def _add_to_local(
 
 
 def _no_longer_empty(state: State, call: Call, obj: Expr) -> State:
-    """Something else is put into a list that the path knows to be empty; of `extend` nobody knows whether it is anything."""
+    """Record that a list which was known to be empty has an element; after `extend` this is unknown."""
     if state.facts.get(obj) is not False:
         return state
     rest = {fact: truth for fact, truth in state.facts.items() if fact != obj}
@@ -168,7 +168,7 @@ def _no_longer_empty(state: State, call: Call, obj: Expr) -> State:
 
 
 def _add_to_same(after: State, before: State, obj: Name, added: frozenset[Value]) -> State:
-    """The same into the list that `obj` is another name of: `(good if ok else bad).append(tup)`."""
+    """Add an element to the list that `obj` is an alias of: `(good if ok else bad).append(tup)`."""
     for fact in before.facts:
         match fact:
             case Compare(left=left, op="is", right=Name(id=name)) if left == obj:
@@ -218,13 +218,13 @@ def _field_method(
 
 
 def _reads(call: Call, name: str) -> bool:
-    """Whether a call on something stored asks it for a part: `held.tuple()` of a record."""
+    """Whether a call reads a part of a stored object: `held.tuple()` of a record."""
     other = CONTAINER_READS | CONTAINER_VIEWS | CONTAINER_OTHERS
     return not call.args and not call.dropped and name not in other
 
 
 def _shared(state: State, call: Call, values: tuple[Value | None, ...], element: TokenRef) -> State:
-    """A local collection that was put into a field and is filled afterwards: what goes in is held there."""
+    """Store the elements that are added to a local collection after it was put into a field."""
     for arg, value in zip(call.args, values, strict=True):
         if isinstance(arg.value, Name) and isinstance(value, Container) and not any(tokens_in(value)):
             state = state.bind(arg.value.id, element)

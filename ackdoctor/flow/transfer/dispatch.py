@@ -1,4 +1,8 @@
-"""Dispatch of method calls."""
+"""Dispatch: the verb of the framework or the functions of the project that a call denotes, by declared types and overloads.
+
+In `executor.submit(new Task(tuple, collector))` the `Task` is an `Instance` that carries the tuple.  A method of a class
+of the project is entered if it gets a tuple, a collector or the component.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -84,7 +88,7 @@ _SORT_OF_RESULT = {
 
 
 def sort_of(context: Context, function: Function, state: State, expr: Expr) -> str:
-    """One of the words in `Verb.types` as far as an argument tells, else ""."""
+    """Return the word of `Verb.types` that an argument fits, else ""."""
     match evaluate(context, function, state, expr):
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
             return _stored(context, function, expr)
@@ -106,7 +110,7 @@ def sort_of(context: Context, function: Function, state: State, expr: Expr) -> s
 
 
 def _stored(context: Context, function: Function, expr: Expr) -> str:
-    """What comes out of a field is a tuple, unless it is declared otherwise or a spout, which has none, keeps it."""
+    """Return the word of a value from a field: a tuple, unless it is declared otherwise or a spout, which has no input, stores it."""
     if context.component.role.kind is Kind.SPOUT:
         return _written(function, expr)
     return (
@@ -140,7 +144,7 @@ def _of_maker(function: Function, name: str) -> str:
 
 
 def _by_look(expr: Expr) -> str:
-    """A constant in capitals names a stream more often than anything else."""
+    """Return the word of a constant in capitals, which usually names a stream."""
     match expr:
         case Attr(name=word) | Global(id=word) if word.isupper():
             return "text"
@@ -164,9 +168,9 @@ def _by_words(word: str) -> str:
 def choose_verb(
     context: Context, function: Function, state: State, args: tuple[Arg, ...], verbs: Iterable[Verb]
 ) -> Verb | None:
-    """The verb whose parameters take these arguments; of several that may, one that can be anchored.
+    """Return the verb whose parameters fit these arguments; of several, one that can be anchored.
 
-    Where one of those passes a message id and another does not, what it gives has no `message_id`: nobody knows.
+    If only some of them pass a message id, the result has no `message_id`: it is unknown.
     """
     candidates = [verb for verb in verbs if not verb.types or len(verb.params) == len(args)]
     if len(candidates) < 2:  # noqa: PLR2004
@@ -194,7 +198,7 @@ def choose_functions(
     sorts: Sequence[str],
     texts: Sequence[str],
 ) -> tuple[Function, ...]:
-    """The overloads that may take these arguments: several where nothing known tells them apart."""
+    """Return the overloads that may take these arguments; several if no type decides between them."""
     fitting = [function for function in functions if _arity_fits(function, len(values))] or list(functions)
     if len(fitting) < 2:  # noqa: PLR2004
         return tuple(fitting)
@@ -214,7 +218,7 @@ def _arity_fits(function: Function, count: int) -> bool:
 
 
 def type_text(function: Function, expr: Expr) -> str:
-    """The last part of the type that an argument is declared or made with, or ""."""
+    """Return the last part of the declared or constructed type of an argument, or ""."""
     if not isinstance(expr, Name):
         return ""
     text = text_of(function, expr.id)
@@ -250,14 +254,14 @@ _ITERATORS = ("iterator", "listIterator")
 
 
 class Method(NamedTuple):
-    """The project's own functions of one name that a call may mean, and the object they are called on."""
+    """The project's own functions of one name that a call may denote, and the object they are called on."""
 
     functions: tuple[Function, ...]
     receiver: Value
 
 
 class Read(NamedTuple):
-    """A tuple or window is only read: the state after it, what it gives, and whether it may raise."""
+    """A call that only reads a tuple or window: the state after it, its value, and whether it may raise."""
 
     state: State
     value: Value | None
@@ -265,7 +269,7 @@ class Read(NamedTuple):
 
 
 def named(order: Sequence[ClassInfo], name: str) -> tuple[Function, ...]:
-    """The functions of that name that the first class in a resolution order to have one offers, and its bases' overloads."""
+    """Return the functions of a name that the first class of a resolution order defines, and the overloads of its bases."""
     found: list[Function] = []
     for cls in order:
         found += [
@@ -275,7 +279,7 @@ def named(order: Sequence[ClassInfo], name: str) -> tuple[Function, ...]:
 
 
 def _overrides(heirs: Function, base: Function) -> bool:
-    """Whether a function takes the place of one of a base class, whose type parameters the heir may have filled."""
+    """Whether a function overrides one of a base class, whose type parameters the subclass may have bound."""
     given, asked = heirs.params[1:], base.params[1:]
     return len(given) == len(asked) and all(
         mine.type == its.type or its.type is None for mine, its in zip(given, asked, strict=True)
@@ -283,7 +287,7 @@ def _overrides(heirs: Function, base: Function) -> bool:
 
 
 def method_of(context: Context, path: Path, call: Call, values: tuple[Value | None, ...]) -> Method | None:
-    """The project's own method that a call on the component or on another object of the project means."""
+    """Return the project's own method that a call on the component or on another object of the project denotes."""
     if not isinstance(call.func, Attr):
         return None
     function, state = path.function, path.state
@@ -305,7 +309,7 @@ def method_of(context: Context, path: Path, call: Call, values: tuple[Value | No
 
 
 def _outer_method(context: Context, instance: Instance, name: str) -> tuple[Function, ...]:
-    """A method of the component that an inner class of it calls by its bare name."""
+    """Return a method of the component that its inner class calls by the bare name."""
     around = instance.cls.qualname.rpartition(".")[0]
     inside = any(
         cls.path == instance.cls.path and cls.qualname == around for cls in context.component.lineage
@@ -320,7 +324,7 @@ def _matters(value: Value | None) -> bool:
 
 
 def verb_on(context: Context, path: Path, call: Call, kind: str, name: str) -> Verb | None:
-    """The framework's call on one of its own objects."""
+    """Return the framework's verb that a call on one of its own objects denotes."""
     return choose_verb(context, path.function, path.state, call.args, context.verbs_of(kind, name))
 
 
@@ -328,12 +332,12 @@ def verb_on(context: Context, path: Path, call: Call, kind: str, name: str) -> V
 
 
 def read(context: Context, path: Path, call: Call) -> Read | None:
-    """What a getter of a tuple or window gives, if the call is one."""
+    """Apply a getter of a tuple or window; None for any other call."""
     if not isinstance(call.func, Attr):
         return None
     shape, name = context.component.dialect.shape, call.func.name
     if name in shape.keyed and not call.args:
-        return None  # `getValue()` is a map entry's
+        return None  # `getValue()` of a map entry
     state = path.state
     match evaluate(context, path.function, state, call.func.obj):
         case TokenRef(token=token, part="") if name in shape.getters:
@@ -360,7 +364,7 @@ def read(context: Context, path: Path, call: Call) -> Read | None:
 
 
 def _next(context: Context, token: Token) -> TokenState:
-    """The next tuple of a window: what the framework has acked by itself is not owed."""
+    """Return the next tuple of a window; tuples that the framework acks itself are not owed."""
     gone = token != context.subject or context.component.role.discipline.completion is Moment.STORED
     return TokenState(Stage.ACKED if gone else Stage.OWED, Tick.NO)
 
@@ -369,7 +373,7 @@ def _next(context: Context, token: Token) -> TokenState:
 
 
 def constructed(context: Context, path: Path, call: Call, values: tuple[Value | None, ...]) -> Value | None:
-    """What `new Class(...)` makes of a class of the project; None where that is not known."""
+    """Return the object that `new Class(...)` creates, if the project defines the class."""
     symbols = context.program.resolve(context.unit(path.function), call.func) if _dotted(call.func) else ()
     cls = next((symbol for symbol in symbols if isinstance(symbol, ClassInfo)), None)
     if cls is None:
@@ -397,13 +401,13 @@ def _dotted(expr: Expr) -> bool:
 
 
 def _constructor(context: Context, cls: ClassInfo, count: int) -> Function | None:
-    """The first constructor that takes so many arguments."""
+    """Return the first constructor with so many parameters."""
     offered = named(context.program.lineage(cls).order[:1], CONSTRUCTOR)
     return next((function for function in offered if len(function.params) == count + 1), None)
 
 
 def _given(function: Function, values: tuple[Value | None, ...]) -> Iterator[tuple[str, Value]]:
-    """The fields that a constructor fills with its parameters."""
+    """Return the fields that a constructor fills from its parameters."""
     own, *params = function.params
     by_name = {param.name: value for param, value in zip(params, values, strict=True) if value is not None}
     for step in function.cfg.steps:
@@ -418,7 +422,7 @@ def _given(function: Function, values: tuple[Value | None, ...]) -> Iterator[tup
 
 @memoize
 def _only_asked(function: Function, getters: frozenset[str]) -> frozenset[int]:
-    """The places of the parameters that a constructor does nothing with but to ask them for what is in them."""
+    """Return the positions of the parameters from which a constructor only reads."""
     used: set[str] = set().union(*(inner.captures for inner in function.tree()))
     for step in function.cfg.steps:
         match step.op:
@@ -431,7 +435,7 @@ def _only_asked(function: Function, getters: frozenset[str]) -> frozenset[int]:
 
 
 def task(context: Context, made: Value) -> Value | None:
-    """What a thread runs of an object of an inner class of the component, which knows all that the component knows."""
+    """Return the code that a thread runs if it gets an object of an inner class of the component."""
     if not isinstance(made, Instance) or made.fields:
         return None
     run = next((made.cls.methods[name] for name in ("run", "call") if name in made.cls.methods), None)
@@ -441,7 +445,7 @@ def task(context: Context, made: Value) -> Value | None:
 
 
 def callbacks(value: Value | None) -> Iterator[Value]:
-    """The methods of an object that was handed over, as code that somebody else may call."""
+    """Return the methods of an object that was handed to other code, which may call them."""
     if not isinstance(value, Instance) or not value.fields:
         return
     for name, function in value.cls.methods.items():
@@ -450,6 +454,6 @@ def callbacks(value: Value | None) -> Iterator[Value]:
 
 
 def captured_by(function: Function, receiver: Value) -> tuple[tuple[str, Value], ...]:
-    """What a method of a local class knows of the locals around the class."""
+    """Return what a method of a local class captures of the locals around the class."""
     given = receiver.fields if isinstance(receiver, Instance) else ()
     return tuple((name, value) for name, value in given if name in function.captures)

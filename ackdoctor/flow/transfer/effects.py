@@ -1,4 +1,8 @@
-"""Side effects of the project's functions: fields they change, exceptions they may raise."""
+"""Effect summaries of the project's functions: the fields they may change, whether they may raise, whether they can be skipped.
+
+A method of the component that only computes (`String key = keyOf(url)`) is skipped: neither it nor its callees call the
+framework, pass code on, raise or catch an exception themselves, or touch a field that holds a tuple.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -61,9 +65,9 @@ __all__ = [
 
 @memoize
 def taken_to_work(function: Function) -> frozenset[int]:
-    """The calls (by step) that are taken not to raise once a tuple was completed.
+    """Return the calls (by step) that are assumed not to raise after a tuple was completed.
 
-    What a `finally` closes or releases is closed as behind a `try` with resources, where the close that nobody wrote raises nothing either.
+    They close or release a resource in a `finally`, like the implicit close of a `try` with resources.
     """
     endings = {
         index
@@ -79,7 +83,7 @@ def taken_to_work(function: Function) -> frozenset[int]:
 
 @memoize
 def only_told(function: Function) -> frozenset[int]:
-    """The calls (by step) whose result is given to log lines and to nothing else, directly or through such a call."""
+    """Return the calls (by step) whose result goes to log lines only, directly or through another such call."""
     steps = function.cfg.steps
     takers: dict[str, set[int]] = {}
     for index, step in enumerate(steps):
@@ -88,7 +92,7 @@ def only_told(function: Function) -> frozenset[int]:
                 takers.setdefault(name, set()).add(index)
     lines: set[int] = set()
     told: set[int] = set()
-    for index in range(len(steps) - 1, -1, -1):  # what is given is worked out before it is given
+    for index in range(len(steps) - 1, -1, -1):  # arguments are evaluated before the call
         op = steps[index].op
         if not isinstance(op, Call):
             continue
@@ -99,14 +103,14 @@ def only_told(function: Function) -> frozenset[int]:
     return frozenset(told)
 
 
-ANY = "*"  # among the fields: no one knows which
+ANY = "*"  # in a set of fields: unknown fields
 
 
 def changed_fields(context: Context, function: Function) -> frozenset[str]:
-    """The fields that a function, and what it calls of the component, may change; `ANY` among them where that is open."""
+    """Return the fields that a function and its callees in the component may change; with `ANY` if more may change."""
     known = context.changed_fields.get(id(function))
     if known is None:
-        context.changed_fields[id(function)] = frozenset({ANY})  # while it is being looked at
+        context.changed_fields[id(function)] = frozenset({ANY})  # during the search, for recursion
         found = frozenset(
             name
             for each in function.tree()
@@ -118,7 +122,7 @@ def changed_fields(context: Context, function: Function) -> frozenset[str]:
 
 
 def by_given_code(context: Context, function: Function, state: State, call: Call) -> State:
-    """The state behind a call out of sight: what the methods and closures that it is given change of the fields may be changed by now."""
+    """Return the state after an opaque call: without the fields that the methods and closures among its arguments may change."""
     if not call.args or not (state.facts or state.fields):
         return state
     given = (
@@ -142,7 +146,7 @@ def _is_one(expr: Expr, fields: frozenset[str]) -> bool:
 
 
 def _code(context: Context, value: Value | None) -> tuple[Function, ...]:
-    """The project's own code that a value is."""
+    """Return the project's own functions that a value denotes."""
     match value:
         case FunctionRef(function=function):
             return (function,)
@@ -157,7 +161,7 @@ def _code(context: Context, value: Value | None) -> tuple[Function, ...]:
 
 
 def callees(context: Context, name: str) -> tuple[Function, ...]:
-    """The methods of that name that the component has."""
+    """Return the methods of that name that the component has."""
     return tuple(function for cls in context.component.lineage for function in cls.named(name))
 
 
@@ -168,7 +172,7 @@ def _by(context: Context, function: Function, op: Instr) -> Iterator[str]:
         case Call():
             yield from _called(context, function, op)
         case Bind(target=Name() as local, value=value) if not is_immutable(function, local):
-            yield from _field(function, value)  # it has two names from here on
+            yield from _field(function, value)  # an alias from here on
         case _:
             pass
 
@@ -197,7 +201,7 @@ def _called(context: Context, function: Function, call: Call) -> Iterator[str]:
 
 
 def _field(function: Function, expr: Expr) -> Iterator[str]:
-    """The field that an expression is, or lies in."""
+    """Yield the field that an expression is, or lies in."""
     at = access_path(function, expr)
     while isinstance(at, (Attr, Item)):
         if isinstance(at, Attr) and isinstance(at.obj, Name) and at.obj.id in SELF_NAMES:
@@ -206,7 +210,7 @@ def _field(function: Function, expr: Expr) -> Iterator[str]:
 
 
 class _Reach(NamedTuple):
-    """What a function leads to: whether it may matter by itself, the fields it touches, and whether it may raise."""
+    """The summary of a function: whether it may matter to the protocol, the fields it touches, and whether it may raise."""
 
     active: bool
     fields: frozenset[str]
@@ -218,7 +222,7 @@ _SEEN = (SelfRef, FunctionRef, BoundMethod, Partial, Batch, Instance)
 
 
 def inert(context: Context, state: State, function: Function, values: tuple[Value | None, ...]) -> bool:
-    """Whether a call of this function with these arguments can be passed over."""
+    """Whether a call of this function with these arguments can be skipped."""
     for value in values:
         if isinstance(value, _SEEN) or any(tokens_in(value)):
             return False
@@ -231,7 +235,7 @@ def inert(context: Context, state: State, function: Function, values: tuple[Valu
 
 
 def fails(context: Context, function: Function) -> bool:
-    """Whether a helper that is passed over may raise: one that only gives a field, or writes a log line, does not."""
+    """Whether a skipped helper may raise; one that only returns a field, or logs, does not."""
     return _reach(context, function).fails
 
 
@@ -241,7 +245,7 @@ def _reach(context: Context, function: Function) -> _Reach:
         return known
     context.reachable[id(function)] = _Reach(
         active=False, fields=frozenset(), fails=False
-    )  # while it is being looked at
+    )  # during the search, for recursion
     found = context.reachable[id(function)] = _look(context, function)
     return found
 
@@ -285,7 +289,7 @@ def _look(context: Context, function: Function) -> _Reach:
 
 
 def _raising(function: Function) -> set[int]:
-    """The steps that may raise, as far as their own words tell."""
+    """Return the steps that may raise, judged by the step alone."""
     found: set[int] = set()
     for index, step in enumerate(function.cfg.steps):
         if any(edge.kind is EdgeKind.RAISE for edge in step.edges) and index not in only_told(function):
@@ -304,7 +308,7 @@ def _fields(expr: Expr, own: str) -> set[str]:
 
 
 def about_locals(facts: Mapping[Expr, bool], fields: frozenset[str]) -> Mapping[Expr, bool]:
-    """Facts about locals survive a helper call, and those about fields that it cannot change; what a module's name holds may have changed in it."""
+    """Return the facts that survive a call of a helper: about locals, and about fields that it cannot change; globals may change."""
     return {fact: truth for fact, truth in facts.items() if not _reads_field(fact, fields)}
 
 
@@ -315,7 +319,7 @@ def _reads_field(expr: Expr, fields: frozenset[str]) -> bool:
         case Attr(name=name) if is_field(expr) and ANY not in fields:
             return name in fields
         case Attr(name=name) | Global(id=name):
-            return not name.isupper()  # a constant stays what it is
+            return not name.isupper()  # a constant does not change
         case Item():
             return True
         case Compare(left=left, right=right):

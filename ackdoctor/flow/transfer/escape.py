@@ -1,4 +1,8 @@
-"""Escape analysis: tuples that reach fields or opaque code, and locals that opaque code may write."""
+"""Escape analysis: tuples that reach fields or opaque code, and locals that opaque code may write.
+
+A closure that an opaque call gets may run at any later opaque call.  It may write the boxes and the cells that it captures,
+so their contents are unknown after each such call.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -55,7 +59,7 @@ __all__ = [
 ]
 
 
-EVERYTHING = "*"  # the name under which all fields are released: the component itself was handed over
+EVERYTHING = "*"  # the name that releases all fields: the component itself escapes
 
 WORST = (Stage.OWED, Stage.HELD, Stage.FAILED, Stage.ACKED)
 _UNASKED = (
@@ -64,11 +68,11 @@ _UNASKED = (
     Tick.YES,
     Tick.HEARTBEAT,
     Tick.OTHER,
-)  # of two that are equally undone, the data tuple is worse
+)  # of two tuples in the same stage, the data tuple is worse
 
 
 def completed(state: State) -> bool:
-    """Whether the path has completed any tuple, be it in an earlier round."""
+    """Whether the path has completed any tuple, perhaps in an earlier iteration."""
     earlier = (memory.rest for memory in state.loops.values() if memory.rest is not None)
     return any(
         token_state.stage in (Stage.ACKED, Stage.FAILED) for token_state in (*state.tokens.values(), *earlier)
@@ -76,7 +80,7 @@ def completed(state: State) -> bool:
 
 
 def worse(one: TokenState | None, other: TokenState) -> TokenState:
-    """The token_state that leaves more undone."""
+    """Return the token state that leaves more undone."""
     if one is None:
         return other
     return min(one, other, key=lambda held: (WORST.index(held.stage), _UNASKED.index(held.tick), held.holder))
@@ -85,7 +89,7 @@ def worse(one: TokenState | None, other: TokenState) -> TokenState:
 def store(
     context: Context, path: Path, state: State, field: str, value: Value, *, how: str, key: Expr | None
 ) -> State:
-    """A value goes into `self.<field>`; the tuples it carries are held there."""
+    """Store a value in `self.<field>`, which then holds the tuples that the value carries."""
     for token in dict.fromkeys(tokens_in(value)):
         if token.kind is TokenKind.STORED:
             if token.field != field:
@@ -110,7 +114,7 @@ def store(
 
 
 def _kept_in(state: State, token: Token, token_state: TokenState, holder: str) -> State:
-    """The token is held by one field more; several are named one after the other."""
+    """Add a field to the holders of a token."""
     if token_state.stage is Stage.OWED:
         return state.with_token(token, TokenState(Stage.HELD, token_state.tick, holder))
     if token_state.stage is Stage.HELD and holder not in token_state.holder.split():
@@ -119,7 +123,7 @@ def _kept_in(state: State, token: Token, token_state: TokenState, holder: str) -
 
 
 def release(context: Context, path: Path, field: str) -> None:
-    """What a field holds goes where nobody can look."""
+    """Record that the contents of a field escape to opaque code."""
     released = Released(
         function=path.function,
         step=path.step,
@@ -138,7 +142,7 @@ def escape(
     values: "frozenset[Value] | tuple[Value | None, ...]",
     holder: str,
 ) -> State:
-    """Tuples handed to code that cannot be seen are held there; fields handed over are released."""
+    """Let values escape to opaque code: it holds their tuples, and their fields are released."""
     for value in values:
         if isinstance(value, Field):
             release(context, path, value.name)
@@ -160,7 +164,7 @@ def _hand_over(context: Context, path: Path, state: State, token: Token, holder:
 
 
 def within(token: Token, whole: Token) -> bool:
-    """Whether a tuple is what was taken out of a field, or a part of it."""
+    """Whether a tuple is one that was read from a field, or a part of it."""
     return token.kind is TokenKind.STORED and token.field == whole.field and token.path.startswith(whole.path)
 
 
@@ -168,21 +172,23 @@ _EXPOSED = f"{BOX}exposed"
 _CODE = (FunctionRef, Partial, Container, Instance)
 _RUNS_NOTHING = (LOGGING | PURE_CALLS | NEVER_RAISES | COLLECTION_WRAPPERS) - {
     "sleep"
-}  # while this one sleeps others run
+}  # while this thread sleeps, others run
 
 
 class _Handing(NamedTuple):
-    """What a call gives away: locals, by their names, and what the closures know that are written there; and what it may change or run itself."""
+    """What a call passes on: locals, by name, and the captures of closures written in its arguments; and what it may change or run."""
 
     names: tuple[str, ...]
     places: frozenset[str]
-    receiver: str  # the local that it is made on, itself or something in it, if it may change that
+    receiver: (
+        str  # the local that it is called on, directly or through an attribute, if the call may change it
+    )
     runs: str  # the local that it calls, or whose method
-    quiet: bool  # whether its name says that it runs nothing that others were given
+    quiet: bool  # whether its name says that it runs no code that other calls got
 
 
 def behind(context: Context, function: Function, state: State, call: Call) -> State:
-    """The state behind a call out of sight."""
+    """Return the state after an opaque call."""
     handing = _handings(function)[call.result.id]
     given = handing.places
     for name in (*handing.names, handing.runs):
@@ -200,14 +206,14 @@ def behind(context: Context, function: Function, state: State, call: Call) -> St
 
 
 def behind_own(function: Function, state: State, call: Call) -> State:
-    """The state behind a call of the project's own code, which knows a box that it was given by another name, and may keep it."""
+    """Return the state after a call of the project's own code, for which a box that it gets has another name and may be kept."""
     handing = _handings(function)[call.result.id]
     state = _expose(state, _boxes_in(function, state, handing.names))
     return _opened(function, state, call, _exposed(state) | _receiver(function, state, call, handing))
 
 
 def put_away(state: State, value: Value | None) -> State:
-    """The state in which a value lies where others find it."""
+    """Return the state after a value was stored where other code can find it."""
     return _expose(state, frozenset(_reached(value))) if isinstance(value, _CODE) else state
 
 
@@ -234,7 +240,7 @@ def _exposed(state: State) -> frozenset[str]:
 def _opened(
     function: Function, state: State, call: Call, places: frozenset[str], given: frozenset[str] = frozenset()
 ) -> State:
-    """The state in which nothing is known of what is in these boxes and cells, nor of anything else that was given just now."""
+    """Return the state without the contents of these boxes and cells, and of every argument of the call."""
     if not places:
         return state
     state = without(state, places)
@@ -250,7 +256,7 @@ def _opened(
 
 
 def _receiver(function: Function, state: State, call: Call, handing: _Handing) -> frozenset[str]:
-    """The box that a call is made on and may change otherwise than is known."""
+    """Return the box on which a call is made that may change it in an unknown way."""
     name = handing.receiver
     if not name or not is_box(function, state, name) or _known_method(function, state, call):
         return frozenset()
@@ -258,7 +264,7 @@ def _receiver(function: Function, state: State, call: Call, handing: _Handing) -
 
 
 def _runs_nothing(context: Context, function: Function, state: State, call: Call, handing: _Handing) -> bool:
-    """Whether a call is known to run no code of the project's that others were given."""
+    """Whether a call is known to run none of the project's code that other calls got."""
     if handing.quiet or _known_method(function, state, call):
         return True
     return last_name(call.func) in context.verb_names
@@ -274,7 +280,7 @@ def _known_method(function: Function, state: State, call: Call) -> bool:
 
 @memoize
 def _handings(function: Function) -> Mapping[str, _Handing]:
-    """What each call of a function gives away, by its result."""
+    """Return what each call of a function passes on, by its result."""
     return {
         step.op.result.id: _handing(function, step.op)
         for step in function.cfg.steps
@@ -302,7 +308,7 @@ def _handing(function: Function, call: Call) -> _Handing:
 
 
 def _reached(value: Value | None) -> Iterator[str]:
-    """What the code knows that a value is, or has in it."""
+    """Return what the code captures that a value is, or contains."""
     match value:
         case FunctionRef(function=inner):
             yield from (where(inner, name) for name in inner.captures)
@@ -320,5 +326,5 @@ def _reached(value: Value | None) -> Iterator[str]:
 
 @memoize
 def _tracked(function: Function) -> frozenset[str]:
-    """The locals whose content is kept beside the fields, or is asked about although another function's."""
+    """Return the locals whose contents the state tracks, or that a condition tests in another function."""
     return boxes(function) | shared(function) | function.captures.intersection(asked_places(function))

@@ -1,4 +1,4 @@
-"""Abstract values of expressions, along one path and from declared types."""
+"""The abstract value of an expression: from the state of a path, and from declared types where the language has them."""
 
 import re
 from collections.abc import Mapping
@@ -74,23 +74,23 @@ __all__ = [
 
 
 def _handle_of(dialect: Dialect, names: tuple[str, ...]) -> FrameworkObject | None:
-    """The framework's object that one of these qualified classes declares."""
+    """Return the framework object that one of these qualified class names denotes."""
     return next((FrameworkObject(dialect.objects[name]) for name in names if name in dialect.objects), None)
 
 
 def foreign_kind(context: Context, cls: ClassInfo) -> FrameworkObject | None:
-    """What a class of the project that derives from a framework's object is."""
+    """Return the kind of framework object from which a class of the project derives."""
     return _handle_of(context.component.dialect, context.program.lineage(cls).foreign)
 
 
 def declared_local(context: Context, function: Function, name: str) -> Value | None:
-    """The framework's object that a local or parameter is declared to be."""
+    """Return the framework object that a local or parameter is declared to be."""
     text = text_of(function, name)
     return _handle(context, context.unit(function), text) if text else None
 
 
 def text_of(function: Function, name: str) -> str:
-    """The declared type of a local or parameter as written, or ""."""
+    """Return the declared type of a local or parameter as written, or ""."""
     return _texts(function).get(name, "")
 
 
@@ -100,7 +100,7 @@ def _texts(function: Function) -> Mapping[str, str]:
 
 
 def declared_field(context: Context, name: str) -> Value | None:
-    """The framework's object that a field of the component is declared to be."""
+    """Return the framework object that a field of the component is declared to be."""
     found = context.component.declared(name)
     if found is None:
         return _inherited(context.component.role, name)
@@ -113,7 +113,7 @@ def _inherited(role: Role, name: str) -> FrameworkObject | None:
 
 
 def field_of(context: Context, cls: ClassInfo, name: str) -> tuple[ClassInfo, str] | None:
-    """The declared type of a field of another class of the project, and the class that declares it."""
+    """Return the declared type of a field of another class of the project, and the class that declares it."""
     for each in context.program.lineage(cls).order:
         if name in each.types:
             return each, each.types[name]
@@ -121,7 +121,7 @@ def field_of(context: Context, cls: ClassInfo, name: str) -> tuple[ClassInfo, st
 
 
 def attribute_of(context: Context, instance: Instance, name: str) -> Value | None:
-    """What a field of another object of the project is."""
+    """Return the abstract value of a field of another object of the project."""
     for field, value in instance.fields:
         if field == name:
             return value
@@ -133,16 +133,16 @@ def attribute_of(context: Context, instance: Instance, name: str) -> Value | Non
 
 
 def declared_result(context: Context, function: Function) -> FrameworkObject | None:
-    """The collector that a method is declared to give, however it comes by it."""
+    """Return the collector that a method is declared to return, however it gets it."""
     found = _handle(context, context.unit(function), function.returns) if function.returns else None
     return found if found is not None and found.kind not in _DATA else None
 
 
-_DATA = ("tuple", "window")  # which one it is tells more than what it is
+_DATA = ("tuple", "window")  # the object itself is more precise than its type
 
 
 def enclosing(context: Context, cls: ClassInfo) -> ClassInfo | None:
-    """The class around an inner one."""
+    """Return the class around an inner class."""
     outer = cls.qualname.rpartition(".")[0]
     return context.program.units[cls.path].classes.get(outer)
 
@@ -155,7 +155,7 @@ def _handle(context: Context, unit: Unit, text: str) -> FrameworkObject | None:
 
 
 def class_of(context: Context, function: Function, state: State, expr: Expr) -> ClassInfo | None:
-    """The class of the project that an expression's value is declared to be of."""
+    """Return the class of the project that an expression is declared to have."""
     match expr:
         case Name(id=name):
             value = state.env.get(name)
@@ -186,7 +186,7 @@ def _project(context: Context, unit: Unit, text: str) -> ClassInfo | None:
 
 
 def maker(function: Function, name: str) -> Call | Bind | None:
-    """The step that made a temporary."""
+    """Return the step that assigns a temporary."""
     for step in function.cfg.steps:
         match step.op:
             case Call(result=Name(id=made)) | Bind(target=Name(id=made)) if made == name:
@@ -212,12 +212,12 @@ _HEARTBEAT_TEST = re.compile(r"_?is_?heartbeat(_?tup(le)?)?", re.IGNORECASE)
 
 
 def stored(field: str, path: str = "") -> TokenRef:
-    """Any one tuple that a field holds."""
+    """Return the abstract value of any one tuple that a field holds."""
     return TokenRef(Token(TokenKind.STORED, f"self.{field}", field, path))
 
 
 def evaluate(context: Context, function: Function, state: State, expr: Expr) -> Value | None:
-    """The value of a pure expression; None where it does not matter to the protocol."""
+    """Return the abstract value of a pure expression; None if it does not matter to the protocol."""
     match expr:
         case Name(id=name):
             value = in_cell(function, state, name) or state.env.get(name)
@@ -300,7 +300,7 @@ def _attribute(
 
 
 def _part(context: Context, token: Token, name: str) -> Value | None:
-    """An attribute of a tuple: its id stands for it, its data does not; of something stored, it may hold the tuple."""
+    """Return an attribute of a tuple: its id refers to the tuple, its data does not; an attribute of a stored object may hold the tuple."""
     shape = context.component.dialect.shape
     if name == shape.id:
         return TokenRef(token, "id")
@@ -314,11 +314,13 @@ def _part(context: Context, token: Token, name: str) -> Value | None:
     return stored(token.field, f"{token.path}.{name}")
 
 
-_A_TUPLE = FrameworkObject("tuple")  # in a field of the component it is one that the field holds
+_A_TUPLE = FrameworkObject(
+    "tuple"
+)  # a field of the component that is declared as a tuple holds a stored tuple
 
 
 def _own(context: Context, state: State, name: str) -> Value:
-    """What `self.name` is."""
+    """Return the value of `self.name` on this path."""
     if name in state.fields:
         return state.fields[name]
     if name not in context.field_values:
@@ -327,7 +329,7 @@ def _own(context: Context, state: State, name: str) -> Value:
 
 
 def _at_first(context: Context, name: str) -> Value:
-    """What `self.name` is for all that the class says."""
+    """Return the value of `self.name` that the class alone determines."""
     component = context.component
     if context.typed:
         handle = declared_field(context, name)
@@ -355,7 +357,7 @@ def _constant(component: Component, name: str) -> Value | None:
 
 
 def _of_instance(context: Context, state: State, instance: Instance, name: str) -> Value | None:
-    """A field of another object of the project; in an inner class also one of the class around it."""
+    """Return a field of another object of the project; in an inner class also a field of the class around it."""
     value = attribute_of(context, instance, name)
     if value is not None or field_of(context, instance.cls, name) is not None:
         return value
@@ -398,31 +400,31 @@ def _item(container: Value | None, key: Expr, place: Value | None) -> Value | No
 
 
 def _slice(context: Context, batch: Batch, bounds: list[Value | None]) -> Value:
-    """`tups[:]` is the batch, `tups[i:i + 100]` the part that a round is about; of any other part nobody knows what is in it."""
+    """Return a slice of a batch: `tups[:]` is the batch, `tups[i:i + 100]` the part of this iteration; the contents of any other slice are unknown."""
     if context.component.auto_ack or all(bound == Const(None) for bound in bounds):
         return batch
     return batch if bounds[0] == Index(batch.token) else part(batch)
 
 
 def part(batch: Batch) -> Container:
-    """Some tuples of a batch, at least one."""
+    """Return some tuples of a batch, at least one."""
     return Container(frozenset({Picked(batch.token)}))
 
 
 def only(listed: Container, *places: Value | None) -> Value | None:
-    """The one value that a local list has, unless it is asked for at another place than before."""
+    """Return the single value of a local list, unless a different index was read before."""
     return next(iter(listed.items)) if len(listed.items) == 1 and Index() not in places else None
 
 
 def _at(token: Token, place: Value | None) -> Value | None:
-    """What a batch has at a place."""
+    """Return the element of a batch at an index."""
     if place == Index(token):
         return TokenRef(token)
     return Picked(token) if isinstance(place, Const) else None
 
 
 def counted_on(number: Value | None, sign: str = "+", step: int = 1) -> Value | None:
-    """What a number is after so many were added to it or taken away: nobody counts along."""
+    """Return a number after an addition or a subtraction; the sum itself is not tracked."""
     match number:
         case Count(of=whole, less=0) if sign == "-" and step == 1:
             return Count(whole, 1)
@@ -444,14 +446,14 @@ def _collection(context: Context, function: Function, state: State, items: tuple
 
 
 def _joined(context: Context, function: Function, state: State, parts: tuple[Expr, ...]) -> Value | None:
-    """`waiting + [tup]`: a collection of what is in both; nothing that matters where neither is one."""
+    """Return the value of `waiting + [tup]`: a collection with the contents of both operands; None if neither matters."""
     whole = _collection(context, function, state, parts)
     inner = [item.items if isinstance(item, Container) else frozenset({item}) for item in whole.items]
     return Container(frozenset[Value]().union(*inner)) if inner else None
 
 
 def as_held(context: Context, value: Value | None) -> Value | None:
-    """A field known to hold tuples, named as if it were one."""
+    """Return a field that is known to hold tuples as one of these tuples."""
     return stored(value.name) if isinstance(value, Field) and value.name in context.stored_stages else value
 
 
@@ -475,7 +477,7 @@ def _closure(context: Context, function: Function, state: State, key: str) -> Va
 def tick_comparison(
     context: Context, function: Function, state: State, condition: Compare
 ) -> TickTest | None:
-    """`tup.stream == "__tick"` and its like ask whether the tuple is a tick, or another one of Storm's own."""
+    """Return the test of a comparison such as `tup.stream == "__tick"`: whether the tuple is a tick or another system tuple."""
     names = context.component.dialect.shape.tick_names
     for one, other in ((condition.left, condition.right), (condition.right, condition.left)):
         match evaluate(context, function, state, one) if context.typed else None:
@@ -493,7 +495,7 @@ def tick_comparison(
 
 
 def system_question(name: str) -> Tick | None:
-    """What a function or method of this name asks of the tuple that it is given: `is_tick`, `is_heartbeat_tuple`."""
+    """Return the test that a function or method of this name makes on its argument: `is_tick`, `is_heartbeat_tuple`."""
     if TICK.search(name):
         return Tick.YES
     return Tick.HEARTBEAT if _HEARTBEAT_TEST.fullmatch(name) else None
@@ -502,7 +504,7 @@ def system_question(name: str) -> Tick | None:
 def _system_kind(
     context: Context, function: Function, expr: Expr, names: frozenset[str] = frozenset()
 ) -> Tick | None:
-    """Which of Storm's own tuples a stream, component or task stands for; where a tick is among several, it is one."""
+    """Return the kind of system tuple that a stream, component or task denotes; a set that includes ticks denotes a tick."""
     match context.program.constant(context.unit(function), expr) or expr:
         case Literal(value=value) if value in TICK_MARKS and not isinstance(value, bool):
             return Tick.YES

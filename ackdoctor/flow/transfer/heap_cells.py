@@ -1,4 +1,10 @@
-"""Abstract values in captured locals and in local boxes."""
+"""Abstract values in captured locals and in local boxes.
+
+A *cell* is a local that several functions share: a closure reads its value at the time it runs, and its assignments are
+seen by the others.  A *box* is a local array, dict or object whose places the code sets and tests, and which has no alias
+in the function: `boolean[] done`, `AtomicBoolean done`, `state = {"done": False}`.  A *place* is `done[0]`, `result.ok` or
+`done.get()`.  Cells and places are tracked beside the component's fields; a place with an unknown value has no entry.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -58,7 +64,7 @@ __all__ = [
 
 
 def in_cell(function: Function, state: State, name: str) -> Value | None:
-    """The constant that a local has in its cell, if any."""
+    """Return the constant in a local's cell, if it is known."""
     if not state.fields or not (function.closures or function.captures):
         return None
     cell = _cells(function).get(name)
@@ -66,7 +72,7 @@ def in_cell(function: Function, state: State, name: str) -> Value | None:
 
 
 def put(function: Function, state: State, name: str, value: Value | None) -> State | None:
-    """The state with a constant in the cell of a local, or None where the value goes to the other locals."""
+    """Return the state with a constant in the cell of a local; None if the local has no cell."""
     cell = _cells(function).get(name) if function.closures or function.captures else None
     if cell is None:
         return None
@@ -76,14 +82,14 @@ def put(function: Function, state: State, name: str, value: Value | None) -> Sta
 
 
 def left(function: Function, state: State) -> State:
-    """The state when the function is over: its own cells are gone."""
+    """Return the state at a function's exit, without its own cells."""
     if not state.fields or not function.closures:
         return state
     return without(state, {_cells(function)[name] for name in shared(function)})
 
 
 def beyond_a_call(function: Function, state: State) -> State:
-    """The state behind a call: what was decided about a local in a cell is open, since the call may have assigned it."""
+    """Return the state after a call, without the facts about locals in cells: the call may have assigned them."""
     if not state.facts or not (function.closures or function.captures):
         return state
     names = [Name(name) for name in _cells(function)]
@@ -91,7 +97,7 @@ def beyond_a_call(function: Function, state: State) -> State:
 
 
 def without(state: State, cells: AbstractSet[str]) -> State:
-    """The state in which nothing is known of what is in these cells, which are named as by `where`."""
+    """Return the state without the contents of these cells, which are named as by `where`."""
     if cells.isdisjoint(state.fields):
         return state
     return state.replace(fields={field: old for field, old in state.fields.items() if field not in cells})
@@ -99,18 +105,18 @@ def without(state: State, cells: AbstractSet[str]) -> State:
 
 @memoize
 def _cells(function: Function) -> Mapping[str, str]:
-    """Where the locals are kept that have a cell, by their names; those around a closure are captured by it."""
+    """Map the names of the locals that have a cell to their keys; the cells around a closure are those it captures."""
     return {name: where(function, name) for name in shared(function) | function.captures}
 
 
 def where(function: Function, name: str) -> str:
-    """What a local is called for all functions that know it: it belongs to the outermost of them."""
+    """Return the name of a local for all functions that share it: it belongs to the outermost of them."""
     return f"{function.path}:{function.qualname.partition('.<locals>.')[0]}:{name}"
 
 
 @memoize
 def shared(function: Function) -> frozenset[str]:
-    """The function's own locals that a closure assigns, or takes along although they are assigned several times."""
+    """Return the function's own locals that a closure assigns, or captures although they are assigned several times."""
     if not function.closures:
         return frozenset()
     times = Counter(name for step in function.cfg.steps for name in written(step.op))
@@ -124,7 +130,7 @@ def shared(function: Function) -> frozenset[str]:
 
 
 _EVENT = "Event"
-_HOLDERS = {  # objects that hold one value, with the one that they begin with
+_HOLDERS = {  # objects that hold one value -> their initial value
     "AtomicBoolean": False,
     "AtomicInteger": 0,
     "AtomicLong": 0,
@@ -132,20 +138,20 @@ _HOLDERS = {  # objects that hold one value, with the one that they begin with
     "MutableBoolean": False,
     _EVENT: False,
 }
-_EMPTY = {"boolean": False, "int": 0, "long": 0}  # what Java's arrays begin with
+_EMPTY = {"boolean": False, "int": 0, "long": 0}  # initial elements of Java's arrays
 _READS = frozenset("get getPlain getAcquire is_set isSet booleanValue isTrue getValue".split())
 _SETS = frozenset("set lazySet setPlain setRelease setValue".split())
 _TAKES = frozenset({"getAndSet", "compareAndSet", "clear"})
 _OF_EVENTS = frozenset("is_set isSet set clear".split())
-_METHODS = _READS | _SETS | _TAKES | CONTAINER_STORES  # no place is called so
+_METHODS = _READS | _SETS | _TAKES | CONTAINER_STORES  # no place has one of these names
 _VALUE = "()"  # the place of an object that holds one value
-_MARK, _HOLDS = "{}", "{()}"  # what says that there is a box, and that it is an object that holds one value
-BOX = "box "  # no field of a component is called so
-_FEW = 4  # places of a new array of which it is known what they begin with
+_MARK, _HOLDS = "{}", "{()}"  # mark a box, and a box that is an object with one value
+BOX = "box "  # no field of a component has this name
+_FEW = 4  # places of a new array whose initial value is tracked
 
 
 def in_box(function: Function, state: State, expr: Expr) -> Value | None:
-    """The constant in a place of a box, as far as the path knows."""
+    """Return the constant in a place of a box, if the path knows it."""
     if not state.fields:
         return None
     keys = _keys(function)
@@ -156,7 +162,7 @@ def in_box(function: Function, state: State, expr: Expr) -> Value | None:
 
 
 def made(function: Function, state: State, name: str, value: Expr) -> State:
-    """The state in which a local is another box, with what it begins with in its places."""
+    """Return the state in which a local is a new box, with the initial values of its places."""
     if name not in boxes(function):
         return state
     key = _key(function, name)
@@ -167,12 +173,12 @@ def made(function: Function, state: State, name: str, value: Expr) -> State:
 
 
 def set_in_box(function: Function, state: State, target: Expr, value: Value | None) -> State:
-    """The state in which a place of a box is given a value."""
+    """Return the state after an assignment to a place of a box."""
     name, place = _place(target)
     key = _keys(function).get(name)
     if key is None or key + _MARK not in state.fields:
         return state
-    if not place:  # which one, nobody knows
+    if not place:  # an unknown place
         return emptied(state, where(function, name))
     fields = {known: old for known, old in state.fields.items() if known != key + place}
     return state.replace(fields={**fields, key + place: value} if isinstance(value, Const) else fields)
@@ -181,7 +187,7 @@ def set_in_box(function: Function, state: State, target: Expr, value: Value | No
 def held_value(
     function: Function, state: State, call: Call, values: tuple[Value | None, ...]
 ) -> tuple[State, Value | None] | None:
-    """What a call on an object that holds one value does and gives; None for any other call."""
+    """Apply a call on an object that holds one value: return the state after it and its value; None for any other call."""
     if not state.fields or not isinstance(call.func, Attr) or not isinstance(call.func.obj, Name):
         return None
     if not own_method(function, state, call.func.obj.id, call.func.name):
@@ -210,12 +216,12 @@ def held_value(
 
 
 def unsure(fields: Mapping[str, Value]) -> Mapping[str, Value]:
-    """What is known of fields by the time that deferred code runs: nothing of what is in a box."""
+    """Return what is known of fields when deferred code runs: nothing of the contents of boxes."""
     return {field: value for field, value in fields.items() if not field.startswith(BOX)}
 
 
 def unboxed(function: Function, state: State) -> State:
-    """The state when the function is over: its own boxes are gone."""
+    """Return the state at a function's exit, without its own boxes."""
     own = boxes(function)
     if not own or not state.fields:
         return state
@@ -225,7 +231,7 @@ def unboxed(function: Function, state: State) -> State:
 
 
 def bare(exprs: Iterable[Expr]) -> Iterator[Expr]:
-    """The locals and closures in expressions that stand there for themselves: not `done` in `done[0]`, but in `done.set`, a method."""
+    """Yield the locals and closures that expressions use as values: not `done` in `done[0]`, but in `done.set`, a method."""
     stack = list(exprs)
     while stack:
         expr = stack.pop()
@@ -247,13 +253,13 @@ def bare(exprs: Iterable[Expr]) -> Iterator[Expr]:
 
 
 def is_box(function: Function, state: State, name: str) -> bool:
-    """Whether a local is a box, as far as the path knows."""
+    """Whether the path knows a local to be a box."""
     key = _keys(function).get(name)
     return key is not None and key + _MARK in state.fields
 
 
 def own_method(function: Function, state: State, name: str, method: str) -> bool:
-    """Whether a call of this method on a local does what is known of an object that holds one value, and nothing else."""
+    """Whether a call of this method on a local has only the known effect of an object that holds one value."""
     key = _keys(function).get(name)
     holder = state.fields.get(key + _HOLDS) if key is not None else None
     if not isinstance(holder, Const):
@@ -267,7 +273,7 @@ def _put(state: State, key: str, value: Value | None) -> State:
 
 
 def emptied(state: State, box: str) -> State:
-    """The state in which nothing is known of the places of a box, which is named as by `where`."""
+    """Return the state without the contents of a box, which is named as by `where`."""
     key = f"{BOX}{box}:"
     return _without(state, key, but=(key + _MARK, key + _HOLDS))
 
@@ -279,7 +285,7 @@ def _without(state: State, key: str, but: tuple[str, ...] = ()) -> State:
 
 @memoize
 def _keys(function: Function) -> Mapping[str, str]:
-    """Where the places of the boxes are kept that a function may know, by their names."""
+    """Map the names of the boxes that a function may access to their keys."""
     return {name: _key(function, name) for name in boxes(function) | function.captures}
 
 
@@ -288,7 +294,7 @@ def _key(function: Function, name: str) -> str:
 
 
 def _place(expr: Expr) -> tuple[str, str]:
-    """The local, and the place in it; no place where only a run knows which."""
+    """Return a local and its place; the place is "" if it is known only at run time."""
     match expr:
         case Item(obj=Name(id=name), key=Literal(value=value)) if not _from_behind(value):
             return name, f"[{value!r}]"
@@ -301,7 +307,7 @@ def _place(expr: Expr) -> tuple[str, str]:
 
 
 def _from_behind(place: object) -> bool:
-    """Whether a place is counted from the end, so that it has another name as well."""
+    """Whether an index counts from the end, so that the place has a second name."""
     return isinstance(place, int) and place < 0
 
 
@@ -310,7 +316,7 @@ def _from_behind(place: object) -> bool:
 
 @memoize
 def boxes(function: Function) -> frozenset[str]:
-    """The function's own locals that are boxes."""
+    """Return the function's own locals that are boxes."""
     tree = list(function.tree())
     steps = [step.op for each in tree for step in each.cfg.steps]
     asked = {name for each in tree for name in asked_places(each)}
@@ -328,12 +334,12 @@ def boxes(function: Function) -> frozenset[str]:
 
 
 def _only_reads(op: Instr) -> bool:
-    """Whether what stands in an instruction for itself gets no second name by it."""
+    """Whether an instruction creates no alias of its operands."""
     return isinstance(op, (Call, Test, Return)) or (isinstance(op, Next) and isinstance(op.iterable, Name))
 
 
 def _set_otherwise(steps: Iterable[Instr]) -> set[str]:
-    """The locals that an unpacking, a loop or the like gives another value, themselves or one of their places."""
+    """Return the locals to which, or to whose places, an unpacking, a loop or the like assigns."""
     names: set[str] = set()
     for op in steps:
         if not isinstance(op, (Bind, Update)):
@@ -344,12 +350,12 @@ def _set_otherwise(steps: Iterable[Instr]) -> set[str]:
 
 
 def _given(op: Instr) -> tuple[Expr, ...]:
-    """What an instruction gives another name."""
+    """Return the operands to which an instruction gives another name."""
     return tuple(expr for expr in read(op) if not (isinstance(op, (Bind, Update)) and expr == op.target))
 
 
 def asked_places(function: Function) -> Iterator[str]:
-    """The locals whose places are set or asked about in a function."""
+    """Yield the locals whose places a function sets or tests."""
     for step in function.cfg.steps:
         match step.op:
             case Test(condition=condition):

@@ -1,10 +1,10 @@
-"""What a function still asks for: the locals and the facts that are live where its paths meet.
+"""Liveness: the locals and the facts that later steps of a function read, where its paths meet.
 
-Two paths that differ only in what nobody asks again are one from there on.  `key = keyOf(tuple)` keeps them apart
-until the last step that reads `key`, and what `if (key == null)` has decided until the last test of `key`.
+Two paths that differ only in dead locals and dead facts are merged.  `key = keyOf(tuple)` keeps them apart until the last
+step that reads `key`, and the outcome of `if (key == null)` until the last test of `key`.
 
-Terms.  A *place* is a local, by its name, or the subject of facts: what a condition asks about.  It is live before a
-step if some way on from there reads it before it is given a new value.  A set of places is the bits of an integer.
+A *place* is a local, by its name, or the subject of facts: what a condition tests.  It is live before a step if some path
+from there reads it before it is assigned.  A set of places is a bit mask.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -51,13 +51,13 @@ _RESULT, _YIELDED, _OWN = "%return", "%yield", "this"
 
 
 class Needed(NamedTuple):
-    """What is live at a step: locals by name, and subjects of facts."""
+    """The live places at a step: locals by name, and subjects of facts."""
 
     names: frozenset[str]
     subjects: frozenset[Expr]
 
     def of(self, state: State) -> State:
-        """A state without what is not live."""
+        """Return a state without its dead places."""
         env, facts = state.env, state.facts
         if not env.keys() <= self.names:
             env = {name: value for name, value in env.items() if name in self.names}
@@ -68,11 +68,11 @@ class Needed(NamedTuple):
 
 @memoize
 def needed(function: Function) -> Mapping[int, Needed]:
-    """What is live where a function begins, and at those of its steps where paths meet."""
+    """Return the live places at a function's entry and at the steps where paths meet."""
     numbers: dict[Place, int] = {}
     read = [_bits(numbers, _asked(function, step.op)) for step in function.cfg.steps]
     named = (fact.left for facts in new_aliases(function).values() for fact in facts)
-    own = _bits(numbers, (_OWN, *named))  # a call on `super()` means `this` without naming it
+    own = _bits(numbers, (_OWN, *named))  # a call on `super()` uses `this` without naming it
     live = _live(function, [places | own for places in read], _rewritten(function, numbers))
     places = list(numbers)
     known: dict[int, Needed] = {}
@@ -92,7 +92,7 @@ def _meetings(function: Function) -> list[int]:
 
 @memoize
 def looked_up(function: Function) -> Mapping[str, tuple[Expr, ...]]:
-    """What is looked into at the places that a local gives: `self.pending` in `self.pending[key]`."""
+    """Return the containers that the code indexes with a local: `self.pending` in `self.pending[key]`."""
     found: dict[str, tuple[Expr, ...]] = {}
     for step in function.cfg.steps:
         for part in (each for expr in read(step.op) for each in subexpressions(expr)):
@@ -106,7 +106,7 @@ def looked_up(function: Function) -> Mapping[str, tuple[Expr, ...]]:
 
 
 def _live(function: Function, read: list[int], rewritten: list[int]) -> list[int]:
-    """The places live before each step: what it reads, and what is live behind it and not given a new value by it."""
+    """Return the live places before each step: those it reads, and those live after it that it does not assign."""
     steps, live = function.cfg.steps, read
     grew = True
     while grew:
@@ -121,7 +121,7 @@ def _live(function: Function, read: list[int], rewritten: list[int]) -> list[int
 
 
 def _rewritten(function: Function, numbers: Mapping[Place, int]) -> list[int]:
-    """What each step gives a new value: a local, and with it all that is asked about it."""
+    """Return the places that each step assigns: a local and all facts about it."""
     about: dict[str, int] = {}
     for place, number in numbers.items():
         for name in (place,) if isinstance(place, str) else names_in(place):
@@ -160,12 +160,12 @@ def _sorted(places: list[Place], bits: int) -> Needed:
 
 
 def _writes(op: Instr, kind: EdgeKind) -> bool:
-    """Whether what an instruction assigns is assigned on this way out."""
+    """Whether an instruction assigns its targets on this edge."""
     return kind is EdgeKind.TRUE if isinstance(op, (Next, Catch)) else kind is not EdgeKind.RAISE
 
 
 def written(op: Instr) -> Iterator[str]:
-    """The locals that an instruction assigns."""
+    """Yield the locals that an instruction assigns."""
     for target in assigned_targets(op):
         if isinstance(target, Name):
             yield target.id
@@ -174,7 +174,7 @@ def written(op: Instr) -> Iterator[str]:
 
 
 def _asked(function: Function, op: Instr) -> Iterator[Place]:
-    """The places that an instruction reads."""
+    """Yield the places that an instruction reads."""
     for expr in read(op):
         yield from _names(expr, function)
     match op:
@@ -189,10 +189,10 @@ def _asked(function: Function, op: Instr) -> Iterator[Place]:
         case Update(target=Name(id=name)) | Bind(target=Name(id=name)) if name in induction_variables(
             function
         ):
-            yield from _known_of(function, name)  # it is said anew of the next number
+            yield from _known_of(function, name)  # its facts are derived again for the next number
             yield from (place for expr in read(op) for place in size_facts(expr))
         case Bind(target=Name(id=name), value=value) if name in tested_names(function):
-            yield value  # what is known of the value is known of the new name
+            yield value  # the facts about the value hold for the new name
             yield from _subjects(value)
             yield from _compared(value)
         case Next(iterable=iterable, loop=loop):
@@ -222,14 +222,14 @@ def _known_of(function: Function, counter: str) -> Iterator[Place]:
 
 
 def _compared(condition: Expr) -> Iterator[Place]:
-    """The locals that are compared: each may stand for something else; and whether there is anything in what they are compared with."""
+    """Yield the operands of comparisons, since each may be an alias, and the emptiness of the containers among them."""
     if isinstance(condition, Compare):
         yield from (part for part in subexpressions(condition) if isinstance(part, Name) or is_field(part))
     yield from size_facts(condition)
 
 
 def read(op: Instr) -> tuple[Expr, ...]:
-    """The expressions that an instruction evaluates; a local that is only assigned is none."""
+    """Return the expressions that an instruction evaluates; a local that is only assigned is not among them."""
     match op:
         case Call(func=func, args=args):
             return (func, *(arg.value for arg in args))
@@ -254,7 +254,7 @@ def _around(target: Expr | None) -> tuple[Expr, ...]:
 
 
 def _subjects(condition: Expr) -> Iterator[Expr]:
-    """What is asked of the facts where a condition is decided."""
+    """Yield the subjects whose facts decide a condition."""
     fact, _ = normalise(condition)
     match fact:
         case Compare(left=left):
@@ -268,7 +268,7 @@ def _subjects(condition: Expr) -> Iterator[Expr]:
 
 
 def _names(expr: Expr, function: Function) -> Iterator[str]:
-    """The locals that an expression reads, and those that a closure in it takes along."""
+    """Yield the locals that an expression reads, and those that a closure in it captures."""
     for part in subexpressions(expr):
         if isinstance(part, Name):
             yield part.id

@@ -1,4 +1,8 @@
-"""Calls of code outside the project."""
+"""Calls of opaque code, and entry into the project's own functions.
+
+An opaque call is judged by the last part of its name: it may read its arguments, store them, run callbacks now or later,
+or let tuples escape.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -62,7 +66,7 @@ _CODE = (BoundMethod, FunctionRef, Partial)
 def external(
     context: Context, path: Path, call: Call, target: External, given: tuple[Value | None, ...] | None
 ) -> Done:
-    """What calling something outside the project does, as far as its name tells."""
+    """Return the effect of a call of library code, as far as its qualified name determines it."""
     name = target.names[-1].rpartition(".")[2]
     values = arguments(context, path, call) if given is None else given
     state = path.state
@@ -99,7 +103,7 @@ def external(
 
 
 def _rounds(name: str, values: tuple[Value | None, ...]) -> Zipped | Count | Container | None:
-    """What the standard library makes of a batch to loop over."""
+    """Return the iterable that the standard library makes of a batch: `enumerate`, `reversed`, `zip`."""
     match name, values:
         case "islice", (Batch() as batch, _, *_):
             return part(batch)
@@ -107,7 +111,7 @@ def _rounds(name: str, values: tuple[Value | None, ...]) -> Zipped | Count | Con
             return Zipped(token, 1, numbered=not start)
         case "range" | "xrange", (Count(less=0) as count,) | (Const(value=0), Count(less=0) as count):
             return count
-        case "range" | "xrange", (Const(value=0), Count(of=Batch(), less=0) as count, _):  # by parts
+        case "range" | "xrange", (Const(value=0), Count(of=Batch(), less=0) as count, _):  # in parts
             return count
         case "range" | "xrange", (Count(of=whole, less=1), Const(value=-1), Const(value=-1)):
             return Count(whole)
@@ -119,7 +123,7 @@ def _rounds(name: str, values: tuple[Value | None, ...]) -> Zipped | Count | Con
 
 
 def _eager(context: Context, function: Function) -> bool:
-    """Whether a function may well run on Python 2, whose `map` builds its list at once."""
+    """Whether a function may run on Python 2, whose `map` builds its list at once."""
     unit = context.unit(function)
     return (
         unit.python2 or context.component.dialect.python2 or not COMPATIBILITY_NAMES.isdisjoint(unit.imports)
@@ -127,7 +131,7 @@ def _eager(context: Context, function: Function) -> bool:
 
 
 def _outermost(context: Context, path: Path) -> Function:
-    """The method that a path is in: `super()` in a closure means the method around it."""
+    """Return the method that a path is in: `super()` in a closure means the method around it."""
     visit: Path | None = path
     while visit is not None:
         if context.program.owner(visit.function) is not None:
@@ -137,7 +141,7 @@ def _outermost(context: Context, path: Path) -> Function:
 
 
 def unknown(context: Context, path: Path, call: Call, given: tuple[Value | None, ...] | None) -> Done:
-    """What a call does of which only the last part of its name is known, if that."""
+    """Return the effect of a call of which at most the last part of the name is known."""
     name = last_name(call.func) or "a call"
     if name in LOGGING or name in PURE_CALLS:
         return Done(path.state, None, may_raise=name not in LOGGING and name not in NEVER_RAISES)
@@ -164,7 +168,7 @@ def unknown(context: Context, path: Path, call: Call, given: tuple[Value | None,
 
 
 def _let_go(state: State, call: Call, values: tuple[Value | None, ...]) -> State:
-    """An empty collection that somebody else knows now: what goes in later may be taken out there."""
+    """Forget that an empty collection is empty after it escapes: other code may add to it and remove from it."""
     for arg, value in zip(call.args, values, strict=False):
         if isinstance(arg.value, Name) and isinstance(value, Container) and not value.items:
             state = state.bind(arg.value.id, None)
@@ -172,7 +176,7 @@ def _let_go(state: State, call: Call, values: tuple[Value | None, ...]) -> State
 
 
 def _only_asks(name: str) -> bool:
-    """Whether a call's name says that it reads what it is given: `getKey(tuple)`, `isValid(tuple)`."""
+    """Whether a call's name says that it only reads its arguments: `getKey(tuple)`, `isValid(tuple)`."""
     word = next((word for word in _ASKING if name.startswith(word)), "")
     return bool(word) and (name == word or name[len(word) : len(word) + 1].isupper())
 
@@ -199,7 +203,7 @@ def run_later(
     values: tuple[Value | None, ...],
     runner: str,
 ) -> None:
-    """Callables among the arguments are looked at as code that runs later."""
+    """Record the callables among the arguments as code that runs later."""
     threaded = runner in THREADS or (context.typed and runner in EXECUTORS)
     awaited = runner in SCHEDULERS or (context.typed and runner in CALLBACKS)
     for target in _callables(values):
@@ -216,7 +220,7 @@ def run_later(
 
 
 def _passed_on(context: Context, target: Value, values: tuple[Value | None, ...]) -> Iterator[Value]:
-    """What a callable that was handed over may be called with: what came with it, but where types are declared no other code."""
+    """Return the arguments with which opaque code may call a callable: those that came with it; with declared types, no other code."""
     own = target.args if isinstance(target, Partial) else ()
     for value in values:
         if value is None or value is target:
@@ -247,12 +251,12 @@ def _callables(values: tuple[Value | None, ...]) -> Iterator[Value]:
                 pass
 
 
-_AROUND = 0  # stands for all loops around a helper's call; its own are counted from 1
+_AROUND = 0  # all loops around the call of a helper; its own are counted from 1
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Enter:
-    """The call enters a function of the project with this state; `others` are overloads it may mean as well."""
+    """The call enters a function of the project with this state; `others` are further overloads that it may mean."""
 
     function: Function
     state: State
@@ -268,7 +272,7 @@ def enter(
     given: tuple[Value | None, ...] | None,
     captured: tuple[tuple[str, Value], ...] = (),
 ) -> Done | Enter:
-    """What a call of this function begins with; `given` are values in place of the call's own arguments."""
+    """Return the state at the entry of this function; `given` are values in place of the call's own arguments."""
     if function.is_async and not call.awaited:
         return unknown(context, path, call, given)
     env: dict[str, Value] = {"%return": Const(None), **dict(captured)}
@@ -314,7 +318,7 @@ def enter(
 
 
 def _facts_about(path: Path, function: Function, passed: Mapping[str, Expr]) -> Mapping[Expr, bool]:
-    """What was decided about the arguments of a call, said of the parameters that they become."""
+    """Yield the facts about the arguments of a call, restated for the parameters."""
     known: dict[Expr, bool] = {}
     for fact, truth in path.state.facts.items() if passed else ():
         for name, expr in passed.items():
@@ -326,13 +330,13 @@ def _facts_about(path: Path, function: Function, passed: Mapping[str, Expr]) -> 
 
 
 def _said_there(path: Path, function: Function, right: Expr) -> bool:
-    """Whether what an argument was compared with means the same in the function that is called."""
+    """Whether the other operand of a fact about an argument means the same in the callee."""
     here = path.function.path == function.path and not any(names_in(right))
     return isinstance(right, Literal) or here
 
 
 def _around(before: State) -> Mapping[int, LoopState]:
-    """What a helper called in a loop over a batch must know: that earlier rounds have left some element so."""
+    """Return the loop memory for a helper that is called in a loop over a batch: earlier iterations left some element so."""
     rest = [memory.rest for memory in before.loops.values() if memory.rest is not None]
     return {_AROUND: LoopState(None, rest[0])} if rest else {}
 

@@ -1,4 +1,8 @@
-"""Truth of conditions along one path."""
+"""The truth of conditions on one path, and what the path knows after a branch.
+
+A path knows the outcomes of its earlier tests as facts.  Numbers are compared as a base and an offset: `n - 1` is `n` and
+-1, `3` has no base.  From `i < n` and `i != n - 1` it follows after `i++` that `i < n`, since `i` is an integer.
+"""
 
 import math
 from collections.abc import Iterator
@@ -51,7 +55,7 @@ class _Line(NamedTuple):
 
 
 class _Limits(NamedTuple):
-    """What a number is at least and at most; `above` and `below` where it is not that itself; `never` what it is not."""
+    """The interval of a number; `above` and `below` mark excluded bounds, and `never` holds excluded values."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -61,14 +65,14 @@ class _Limits(NamedTuple):
 
 
 class _Apart(NamedTuple):
-    """One number is within `known` of another, and asked to be `bound` away; `flipped` if it is the right one that is asked about."""
+    """The interval `known` of the difference of two numbers, which is compared with `bound`; `flipped` swaps the operands."""
 
     known: _Limits
     bound: float
     flipped: bool = False
 
     def holds(self, op: str) -> bool | None:
-        """Whether they compare so."""
+        """Return the outcome of the comparison, if the interval decides it."""
         known, bound = self.known, self.bound
         under = known.high < bound or (known.high == bound and known.below)
         over = known.low > bound or (known.low == bound and known.above)
@@ -88,18 +92,18 @@ class _Apart(NamedTuple):
 def ordered(
     context: Context, function: Function, state: State, left: Expr, op: str, right: Expr
 ) -> bool | None:
-    """Whether `left op right` is so (`<`, `>` or `==`), as far as the path knows."""
+    """Return whether `left op right` holds (`<`, `>` or `==`), if the path knows."""
     apart = _apart(context, function, state, left, right) if op in _FLIPPED else None
     return apart.holds(op) if apart is not None else None
 
 
 def counted(context: Context, function: Function, before: State, after: State, name: str, by: int) -> State:
-    """The state in which a counter is `by` more than it was: all that is asked about it, as far as it follows from what was known."""
+    """Return the state after a counter was incremented by `by`, with the outcomes that follow for the tests of it."""
     return begun(context, function, before, after, name, minus(Name(name), -by))
 
 
 def begun(context: Context, function: Function, before: State, after: State, name: str, value: Expr) -> State:
-    """The state in which a counter is given this value: all that is asked about it, as far as it follows from what was known."""
+    """Return the state after an assignment to a counter, with the outcomes that follow for the tests of it."""
     facts = dict(after.facts)
     value = size_calls(function).get(value, value)
     for bound in induction_variables(function).get(name, ()):
@@ -129,11 +133,11 @@ def _line(context: Context, function: Function, state: State, expr: Expr) -> _Li
 
 
 def _apart(context: Context, function: Function, state: State, left: Expr, right: Expr) -> _Apart | None:
-    """How far two expressions are apart, as far as they are numbers."""
+    """Return the interval of the difference of two expressions, if both are numbers."""
     if _no_number(right):
         return None
     one, other = (_line(context, function, state, side) for side in (left, right))
-    if one.base == other.base:  # what is no number, NaN, is not even what it is
+    if one.base == other.base:  # NaN is not equal to itself
         known = one.base is None or _is_whole(function, one.base)
         return _Apart(_Limits(one.more, one.more), other.more) if known else None
     flipped = one.base is None
@@ -147,10 +151,10 @@ def _apart(context: Context, function: Function, state: State, left: Expr, right
 def _limits(
     context: Context, function: Function, state: State, base: Expr | None, other: Expr | None
 ) -> _Limits:
-    """What is known of `base - other`."""
+    """Return the interval of `base - other`."""
     known = _amount(state, base) if other is None and base is not None else _Limits()
     whole = _is_whole(function, base) and _is_whole(function, other)
-    total = whole or other is None  # of two sets, or NaNs, none need be less, more or the same
+    total = whole or other is None  # sets and NaNs are only partially ordered
     for op, bound, truth in _decided(context, function, state, base, other):
         match op, truth:
             case "<", True if bound <= known.high:
@@ -188,7 +192,7 @@ def _no_number(expr: Expr) -> bool:
 
 
 def _amount(state: State, base: Expr) -> _Limits:
-    """How much there is of something is never less than nothing."""
+    """Return the interval of a size, which is never negative."""
     if not is_size(base):
         return _Limits()
     asked, same = normalise_emptiness(Compare(base, ">", Literal(0)))
@@ -199,7 +203,7 @@ def _amount(state: State, base: Expr) -> _Limits:
 
 
 def _whole(known: _Limits) -> _Limits:
-    """The limits of a whole number are numbers that it can be."""
+    """Round the interval of an integer to integers."""
     low, high = known.low, known.high
     if math.isfinite(low):
         low = math.floor(low) + 1 if known.above else math.ceil(low)
@@ -212,7 +216,7 @@ def _whole(known: _Limits) -> _Limits:
 
 
 def _is_whole(function: Function, base: Expr | None) -> bool:
-    """Whether it is a whole number; a constant, which has no base, says so itself."""
+    """Whether a base is an integer; a constant has no base and is checked by its value."""
     if base is None or is_size(base):
         return True
     declared = text_of(function, base.id).rpartition(".")[2] if isinstance(base, Name) else ""
@@ -223,14 +227,14 @@ def _is_whole(function: Function, base: Expr | None) -> bool:
     )
 
 
-MOST_FACTS = 60  # that a path remembers: a chain of `else if` may ask about one thing a thousand times
-_ANSWERS = (Const, Count)  # of calls, as the path knows them
+MOST_FACTS = 60  # facts per path: a chain of `else if` may test one thing a thousand times
+_ANSWERS = (Const, Count)  # results of calls, as the path knows them
 
 
 def branch(
     context: Context, function: Function, state: State, condition: Expr
 ) -> Iterator[tuple[bool, State]]:
-    """The outcomes that this path allows for a condition, each with what is known after it."""
+    """Yield the outcomes of a condition that this path allows, each with the state after it."""
     test = _tick_question(context, function, state, condition)
     if test is not None:
         yield from _tick_branches(context, state, test, condition)
@@ -247,7 +251,7 @@ def branch(
         return
     known = _decide(context, function, recall_final(context, state, fact), fact)
     if known is not None and isinstance(evaluate(context, function, state, subject_of(fact)), Const):
-        yield known == positive, state  # the constant says it each time
+        yield known == positive, state  # the constant decides it every time
         return
     for truth in (True, False):
         if known is None or known == truth:
@@ -255,7 +259,7 @@ def branch(
 
 
 def _answers_in(condition: Expr) -> Iterator[Expr]:
-    """The temporaries that a condition looks at: answers of calls, of which the path may know better."""
+    """Yield the temporaries of a condition: results of calls that the path may know better."""
     fact = normalise(condition)[0]
     for side in (fact.left, split_offset(fact.right)[0]) if isinstance(fact, Compare) else (fact,):
         if isinstance(side, Name) and side.id.startswith("%"):
@@ -263,7 +267,7 @@ def _answers_in(condition: Expr) -> Iterator[Expr]:
 
 
 def decided(context: Context, function: Function, state: State, condition: Expr) -> bool | None:
-    """Whether a path knows the truth of something that is only kept, not tested; constants speak for themselves."""
+    """Return the truth of an expression that is assigned, not tested, if the path knows it; constants are left to `evaluate`."""
     if not isinstance(condition, (Name, Attr, Item, Compare, Not)):
         return None
     fact, positive = _asked(context, function, state, condition)
@@ -272,7 +276,7 @@ def decided(context: Context, function: Function, state: State, condition: Expr)
 
 
 def _asked(context: Context, function: Function, state: State, condition: Expr) -> tuple[Expr, bool]:
-    """A condition in its positive form; a named constant on its right is what it stands for, `is` that is `==`, and `if left` is `left != 0`."""
+    """Normalise a condition to its positive form: named constants become literals, `is` becomes `==` for them, `if left` becomes `left != 0`."""
     fact, positive = normalise(condition)
     if isinstance(fact, Name) and fact.id in induction_variables(function):
         return Compare(fact, "==", Literal(0)), not positive
@@ -290,7 +294,7 @@ def _asked(context: Context, function: Function, state: State, condition: Expr) 
 
 
 def _said(context: Context, function: Function, state: State, expr: Expr) -> Expr:
-    """The literal that a named constant stands for, or the expression as it is."""
+    """Return the literal that a named constant denotes; any other expression as it is."""
     value = evaluate(context, function, state, expr) if isinstance(expr, (Attr, Global)) else None
     return Literal(value.value) if isinstance(value, Const) and value.value is not None else expr
 
@@ -335,7 +339,7 @@ def _decide(context: Context, function: Function, state: State, fact: Expr) -> b
 
 
 def _ordered(order: str, left: Value | None, right: Value | None) -> bool | None:
-    """`0 < 3`: a loop that counts from one constant to another, or through a list, runs at least once."""
+    """Return the outcome of `0 < 3`: a loop between two constants, or over a literal list, runs at least once."""
     match left, right:
         case (Const(value=0), Count() as count) if order == "<":
             return _truth(count)
@@ -350,7 +354,7 @@ def _ordered(order: str, left: Value | None, right: Value | None) -> bool | None
 def _one_of(
     context: Context, function: Function, state: State, left: Expr, items: tuple[Expr, ...]
 ) -> bool | None:
-    """`x in (1, 2)` is true where the path knows `x == 2`, and false where it knows that x is neither."""
+    """Return the outcome of `x in (1, 2)`: true if the path knows `x == 2`, false if it knows that x is neither."""
     known = [_decide(context, function, state, Compare(left, "==", item)) for item in items]
     if any(known):
         return True
@@ -360,7 +364,7 @@ def _one_of(
 def _other_equality(
     context: Context, function: Function, state: State, left: Expr, wanted: Expr
 ) -> bool | None:
-    """`x == 1` is false where the path knows `x == 2`, `x in (2, 3)` or `x not in (1, 2)`."""
+    """Return the outcome of `x == 1`: false if the path knows `x == 2`, `x in (2, 3)` or `x not in (1, 2)`."""
     one = _constant(context, function, state, wanted)
 
     def hits(item: Expr) -> bool | None:
@@ -387,7 +391,7 @@ def _other_equality(
 
 
 def _constant(context: Context, function: Function, state: State, expr: Expr) -> Const | Expr | None:
-    """What is compared with: a value, or a name in capitals, which stands for one."""
+    """Return the constant of a comparison: a literal, or a name in capitals."""
     match expr:
         case Literal(value=value):
             return Const(value)
@@ -399,7 +403,7 @@ def _constant(context: Context, function: Function, state: State, expr: Expr) ->
 
 
 def _equal(one: Const | Expr | None, other: Const | Expr | None) -> bool | None:
-    """Whether two constants are the same: of one class, or of none, those of different names are not."""
+    """Whether two constants are equal; constants of different classes or of different names are not."""
     match one, other:
         case Const(value=first), Const(value=second):
             return bool(first == second)

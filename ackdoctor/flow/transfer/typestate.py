@@ -1,4 +1,8 @@
-"""The transfer function of one instruction."""
+"""The transfer function of one step: assignments, branches, loops, exception handlers and the exit of generators.
+
+A loop over a batch runs once for each element; a loop over known elements runs in their order; any other loop runs any
+number of times, or as often as its induction variable allows.
+"""
 
 import builtins
 from collections.abc import Iterator, Mapping, Sequence
@@ -80,7 +84,7 @@ _CATCH_ALL = frozenset({"Exception", "BaseException", "StandardError", "Throwabl
 
 
 def catches(op: Catch, raising: str) -> tuple[bool, bool]:
-    """Whether a handler certainly, and whether it possibly, takes what is raised."""
+    """Return whether an exception handler certainly catches what is raised, and whether it possibly does."""
     names = {name.rpartition(".")[2] for name in op.types}
     raised = raising.rpartition(".")[2]
     if not op.types or names & _CATCH_ALL:
@@ -110,11 +114,11 @@ def _by_table(names: set[str], raised: str) -> tuple[bool, bool]:
     return False, False
 
 
-_IN_STEP, _BEHIND, _LOST = 1, 2, 3  # where a local stands that paces a loop; lost: nothing is known of it
+_IN_STEP, _BEHIND, _LOST = 1, 2, 3  # the position of a local that counts along with a loop; lost: unknown
 
 
 def number_of_rounds(context: Context, path: Path, op: Next) -> Iterator[tuple[bool, State]]:
-    """Whether there is another round, with the state in it; or the state behind the loop."""
+    """Yield whether a loop has another iteration, with the state in it, or the state after the loop."""
     function = path.function
     known = induction_variables(function)
     if (counted := counted_loops(function).get(op.loop)) and counted.name in known:
@@ -128,7 +132,7 @@ def number_of_rounds(context: Context, path: Path, op: Next) -> Iterator[tuple[b
 def _counted_rounds(
     context: Context, path: Path, op: Next, loop: CountedLoop
 ) -> Iterator[tuple[bool, State]]:
-    """Over `range(n)` or `enumerate(rows)`: another round while the counter, one more than it was, is below the end."""
+    """Yield the iterations over `range(n)` or `enumerate(rows)`: another one while the incremented counter is below the end."""
     state, again = path.state, op.loop in path.state.loops
     last = (
         Compare(Name(loop.name), "<", minus(loop.stop, loop.step))
@@ -149,7 +153,7 @@ def _counted_rounds(
 
 
 def _paced_rounds(context: Context, path: Path, op: Next, pace: BodyCounter) -> Iterator[tuple[bool, State]]:
-    """Over what a local counts: as many rounds as there are elements, and the local is then at the end if no round has left it behind."""
+    """Yield the iterations that a local counts: as many as there are elements, so the local ends at the size unless an iteration skips it."""
     state = path.state
     memory = state.loops.get(op.loop)
     at = _standing(memory, pace, state) if memory is not None else _LOST
@@ -167,7 +171,7 @@ def _paced_rounds(context: Context, path: Path, op: Next, pace: BodyCounter) -> 
         facts = {fact: truth for fact, truth in after.facts.items() if fact != pace.mark}
         if at == _IN_STEP:
             facts[pace.more] = more
-            if memory is None:  # and whether there is anything
+            if memory is None:  # and whether there is any element
                 facts |= dict.fromkeys(asked, more)
         elif at == _BEHIND:
             facts |= {pace.more: True, pace.lagging: more}
@@ -181,14 +185,14 @@ def _paced_rounds(context: Context, path: Path, op: Next, pace: BodyCounter) -> 
 
 
 def _standing(memory: LoopState, pace: BodyCounter, state: State) -> int:
-    """Where a local stands after a round that has counted it or not, if the path still knows."""
+    """Return the position of a counting local after an iteration, if the path still knows it."""
     if memory.position == _LOST or pace.mark not in state.facts:
         return _LOST
     return memory.position if state.facts[pace.mark] else _BEHIND
 
 
 def _unknown_rounds(context: Context, path: Path, op: Next, *, again: bool) -> Iterator[tuple[bool, State]]:
-    """Over something else: any number of rounds, at least one where the path has asked and there is something, none where there is nothing."""
+    """Yield the iterations over an unknown iterable: at least one if the path knows it is not empty, none if it knows it is."""
     state = path.state
     known = next(
         (state.facts[fact] for fact in nonempty_facts(path.function, op.iterable) if fact in state.facts),
@@ -207,7 +211,7 @@ def _unknown_rounds(context: Context, path: Path, op: Next, *, again: bool) -> I
 
 
 class WayOn(NamedTuple):
-    """An edge taken: its kind, its target and the state after it."""
+    """An edge: its kind, its target and the state after it."""
 
     kind: EdgeKind
     target: int
@@ -215,7 +219,7 @@ class WayOn(NamedTuple):
 
 
 def ways_on(context: Context, path: Path) -> Iterator[WayOn]:
-    """Where a path can go from a step that is no call."""
+    """Yield the edges that a path can take from a step that is no call."""
     step = path.step
     match step.op:
         case Test(condition=condition):
@@ -238,7 +242,7 @@ def ways_on(context: Context, path: Path) -> Iterator[WayOn]:
 
 
 def _counts(op: Instr) -> bool:
-    """Whether it is `stats["acked"] += 1`: behind a completion nobody expects that to fail."""
+    """Whether a step is `stats["acked"] += 1`: after a completion it is assumed not to raise."""
     return isinstance(op, Update) and isinstance(op.target, Item) and isinstance(op.value, Literal)
 
 
@@ -257,7 +261,7 @@ def _raising(context: Context, path: Path, step: Step) -> State:
 
 
 def _after(context: Context, path: Path, step: Step) -> State:
-    """The state behind a step, with what has a second name by it."""
+    """Return the state after a step, with the aliases that it creates."""
     after = invalidate_aliases(path.function, path.index, path.state, _done(context, path, step))
     return bind_aliases(path.function, path.index, after)
 
@@ -305,13 +309,13 @@ def _returned(context: Context, path: Path, expr: Expr) -> Value | None:
 
 
 def _gives_nothing(context: Context, path: Path, op: Yield) -> bool:
-    """Whether it is a `yield from` of a generator that has come to its end and given nothing."""
+    """Whether a step is a `yield from` of a generator that ended without an element."""
     given = evaluate(context, path.function, path.state, op.value) if op.value is not None else None
     return op.delegate and given == EMPTY_GENERATOR
 
 
 def _yielded(context: Context, path: Path, op: Yield) -> State:
-    """What a generator has given so far, and how the tuples are while somebody looks at it."""
+    """Return the elements that a generator has yielded so far, and the token states while its consumer runs."""
     value = evaluate(context, path.function, path.state, op.value) if op.value is not None else None
     if _gives_nothing(context, path, op):
         return path.state.bind(op.result.id, None)
@@ -345,7 +349,7 @@ def _tested(context: Context, path: Path, condition: Expr) -> Iterator[WayOn]:
 
 
 def _without_temporary(state: State, condition: Expr) -> State:
-    """A temporary is tested once: what was known of it only keeps equal states apart."""
+    """Return the state without the facts about a temporary, which is tested once."""
     subject = condition.left if isinstance(condition, Compare) else condition
     if isinstance(subject, Name) and subject.id.startswith("%"):
         return invalidate_target(state, subject)
@@ -396,9 +400,9 @@ def _rounds(
 
 
 def _run_out(context: Context, path: Path, state: State, given: GeneratorResult) -> State:
-    """A generator comes to its end: what was completed meanwhile is completed once more.
+    """Return the state after a generator ends, with the completions that happened in it.
 
-    Of a batch that is not said: its element may be another one than that of the loop.
+    The elements of a batch are left out: they may be other ones than that of the loop.
     """
     for token, token_state in given.token_states:
         now = context.token_state(state, token).stage
@@ -409,7 +413,7 @@ def _run_out(context: Context, path: Path, state: State, given: GeneratorResult)
 
 
 def _open_rounds(context: Context, path: Path, op: Next, element: TokenRef) -> Iterator[tuple[bool, State]]:
-    """Over what a field holds: any number of rounds, each with a tuple not seen before."""
+    """Yield the iterations over the contents of a field: any number, each with a tuple not seen before."""
     state = path.state
     fresh = {
         token: held
@@ -423,9 +427,9 @@ def _open_rounds(context: Context, path: Path, op: Next, element: TokenRef) -> I
 def _batch_rounds(
     context: Context, path: Path, op: Next, token: Token, element: TokenRef | Row | Index, *, again: bool
 ) -> Iterator[tuple[bool, State]]:
-    """Over a batch: at least one round; each element starts where the loop found the batch, in no list that the loop fills.
+    """Yield the iterations over a batch: at least one, each with an element in the state before the loop and in no list that the loop fills.
 
-    After a loop that fills lists it is the last element that is in them, or not, and what was done with it that counts.
+    After a loop that fills lists, the last element and its state count for all.
     """
     state = path.state
     now = context.token_state(state, token)
@@ -444,7 +448,7 @@ def _batch_rounds(
 
 
 def _collections(state: State, token: Token) -> frozenset[str]:
-    """The locals that hold the token among others."""
+    """Return the local collections that contain the token."""
     return frozenset(
         name
         for name, value in state.env.items()
@@ -453,7 +457,7 @@ def _collections(state: State, token: Token) -> frozenset[str]:
 
 
 def _emptied(state: State, token: Token, names: frozenset[str]) -> State:
-    """The state in which the token is in none of these collections."""
+    """Return the state in which none of these collections contains the token."""
     if not names:
         return state
     env = dict(state.env)
@@ -467,7 +471,7 @@ def _emptied(state: State, token: Token, names: frozenset[str]) -> State:
 def _listed_rounds(
     context: Context, path: Path, op: Next, items: Sequence[Value | None]
 ) -> Iterator[tuple[bool, State]]:
-    """Over a list whose tuples are known: each in turn, once."""
+    """Yield the iterations over a list whose tuples are known: one for each, in order."""
     state = path.state
     memory = state.loops.get(op.loop)
     position = memory.position if memory is not None else 0
@@ -492,11 +496,11 @@ def _caught(path: Path, op: Catch) -> Iterator[WayOn]:
             yield WayOn(EdgeKind.FALSE, target, state)
 
 
-_ALL = range(1 << 30)  # the loops around a helper's call: no step of it leaves them
+_ALL = range(1 << 30)  # the loops around the call of a helper: no step of the helper leaves them
 
 
 def each_element(context: Context, path: Path, way: WayOn) -> Iterator[WayOn]:
-    """The way itself, or, where it leaves a loop over the batch early, one for each kind of element."""
+    """Yield the edge itself, or one for each kind of element if it leaves a loop over a batch early."""
     token, state = context.subject, way.state
     bodies = _bodies(path.function)
     left = {loop: memory for loop, memory in state.loops.items() if way.target not in bodies.get(loop, _ALL)}
@@ -519,7 +523,7 @@ def each_element(context: Context, path: Path, way: WayOn) -> Iterator[WayOn]:
 
 
 def _nameless(state: State, token: Token) -> State:
-    """The state in which no local is that element: the names mean the one at hand."""
+    """Return the state in which no local is that element: the names mean the current one."""
 
     def other(value: Value) -> bool:
         return not (isinstance(value, (TokenRef, Index)) and value.token == token)
@@ -529,7 +533,7 @@ def _nameless(state: State, token: Token) -> State:
 
 @memoize
 def _bodies(function: Function) -> Mapping[int, range]:
-    """The steps of each loop by its number."""
+    """Return the steps of each loop, by its number."""
     cfg = function.cfg
     return {
         step.op.loop: cfg.bodies[head] for head, step in enumerate(cfg.steps) if isinstance(step.op, Next)

@@ -1,4 +1,4 @@
-"""The framework's calls and what they do to tuples."""
+"""Transfer function of the framework's verbs: ack, fail, emit and tests for ticks."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -34,12 +34,12 @@ _OPS = {VerbKind.ACK: Op.ACK, VerbKind.FAIL: Op.FAIL}
 
 
 def own_verb(context: Context, name: str) -> Verb | None:
-    """The framework's method of that name on the component."""
+    """Return the framework's method of that name on the component."""
     return next((verb for verb in context.verbs() if verb.on == "self" and verb.name == name), None)
 
 
 def external_verb(verbs: Iterable[Verb], names: tuple[str, ...]) -> Verb | None:
-    """The framework's module-level function that qualified names lead to; a vendored module counts by its last part."""
+    """Return the framework's module-level function that qualified names denote; a vendored module counts by its last part."""
     last = {name.rpartition(".")[2] for name in names}
     for verb in verbs:
         if verb.on in ("self", "tuple") or verb.name not in last:
@@ -52,7 +52,7 @@ def external_verb(verbs: Iterable[Verb], names: tuple[str, ...]) -> Verb | None:
 
 
 def quiet(verb: Verb) -> bool:
-    """Whether a verb is taken never to raise after it had its effect."""
+    """Whether a verb is assumed never to raise after it took effect."""
     return verb.kind not in (VerbKind.EMIT, VerbKind.EMIT_MANY)
 
 
@@ -86,7 +86,7 @@ def _bind(verb: Verb, args: tuple[Arg, ...]) -> _Bound:
 
 
 def apply_verb(context: Context, path: Path, call: Call, verb: Verb) -> tuple[State, Value | None]:
-    """The state after a framework call, and its value."""
+    """Return the state after a framework call, and its value."""
     bound = _bind(verb, call.args)
     function, state = path.function, path.state
     match verb.kind:
@@ -114,7 +114,7 @@ def apply_verb(context: Context, path: Path, call: Call, verb: Verb) -> tuple[St
 
 
 def _inside(value: Value | None) -> Value | None:
-    """What `job.tup` is where a local object is known to hold one tuple."""
+    """Return the single tuple that a local object is known to hold: `job.tup`."""
     return next(iter(value.items)) if isinstance(value, Container) and len(value.items) == 1 else value
 
 
@@ -126,7 +126,7 @@ def _complete_value(
             return complete(context, path, state, op, token, verb=verb, value=value)
         case TokenRef():
             _see_completion(context, path, op, None, TokenState(Stage.OWED), None, verb, value)
-            return state  # refused: the tuple is owed as before
+            return state  # rejected: the tuple is still owed
         case Field(name=field) if field in context.stored_stages:
             return complete(context, path, state, op, stored(field).token, verb=verb, value=value)
         case Const():
@@ -134,14 +134,14 @@ def _complete_value(
             return state
         case Picked() if _in_each_round(state):
             _see_completion(context, path, op, None, TokenState(Stage.OWED), None, verb, value)
-            return state  # the tuple that the round is about is owed as before
+            return state  # the element of this iteration is still owed
         case _:
             _see_completion(context, path, op, None, TokenState(Stage.OWED), None, verb, value)
             return _perhaps_completed(state, value)
 
 
 def _in_each_round(state: State) -> bool:
-    """Whether a path is in a loop over a batch, and has not asked which round it is."""
+    """Whether a path is in a loop over a batch and has not tested which iteration it is."""
     if all(memory.base is None for memory in state.loops.values()):
         return False
     places = [Name(name) for name, value in state.env.items() if isinstance(value, Index)]
@@ -149,14 +149,14 @@ def _in_each_round(state: State) -> bool:
 
 
 def _taken(context: Context, verb: Verb, value: TokenRef) -> bool:
-    """Whether the call takes what it is given: the tuple, or its id."""
+    """Whether the verb accepts its argument: the tuple, or its id."""
     if context.component.role.discipline.accepts_id:
         return True
     return (value.part == "id") == verb.by_id
 
 
 def _perhaps_completed(state: State, value: Value | None) -> State:
-    """Something unknown was completed: it may have been any tuple still owed, so nobody can call it missing."""
+    """Return the state after the completion of an unknown tuple: any owed tuple may be completed now, so none is missing."""
     tokens = {
         token: token_state._replace(stage=Stage.HELD, holder="an ack of something unknown")
         if token_state.stage is Stage.OWED
@@ -179,7 +179,7 @@ def complete(
     verb: Verb | None = None,
     value: Value | None = None,
 ) -> State:
-    """The state after `op` completes `token`; what was seen is kept."""
+    """Return the state after `op` completes `token`, and record the event."""
     before = context.token_state(state, token)
     after, breach = move(before.stage, op)
     if token.kind is TokenKind.STORED:
@@ -193,7 +193,7 @@ def complete(
             field=token.field,
             completed=True,
         )
-        # a way of its own to get there
+        # a separate path to the release
         at_tick = any(held.tick is Tick.YES for held in state.tokens.values())
         context.record(released, token.field, True, at_tick)
     _see_completion(context, path, op, token, before, breach, verb, value)
@@ -276,7 +276,7 @@ def _emit(context: Context, path: Path, bound: _Bound, verb: Verb) -> State:
 
 
 def _worst_stage(context: Context, state: State, token: Token, how: Anchors) -> Stage:
-    """An anchor's stage; a whole batch as anchor includes the elements that earlier rounds have completed."""
+    """Return an anchor's stage; a whole batch as anchor includes the elements that earlier iterations completed."""
     stage = context.token_state(state, token).stage
     if token.kind is TokenKind.ELEMENT and how is Anchors.DEFAULT and stage in (Stage.OWED, Stage.HELD):
         earlier = [memory.rest.stage for memory in state.loops.values() if memory.rest is not None]
@@ -313,7 +313,7 @@ def _anchors(context: Context, path: Path, bound: _Bound, verb: Verb) -> tuple[A
 
 
 def _unnamed(context: Context) -> tuple[Anchors, tuple[Token, ...]]:
-    """`anchors=None`: the default, except where the framework stumbles over it and nothing is emitted."""
+    """Return the anchors of `anchors=None`: the default, unless the framework raises on it and emits nothing."""
     if Misuse.ANCHOR_NONE in context.component.role.discipline.prices:
         return Anchors.UNKNOWN, ()
     return _default(context)
@@ -331,5 +331,5 @@ def _default(context: Context) -> tuple[Anchors, tuple[Token, ...]]:
 
 
 def _current(context: Context) -> tuple[Token, ...]:
-    """The framework's idea of the current tuple: none in code that runs later."""
+    """Return the framework's current tuple: none in code that runs later."""
     return (context.subject,) if context.subject is not None and context.deferral is None else ()
