@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ackdoctor.checks.facts.dataflow import spelling
+from ackdoctor.checks.facts.dataflow import canonical_forms
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Flow, Path, turns_back
 from ackdoctor.flow.expressions import name_words
@@ -14,7 +14,7 @@ from ackdoctor.model.cfg import Attr, Bind, Compare, Expr, Mix, Not, Test, Updat
 from ackdoctor.model.component import Function
 from ackdoctor.model.protocol import Op
 
-__all__ = ["ACKING", "ANCHORING", "Repeat", "chosen", "repeats"]
+__all__ = ["ACKING", "ANCHORING", "Repeat", "depends_on_setting", "repeats"]
 
 
 AUTO = (Op.AUTO_ACK, Op.AUTO_FAIL)
@@ -68,21 +68,21 @@ ANCHORING = frozenset("anchor anchors anchored anchoring unanchored reliable rel
 _SETTERS = re.compile(r"<init>|__init__|prepare|initialize|set|with")
 
 
-def chosen(context: RuleContext, words: frozenset[str]) -> Callable[[Path], bool]:
+def depends_on_setting(context: RuleContext, words: frozenset[str]) -> Callable[[Path], bool]:
     """Return a test whether a path depends on a setting: a field named by one of these words that only setters assign."""
     tests = {
         id(step)
         for function in context.functions()
         for step in function.cfg.steps
-        if isinstance(step.op, Test) and _asks(context, function, step.op.condition, words)
+        if isinstance(step.op, Test) and _tests_setting(context, function, step.op.condition, words)
     }
     return lambda end: bool(tests) and any(id(turn.visit.step) in tests for turn in turns_back(end))
 
 
-def _asks(context: RuleContext, function: Function, condition: Expr, words: frozenset[str]) -> bool:
+def _tests_setting(context: RuleContext, function: Function, condition: Expr, words: frozenset[str]) -> bool:
     return any(
-        words.intersection(name_words(name)) and not _changes(context, name)
-        for name in _fields(context, function, spelling(function).of(condition))
+        words.intersection(name_words(name)) and not _is_reassigned(context, name)
+        for name in _fields(context, function, canonical_forms(function).of(condition))
     )
 
 
@@ -103,7 +103,7 @@ def _fields(context: RuleContext, function: Function, condition: Expr) -> set[st
             return set()
 
 
-def _changes(context: RuleContext, field: str) -> bool:
+def _is_reassigned(context: RuleContext, field: str) -> bool:
     """Whether the component assigns a field while it runs: then it is a state, not a setting."""
     return any(
         isinstance(step.op, (Bind, Update))

@@ -35,18 +35,18 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.component import Function
 
 __all__ = [
-    "Origin",
-    "Spelling",
-    "bare",
+    "CanonicalForms",
+    "Definition",
+    "canonical_forms",
+    "definition",
     "derived_names",
-    "given_names",
     "handler_only",
     "mentions_any",
-    "origin",
-    "raising_into",
+    "names_and_attributes",
+    "raising_steps",
     "reachable",
-    "spelling",
-    "words",
+    "tuple_params",
+    "without_casts",
 ]
 
 
@@ -72,7 +72,7 @@ def handler_only(function: Function, catch: int) -> set[int]:
     return reachable(function, entered) - without
 
 
-def raising_into(function: Function, catch: int) -> set[int]:
+def raising_steps(function: Function, catch: int) -> set[int]:
     """Return the steps whose exceptions reach the exception handler at `catch`."""
     asked = {catch}
     steps = function.cfg.steps
@@ -95,7 +95,7 @@ def mentions_any(expr: Expr, names: frozenset[str]) -> bool:
     return not names.isdisjoint(names_in(expr))
 
 
-def given_names(flow: Flow, function: Function) -> frozenset[str]:
+def tuple_params(flow: Flow, function: Function) -> frozenset[str]:
     """Return the parameters that carry the tuple: that of the handler, or all of a helper."""
     names = [param.name for param in function.params]
     if function is flow.function and flow.entry is not None and flow.entry.subject is not None:
@@ -106,7 +106,7 @@ def given_names(flow: Flow, function: Function) -> frozenset[str]:
 @memoize
 def derived_names(function: Function, names: frozenset[str]) -> frozenset[str]:
     """Return the locals whose value may derive from one of `names`, these included; the analysis is flow-insensitive."""
-    given = _given(function)
+    given = _flows(function)
     known, todo = set(names), list(names)
     while todo:
         new = given.get(todo.pop(), set()) - known
@@ -116,7 +116,7 @@ def derived_names(function: Function, names: frozenset[str]) -> frozenset[str]:
 
 
 @memoize
-def _given(function: Function) -> Mapping[str, set[str]]:
+def _flows(function: Function) -> Mapping[str, set[str]]:
     """Map each local to those that are assigned an expression with it."""
     given: dict[str, set[str]] = {}
     for step in function.cfg.steps:
@@ -147,14 +147,14 @@ LARGEST = 1_000  # parts of an expression: nested lists grow with each name that
 _CASTS = frozenset(("str", "int", "unicode", "repr", "float"))
 
 
-class Spelling:
+class CanonicalForms:
     """The canonical form of expressions of one function.
 
     A parameter and a captured name have a value before the first step, so an assignment is their second:
     `flag = not flag` is not expanded.
     """
 
-    __slots__ = ("_left", "_made")
+    __slots__ = ("_definitions", "_left")
 
     def __init__(self, function: Function) -> None:
         self._left = 0
@@ -174,7 +174,7 @@ class Spelling:
                     bound.update(target.id for target in targets if isinstance(target, Name))
                 case _:
                     pass
-        self._made = {name: value for name, value in made.items() if bound[name] == 1}
+        self._definitions = {name: value for name, value in made.items() if bound[name] == 1}
 
     def of(self, expr: Expr) -> Expr:
         """Return the canonical form of an expression."""
@@ -186,8 +186,8 @@ class Spelling:
         if depth > DEEPEST or self._left < 0:
             return expr
         match expr:
-            case Name(id=name) if name in self._made:
-                return self._of(self._made[name], depth + 1)
+            case Name(id=name) if name in self._definitions:
+                return self._of(self._definitions[name], depth + 1)
             case Attr(obj=obj, name=name):
                 return Attr(self._of(obj, depth + 1), name)
             case Item(obj=obj, key=key):
@@ -207,12 +207,12 @@ class Spelling:
 
 
 @memoize
-def spelling(function: Function) -> Spelling:
+def canonical_forms(function: Function) -> CanonicalForms:
     """Return the canonical forms of a function's expressions, computed once."""
-    return Spelling(function)
+    return CanonicalForms(function)
 
 
-def bare(expr: Expr) -> Expr:
+def without_casts(expr: Expr) -> Expr:
     """Return a canonical form without the casts around it: `str(n)` counts as `n`."""
     while True:
         match expr:
@@ -222,20 +222,20 @@ def bare(expr: Expr) -> Expr:
                 return expr
 
 
-def words(expr: Expr) -> Iterator[str]:
+def names_and_attributes(expr: Expr) -> Iterator[str]:
     """Yield every name and attribute in an expression."""
     match expr:
         case Name(id=word) | Global(id=word):
             yield word
         case Attr(obj=obj, name=word):
             yield word
-            yield from words(obj)
+            yield from names_and_attributes(obj)
         case Item(obj=left, key=right) | Compare(left=left, right=right):
-            yield from words(left)
-            yield from words(right)
+            yield from names_and_attributes(left)
+            yield from names_and_attributes(right)
         case Mix(parts=parts) | Build(items=parts):
             for part in parts:
-                yield from words(part)
+                yield from names_and_attributes(part)
         case _:
             return
 
@@ -244,21 +244,21 @@ HOPS = 8  # helper calls and copies followed
 
 
 @dataclass(slots=True, unsafe_hash=True)
-class Origin:
+class Definition:
     """The definition of a value: an expression, a call or a catch, and its visit."""
 
     made: Expr | Call | Catch
     visit: Path
 
 
-def origin(visit: Path, expr: Expr, hops: int = HOPS) -> Origin | None:
+def definition(visit: Path, expr: Expr, hops: int = HOPS) -> Definition | None:
     """Return the definition of `expr` on the path to `visit`; None if it is unknown.
 
     An argument of a helper is followed to the call of the helper.
     """
     while isinstance(expr, Name) and hops:
         hops -= 1
-        maker = next((node for node in _before(visit) if _binds(node, expr)), None)
+        maker = next((node for node in _earlier_visits(visit) if _binds(node, expr)), None)
         if maker is None:
             found = _argument(visit, expr)
             if found is None:
@@ -269,13 +269,13 @@ def origin(visit: Path, expr: Expr, hops: int = HOPS) -> Origin | None:
             case Bind(value=value):
                 expr, visit = value, maker
             case Call() | Catch() as made:
-                return Origin(made, maker)
+                return Definition(made, maker)
             case _:
                 return None
-    return Origin(expr, visit) if hops else None
+    return Definition(expr, visit) if hops else None
 
 
-def _before(visit: Path) -> Iterator[Path]:
+def _earlier_visits(visit: Path) -> Iterator[Path]:
     """Yield the earlier visits in the same function, nearest first."""
     while visit.via is not None and visit.before is not None:
         visit = visit.before
@@ -298,7 +298,7 @@ def _binds(visit: Path, name: Name) -> bool:
 
 def _argument(visit: Path, name: Name) -> tuple[Expr, Path] | None:
     """Return the argument that the call of this helper passes for one of its parameters."""
-    entry = [visit, *_before(visit)][-1]
+    entry = [visit, *_earlier_visits(visit)][-1]
     call = entry.before.step.op if entry.before is not None else None
     if not isinstance(call, Call) or entry.before is None or any(arg.star for arg in call.args):
         return None

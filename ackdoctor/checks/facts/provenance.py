@@ -37,7 +37,7 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.component import ClassInfo, Function
 
-__all__ = ["Source", "field_values", "given", "provenance", "source", "source_of"]
+__all__ = ["Source", "assigned_values", "field_values", "payload_source", "provenance", "source_of"]
 
 
 @unique
@@ -114,7 +114,7 @@ def provenance(context: RuleContext, function: Function, expr: Expr) -> frozense
     return frozenset(walk.names)
 
 
-def source(context: RuleContext, emit: Emitted) -> Source:
+def payload_source(context: RuleContext, emit: Emitted) -> Source:
     """Return the source of an emit's payload."""
     payload = emit.args.get(emit.verb.subject or "")
     return source_of(provenance(context, emit.function, payload)) if payload is not None else Source.UNKNOWN
@@ -143,7 +143,7 @@ class _Walk:
                 case _:
                     self._module_value(function, place)
 
-    def _later(self, function: Function, place: Expr) -> None:
+    def _enqueue(self, function: Function, place: Expr) -> None:
         key = (0 if isinstance(place, Attr) else id(function), place)
         if key not in self.seen:
             self.seen.add(key)
@@ -155,14 +155,14 @@ class _Walk:
         """Follow an expression of a function."""
         match expr:
             case Name():
-                self._later(function, expr)
+                self._enqueue(function, expr)
             case Global():
                 self._symbols(function, expr)
-                self._later(function, expr)
+                self._enqueue(function, expr)
             case Attr(obj=obj):
                 name = self._own_field(function, expr)
                 if name is not None:
-                    self._later(function, Attr(Name("self"), name))
+                    self._enqueue(function, Attr(Name("self"), name))
                 else:
                     self._symbols(function, expr)
                     self.value(function, obj)
@@ -207,7 +207,7 @@ class _Walk:
     # ---- where a place gets its value ----
 
     def _local(self, function: Function, name: Name) -> None:
-        for source in given(function, name):
+        for source in assigned_values(function, name):
             self._source(function, source)
         params = [param.name for param in function.params]
         if name.id in params:
@@ -222,7 +222,7 @@ class _Walk:
 
     def _module_value(self, function: Function, place: Expr) -> None:
         body = self.context.program.units[function.path].body
-        for source in given(body, place):
+        for source in assigned_values(body, place):
             self._source(body, source)
 
     def _source(self, function: Function, source: Expr | Call) -> None:
@@ -260,7 +260,7 @@ class _Walk:
             case Name():
                 return any(
                     isinstance(source, Closure) and caller.closures.get(source.key) is function
-                    for source in given(caller, value)
+                    for source in assigned_values(caller, value)
                 )
             case _:
                 return self.context.own_method(caller, value) is function
@@ -292,10 +292,10 @@ def field_values(
     for function in functions:
         own = context.own_name(function)
         if own is not None:
-            yield from ((function, value) for value in given(function, Attr(own, name)))
+            yield from ((function, value) for value in assigned_values(function, Attr(own, name)))
 
 
-def given(function: Function, place: Expr) -> Iterator[Expr | Call]:
+def assigned_values(function: Function, place: Expr) -> Iterator[Expr | Call]:
     """Yield everything that a function assigns to a local or field, or puts into it."""
     for step in function.cfg.steps:
         match step.op:

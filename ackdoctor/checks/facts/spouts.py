@@ -6,8 +6,8 @@ A method is *idle* if its reach has no lasting effect except counters and log li
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.buffers import emptied_by, is_container, own_field
-from ackdoctor.checks.facts.dataflow import bare, derived_names, mentions_any, spelling
+from ackdoctor.checks.facts.buffers import is_container, own_field, shrunk_fields
+from ackdoctor.checks.facts.dataflow import canonical_forms, derived_names, mentions_any, without_casts
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
 from ackdoctor.flow.library import CONTAINER_STORES, LOGGING, PURE_CALLS
@@ -17,18 +17,18 @@ from ackdoctor.model.dialect import EntryKind, VerbKind
 
 __all__ = [
     "REMOVALS",
-    "acts",
-    "calls_of",
     "calls_super",
     "data_emits",
+    "effective_calls",
     "emits",
     "entry_method",
-    "first",
+    "first_in_source",
     "has_id",
-    "kept",
-    "kept_for_ever",
+    "lasting_effects",
     "reach",
     "steps_of",
+    "stored_for_ever",
+    "stored_under_id",
 ]
 
 
@@ -80,12 +80,12 @@ def _callees(context: RuleContext, function: Function, call: Call) -> Iterator[F
     if own is not None:
         yield own
     elif _is_super(function, call.func):
-        yield from _inherited(context, function)
+        yield from _next_in_order(context, function)
     else:
         yield from (s for s in context.resolve(function, call.func) if isinstance(s, Function))
 
 
-def _inherited(context: RuleContext, function: Function) -> Iterator[Function]:
+def _next_in_order(context: RuleContext, function: Function) -> Iterator[Function]:
     """Yield the next method of the same name in the resolution order."""
     found = False
     for cls in context.component.lineage:
@@ -151,7 +151,7 @@ def has_id(emit: Emitted) -> bool | None:
     return None if emit.unclear else False
 
 
-def first(found: list[Emitted]) -> Emitted:
+def first_in_source(found: list[Emitted]) -> Emitted:
     """Return the first emit in source order."""
     return min(found, key=lambda emit: (emit.function.path, emit.step.span))
 
@@ -159,25 +159,25 @@ def first(found: list[Emitted]) -> Emitted:
 # ---- what a method does ----
 
 
-def acts(context: RuleContext, method: Function | None) -> list[str]:
+def lasting_effects(context: RuleContext, method: Function | None) -> list[str]:
     """Return the lasting effects of a callback: the names of calls, and "=" for assignments; [] for an idle one."""
     if method is None:
         return []
     return [
         word
         for function, step in steps_of(reach(context, method))
-        if (word := _deed(context, function, step))
+        if (word := _effect(context, function, step))
     ]
 
 
-def calls_of(context: RuleContext, method: Function | None) -> Iterator[tuple[Function, Call]]:
+def effective_calls(context: RuleContext, method: Function | None) -> Iterator[tuple[Function, Call]]:
     """Yield the calls with a lasting effect in the reach of a callback."""
     for function, step in steps_of(reach(context, method)):
-        if isinstance(step.op, Call) and _deed(context, function, step):
+        if isinstance(step.op, Call) and _effect(context, function, step):
             yield function, step.op
 
 
-def _deed(context: RuleContext, function: Function, step: Step) -> str:
+def _effect(context: RuleContext, function: Function, step: Step) -> str:
     """Return the lasting effect of one step, or ""."""
     match step.op:
         case Throw():
@@ -189,12 +189,12 @@ def _deed(context: RuleContext, function: Function, step: Step) -> str:
         case Unpack(targets=targets) if any(isinstance(target, (Item, Attr)) for target in targets):
             return "="
         case Call() as call:
-            return _call_deed(context, function, call)
+            return _call_effect(context, function, call)
         case _:
             return ""
 
 
-def _call_deed(context: RuleContext, function: Function, call: Call) -> str:
+def _call_effect(context: RuleContext, function: Function, call: Call) -> str:
     if context.verb_kind(function, call) in (VerbKind.LOG, VerbKind.REPORT):
         return ""
     if any(True for _ in _callees(context, function, call)):
@@ -209,29 +209,29 @@ def _call_deed(context: RuleContext, function: Function, call: Call) -> str:
 MANY = 50  # message ids followed to callers of helpers
 
 
-def kept(context: RuleContext) -> Iterator[tuple[Function, Step, str]]:
+def stored_under_id(context: RuleContext) -> Iterator[tuple[Function, Step, str]]:
     """Yield each store in the reach of `next_tuple` under, or together with, a message id."""
     functions = reach(context, entry_method(context, EntryKind.NEXT))
-    yield from _stores(context, functions, _ids(context, data_emits(context), functions))
+    yield from _stores(context, functions, _message_ids(context, data_emits(context), functions))
 
 
-def _kept_anew(context: RuleContext) -> Iterator[tuple[Function, Step, str]]:
+def _stored_under_new_id(context: RuleContext) -> Iterator[tuple[Function, Step, str]]:
     """Yield each store in the reach of `fail` under, or together with, a message id other than the failed one."""
     functions = reach(context, entry_method(context, EntryKind.FAILED))
-    ids = _ids(context, emits(context, EntryKind.FAILED), functions)
-    if not any(_of_the_failed(functions[0], function, expr) for function, expr in ids):
+    ids = _message_ids(context, emits(context, EntryKind.FAILED), functions)
+    if not any(_derives_from_failed(functions[0], function, expr) for function, expr in ids):
         yield from _stores(context, functions, ids)
 
 
-def kept_for_ever(context: RuleContext) -> Iterator[tuple[Function, Step, str]]:
+def stored_for_ever(context: RuleContext) -> Iterator[tuple[Function, Step, str]]:
     """Yield the stores of `_stored_under_new_id` whose field `fail` does not shrink: each failure adds an entry."""
-    shrunk = emptied_by(context, reach(context, entry_method(context, EntryKind.FAILED)))
-    for function, step, name in _kept_anew(context):
+    shrunk = shrunk_fields(context, reach(context, entry_method(context, EntryKind.FAILED)))
+    for function, step, name in _stored_under_new_id(context):
         if name not in shrunk and is_container(context, name):
             yield function, step, name
 
 
-def _of_the_failed(fail: Function, function: Function, expr: Expr) -> bool:
+def _derives_from_failed(fail: Function, function: Function, expr: Expr) -> bool:
     """Whether an id may derive from the argument of `fail`; a helper's parameters are resolved at its callers."""
     given = frozenset(param.name for param in function.params[1:])
     if function is not fail and isinstance(expr, Name) and expr.id in given:
@@ -246,14 +246,16 @@ def _stores(
         wanted = [expr for owner, expr in ids if owner is function]
         if not wanted:
             continue
-        spelt = {bare(spelling(function).of(expr)) for expr in wanted}
+        spelt = {without_casts(canonical_forms(function).of(expr)) for expr in wanted}
         for step in function.cfg.steps:
-            name, keys = _stored(context, function, step)
-            if name is not None and any(bare(spelling(function).of(key)) in spelt for key in keys):
+            name, keys = _store_of(context, function, step)
+            if name is not None and any(
+                without_casts(canonical_forms(function).of(key)) in spelt for key in keys
+            ):
                 yield function, step, name
 
 
-def _stored(context: RuleContext, function: Function, step: Step) -> tuple[str | None, list[Expr]]:
+def _store_of(context: RuleContext, function: Function, step: Step) -> tuple[str | None, list[Expr]]:
     """Return the field into which a step stores, and the expressions that could be the id."""
     match step.op:
         case Bind(target=Item(obj=place, key=key)):
@@ -261,7 +263,7 @@ def _stored(context: RuleContext, function: Function, step: Step) -> tuple[str |
         case Call(func=Attr(obj=place, name=verb), args=args) if verb in CONTAINER_STORES:
             keys: list[Expr] = []
             for arg in args:
-                value = spelling(function).of(arg.value)
+                value = canonical_forms(function).of(arg.value)
                 keys += (
                     value.items
                     if isinstance(value, Build) and value.kind in ("tuple", "list")
@@ -272,7 +274,7 @@ def _stored(context: RuleContext, function: Function, step: Step) -> tuple[str |
             return None, []
 
 
-def _ids(
+def _message_ids(
     context: RuleContext, sent: list[Emitted], functions: tuple[Function, ...]
 ) -> list[tuple[Function, Expr]]:
     """Return the message ids of these emits, also as the callers of an emitting helper pass them."""
@@ -284,11 +286,11 @@ def _ids(
     for function, expr in found:  # the list grows during the loop
         params = [param.name for param in function.params]
         if isinstance(expr, Name) and expr.id in params and len(found) < MANY:
-            found += _given(context, functions, function, params.index(expr.id), expr.id)
+            found += _passed_values(context, functions, function, params.index(expr.id), expr.id)
     return found
 
 
-def _given(
+def _passed_values(
     context: RuleContext, callers: tuple[Function, ...], helper: Function, position: int, name: str
 ) -> Iterator[tuple[Function, Expr]]:
     for caller in callers:

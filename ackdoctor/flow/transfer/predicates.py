@@ -38,15 +38,15 @@ from ackdoctor.flow.state import (
     TokenState,
     Value,
 )
-from ackdoctor.flow.transfer.evaluate import evaluate, text_of, tick_comparison
+from ackdoctor.flow.transfer.evaluate import declared_type, evaluate, tick_comparison
 from ackdoctor.model.cfg import Attr, Build, Compare, Expr, Global, IsType, Item, Literal, Mix, Name, Not
 from ackdoctor.model.component import Function
 
-__all__ = ["begun", "branch", "counted", "decided", "ordered"]
+__all__ = ["assign_counter", "branch", "compare", "increment_counter", "known_truth"]
 
 
 _FLIPPED = {"<": ">", ">": "<", "==": "=="}
-_WHOLE = frozenset("int long short byte Integer Long Short Byte".split())
+_INTEGER_TYPES = frozenset("int long short byte Integer Long Short Byte".split())
 
 
 class _Line(NamedTuple):
@@ -54,7 +54,7 @@ class _Line(NamedTuple):
     more: float
 
 
-class _Limits(NamedTuple):
+class _Interval(NamedTuple):
     """The interval of a number; `above` and `below` mark excluded bounds, and `never` holds excluded values."""
 
     low: float = -math.inf
@@ -64,10 +64,10 @@ class _Limits(NamedTuple):
     never: frozenset[float] = frozenset()
 
 
-class _Apart(NamedTuple):
+class _Difference(NamedTuple):
     """The interval `known` of the difference of two numbers, which is compared with `bound`; `flipped` swaps the operands."""
 
-    known: _Limits
+    known: _Interval
     bound: float
     flipped: bool = False
 
@@ -89,25 +89,29 @@ class _Apart(NamedTuple):
                 return None
 
 
-def ordered(
+def compare(
     context: Context, function: Function, state: State, left: Expr, op: str, right: Expr
 ) -> bool | None:
     """Return whether `left op right` holds (`<`, `>` or `==`), if the path knows."""
-    apart = _apart(context, function, state, left, right) if op in _FLIPPED else None
+    apart = _difference(context, function, state, left, right) if op in _FLIPPED else None
     return apart.holds(op) if apart is not None else None
 
 
-def counted(context: Context, function: Function, before: State, after: State, name: str, by: int) -> State:
+def increment_counter(
+    context: Context, function: Function, before: State, after: State, name: str, by: int
+) -> State:
     """Return the state after a counter was incremented by `by`, with the outcomes that follow for the tests of it."""
-    return begun(context, function, before, after, name, minus(Name(name), -by))
+    return assign_counter(context, function, before, after, name, minus(Name(name), -by))
 
 
-def begun(context: Context, function: Function, before: State, after: State, name: str, value: Expr) -> State:
+def assign_counter(
+    context: Context, function: Function, before: State, after: State, name: str, value: Expr
+) -> State:
     """Return the state after an assignment to a counter, with the outcomes that follow for the tests of it."""
     facts = dict(after.facts)
     value = size_calls(function).get(value, value)
     for bound in induction_variables(function).get(name, ()):
-        apart = _apart(context, function, before, value, bound)
+        apart = _difference(context, function, before, value, bound)
         for op in _FLIPPED:
             truth = apart.holds(op) if apart is not None else None
             if truth is not None:
@@ -132,30 +136,34 @@ def _line(context: Context, function: Function, state: State, expr: Expr) -> _Li
     return _Line(base, more)
 
 
-def _apart(context: Context, function: Function, state: State, left: Expr, right: Expr) -> _Apart | None:
+def _difference(
+    context: Context, function: Function, state: State, left: Expr, right: Expr
+) -> _Difference | None:
     """Return the interval of the difference of two expressions, if both are numbers."""
-    if _no_number(right):
+    if _is_not_number(right):
         return None
     one, other = (_line(context, function, state, side) for side in (left, right))
     if one.base == other.base:  # NaN is not equal to itself
-        known = one.base is None or _is_whole(function, one.base)
-        return _Apart(_Limits(one.more, one.more), other.more) if known else None
+        known = one.base is None or _is_integer(function, one.base)
+        return _Difference(_Interval(one.more, one.more), other.more) if known else None
     flipped = one.base is None
     if flipped:
         one, other = other, one
     if isinstance(other.base, Literal):
         return None
-    return _Apart(_limits(context, function, state, one.base, other.base), other.more - one.more, flipped)
+    return _Difference(
+        _interval(context, function, state, one.base, other.base), other.more - one.more, flipped
+    )
 
 
-def _limits(
+def _interval(
     context: Context, function: Function, state: State, base: Expr | None, other: Expr | None
-) -> _Limits:
+) -> _Interval:
     """Return the interval of `base - other`."""
-    known = _amount(state, base) if other is None and base is not None else _Limits()
-    whole = _is_whole(function, base) and _is_whole(function, other)
+    known = _size_interval(state, base) if other is None and base is not None else _Interval()
+    whole = _is_integer(function, base) and _is_integer(function, other)
     total = whole or other is None  # sets and NaNs are only partially ordered
-    for op, bound, truth in _decided(context, function, state, base, other):
+    for op, bound, truth in _known_outcomes(context, function, state, base, other):
         match op, truth:
             case "<", True if bound <= known.high:
                 known = known._replace(high=bound, below=True)
@@ -171,14 +179,14 @@ def _limits(
                 known = known._replace(never=known.never | {bound})
             case _:
                 pass
-    return _whole(known) if whole else known
+    return _round_inward(known) if whole else known
 
 
-def _decided(
+def _known_outcomes(
     context: Context, function: Function, state: State, base: Expr | None, other: Expr | None
 ) -> Iterator[tuple[str, float, bool]]:
     for fact, truth in state.facts.items():
-        if not isinstance(fact, Compare) or fact.op not in _FLIPPED or _no_number(fact.right):
+        if not isinstance(fact, Compare) or fact.op not in _FLIPPED or _is_not_number(fact.right):
             continue
         one, two = (_line(context, function, state, side) for side in (fact.left, fact.right))
         if (one.base, two.base) == (base, other):
@@ -187,22 +195,22 @@ def _decided(
             yield _FLIPPED[fact.op], one.more - two.more, truth
 
 
-def _no_number(expr: Expr) -> bool:
+def _is_not_number(expr: Expr) -> bool:
     return isinstance(expr, Literal) and not is_number(expr.value)
 
 
-def _amount(state: State, base: Expr) -> _Limits:
+def _size_interval(state: State, base: Expr) -> _Interval:
     """Return the interval of a size, which is never negative."""
     if not is_size(base):
-        return _Limits()
+        return _Interval()
     asked, same = normalise_emptiness(Compare(base, ">", Literal(0)))
     some = state.facts.get(asked)
     if some is None:
-        return _Limits(low=0)
-    return _Limits(low=1) if some == same else _Limits(low=0, high=0)
+        return _Interval(low=0)
+    return _Interval(low=1) if some == same else _Interval(low=0, high=0)
 
 
-def _whole(known: _Limits) -> _Limits:
+def _round_inward(known: _Interval) -> _Interval:
     """Round the interval of an integer to integers."""
     low, high = known.low, known.high
     if math.isfinite(low):
@@ -212,23 +220,23 @@ def _whole(known: _Limits) -> _Limits:
     for _ in known.never:
         low = low + 1 if low in known.never else low
         high = high - 1 if high in known.never else high
-    return _Limits(low, high, never=known.never)
+    return _Interval(low, high, never=known.never)
 
 
-def _is_whole(function: Function, base: Expr | None) -> bool:
+def _is_integer(function: Function, base: Expr | None) -> bool:
     """Whether a base is an integer; a constant has no base and is checked by its value."""
     if base is None or is_size(base):
         return True
-    declared = text_of(function, base.id).rpartition(".")[2] if isinstance(base, Name) else ""
+    declared = declared_type(function, base.id).rpartition(".")[2] if isinstance(base, Name) else ""
     if declared or not isinstance(base, (Name, Attr)):
-        return declared in _WHOLE
+        return declared in _INTEGER_TYPES
     return base in integer_bounds(function) or (
         isinstance(base, Name) and base.id in induction_variables(function)
     )
 
 
 MOST_FACTS = 60  # facts per path: a chain of `else if` may test one thing a thousand times
-_ANSWERS = (Const, Count)  # results of calls, as the path knows them
+_CALL_RESULTS = (Const, Count)  # results of calls, as the path knows them
 
 
 def branch(
@@ -240,10 +248,11 @@ def branch(
         yield from _tick_branches(context, state, test, condition)
         return
     if not any(
-        isinstance(evaluate(context, function, state, side), _ANSWERS) for side in _answers_in(condition)
+        isinstance(evaluate(context, function, state, side), _CALL_RESULTS)
+        for side in _call_results(condition)
     ):
         condition = inline_calls(function, condition)
-    fact, positive = _asked(context, function, state, condition)
+    fact, positive = _normalised(context, function, state, condition)
     meant = current_definition(function, state, fact)
     if meant is not None and fact not in state.facts:
         for truth, learnt in branch(context, function, state, meant):
@@ -258,7 +267,7 @@ def branch(
             yield truth == positive, _learn(context, function, state, fact, truth=truth)
 
 
-def _answers_in(condition: Expr) -> Iterator[Expr]:
+def _call_results(condition: Expr) -> Iterator[Expr]:
     """Yield the temporaries of a condition: results of calls that the path may know better."""
     fact = normalise(condition)[0]
     for side in (fact.left, split_offset(fact.right)[0]) if isinstance(fact, Compare) else (fact,):
@@ -266,16 +275,16 @@ def _answers_in(condition: Expr) -> Iterator[Expr]:
             yield side
 
 
-def decided(context: Context, function: Function, state: State, condition: Expr) -> bool | None:
+def known_truth(context: Context, function: Function, state: State, condition: Expr) -> bool | None:
     """Return the truth of an expression that is assigned, not tested, if the path knows it; constants are left to `evaluate`."""
     if not isinstance(condition, (Name, Attr, Item, Compare, Not)):
         return None
-    fact, positive = _asked(context, function, state, condition)
+    fact, positive = _normalised(context, function, state, condition)
     known = _decide(context, function, recall_final(context, state, fact), fact)
     return None if known is None else known == positive
 
 
-def _asked(context: Context, function: Function, state: State, condition: Expr) -> tuple[Expr, bool]:
+def _normalised(context: Context, function: Function, state: State, condition: Expr) -> tuple[Expr, bool]:
     """Normalise a condition to its positive form: named constants become literals, `is` becomes `==` for them, `if left` becomes `left != 0`."""
     fact, positive = normalise(condition)
     if isinstance(fact, Name) and fact.id in induction_variables(function):
@@ -284,16 +293,16 @@ def _asked(context: Context, function: Function, state: State, condition: Expr) 
         return fact, positive
     match fact.op, fact.right:
         case "==" | "is", Attr() | Global() as named:
-            said = _said(context, function, state, named)
+            said = _literal_of(context, function, state, named)
             return (Compare(fact.left, "==", said) if said != named else fact), positive
         case "in", Build(kind=kind, items=items):
-            spelt = tuple(_said(context, function, state, item) for item in items)
+            spelt = tuple(_literal_of(context, function, state, item) for item in items)
             return Compare(fact.left, "in", Build(kind, spelt)), positive
         case _:
             return fact, positive
 
 
-def _said(context: Context, function: Function, state: State, expr: Expr) -> Expr:
+def _literal_of(context: Context, function: Function, state: State, expr: Expr) -> Expr:
     """Return the literal that a named constant denotes; any other expression as it is."""
     value = evaluate(context, function, state, expr) if isinstance(expr, (Attr, Global)) else None
     return Literal(value.value) if isinstance(value, Const) and value.value is not None else expr
@@ -320,13 +329,13 @@ def _decide(context: Context, function: Function, state: State, fact: Expr) -> b
             if isinstance(value, Count) and right == Literal(0) and _truth(value):
                 return False
             known = _other_equality(context, function, state, left, right)
-            return ordered(context, function, state, left, "==", right) if known is None else known
+            return compare(context, function, state, left, "==", right) if known is None else known
         case Compare(left=left, op="in", right=Build(items=items)):
             return _one_of(context, function, state, left, items)
         case Compare(left=left, op="<" | ">" as order, right=right):
             sides = (evaluate(context, function, state, side) for side in (left, right))
             known = _ordered(order, *sides)
-            return ordered(context, function, state, left, order, right) if known is None else known
+            return compare(context, function, state, left, order, right) if known is None else known
         case Compare() | IsType():
             return None
         case Not(value=inner):

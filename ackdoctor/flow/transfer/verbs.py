@@ -23,12 +23,12 @@ from ackdoctor.flow.state import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.transfer.evaluate import evaluate, stored
+from ackdoctor.flow.transfer.evaluate import evaluate, stored_tuple
 from ackdoctor.model.cfg import Arg, Attr, Build, Call, Expr, Literal, Name
 from ackdoctor.model.dialect import Anchoring, Misuse, Verb, VerbKind
 from ackdoctor.model.protocol import Breach, Op, Stage, move
 
-__all__ = ["apply_verb", "complete", "external_verb", "own_verb", "quiet"]
+__all__ = ["apply_verb", "complete", "external_verb", "never_raises", "own_verb"]
 
 _OPS = {VerbKind.ACK: Op.ACK, VerbKind.FAIL: Op.FAIL}
 
@@ -51,7 +51,7 @@ def external_verb(verbs: Iterable[Verb], names: tuple[str, ...]) -> Verb | None:
     return None
 
 
-def quiet(verb: Verb) -> bool:
+def never_raises(verb: Verb) -> bool:
     """Whether a verb is assumed never to raise after it took effect."""
     return verb.kind not in (VerbKind.EMIT, VerbKind.EMIT_MANY)
 
@@ -94,7 +94,7 @@ def apply_verb(context: Context, path: Path, call: Call, verb: Verb) -> tuple[St
             subject = bound.args.get(verb.subject or "")
             value = evaluate(context, function, state, subject) if subject is not None else None
             if isinstance(subject, Attr):
-                value = _inside(value)
+                value = _single_tuple(value)
             return _complete_value(context, path, state, _OPS[verb.kind], value, verb), Const(None)
         case VerbKind.EMIT | VerbKind.EMIT_MANY:
             return _emit(context, path, bound, verb), None
@@ -113,7 +113,7 @@ def apply_verb(context: Context, path: Path, call: Call, verb: Verb) -> tuple[St
 # ---- completion ----
 
 
-def _inside(value: Value | None) -> Value | None:
+def _single_tuple(value: Value | None) -> Value | None:
     """Return the single tuple that a local object is known to hold: `job.tup`."""
     return next(iter(value.items)) if isinstance(value, Container) and len(value.items) == 1 else value
 
@@ -122,25 +122,25 @@ def _complete_value(
     context: Context, path: Path, state: State, op: Op, value: Value | None, verb: Verb
 ) -> State:
     match value:
-        case TokenRef(token=token) if _taken(context, verb, value):
+        case TokenRef(token=token) if _is_accepted(context, verb, value):
             return complete(context, path, state, op, token, verb=verb, value=value)
         case TokenRef():
             _see_completion(context, path, op, None, TokenState(Stage.OWED), None, verb, value)
             return state  # rejected: the tuple is still owed
         case Field(name=field) if field in context.stored_stages:
-            return complete(context, path, state, op, stored(field).token, verb=verb, value=value)
+            return complete(context, path, state, op, stored_tuple(field).token, verb=verb, value=value)
         case Const():
             _see_completion(context, path, op, None, TokenState(Stage.OWED), None, verb, value)
             return state
-        case Picked() if _in_each_round(state):
+        case Picked() if _in_every_iteration(state):
             _see_completion(context, path, op, None, TokenState(Stage.OWED), None, verb, value)
             return state  # the element of this iteration is still owed
         case _:
             _see_completion(context, path, op, None, TokenState(Stage.OWED), None, verb, value)
-            return _perhaps_completed(state, value)
+            return _complete_unknown(state, value)
 
 
-def _in_each_round(state: State) -> bool:
+def _in_every_iteration(state: State) -> bool:
     """Whether a path is in a loop over a batch and has not tested which iteration it is."""
     if all(memory.base is None for memory in state.loops.values()):
         return False
@@ -148,14 +148,14 @@ def _in_each_round(state: State) -> bool:
     return not any(mentions(fact, place) for fact in state.facts for place in places)
 
 
-def _taken(context: Context, verb: Verb, value: TokenRef) -> bool:
+def _is_accepted(context: Context, verb: Verb, value: TokenRef) -> bool:
     """Whether the verb accepts its argument: the tuple, or its id."""
     if context.component.role.discipline.accepts_id:
         return True
     return (value.part == "id") == verb.by_id
 
 
-def _perhaps_completed(state: State, value: Value | None) -> State:
+def _complete_unknown(state: State, value: Value | None) -> State:
     """Return the state after the completion of an unknown tuple: any owed tuple may be completed now, so none is missing."""
     tokens = {
         token: token_state._replace(stage=Stage.HELD, holder="an ack of something unknown")
@@ -287,49 +287,49 @@ def _worst_stage(context: Context, state: State, token: Token, how: Anchors) -> 
 def _anchors(context: Context, path: Path, bound: _Bound, verb: Verb) -> tuple[Anchors, tuple[Token, ...]]:
     discipline = context.component.role.discipline
     if discipline.anchoring is Anchoring.FORCED:
-        return Anchors.DEFAULT, _current(context)
+        return Anchors.DEFAULT, _current_tuple(context)
     if verb.anchors is None:
-        return _default(context)
+        return _default_anchors(context)
     expr = bound.args.get(verb.anchors)
     if expr is None:
-        return (Anchors.UNKNOWN, ()) if bound.unclear else _default(context)
+        return (Anchors.UNKNOWN, ()) if bound.unclear else _default_anchors(context)
     if expr == Literal(None):
-        return _unnamed(context)
+        return _none_anchors(context)
     if isinstance(expr, Build) and not expr.items:
         return Anchors.EMPTY, ()
     match evaluate(context, path.function, path.state, expr):
         case Const(value=None):
-            return _unnamed(context)
+            return _none_anchors(context)
         case Container() | Batch() | TokenRef() as value:
             tokens = tuple(dict.fromkeys(tokens_in(value)))
             if not tokens and isinstance(expr, Name):
                 return Anchors.UNKNOWN, ()
             return (Anchors.EXPLICIT, tokens) if tokens else (Anchors.UNKNOWN, ())
         case Field(name=field):
-            held = (stored(field).token,) if field in context.stored_stages else ()
+            held = (stored_tuple(field).token,) if field in context.stored_stages else ()
             return Anchors.EXPLICIT, held
         case _:
             return Anchors.UNKNOWN, ()
 
 
-def _unnamed(context: Context) -> tuple[Anchors, tuple[Token, ...]]:
+def _none_anchors(context: Context) -> tuple[Anchors, tuple[Token, ...]]:
     """Return the anchors of `anchors=None`: the default, unless the framework raises on it and emits nothing."""
     if Misuse.ANCHOR_NONE in context.component.role.discipline.prices:
         return Anchors.UNKNOWN, ()
-    return _default(context)
+    return _default_anchors(context)
 
 
-def _default(context: Context) -> tuple[Anchors, tuple[Token, ...]]:
+def _default_anchors(context: Context) -> tuple[Anchors, tuple[Token, ...]]:
     discipline = context.component.role.discipline
     match discipline.anchoring, context.component.auto_anchor:
         case Anchoring.CURRENT, True:
-            return Anchors.DEFAULT, _current(context)
+            return Anchors.DEFAULT, _current_tuple(context)
         case Anchoring.CURRENT, None:
             return Anchors.UNKNOWN, ()
         case _:
             return Anchors.NONE, ()
 
 
-def _current(context: Context) -> tuple[Token, ...]:
+def _current_tuple(context: Context) -> tuple[Token, ...]:
     """Return the framework's current tuple: none in code that runs later."""
     return (context.subject,) if context.subject is not None and context.deferral is None else ()
