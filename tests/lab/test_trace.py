@@ -16,8 +16,8 @@ from ackdoctor.tracer.judge.inquest import inquest
 from ackdoctor.tracer.trace.read import read
 from ackdoctor.tracer.trace.write import Recorder
 from ackdoctor.tracer.traced_acker import TracedAcker
-from tests.acker_rows import with_culprits
 from tests.lab.components import STORMS, Ack, AckEveryOther, Branch, Do
+from tests.trace_rows import with_culprits
 
 each_storm = pytest.mark.parametrize("storm", STORMS)
 
