@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ackdoctor.frontends.java.grammar import COMMENTS, Node, new_parser
-from ackdoctor.frontends.java.source import Positions, decode
+from ackdoctor.frontends.java.grammar import COMMENTS, Node, Positions, decode, new_parser
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.source import Comment, Span
 
