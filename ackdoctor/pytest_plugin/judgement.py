@@ -15,6 +15,7 @@ from ackdoctor.model.verdict import TupleTree
 from ackdoctor.model.violation import Violation
 from ackdoctor.pytest_plugin.flushes import Flushes, Waiting
 from ackdoctor.pytest_plugin.options import Options
+from ackdoctor.rulebook.messages import NEVER_ZERO_ENTRY, PENDING_GROWTH, UNDRAINED_BUFFER, UNUSED_IGNORE
 
 __all__ = ["Judge", "Sentence"]
 
@@ -136,7 +137,6 @@ class Judge:
         if not found:
             return ()
         from ackdoctor.lint.select import select
-        from ackdoctor.lint.suppress import UNUSED_IGNORE
 
         paths = {finding.site.path for finding in found}
         sources = {path: content for path in paths if (content := _content(self.folder / path))}
@@ -154,8 +154,8 @@ def _waits(finding: Finding, waiting: Waiting) -> bool:
     """Whether a finding of the heap is about tuples that wait for a flush, or about their entries in the acker."""
     if not waiting.violations:
         return False
-    return finding.code in {"ACK601", "ACK603"} or (
-        finding.code == "ACK401" and finding.component.rpartition(".")[2] in waiting.components
+    return finding.code in {NEVER_ZERO_ENTRY, PENDING_GROWTH} or (
+        finding.code == UNDRAINED_BUFFER and finding.component.rpartition(".")[2] in waiting.components
     )
 
 

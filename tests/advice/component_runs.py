@@ -18,8 +18,8 @@ from typing import Any
 from unittest import mock
 
 from ackdoctor.lab.bench import Bench, SpoutBench
+from ackdoctor.lab.shell.child import ShellError
 from ackdoctor.lab.shell.frameworks import descent
-from ackdoctor.lab.shell.pipe import ShellError
 from ackdoctor.model.dialect import EntryKind, Kind
 from ackdoctor.model.verdict import Verdict
 from ackdoctor.tracer.ledger.suspects import belongs

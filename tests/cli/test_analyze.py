@@ -211,7 +211,9 @@ class TestOnSpark:
         document = json.loads(outcome.out)
         assert (outcome.code, outcome.err) == (1, "")
         assert [finding["code"] for finding in document["findings"]] == ["ACK104", "ACK101", "ACK603"]
-        assert document["verdict"].startswith("BROKEN: sql: the tuple is completed again by the same call")
+        assert document["verdict"].startswith(
+            "BROKEN: sql: the tuple is completed again in every iteration of the loop"
+        )
         assert document["analysis"]["books"] == {
             "files": 1,
             "rows": 191,

@@ -12,7 +12,7 @@ from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.acker.spout import Reason
 from ackdoctor.acker.versions import NEWEST, profile
 from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
-from ackdoctor.lab.shell.pipe import ShellError
+from ackdoctor.lab.shell.child import ShellError
 from ackdoctor.model.errors import ConfigError
 from ackdoctor.model.message import AckAck, AckInit, Answer, AnswerKind, Message, Tick
 from ackdoctor.model.verdict import PendingEntry, Verdict

@@ -58,9 +58,8 @@ def _finding_of(violation: Violation, places: Places) -> Finding | None:
     charge = CHARGES.get((facts.misuse, _turn(facts, places)))
     if charge is None:
         return None
-    words = facts.words
-    message = charge.message.format_map(words)
-    path = steps(violation, places, charge.last.format_map(words))
+    words = charge.words(facts.words)
+    path = steps(violation, places, words.note)
     cost = advice.clause(facts.discipline, facts.misuse) if charge.priced and facts.discipline else ""
     return Finding(
         code=charge.code,
@@ -68,7 +67,7 @@ def _finding_of(violation: Violation, places: Places) -> Finding | None:
         severity=_severity(charge, facts),
         confidence=Confidence.MUST,
         site=_site(charge, facts, path),
-        message=f"{message}: {cost}" if cost else message,
+        message=f"{words.message}: {cost}" if cost else words.message,
         component=violation.traced.name,
         handler=violation.handler,
         dialect=violation.traced.dialect,
@@ -80,8 +79,8 @@ def _finding_of(violation: Violation, places: Places) -> Finding | None:
             test=violation.test,
             seen=violation.count,
         ),
-        cause=f"{message}|{_chain(violation)}",
-        help=charge.help.format_map(words),
+        cause=f"{words.message}|{_chain(violation)}",
+        help=words.help,
     )
 
 

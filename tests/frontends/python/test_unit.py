@@ -224,19 +224,3 @@ def test_a_parameter_is_a_name_and_so_is_a_capture():
     assert inner.captures == {"self"}
     assert steps(inner) == ["Return (self.x, @y)"]
     assert function.cfg.steps[-1].op.value == Name("g")
-
-
-def test_only_the_named_functions_and_classes_are_lowered():
-    from ackdoctor.frontends.python import lower_source
-
-    lowered = lower_source(
-        path="a.py",
-        module="a",
-        is_package=False,
-        data=b"import x\nclass A: pass\nclass B: pass\ndef f(): pass\ndef g(): pass\nV = 1\n",
-        only=frozenset({"A", "g"}),
-    )
-    assert list(lowered.classes) == ["A"]
-    assert list(lowered.functions) == ["g"]
-    assert lowered.imports == {"x": ("x",)}
-    assert lowered.values == {"V": Literal(1)}
