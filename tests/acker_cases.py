@@ -1,4 +1,4 @@
-"""Runs a case that consists of messages to an acker."""
+"""Run a rule's case that consists of messages to an acker."""
 
 import re
 from collections.abc import Iterator

@@ -24,7 +24,7 @@ _SECOND = 1_000_000_000
 
 
 def events_of(lines: Sequence[str]) -> list[Event]:
-    """Return the trace rows of these lines, one a second."""
+    """Return the trace rows of these lines, one per second."""
     events = []
     for seq, line in enumerate(lines, start=1):
         words = _LINE.fullmatch(line)
@@ -57,7 +57,10 @@ _MS = 1_000_000
 
 
 def slow_trace(flush_s: int, *, seconds: int = 150, ticks: bool = False) -> list[Event]:
-    """A root a second through `parse` to `batch`; with `ticks` the acker says when it rotates."""
+    """Return the rows of a run whose last bolt acks only every `flush_s` seconds.
+
+    A root per second goes through `parse` to `batch`.  With `ticks`, the acker records its rotations.
+    """
     rows: list[tuple[int, Event]] = []
 
     def add(at_ms: int, kind: EventKind, component: str, **more: object) -> None:
