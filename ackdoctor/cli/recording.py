@@ -103,7 +103,7 @@ def run_command(
     name = name or name_of_run()
     code = run(command, directory, wanted, name=name, observers=observers)
     if wanted is not Level.TRACE:
-        chatter(f"level {wanted} keeps its books in memory: no trace was written; --level trace writes one")
+        chatter(f"level {wanted} writes no trace; --level trace writes one")
     elif _is_recorded(directory, name):
         chatter(f"the trace is in {directory}; ackdoctor trace report {quote(str(directory))}")
     elif _folder(directory, name).exists():

@@ -212,5 +212,5 @@ def test_levels_have_names(name, level):
 
 
 def test_an_unknown_level_names_the_known():
-    with pytest.raises(ValueError, match="unknown level 'all'; known are off, counts, sites, trace"):
+    with pytest.raises(ValueError, match="unknown level 'all'; the levels are off, sites, trace"):
         Level.named("all")
