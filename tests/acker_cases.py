@@ -1,4 +1,4 @@
-"""Runs a case that consists of messages to an acker."""
+"""Run a rule's case that consists of messages to an acker."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from ackdoctor.rulebook.cases import Case
 from ackdoctor.tracer.judge.acker import growth_finding
 from ackdoctor.tracer.judge.replay import judge_trace
 from ackdoctor.tracer.judge.timeouts import Step, TimedOut, slow_findings
-from tests.acker_rows import events_of
+from tests.trace_rows import events_of
 
 __all__ = ["findings_by_line", "timed_out"]
 

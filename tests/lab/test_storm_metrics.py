@@ -1,4 +1,4 @@
-"""Storm's own tests of its metrics, told to the lab."""
+"""Storm's own tests of its metrics, run in the lab."""
 
 import pytest
 
@@ -11,7 +11,7 @@ each_storm = pytest.mark.parametrize("storm", STORMS)
 
 
 class Buckets(TaskHook):
-    """Built-in metrics at sample rate 1.0: counts per bucket, from the first in which there was one."""
+    """Built-in metrics at sample rate 1.0: counts per bucket, from the first bucket with a count."""
 
     def __init__(self, seconds):
         self.clock = VirtualClock()

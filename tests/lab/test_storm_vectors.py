@@ -1,4 +1,4 @@
-"""Storm's own tests, told to the lab."""
+"""Storm's own tests, run in the lab."""
 
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ each_storm = pytest.mark.parametrize("storm", STORMS)
 
 
 class Checker:
-    """Feeds, waits, and says how many acks came since the last question."""
+    """Feeds, waits, and counts the acks since the last call."""
 
     def __init__(self, cluster, *feeds):
         self.cluster, self.feeds = cluster, feeds
@@ -123,7 +123,7 @@ def test_vector_5_timeouts_disabled(storm, wait):
     assert feed.acked == [1, 3]
     cluster.advance(wait)
     assert feed.failed == []
-    forgets = storm == "storm-1.2.4"  # its acker ticks all the same
+    forgets = storm == "storm-1.2.4"  # its acker still receives ticks
     assert [entry.task for entry in cluster.pending()] == ([] if forgets else [_spout_task(cluster)])
 
 
@@ -146,7 +146,7 @@ def _wait(bolt, tup):
 
 
 @each_storm
-def test_vector_6_reset_timeout_as_1_1_0_tests_it(storm):
+def test_vector_6_reset_timeout_in_1_1_0(storm):
     feed, cluster = fed(lambda: Do(_extend_twice), Settings(message_timeout_secs=10), profile=storm)
     cluster.advance(11)
     feed.put("a", msg_id=1)
@@ -157,7 +157,7 @@ def test_vector_6_reset_timeout_as_1_1_0_tests_it(storm):
 
 
 @each_storm
-def test_vector_6_without_resets_it_fails_at_the_second_tick(storm):
+def test_vector_6_without_resets_the_root_fails_at_the_second_tick(storm):
     feed, cluster = fed(lambda: Do(_wait), Settings(message_timeout_secs=10), profile=storm)
     cluster.advance(11)
     feed.put("a", msg_id=1)
@@ -168,7 +168,7 @@ def test_vector_6_without_resets_it_fails_at_the_second_tick(storm):
 
 
 @each_storm
-def test_vector_7_reset_timeout_as_2_8_tests_it(storm):
+def test_vector_7_reset_timeout_in_2_8(storm):
     class ResetFirst(Bolt):
         def __init__(self):
             self.count = 0

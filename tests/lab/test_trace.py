@@ -1,4 +1,4 @@
-"""A lab run leaves a trace that the tracer's own tools read: the lab against the acker's replay and the judge_trace."""
+"""The trace of a lab run: the lab's ackers against the replay and the findings of the trace."""
 
 import inspect
 
@@ -16,8 +16,8 @@ from ackdoctor.tracer.judge.replay import judge_trace
 from ackdoctor.tracer.trace.read import read
 from ackdoctor.tracer.trace.write import Recorder
 from ackdoctor.tracer.traced_acker import TracedAcker
-from tests.acker_rows import with_culprits
 from tests.lab.components import STORMS, Ack, AckEveryOther, Branch, Do
+from tests.trace_rows import with_culprits
 
 each_storm = pytest.mark.parametrize("storm", STORMS)
 
@@ -59,16 +59,18 @@ def _run(storm, last, seconds=5, **how):
 @each_storm
 @pytest.mark.parametrize("last", [Ack, Twice, AckEveryOther])
 @pytest.mark.parametrize("seconds", [5, 25, 60])
-def test_the_replay_of_a_trace_holds_what_the_ackers_held(storm, last, seconds):
+def test_the_replay_of_a_trace_holds_the_entries_of_the_ackers(storm, last, seconds):
     cluster, written = _run(storm, last, seconds)
     tally = replay(rows(written), profile(storm))
     left = {(entry.root, entry.value, entry.task) for entry in cluster.pending()}
-    told = {(tree.root, tree.entry.value, tree.entry.task) for tree in tally.trees if tree.entry is not None}
-    assert (left <= told, tally.pending) == (True, len(left))
+    replayed = {
+        (tree.root, tree.entry.value, tree.entry.task) for tree in tally.trees if tree.entry is not None
+    }
+    assert (left <= replayed, tally.pending) == (True, len(left))
 
 
 @each_storm
-def test_law_l1_names_each_tuple_that_was_acked_twice_and_the_line(storm):
+def test_law_l1_names_each_tuple_that_was_acked_twice_and_its_lines(storm):
     cluster, written = _run(storm, Twice, 0)
     tally = with_culprits(replay(rows(written), profile(storm)), written)
     lines = [_line_of(Twice.execute, "ack"), _line_of(Twice.execute, "yield") + 1]
@@ -82,15 +84,15 @@ def test_law_l1_names_each_tuple_that_was_acked_twice_and_the_line(storm):
     assert len(tally.trees) == len(list(cluster.pending())) > 0
 
 
-def test_an_inquest_finds_what_was_done_and_by_whom():
+def test_the_findings_of_a_trace_name_component_and_line():
     _, written = _run("storm-1.1.0", Twice, 0)
     found = judge_trace(lambda: iter(written), profile("storm-1.1.0")).findings
-    told = {(finding.code, finding.component, finding.site.span.line) for finding in found}
-    assert told == {("ACK103", "last", _line_of(Twice.execute, "yield") + 1), ("ACK603", "acker", 1)}
+    places = {(finding.code, finding.component, finding.site.span.line) for finding in found}
+    assert places == {("ACK103", "last", _line_of(Twice.execute, "yield") + 1), ("ACK603", "acker", 1)}
     assert not any("ShellBolt" in finding.message for finding in found)
 
 
-def test_what_a_basic_bolt_acks_was_done_by_the_framework():
+def test_an_ack_of_a_basic_bolt_has_the_framework_as_its_site():
     class Quiet(BasicBolt):
         def process(self, tup):
             pass
@@ -102,18 +104,18 @@ def test_what_a_basic_bolt_acks_was_done_by_the_framework():
     assert sites == {"BasicBolt.execute"}
 
 
-def test_a_cluster_that_is_recorded_is_read_as_it_was_written(tmp_path):
+def test_a_recorded_trace_reads_back_unchanged(tmp_path):
     clock = VirtualClock()
     recorder = Recorder(tmp_path, run="lab", clock=nanoseconds(clock), seconds=3600)
     written: list[Event] = []
-    keep = recorded(recorder)
+    write = recorded(recorder)
 
-    def both(row):
+    def write_and_keep(row):
         written.append(row)
-        keep(row)
+        write(row)
 
     feed, topology = _topology(Twice)
-    cluster = Cluster(topology, clock=clock, record=both)
+    cluster = Cluster(topology, clock=clock, record=write_and_keep)
     for number in range(20):
         feed.put(number, msg_id=number)
     cluster.advance(30)
@@ -124,7 +126,7 @@ def test_a_cluster_that_is_recorded_is_read_as_it_was_written(tmp_path):
     assert list(reading.unreadable) == []
 
 
-def test_without_a_recorder_no_call_site_is_looked_for():
+def test_without_a_recorder_no_call_site_is_computed():
     feed, topology = _topology(lambda: Do(lambda bolt, tup: bolt.collector.ack(tup)))
     cluster = Cluster(topology)
     feed.put(1, msg_id=1)
@@ -134,7 +136,7 @@ def test_without_a_recorder_no_call_site_is_looked_for():
 
 @each_storm
 @pytest.mark.parametrize("last", [Ack, Twice, AckEveryOther])
-def test_a_traced_acker_in_a_cluster_tells_what_the_replay_of_its_trace_tells(storm, last):
+def test_a_traced_acker_agrees_with_the_replay_of_its_trace(storm, last):
     clock = VirtualClock()
     traced: list[TracedAcker] = []
 
@@ -142,17 +144,17 @@ def test_a_traced_acker_in_a_cluster_tells_what_the_replay_of_its_trace_tells(st
         traced.append(TracedAcker(acker, profile(storm), now_ms=clock.now_ms))
         return traced[0]
 
-    def tell(row):
+    def record(row):
         written.append(row)
-        whose = {"delivery": row.delivery, "component": row.component, "task": row.task}
+        origin = {"delivery": row.delivery, "component": row.component, "task": row.task}
         if row.kind is EventKind.LINKED:
-            traced[0].linked(row.root, row.value, **whose)
+            traced[0].linked(row.root, row.value, **origin)
         elif row.kind is EventKind.ACK:
-            traced[0].noted(row.root, row.value, site=row.site, **whose)
+            traced[0].noted(row.root, row.value, site=row.site, **origin)
 
     written: list[Event] = []
     feed, topology = _topology(last)
-    cluster = Cluster(topology, profile=storm, clock=clock, wrap_acker=wrap, record=tell)
+    cluster = Cluster(topology, profile=storm, clock=clock, wrap_acker=wrap, record=record)
     for number in range(20):
         feed.put(number, msg_id=number)
         cluster.advance(0.5)

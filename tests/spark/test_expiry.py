@@ -21,8 +21,8 @@ from ackdoctor.tracer.judge.places import Places
 from ackdoctor.tracer.judge.replay import judge_trace
 from ackdoctor.tracer.trace import files
 from ackdoctor.tracer.trace.read import read
-from tests.slow_trace import slow_trace
 from tests.spark.worker_log import WorkerLog
+from tests.trace_rows import slow_trace
 
 TASKS = {"events": 3, "parse": 4, "batch": 2}
 T = 10  # the message timeout, in seconds

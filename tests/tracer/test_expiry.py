@@ -6,7 +6,7 @@ from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.tracer.judge.replay import TraceReport, judge_trace
-from tests.slow_trace import T, slow_trace
+from tests.trace_rows import T, slow_trace
 
 
 def held(events: list[Event], timeout_s: int | None = None) -> TraceReport:

@@ -9,7 +9,7 @@ from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.tracer.judge.replay import TraceReport, judge_trace
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.trace.components import MULTILANG, recalled
-from tests.acker_rows import events_of
+from tests.trace_rows import events_of
 
 SECOND = 1_000_000_000
 NAMED, RECEIVED, ACKED, FAILED, EMITTED, ANCHORED = (

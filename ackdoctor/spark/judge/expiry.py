@@ -32,7 +32,7 @@ _MOST_SECONDS = 100_000
 
 @dataclass(slots=True, kw_only=True)
 class Slow:
-    """What ACK504 is made of (`tracer.judge.slowness`)."""
+    """What ACK504 is made of (`tracer.judge.timeouts`)."""
 
     trees: Sequence[TimedOut]
     timeout_s: int | None

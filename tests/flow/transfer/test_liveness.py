@@ -8,8 +8,8 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Ended, Path, points_back, turns_back, turns_forward
 from ackdoctor.flow.solver import Solver
 from ackdoctor.flow.state import Const, SelfRef, State, Token, TokenKind, TokenRef, TokenState, Value
-from ackdoctor.flow.transfer.liveness import needed
-from ackdoctor.flow.transfer.typestate import ways_on
+from ackdoctor.flow.transfer.liveness import live_at
+from ackdoctor.flow.transfer.typestate import next_steps
 from ackdoctor.model.cfg import ENTRY, Call
 from ackdoctor.model.protocol import Stage
 from tests.checks.sources import codes, findings, in_bolt
@@ -114,7 +114,7 @@ def test_nothing_that_is_not_live_decides_where_a_path_goes(made):
     context = Context(program=program, component=component, subject=TUPLE, stored_stages={})
     for event in flow.events:
         for visit, _, _ in points_back(event.path):
-            live = needed(visit.function).get(visit.index)
+            live = live_at(visit.function).get(visit.index)
             if live is None or visit.index == ENTRY or isinstance(visit.step.op, Call):
                 continue
             assigned = {step.op.result.id for step in visit.function.cfg.steps if isinstance(step.op, Call)}
@@ -125,7 +125,7 @@ def test_nothing_that_is_not_live_decides_where_a_path_goes(made):
 
 
 def _ways(context: Context, visit: Path) -> set[object]:
-    return {(way.kind, way.target, frozenset(way.state.tokens.items())) for way in ways_on(context, visit)}
+    return {(way.kind, way.target, frozenset(way.state.tokens.items())) for way in next_steps(context, visit)}
 
 
 # ---- long paths ----
