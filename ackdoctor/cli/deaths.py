@@ -22,7 +22,7 @@ from ackdoctor.spark.read.paths import local
 from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.tables import Analysis, Deaths
 from ackdoctor.tracer.judge.findings import gathered
-from ackdoctor.tracer.judge.labels import name_of
+from ackdoctor.tracer.judge.messages import name_of
 
 __all__ = ["add_deaths"]
 

@@ -12,7 +12,7 @@ from ackdoctor.lab.component import BasicBolt, Bolt, Feed
 from ackdoctor.lab.recording import nanoseconds, recorded
 from ackdoctor.lab.topology import Settings, TopologyBuilder
 from ackdoctor.model.event import Event, EventKind
-from ackdoctor.tracer.judge.inquest import inquest
+from ackdoctor.tracer.judge.replay import judge_trace
 from ackdoctor.tracer.trace.read import read
 from ackdoctor.tracer.trace.write import Recorder
 from ackdoctor.tracer.traced_acker import TracedAcker
@@ -86,7 +86,7 @@ def test_law_l1_names_each_tuple_that_was_acked_twice_and_its_lines(storm):
 
 def test_the_findings_of_a_trace_name_component_and_line():
     _, events = _run("storm-1.1.0", Twice, 0)
-    found = inquest(lambda: iter(events), profile("storm-1.1.0")).findings
+    found = judge_trace(lambda: iter(events), profile("storm-1.1.0")).findings
     places = {(finding.code, finding.component, finding.site.span.line) for finding in found}
     assert places == {("ACK103", "last", _line_of(Twice.execute, "yield") + 1), ("ACK603", "acker", 1)}
     assert not any("ShellBolt" in finding.message for finding in found)
