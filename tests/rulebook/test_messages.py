@@ -79,12 +79,10 @@ def _strings(module: Path) -> Iterator[str]:
 
 
 ROOT = PACKAGE.parent
-SHOWN = re.compile(
-    r"^\S+:\d+:\d+ +(?:error|warning|info) (ACK\d{3}) [a-z-]+  (?:\(may\)  )?(.+)$", re.MULTILINE
-)
+SHOWN = re.compile(r"^\S+:\d+:\d+:? +(?:\w+ )?(ACK\d{3}) [a-z-]+ +(?:\(may\) +)?(.+)$", re.MULTILINE)
 SCREENS = [
     path
-    for pattern in ("fixtures/**/*.txt", "docs/**/*.md", "README.md", "tests/golden/*.txt")
+    for pattern in ("fixtures/**/*.txt", "fixtures/**/*.md", "docs/**/*.md", "README.md")
     for path in sorted(ROOT.glob(pattern))
     if SHOWN.search(path.read_text(encoding="utf-8", errors="replace"))
 ]
