@@ -24,10 +24,10 @@ from typing import Any
 
 from pystorm import Bolt
 
-from ackdoctor.tracer.disk.recorder import Recorder
 from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.trace.write import Recorder
 
 WARM = 200
 BOUNDS = {"counts": (6, 3), "sites": (15, 10), "trace": (40, 30)}

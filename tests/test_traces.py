@@ -8,7 +8,7 @@ import pytest
 
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.model.event import Event
-from ackdoctor.tracer.disk import jsonlines
+from ackdoctor.tracer.trace import files
 from tests.cli.running import Shell
 
 ROOT = Path(__file__).parent.parent
@@ -38,7 +38,7 @@ def recorded(monkeypatch) -> list[str]:
     rows: list[Event] = []
     cluster = Cluster(module.topology(), profile="storm-1.1.0", seed=7, record=rows.append)
     cluster.advance(155)
-    return [jsonlines.line(row._replace(site=row.site.removeprefix(f"{ROOT}/"), pid=1)) for row in rows]
+    return [files.line(row._replace(site=row.site.removeprefix(f"{ROOT}/"), pid=1)) for row in rows]
 
 
 def agrees(golden: Path, text: str, request: pytest.FixtureRequest) -> None:

@@ -1,4 +1,4 @@
 """Storm's acker and its relatives, said in Python: one readable model with a profile per version.
 
-Begin with `acker`, which reads beside Acker.java; what a version does differently stands in `versions`.
+Begin with `acker`, which reads beside Acker.java; `versions` has what each version does differently.
 """

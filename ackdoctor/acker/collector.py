@@ -111,7 +111,7 @@ class StormBoltCollector:
 
 
 class JStormBoltCollector:
-    """BoltCollector.java of JStorm 2.4: the children's edges stand in a RotatingMap(3), keyed by the tuple.
+    """BoltCollector.java of JStorm 2.4: the children's edges are in a RotatingMap(3), keyed by the tuple.
 
     Ack and fail take them out, so a second ack says the bare edge; a tuple held for longer than T loses them.
     """
@@ -162,7 +162,7 @@ class HeronBoltCollector:
         self._ids = ids
 
     def emit(self, anchors: Sequence[TupleImpl], targets: int) -> Emission:
-        """One key for each target, told to every root of the anchors."""
+        """One key for each target, sent to every root of the anchors."""
         roots = dict.fromkeys(root for anchor in anchors for root in anchor.message_id)
         message_ids: list[MessageId] = []
         messages: list[Message] = []

@@ -113,7 +113,7 @@ class _Course:
             self._timed_out[root] = None
 
     def _gave_up(self, root: int) -> None:
-        """The spout was told FAIL."""
+        """The acker answered FAIL to the spout."""
         if len(self._failed) < self._most:
             self._failed[root] = None
 
@@ -144,13 +144,13 @@ class _Course:
         self._growth.append(self.ledger.window(time_ms))
         for entry in self.ledger.entries():
             self._tell(entry, Verdict.EXPIRED if entry.root in self._timed_out else Verdict.OPEN)
-        told = {tree.root for tree in self._trees}
+        listed = {tree.root for tree in self._trees}
         # a spout reports a timeout only of a root that it still has: a fail that comes later is too late
         for root, verdict in [(root, Verdict.EXPIRED) for root in self._timed_out] + [
             (root, Verdict.FAILED) for root in self._failed
         ]:
-            if root not in told and len(self._trees) < self._most:
-                told.add(root)
+            if root not in listed and len(self._trees) < self._most:
+                listed.add(root)
                 self._trees.append(TupleTree(root=root, verdict=verdict))
         return RunTally(
             growth=tuple(self._growth),

@@ -8,7 +8,7 @@ ints keeps all that `StormAcker` keeps, and the garbage collector never looks at
     ledger.init(66, 8, 11)      ledger.ack(66, 11)      ledger.ack(66, 4)      ledger.ack(66, 7)   -> ACK
     ledger.window(1000)         GrowthPoint(time_ms=1000, pending=0, orphans=0)
 
-Entries that a fail or a reset has made, and that no value has met yet, stand apart: they are few.
+The few entries that a fail or a reset made, before any value, are kept apart.
 """
 
 from collections.abc import Iterator
@@ -84,7 +84,7 @@ class RootLedger:
         self.last_ms = now_ms  # of the rows that `run` has taken
 
     def receive(self, message: Message) -> AnswerKind | None:
-        """Any message, for whoever has messages; the methods below are the fast way."""
+        """Process any message; the methods below are the faster way."""
         match message:
             case AckAck(root, value):
                 return self.ack(root, value)
@@ -241,7 +241,7 @@ class RootLedger:
         return _RESET if _meta(entry) & _TASK else None
 
     def _touch(self, root: int, flag: int) -> int:
-        """Puts an entry anew, made if need be, with one more flag."""
+        """Put an entry, new if necessary, with one more flag."""
         where = self._roots if root in self._roots else self._bare
         entry = where.get(root)
         if entry is None:

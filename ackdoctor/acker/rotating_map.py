@@ -14,7 +14,7 @@ class Clock(Protocol):
 
 
 class VirtualClock:
-    """Stands still until it is advanced."""
+    """A clock that moves only when it is advanced."""
 
     __slots__ = ("_now_ms",)
 
@@ -78,7 +78,7 @@ class RotatingMap(Generic[K, V]):
         return dead
 
     def buckets(self) -> Iterator[dict[K, V]]:
-        """Newest first; the dicts themselves, for whoever inspects."""
+        """The buckets themselves, newest first, for inspection."""
         return iter(self._buckets)
 
     def __contains__(self, key: K) -> bool:

@@ -3,7 +3,7 @@
 emission = executor.emit(task, "message 1", targets=2)
 sends two tuples with emission.message_ids first, then emission.init to the acker
 executor.hear(Answer(ACK, ...)), executor.tick()
-say what the user's spout is told: Heard(ACK | FAIL | TIMEOUT)
+return the answer for the user's spout: Heard(ACK | FAIL | TIMEOUT)
 """
 
 from collections.abc import Hashable, Sequence
@@ -29,7 +29,7 @@ class Reason(Enum):
 
 
 class Heard(NamedTuple):
-    """What the user's spout is told about a message; `root` is None for an ack inside emit."""
+    """The answer for a message; `root` is None for an ack inside emit."""
 
     reason: Reason
     task: int
@@ -94,7 +94,7 @@ class SpoutExecutor:
         return not self._max_pending or len(self._pending) < self._max_pending
 
     def emit(self, task: int, message_id: Hashable | None, targets: int) -> SpoutEmission:
-        """One tuple to so many tasks; without a message id nothing is tracked and nobody is ever told."""
+        """Emit one tuple to that many tasks; without a message id it is untracked."""
         if message_id is None or not self._ackers:
             heard = None if message_id is None else Heard(Reason.ACK, task, message_id, None)
             if not targets and self._profile.no_targets is NoTargets.NOTHING:

@@ -30,7 +30,7 @@ class Age(Enum):
 
 @unique
 class NoTargets(Enum):
-    """What becomes of a message that a spout emits with an id while nobody subscribes."""
+    """The end of a message that a spout emits with an id to a stream without subscribers."""
 
     ACK = "acked inside emit"
     INIT = "an init of value 0, which the acker answers at once"
@@ -187,7 +187,7 @@ _FULL = 3  # numbers of a complete version
 
 
 def profile(name: str) -> Profile:
-    """The profile of a version, under the name that was asked for; ConfigError if nobody has read that version."""
+    """The profile of a version, under the name that was asked for; ConfigError for an unknown version."""
     plain = name.strip().lower()
     wanted = plain.removesuffix(_NO_TIMEOUTS)
     parts = _NAME.fullmatch(wanted)

@@ -1,15 +1,19 @@
-"""ACK101: a path leaves the handler with the tuple neither acked nor failed nor handed on."""
+"""ACK101: a path leaves the handler with a tuple that is neither acked, failed nor stored.
 
-from collections.abc import Iterator
+If no path completes the tuple, there is one finding at the handler; else one finding for each way out that misses it.
+"""
+
+from collections.abc import Iterator, Sequence
 
 from ackdoctor.checks.facts.completions import ACKING, chosen
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Stored
-from ackdoctor.flow.state import Token, TokenRef
+from ackdoctor.flow.state import State, Token, TokenRef
 from ackdoctor.flow.witness import assumes_raise, leaving_step
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding
 from ackdoctor.model.protocol import Op
+from ackdoctor.rulebook.messages import Words
 
 __all__ = ["check"]
 
@@ -17,84 +21,101 @@ _BY_HAND = (Op.ACK, Op.FAIL)
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """One finding per way out that forgets the tuple; one at the handler where every way does."""
+    """Yield the findings of each data or batch handler."""
     for flow in context.flows:
         if flow.entry is None or flow.entry.kind not in (EntryKind.DATA, EntryKind.BATCH) or flow.wrapped:
             continue
         missing = [
-            s
-            for s in flow.events
-            if isinstance(s, Ended) and s.breach is not None and s.token is not None and not s.is_system
+            event
+            for event in flow.events
+            if isinstance(event, Ended)
+            and event.breach is not None
+            and event.token is not None
+            and not event.is_system
         ]
         if not missing or flow.function.docstring_only:
             continue
-        by_choice = chosen(context, ACKING)
-        missing = [ended for ended in missing if not by_choice(ended.path)]
-        if not missing:
+        is_opt_out = chosen(context, ACKING)
+        missing = [ended for ended in missing if not is_opt_out(ended.path)]
+        token = missing[0].token if missing else None
+        if token is None:
             continue
-        token = missing[0].token
-        assert token is not None  # filtered above
-        if _never(flow, token):
-            first = next((ended for ended in missing if not assumes_raise(ended.path)), missing[0])
-            yield context.finding(
-                at=(flow.function, flow.function.head),
-                message=f"no path through {context.component.name}.{flow.function.name} acks or fails {token.words}",
-                misuse=Misuse.NEVER,
-                path=first.path,
-                token=token,
-                last="returns to the framework",
-                confidence=Confidence.MAY if flow.limited else Confidence.MUST,  # it is true of every path
-                flow=flow,
-                help=_by_id(context, flow)
-                or f"ack {token.words} when its work is done, fail it when it cannot",
-            )
-            continue
-        completing = _completing(flow, token)
-        leaving: dict[tuple[int, int], Finding] = {}  # several parts of one condition are one way out
-        for ended in missing:
-            function, span = leaving_step(ended.path, completing)
-            found = context.finding(
-                at=(function, span),
-                message=f"{token.words} leaves {context.component.name}.{flow.function.name} "
-                "neither acked nor failed on this path",
-                misuse=Misuse.NEVER,
-                path=ended.path,
-                token=token,
-                last="returns to the framework",
-                flow=flow,
-                help=_by_id(context, flow)
-                or f"ack {token.words} on this path too, or fail it if its work is to be tried again",
-            )
-            told = leaving.setdefault((id(function), span.line), found)
-            if found.confidence > told.confidence:
-                leaving[id(function), span.line] = found
-        yield from leaving.values()
+        if _never_completed(flow, token):
+            yield _no_path(context, flow, token, missing)
+        else:
+            yield from _single_paths(context, flow, token, missing)
 
 
-def _by_id(context: RuleContext, flow: Flow) -> str:
-    """What to do where the code completes the tuple by its id, and the framework does not take that."""
+def _no_path(context: RuleContext, flow: Flow, token: Token, missing: Sequence[Ended]) -> Finding:
+    first = next((ended for ended in missing if not assumes_raise(ended.path)), missing[0])
+    return context.finding(
+        _words(context, "no path", flow, token),
+        at=(flow.function, flow.function.head),
+        misuse=Misuse.NEVER,
+        path=first.path,
+        token=token,
+        confidence=Confidence.MAY if flow.limited else Confidence.MUST,  # every path shows it
+        flow=flow,
+    )
+
+
+def _single_paths(
+    context: RuleContext, flow: Flow, token: Token, missing: Sequence[Ended]
+) -> Iterator[Finding]:
+    """Yield one finding for each line at which a path leaves: the parts of one condition are one way out."""
+    completing = _completing_functions(flow, token)
+    found: dict[tuple[int, int], Finding] = {}
+    for ended in missing:
+        function, span = leaving_step(ended.path, completing)
+        finding = context.finding(
+            _words(context, "one path", flow, token),
+            at=(function, span),
+            misuse=Misuse.NEVER,
+            path=ended.path,
+            token=token,
+            flow=flow,
+        )
+        known = found.setdefault((id(function), span.line), finding)
+        if finding.confidence > known.confidence:
+            found[id(function), span.line] = finding
+    yield from found.values()
+
+
+def _words(context: RuleContext, case: str, flow: Flow, token: Token) -> Words:
+    handler = f"{context.component.name}.{flow.function.name}"
+    words = context.words(case, tup=token.words, handler=handler)
+    advice = _completed_by_id(context, flow)
+    return words._replace(help=advice) if advice else words
+
+
+def _completed_by_id(context: RuleContext, flow: Flow) -> str:
+    """Return the advice for code that completes the tuple by its id, if the framework rejects that; else ""."""
     for event in flow.events:
         match event:
             case Completed(token=None, value=TokenRef(part="id"), verb=verb) if verb is not None:
-                note = context.price(Misuse.SUBJECT_ID)
-                return f"give `{verb.name}` the tuple, not its id (line {event.step.span.line}): {note}"
+                return context.phrase(
+                    "completed by id",
+                    verb=verb.name,
+                    line=event.step.span.line,
+                    price=context.price(Misuse.SUBJECT_ID),
+                )
             case _:
                 pass
     return ""
 
 
-def _never(flow: Flow, token: Token) -> bool:
-    """Whether no path completes or hands on the tuple."""
+def _never_completed(flow: Flow, token: Token) -> bool:
+    """Whether no path completes, stores or hands over the tuple."""
     for event in flow.events:
         match event:
             case Completed(token=None, op=op, value=TokenRef()) if op in _BY_HAND:
-                continue  # refused
+                continue  # the framework rejects it
             case Completed(token=done, op=op) if op in _BY_HAND and (done == token or done is None):
                 return False
-            case Stored(token=kept) if kept == token:
+            case Stored(token=stored) if stored == token:
                 return False
             case Ended(breach=None, raised=None, state=state) if (
-                token in state.tokens and not _ended_as_system(state, token)
+                token in state.tokens and not _is_system_tuple(state, token)
             ):
                 return False
             case _:
@@ -102,13 +123,12 @@ def _never(flow: Flow, token: Token) -> bool:
     return True
 
 
-def _ended_as_system(state: object, token: Token) -> bool:
-    tokens = getattr(state, "tokens", {})
-    return token in tokens and tokens[token].tick.is_system
+def _is_system_tuple(state: State, token: Token) -> bool:
+    return token in state.tokens and state.tokens[token].tick.is_system
 
 
-def _completing(flow: Flow, token: Token) -> frozenset[int]:
-    """The functions in which the tuple is completed by hand or stored, the handler among them."""
+def _completing_functions(flow: Flow, token: Token) -> frozenset[int]:
+    """The ids of the functions that complete or store the tuple, and of the handler."""
     found = {id(flow.function)}
     for event in flow.events:
         match event:

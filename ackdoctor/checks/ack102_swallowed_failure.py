@@ -1,4 +1,4 @@
-"""ACK102: a broad except hides that the work failed, and the tuple is acked all the same."""
+"""ACK102: a broad exception handler swallows a failure of the work, and the tuple is acked nevertheless."""
 
 from collections.abc import Iterator
 
@@ -14,52 +14,48 @@ from ackdoctor.flow.events import Ended, Flow, PathPoint, points_back, turns_bac
 from ackdoctor.flow.expressions import last_name
 from ackdoctor.flow.library import LOGGING, PURE_CALLS
 from ackdoctor.flow.transfer.effects import only_told
-from ackdoctor.model.advice import fail_as_well
 from ackdoctor.model.cfg import Bind, Call, Catch, EdgeKind, Name, Return, Step, Throw, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Stage
+from ackdoctor.rulebook.advice import fail_as_well
 
 __all__ = ["check"]
 
 _BROAD = frozenset({"Exception", "BaseException", "StandardError", "Throwable"})
-_NO_HELP = (VerbKind.ACK, VerbKind.LOG, VerbKind.REPORT)
+_NO_REMEDY = (VerbKind.ACK, VerbKind.LOG, VerbKind.REPORT)
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """One finding for each broad handler behind which the tuple is acked."""
-    told: set[int] = set()
+    """Yield one finding for each broad exception handler after which the tuple is acked."""
+    reported: set[int] = set()
     for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
         if ended.raised is not None or ended.token is None or ended.deferral is not None or ended.is_system:
             continue
         if not _acked(context, ended):
             continue
         caught = _last_catch(ended)
-        if caught is None or id(caught.visit.step) in told:
+        if caught is None or id(caught.visit.step) in reported:
             continue
-        if _was_done(caught, ended) or not _swallows(context, flow, caught):
+        if _was_completed(caught, ended) or not _swallows(context, flow, caught):
             continue
-        if _tried_again(context, flow, caught, ended):
+        if _is_retried(context, flow, caught, ended):
             continue
-        told.add(id(caught.visit.step))
-        name = ended.token.name
+        reported.add(id(caught.visit.step))
+        tup = f"`{ended.token.name}`"
+        advice = fail_as_well(
+            context.role, tup, auto_ack=bool(context.component.auto_ack), raising=context.raising
+        )
         yield context.finding(
+            context.words(tup=tup, advice=advice),
             at=(caught.visit.function, caught.visit.step.span),
-            message=f"this handler hides that the work for `{name}` failed, and `{name}` is acked",
             misuse=Misuse.SWALLOWED,
             path=ended.path,
             token=ended.token,
-            last="acked although its work failed",
             flow=flow,
             severity=Severity.WARNING,
             confidence=Confidence.MAY if flow.limited else Confidence.MUST,
-            help=fail_as_well(
-                context.role,
-                f"`{name}`",
-                auto_ack=bool(context.component.auto_ack),
-                raising=context.raising,
-            ),
         )
 
 
@@ -80,14 +76,14 @@ def _last_catch(ended: Ended) -> PathPoint | None:
     return None
 
 
-def _was_done(caught: PathPoint, ended: Ended) -> bool:
+def _was_completed(caught: PathPoint, ended: Ended) -> bool:
     """Whether the tuple was already acked when the handler was entered."""
     token_state = caught.visit.state.tokens.get(ended.token) if ended.token is not None else None
     return token_state is not None and token_state.stage is not Stage.OWED
 
 
-def _tried_again(context: RuleContext, flow: Flow, caught: PathPoint, ended: Ended) -> bool:
-    """Whether the path comes to the same work once more, behind the handler, and it is done then."""
+def _is_retried(context: RuleContext, flow: Flow, caught: PathPoint, ended: Ended) -> bool:
+    """Whether the path repeats the same work after the handler, successfully."""
     function = caught.visit.function
     tried = raising_into(function, caught.visit.index)
     derived = derived_names(function, given_names(flow, function))
@@ -95,7 +91,7 @@ def _tried_again(context: RuleContext, flow: Flow, caught: PathPoint, ended: End
         if visit is caught.visit:
             return False
         done = after is not None and after.via is not EdgeKind.RAISE and visit.function is function
-        if done and visit.index in tried and _works(context, flow, function, visit.step, derived):
+        if done and visit.index in tried and _does_work(context, flow, function, visit.step, derived):
             return True
     return False
 
@@ -108,23 +104,23 @@ def _swallows(context: RuleContext, flow: Flow, caught: PathPoint) -> bool:
     if op.types and not {name.rpartition(".")[2] for name in op.types} & _BROAD:
         return False
     steps = function.cfg.steps
-    if function is not flow.function and any(_answers(steps[i]) for i in handler_only(function, index)):
-        return False  # a helper that answers its caller: the caller decides
-    if not all(_idle(context, function, i) for i in handler_only(function, index)):
+    if function is not flow.function and any(_returns_value(steps[i]) for i in handler_only(function, index)):
+        return False  # a helper that returns a value: the caller decides
+    if not all(_ignores_failure(context, function, i) for i in handler_only(function, index)):
         return False
     derived = derived_names(function, given_names(flow, function))
-    return any(_works(context, flow, function, steps[i], derived) for i in raising_into(function, index))
+    return any(_does_work(context, flow, function, steps[i], derived) for i in raising_into(function, index))
 
 
-def _idle(context: RuleContext, function: Function, index: int) -> bool:
-    """Whether a step of the handler does nothing about the failure."""
+def _ignores_failure(context: RuleContext, function: Function, index: int) -> bool:
+    """Whether a step of the exception handler does nothing about the failure."""
     match function.cfg.steps[index].op:
         case Throw():
             return False
         case Call() as call:
             kind = context.verb_kind(function, call)
-            asked = not call.args and index in only_told(function)
-            return asked or kind in _NO_HELP or last_name(call.func) in LOGGING | PURE_CALLS
+            getter = not call.args and index in only_told(function)
+            return getter or kind in _NO_REMEDY or last_name(call.func) in LOGGING | PURE_CALLS
         case Bind(target=target):
             return isinstance(target, Name) and target.id.startswith("%")
         case Unpack():
@@ -133,12 +129,14 @@ def _idle(context: RuleContext, function: Function, index: int) -> bool:
             return True
 
 
-def _answers(step: Step) -> bool:
+def _returns_value(step: Step) -> bool:
     return isinstance(step.op, Return) and step.op.value is not None
 
 
-def _works(context: RuleContext, flow: Flow, function: Function, step: Step, derived: frozenset[str]) -> bool:
-    """Whether a step of the try does the tuple's real work."""
+def _does_work(
+    context: RuleContext, flow: Flow, function: Function, step: Step, derived: frozenset[str]
+) -> bool:
+    """Whether a step of the `try` does the tuple's real work: it emits, or uses a resource with the tuple's data."""
     if not isinstance(step.op, Call):
         return False
     call = step.op
@@ -162,7 +160,7 @@ def _works(context: RuleContext, flow: Flow, function: Function, step: Step, der
 
 
 def _decorated(context: RuleContext, flow: Flow, function: Function, call: Call) -> Function | None:
-    """The handler, where this calls what the decorator around it was given."""
-    around = function is not flow.function and context.own_name(function) is None
-    given = isinstance(call.func, Name) and call.func.id in function.captures
-    return flow.function if around and given and flow.function.decorators else None
+    """The handler itself, if the call is the decorator's call of the decorated function."""
+    wrapper = function is not flow.function and context.own_name(function) is None
+    decorated = isinstance(call.func, Name) and call.func.id in function.captures
+    return flow.function if wrapper and decorated and flow.function.decorators else None

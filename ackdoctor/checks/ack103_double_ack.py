@@ -6,16 +6,16 @@ from ackdoctor.checks.facts.completions import repeats
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.state import TokenKind
 from ackdoctor.flow.witness import breach_site, line_text
-from ackdoctor.model.advice import go_on
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.protocol import Breach
+from ackdoctor.rulebook.advice import leave_first
 
 __all__ = ["check"]
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """One finding for each second ack that the code itself makes."""
+    """Yield one finding for each second ack that the component's own code makes."""
     if context.component.auto_ack:
         return
     for repeat in repeats(context):
@@ -23,14 +23,13 @@ def check(context: RuleContext) -> Iterator[Finding]:
         if repeat.automatic or repeat.same_site or second.breach is not Breach.DOUBLE_ACK:
             continue
         site = breach_site(second.path, repeat.token)
+        leave = leave_first(alone=repeat.token.kind is TokenKind.INPUT)
         where = f" (first on {line_text(repeat.first, site.function)})" if repeat.first is not None else ""
         yield context.finding(
+            context.words(tup=repeat.token.words, or_leave=context.phrase("leave", leave=leave, where=where)),
             at=(site.function, site.step.span),
-            message=f"{repeat.token.words} is acked a second time on this path",
             misuse=Misuse.TWICE,
             path=second.path,
             token=repeat.token,
-            last="acked again",
             flow=repeat.flow,
-            help=f"{go_on(alone=repeat.token.kind is TokenKind.INPUT)} the first ack{where}, or ack {repeat.token.words} in one place only",
         )

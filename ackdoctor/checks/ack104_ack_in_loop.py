@@ -1,4 +1,4 @@
-"""ACK104: a loop acks a tuple that the loop does not rebind, once per round."""
+"""ACK104: a loop completes a tuple in every iteration and never rebinds it."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ __all__ = ["check"]
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """One finding for each completion that its own loop repeats."""
+    """Yield one finding for each completion that its own loop repeats."""
     if context.component.auto_ack:
         return
     for repeat in repeats(context):
@@ -22,20 +22,17 @@ def check(context: RuleContext) -> Iterator[Finding]:
             continue
         second = repeat.second
         site = breach_site(second.path, repeat.token)
+        own_call = site is second.path or _runs_lambda(site)
         yield context.finding(
-            at=(second.function, second.step.span)
-            if site is second.path or _is_in_place(site)
-            else (site.function, site.step.span),
-            message=f"{repeat.token.words} is completed once in every round of the loop",
+            context.words(tup=repeat.token.words),
+            at=(second.function, second.step.span) if own_call else (site.function, site.step.span),
             misuse=Misuse.TWICE,
             path=second.path,
             token=repeat.token,
-            last="completed again in the next round",
             flow=repeat.flow,
-            help=f"complete {repeat.token.words} after the loop, not in it",
         )
 
 
-def _is_in_place(site: Path) -> bool:
-    """Whether a call runs code that is written there: the body of `words.forEach(word -> ...)`."""
+def _runs_lambda(site: Path) -> bool:
+    """Whether a call runs a lambda that is written in its arguments: `words.forEach(word -> ...)`."""
     return isinstance(site.step.op, Call) and isinstance(site.step.op.func, Closure)

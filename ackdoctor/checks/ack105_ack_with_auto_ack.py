@@ -1,4 +1,4 @@
-"""ACK105: an explicit ack or fail where the framework completes the tuple as well."""
+"""ACK105: the code acks or fails a tuple that the framework completes as well."""
 
 from collections.abc import Iterator, Mapping
 
@@ -6,10 +6,10 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back
 from ackdoctor.flow.state import Token, TokenKind
 from ackdoctor.flow.witness import completions
-from ackdoctor.model.advice import complete_by_hand, fail_instead
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
 from ackdoctor.model.protocol import Op
+from ackdoctor.rulebook.advice import complete_by_hand, fail_instead
 
 __all__ = ["check"]
 
@@ -17,36 +17,38 @@ _BY_HAND = {Op.ACK: "acked", Op.FAIL: "failed"}
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """One finding for each ack or fail by hand that the framework repeats."""
+    """Yield one finding for each explicit ack or fail that the framework repeats."""
     if not context.component.auto_ack:
         return
-    told: set[int] = set()
+    reported: set[int] = set()
     acked = _acked(context)
     for flow, done in context.events(Completed):
-        if done.op not in _BY_HAND or done.token is None or done.tick.is_system or id(done.step) in told:
+        if done.op not in _BY_HAND or done.token is None or done.tick.is_system or id(done.step) in reported:
             continue
         if flow.entry is None and done.token.kind is not TokenKind.STORED:
             continue
         end = _repeated(flow, done, acked)
         if end is None:
             continue
-        told.add(id(done.step))
+        reported.add(id(done.step))
         verb = _BY_HAND[done.op]
+        words = context.words(
+            tup=done.token.words, done=verb, framework=context.dialect.title, advice=_advice(context, done)
+        )
+        note = "note" if end is done.path else "note of the framework"
         misuse = Misuse.TWICE if done.op is Op.ACK else Misuse.MIXED
         yield context.finding(
+            words._replace(note=context.phrase(note, done=verb)),
             at=(done.function, done.step.span),
-            message=f"{done.token.words} is {verb} by hand and {context.dialect.title} acks it as well",
             misuse=misuse,
             severity=None if misuse in context.discipline.prices else Severity.INFO,
             path=end,
             token=done.token,
-            last=f"{verb} by hand" if end is done.path else "the framework acks it",
             flow=flow,
-            help=_help(context, done),
         )
 
 
-def _help(context: RuleContext, done: Completed) -> str:
+def _advice(context: RuleContext, done: Completed) -> str:
     if done.op is Op.FAIL:
         return fail_instead(context.role, raising=context.raising)
     at_once = done.deferral is None and done.token is not None and done.token.kind is not TokenKind.STORED
@@ -54,7 +56,7 @@ def _help(context: RuleContext, done: Completed) -> str:
 
 
 def _acked(context: RuleContext) -> Mapping[tuple[int, Token, int], Path]:
-    """The paths on which the framework acks what was completed, by handler, tuple and the completing step."""
+    """Map (handler, tuple, completing step) to a path on which the framework acks the completed tuple."""
     paths: dict[tuple[int, Token, int], Path] = {}
     for flow, end in context.events(Completed, EntryKind.DATA, EntryKind.BATCH):
         if end.op is Op.AUTO_ACK and end.token is not None and end.breach is not None:
@@ -64,7 +66,7 @@ def _acked(context: RuleContext) -> Mapping[tuple[int, Token, int], Path]:
 
 
 def _repeated(flow: Flow, done: Completed, acked: Mapping[tuple[int, Token, int], Path]) -> Path | None:
-    """The path on which the framework completes what `done` has completed, or None if every path raises first."""
+    """Return a path on which the framework completes the tuple again; None if every path raises first."""
     token = done.token
     if token is None:
         return None

@@ -1,4 +1,4 @@
-"""ACK106: the same tuple is acked and failed on one path."""
+"""ACK106: one path acks and fails the same tuple, by hand or by the framework after an exception."""
 
 from collections.abc import Iterator
 
@@ -8,11 +8,11 @@ from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import callee_text
 from ackdoctor.flow.state import TokenKind
 from ackdoctor.flow.witness import breach_site, line_text, raising_visit
-from ackdoctor.model.advice import behind_try, go_on
 from ackdoctor.model.cfg import Call, Throw, Way
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Confidence, Finding
 from ackdoctor.model.protocol import Breach, Op
+from ackdoctor.rulebook.advice import ack_after_try, leave_first
 
 __all__ = ["check"]
 
@@ -24,11 +24,11 @@ _MIXED = {
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """One finding for each completion that contradicts, or by the framework repeats, an earlier one."""
-    told: set[int] = set()
+    """Yield one finding for each completion that contradicts an earlier one, and for each automatic fail after one."""
+    reported: set[int] = set()
     for repeat in repeats(context):
         if repeat.second.op is Op.AUTO_FAIL:
-            yield from _auto_failed(context, repeat, told)
+            yield from _auto_failed(context, repeat, reported)
         elif (
             not repeat.automatic
             and not repeat.same_site
@@ -44,19 +44,19 @@ def _by_hand(context: RuleContext, repeat: Repeat) -> Finding:
     first, then = _MIXED[second.breach]
     site = breach_site(second.path, token)
     return context.finding(
+        context.words(
+            tup=token.words, first=first, then=then, leave=leave_first(alone=token.kind is TokenKind.INPUT)
+        ),
         at=(site.function, site.step.span),
-        message=f"{token.words} is {then} although this path has already {first} it",
         misuse=Misuse.MIXED,
         path=second.path,
         token=token,
-        last=f"{then} as well",
         flow=repeat.flow,
-        help=f"{go_on(alone=token.kind is TokenKind.INPUT)} the first completion, so that {token.words} is completed once",
     )
 
 
-def _auto_failed(context: RuleContext, repeat: Repeat, told: set[int]) -> Iterator[Finding]:
-    """An exception leaves after a completion by hand, and the framework fails the tuple once more."""
+def _auto_failed(context: RuleContext, repeat: Repeat, reported: set[int]) -> Iterator[Finding]:
+    """Yield the finding of an exception that leaves after an explicit completion: the framework fails the tuple again."""
     token = repeat.token
     thrown = raising_visit(repeat.second.path)
     first = repeat.first
@@ -67,43 +67,40 @@ def _auto_failed(context: RuleContext, repeat: Repeat, told: set[int]) -> Iterat
         return
     key = id(first.step)
     explicit = isinstance(thrown.step.op, Throw)
-    if not explicit and (key in told or context.component.auto_ack or _is_emit(context, thrown)):
-        return  # an emit after its anchor is another rule's; with auto_ack on, ack-with-auto-ack has said so at the first completion
-    told.add(key)
-    what = "this exception" if explicit else f"if {_called(thrown)} raises, the exception"
+    if not explicit and (key in reported or context.component.auto_ack or _is_emit(context, thrown)):
+        return  # emit-after-ack reports the emit, and with auto_ack on ack-with-auto-ack reports the first completion
+    reported.add(key)
+    implicit = context.phrase("implicit exception", call=_callee_of(thrown))
     yield context.finding(
+        context.words(
+            "exception",
+            exception="this exception" if explicit else implicit,
+            tup=token.words,
+            done="completed",
+            where=f" on {line_text(first, thrown.function)}",
+            advice=_advice(context, repeat, thrown),
+        ),
         at=(thrown.function, thrown.step.span),
-        message=f"{what} leaves after {token.words} was completed on {line_text(first, thrown.function)}, and the framework fails it again",
         misuse=Misuse.MIXED,
         path=repeat.second.path,
         token=token,
-        last="the framework fails it",
         flow=repeat.flow,
         confidence=None if explicit else Confidence.MAY,
-        help=_help(context, repeat, thrown),
     )
 
 
-def _help(context: RuleContext, repeat: Repeat, thrown: Path) -> str:
-    """What to do so that the framework fails nothing that is completed; `auto_fail = False` would lose the tuple."""
+def _advice(context: RuleContext, repeat: Repeat, thrown: Path) -> str:
+    """How to keep the framework from failing a completed tuple; `auto_fail = False` would lose the tuple."""
     tup, component = repeat.token.words, context.component
-    price = "" if context.raising else ", and ends the worker"
+    if component.auto_ack and context.role.by_hand and not context.raising:
+        return context.phrase("auto-ack by hand", by_hand=context.role.by_hand)
     if component.auto_ack:
-        alone = f"remove the call by hand: the exception alone fails {tup}{price}"
-        return (
-            alone
-            if context.raising
-            else f"{context.role.by_hand}, and return instead of raising"
-            if context.role.by_hand
-            else alone
-        )
+        return context.phrase("auto-ack", tup=tup, exit="" if context.raising else ", and ends the worker")
     if repeat.second.breach is Breach.DOUBLE_FAIL:
-        return f"return instead of raising: {tup} is failed already"
+        return context.phrase("failed", tup=tup)
     if isinstance(thrown.step.op, Throw):
-        return (
-            f"fail {tup} and return instead of raising, and ack it only behind the last line that can raise"
-        )
-    return f"ack {tup} behind {_called(thrown)}, and catch what that raises: fail {tup} there and return"
+        return context.phrase("throw", tup=tup)
+    return context.phrase("call", tup=tup, call=_callee_of(thrown))
 
 
 def _is_emit(context: RuleContext, visit: Path) -> bool:
@@ -113,16 +110,14 @@ def _is_emit(context: RuleContext, visit: Path) -> bool:
 def _in_finally(context: RuleContext, repeat: Repeat, first: Path) -> Finding:
     token = repeat.token
     return context.finding(
+        context.words("finally", tup=token.words, advice=ack_after_try(token.words, context.catch)),
         at=(first.function, first.step.span),
-        message=f"`finally` completes {token.words} while an exception leaves, and the framework fails it again",
         misuse=Misuse.MIXED,
         path=repeat.second.path,
         token=token,
-        last="the framework fails it",
         flow=repeat.flow,
-        help=behind_try(token.words, context.catch),
     )
 
 
-def _called(visit: Path) -> str:
+def _callee_of(visit: Path) -> str:
     return callee_text(visit.step.op.func) if isinstance(visit.step.op, Call) else "this"

@@ -1,4 +1,4 @@
-"""ACK110: a handler that is a generator or a coroutine: its body never runs."""
+"""ACK110: a handler is a generator or a coroutine, so its body never runs."""
 
 from collections.abc import Iterator
 
@@ -10,17 +10,15 @@ __all__ = ["check"]
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """One finding for each handler that the framework calls and nobody iterates or awaits."""
+    """Yield one finding for each such handler; the framework neither iterates nor awaits its result."""
     for flow in context.flows:
         handler = flow.function
         if flow.entry is None or flow.wrapped or not (handler.is_async or handler.is_generator):
             continue
-        what = "a coroutine" if handler.is_async else "a generator"
+        kind = "a coroutine" if handler.is_async else "a generator"
         yield context.finding(
+            context.words(handler=f"{context.component.name}.{handler.name}", kind=kind),
             at=(handler, handler.head),
-            message=f"{context.component.name}.{handler.name} is {what} and its body never runs",
             misuse=Misuse.NEVER_RUNS,
-            last=f"calling it only makes {what}",
             flow=flow,
-            help="make it a plain method; run asynchronous work to its end inside it",
         )

@@ -1,10 +1,10 @@
-"""ACK201: an emit without anchor in a bolt whose input is tracked."""
+"""ACK201: a bolt whose input is tracked emits without anchor."""
 
 from collections.abc import Iterator
 
 from ackdoctor.checks.facts.completions import ANCHORING, chosen
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Anchors, Emitted
+from ackdoctor.flow.events import Anchors, Emitted, Flow
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
 from ackdoctor.model.protocol import Stage
@@ -13,7 +13,7 @@ __all__ = ["check"]
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """One finding for each emit call that an input tuple causes and nothing anchors."""
+    """Yield one finding for each emit call that handles an input tuple and has no anchor."""
     if not context.is_bolt or Misuse.UNANCHORED not in context.discipline.prices:
         return
     emits = [
@@ -23,32 +23,34 @@ def check(context: RuleContext) -> Iterator[Finding]:
     ]
     if not emits:
         return
-    by_choice = chosen(context, ANCHORING)
-    told: set[int] = set()
+    is_opt_out = chosen(context, ANCHORING)
+    reported: set[int] = set()
     for flow, emit in emits:
-        if id(emit.step) in told or by_choice(emit.path):
+        if id(emit.step) in reported or is_opt_out(emit.path):
             continue
-        told.add(id(emit.step))
+        reported.add(id(emit.step))
         name = emit.subject.name if emit.subject is not None else "the input tuple"
-        anchors = name if flow.entry is not None and flow.entry.kind is EntryKind.BATCH else f"[{name}]"
         yield context.finding(
+            context.words(tup=f"`{name}`", advice=_advice(context, flow, emit, name)),
             at=(emit.function, emit.step.span),
-            message=f"this emit is not anchored to `{name}`",
             misuse=Misuse.UNANCHORED,
             path=emit.path,
             token=emit.subject,
-            last="emitted without anchor",
             flow=flow,
             severity=Severity.WARNING,
-            help=(f"emit before `{name}` is completed, and " if _is_late(emit) else "")
-            + (
-                context.advice(Misuse.UNANCHORED, name)
-                or f"pass `{emit.verb.anchors}={anchors}`, or `{emit.verb.anchors}=[]` where the new tuple needs no replay"
-            ),
         )
 
 
+def _advice(context: RuleContext, flow: Flow, emit: Emitted, name: str) -> str:
+    anchors = name if flow.entry is not None and flow.entry.kind is EntryKind.BATCH else f"[{name}]"
+    first = context.phrase("early", tup=f"`{name}`") if _is_late(emit) else ""
+    return first + (
+        context.advice(Misuse.UNANCHORED, name)
+        or context.phrase("anchor", anchors=emit.verb.anchors, value=anchors)
+    )
+
+
 def _is_late(emit: Emitted) -> bool:
-    """Whether the tuple is completed by then: as an anchor it would make matters worse."""
+    """Whether the tuple was completed before the emit; as an anchor it would then do harm."""
     token_state = emit.path.state.tokens.get(emit.subject) if emit.subject is not None else None
     return token_state is not None and token_state.stage in (Stage.ACKED, Stage.FAILED)

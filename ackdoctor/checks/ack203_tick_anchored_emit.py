@@ -1,4 +1,7 @@
-"""ACK203: data kept from input tuples is emitted at a tick, with only the tick as anchor."""
+"""ACK203: a bolt emits rows of earlier input tuples at a tick, and does not anchor them to those tuples.
+
+The rows are in a list field that a data handler fills and another method empties.
+"""
 
 from collections.abc import Iterator
 
@@ -22,7 +25,7 @@ _EMPTIES = frozenset(
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """One finding for each emit at a tick of rows that `process` has put aside one by one."""
+    """Yield one finding for each emit at a tick of rows that `process` stored one by one."""
     if not context.is_bolt:
         return
     filled = _filled(context)
@@ -30,37 +33,35 @@ def check(context: RuleContext) -> Iterator[Finding]:
     in_flight = filled & emptied
     if not in_flight:
         return
-    told: set[int] = set()
+    reported: set[int] = set()
     for flow, emit in context.events(Emitted, EntryKind.DATA, EntryKind.TICK):
         at_tick = flow.entry is not None and (flow.entry.kind is EntryKind.TICK or emit.tick is Tick.YES)
-        if not at_tick or id(emit.step) in told or not _bare(emit):
+        if not at_tick or id(emit.step) in reported or not _lacks_input_anchors(emit):
             continue
-        field = _source(context, flow, emit, in_flight)
+        field = _emitted_field(context, flow, emit, in_flight)
         if field is None:
             continue
-        told.add(id(emit.step))
+        reported.add(id(emit.step))
+        by_hand = f"{context.role.by_hand}: " if context.component.auto_ack and context.role.by_hand else ""
         yield context.finding(
+            context.words(field=f"self.{field}", by_hand=by_hand),
             at=(emit.function, emit.step.span),
-            message=f"rows kept in `self.{field}` are emitted at a tick without the tuples they came from as anchors",
             misuse=None,
             path=emit.path,
             token=emit.subject,
-            last="emitted, tied to no input tuple",
             flow=flow,
             severity=min(Severity.WARNING, context.severity(Misuse.UNANCHORED)),
-            help=(f"{context.role.by_hand}: " if context.component.auto_ack and context.role.by_hand else "")
-            + "keep the tuples themselves, emit with them as anchors and ack them afterwards",
         )
 
 
-def _bare(emit: Emitted) -> bool:
+def _lacks_input_anchors(emit: Emitted) -> bool:
     if emit.anchors in (Anchors.NONE, Anchors.DEFAULT):
         return True
     return emit.anchors is Anchors.EXPLICIT and set(emit.anchored) == {emit.subject}
 
 
 def _filled(context: RuleContext) -> frozenset[str]:
-    """The list fields to which a data handler appends what its tuples carry."""
+    """The list fields to which a data handler appends values of its tuples."""
     found: set[str] = set()
     for flow in context.flows:
         if flow.entry is None or flow.entry.kind is not EntryKind.DATA or flow.entry.subject is None:
@@ -74,11 +75,11 @@ def _filled(context: RuleContext) -> frozenset[str]:
                         found.add(field)
                 case _:
                     pass
-    return frozenset(found - _sorted_or_cut(context))
+    return frozenset(found - _sorted(context))
 
 
-def _sorted_or_cut(context: RuleContext) -> set[str]:
-    """Fields that a handler ranks or trims are summaries."""
+def _sorted(context: RuleContext) -> set[str]:
+    """The fields that a method sorts: they are summaries."""
     found: set[str] = set()
     for function, _, call in context.calls():
         if isinstance(call.func, Attr) and call.func.name in ("sort", "most_common"):
@@ -111,15 +112,15 @@ def _emptied(context: RuleContext) -> frozenset[str]:
     return frozenset(found - {""})
 
 
-def _source(context: RuleContext, flow: Flow, emit: Emitted, fields: frozenset[str]) -> str | None:
-    """The field whose rows an emit sends, one by one or all together."""
+def _emitted_field(context: RuleContext, flow: Flow, emit: Emitted, fields: frozenset[str]) -> str | None:
+    """The field whose rows an emit sends, one by one or all at once."""
     payload = emit.args.get(emit.verb.subject or "")
     if payload is None:
         return None
     for field in sorted(fields):
         if _carries(context, emit.function, payload, field):
             return field
-        if emit.function is not flow.function and _given(context, flow.function, field):
+        if emit.function is not flow.function and _passes_rows(context, flow.function, field):
             names = frozenset(param.name for param in emit.function.params[1:])
             if mentions_any(payload, derived_names(emit.function, names)):
                 return field
@@ -130,15 +131,15 @@ def _source(context: RuleContext, flow: Flow, emit: Emitted, fields: frozenset[s
 
 
 def _run_for_each(context: RuleContext, closure: Function, field: str) -> frozenset[str]:
-    """The parameters of a nested function that is run with the field's rows, by a loop or by a method of the field."""
+    """The parameters of a closure that a loop or a method of the field runs with its rows."""
     for function, _, call in context.calls():
         match call.func:
             case Attr(obj=obj) if context.field(function, obj) == field:
                 run = [arg.value for arg in call.args]
-            case Closure() as run_here if any(
+            case Closure() as called if any(
                 mentions_any(arg.value, _rows(context, function, field)) for arg in call.args
             ):
-                run = [run_here]
+                run = [called]
             case _:
                 continue
         for value in run:
@@ -147,8 +148,8 @@ def _run_for_each(context: RuleContext, closure: Function, field: str) -> frozen
     return frozenset()
 
 
-def _given(context: RuleContext, function: Function, field: str) -> bool:
-    """Whether a handler hands a field's rows to a helper of its own."""
+def _passes_rows(context: RuleContext, function: Function, field: str) -> bool:
+    """Whether a handler passes the field's rows to a method of the component."""
     rows = _rows(context, function, field)
     return any(
         isinstance(step.op, Call)
@@ -169,7 +170,7 @@ def _carries(context: RuleContext, function: Function, payload: Expr, field: str
 
 
 def _rows(context: RuleContext, function: Function, field: str) -> frozenset[str]:
-    """The locals that hold rows of a field: bound to it, iterated from it or popped off it."""
+    """The locals that hold rows of a field: assigned, iterated or popped from it."""
     names: set[str] = set()
     for step in function.cfg.steps:
         match step.op:
@@ -193,7 +194,7 @@ def _rows(context: RuleContext, function: Function, field: str) -> frozenset[str
 
 
 def _summaries(function: Function) -> frozenset[str]:
-    """Results of calls that make one value of many rows."""
+    """The results of calls that reduce many rows to one value."""
     return frozenset(
         step.op.result.id
         for step in function.cfg.steps

@@ -1,4 +1,7 @@
-"""x"""
+"""ACK205: an emit whose payload has the wrong shape, or holds a value that the serialiser cannot carry.
+
+A dialect's `serializer` is "json" (Python's own), "simplejson" (which knows Decimal and UTF-8 bytes), "msgpack" or "pickle".
+"""
 
 import builtins
 from collections.abc import Iterator
@@ -10,13 +13,12 @@ from ackdoctor.model.cfg import Build, Call, Catch, Closure, Compare, Expr, IsTy
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.dialect import Misuse, VerbKind
 from ackdoctor.model.finding import Finding
+from ackdoctor.rulebook.messages import Words
 
-__all__ = ["check", "refused", "wrong_shape"]
+__all__ = ["check"]
 
-
-DEEPEST = 6  # containers looked into
-
-_MADE_BY = {
+_MAX_DEPTH = 6  # of nested containers
+_KINDS = {
     "set": "a set",
     "frozenset": "a frozenset",
     "object": "a bare object",
@@ -43,31 +45,31 @@ _MADE_BY = {
     "datetime.time": "a time of day",
     "datetime.timedelta": "a timedelta",
 }
-_EVERYWHERE = frozenset(("a generator", "an open file"))
-_ONLY_PLAIN_JSON = frozenset(("a Decimal", "bytes"))
+_REJECTED_BY_ALL = frozenset(("a generator", "an open file"))
+_REJECTED_BY_PLAIN_JSON = frozenset(("a Decimal", "bytes"))
 
 
-def refused(context: RuleContext, visit: Path, expr: Expr, depth: int = 0) -> str | None:
-    """What the dialect's serialiser refuses in a value that is given at `visit`, as a reader names it."""
+def _rejected(context: RuleContext, visit: Path, expr: Expr, depth: int = 0) -> str | None:
+    """Return the part of a payload that the dialect's serialiser rejects, in words; None for a payload it accepts."""
     found = origin(visit, expr)
-    if found is None or depth > DEEPEST:
+    if found is None or depth > _MAX_DEPTH:
         return None
     match found.made:
         case Build(kind="list" | "tuple" | "dict", items=items):
-            inner = (refused(context, found.visit, item, depth + 1) for item in items)
+            inner = (_rejected(context, found.visit, item, depth + 1) for item in items)
             return next((word for word in inner if word), None)
         case Star():
             return None
         case _:
             word = _kind(context, found.visit, found.made)
-            return word if word is not None and _refuses(context, found.visit, word) else None
+            return word if word is not None and _is_rejected(context, found.visit, word) else None
 
 
-def _refuses(context: RuleContext, visit: Path, word: str) -> bool:
-    if word in _EVERYWHERE:
+def _is_rejected(context: RuleContext, visit: Path, word: str) -> bool:
+    if word in _REJECTED_BY_ALL:
         return True
     serializer = context.discipline.serializer
-    if word in _ONLY_PLAIN_JSON:
+    if word in _REJECTED_BY_PLAIN_JSON:
         python2 = context.program.units[visit.function.path].python2
         return serializer == "json" and not (python2 and word == "bytes")
     return serializer != "pickle"
@@ -87,12 +89,12 @@ def _kind(context: RuleContext, visit: Path, made: Expr | Call | Catch) -> str |
             return "an exception"
         case Call(func=func):
             symbols = context.resolve(visit.function, func)
-            return _made(symbols[0]) if len(symbols) == 1 else None
+            return _kind_of_result(symbols[0]) if len(symbols) == 1 else None
         case _:
             return None
 
 
-def _made(symbol: ClassInfo | Function | str) -> str | None:
+def _kind_of_result(symbol: ClassInfo | Function | str) -> str | None:
     if isinstance(symbol, Function):
         return "a generator" if symbol.is_generator and not symbol.decorators else None
     if isinstance(symbol, ClassInfo):
@@ -100,7 +102,7 @@ def _made(symbol: ClassInfo | Function | str) -> str | None:
     kind = getattr(builtins, symbol, None)
     if isinstance(kind, type) and issubclass(kind, BaseException):
         return "an exception"
-    return _MADE_BY.get(symbol)
+    return _KINDS.get(symbol)
 
 
 _SHAPES = {
@@ -112,8 +114,8 @@ _SHAPES = {
 }
 
 
-def wrong_shape(context: RuleContext, visit: Path, expr: Expr) -> str | None:
-    """What a payload is that should be a list of fields, as a reader names it; None where it is one, or may be."""
+def _wrong_shape(context: RuleContext, visit: Path, expr: Expr) -> str | None:
+    """Return the shape of a payload in words; None if it is, or may be, a list of fields."""
     found = origin(visit, expr)
     kind = _shape(found.made) if found is not None else None
     accepted = context.discipline.payload_types or ("list", "tuple")
@@ -138,55 +140,52 @@ def _shape(made: Expr | Call | Catch) -> str | None:
             return None
 
 
-_CURES = {
-    "a set": "emit `sorted(...)` or `list(...)` of it",
-    "a frozenset": "emit `sorted(...)` or `list(...)` of it",
-    "a generator": "emit `list(...)` of it",
-    "a datetime": "emit `.isoformat()` or a timestamp",
-    "a date": "emit `.isoformat()`",
-    "a time of day": "emit `.isoformat()`",
-    "a timedelta": "emit `.total_seconds()`",
-    "a UUID": "emit `str(...)` of it",
-    "a Decimal": "emit `str(...)` of it",
-    "an exception": "emit `str(...)` of it",
-    "bytes": "decode it first",
+_ADVICE = {  # phrases of the catalogue
+    "a set": "sequence",
+    "a frozenset": "sequence",
+    "a generator": "iterator",
+    "a datetime": "datetime",
+    "a date": "date",
+    "a time of day": "date",
+    "a timedelta": "duration",
+    "a UUID": "text",
+    "a Decimal": "text",
+    "an exception": "text",
+    "bytes": "bytes",
 }
 _SERIALIZERS = {"json": "JSON", "simplejson": "JSON", "msgpack": "msgpack", "pickle": "pickle"}
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """One finding for each emit call whose payload provably fails."""
-    told: set[int] = set()
+    """Yield one finding for each emit call whose payload provably fails."""
+    reported: set[int] = set()
     for flow, emit in context.events(Emitted):
         payload = emit.args.get(emit.verb.subject or "")
-        if payload is None or id(emit.step) in told:
+        if payload is None or id(emit.step) in reported:
             continue
         fault = _fault(context, emit, payload)
         if fault is None:
             continue
-        told.add(id(emit.step))
-        message, misuse, cure = fault
+        reported.add(id(emit.step))
+        words, misuse = fault
         yield context.finding(
+            words,
             at=(emit.function, emit.step.span),
-            message=message,
             misuse=misuse,
             path=emit.path,
             token=emit.subject,
-            last="emitted here",
             flow=flow,
-            help=cure,
         )
 
 
-def _fault(context: RuleContext, emit: Emitted, payload: Expr) -> tuple[str, Misuse, str] | None:
+def _fault(context: RuleContext, emit: Emitted, payload: Expr) -> tuple[Words, Misuse] | None:
     if emit.verb.kind is VerbKind.EMIT:
-        shape = wrong_shape(context, emit.path, payload)
+        shape = _wrong_shape(context, emit.path, payload)
         if shape is not None:
-            cure = "put it in a list, one element for each declared field"
-            return f"the payload is {shape} instead of a list of fields", Misuse.PAYLOAD_SHAPE, cure
-    word = refused(context, emit.path, payload)
-    if word is None:
+            return context.words("shape", what=shape), Misuse.PAYLOAD_SHAPE
+    kind = _rejected(context, emit.path, payload)
+    if kind is None:
         return None
-    wire = _SERIALIZERS.get(context.discipline.serializer, context.discipline.serializer)
-    message = f"the payload holds {word}, which {wire} cannot carry"
-    return message, Misuse.PAYLOAD_OPAQUE, _CURES.get(word, "emit plain values only")
+    serializer = _SERIALIZERS.get(context.discipline.serializer, context.discipline.serializer)
+    advice = context.phrase(_ADVICE.get(kind, "plain"))
+    return context.words("value", what=kind, serializer=serializer, advice=advice), Misuse.PAYLOAD_OPAQUE

@@ -1,4 +1,4 @@
-"""ACK206: text written to the pipe that carries the component's messages."""
+"""ACK206: the component writes to stdout, the pipe that carries its messages to Storm."""
 
 from collections.abc import Iterator
 
@@ -18,21 +18,19 @@ _IS_MAIN = (Global("__name__"), Literal("__main__"))
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """One finding for each call that writes to stdout and that the component runs."""
+    """Yield one finding for each call that writes to stdout and that the component's process may run."""
     if not context.discipline.stdout_is_pipe:
         return
-    for function, step in _run(context):
+    for function, step in _reachable_steps(context):
         if not isinstance(step.op, Call) or _redirected(context, function):
             continue
         name = _writes(context, function, step.op)
         if name:
             yield context.finding(
+                context.words(call=name, component=context.component.name),
                 at=(function, step.span),
-                message=f"`{name}` writes to the pipe between {context.component.name} and Storm",
                 misuse=Misuse.STDOUT,
-                last="written here",
                 severity=Severity.WARNING,
-                help="use the framework's log, or print to `sys.stderr`",
             )
 
 
@@ -41,7 +39,7 @@ def _redirected(context: RuleContext, function: Function) -> bool:
 
 
 def _writes(context: RuleContext, function: Function, call: Call) -> str:
-    """The call as a reader names it if it writes to stdout, else ""."""
+    """Return the name of a call that writes to stdout; "" for any other call."""
     names = {symbol for symbol in context.resolve(function, call.func) if isinstance(symbol, str)}
     if names & _WRITES:
         return min(names & _WRITES)
@@ -57,11 +55,11 @@ def _is_stdout(context: RuleContext, function: Function, expr: Expr) -> bool:
     return expr == Literal(None) or any(symbol in _STDOUT for symbol in context.resolve(function, expr))
 
 
-# ---- what runs ----
+# ---- the code that the process runs ----
 
 
-def _run(context: RuleContext) -> Iterator[tuple[Function, Step]]:
-    """Every step that the component's process may run in its own files: methods, what they call, and the top level."""
+def _reachable_steps(context: RuleContext) -> Iterator[tuple[Function, Step]]:
+    """Yield every step that the component's process may run in its own files: methods, their callees and the top level."""
     bodies = {cls.path: context.program.units[cls.path].body for cls in context.component.lineage}
     todo = [*context.functions()]
     seen = {id(function) for function in todo}
@@ -81,14 +79,14 @@ def _run(context: RuleContext) -> Iterator[tuple[Function, Step]]:
 
 
 def _top_level(context: RuleContext, body: Function) -> list[Step]:
-    """The steps of a file that run when it is imported, or when it is started as the component's script."""
+    """The steps of a file that run when it is imported, or when it runs as the component's script."""
     steps = body.cfg.steps
-    main = {(index, EdgeKind.TRUE) for index, step in enumerate(steps) if _asks_for_main(step)}
+    main = {(index, EdgeKind.TRUE) for index, step in enumerate(steps) if _tests_for_main(step)}
     closed = frozenset() if _is_script(context, body) else frozenset(main)
     return [steps[index] for index in sorted(reachable(body, [ENTRY], closed))]
 
 
-def _asks_for_main(step: Step) -> bool:
+def _tests_for_main(step: Step) -> bool:
     match step.op:
         case Test(condition=Compare(left=left, op="==", right=right)):
             return _IS_MAIN in ((left, right), (right, left))
@@ -97,6 +95,6 @@ def _asks_for_main(step: Step) -> bool:
 
 
 def _is_script(context: RuleContext, body: Function) -> bool:
-    """Whether the file makes the component itself when it is started."""
+    """Whether the file creates the component when it runs as a script."""
     makes = (step.op for step in body.cfg.steps if isinstance(step.op, Call))
     return any(context.component.cls in context.resolve(body, call.func) for call in makes)

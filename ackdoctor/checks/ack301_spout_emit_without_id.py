@@ -1,4 +1,7 @@
-"""ACK301: a spout emits without a message id, so nobody will tell it what became of the tuple."""
+"""ACK301: a spout emits without a message id, so the acker tracks nothing and `ack` and `fail` are never called.
+
+The severity depends on whether the spout expects an answer, or could replay the record.
+"""
 
 import re
 from collections.abc import Iterator
@@ -20,67 +23,67 @@ __all__ = ["check"]
 _ID_NAME = re.compile(
     r"(?:.*_)?(?:msg|message|mess|tup|tuple|emit|storm)_?u?u?id|uuid|guid|.*_uuid", re.IGNORECASE
 )
-_WAITING = ("pending", "inflight", "unacked", "outstanding", "replay")
+_PENDING = ("pending", "inflight", "unacked", "outstanding", "replay")
 _ID_LIKE = re.compile(r"(?:.*_)?(?:u?u?id|key|tag|offset)", re.IGNORECASE)
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """One finding for a spout none of whose emits passes an id."""
+    """Yield one finding for a spout if none of its emits passes an id."""
     if context.role.kind is not Kind.SPOUT:
         return
     found = data_emits(context)
     if not found or any(has_id(emit) is not False for emit in found):
         return
     emit = first(found)
-    severity, reason = _weight(context, found)
+    severity, reason = _severity(context, found)
+    advice = context.advice(Misuse.NO_MESSAGE_ID, "") or _advice(context, emit)
     yield context.finding(
+        context.words(reason=reason, advice=advice),
         at=(emit.function, emit.step.span),
-        message=f"this emit passes no message id{reason}",
         misuse=Misuse.NO_MESSAGE_ID,
         path=emit.path,
-        last="emitted without message id",
         severity=severity,
-        help=context.advice(Misuse.NO_MESSAGE_ID, "") or _help(emit),
     )
 
 
-def _help(emit: Emitted) -> str:
-    word = emit.verb.message_id
+def _advice(context: RuleContext, emit: Emitted) -> str:
+    parameter = emit.verb.message_id
     stream = emit.args.get("stream")
     if isinstance(stream, Name) and _ID_LIKE.fullmatch(stream.id):
         position = emit.verb.params.index("stream") + 1
-        return f"argument {position} of `{emit.verb.name}` is the stream: pass `{word}={stream.id}`"
-    return f"pass `{word}=...` with what the source knows the record by, and send it again in `fail`, a few times at most"
+        return context.phrase(
+            "stream", position=position, verb=emit.verb.name, message_id=parameter, value=stream.id
+        )
+    return context.phrase("pass", message_id=f"`{parameter}=...`")
 
 
-def _weight(context: RuleContext, found: list[Emitted]) -> tuple[Severity, str]:
-    """How much it matters, and the reason as the message gives it."""
+def _severity(context: RuleContext, found: list[Emitted]) -> tuple[Severity, str]:
+    """Return the severity, and its reason as a clause of the message."""
     if context.discipline.replays:
         return context.severity(Misuse.NO_MESSAGE_ID), ""
+    name = context.component.name
     failed, acked = (entry_method(context, kind) for kind in (EntryKind.FAILED, EntryKind.ACKED))
     for method, word in ((failed, "fail"), (acked, "ack")):
         if acts(context, method):
-            return Severity.WARNING, f", although {context.component.name} has a `{word}` that waits for it"
-    told = next(
-        (method for method in (failed, acked) if method is not None and _tells(context, method)), None
-    )
-    if told is not None:
-        return Severity.WARNING, f", although {context.component.name} has a `{told.name}` that tells of it"
+            return Severity.WARNING, context.phrase("waits", component=name, method=word)
+    for method in (failed, acked):
+        if method is not None and _logs_id(context, method):
+            return Severity.WARNING, context.phrase("logs", component=name, method=method.name)
     for emit in found:
         unused = _unused_id(emit)
         if unused:
-            return Severity.WARNING, f", although `{unused}` looks like one"
-    if _keeps(context):
-        return Severity.WARNING, ", although the spout keeps what it has sent"
+            return Severity.WARNING, context.phrase("unused", name=unused)
+    if _keeps_records(context):
+        return Severity.WARNING, context.phrase("keeps")
     best = max(source(context, emit) for emit in found)
     return (Severity.WARNING if best.replayable else Severity.INFO), ""
 
 
-def _tells(context: RuleContext, method: Function) -> bool:
-    """Whether a callback prints or logs the id that it is given."""
-    given = derived_names(method, frozenset(param.name for param in method.params[1:]))
+def _logs_id(context: RuleContext, method: Function) -> bool:
+    """Whether a callback prints or logs the id that it gets."""
+    ids = derived_names(method, frozenset(param.name for param in method.params[1:]))
     return any(
-        mentions_any(arg.value, given)
+        mentions_any(arg.value, ids)
         for function, step in steps_of(reach(context, method))
         if function is method and isinstance(step.op, Call)
         for arg in step.op.args
@@ -88,7 +91,7 @@ def _tells(context: RuleContext, method: Function) -> bool:
 
 
 def _unused_id(emit: Emitted) -> str:
-    """A local of the emitting function whose name says that it is an id, and that the emit does not carry."""
+    """Return a local of the emitting function that is named like an id and is not in the payload; else ""."""
     payload = emit.args.get(emit.verb.subject or "")
     for step in emit.function.cfg.steps:
         match step.op:
@@ -101,19 +104,19 @@ def _unused_id(emit: Emitted) -> str:
     return ""
 
 
-def _keeps(context: RuleContext) -> bool:
-    """Whether `next_tuple` puts something under a key into a field that speaks of waiting."""
+def _keeps_records(context: RuleContext) -> bool:
+    """Whether `next_tuple` stores a value under a key in a field that is named after pending tuples."""
     for function, step in steps_of(reach(context, entry_method(context, EntryKind.NEXT))):
         match step.op:
             case Bind(target=Item(obj=Attr() as place)):
-                if _speaks_of_waiting(name_words(context.field(function, place) or "")):
+                if _names_pending(name_words(context.field(function, place) or "")):
                     return True
             case _:
                 pass
     return False
 
 
-def _speaks_of_waiting(words: list[str]) -> bool:
-    """`pending`, `in_flight`, `sent`; but no `sentences`, and no `flights` of an airline."""
+def _names_pending(words: list[str]) -> bool:
+    """Whether a name means pending tuples: `pending`, `in_flight`, `sent`; not `sentences`, nor an airline's `flights`."""
     in_flight = ("in", "flight") in pairwise(words)
-    return in_flight or any(word == "sent" or word.startswith(_WAITING) for word in words)
+    return in_flight or any(word == "sent" or word.startswith(_PENDING) for word in words)

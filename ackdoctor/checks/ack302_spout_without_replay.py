@@ -1,4 +1,4 @@
-"""ACK302: a spout that emits with message ids and does nothing when a tuple has failed."""
+"""ACK302: a spout emits with message ids and does not replay failed tuples."""
 
 from collections.abc import Iterator
 
@@ -25,59 +25,57 @@ from ackdoctor.model.finding import Finding, Severity
 
 __all__ = ["check"]
 
-_GIVES_UP = REMOVALS | {"del"}
+_DROPS = REMOVALS | {"del"}
 _COMPLETES = frozenset(
     "ack acknowledge basicAck basic_ack commit commitAsync commitSync deleteMessage delete_message".split()
 )
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """One finding for a spout whose failed tuples are lost."""
+    """Yield one finding for a spout that loses failed tuples."""
     component = context.component
     if context.role.kind is not Kind.SPOUT or context.discipline.replays or component.opaque:
         return
     found = [emit for emit in data_emits(context) if has_id(emit)]
-    if not found or (told := _told(context, found)) is None:
+    if not found or (loss := _loss(context, found)) is None:
         return
-    said, severity = told
+    reason, severity = loss
     emit = first(found)
     yield context.finding(
+        context.words(reason=reason),
         at=(emit.function, emit.step.span),
-        message=f"this emit passes a message id, but {said}: every failed or timed-out tuple is lost",
         misuse=None,
         path=emit.path,
-        last="emitted with a message id",
         severity=severity,
-        help="keep the record until `ack` and send it again in `fail`, a few times at most; or leave the id out if losing it is fine",
     )
 
 
-def _told(context: RuleContext, found: list[Emitted]) -> tuple[str, Severity] | None:
-    """Why failed tuples are lost and how bad that is; None where they are not."""
+def _loss(context: RuleContext, found: list[Emitted]) -> tuple[str, Severity] | None:
+    """Return why failed tuples are lost, and the severity; None if the spout replays them."""
     fail = entry_method(context, EntryKind.FAILED)
-    deeds = set(acts(context, fail))
+    actions = set(acts(context, fail))
     name = context.component.name
-    if completed := _completed_as_well(context, fail, deeds):
-        return f"`fail` of {name} calls `{completed}` as `ack` does", Severity.WARNING
-    if not deeds <= _GIVES_UP or _source_keeps(context) or _sent_again_elsewhere(context):
+    if completed := _acked_at_source(context, fail, actions):
+        return context.phrase("acked", component=name, call=completed), Severity.WARNING
+    if not actions <= _DROPS or _source_keeps(context) or _replayed_elsewhere(context):
         return None
-    if deeds:
-        return f"`fail` of {name} gives the record up", Severity.INFO
-    what = f"{name} has no `fail`" if fail is None else f"`fail` of {name} does nothing about it"
-    return what, _severity(context, found)
+    if actions:
+        return context.phrase("dropped", component=name), Severity.INFO
+    reason = context.phrase("missing" if fail is None else "idle", component=name)
+    return reason, _severity(context, found)
 
 
-def _completed_as_well(context: RuleContext, fail: Function | None, deeds: set[str]) -> str:
-    """The call by which `fail`, which sets nothing and does nothing that `ack` does not, completes the record at its source; else ""."""
+def _acked_at_source(context: RuleContext, fail: Function | None, actions: set[str]) -> str:
+    """Return the call with which `fail` completes the record at its source, exactly as `ack` does; else ""."""
     ack = entry_method(context, EntryKind.ACKED)
-    if not deeds <= _GIVES_UP | (set(acts(context, ack)) - {"="}):
+    if not actions <= _DROPS | (set(acts(context, ack)) - {"="}):
         return ""
-    common = _completing(context, fail) & _completing(context, ack)
+    common = _source_acks(context, fail) & _source_acks(context, ack)
     return min(common, default="")
 
 
-def _completing(context: RuleContext, method: Function | None) -> set[str]:
-    """`field.name` of the calls that tell a source that a record is done with."""
+def _source_acks(context: RuleContext, method: Function | None) -> set[str]:
+    """The calls that complete a record at its source, as `field.method`."""
     return {
         f"{field}.{call.func.name}"
         for function, call in calls_of(context, method)
@@ -98,12 +96,12 @@ def _severity(context: RuleContext, found: list[Emitted]) -> Severity:
     return Severity.WARNING if source.replayable or remembers else Severity.INFO
 
 
-def _next(context: RuleContext) -> tuple[Function, ...]:
+def _next_tuple(context: RuleContext) -> tuple[Function, ...]:
     return reach(context, entry_method(context, EntryKind.NEXT))
 
 
 def _source_keeps(context: RuleContext) -> bool:
-    """Whether `ack` completes the record at its source, which therefore still has what was not acked."""
+    """Whether `ack` completes the record at its source, so the source keeps every record without ack."""
     for function, call in calls_of(context, entry_method(context, EntryKind.ACKED)):
         if not isinstance(call.func, Attr):
             return True
@@ -113,6 +111,6 @@ def _source_keeps(context: RuleContext) -> bool:
     return False
 
 
-def _sent_again_elsewhere(context: RuleContext) -> bool:
-    """Whether `next_tuple` looks through what it has kept."""
-    return any(name in taken_from(context, _next(context)) for _, _, name in kept(context))
+def _replayed_elsewhere(context: RuleContext) -> bool:
+    """Whether `next_tuple` reads the records that it stored."""
+    return any(name in taken_from(context, _next_tuple(context)) for _, _, name in kept(context))

@@ -1,4 +1,4 @@
-"""ACK303: a spout remembers every tuple that it emits and does not forget it when the tuple is acked."""
+"""ACK303: a spout stores an entry for every tuple and does not remove it when the tuple is acked."""
 
 from collections.abc import Iterator
 
@@ -13,44 +13,38 @@ __all__ = ["check"]
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """One finding for each field that only grows, and for each callback that keeps the framework's own from shrinking."""
+    """Yield one finding for each field that only grows, and for each override that disables the framework's cleanup."""
     if context.role.kind is not Kind.SPOUT:
         return
     yield from _overridden(context)
     if context.component.opaque:
         return
     shrunk = emptied_by(context, _after_success(context))
-    told: set[str] = set()
+    reported: set[str] = set()
     for function, step, name in kept(context):
-        if name in told or name in shrunk or not is_container(context, name):
+        if name in reported or name in shrunk or not is_container(context, name):
             continue
-        told.add(name)
+        reported.add(name)
         yield context.finding(
+            context.words(field=f"self.{name}"),
             at=(function, step.span),
-            message=f"`self.{name}` gets an entry for every tuple and loses none when the tuple is acked: "
-            "it grows for the life of the spout",
             misuse=None,
-            last="kept here",
             severity=Severity.WARNING,
-            help=f"take the entry out of `self.{name}` in `ack`",
         )
-    yield from _sent_anew(context, told)
+    yield from _replayed_under_new_id(context, reported)
 
 
-def _sent_anew(context: RuleContext, told: set[str]) -> Iterator[Finding]:
-    """A record that is sent again under a new id, while its entry under the old one stays."""
+def _replayed_under_new_id(context: RuleContext, reported: set[str]) -> Iterator[Finding]:
+    """Yield the fields in which `fail` stores a record under a new id and keeps the entry under the old id."""
     for function, step, name in kept_for_ever(context):
-        if name in told:
+        if name in reported:
             continue
-        told.add(name)
+        reported.add(name)
         yield context.finding(
+            context.words("new id", field=f"self.{name}"),
             at=(function, step.span),
-            message=f"`self.{name}` gets an entry under a new id for every failure and keeps the one under the old id: "
-            "it grows with every replay",
             misuse=None,
-            last="kept here",
             severity=Severity.WARNING,
-            help=f"take the old entry out of `self.{name}` in `fail`",
         )
 
 
@@ -67,21 +61,24 @@ def _overridden(context: RuleContext) -> Iterator[Finding]:
         if any(calls_super(function) for function in reach(context, method) if function.name == method.name):
             continue
         yield context.finding(
+            context.words(
+                "owned method",
+                method=method.name,
+                component=context.component.name,
+                role=context.role.name,
+                damage=context.role.owned[method.name],
+            ),
             at=(method, method.head),
-            message=f"`{method.name}` of {context.component.name} does not call the one of {context.role.name}: "
-            f"{context.role.owned[method.name]}",
             misuse=None,
-            last="defined here",
             severity=Severity.WARNING,
-            help=f"call `super().{method.name}(...)` as well",
         )
 
 
-# ---- the spout's own ----
+# ---- the spout's own buffers ----
 
 
 def _after_success(context: RuleContext) -> list[Function]:
-    """Every function but those that only a failure leads to."""
+    """Every function except those that only `fail` reaches."""
     reaches = {
         entry.method: reach(context, context.component.method(entry.method)) for entry in context.role.entries
     }

@@ -1,4 +1,4 @@
-"""ACK304: `fail` sends the tuple again every time, with no limit, no pause and no way out."""
+"""ACK304: `fail` sends the tuple again every time, without a limit and without a pause."""
 
 import re
 from collections.abc import Iterator
@@ -28,13 +28,13 @@ __all__ = ["check"]
 
 _ORDERS = frozenset(("<", "<=", ">", ">=", "==", "!="))
 _PAUSES = frozenset("sleep wait call_later Timer sleep_for".split())
-# a word of a name; no country's, and neither an account nor a message
+# a part of a name; neither `country` nor `account`
 _COUNTS = re.compile(r"retr|^tries|attempt|fail|(?<!ac)(?<!dis)count(?!r)|^age$|time|clock|limit|max")
 _KNOWN = PURE_CALLS | CONTAINER_READS | CONTAINER_VIEWS | {"len", "bool", "get", "empty", "qsize"}
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """One finding for a spout whose `fail` always tries again."""
+    """Yield one finding for a spout whose `fail` always replays."""
     if context.role.kind is not Kind.SPOUT or context.discipline.replays:
         return
     fail = entry_method(context, EntryKind.FAILED)
@@ -42,32 +42,29 @@ def check(context: RuleContext) -> Iterator[Finding]:
     functions = tuple(function for function in reach(context, fail) if id(function) not in shared)
     if any(_limits(function, step) for function in functions for step in function.cfg.steps):
         return
-    if _makes_its_records_up(context):
+    if _generates_records(context):
         return
-    again = next(_again(context, fail, functions), None)
+    again = next(_replays(context, fail, functions), None)
     if again is None:
         return
-    function, step, how = again
+    function, step, does = again
     growing = next((name for _, _, name in kept_for_ever(context)), None)
-    price = f", and each time leaves an entry in `self.{growing}`" if growing else _and_kept(context, fail)
+    price = context.phrase("leaks", field=f"self.{growing}") if growing else _stays(context, fail)
     yield context.finding(
+        context.words(component=context.component.name, does=does, price=price),
         at=(function, step.span),
-        message=f"`fail` of {context.component.name} {how} every time: "
-        f"a record that can never succeed is replayed for the life of the topology{price}",
         misuse=None,
-        last="sent again",
         severity=Severity.WARNING if growing else Severity.INFO,
-        help="count the failures of each id, and after a few write the record to a dead-letter store and forget it",
     )
 
 
-def _again(
+def _replays(
     context: RuleContext, fail: Function | None, functions: tuple[Function, ...]
 ) -> Iterator[tuple[Function, Step, str]]:
     inside = {id(function) for function in functions}
     for emit in emits(context, EntryKind.FAILED):
         if has_id(emit) and id(emit.function) in inside:
-            yield emit.function, emit.step, "emits the tuple again"
+            yield emit.function, emit.step, context.phrase("emits")
     queues = taken_from(context, reach(context, entry_method(context, EntryKind.NEXT)))
     for function, call in calls_of(context, fail):
         if (
@@ -79,56 +76,56 @@ def _again(
         name = own_field(context, function, call.func.obj)
         if name is not None and name in queues and is_container(context, name):
             step = next(step for step in function.cfg.steps if step.op is call)
-            yield function, step, f"puts the record back into `self.{name}`"
+            yield function, step, context.phrase("queues", field=f"self.{name}")
 
 
-def _and_kept(context: RuleContext, fail: Function | None) -> str:
-    """What is said of the record's entry in the spout's own buffer, if `fail` leaves it there."""
-    left = emptied_by(context, reach(context, fail))
-    names = [name for _, _, name in kept(context) if is_container(context, name) and name not in left]
-    return f", and its entry in `self.{names[0]}` stays" if names else ""
+def _stays(context: RuleContext, fail: Function | None) -> str:
+    """Return the clause on the record's entry in the spout's own buffer, if `fail` leaves it there; else ""."""
+    emptied = emptied_by(context, reach(context, fail))
+    names = [name for _, _, name in kept(context) if is_container(context, name) and name not in emptied]
+    return context.phrase("stays", field=f"self.{names[0]}") if names else ""
 
 
-def _makes_its_records_up(context: RuleContext) -> bool:
-    """Whether the records are drawn at random and none is kept: a demo, or a measurement, has no poison."""
+def _generates_records(context: RuleContext) -> bool:
+    """Whether the records are random and none is stored: a demo or a benchmark has no record that always fails."""
     sent = data_emits(context)
-    drawn = all(source(context, emit) is Source.GENERATED for emit in sent)
-    return bool(sent) and drawn and not any(True for _ in kept(context))
+    random = all(source(context, emit) is Source.GENERATED for emit in sent)
+    return bool(sent) and random and not any(True for _ in kept(context))
 
 
 # ---- limits ----
 
 
 def _limits(function: Function, step: Step) -> bool:
-    """Whether a step compares a count or an age of the tuple, asks code that nobody can see, or waits."""
+    """Whether a step compares a count or an age of the tuple, calls opaque code with its id, or waits."""
     match step.op:
         case Test(condition=value) | Return(value=value) if value is not None:
-            given = derived_names(function, frozenset(param.name for param in function.params[1:]))
-            return _measures(spelling(function).of(value), given)
+            ids = derived_names(function, frozenset(param.name for param in function.params[1:]))
+            return _measures(spelling(function).of(value), ids)
         case Call(func=Attr(name=name)) | Call(func=Global(id=name)):
             return name in _PAUSES
         case _:
             return False
 
 
-def _measures(expr: Expr, given: frozenset[str]) -> bool:
+def _measures(expr: Expr, ids: frozenset[str]) -> bool:
     match expr:
         case Compare(op=op, left=left, right=right):
-            if op in _ORDERS and _about_the_tuple(expr, given):
+            if op in _ORDERS and _about_the_tuple(expr, ids):
                 return True
-            return _measures(left, given) or _measures(right, given)
+            return _measures(left, ids) or _measures(right, ids)
         case Mix(op="call", parts=(Attr(name=name) | Global(id=name), *_)):
-            return name not in _KNOWN and mentions_any(expr, given)
+            return name not in _KNOWN and mentions_any(expr, ids)
         case Mix(parts=parts):
-            return any(_measures(part, given) for part in parts)
+            return any(_measures(part, ids) for part in parts)
         case Not(value=value) | IsType(value=value):
-            return _measures(value, given)
+            return _measures(value, ids)
         case _:
             return False
 
 
-def _about_the_tuple(expr: Expr, given: frozenset[str]) -> bool:
-    """Whether a comparison has to do with the id that failed, or by its words with a count or an age."""
-    return mentions_any(expr, given) or any(
+def _about_the_tuple(expr: Expr, ids: frozenset[str]) -> bool:
+    """Whether a comparison uses the failed id, or names a count or an age."""
+    return mentions_any(expr, ids) or any(
         _COUNTS.search(part) for word in words(expr) for part in name_words(word)
     )

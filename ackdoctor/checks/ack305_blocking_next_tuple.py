@@ -1,4 +1,8 @@
-"""x"""
+"""ACK305: `next_tuple` emits in a loop that never ends, so the framework's thread never returns.
+
+A loop never ends if every way out is an exception that another thread causes, an iterator that never ends, or a flag that
+no code sets while the loop runs.
+"""
 
 from collections.abc import Iterator
 
@@ -30,10 +34,10 @@ from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding
 
-__all__ = ["check", "endless_loop"]
+__all__ = ["check"]
 
 
-# who makes it -> the library, and the argument that makes it end after all.  Read: kafka-python 2.0.2 consumer/group.py,
+# factory of an endless iterator -> its library, and the argument that makes it end.  Sources: kafka-python 2.0.2 consumer/group.py,
 # pykafka 2.8.0 simpleconsumer.py and balancedconsumer.py, redis-py client.py `PubSub.listen`, pika 1.4.4 `BlockingChannel.consume`
 _ENDLESS = {
     "KafkaConsumer": ("kafka.", "consumer_timeout_ms"),
@@ -42,18 +46,18 @@ _ENDLESS = {
     "listen": ("redis.", ""),
     "consume": ("pika.", ""),
 }
-# thrown where somebody else ends the thread or the process, never by the work in the loop
+# raised when another thread ends this one or the process, never by the loop's own work
 _STOPS = frozenset("InterruptedException WakeupException KeyboardInterrupt SystemExit GeneratorExit".split())
 _STOPPED = frozenset({"isInterrupted", "interrupted"})
 _ANY = frozenset({"Exception", "BaseException", "Throwable"})
-# what the framework calls before the loop, or on its thread between two calls.  Read: SpoutExecutor.java @ 04b753ef5,
+# entries that the framework never calls while the loop runs on its thread.  Sources: SpoutExecutor.java @ 04b753ef5,
 # ExecutorShutdown.java @ 09e01231c: `close` comes once the thread has ended
-_MEANWHILE_SILENT = (EntryKind.INIT, EntryKind.LIFE, EntryKind.ACKED, EntryKind.FAILED)
-_BEGUN = frozenset({"<init>", "<clinit>", "__init__"})
+_NOT_DURING_LOOP = (EntryKind.INIT, EntryKind.LIFE, EntryKind.ACKED, EntryKind.FAILED)
+_CONSTRUCTORS = frozenset({"<init>", "<clinit>", "__init__"})
 
 
-def endless_loop(context: RuleContext, function: Function, index: int) -> int | None:
-    """The head of the loop that a step is in, if no way leads from there to the function's end but an exception that nobody catches."""
+def _endless_loop(context: RuleContext, function: Function, index: int) -> int | None:
+    """Return the head of the loop around a step if only an uncaught exception leads from it to the function's exit."""
     steps = function.cfg.steps
     heads = [head for head, body in function.cfg.bodies.items() if index in body]
     if not heads:
@@ -68,14 +72,14 @@ def endless_loop(context: RuleContext, function: Function, index: int) -> int | 
     closed |= set(_interruptions(function)) | set(_flags(context, function, heads))
     if endless and not any(isinstance(steps[at].op, Throw) for at in function.cfg.bodies[endless[0]]):
         outside = set(_handlers_of(function, _ANY)) - set(function.cfg.bodies[endless[0]])
-        closed |= {(at, EdgeKind.TRUE) for at in outside}  # it fails, it does not end
+        closed |= {(at, EdgeKind.TRUE) for at in outside}  # an error, not an end
     onwards = reachable(function, [index], frozenset(closed))
     around = (head for head in heads if head in onwards)
     return None if EXIT in onwards else min(around, default=None)
 
 
 def _handlers_of(function: Function, types: frozenset[str]) -> Iterator[int]:
-    """The handlers of these types alone; a bare one is for any."""
+    """Yield the exception handlers of these types alone; a bare one catches all."""
     for at, step in enumerate(function.cfg.steps):
         if isinstance(step.op, Catch):
             names = {name.rpartition(".")[2] for name in step.op.types} or {"BaseException"}
@@ -84,7 +88,7 @@ def _handlers_of(function: Function, types: frozenset[str]) -> Iterator[int]:
 
 
 def _interruptions(function: Function) -> Iterator[tuple[int, EdgeKind]]:
-    """Where a function asks whether its thread is told to stop, and is."""
+    """Yield the branches on which a function finds its thread interrupted."""
     made = calls_by_result(function)
     for at, step in enumerate(function.cfg.steps):
         if isinstance(step.op, Test):
@@ -93,38 +97,38 @@ def _interruptions(function: Function) -> Iterator[tuple[int, EdgeKind]]:
                 yield at, EdgeKind.TRUE if positive else EdgeKind.FALSE
 
 
-# ---- flags that nobody sets meanwhile ----
+# ---- flags that stay as they are ----
 
 
 def _flags(context: RuleContext, function: Function, heads: list[int]) -> Iterator[tuple[int, EdgeKind]]:
-    """The ways out of loops at whose head a flag is asked that nobody can set while they go round: who is in, stays in."""
+    """Yield the exits of loops whose head tests a flag that no code can set while the loop runs."""
     for head in heads:
         step = function.cfg.steps[head]
         if not isinstance(step.op, Test):
             continue
         field = own_field(context, function, normalise(step.op.condition)[0])
-        if field is not None and _stays(context, field):
-            yield from ((head, kind) for kind in _out(function, head, step))
+        if field is not None and _is_fixed(context, field):
+            yield from ((head, kind) for kind in _exits(function, head, step))
 
 
-def _out(function: Function, head: int, step: Step) -> Iterator[EdgeKind]:
+def _exits(function: Function, head: int, step: Step) -> Iterator[EdgeKind]:
     return (kind for kind, target in step.edges if target not in function.cfg.bodies[head])
 
 
-def _stays(context: RuleContext, field: str) -> bool:
-    """Whether a field is a flag, which nothing sets but what the framework calls when `next_tuple` is not running."""
+def _is_fixed(context: RuleContext, field: str) -> bool:
+    """Whether a field is a flag that only entries set which the framework never calls during `next_tuple`."""
     if context.component.opaque:
         return False
     entries = {
         entry.method
         for entry in context.role.entries
-        if entry.kind in _MEANWHILE_SILENT and not entry.off_thread
+        if entry.kind in _NOT_DURING_LOOP and not entry.off_thread
     }
     methods = {
         id(function): function.name
         for cls in context.component.lineage
         for function in cls.methods.values()
-        if function.name in entries | _BEGUN
+        if function.name in entries | _CONSTRUCTORS
     }
     values = [context.component.attribute(field)]
     setters: set[str] = set()
@@ -137,11 +141,11 @@ def _stays(context: RuleContext, field: str) -> bool:
                 setters.add(methods[id(function)])
     known = [value for value in values if value is not None]
     flag = all(isinstance(value, Literal) and isinstance(value.value, bool) for value in known)
-    return flag and bool(known) and not _handed_on(context, setters - _BEGUN)
+    return flag and bool(known) and not _calls_itself(context, setters - _CONSTRUCTORS)
 
 
-def _handed_on(context: RuleContext, methods: set[str]) -> bool:
-    """Whether the project calls one of these methods itself, or gives it or the component to somebody."""
+def _calls_itself(context: RuleContext, methods: set[str]) -> bool:
+    """Whether the project itself calls one of these methods, or passes it or the component to other code."""
     own_functions = {id(function) for function in context.functions()}
     for function in _all_functions(context):
         inside = id(function) in own_functions
@@ -163,7 +167,7 @@ def _handed_on(context: RuleContext, methods: set[str]) -> bool:
 
 
 def _all_functions(context: RuleContext) -> Iterator[Function]:
-    """Every function of the files that are read together."""
+    """Yield every function of the files of the program."""
     for unit in context.program.units.values():
         tops = [unit.body, *unit.functions.values()]
         for cls in unit.classes.values():
@@ -172,13 +176,13 @@ def _all_functions(context: RuleContext) -> Iterator[Function]:
             yield from top.tree()
 
 
-# ---- iterations ----
+# ---- iterators that never end ----
 
 
 def _never_ends(context: RuleContext, function: Function, iterable: Expr) -> bool:
-    """Whether an iteration waits for the next element, however long that takes."""
-    made = list(_made(context, function, iterable))
-    return bool(made) and all(_waits(context, maker, call) for maker, call in made)
+    """Whether an iterable always waits for the next element."""
+    calls = list(_producers(context, function, iterable))
+    return bool(calls) and all(_waits(context, maker, call) for maker, call in calls)
 
 
 def _waits(context: RuleContext, function: Function, call: Call) -> bool:
@@ -192,12 +196,12 @@ def _waits(context: RuleContext, function: Function, call: Call) -> bool:
     return any(behind.startswith(library) for behind in provenance(context, function, call.func))
 
 
-def _made(context: RuleContext, function: Function, expr: Expr) -> Iterator[tuple[Function, Call]]:
-    """The calls that give a local, or a field of the component, its value."""
+def _producers(context: RuleContext, function: Function, expr: Expr) -> Iterator[tuple[Function, Call]]:
+    """Yield the calls whose result a local or a field of the component may hold."""
     todo, seen = [(function, expr)], {expr}
     while todo:
         owner, place = todo.pop()
-        for maker, value in _values(context, owner, place):
+        for maker, value in _assigned_values(context, owner, place):
             if isinstance(value, Call):
                 yield maker, value
             elif value not in seen:
@@ -205,7 +209,9 @@ def _made(context: RuleContext, function: Function, expr: Expr) -> Iterator[tupl
                 todo.append((maker, value))
 
 
-def _values(context: RuleContext, function: Function, place: Expr) -> Iterator[tuple[Function, Expr | Call]]:
+def _assigned_values(
+    context: RuleContext, function: Function, place: Expr
+) -> Iterator[tuple[Function, Expr | Call]]:
     field = own_field(context, function, place)
     if field is not None:
         yield from field_values(context, context.functions(), field)
@@ -214,26 +220,24 @@ def _values(context: RuleContext, function: Function, place: Expr) -> Iterator[t
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """One finding for each loop without end that a spout emits in while the framework waits for it."""
+    """Yield one finding for each endless loop in which a spout emits on the framework's thread."""
     if Misuse.NEVER_RETURNS not in context.discipline.prices:
         return
-    told: set[int] = set()
+    reported: set[int] = set()
     for flow, emit in context.events(Emitted, EntryKind.NEXT):
         if emit.deferral is not None:
             continue
         for visit in emit.path.call_stack():
-            loop = endless_loop(context, visit.function, visit.index)
+            loop = _endless_loop(context, visit.function, visit.index)
             if loop is None:
                 continue
             head = visit.function.cfg.steps[loop]
-            if id(head) not in told:
-                told.add(id(head))
+            if id(head) not in reported:
+                reported.add(id(head))
                 yield context.finding(
+                    context.words(method=flow.function.name, component=context.component.name),
                     at=(visit.function, head.span),
-                    message=f"`{flow.function.name}` of {context.component.name} never returns from this loop",
                     misuse=Misuse.NEVER_RETURNS,
                     path=visit,
-                    last="emitted, and round again: nothing leaves the loop",
                     flow=flow,
-                    help="emit what is there and return; the framework calls again at once",
                 )

@@ -1,4 +1,4 @@
-"""ACK401: tuples held in a field that no handler ever acks or fails."""
+"""ACK401: a bolt stores tuples in a field, and no handler ever acks or fails them."""
 
 from collections.abc import Iterator
 
@@ -11,31 +11,30 @@ __all__ = ["check"]
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """One finding for each such field, where it is first filled."""
+    """Yield one finding for each such field, at its first store."""
     if context.component.opaque:
         return
     fields = left_behind(context)
-    told: set[str] = set()
+    reported: set[str] = set()
     for flow, stored in kept_inputs(context):
         field = stored.field.partition(".")[0]
-        if field not in fields or field in told or _listened_to(context, field):
+        if field not in fields or field in reported or _has_listener(context, field):
             continue
-        told.add(field)
+        reported.add(field)
         yield context.finding(
+            context.words(
+                tup=f"`{stored.token.name}`", field=f"self.{field}", component=context.component.name
+            ),
             at=(stored.function, stored.step.span),
-            message=f"`{stored.token.name}` is kept in `self.{field}`, and nothing in {context.component.name} "
-            "ever acks or fails what that holds",
             misuse=Misuse.NEVER,
             path=stored.path,
             token=stored.token,
-            last=f"kept in self.{field}",
             flow=flow,
-            help=f"ack or fail the tuples of `self.{field}` when their work is done, before you let them go",
         )
 
 
-def _listened_to(context: RuleContext, field: str) -> bool:
-    """Whether the field is a cache that somebody is told of what leaves it."""
+def _has_listener(context: RuleContext, field: str) -> bool:
+    """Whether the field is a cache with a listener for evicted entries."""
     return any(
         LISTENERS & chain(function, call)
         for function in context.functions()

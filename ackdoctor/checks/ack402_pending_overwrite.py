@@ -1,4 +1,4 @@
-"""ACK402: `self.pending[key] = tup` under a key from the data, with no look at the tuple it replaces."""
+"""ACK402: `self.pending[key] = tup` drops the tuple that waits under the same key."""
 
 from collections.abc import Iterator
 
@@ -46,49 +46,47 @@ _UNIQUE = frozenset(
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """One finding for each place that overwrites blindly."""
+    """Yield one finding for each store under a key from the data that does not look up the key first."""
     if context.component.opaque:
         return
     fields = waiting(context) - left_behind(context)
-    told: set[int] = set()
+    reported: set[int] = set()
     for flow, stored in kept_inputs(context):
         field = stored.field
-        if stored.how != "[]" or stored.key is None or field not in fields or id(stored.step) in told:
+        if stored.how != "[]" or stored.key is None or field not in fields or id(stored.step) in reported:
             continue
         if (
-            _keeps_all(context, field)
-            or not _from_data(context, stored)
-            or _looked(context, stored)
-            or _gives_back(stored)
+            _is_multimap(context, field)
+            or not _key_can_repeat(context, stored)
+            or _looked_up(context, stored)
+            or _returns_previous(stored)
         ):
             continue
-        told.add(id(stored.step))
+        reported.add(id(stored.step))
         yield context.finding(
+            context.words(field=f"self.{field}"),
             at=(stored.function, stored.step.span),
-            message=f"a tuple that waits in `self.{field}` under the same key is thrown away un-acked",
             misuse=Misuse.NEVER,
             path=stored.path,
             token=stored.token,
-            last=f"replaces what self.{field} held under that key",
             flow=flow,
             severity=Severity.WARNING,
-            help=f"look at `self.{field}` under that key first, and ack or fail what is there; or keep a list per key",
         )
 
 
-def _keeps_all(context: RuleContext, field: str) -> bool:
-    """Whether the field is declared to hold any number of values under one key: Guava's and others' multimaps."""
+def _is_multimap(context: RuleContext, field: str) -> bool:
+    """Whether the field is declared as a multimap, such as Guava's."""
     found = context.component.declared(field)
     return found is not None and "multi" in found[1].lower()
 
 
-def _from_data(context: RuleContext, stored: Stored) -> bool:
-    """Whether the key can repeat: it comes out of the data, and is no id, counter or random number."""
-    assert stored.key is not None  # the caller looked
-    visit, made = _made(stored.path, stored.key)
+def _key_can_repeat(context: RuleContext, stored: Stored) -> bool:
+    """Whether the key comes from the data and is no id, counter or random number."""
+    assert stored.key is not None  # the caller checks it
+    visit, made = _definition(stored.path, stored.key)
     function = visit.function
-    while (inner := _spelt(made)) is not None:
-        visit, made = _made(visit, inner)
+    while (inner := _operand(made)) is not None:
+        visit, made = _definition(visit, inner)
     match made:
         case Call(func=Attr(name=name) | Global(id=name) | Name(id=name)):
             return name not in _UNIQUE
@@ -102,8 +100,8 @@ def _from_data(context: RuleContext, stored: Stored) -> bool:
             return True
 
 
-def _spelt(made: Expr | Call | Catch) -> Expr | None:
-    """What an expression is a part of, or another spelling: `Long.toString(id)`, `id.toString()`."""
+def _operand(made: Expr | Call | Catch) -> Expr | None:
+    """Return the operand of a conversion or of a part of a result: `id` of `Long.toString(id)` and `id.toString()`."""
     match made:
         case Attr(obj=Name(id=name) as obj) | Item(obj=Name(id=name) as obj) if name.startswith("%"):
             return obj
@@ -115,23 +113,23 @@ def _spelt(made: Expr | Call | Catch) -> Expr | None:
             return None
 
 
-def _made(visit: Path, expr: Expr) -> tuple[Path, Expr | Call | Catch]:
-    """What made the value of an expression, and where; the expression itself where that cannot be told."""
+def _definition(visit: Path, expr: Expr) -> tuple[Path, Expr | Call | Catch]:
+    """Return the definition of an expression's value and its visit; the expression itself if it has none."""
     found = origin(visit, expr)
     return (found.visit, found.made) if found is not None else (visit, expr)
 
 
-def _gives_back(stored: Stored) -> bool:
-    """Whether the store itself says what it replaced: `before = waiting.put(key, tuple)`."""
+def _returns_previous(stored: Stored) -> bool:
+    """Whether the code uses the previous value that the store returns: `before = waiting.put(key, tuple)`."""
     call = stored.step.op
     if not isinstance(call, Call):
         return False
     return any(
-        mentions(value, call.result) for step in stored.function.cfg.steps for value in _read_by(step.op)
+        mentions(value, call.result) for step in stored.function.cfg.steps for value in _operands(step.op)
     )
 
 
-def _read_by(op: Instr) -> tuple[Expr, ...]:
+def _operands(op: Instr) -> tuple[Expr, ...]:
     match op:
         case Bind(value=value) | Test(condition=value):
             return (value,)
@@ -143,8 +141,8 @@ def _read_by(op: Instr) -> tuple[Expr, ...]:
             return ()
 
 
-def _looked(context: RuleContext, stored: Stored) -> bool:
-    """Whether the path to the store has read the field under some key."""
+def _looked_up(context: RuleContext, stored: Stored) -> bool:
+    """Whether the path to the store reads the field."""
     for visit, _, _ in points_back(stored.path):
         if visit is stored.path:
             continue

@@ -1,4 +1,4 @@
-"""ACK403: tuples in a bounded or expiring container whose eviction completes nothing."""
+"""ACK403: a bolt stores tuples in a bounded or expiring container whose eviction completes nothing."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ _CACHES = frozenset(
     for name in "collections.map.LRUMap collections4.map.LRUMap collections4.map.PassiveExpiringMap "
     "collections.buffer.CircularFifoBuffer collections4.queue.CircularFifoQueue".split()
 )
-_TIMED = frozenset(  # what expires is told to the second argument, if there is one
+_TIMED = frozenset(  # the second argument, if there is one, is the listener of expired entries
     f"{root}.storm.utils.TimeCacheMap" for root in ("backtype", "org.apache")
 )
 _BOUNDS = frozenset(
@@ -31,31 +31,29 @@ _DEQUES = frozenset({"collections.deque", "deque"})
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """One finding for each such container, where tuples go in."""
+    """Yield one finding for each such container, at the first store."""
     never_drained = left_behind(context)
-    told: set[str] = set()
+    reported: set[str] = set()
     for flow, stored in kept_inputs(context):
         field = stored.field
-        if field in told or field in never_drained:
+        if field in reported or field in never_drained:
             continue
-        what = _evicts(context, stored)
+        what = _eviction(context, stored)
         if what is None:
             continue
-        told.add(field)
+        reported.add(field)
         yield context.finding(
+            context.words(field=f"self.{field}", what=what),
             at=(stored.function, stored.step.span),
-            message=f"`self.{field}` is {what}: tuples that fall out of it are neither acked nor failed",
             misuse=Misuse.NEVER,
             path=stored.path,
             token=stored.token,
-            last=f"kept in self.{field}",
             flow=flow,
             severity=Severity.WARNING,
-            help=f"fail what falls out of `self.{field}`, or use a container without a limit and bound it at the spout",
         )
 
 
-def _evicts(context: RuleContext, stored: Stored) -> str | None:
+def _eviction(context: RuleContext, stored: Stored) -> str | None:
     field = stored.field
     for function in context.functions():
         for call in assigned(context, function, field):
@@ -66,19 +64,19 @@ def _evicts(context: RuleContext, stored: Stored) -> str | None:
                 return "a cache with a limit"
             if names & _DEQUES and _limited(call) and not _makes_room(context, stored):
                 return "a deque with a limit"
-    if _forgets_eldest(context, field):
+    if _removes_eldest(context, field):
         return "a map that drops its eldest entry"
     return "trimmed with popitem" if _trimmed(context, field) else None
 
 
 def _built_with_limit(function: Function, call: Call) -> bool:
-    """Whether a builder's chain ends here that bounds a cache and names nobody who hears what leaves it."""
+    """Whether a call ends a builder chain that bounds a cache and registers no eviction listener."""
     words = chain(function, call)
     return "newBuilder" in words and not LISTENERS & words and bool(_BOUNDS & words)
 
 
-def _forgets_eldest(context: RuleContext, field: str) -> bool:
-    """Whether the field is a map of an anonymous class that evicts by itself and completes nothing then."""
+def _removes_eldest(context: RuleContext, field: str) -> bool:
+    """Whether the field is a map of an anonymous class with a `removeEldestEntry` that completes nothing."""
     for function in context.functions():
         for step in function.cfg.steps:
             match step.op:
@@ -106,7 +104,7 @@ def _limited(call: Call) -> bool:
 
 
 def _makes_room(context: RuleContext, stored: Stored) -> bool:
-    """Whether the path to the store has asked how full the container is, or taken something out."""
+    """Whether the path to the store tests the container's size or removes an entry."""
     for visit, _, _ in points_back(stored.path):
         match visit.step.op:
             case Test(condition=condition) if asks_about(context, visit.function, condition, stored.field):
@@ -123,7 +121,7 @@ def _makes_room(context: RuleContext, stored: Stored) -> bool:
 
 
 def _trimmed(context: RuleContext, field: str) -> bool:
-    """Whether entries are taken out with popitem and not completed."""
+    """Whether a method removes entries with popitem and does not complete them."""
     for function in context.functions():
         for step in function.cfg.steps:
             match step.op:
@@ -139,10 +137,10 @@ def _completed(context: RuleContext, function: Function, result: Name) -> bool:
     names = derived_names(function, frozenset({result.id}))
 
     def completes(call: Call) -> bool:
-        given: tuple[Expr, ...] = tuple(arg.value for arg in call.args)
+        args: tuple[Expr, ...] = tuple(arg.value for arg in call.args)
         kind = context.verb_kind(function, call)
         helper = context.own_method(function, call.func)
         known = kind in (VerbKind.ACK, VerbKind.FAIL) or (kind is None and helper is not None)
-        return known and any(mentions_any(value, names) for value in given)
+        return known and any(mentions_any(value, names) for value in args)
 
     return any(isinstance(step.op, Call) and completes(step.op) for step in function.cfg.steps)

@@ -1,4 +1,4 @@
-"""ACK404: work waits for a full batch, or for the last part of a set, and nothing ends the wait."""
+"""ACK404: a bolt waits for a full batch, or for the last part of a join, and nothing ends the wait."""
 
 from collections.abc import Iterator
 
@@ -21,25 +21,22 @@ _CLOCKS = frozenset({"time", "monotonic", "now", "utcnow", "perf_counter", "cloc
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """The three forms of waiting without an end."""
+    """Yield batches without a flush at a tick, joins without an expiry, and batching bolts without ticks."""
     if not context.is_bolt:
         return
     yield from _full_batches(context)
     for join in unfinished_joins(context):
         yield context.finding(
+            context.words("join", field=f"self.{join.field}"),
             at=(join.function, join.created.span),
-            message=f"an entry of `self.{join.field}` leaves only when it is complete: one whose last part never "
-            "comes stays for ever, and its other parts are acked",
             misuse=None,
             severity=Severity.WARNING,
-            last=f"entry of self.{join.field} made here",
-            help="at a tick, emit an incomplete entry as it is or report it as lost, some time after its first part",
         )
-    if context.role.batch_ticks and not context.component.heirs and not _ticks_somewhere(context):
+    if context.role.batch_ticks and not context.component.heirs and not _sets_tick_frequency(context):
         yield _no_ticks(context)
 
 
-# ---- a batch that must be full ----
+# ---- a batch that waits until it is full ----
 
 
 def _full_batches(context: RuleContext) -> Iterator[Finding]:
@@ -51,26 +48,24 @@ def _full_batches(context: RuleContext) -> Iterator[Finding]:
         flow, station = test
         visit = station.visit
         yield context.finding(
+            context.words("full", field=f"self.{field}", and_ack=_and_ack(context)),
             at=(visit.function, visit.step.span),
-            message=f"the tuples of `self.{field}` are completed only when this limit is reached",
             misuse=None,
             severity=Severity.WARNING,
             path=visit,
             token=None,
-            last="below the limit they wait, until they time out",
             flow=flow,
-            help=f"flush what there is at a tick too{_and_ack(context)}, well within topology.message.timeout.secs",
         )
 
 
 def _and_ack(context: RuleContext) -> str:
-    """What else a tick wants in a bolt that completes by hand."""
+    """Return the clause on the tick itself in a bolt that must ack it; else ""."""
     duty = context.discipline.tick
-    return ", and ack the tick" if duty in (TickDuty.REQUIRED, TickDuty.AUTO) else ""
+    return context.phrase("and ack") if duty in (TickDuty.REQUIRED, TickDuty.AUTO) else ""
 
 
 def _only_when_full(context: RuleContext, field: str) -> tuple[Flow, PathPoint] | None:
-    """The size test that every release of the field's tuples is behind, if there is no other way."""
+    """Return the size test that guards every release of the field's tuples; None if some release is not guarded."""
     found: tuple[Flow, PathPoint] | None = None
     for flow, release in context.releases():
         if release.field == EVERYTHING:
@@ -81,7 +76,7 @@ def _only_when_full(context: RuleContext, field: str) -> tuple[Flow, PathPoint] 
         if not at_data or release.deferral is not None or not release.completed or _at_tick(release):
             return None
         test = next((s for s in turns_back(release.path) if _is_size_test(context, s, field)), None)
-        if test is None or _asks_the_time(flow.function):
+        if test is None or _reads_clock(flow.function):
             return None
         found = found or (flow, test)
     return found
@@ -106,7 +101,7 @@ def _is_size_test(context: RuleContext, station: PathPoint, field: str) -> bool:
 
 
 def _is_counter(context: RuleContext, function: Function, expr: Expr) -> bool:
-    """Whether an expression is a field that the handler counts up."""
+    """Whether an expression is a field that the handler increments."""
     own = context.own_name(function)
     if not isinstance(expr, Attr) or expr.obj != own:
         return False
@@ -116,7 +111,7 @@ def _is_counter(context: RuleContext, function: Function, expr: Expr) -> bool:
     )
 
 
-def _asks_the_time(function: Function) -> bool:
+def _reads_clock(function: Function) -> bool:
     for step in function.cfg.steps:
         match step.op:
             case Call(func=Attr(name=name) | Global(id=name) | Name(id=name)) if name in _CLOCKS:
@@ -129,8 +124,8 @@ def _asks_the_time(function: Function) -> bool:
 # ---- a batching bolt without ticks ----
 
 
-def _ticks_somewhere(context: RuleContext) -> bool:
-    """Whether the component, or any file of the project that was read, sets a tick frequency."""
+def _sets_tick_frequency(context: RuleContext) -> bool:
+    """Whether the component, or any other file of the project, sets a tick frequency."""
     words = tuple(Literal(word) for word in context.dialect.tick_settings)
     for unit in context.program.units.values():
         values = [*unit.values.values(), *(v for cls in unit.classes.values() for v in cls.attrs.values())]
@@ -142,11 +137,13 @@ def _ticks_somewhere(context: RuleContext) -> bool:
 def _no_ticks(context: RuleContext) -> Finding:
     component = context.component
     return context.finding(
+        context.words(
+            "no ticks",
+            component=component.name,
+            advice=context.phrase("set", setting=context.dialect.tick_settings[-1]),
+        ),
         at=(context.program.units[component.cls.path].body, component.cls.head),
-        message=f"{component.name} processes its batches at ticks, and no tick frequency is to be seen",
         misuse=None,
         severity=Severity.INFO,
-        last="batches wait for ticks",
         handler="process_batch",
-        help=f"set {context.dialect.tick_settings[-1]} in the class's config or in the topology",
     )

@@ -1,4 +1,4 @@
-"""What a check is given: one component, everything the flow engine saw of it, and the pen to write findings."""
+"""The input of a check: one component with everything the flow engine recorded, and a factory for findings."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,12 +14,13 @@ from ackdoctor.flow.transfer.dispatch import choose_verb
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.verbs import external_verb
 from ackdoctor.flow.witness import assumes_raise, was_widened, witness
-from ackdoctor.model import advice
 from ackdoctor.model.cfg import Attr, Call, Expr, Global, Item, Name, Step
 from ackdoctor.model.component import Component, Function
 from ackdoctor.model.dialect import Dialect, Discipline, EntryKind, Kind, Misuse, Role, Verb, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, Severity
 from ackdoctor.model.source import Site, Span
+from ackdoctor.rulebook import advice, messages
+from ackdoctor.rulebook.messages import Words
 
 __all__ = ["RuleContext"]
 
@@ -28,27 +29,27 @@ S = TypeVar("S", bound=Event)
 
 @dataclass(slots=True, unsafe_hash=True)
 class RuleContext:
-    """One component under one rule; `left` are the flows that heirs' own diagnoses will tell about."""
+    """One component under one rule; `inherited` are the flows that are reported for subclasses instead."""
 
     program: Program
     component: Component
     flows: tuple[Flow, ...]
-    left: tuple[Flow, ...] = ()
+    inherited: tuple[Flow, ...] = ()
     code: str = ""
     name: str = ""
 
     @classmethod
     def of(cls, program: Program, component: Component) -> "RuleContext":
-        """The context of a component; a handler that an heir inherits is left to the heir's own context."""
+        """Solve a component; the flow of a handler that a subclass inherits is reported for the subclass."""
         flows = solve_component(program, component)
-        left = tuple(flow for flow in flows if _inherited(component, flow))
-        return cls(program, component, tuple(flow for flow in flows if flow not in left), left)
+        inherited = tuple(flow for flow in flows if _inherited(component, flow))
+        return cls(program, component, tuple(flow for flow in flows if flow not in inherited), inherited)
 
     def under(self, code: str, name: str) -> "RuleContext":
-        """The same under another rule."""
+        """Return the same component under another rule."""
         return replace(self, code=code, name=name)
 
-    # ---- what there is ----
+    # ---- the component and its flows ----
 
     @property
     def dialect(self) -> Dialect:
@@ -62,7 +63,7 @@ class RuleContext:
 
     @property
     def discipline(self) -> Discipline:
-        """What the framework does by itself."""
+        """The completions and anchors that the framework does by itself, and its prices."""
         return self.component.role.discipline
 
     @property
@@ -71,7 +72,7 @@ class RuleContext:
         return self.component.role.kind is Kind.BOLT
 
     def events(self, kind: type[S], *entries: EntryKind) -> Iterator[tuple[Flow, S]]:
-        """What was seen of one kind, in the flows of these entries (all flows where none is named)."""
+        """Yield the events of one kind in the flows of these entries; without entries, in all flows."""
         for flow in self.flows:
             if entries and (flow.entry is None or flow.entry.kind not in entries):
                 continue
@@ -80,14 +81,14 @@ class RuleContext:
                     yield flow, event
 
     def releases(self) -> Iterator[tuple[Flow, Released]]:
-        """Where the component lets go of what a field holds, also in handlers that an heir inherits."""
-        for flow in (*self.flows, *self.left):
+        """Yield the places where the component releases what a field holds, also in handlers that a subclass inherits."""
+        for flow in (*self.flows, *self.inherited):
             for event in flow.events:
                 if isinstance(event, Released):
                     yield flow, event
 
     def functions(self) -> Iterator[Function]:
-        """Every function of the component that can run: its methods, inherited ones included, with their closures."""
+        """Yield every function of the component that can run: its own and inherited methods with their closures."""
         seen: set[str] = set()
         for cls in self.component.lineage:
             for name in cls.methods:
@@ -97,23 +98,23 @@ class RuleContext:
                 seen.add(name)
 
     def calls(self) -> Iterator[tuple[Function, Step, Call]]:
-        """Every call in those functions."""
+        """Yield every call in those functions."""
         for function in self.functions():
             for step in function.cfg.steps:
                 if isinstance(step.op, Call):
                     yield function, step, step.op
 
     def resolve(self, function: Function, expr: Expr) -> tuple[Symbol, ...]:
-        """What a dotted expression in that function's file leads to."""
+        """Return what a dotted expression in that function's file resolves to."""
         return self.program.resolve(self.program.units[function.path], expr)
 
     def verb(self, function: Function, call: Call) -> Verb | None:
-        """The framework's call that this is, as far as its words tell (aliases are for the flow engine)."""
+        """Return the framework's verb that a call spells out; only the flow engine follows aliases."""
         on = self._object(function, call.func.obj) if isinstance(call.func, Attr) else None
         if on is not None and isinstance(call.func, Attr):
             name = call.func.name
             verbs = [verb for verb in self._verbs() if verb.on == on and verb.name == name]
-            return choose_verb(self._at_rest(), function, State(), call.args, verbs)
+            return choose_verb(self._context_without_path(), function, State(), call.args, verbs)
         match call.func:
             case Attr(obj=Name() as obj, name=name) if obj == self.own_name(function):
                 if self.component.method(name) is None:
@@ -126,15 +127,15 @@ class RuleContext:
         return None
 
     def verb_kind(self, function: Function, call: Call) -> VerbKind | None:
-        """What kind of framework call this is."""
+        """Return the kind of a framework call; None for any other call."""
         verb = self.verb(function, call)
         return verb.kind if verb is not None else None
 
-    def _at_rest(self) -> Context:
+    def _context_without_path(self) -> Context:
         return Context(program=self.program, component=self.component, subject=None, stored_stages={})
 
     def _object(self, function: Function, expr: Expr) -> str | None:
-        """The framework's object that an expression is declared to be, where the dialect knows such."""
+        """Return the kind of framework object that an expression is declared as, if the dialect has such objects."""
         if not self.dialect.objects:
             return None
         own = self.own_name(function)
@@ -144,7 +145,7 @@ class RuleContext:
             env[own.id] = SelfRef()
         elif owner is not None and function.params:
             env[function.params[0].name] = Instance(owner)
-        match evaluate(self._at_rest(), function, State(env=env), expr):
+        match evaluate(self._context_without_path(), function, State(env=env), expr):
             case FrameworkObject(kind=kind):
                 return kind
             case _:
@@ -154,7 +155,7 @@ class RuleContext:
         return (*self.component.role.verbs, *self.component.dialect.verbs)
 
     def own_name(self, function: Function) -> Name | None:
-        """What a function calls the component: its first parameter, or in a closure the captured one."""
+        """Return the name of the component in a function: its first parameter, in a closure the captured one."""
         for cls in self.component.lineage:
             for method in cls.all_methods():
                 if (function is method or _contains(method, function)) and method.params:
@@ -162,7 +163,7 @@ class RuleContext:
         return None
 
     def field(self, function: Function, expr: Expr) -> str | None:
-        """The name of the component's field at the root of an expression ("pending" for `self.pending[k].x`)."""
+        """Return the component's field at the root of an expression ("pending" for `self.pending[k].x`)."""
         own = self.own_name(function)
         while isinstance(expr, (Attr, Item)):
             if isinstance(expr, Attr) and expr.obj == own:
@@ -171,24 +172,32 @@ class RuleContext:
         return None
 
     def held_by_component(self, function: Function, func: Expr) -> bool:
-        """Whether a callee is a method of something that the component holds: `self.table.insert`."""
+        """Whether a callee is a method of a field of the component: `self.table.insert`."""
         return isinstance(func, Attr) and self.field(function, func.obj) is not None
 
     def own_method(self, function: Function, func: Expr) -> Function | None:
-        """The component's own method that `self.name` calls."""
+        """Return the component's own method that `self.name` calls."""
         if isinstance(func, Attr) and func.obj == self.own_name(function):
             return self.component.method(func.name)
         return None
 
-    # ---- what it costs ----
+    # ---- prices and words ----
 
     def severity(self, misuse: Misuse) -> Severity:
-        """How bad a misuse is in this dialect: the worst of its prices; where acking is opt-in, never an error."""
+        """Return how bad a misuse is in this dialect: the worst of its prices; never an error if acking is opt-in."""
         return advice.severity(self.discipline, misuse)
 
     def price(self, misuse: Misuse) -> str:
-        """The consequence of a misuse in this dialect, one clause."""
+        """Return the consequence of a misuse in this dialect, as one clause."""
         return advice.clause(self.discipline, misuse)
+
+    def words(self, case: str = "", /, **values: object) -> Words:
+        """Return the words of one case of this rule."""
+        return messages.words(self.code, case, **values)
+
+    def phrase(self, name: str, /, **values: object) -> str:
+        """Return a part of a sentence of this rule."""
+        return messages.phrase(self.code, name, **values)
 
     @property
     def raising(self) -> bool:
@@ -196,48 +205,46 @@ class RuleContext:
         return bool(self.component.auto_fail) and self.component.exits is False
 
     def advice(self, misuse: Misuse, name: str) -> str:
-        """What this dialect says to do about a misuse of the tuple `name`, or ""."""
+        """Return this dialect's own advice for a misuse of the tuple `name`, or ""."""
         return self.dialect.advice.get(misuse, "").replace("{name}", name)
 
     @property
     def catch(self) -> str:
-        """What the language calls the part of a `try` that handles exceptions."""
+        """The language's keyword for the part of a `try` that handles exceptions."""
         return "except" if self.dialect.own == "self" else "catch"
 
-    def _said(self, text: str) -> str:
-        """A sentence in which the component calls itself as its language does."""
+    def _in_own_language(self, text: str) -> str:
+        """Replace Python's `self` and `None` by the words of the component's language."""
         if self.dialect.own == "self":
             return text
         text = text.replace("self.", f"{self.dialect.own}.")
         return text.replace(" is not None`", " != null`").replace(" is None`", " == null`")
 
-    # ---- the pen ----
+    # ---- findings ----
 
     def finding(
         self,
+        words: Words,
         *,
         at: tuple[Function, Span],
-        message: str,
         misuse: Misuse | None,
         path: Path | None = None,
         token: Token | None = None,
-        last: str = "here",
         handler: str = "",
-        help: str = "",  # noqa: A002  # the word a reader of the finding knows
         severity: Severity | None = None,
         confidence: Confidence | None = None,
         flow: Flow | None = None,
     ) -> Finding:
-        """A finding under this rule; with a path its path is the evidence, else the place alone.
+        """Create a finding of this rule; its witness is the path `path`, or the place alone without one.
 
-        A path that assumes an exception nobody declared, or was found at a limit, is MAY unless said otherwise.
+        By default a path is MAY if it assumes an undeclared exception or a limit cut the analysis short, else MUST.
         """
         function, span = at
         site = Site(function.path, span)
         if path is not None:
-            evidence = witness(path, token, last, at)
+            evidence = witness(path, token, words.note, at)
         else:
-            evidence = PathWitness(steps=(PathStep(site=site, note=last),))
+            evidence = PathWitness(steps=(PathStep(site=site, note=words.note),))
         limited = flow is not None and (flow.limited or flow.wrapped)
         if confidence is None:
             assumed = limited or (path is not None and (assumes_raise(path) or was_widened(path)))
@@ -247,9 +254,9 @@ class RuleContext:
                 max(self.severity(misuse), Severity.WARNING) if misuse is not None else Severity.WARNING
             )
         cost = self.price(misuse) if misuse is not None else ""
-        message, help = self._said(message), self._said(help)  # noqa: A001
+        message = self._in_own_language(words.message)
         if self.dialect.own != "self":
-            steps = tuple(replace(step, note=self._said(step.note)) for step in evidence.steps)
+            steps = tuple(replace(step, note=self._in_own_language(step.note)) for step in evidence.steps)
             evidence = replace(evidence, steps=steps)
         return Finding(
             code=self.code,
@@ -263,13 +270,13 @@ class RuleContext:
             dialect=self.dialect.name,
             evidence=evidence,
             cause=f"{function.qualname}|{message}|{'/'.join(step.note for step in evidence.steps[-6:])}",
-            help=help,
+            help=self._in_own_language(words.help),
             home=self.component.cls.path if self.component.cls.path != site.path else "",
             heritage=self._heritage(function),
         )
 
     def _heritage(self, function: Function) -> str:
-        """The base class that a function comes from; nothing where it is the component's own."""
+        """Return the base class that defines a function; "" if the component's own class does."""
         for cls in self.component.lineage:
             if cls.path == function.path and function.qualname.startswith(f"{cls.qualname}."):
                 return cls.qualname if cls is not self.component.cls else ""
@@ -287,6 +294,6 @@ def _contains(outer: Function, inner: Function) -> bool:
 
 
 def _inherited(component: Component, flow: Flow) -> bool:
-    """Whether some heir runs this very handler: its switches may differ, and its own context will tell."""
+    """Whether a subclass inherits this handler: its switches may differ, so it is reported for the subclass."""
     name = flow.function.name
     return any(name not in heir.methods for heir in component.heirs)

@@ -25,7 +25,7 @@ from ackdoctor.diagnose.log_lines import lines_in
 from ackdoctor.model.errors import UsageError
 from ackdoctor.reporters.context import counted
 from ackdoctor.reporters.diagnosis import document, screen
-from ackdoctor.tracer.disk.workerlog import open_log
+from ackdoctor.tracer.trace.worker_log import open_log
 
 __all__ = ["Diagnose"]
 
@@ -56,7 +56,9 @@ class Diagnose:
             help="Logs and thread dumps (also .gz), directories of logs, the words of an error, or - for standard input.",
         ),
     ]
-    output_format: Annotated[str, typer.Option(metavar="|".join(_FORMATS), help="The output format.")] = "full"
+    output_format: Annotated[str, typer.Option(metavar="|".join(_FORMATS), help="The output format.")] = (
+        "full"
+    )
 
     def run(self) -> int:
         """Diagnose the subject, write the report and return the exit code."""

@@ -98,7 +98,9 @@ class _Options:
             metavar="VERSION", help="The version whose acker to assume: 1.1.0, 2.8.8. Default: unknown."
         ),
     ] = None
-    output_format: Annotated[str, typer.Option(metavar="|".join(_FORMATS), help="The output format.")] = "full"
+    output_format: Annotated[str, typer.Option(metavar="|".join(_FORMATS), help="The output format.")] = (
+        "full"
+    )
     min_severity: Annotated[
         str | None,
         typer.Option(metavar="info|warning|error", help="Hide findings below this severity."),
@@ -469,4 +471,6 @@ def _complain(faults: Sequence[Unreadable]) -> None:
         place = f", line {fault.line:,}" if fault.line else ""
         complain(f"{fault.path}{place}: {fault.reason}", prefix="")
     if len(faults) > _MAX_FAULTS:
-        complain(f"{len(faults) - _MAX_FAULTS:,} more faults: --output-format json has all of them", prefix="")
+        complain(
+            f"{len(faults) - _MAX_FAULTS:,} more faults: --output-format json has all of them", prefix=""
+        )

@@ -57,7 +57,10 @@ _PART = 1 << 16  # characters; the rest of a longer line is skipped
 _MAX_LINE = 16 << 20
 _MIN_LINE = 32  # characters that a short line counts as
 _CHECK_EVERY = 4 << 20  # characters between two checks of the compression ratio
-_BOMB_FROM, _MAX_RATIO = 16 << 20, 200  # logs are compressed to a tenth, histograms of one worker to a thirtieth
+_BOMB_FROM, _MAX_RATIO = (
+    16 << 20,
+    200,
+)  # logs are compressed to a tenth, histograms of one worker to a thirtieth
 
 
 # ---- commands ----
@@ -300,7 +303,7 @@ def lines_of(path: Path, faults: list[str], *, limit: int | None = None) -> Iter
     Reading ends after `limit` characters.
     """
     from ackdoctor.heap.jvm.hprof import open_file
-    from ackdoctor.tracer.disk.workerlog import log_text
+    from ackdoctor.tracer.trace.worker_log import log_text
 
     try:
         with ExitStack() as opened:

@@ -302,7 +302,15 @@ def _check_selectors(
     `rules` are all rules by code; `broken` are the errors of pages that do not parse.
     """
     names = {code: rule.name for code, rule in rules.items()}
-    typed = {*(options.select or ()), *(options.ignore or ()), *(options.extend_select or ())}
+    typed = {
+        selector: option
+        for option, selectors in (
+            ("--select", options.select),
+            ("--ignore", options.ignore),
+            ("--extend-select", options.extend_select),
+        )
+        for selector in selectors or ()
+    }
     for selector in settings.selectors():
         if not any(code.startswith(selector) or selector == name for code, name in names.items()):
             fault = f"no rule is called `{selector}`"
@@ -311,7 +319,7 @@ def _check_selectors(
             else:
                 fault += nearest(selector, [*names, *names.values()])
             if selector in typed:
-                raise UsageError(fault)
+                raise UsageError(f"{typed[selector]}: {fault}")
             raise ConfigError(f"{place(settings.source, selector)}: {fault}")
     checkable = (rule for rule in rules.values() if "path" in rule.evidence)
     if rules and not any(settings.selects(rule.code, rule.name, default=rule.default) for rule in checkable):
@@ -325,16 +333,22 @@ def _check_frameworks(settings: Settings) -> None:
     from ackdoctor.dialects import load  # a cached run may not need it
 
     for name, version in settings.dialect_version.items():
-        try:
-            load({name: version})
-        except ConfigError as error:
-            raise ConfigError(f"{place(settings.source, version)}: {error}") from None
+        _check_version(name, version, settings)
     dialects = load(settings.dialect_version)
     classes = sorted({name for dialect in dialects for role in dialect.roles for name in role.classes})
     for base in settings.extra_bases.values():
         if base not in classes:
             fault = f"extra-bases: no framework has a class `{base}`{nearest(base, classes)}"
             raise ConfigError(f"{place(settings.source, base)}: {fault}")
+
+
+def _check_version(name: str, version: str, settings: Settings) -> None:
+    from ackdoctor.dialects import load
+
+    try:
+        load({name: version})
+    except ConfigError as error:
+        raise ConfigError(f"{place(settings.source, version)}: {error}") from None
 
 
 # ---- the run ----
@@ -441,7 +455,7 @@ def _write_report(options: Lint, settings: Settings, report: Report, sources: So
         shape = "files"
     elif options.statistics:
         if not people and form != "json":
-            raise UsageError(f"--statistics has the formats full, concise and json, not {form}")
+            raise UsageError(f"--statistics: the format {form} is not available; use full, concise or json")
         shape = "statistics" if people else "statistics-json"
     with ignore_closed_output(), destination(options.output_file) as stream:
         context = context_for(stream, form, sources)

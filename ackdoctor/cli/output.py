@@ -178,10 +178,10 @@ def require_writable(file: Path | None) -> None:
             errno.EACCES: not all(os.access(path, os.W_OK) for path in _written_paths(file)),
         }
     except OSError as error:
-        raise UsageError(f"{file}: cannot be written: {error.strerror}") from error
+        raise UsageError(f"--output-file: {file} cannot be written: {error.strerror}") from error
     for number, exists in obstacles.items():
         if exists:
-            raise UsageError(f"{file}: cannot be written: {os.strerror(number)}")
+            raise UsageError(f"--output-file: {file} cannot be written: {os.strerror(number)}")
 
 
 def _written_paths(file: Path) -> tuple[Path, ...]:
@@ -207,7 +207,7 @@ def destination(file: Path | None) -> Iterator[TextIO]:
         with replacing(file) as stream:
             yield stream
     except OSError as error:
-        raise UsageError(f"{file}: cannot be written: {error.strerror}") from error
+        raise UsageError(f"--output-file: {file} cannot be written: {error.strerror}") from error
 
 
 def escaped_report(text: str, form: str) -> str:

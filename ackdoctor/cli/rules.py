@@ -30,7 +30,9 @@ _NARROWEST = 60  # columns; a narrower table has no room for the summary
 class Rules:
     """List the rules."""
 
-    output_format: Annotated[str, typer.Option(metavar="|".join(_FORMATS), help="The output format.")] = "table"
+    output_format: Annotated[str, typer.Option(metavar="|".join(_FORMATS), help="The output format.")] = (
+        "table"
+    )
 
     def run(self) -> int:
         """Write the rules and return the exit code: 2 if a page does not parse."""

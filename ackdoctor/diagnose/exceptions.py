@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ackdoctor.diagnose.log_lines import component_of, is_logged
+from ackdoctor.dialects import known
 
 __all__ = ["TRACEBACK", "Exceptions", "Frame", "Part", "Thrown", "is_own", "shown"]
 
@@ -23,8 +24,19 @@ _JAR = re.compile(r"\s+~?\[[^\]]*\]\s*$")  # the jar that log4j and logback put 
 _STARTERS = re.compile(
     r"^storm\.starter\.|^(?:org\.apache|backtype)\.storm\.starter\."
 )  # examples are users' code
+_FRAMEWORKS = "|".join(
+    sorted(
+        {
+            module
+            for dialect in known()
+            if dialect.wire and not dialect.vendored
+            for module in dialect.wire.modules
+            if "." not in module
+        }
+    )
+)
 _PYTHON_LIBRARIES = re.compile(
-    r"(?:site|dist)-packages/|/lib(?:64)?/python\d|^<|(?:^|/)(?:pystorm|streamparse|petrel|pyleus|heronpy)/|(?:^|/)storm\.py$"
+    rf"(?:site|dist)-packages/|/lib(?:64)?/python\d|^<|(?:^|/)(?:{_FRAMEWORKS})/|(?:^|/)storm\.py$"
 )
 
 

@@ -1,7 +1,7 @@
-"""What ackdoctor knows about each framework: data only, one module per framework.
+"""Descriptions of the supported frameworks: data, one module per framework.
 
-A module here states `DIALECTS`; putting it into the folder is all it takes.  Modules whose names start
-with an underscore hold facts that several frameworks share.
+Each module here has a tuple `DIALECTS`, and is loaded without being registered elsewhere.  A framework derives from
+the one that it is built like (`derive`) and states only the differences; an older version derives from the newest.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,23 +14,22 @@ from ackdoctor.model.errors import ConfigError
 
 __all__ = ["known", "load", "words"]
 
-_DIGITS = 4  # of a version, at least
+_DIGITS = 4  # the least digits of a version to compare
 
 
 @cache
 def known() -> tuple[Dialect, ...]:
-    """Every dialect and every older version of one, sorted by name."""
-    names = sorted(module.name for module in iter_modules(__path__) if not module.name.startswith("_"))
+    """All dialects, including older versions, sorted by name."""
     found: list[Dialect] = []
-    for name in names:
-        found += import_module(f"{__name__}.{name}").DIALECTS
+    for module in iter_modules(__path__):
+        found += import_module(f"{__name__}.{module.name}").DIALECTS
     return tuple(sorted(found, key=lambda dialect: dialect.name))
 
 
 def load(versions: Mapping[str, str] | None = None) -> tuple[Dialect, ...]:
-    """The dialects in force, sorted by name; `versions` ("streamparse" -> "2.1") puts older ones in their place.
+    """The dialects in use, sorted by name; `versions` ("streamparse" -> "2.1") selects older versions.
 
-    No class path belongs to two of them.
+    No class name belongs to two of them.
     """
     chosen = {name: _of_version(name, version) for name, version in (versions or {}).items()}
     current = [dialect for dialect in known() if not dialect.replaces]
@@ -43,33 +42,32 @@ def _of_version(name: str, version: str) -> Dialect:
         names = ", ".join(dialect.name for dialect in known() if not dialect.replaces)
         raise ConfigError(f"dialect-version: unknown dialect {name!r}; known are {names}")
     try:
-        wanted = tuple(int(part) for part in version.split("."))
+        numbers = tuple(int(part) for part in version.split("."))
     except ValueError:
-        raise ConfigError(f"dialect-version: {name} = {version!r} is no version such as '2.1'") from None
-    wanted += (0,) * (_DIGITS - len(wanted))  # "2" is 2.0
-    fitting = [dialect for dialect in family if dialect.since <= wanted]
+        raise ConfigError(f"dialect-version: {name} = {version!r} is not a version such as '2.1'") from None
+    numbers += (0,) * (_DIGITS - len(numbers))  # "2" is 2.0
+    fitting = [dialect for dialect in family if dialect.since <= numbers]
     if not fitting:
         oldest = _dotted(min(dialect.since for dialect in family))
-        raise ConfigError(f"dialect-version: {name} {version} is older than {oldest}, the first described")
-    found = max(fitting, key=lambda dialect: dialect.since)
-    if found.until and wanted[: len(found.until)] > found.until:
         raise ConfigError(
-            f"dialect-version: no {name} {version} is known; described are {', '.join(_stretches(family))}"
+            f"dialect-version: {name} {version} is older than {oldest}, the first version described"
+        )
+    found = max(fitting, key=lambda dialect: dialect.since)
+    if found.until and numbers[: len(found.until)] > found.until:
+        raise ConfigError(
+            f"dialect-version: no {name} {version} is known; described are {', '.join(_ranges(family))}"
         )
     return found
 
 
-def _stretches(family: Iterable[Dialect]) -> Iterator[str]:
-    """The versions that a framework's dialects describe, older ones first: "0.8 to 0.10", "2.0 to 2"."""
+def _ranges(family: Iterable[Dialect]) -> Iterator[str]:
+    """The version ranges of a framework's dialects, oldest first: "0.8 to 0.10", "2.0 to 2"."""
     first: tuple[int, ...] | None = None
     for dialect in sorted(family, key=lambda dialect: dialect.since):
         first = dialect.since if first is None else first
         if dialect.until:
-            yield (
-                f"{_dotted(first)} to {_dotted(dialect.until)}"
-                if first
-                else f"all up to {_dotted(dialect.until)}"
-            )
+            last = _dotted(dialect.until)
+            yield f"{_dotted(first)} to {last}" if first else f"all up to {last}"
             first = None
 
 
@@ -78,5 +76,5 @@ def _dotted(version: Iterable[int]) -> str:
 
 
 def words() -> tuple[bytes, ...]:
-    """Byte strings one of which occurs in every file that imports some framework, sorted."""
+    """Byte strings, sorted; every file that imports a framework contains one of them."""
     return tuple(sorted({word for dialect in known() for word in dialect.words}))

@@ -1,40 +1,324 @@
-"""Apache Storm's Java interface, from 1.0 on: org.apache.storm.
+"""Apache Storm's Java interface, from 1.0 on: org.apache.storm.  JStorm, Heron and older versions of Storm derive from it.
 
-What an acker keeps of a mistake depends on the version (`ackdoctor/acker/versions.py`): its map is never rotated in
-1.0.0 to 1.0.5, 1.1.0 and 1.1.1; it is rotated every topology.message.timeout.secs later, and entries live for two
-rotations in 1.x and for three in 2.x.  Read besides what `_java` names: topology/base/*.java,
-daemon/Acker.java @ v2.8.8, acker.clj @ v1.1.0, docs/Concepts.md (thread-safe collector) @ v1.0.0 and v2.8.8.
+Read: apache/storm storm-client/src/jvm/org/apache/storm/task/OutputCollector.java, spout/SpoutOutputCollector.java,
+topology/{BasicOutputCollector,BasicBoltExecutor,WindowedBoltExecutor,StatefulBoltExecutor,PersistentWindowedBoltExecutor,base/*}.java,
+tuple/{ITuple,Tuple}.java, windowing/Window.java, utils/TupleUtils.java, Constants.java, daemon/Acker.java,
+executor/bolt/BoltOutputCollectorImpl.java @ v2.8.8, acker.clj @ v1.1.0, docs/Concepts.md (thread-safe collector)
+@ v1.0.0 and v2.8.8.
+
+No bridge dies of a mistake in Java: the acker's arithmetic goes wrong, as `tests/acker/truth_table.py` shows.  How long
+the acker keeps an entry that cannot complete depends on the version (`ackdoctor/acker/versions.py`): it never rotates
+its map in 1.0.0 to 1.0.5, 1.1.0 and 1.1.1; otherwise it does every topology.message.timeout.secs, and entries live
+for two rotations in 1.x and for three in 2.x.
 """
 
-from dataclasses import replace
+from collections.abc import Mapping
 
-from ackdoctor.dialects import _java
-from ackdoctor.dialects._java_prices import (
-    basic,
-    bolt,
-    persistent,
-    spout,
-    stateful,
-    stateful_window,
-    windowed,
+from ackdoctor.model.dialect import (
+    OFF,
+    ON,
+    Anchoring,
+    Cost,
+    Dialect,
+    Discipline,
+    Entry,
+    EntryKind,
+    Kind,
+    Misuse,
+    Moment,
+    Price,
+    Role,
+    TickDuty,
+    TupleShape,
+    Variant,
+    Verb,
+    VerbKind,
 )
-from ackdoctor.model.dialect import Dialect, Discipline, Entry, Kind, Role, Variant
 
-__all__ = ["DIALECTS"]
+__all__ = ["DIALECTS", "STORM", "UNTIL_RESTART", "objects", "roles", "verbs"]
 
 _ROOT = "org.apache.storm"
-_FOREVER = "until its worker restarts"
-_LONG = "for two to three timeouts"
-_COLLECTOR = {"collector": _java.COLLECTOR}
+UNTIL_RESTART = "until its worker restarts"
+
+# ---- what mistakes cost ----
 
 
-def _role(
-    name: str,
-    classes: str,
-    entries: tuple[Entry, ...],
-    discipline: Discipline,
-    fields: dict[str, str] | None = None,
-) -> Role:
+def _bolt(kept: str) -> Discipline:
+    """A bolt that acks by hand; `kept` says how long the acker keeps an entry that cannot complete."""
+    return Discipline(
+        tick=TickDuty.OPTIONAL,
+        ticks_in_data=True,
+        serializer="kryo",
+        thread_safe=True,
+        costs={
+            Misuse.TWICE: Cost(
+                prices=(Price.ZOMBIE, Price.TIMEOUT),
+                note="while its tree is open the acker's entry can never become zero again, and its tree times out; "
+                f"after that the second ack makes an orphan entry, kept {kept}",
+            ),
+            Misuse.MIXED: Cost(
+                prices=(Price.ZOMBIE, Price.LOSS),
+                note="the spout hears one of the two, perhaps an ack for work that failed, and the other makes an orphan "
+                f"entry in the acker, kept {kept}",
+            ),
+            Misuse.NEVER: Cost(
+                prices=(Price.TIMEOUT,),
+                note="its tree times out, and is replayed if its spout emitted it with a message id",
+            ),
+            Misuse.UNANCHORED: Cost(
+                prices=(Price.LOSS,), note="the tree ends here: whatever fails downstream is never replayed"
+            ),
+            Misuse.LATE_EMIT: Cost(
+                prices=(Price.LOSS, Price.ZOMBIE, Price.TIMEOUT),
+                note="its tree may be complete already, and what fails downstream is lost in silence, or it can never "
+                f"become zero and times out; the late acks make an orphan entry, kept {kept}",
+            ),
+            Misuse.SWALLOWED: Cost(
+                prices=(Price.LOSS,), note="the spout sees an ack for a tuple whose work was not done"
+            ),
+            Misuse.EARLY: Cost(prices=(Price.LOSS,), note="what fails after the ack is never replayed"),
+        },
+    )
+
+
+def _basic(kept: str) -> Discipline:
+    """A bolt whose executor anchors and acks, and fails the tuple only for a FailedException."""
+    return _bolt(kept).derive(
+        auto_ack=ON,
+        auto_anchor=ON,
+        anchoring=Anchoring.FORCED,
+        tick=TickDuty.AUTO,
+        costs={
+            Misuse.OFF_THREAD: Cost(
+                prices=(Price.LOSS,),
+                note="the emit is anchored to the tuple that the executor is at by then, or to its last one, which is "
+                "acked: what fails downstream replays another tuple, or none",
+            )
+        },
+    )
+
+
+def _windowed(kept: str) -> Discipline:
+    """A bolt whose tuples are acked when they leave the window, before the handler gets them as expired."""
+    return _bolt(kept).derive(
+        auto_ack=ON,
+        auto_anchor=ON,
+        anchoring=Anchoring.CURRENT,
+        tick=TickDuty.FRAMEWORK,
+        ticks_in_data=False,
+        completion=Moment.EXPIRY,
+        costs={
+            Misuse.OFF_THREAD: Cost(
+                prices=(Price.LOSS,),
+                note="the emit is anchored to the window that the executor is at by then: what fails downstream replays "
+                "other tuples, or none",
+            )
+        },
+    )
+
+
+def _stateful_window(kept: str) -> Discipline:
+    """A windowed bolt that acks at the checkpoint, and that may be persistent although its class does not say so."""
+    windowed = _windowed(kept)
+    twice = windowed.costs[Misuse.TWICE]
+    note = f"{twice.note}; under withPersistence() it would do nothing"
+    return windowed.derive(costs={Misuse.TWICE: Cost(prices=twice.prices, note=note)})
+
+
+def _persistent(kept: str) -> Discipline:
+    """A windowed bolt whose tuples are acked at the checkpoint that stores them, and whose emits have no anchor.
+
+    Its collector ignores acks and passes fails on (PersistentWindowedBoltExecutor.java:133-140,208-212,237-246 @ v2.8.8).
+    """
+    return _windowed(kept).derive(
+        auto_anchor=OFF,
+        anchoring=Anchoring.NONE,
+        completion=Moment.STORED,
+        costs={
+            Misuse.TWICE: Cost(note="nothing comes of it, the collector of a persistent window ignores acks"),
+            Misuse.MIXED: Cost(
+                prices=(Price.ZOMBIE,),
+                note="the spout hears a fail although the stored window has it, and the checkpoint acks it all the same: "
+                f"an orphan entry in the acker, kept {kept}",
+            ),
+            Misuse.SWALLOWED: Cost(
+                prices=(Price.LOSS,),
+                note="the window is stored and its tuples are acked although their work was not done",
+            ),
+            **dict.fromkeys((Misuse.NEVER, Misuse.UNANCHORED, Misuse.EARLY, Misuse.OFF_THREAD)),
+        },
+    )
+
+
+def _stateful(kept: str) -> Discipline:
+    """A bolt that acks at the checkpoint; an emit without anchor throws."""
+    throws = "a stateful bolt's collector throws UnsupportedOperationException, which ends the worker"
+    return _bolt(kept).derive(costs={Misuse.UNANCHORED: Cost(prices=(Price.KILL,), note=throws)})
+
+
+_SPOUT = Discipline(  # its collector belongs to the thread that calls nextTuple
+    serializer="kryo",
+    costs={
+        Misuse.NO_MESSAGE_ID: Cost(
+            prices=(Price.LOSS,),
+            note="Storm does not track the tuple and will never call ack or fail for it",
+        ),
+        Misuse.OFF_THREAD: Cost(
+            prices=(Price.LOSS,),
+            note="a SpoutOutputCollector is not thread-safe: tuples and their entries among the pending ones get lost",
+        ),
+        Misuse.NEVER_RETURNS: Cost(
+            prices=(Price.TIMEOUT,),
+            note="ack, fail and timeouts are the same thread's work and never come, so its pending map only grows",
+        ),
+    },
+)
+
+# ---- tuples ----
+
+_COLLECTOR, _BASIC, _SPOUT_COLLECTOR = "OutputCollector", "BasicOutputCollector", "SpoutOutputCollector"
+
+_KINDS = "Value String Integer Long Boolean Short Byte Double Float Binary".split()
+_KEYED = frozenset(f"get{kind}{how}" for kind in _KINDS for how in ("", "ByField"))
+_READS = {
+    **dict.fromkeys(sorted(_KEYED), "values"),
+    **dict.fromkeys(("getValues", "getFields", "select", "size", "contains", "fieldIndex"), "values"),
+    "getSourceComponent": "component",
+    "getSourceStreamId": "stream",
+    "getSourceTask": "task",
+    "getSourceGlobalStreamId": "values",
+    "getSourceGlobalStreamid": "values",
+    "getMessageId": "values",
+    "getContext": "values",
+}
+_SHAPE = TupleShape(
+    id="",
+    getters=_READS,
+    keyed=_KEYED,
+    fallible=frozenset(name for name in _READS if name.startswith("get") and _READS[name] == "values")
+    - {"getValues", "getFields", "getMessageId"},
+    views=("get", "getNew", "getIter"),
+    past=("getExpired",),
+    tick_names=frozenset({"SYSTEM_COMPONENT_ID", "SYSTEM_TICK_STREAM_ID", "SYSTEM_FLUSH_STREAM_ID"}),
+)
+
+
+def objects(root: str, *, tasks: str, spouts: str, topology: str, windows: bool = True) -> Mapping[str, str]:
+    """The classes of collectors, tuples and windows in a framework, by its root package and their subpackages."""
+    found = {
+        f"{root}.{folder}.{name}": kind
+        for folder, names, kind in (
+            (tasks, ("OutputCollector", "IOutputCollector"), _COLLECTOR),
+            (topology, ("BasicOutputCollector", "IBasicOutputCollector"), _BASIC),
+            (tasks, ("IBasicOutputCollector",), _BASIC),
+            (spouts, ("SpoutOutputCollector", "ISpoutOutputCollector"), _SPOUT_COLLECTOR),
+            ("tuple", ("Tuple", "TupleImpl"), "tuple"),
+        )
+        for name in names
+    }
+    return {**found, f"{root}.windowing.TupleWindow": "window"} if windows else found
+
+
+# ---- calls ----
+
+_TAKES = {"taskId": "number", "streamId": "text", "anchor": "tuple", "anchors": "list", "tuple": "list"}
+
+
+def _emits(on: str, *overloads: str, message_id: str | None = None) -> tuple[Verb, ...]:
+    """The overloads of emit, and those of emitDirect, which take a task first."""
+    forms = [tuple(overload.split()) for overload in overloads]
+    return tuple(
+        Verb(
+            name="emitDirect" if params[0] == "taskId" else "emit",
+            kind=VerbKind.EMIT,
+            on=on,
+            params=params,
+            types=tuple(_TAKES.get(param, "") for param in params),
+            subject="tuple",
+            anchors=next((param for param in ("anchor", "anchors") if param in params), None),
+            message_id=message_id,
+            direct="taskId" if params[0] == "taskId" else None,
+        )
+        for params in (*forms, *(("taskId", *form) for form in forms))
+    )
+
+
+_ON_INPUT = {VerbKind.ACK: "ack", VerbKind.FAIL: "fail", VerbKind.RESET: "resetTimeout"}
+_OTHERS = (
+    (_COLLECTOR, "flush"),
+    (_SPOUT_COLLECTOR, "flush"),
+    (_SPOUT_COLLECTOR, "getPendingCount"),
+    (_BASIC, "setContext"),
+)
+_VERBS = (
+    *(
+        Verb(name=name, kind=kind, on=_COLLECTOR, params=("input",), subject="input")
+        for kind, name in _ON_INPUT.items()
+    ),
+    Verb(name="resetTimeout", kind=VerbKind.RESET, on=_BASIC, params=("input",), subject="input"),
+    *_emits(
+        _COLLECTOR,
+        "tuple",
+        "streamId tuple",
+        "anchor tuple",
+        "anchors tuple",
+        "streamId anchor tuple",
+        "streamId anchors tuple",
+    ),
+    *_emits(_BASIC, "tuple", "streamId tuple"),
+    *_emits(
+        _SPOUT_COLLECTOR,
+        "tuple",
+        "streamId tuple",
+        "tuple messageId",
+        "streamId tuple messageId",
+        message_id="messageId",
+    ),
+    *(
+        Verb(name="reportError", kind=VerbKind.REPORT, on=on, params=("error",), subject=None)
+        for on in (_COLLECTOR, _BASIC, _SPOUT_COLLECTOR)
+    ),
+    *(Verb(name=name, kind=VerbKind.OTHER, on=on, params=(), subject=None) for on, name in _OTHERS),
+)
+
+
+def verbs(*roots: str) -> tuple[Verb, ...]:
+    """The calls of a framework by its root packages."""
+    tests = (Verb(name="isTick", kind=VerbKind.TICK_TEST, on=f"{root}.utils.TupleUtils") for root in roots)
+    return (*_VERBS, *tests)
+
+
+# ---- entries and roles ----
+
+
+def _plain(kind: EntryKind, *methods: str) -> tuple[Entry, ...]:
+    return tuple(Entry(method=method, kind=kind, subject=None) for method in methods)
+
+
+_LIFE = (*_plain(EntryKind.INIT, "prepare"), *_plain(EntryKind.LIFE, "cleanup"))
+_STATE = _plain(EntryKind.LIFE, "initState", "preCommit", "prePrepare", "preRollback")
+_EXECUTE = (Entry(method="execute", kind=EntryKind.DATA, takes=("Tuple",)), *_LIFE)
+_EXECUTE_BASIC = (
+    Entry(method="execute", kind=EntryKind.DATA, takes=("Tuple", "BasicOutputCollector")),
+    *_LIFE,
+)
+_EXECUTE_WINDOW = (Entry(method="execute", kind=EntryKind.BATCH, takes=("TupleWindow",)), *_LIFE)
+_PROCESS = (
+    Entry(method="process", kind=EntryKind.DATA, takes=("Tuple",)),
+    Entry(method="onTickTuple", kind=EntryKind.TICK, takes=("Tuple",)),
+    *_LIFE,
+)
+_NEXT_TUPLE = (
+    *_plain(EntryKind.NEXT, "nextTuple"),
+    Entry(method="ack", kind=EntryKind.ACKED, takes=("Object",)),
+    Entry(method="fail", kind=EntryKind.FAILED, takes=("Object",)),
+    *_plain(EntryKind.INIT, "open"),
+    *_plain(EntryKind.LIFE, "activate", "deactivate", "close", "initState"),
+)
+_ONCE = "anchor each emit and complete each tuple by hand, once on every path"
+
+
+def _role(name: str, classes: str, entries: tuple[Entry, ...], discipline: Discipline) -> Role:
     return Role(
         name=name,
         kind=Kind.SPOUT if name == "Spout" else Kind.BOLT,
@@ -42,102 +326,102 @@ def _role(
         entries=entries,
         verbs=(),
         discipline=discipline,
-        fields=fields or {},
-        by_hand=_java.BY_HAND.get(name, ""),
-        to_fail=_java.TO_FAIL.get(name, ""),
     )
 
 
-def _stateful_window(discipline: Discipline) -> Role:
-    paths = "topology.base.BaseStatefulWindowedBolt topology.IStatefulWindowedBolt"
-    return _role("StatefulWindowedBolt", paths, _java.STATEFUL_WINDOWED_BOLT, discipline)
-
-
-def _storing_window(kept: str) -> Role:
-    """From 2.0 on a stateful window may keep its tuples in the state as well."""
-    role = replace(_stateful_window(persistent(kept)), name="PersistentWindowedBolt")
-    variant = Variant(role=role, call="withPersistence", predicate="isPersistent")
-    return replace(_stateful_window(stateful_window(kept)), variant=variant)
-
-
-def _roles(kept: str, window: Role) -> tuple[Role, ...]:
+def roles(kept: str, *, persistence: bool = False) -> tuple[Role, ...]:
+    """The base classes; with `persistence` a stateful window may keep its tuples in the state as well, as from 2.0 on."""
+    bolt, collector = _bolt(kept), {"collector": _COLLECTOR}
+    rich = _role("Bolt", "topology.base.BaseRichBolt topology.IRichBolt task.IBolt", _EXECUTE, bolt)
+    tick_aware = _role(
+        "TickAwareBolt",
+        "topology.base.BaseTickTupleAwareRichBolt",
+        _PROCESS,
+        bolt.derive(ticks_in_data=False),
+    )
+    client = _role(
+        "ClientBolt",
+        "redis.bolt.AbstractRedisBolt jdbc.bolt.AbstractJdbcBolt",
+        _PROCESS,
+        tick_aware.discipline,
+    )
+    writer = _role(
+        "WriterBolt", "hbase.bolt.AbstractHBaseBolt mongodb.bolt.AbstractMongoBolt", _EXECUTE, bolt
+    )
+    basic = _role(
+        "BasicBolt", "topology.base.BaseBasicBolt topology.IBasicBolt", _EXECUTE_BASIC, _basic(kept)
+    )
+    windowed = _role(
+        "WindowedBolt",
+        "topology.base.BaseWindowedBolt topology.IWindowedBolt",
+        _EXECUTE_WINDOW,
+        _windowed(kept),
+    )
+    stateful = _role(
+        "StatefulBolt",
+        "topology.base.BaseStatefulBolt topology.IStatefulBolt",
+        (*_EXECUTE, *_STATE),
+        _stateful(kept),
+    )
+    spout = _role(
+        "Spout", "topology.base.BaseRichSpout topology.IRichSpout spout.ISpout", _NEXT_TUPLE, _SPOUT
+    )
+    stateful_window = _role(
+        "StatefulWindowedBolt",
+        "topology.base.BaseStatefulWindowedBolt topology.IStatefulWindowedBolt",
+        (*_EXECUTE_WINDOW, *_STATE),
+        _windowed(kept),
+    ).derive(by_hand=f"derive from `BaseStatefulBolt`, keep the window yourself, {_ONCE}")
+    if persistence:
+        persistent = stateful_window.derive(name="PersistentWindowedBolt", discipline=_persistent(kept))
+        stateful_window = stateful_window.derive(
+            discipline=_stateful_window(kept),
+            variant=Variant(role=persistent, call="withPersistence", predicate="isPersistent"),
+        )
     return (
-        _role("Bolt", "topology.base.BaseRichBolt topology.IRichBolt task.IBolt", _java.BOLT, bolt(kept)),
-        _role(
-            "TickAwareBolt",
-            "topology.base.BaseTickTupleAwareRichBolt",
-            _java.TICK_AWARE_BOLT,
-            replace(bolt(kept), ticks_in_data=False),
-        ),
-        _role(
-            "ClientBolt",
-            "redis.bolt.AbstractRedisBolt jdbc.bolt.AbstractJdbcBolt",
-            _java.TICK_AWARE_BOLT,
-            replace(bolt(kept), ticks_in_data=False),
-            _COLLECTOR,
-        ),
-        _role(
-            "WriterBolt",
-            "hbase.bolt.AbstractHBaseBolt mongodb.bolt.AbstractMongoBolt",
-            _java.BOLT,
-            bolt(kept),
-            _COLLECTOR,
-        ),
-        _role("BasicBolt", "topology.base.BaseBasicBolt topology.IBasicBolt", _java.BASIC_BOLT, basic(kept)),
-        _role(
-            "WindowedBolt",
-            "topology.base.BaseWindowedBolt topology.IWindowedBolt",
-            _java.WINDOWED_BOLT,
-            windowed(kept),
-        ),
-        _role(
-            "StatefulBolt",
-            "topology.base.BaseStatefulBolt topology.IStatefulBolt",
-            _java.STATEFUL_BOLT,
-            stateful(kept),
-        ),
-        window,
-        _role("Spout", "topology.base.BaseRichSpout topology.IRichSpout spout.ISpout", _java.SPOUT, spout()),
+        rich,
+        tick_aware,
+        client.derive(fields=collector),
+        writer.derive(fields=collector),
+        basic.derive(by_hand=f"derive from `BaseRichBolt`, {_ONCE}", to_fail="throw a `FailedException`"),
+        windowed.derive(by_hand=f"derive from `BaseRichBolt`, keep the window yourself, {_ONCE}"),
+        stateful,
+        stateful_window,
+        spout,
     )
 
 
-_NEWEST = Dialect(
+STORM = Dialect(
     name="storm_java",
     language="java",
     title="Storm",
     since=(2, 0),
     until=(2,),
     words=(b"org.apache.storm",),
-    roles=_roles(_LONG, _storing_window(_LONG)),
-    verbs=(*_java.VERBS, *_java.tick_tests(f"{_ROOT}.utils")),
-    shape=_java.SHAPE,
+    default=True,
+    roles=roles("for two to three timeouts", persistence=True),
+    verbs=verbs(_ROOT),
+    shape=_SHAPE,
     own="this",
-    objects={
-        **_java.objects(_ROOT, tasks="task", spouts="spout", topology="topology", tuples="tuple"),
-        f"{_ROOT}.windowing.TupleWindow": "window",
+    objects=objects(_ROOT, tasks="task", spouts="spout", topology="topology"),
+    advice={
+        Misuse.UNANCHORED: "give `{name}` as the argument before the values; an emit that needs no replay may stay as it is",
+        Misuse.NO_MESSAGE_ID: "give what the source knows the record by as the last argument, and send it again in `fail`, a few times at most",
     },
-    advice=_java.ADVICE,
     tick_settings=("topology.tick.tuple.freq.secs", "TOPOLOGY_TICK_TUPLE_FREQ_SECS"),
 )
 
 _OLDER = (
     ("storm_java_1_2", (1, 1, 2), "for one to two timeouts"),
-    ("storm_java_1_1", (1, 1), _FOREVER),
+    ("storm_java_1_1", (1, 1), UNTIL_RESTART),
     ("storm_java_1_0_6", (1, 0, 6), "for one to two timeouts"),
-    ("storm_java_1_0", (1, 0), _FOREVER),
+    ("storm_java_1_0", (1, 0), UNTIL_RESTART),
 )
 
 DIALECTS = (
-    _NEWEST,
+    STORM,
     *(
-        replace(
-            _NEWEST,
-            name=name,
-            replaces=_NEWEST.name,
-            since=since,
-            until=(),
-            roles=_roles(kept, _stateful_window(windowed(kept))),
-        )
+        STORM.derive(name=name, replaces=STORM.name, since=since, until=(), roles=roles(kept))
         for name, since, kept in _OLDER
     ),
 )

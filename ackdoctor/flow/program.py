@@ -160,10 +160,9 @@ def _suggest_base(unit: Unit, dialects: Sequence[Dialect], kind: Kind) -> str:
         )
         if any(name == package or name.startswith(f"{package}.") for name in names):
             return classes[0]
-    default = "storm_java" if any(dialect.language == "java" for dialect in dialects) else "streamparse"
     return next(
         role.classes[0]
         for dialect in dialects
         for role in dialect.roles
-        if dialect.name == default and role.kind is kind
+        if dialect.default and role.kind is kind
     )

@@ -15,12 +15,12 @@ from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, TreeWitness, Unreadable, stamp
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.verdict import PendingEntry, Residue, TupleTree, Verdict
-from ackdoctor.tracer.disk.reading import read
-from ackdoctor.tracer.disk.workerlog import WorkerLogs, is_log
 from ackdoctor.tracer.judge.entries import ACKER, tree_findings
 from ackdoctor.tracer.judge.keeping import Keeper, stays
 from ackdoctor.tracer.judge.labels import name_of
 from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.trace.read import read
+from ackdoctor.tracer.trace.worker_log import WorkerLogs, is_log
 
 __all__ = ["RunEvidence", "findings", "heap_finding", "run_evidence", "trees", "with_culprits"]
 

@@ -15,7 +15,7 @@ from ackdoctor.lab.shell.components import ShellBolt, ShellSpout
 from ackdoctor.lab.shell.heron import HeronBolt, HeronSpout
 from ackdoctor.lab.shell.pipe import ShellError
 from ackdoctor.lab.topology import DEFAULT_STREAM, SYSTEM, SYSTEM_TASK, TICK_STREAM
-from ackdoctor.lab.workplace import HERON, SINK, SPOUT, Emitted, Workplace
+from ackdoctor.lab.workplace import SINK, SPOUT, Emitted, Workplace
 from ackdoctor.model.dialect import Kind
 from ackdoctor.model.message import AckAck, AckFail, Message
 from ackdoctor.model.verdict import PendingEntry, Verdict
@@ -23,7 +23,7 @@ from ackdoctor.model.verdict import PendingEntry, Verdict
 __all__ = ["AUTO", "Bench", "Emitted", "SpoutBench"]
 
 
-__tracebackhide__ = True  # pytest shows the line of the test that asked too much
+__tracebackhide__ = True  # pytest shows the line of the test, not of the bench
 
 _VERDICTS = {Reason.ACK: Verdict.COMPLETE, Reason.FAIL: Verdict.FAILED, Reason.TIMEOUT: Verdict.EXPIRED}
 
@@ -33,7 +33,7 @@ class _Auto:
         return "AUTO"
 
 
-AUTO: Final = _Auto()  # a message id of the bench's own: 1, 2, 3, ...
+AUTO: Final = _Auto()  # the bench numbers the message ids: 1, 2, 3, ...
 
 
 class Bench(Workplace):
@@ -45,16 +45,14 @@ class Bench(Workplace):
         super().__init__(component_class, tick_secs=tick_secs, **options)
         self._numbers = count(1)
         self._roots: dict[str, int] = {}  # delivery -> root
-        self._fates: dict[int, Verdict] = {}  # root -> what the spout heard
-        self._on_the_way: deque[Tup] = deque()
+        self._verdicts: dict[int, Verdict] = {}  # by root, from the acker's answer to the spout
+        self._sink_queue: deque[Tup] = deque()
         if tick_secs:
-            self._stand.every(Schedule(tick_secs * 1000, tick_secs * 1000), self._tick_if_alive)
+            self._core.every(Schedule(tick_secs * 1000, tick_secs * 1000), self._tick_if_alive)
         self._launch()
         period = self.bolt.period if isinstance(self.bolt, ShellBolt) else None
         if period:
-            self._stand.every(Schedule(round(period * 1000), round(period * 1000)), self._beat_if_alive)
-
-    # ---- what a test does ----
+            self._core.every(Schedule(round(period * 1000), round(period * 1000)), self._beat_if_alive)
 
     def feed(
         self,
@@ -64,24 +62,24 @@ class Bench(Workplace):
         msg_id: Hashable = AUTO,
         beside: str | None = None,
     ) -> str:
-        """Deliver one tuple and let the bolt work; its delivery id, the one the bolt sees.
+        """Deliver one tuple, let the bolt process it, and return the delivery id that the bolt sees.
 
-        Each tuple is a root of its own, or stands in the tree of the delivery `beside`; with `msg_id=None` it is
-        untracked.  If the worker dies of it `died` says why, and the next call raises that.
+        Each tuple is its own root, or joins the tree of the delivery `beside`; with `msg_id=None` it is untracked.
+        If the worker dies, `died` holds the error, and the next call raises it.
         """
         number = next(self._numbers)
         message_id = self._spout_emits(number if msg_id is AUTO else msg_id, beside)
         tup = self._tup(number, values, stream, component, message_id)
         for root, edge in message_id.items():
             self._roots[str(number)] = root
-            self._stand.linked(
+            self._core.linked(
                 root, edge, delivery=str(number), component=self._place.component, task=self._place.task
             )
         self._turn(lambda: self.bolt.execute(tup))
         return str(number)
 
     def tick(self) -> str:
-        """Deliver a tick tuple now; its delivery id."""
+        """Deliver a tick tuple now and return its delivery id."""
         number = next(self._numbers)
         seconds = self._setup.conf.get("topology.tick.tuple.freq.secs", 1)
         tup = self._tup(number, (seconds,), TICK_STREAM, SYSTEM, {}, task=SYSTEM_TASK)
@@ -89,17 +87,17 @@ class Bench(Workplace):
         return str(number)
 
     def heartbeat(self) -> None:
-        """Storm asks whether the component is alive."""
+        """Send one heartbeat to the component."""
         if isinstance(self.bolt, ShellBolt):
             self._turn(self.bolt.heartbeat)
 
     def beat(self) -> None:
-        """The framework's own timer thread passes once (TicklessBatchingBolt); `advance` does it when it is due."""
+        """Run the framework's timer thread once (TicklessBatchingBolt); `advance` runs it when it is due."""
         if isinstance(self.bolt, ShellBolt):
             self._turn(self.bolt.beat)
 
     def restart(self) -> None:
-        """A new worker with a new component; what the old one held is lost, and will time out."""
+        """Start a new worker with a new component. Tuples of the old one are lost and time out."""
         self._bury()
         self.close()
         self._launch()
@@ -108,26 +106,24 @@ class Bench(Workplace):
         """End the component's process."""
         self.bolt.cleanup()
 
-    # ---- what a test looks at ----
-
     @property
     def component(self) -> Any:
-        """The author's object."""
+        """The component object."""
         return self.bolt.component
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """What the component has written to the pipe, parsed, in order."""
+        """All messages that the component wrote to the pipe, parsed, in order."""
         return self.bolt.transcript.messages
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The deliveries, ticks included, that ShellBolt still waits for; Heron keeps no such list."""
+        """Deliveries, ticks included, that ShellBolt has open; empty for Heron, which has no such list."""
         return tuple(self.bolt.inputs) if isinstance(self.bolt, ShellBolt) else ()
 
     @property
     def pending(self) -> tuple[PendingEntry, ...]:
-        """What the acker holds when it has heard all that the bolt has said, in a turn or out of it."""
+        """The acker's entries after all messages that the bolt sent, in a turn or outside one."""
         if not self._death:
             self._flow()
         return super().pending
@@ -138,10 +134,8 @@ class Bench(Workplace):
         return self._roots
 
     def verdict(self, delivery: str) -> Verdict:
-        """What became of the tree that this delivery belongs to; KeyError if it was untracked."""
-        return self._fates.get(self._roots[delivery], Verdict.OPEN)
-
-    # ---- the spout, the sink, the collector ----
+        """The verdict of the delivery's tree; KeyError if it is untracked."""
+        return self._verdicts.get(self._roots[delivery], Verdict.OPEN)
 
     @property
     def _death(self) -> ShellError | None:
@@ -150,7 +144,7 @@ class Bench(Workplace):
     def _launch(self) -> None:
         self.bolt: ShellBolt | HeronBolt = (
             HeronBolt(self.component_class, setup=self._setup)
-            if self.dialect.name == HERON
+            if self._has_delegate
             else ShellBolt(self.component_class, setup=self._setup)
         )
         self._collector = make_collector(
@@ -159,17 +153,17 @@ class Bench(Workplace):
         try:
             self.bolt.prepare(self._place, _BoltOutput(self._collector, self._emit, self._complete))
         except ShellError:
-            return  # `died` says why
+            return  # `died` holds the error
         self._flow()
 
     def _spout_emits(self, msg_id: Hashable, beside: str | None) -> Mapping[int, int]:
         if beside is not None:
             root, edge = self._roots[beside], self._ids.next_long()
-            self._stand.send(AckAck(root, edge))  # as if an ancestor had emitted it with the other
+            self._core.send(AckAck(root, edge))  # as if one ancestor had emitted both
             return {root: edge}
-        emission = self._stand.spout.emit(SPOUT, msg_id, 1)
+        emission = self._core.spout.emit(SPOUT, msg_id, 1)
         if emission.init is not None:
-            self._stand.send(emission.init)
+            self._core.send(emission.init)
         return emission.message_ids[0]
 
     def _tup(
@@ -193,17 +187,17 @@ class Bench(Workplace):
 
     def _turn(self, action: Callable[[], None]) -> None:
         if self.died:
-            raise self.died.with_traceback(None)  # the call before this one showed where it died
-        with suppress(ShellError):  # `died` says why
+            raise self.died.with_traceback(None)  # the earlier call showed the place
+        with suppress(ShellError):  # `died` holds the error
             action()
         self._flow()
 
     def _flow(self) -> None:
-        """The sink acks what has come to it."""
-        while self._on_the_way:
-            tup = self._on_the_way.popleft()
+        """Let the sink ack its queue."""
+        while self._sink_queue:
+            tup = self._sink_queue.popleft()
             acks = self._collector.ack(tup)
-            self._stand.complete(acks, delivery=str(tup.delivery), component="sink", task=SINK)
+            self._core.complete(acks, delivery=str(tup.delivery), component="sink", task=SINK)
 
     def _tick_if_alive(self) -> None:
         if not self._death:
@@ -216,19 +210,19 @@ class Bench(Workplace):
     def _hear(self, heard: Heard) -> None:
         self.heard.append(heard)
         if heard.root is not None:
-            self._fates[heard.root] = _VERDICTS[heard.reason]
+            self._verdicts[heard.root] = _VERDICTS[heard.reason]
 
     def _emit(
         self, values: Sequence[object], anchors: Sequence[Tup], stream: str, task: int | None
     ) -> Sequence[int]:
-        """One copy for the sink."""
+        """Emit one copy to the sink."""
         self._check(values, stream)
         ids = tuple(str(anchor.delivery) for anchor in anchors)
         self.emitted.append(Emitted(values, stream, ids, task=task))
         emission = self._collector.emit(anchors, 1)
-        self._stand.send(*emission.messages)
+        self._core.send(*emission.messages)
         (message_id,) = emission.message_ids
-        self._on_the_way.append(
+        self._sink_queue.append(
             self._tup(
                 len(self.emitted), values, stream, self._place.component, message_id, task=self._place.task
             )
@@ -237,7 +231,7 @@ class Bench(Workplace):
 
     def _complete(self, tup: Tup, messages: Iterable[Message]) -> None:
         place = self._place
-        self._stand.complete(messages, delivery=str(tup.delivery), component=place.component, task=place.task)
+        self._core.complete(messages, delivery=str(tup.delivery), component=place.component, task=place.task)
 
 
 class _BoltOutput:
@@ -274,14 +268,14 @@ class _BoltOutput:
 
 
 class _Tracked(NamedTuple):
-    """A tuple that waits downstream."""
+    """A tuple downstream that is not completed."""
 
     msg_id: object
     message_id: MessageId
 
 
 class SpoutBench(Workplace):
-    """A spout whose one subscriber is the test."""
+    """A spout whose only subscriber is the test."""
 
     kind = Kind.SPOUT
 
@@ -289,78 +283,72 @@ class SpoutBench(Workplace):
         super().__init__(component_class, **options)
         self._downstream: list[_Tracked] = []
         self._closed = False
-        self._unheard: tuple[str, ...] = ()
+        self._late_errors: tuple[str, ...] = ()
         self.spout: ShellSpout | HeronSpout = (
             HeronSpout(component_class, setup=self._setup)
-            if self.dialect.name == HERON
+            if self._has_delegate
             else ShellSpout(component_class, setup=self._setup)
         )
         self._attempt(lambda: self.spout.open(self._place, _SpoutOutput(self._emit)))
         if not self._death:
             self._attempt(self.spout.activate)
 
-    # ---- what a test does ----
-
     def next_tuple(self) -> list[Emitted]:
-        """Ask the spout for tuples; what it emitted."""
+        """Call next_tuple and return what the spout emitted."""
         before = len(self.emitted)
         self._turn(self.spout.next_tuple)
         return self.emitted[before:]
 
     def ack(self, msg_id: object) -> None:
-        """Ack the tuples of a message that wait downstream; KeyError if none does."""
+        """Ack the downstream tuples of a message; KeyError if there are none."""
         acks = [AckAck(root, edge) for ids in self._take(msg_id) for root, edge in ids.items()]
-        self._turn(partial(self._stand.send, *acks))
+        self._turn(partial(self._core.send, *acks))
 
     def fail(self, msg_id: object) -> None:
-        """Fail them."""
+        """Fail the downstream tuples of a message; KeyError if there are none."""
         fails = [AckFail(root) for ids in self._take(msg_id) for root in ids]
-        self._turn(partial(self._stand.send, *fails))
+        self._turn(partial(self._core.send, *fails))
 
     def activate(self) -> None:
-        """The topology becomes active; it is, at first."""
+        """Activate the topology; it starts active."""
         self._turn(self.spout.activate)
 
     def deactivate(self) -> None:
-        """The topology becomes inactive."""
+        """Deactivate the topology."""
         self._turn(self.spout.deactivate)
 
     def close(self) -> None:
         """End the component's process."""
-        self._unheard = self.unheard
+        self._late_errors = self.late_errors
         self._closed = True
         self.spout.close()
 
-    # ---- what a test looks at ----
-
     @property
     def component(self) -> Any:
-        """The author's object."""
+        """The component object."""
         return self.spout.component
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """What the component has written to the pipe, parsed, in order."""
+        """All messages that the component wrote to the pipe, parsed, in order."""
         return self.spout.transcript.messages
 
     @property
-    def unheard(self) -> tuple[str, ...]:
-        """What the component raised that ended its process after its last sync: the next command finds it dead."""
+    def late_errors(self) -> tuple[str, ...]:
+        """The exception that ended the process after its last sync; the next command would find it dead."""
         if self._closed or self._death or not isinstance(self.spout, ShellSpout):
-            return self._unheard
+            return self._late_errors
         cause = self.spout.ended.cause if self.spout.ended else None
         return () if cause is None else (f"{type(cause).__name__}: {cause}",)
 
     @property
     def waiting(self) -> list[object]:
-        """The ids of the messages that the spout has heard nothing of yet, oldest first."""
-        pending = self._stand.spout.pending()
+        """Message ids that are pending, oldest first."""
+        pending = self._core.spout.pending()
         return sorted((info.message_id for info in pending.values()), key=self._age)
 
     def _age(self, msg_id: object) -> int:
         return next(number for number, emitted in enumerate(self.emitted) if emitted.msg_id == msg_id)
-
-    # ---- the executor ----
 
     @property
     def _death(self) -> ShellError | None:
@@ -368,24 +356,24 @@ class SpoutBench(Workplace):
 
     def _turn(self, action: Callable[[], None]) -> None:
         if self.died:
-            raise self.died.with_traceback(None)  # the call before this one showed where it died
+            raise self.died.with_traceback(None)  # the earlier call showed the place
         self._attempt(action)
 
     def _attempt(self, action: Callable[[], None]) -> None:
         try:
             action()
         except ShellError:
-            assert self._death, "a worker that dies says why"
+            assert self._death, "a dead worker has an error"
 
     def _take(self, msg_id: object) -> list[MessageId]:
         taken = [tracked.message_id for tracked in self._downstream if tracked.msg_id == msg_id]
         if not taken:
-            raise KeyError(f"nothing with message id {msg_id!r} waits downstream")
+            raise KeyError(f"no tuple with message id {msg_id!r} is pending downstream")
         self._downstream = [tracked for tracked in self._downstream if tracked.msg_id != msg_id]
         return taken
 
     def _hear(self, heard: Heard) -> None:
-        """Call the spout; a spout that is dead is not called."""
+        """Call ack or fail of the spout, unless its worker is dead."""
         self.heard.append(heard)
         if self._death:
             return
@@ -395,11 +383,11 @@ class SpoutBench(Workplace):
     def _emit(self, values: Sequence[object], msg_id: Any, stream: str, task: int | None) -> Sequence[int]:
         self._check(values, stream)
         self.emitted.append(Emitted(values, stream, msg_id=msg_id, task=task))
-        emission = self._stand.spout.emit(SPOUT, msg_id, 1)
+        emission = self._core.spout.emit(SPOUT, msg_id, 1)
         if emission.init is not None:
             (message_id,) = emission.message_ids
             self._downstream.append(_Tracked(msg_id, message_id))
-            self._stand.send(emission.init)
+            self._core.send(emission.init)
         return [SINK]
 
 

@@ -32,7 +32,7 @@ __all__ = [
 class Tup(TupleImpl):
     """Values with their names and origin, and what acking needs: `message_id` and `ack_val`.
 
-    `delivery` counts the tuples of the run, so that two tuples with equal values can be told apart.
+    `delivery` counts the tuples of the run, so that tuples with equal values differ.
     """
 
     __slots__ = ("component", "delivery", "fields", "stream", "task", "values")
@@ -76,7 +76,7 @@ Time: TypeAlias = Iterator[float] | None
 class WorkerDiedError(Exception):
     """Raised by a component: its worker ends here and is started again.
 
-    The executor's components are made anew; its queue and its pending map are lost.  Any other
+    The executor gets new components; its queue and its pending map are lost.  Any other
     exception that escapes a component ends the run: it is the author's to see.
     """
 
@@ -263,7 +263,7 @@ class Feed:
         return Feeder(self)
 
     def put(self, *values: object, msg_id: Hashable = None) -> None:
-        """One tuple to be emitted; without a message id nobody hears of it."""
+        """One tuple to emit; without a message id it is untracked."""
         self.waiting.append((values, msg_id))
 
 

@@ -106,7 +106,7 @@ class BoltThread:
         self._places: dict[int, Place] = {}
 
     def start(self) -> None:
-        """Make the components anew and prepare them."""
+        """Create the components and prepare them."""
         worker = self._worker
         collector = make_collector(
             worker.profile,
@@ -236,7 +236,7 @@ class SpoutThread:
         self._eagerness = worker.random.random()
 
     def start(self) -> None:
-        """Make the components anew and open them; the pending map is new, too."""
+        """Create the components and the pending map, and open the components."""
         worker, settings = self._worker, self._worker.topology.settings
         self.executor = SpoutExecutor(
             worker.profile,

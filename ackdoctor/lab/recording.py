@@ -6,9 +6,9 @@ from ackdoctor.acker.rotating_map import Clock
 from ackdoctor.lab.worker import Record
 from ackdoctor.model.dialect import Dialect, Discipline, Kind, Role
 from ackdoctor.model.event import Event
-from ackdoctor.tracer.disk.naming import described
-from ackdoctor.tracer.instrument.rows import Writer
 from ackdoctor.tracer.ledger.suspects import belongs, describe
+from ackdoctor.tracer.trace.components import described
+from ackdoctor.tracer.trace.files import Writer
 
 __all__ = ["introduced", "nanoseconds", "recorded"]
 
@@ -34,20 +34,19 @@ def nanoseconds(clock: Clock) -> Callable[[], int]:
 
 def recorded(recorder: Writer) -> Record:
     """A `Cluster`'s `record` that writes each row."""
-    code = recorder.code
 
     def record(row: Event) -> None:
         recorder.write(
             row.kind,
-            code(row.component),
+            row.component,
             row.task,
-            code(row.stream),
+            row.stream,
             row.delivery,
             row.root,
             row.value,
-            code(row.site),
+            row.site,
             row.flags,
-            note=code(row.note),
+            note=row.note,
         )
 
     return record

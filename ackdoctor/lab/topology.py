@@ -291,7 +291,7 @@ class TopologyBuilder:
         return spec
 
     def build(self, settings: Settings | None = None) -> Topology:
-        """The topology; InvalidTopologyError if a bolt subscribes to what nobody emits."""
+        """Return the topology; InvalidTopologyError if a bolt subscribes to a stream without an emitter."""
         topology = Topology(
             spouts=dict(self._spouts), bolts=dict(self._bolts), settings=settings or Settings()
         )

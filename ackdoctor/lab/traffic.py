@@ -18,7 +18,7 @@ class Parcel(NamedTuple):
     """One message between two tasks; a tick comes from task -1.
 
     `delivery` is that of the tuple which a message to the acker is about, 0 if it is about none;
-    `site` is where the component's code had it sent, '' if nobody records.
+    `site` is the line that sent it; '' without a trace.
     """
 
     sender: int

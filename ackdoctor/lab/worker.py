@@ -51,12 +51,12 @@ Phases: TypeAlias = Callable[[str, int, float], float]
 
 
 def together(_component: str, _task: int, _period: float) -> float:
-    """Every executor starts at zero: its ticks come at multiples of the period."""
+    """Phase zero for every executor: ticks come at multiples of the period."""
     return 0.0
 
 
 def apart(component: str, task: int, period: float) -> float:
-    """Every executor starts at its own time within a period, spread by the golden ratio."""
+    """Spread the phases of executors over the period by the golden ratio."""
     return period * ((task * 0.6180339887498949 + len(component)) % 1.0)
 
 
@@ -68,20 +68,20 @@ class Agenda:
         self._entry = count()
 
     def enter(self, time_ms: int, action: Action) -> None:
-        """Do this then."""
+        """Schedule an action."""
         heappush(self._due, (time_ms, next(self._entry), action))
 
     def next_time_ms(self) -> int | None:
-        """When the next action is due; None if there is none."""
+        """Time of the next action; None if there is none."""
         return self._due[0][0] if self._due else None
 
     def pop(self) -> Action:
-        """The next action."""
+        """Remove and return the next action."""
         return heappop(self._due)[2]
 
 
 class InvalidEmitError(ValueError):
-    """An emit that Storm refuses with an IllegalArgumentException; the text is Storm's."""
+    """An emit that Storm rejects with an IllegalArgumentException; the text is Storm's."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -123,7 +123,7 @@ def _split(tasks: Sequence[int], parts: int) -> Iterator[tuple[int, ...]]:
 
 
 class Outlet:
-    """One emitting task's groupers."""
+    """Groupers of one emitting task."""
 
     def __init__(self, topology: Topology, assignment: Assignment, component: str, random: Random) -> None:
         self._components = assignment.components
@@ -180,22 +180,22 @@ class Executor(Protocol):
     component: str
     tasks: tuple[int, ...]
     inbox: Inbox
-    running: Iterator[float] | None  # what takes time just now
-    pace: float  # how often it has its turn, compared with the others
+    running: Iterator[float] | None  # work in progress
+    pace: float  # turns relative to other executors
 
     def start(self) -> None:
-        """Make the components anew and open them."""
+        """Create the components and open them."""
 
     def ready(self) -> bool:
-        """Whether it could do something now."""
+        """Whether it has work now."""
 
     def begin(self) -> Iterator[float]:
-        """Do it; yields the seconds that it takes."""
+        """Do the work; yields the seconds that it takes."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Worker:
-    """The surroundings of an executor."""
+    """State that the executors of a worker share."""
 
     topology: Topology
     assignment: Assignment
@@ -209,7 +209,7 @@ class Worker:
     inboxes: dict[int, Inbox] = field(default_factory=dict)
     held: set[Route] = field(default_factory=set)
     sites: Sites = field(default_factory=author_sites)
-    lost: int = 0  # messages that the network, or a death, cost
+    lost: int = 0  # messages that the network or a death lost
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
     _rows: Iterator[int] = field(default_factory=count)
 
@@ -219,22 +219,22 @@ class Worker:
         return self.assignment.tasks.get(ACKER, ())
 
     def new_ids(self) -> IdSource:
-        """An executor's own source of ids."""
+        """Return a new source of ids for one executor."""
         return self.ids(self.random.getrandbits(48))
 
     def send(self, parcel: Parcel) -> None:
-        """To the receiver's inbox, unless the network loses it."""
+        """Deliver to the receiver's inbox, unless the network loses the parcel."""
         if self.loses(parcel, self.random):
             self.lost += 1
         else:
             self.inboxes[parcel.receiver].put(parcel)
 
     def next_delivery(self) -> int:
-        """A number that no other tuple has."""
+        """Return a number that no other tuple has."""
         return next(self._numbers)
 
     def tick_tup(self, seconds: int) -> Tup:
-        """A tick for a bolt."""
+        """Return a tick for a bolt."""
         return Tup(
             {},
             values=(seconds,),
@@ -259,7 +259,7 @@ class Worker:
         flags: int = 0,
         note: str = "",
     ) -> None:
-        """One row of the trace, if anybody records."""
+        """Write one row of the trace, if there is one."""
         if self.record is None:
             return
         row = Event(
@@ -280,7 +280,7 @@ class Worker:
 
 
 class Place:
-    """One task's place in the cluster: the context that its component is given, and its way out."""
+    """One task: the context of its component, and its routes to other tasks."""
 
     def __init__(self, worker: Worker, component: str, task: int) -> None:
         self.worker = worker
@@ -308,14 +308,14 @@ class Place:
         self.hooks.append(hook)
 
     def say_startup(self) -> None:
-        """Storm 1.x says so on the system stream, unanchored (task.clj:187@v1.1.0)."""
+        """Emit Storm 1.x's startup tuple on the system stream, unanchored (task.clj:187@v1.1.0)."""
         if self.worker.profile.engine is Engine.CLOJURE:
             values = ("startup",)
             for target in self.outlet.targets(SYSTEM_STREAM, values):
                 self.send_tup(values, SYSTEM_STREAM, target, {})
 
     def targets(self, values: Sequence[object], stream: str, task: int | None) -> list[int]:
-        """Where an emit goes; the hooks hear of it."""
+        """Return the tasks that an emit goes to, and call the hooks."""
         if task is None:
             targets = self.outlet.targets(stream, values)
         else:
@@ -325,7 +325,7 @@ class Place:
         return targets
 
     def send_tup(self, values: Sequence[object], stream: str, target: int, message_id: MessageId) -> None:
-        """One copy of an emitted tuple."""
+        """Send one copy of an emitted tuple."""
         tup = Tup(
             message_id,
             values=values,
@@ -338,12 +338,12 @@ class Place:
         self.worker.send(Parcel(self.task, target, tup))
 
     def site(self) -> str:
-        """Where the component's code called its collector, if anybody records."""
+        """Return the line that called the collector; empty without a trace."""
         worker = self.worker
         return "" if worker.record is None else called_from(worker.sites)
 
     def send_message(self, message: Message, delivery: int = 0, site: str = "") -> None:
-        """To the acker task that its root belongs to."""
+        """Send a message to the acker task of its root."""
         assert not isinstance(message, Tick), "ticks come from the agenda"
         ackers = self.worker.ackers
         acker = ackers[acker_index(message.root, len(ackers))]

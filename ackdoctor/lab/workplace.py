@@ -19,18 +19,18 @@ from ackdoctor.lab.shell.pipe import ShellError
 from ackdoctor.lab.shell.process import Setup
 from ackdoctor.lab.topology import DEFAULT_STREAM
 from ackdoctor.lab.worker import Action, Agenda, InvalidEmitError
-from ackdoctor.model.dialect import Kind
+from ackdoctor.model.dialect import Kind, WireForm
 from ackdoctor.model.message import AckAck, Answer, Message, Tick
 from ackdoctor.model.verdict import PendingEntry
 from ackdoctor.tracer.traced_acker import TracedAcker
 
-__all__ = ["HERON", "SINK", "SPOUT", "Emitted", "Place", "Stand", "Workplace"]
+__all__ = ["SINK", "SPOUT", "AckingCore", "Emitted", "Place", "Workplace"]
 
 
-class Stand:
+class AckingCore:
     """Messages reach the acker, and its answers the spout, at once; both tick when the version says.
 
-    `hear` is told whatever the spout hears, timeouts included.
+    `hear` gets every answer to the spout, timeouts included.
     """
 
     def __init__(
@@ -98,12 +98,12 @@ class Stand:
                 self._hear(heard)
 
     def linked(self, root: int, edge: int, *, delivery: str, component: str, task: int) -> None:
-        """A traced acker is told which delivery an edge stands for."""
+        """Link an edge to its delivery, for a traced acker."""
         if isinstance(self.acker, TracedAcker):
             self.acker.linked(root, edge, delivery=delivery, component=component, task=task)
 
     def complete(self, messages: Iterable[Message], *, delivery: str, component: str, task: int) -> None:
-        """What a bolt says when it acks or fails; a traced acker is told of which delivery."""
+        """Send the messages of an ack or fail; a traced acker also gets the delivery."""
         for message in messages:
             if isinstance(self.acker, TracedAcker) and isinstance(message, AckAck):
                 self.acker.noted(
@@ -119,7 +119,6 @@ class Stand:
 W = TypeVar("W", bound="Workplace")
 
 SPOUT, _BOLT, SINK = 1, 2, 3  # task ids
-HERON = "heronpy"
 
 
 class Emitted(NamedTuple):
@@ -150,7 +149,7 @@ class Place:
         return (self.task,) if component == self.component else (SPOUT,)
 
     def add_task_hook(self, hook: TaskHook) -> None:
-        """Nobody would call it."""
+        """Not used on a bench."""
         raise NotImplementedError(f"a bench calls no task hooks: {hook}")
 
 
@@ -164,7 +163,7 @@ class Workplace(ABC):
     command line (pyleus: `("--options", json.dumps(options))`).  `message_timeout_secs` is Storm's T.
     """
 
-    kind: Kind  # what stands here
+    kind: Kind  # of the component
     death_seen = False  # whether the test has looked at `died`, or has got it raised
     _deaths: tuple[str, ...] = ()  # of workers that the test has replaced
 
@@ -201,7 +200,7 @@ class Workplace(ABC):
         self._declared = (
             dict(outputs) if isinstance(outputs, Mapping) else {DEFAULT_STREAM: outputs} if outputs else {}
         )
-        self._stand = Stand(
+        self._core = AckingCore(
             self.profile,
             clock=self.clock,
             ids=self._ids,
@@ -214,14 +213,14 @@ class Workplace(ABC):
             name or component_class.__name__, _BOLT if self.kind is Kind.BOLT else SPOUT, self.clock
         )
         self._timeout_secs = message_timeout_secs
-        told: dict[str, object] = {
+        defaults: dict[str, object] = {
             "topology.name": "bench",
             "topology.message.timeout.secs": message_timeout_secs,
         }
         if tick_secs is not None:
-            told["topology.tick.tuple.freq.secs"] = tick_secs
+            defaults["topology.tick.tuple.freq.secs"] = tick_secs
         self._setup = Setup(
-            conf={**told, **(conf or {})},
+            conf={**defaults, **(conf or {})},
             input_fields={"spout": {DEFAULT_STREAM: fields}} if fields else {},
             output_fields=self._declared,
             metrics=frozenset(metrics),
@@ -252,7 +251,7 @@ class Workplace(ABC):
         return (*self._deaths, *([_in_short(death)] if death is not None else []))
 
     @property
-    def unheard(self) -> tuple[str, ...]:
+    def late_errors(self) -> tuple[str, ...]:
         """What a component raised that ended its process, where Storm's next command would find it dead."""
         return ()
 
@@ -262,12 +261,18 @@ class Workplace(ABC):
 
     @abstractmethod
     def _hear(self, heard: Heard) -> None:
-        """The spout is told what became of a message."""
+        """Pass the end of a message to the spout."""
 
     def _version(self, profile: Profile | str | None) -> Profile:
         if isinstance(profile, str):
             return profile_of(profile)
-        return profile or (profile_of("heron") if self.dialect.name == HERON else NEWEST)
+        return profile or (profile_of(self.dialect.acker) if self.dialect.acker else NEWEST)
+
+    @property
+    def _has_delegate(self) -> bool:
+        """Whether the framework calls the component through a delegate, without a pipe."""
+        wire = self.dialect.wire
+        return wire is not None and wire.form is WireForm.DELEGATE
 
     def __enter__(self: W) -> W:  # noqa: PYI019 - Self is in typing from Python 3.11 on
         return self
@@ -279,26 +284,26 @@ class Workplace(ABC):
 
     @property
     def acker(self) -> Acker:
-        """The acker, wrapped if it was asked for."""
-        return self._stand.acker
+        """The acker, traced if requested."""
+        return self._core.acker
 
     @property
     def pending(self) -> tuple[PendingEntry, ...]:
-        """What the acker holds."""
+        """The acker's entries."""
         return tuple(self.acker.pending())
 
     @property
     def answers(self) -> list[Answer]:
-        """Everything that the acker has told the spout."""
-        return self._stand.answers
+        """All answers of the acker to the spout."""
+        return self._core.answers
 
     def observe(self, observer: Callable[[], None]) -> None:
-        """Calls it whenever the acker has heard a message."""
-        self._stand.observer = observer
+        """Call the observer after each message to the acker."""
+        self._core.observer = observer
 
     def advance(self, seconds: float) -> None:
         """Let virtual time pass: ticks, batch timers, rotations and timeouts come when they are due."""
-        self._stand.advance(seconds)
+        self._core.advance(seconds)
 
     def _check(self, values: Sequence[object], stream: str) -> None:
         """Storm's own checks of an emit, where outputs are declared (Task.java:160, TupleImpl.java:56)."""

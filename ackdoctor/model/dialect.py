@@ -1,14 +1,19 @@
-"""The shape of what we know about a framework: data, no behaviour."""
+"""The types that describe a framework.
+
+A dialect inherits: `derive` copies a description with the given changes, so that a framework states only its differences.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, unique
+from typing import Any, TypeVar
 
 __all__ = [
     "OFF",
     "ON",
     "PLAIN",
     "Anchoring",
+    "Cost",
     "Dialect",
     "Discipline",
     "Entry",
@@ -31,7 +36,7 @@ __all__ = [
 
 @unique
 class Kind(Enum):
-    """What a component is."""
+    """The kind of a component."""
 
     BOLT = "bolt"
     SPOUT = "spout"
@@ -39,21 +44,21 @@ class Kind(Enum):
 
 @unique
 class EntryKind(Enum):
-    """What the framework calls a method for."""
+    """The event for which the framework calls a method."""
 
     DATA = "data"  # one input tuple (in some dialects ticks come this way too)
     BATCH = "batch"  # a list of input tuples
-    TICK = "tick"  # one tick tuple, or nothing (pyleus SimpleBolt)
+    TICK = "tick"  # one tick tuple, or no argument
     INIT = "init"
     NEXT = "next"  # spout: emit something
-    ACKED = "acked"  # spout: this id is done
-    FAILED = "failed"  # spout: this id has failed
+    ACKED = "acked"  # spout: the tree of this id is complete
+    FAILED = "failed"  # spout: the tree of this id failed or timed out
     LIFE = "life"  # activate, deactivate, close, cleanup
 
 
 @unique
 class VerbKind(Enum):
-    """What a framework call does."""
+    """The effect of a framework call."""
 
     ACK = "ack"
     FAIL = "fail"
@@ -62,39 +67,39 @@ class VerbKind(Enum):
     RESET = "reset-timeout"
     REPORT = "report"  # reports an error; completes nothing
     LOG = "log"
-    TICK_TEST = "tick-test"  # asks whether a tuple is a tick
-    HEARTBEAT_TEST = "heartbeat-test"  # asks whether it is Storm's heartbeat
+    TICK_TEST = "tick-test"  # tests whether a tuple is a tick
+    HEARTBEAT_TEST = "heartbeat-test"  # tests whether it is Storm's heartbeat
     SYNC = "sync"  # answers a heartbeat; completes nothing
     OTHER = "other"
 
 
 @unique
 class Anchoring(Enum):
-    """What an emit is anchored to when the code names no anchor."""
+    """The anchors of an emit without explicit anchors."""
 
     NONE = "none"
     CURRENT = "current"  # the current tuple or batch, if the auto_anchor switch is on
-    FORCED = "forced"  # the current tuple, whatever the code names
+    FORCED = "forced"  # always the current tuple, also with explicit anchors
 
 
 @unique
 class TickDuty(Enum):
     """Who must complete a tick tuple."""
 
-    FRAMEWORK = "framework"  # the framework always does: by hand is a double completion
+    FRAMEWORK = "framework"  # the framework always does: completing it by hand is a double completion
     AUTO = "auto"  # completed by the same switch as data tuples
-    REQUIRED = "required"  # by hand, or one entry leaks per tick
-    FORBIDDEN = "forbidden"  # completing it is an error of its own (heronpy)
-    OPTIONAL = "optional"  # harmless either way (Java)
+    REQUIRED = "required"  # the component, or one entry leaks per tick
+    FORBIDDEN = "forbidden"  # no one: completing it raises an error
+    OPTIONAL = "optional"  # harmless either way
 
 
 @unique
 class Moment(Enum):
     """When the framework completes a tuple by itself."""
 
-    RETURN = "return"  # as soon as the handler that got it returns
-    EXPIRY = "expiry"  # some time later, when it has left the window
-    STORED = "stored"  # once it is written down, which may be before the handler gets it
+    RETURN = "return"  # when its handler returns
+    EXPIRY = "expiry"  # later, when it leaves the window
+    STORED = "stored"  # when it is stored, which may be before its handler runs
 
 
 @unique
@@ -108,7 +113,7 @@ class WireForm(Enum):
 
 @unique
 class Misuse(Enum):
-    """What can be done wrong; what it costs is each dialect's to say."""
+    """The mistakes; each dialect states their costs."""
 
     TWICE = "completed twice"
     MIXED = "acked and failed"
@@ -117,9 +122,9 @@ class Misuse(Enum):
     LATE_EMIT = "anchored after completion"
     TICK_TWICE = "tick completed twice"
     TICK_NEVER = "tick never completed"
-    ANCHOR_SHAPE = "anchors is no list of tuples"
+    ANCHOR_SHAPE = "anchors is not a list of tuples"
     ANCHOR_ID = "anchors is an id"
-    PAYLOAD_SHAPE = "payload is no list"
+    PAYLOAD_SHAPE = "payload is not a list"
     PAYLOAD_TUPLE = "payload is the input tuple itself"
     PAYLOAD_OPAQUE = "payload cannot be serialised"
     SWALLOWED = "exception swallowed"
@@ -129,7 +134,7 @@ class Misuse(Enum):
     NEVER_RUNS = "the handler's body never runs"
     SUBJECT_ID = "completed by its id"
     ANCHOR_NONE = "anchors is None"
-    ANCHOR_IGNORED = "anchors are given to a class that ignores them"
+    ANCHOR_IGNORED = "anchors are passed to a class that ignores them"
     EMIT_POSITIONAL = "emitted with a positional argument that must be a keyword"
     NO_MESSAGE_ID = "emitted without a message id"
     SPOUT_COMPLETES = "completed by a spout"
@@ -138,7 +143,7 @@ class Misuse(Enum):
 
 @unique
 class Price(Enum):
-    """What a misuse costs; the values say it to a reader."""
+    """A consequence of a misuse; the values are shown to users."""
 
     KILL = "the worker dies"
     LEAK = "an entry stays in ShellBolt.inputs for the life of the worker"
@@ -150,9 +155,38 @@ class Price(Enum):
     NOTHING = "nothing is noticed"
 
 
+@dataclass(slots=True, kw_only=True)
+class Cost:
+    """The consequences of a misuse in a framework.
+
+    `note` is the exact error text or consequence, in one clause.  Without prices the misuse costs nothing.
+    """
+
+    prices: tuple[Price, ...] = ()
+    note: str = ""
+
+
+_Self = TypeVar("_Self", bound="_Derivable")
+
+
+class _Derivable:
+    """A description that others inherit from."""
+
+    __slots__ = ()
+
+    def derive(self: _Self, **changes: Any) -> _Self:  # noqa: PYI019 - Self is in Python 3.11
+        """A copy with the given changes; mappings are merged, and a None in one removes its entry."""
+        for name, change in changes.items():
+            inherited = getattr(self, name)
+            if isinstance(inherited, Mapping):
+                merged = {**inherited, **change}
+                changes[name] = {key: value for key, value in merged.items() if value is not None}
+        return replace(self, **changes)  # type: ignore[type-var]
+
+
 @dataclass(slots=True, eq=False, kw_only=True)
 class Switch:
-    """A behaviour of the framework: `default`, and the class attribute that turns it (None: fixed)."""
+    """A behaviour of the framework: its default, and the class attribute that sets it (None: fixed)."""
 
     default: bool
     attribute: str | None = None
@@ -163,8 +197,8 @@ OFF = Switch(default=False)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class TupleShape:
-    """What a handler's tuple calls its attributes.
+class TupleShape(_Derivable):
+    """The names of a tuple's attributes and methods.
 
     `ticks` are the attribute values that only a tick tuple has.
     """
@@ -174,11 +208,13 @@ class TupleShape:
     stream: str = "stream"
     task: str = "task"
     values: str = "values"
-    getters: Mapping[str, str] = field(default_factory=dict)  # its methods, and what each of them reads
-    keyed: frozenset[str] = frozenset()  # the getters that must be told which field
-    fallible: frozenset[str] = frozenset()  # the getters that raise where the tuple is not as expected
-    views: tuple[str, ...] = ()  # methods of a window that give its tuples
-    past: tuple[str, ...] = ()  # methods of a window that give tuples the framework has already acked
+    getters: Mapping[str, str] = field(
+        default_factory=dict
+    )  # methods, with the attribute that each one reads
+    keyed: frozenset[str] = frozenset()  # getters that take a field
+    fallible: frozenset[str] = frozenset()  # getters that raise if the tuple has another shape
+    views: tuple[str, ...] = ()  # methods of a window that return its tuples
+    past: tuple[str, ...] = ()  # methods of a window that return tuples the framework has already acked
     tick_names: frozenset[str] = frozenset()  # constants that hold one of the values in `ticks`
     ticks: tuple[tuple[str, object], ...] = (("component", "__system"), ("stream", "__tick"), ("task", -1))
 
@@ -187,8 +223,8 @@ PLAIN = TupleShape()
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Discipline:
-    """What the framework does by itself, and what it does not forgive; a misuse without a price costs nothing there."""
+class Discipline(_Derivable):
+    """What the framework does by itself, and what each misuse costs there."""
 
     auto_ack: Switch = OFF
     auto_fail: Switch = OFF
@@ -199,43 +235,49 @@ class Discipline:
     ticks_in_data: bool = False  # ticks arrive through the DATA entry
     completion: Moment = Moment.RETURN  # when auto_ack acks
     advisory: bool = False  # completions count only in a reliability mode that is not the default
-    replays: bool = False  # spout: failed tuples are emitted again by the framework
-    payload_types: tuple[str, ...] = ()  # what emit accepts; () where it does not look
-    serializer: str = "json"  # what a payload must survive: "json", "simplejson", "msgpack" or "pickle"
-    # messages are written under a lock; the current tuple is still the main thread's
+    replays: bool = False  # spout: the framework emits failed tuples again
+    payload_types: tuple[str, ...] = ()  # the types that emit accepts; () if it does not check
+    serializer: str = "json"  # "json", "simplejson", "msgpack", "pickle" or "kryo"
+    # a lock protects the messages; the current tuple still belongs to the main thread
     thread_safe: bool = False
     stdout_is_pipe: bool = False
-    accepts_id: bool = False  # ack/fail take the id as well as the tuple
-    prices: Mapping[Misuse, tuple[Price, ...]] = field(default_factory=dict)
-    notes: Mapping[Misuse, str] = field(
-        default_factory=dict
-    )  # the exact error text or consequence, one clause
+    accepts_id: bool = False  # ack and fail take the id as well as the tuple
+    costs: Mapping[Misuse, Cost] = field(default_factory=dict)
+
+    @property
+    def prices(self) -> Mapping[Misuse, tuple[Price, ...]]:
+        """The prices of each misuse that costs something."""
+        return {misuse: cost.prices for misuse, cost in self.costs.items() if cost.prices}
+
+    @property
+    def notes(self) -> Mapping[Misuse, str]:
+        """The consequence of each misuse, in one clause."""
+        return {misuse: cost.note for misuse, cost in self.costs.items()}
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Entry:
     """A method that the framework calls; `subject` is the position of the tuple, list or id after self (None: none).
 
-    `takes` are the simple names of its parameters' types, in a language that tells methods of one name apart by them.
+    `takes` are the simple type names of its parameters, in a language with overloads.
     """
 
     method: str
     kind: EntryKind
     subject: int | None = 0
     takes: tuple[str, ...] = ()
-    off_thread: bool = False  # called from a thread of the framework's own
+    off_thread: bool = False  # called from a thread of the framework
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Verb:
-    """A call the framework offers.
+class Verb(_Derivable):
+    """A call that the framework offers.
 
-    `on` is "self" for a method of the component, "tuple" for a method of the tuple it receives, a name among
-    `Dialect.objects` for a method of such an object, else the qualified module ("storm") or class whose function
-    it is.  `params` are the formal parameters in order, after self; the fields below name one of
-    them, or None where the call has no such thing.  `keyword_only` parameters are refused by position.
-    Where several calls share one name, `types` says what each parameter takes ("text", "number", "tuple",
-    "list", or "" for anything), and `message_id` names a parameter that another of them may have.
+    `on` is "self" for a method of the component, "tuple" for a method of its tuple, a name in `Dialect.objects` for
+    a method of such an object, else the qualified module ("storm") or class of the function.  `params` are the formal
+    parameters in order, without self; the fields below name one of them, or are None.  Parameters in `keyword_only`
+    cannot be passed by position.  For overloads, `types` are the types of the parameters ("text", "number", "tuple",
+    "list", or "" for any), and `message_id` names a parameter that another overload may have.
     """
 
     name: str
@@ -251,15 +293,15 @@ class Verb:
     task_ids: str | None = None
     waits: bool = False  # blocks for task ids unless `task_ids` is false
     by_id: bool = False  # ack, fail: takes the id, not the tuple
-    breaks: str = ""  # what happens whenever it is called, where it never works
+    breaks: str = ""  # the consequence of any call, if the call never works
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Role:
-    """One base class of a framework.
+class Role(_Derivable):
+    """A base class of a framework.
 
-    `classes` are all qualified names it is reached by; `by_hand` and `to_fail` begin a sentence that advises.  `owned` maps a method that the framework
-    implements itself to what breaks when a subclass overrides it and does not call super.
+    `classes` are all its qualified names; `by_hand` and `to_fail` begin a sentence that advises.  `owned` maps a
+    method that the framework implements itself to what breaks if a subclass overrides it without calling super.
     """
 
     name: str
@@ -269,21 +311,21 @@ class Role:
     verbs: tuple[Verb, ...]
     discipline: Discipline
     owned: Mapping[str, str] = field(default_factory=dict)
-    batch_ticks: int = 0  # how many ticks end a batch unless the component says otherwise; 0: none does
+    batch_ticks: int = 0  # the default number of ticks that end a batch; 0: none does
     abstract: bool = False  # a base that defines no component by itself
     config_attribute: str | None = None  # the class attribute that may hold the tick frequency
     fields: Mapping[str, str] = field(default_factory=dict)  # inherited fields that hold `Dialect.objects`
     variant: "Variant | None" = None
-    by_hand: str = ""  # what to do so that the framework completes nothing by itself
-    to_fail: str = ""  # how code fails a tuple that the framework acks, where the worker lives on
+    by_hand: str = ""  # how to make the framework complete nothing by itself
+    to_fail: str = ""  # how code fails a tuple that the framework acks, if the worker lives on
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Variant:
-    """What a role becomes where the project asks for it.
+    """The role that replaces another one if the project asks for it.
 
-    It is asked for by `call`, a method of the framework's that is called on the component or on a new one as it is
-    built, or by a method of its own, `predicate`, that returns nothing but true.
+    The project asks by calling the framework's method `call` on the component or where it is built, or by a method
+    `predicate` that returns only true.
     """
 
     role: Role
@@ -292,13 +334,12 @@ class Variant:
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Wire:
-    """Where a framework's messages cross, for the tracer; all names are qualified.
+class Wire(_Derivable):
+    """The functions that the tracer patches, and the framework's own modules and fields; all names are qualified.
 
-    Every command of a component passes one of `send`; every input tuple leaves one of `receive`, and then
-    enters a handler.  `completes` and `fails` are functions of the framework that complete tuples by
-    themselves, after a handler has returned and after it has raised; `modules` are its own, whose frames
-    are never the author's.
+    Every command of a component passes one of `send`; every input tuple leaves one of `receive`, and then enters a
+    handler.  `completes` and `fails` are functions of the framework that complete tuples after a handler returned or
+    raised.  `modules` belong to the framework: the tracer skips their frames.
     """
 
     form: WireForm
@@ -307,46 +348,47 @@ class Wire:
     modules: tuple[str, ...]
     completes: tuple[str, ...] = ()
     fails: tuple[str, ...] = ()
-    drops: tuple[str, ...] = ()  # what is called with a message that the serializer cannot write, and drops
-    buffers: tuple[str, ...] = ()  # fields in which the framework itself keeps tuples
-    hands: tuple[str, ...] = ()  # those of `buffers` that mean nothing once the handler has returned
-    benches: tuple[str, ...] = ()  # modules that tests drive components with, which complete nothing
+    drops: tuple[str, ...] = ()  # functions called with a message that cannot be serialised and is dropped
+    buffers: tuple[str, ...] = ()  # fields in which the framework keeps tuples
+    hands: tuple[str, ...] = ()  # those of `buffers` that are meaningless after the handler returned
+    benches: tuple[str, ...] = ()  # modules that drive components in tests, and complete nothing
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Dialect:
-    """A framework: how its modules are recognised and what its base classes promise.
+class Dialect(_Derivable):
+    """A framework: how to recognise its modules, and what its base classes do.
 
-    `words` are byte strings one of which every source file that imports the framework contains.
-    `verbs` are module-level functions (storm.emit) shared by all roles; a role's own verb of the same
-    name and place goes first.  A `vendored` framework is a module that projects copy: "storm.Bolt" is
-    also reached as "<any package>.storm.Bolt", unless another dialect has that name.  A dialect that
-    `replaces` another describes an older version of it, from `since` on: it has the same class paths
-    and is left out until the configuration names such a version.  Where calls are made on objects that the
-    framework hands out, `objects` maps the qualified classes by which those are declared to the name that
-    verbs know them by.  `own` is what a method calls its own component, and `advice` says what to do about
-    a misuse where the words of a rule would not fit; "{name}" in it is the tuple.
+    Every source file that imports the framework contains one of the byte strings `words`.  `verbs` are module-level
+    functions (storm.emit) of all roles; a role's own verb of the same name and place has priority.  Projects copy
+    the module of a `vendored` framework: "storm.Bolt" is then also "<any package>.storm.Bolt", unless another dialect
+    has that name.  A dialect that `replaces` another describes an older version, from `since` on, with the same
+    classes; it is used only if the configuration names such a version.  `objects` maps the qualified classes of
+    objects with verbs to the name in `Verb.on`.  `own` is the name of a method's own component.  `advice` replaces
+    the words of a rule about a misuse; "{name}" in it is the tuple.
     """
 
     name: str
     language: str  # "python" or "java"
-    title: str  # as a sentence names it: "streamparse", "Storm's storm.py"
+    title: str  # in sentences: "streamparse", "Storm's storm.py"
     words: tuple[bytes, ...]
     roles: tuple[Role, ...]
     verbs: tuple[Verb, ...] = ()
     shape: TupleShape = PLAIN
     since: tuple[int, ...] = ()  # the first version described
-    # the last one, as far as these digits go; () for one that a newer one follows
-    until: tuple[int, ...] = ()
+    until: tuple[
+        int, ...
+    ] = ()  # the last version described, up to these digits; () if a newer dialect follows
     replaces: str = ""
+    default: bool = False  # the framework to suggest if a file imports none
     vendored: bool = False
-    python2: bool = False  # runs on no other Python
-    # on Python 2 what is printed goes to the log, also where stdout is the pipe
-    python2_logs_stdout: bool = False
+    python2: bool = False  # runs on Python 2 only
+    python2_logs_stdout: bool = False  # print goes to the log on Python 2, also if stdout is the pipe
     tick_settings: tuple[str, ...] = ("topology.tick.tuple.freq.secs",)
     heartbeats: str = (
-        ""  # the versions that answer heartbeats, where an older one hands them to the component
+        ""  # the first version that answers heartbeats itself; older ones pass them to the component
     )
+    runners: tuple[str, ...] = ()  # programs that run its components
+    acker: str = ""  # the version of the acker that the bench uses; "" for Storm's newest
     own: str = "self"
     objects: Mapping[str, str] = field(default_factory=dict)
     advice: Mapping[Misuse, str] = field(default_factory=dict)

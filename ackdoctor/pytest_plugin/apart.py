@@ -12,8 +12,8 @@ import pytest
 from ackdoctor.pytest_plugin.watch import wait
 
 if TYPE_CHECKING:
-    from ackdoctor.tracer.disk.recorder import Recorder
     from ackdoctor.tracer.instrument.install import Installation
+    from ackdoctor.tracer.trace.write import Recorder
 
 __all__ = ["Apart"]
 
@@ -42,4 +42,4 @@ class Apart:
         """The last rows of the books are still those of the test before."""
         self._installation.ledger.settle()
         self._installation.mend()
-        self._recorder.test = self._recorder.code(test)
+        self._recorder.test = test

@@ -8,10 +8,8 @@ from uuid import uuid4
 import pytest
 
 from ackdoctor.pytest_plugin.options import Options
-from ackdoctor.tracer.disk.recorder import Recorder
-from ackdoctor.tracer.disk.recover import recover
-from ackdoctor.tracer.disk.segments import Stem, parts, wals
-from ackdoctor.tracer.disk.wal import possess
+from ackdoctor.tracer.trace.files import live_files, lock, parts
+from ackdoctor.tracer.trace.write import Recorder, finish_killed
 
 __all__ = ["Files"]
 
@@ -38,13 +36,13 @@ class Files:
     def begin(self, test: str) -> None:
         """Rows from here on are this test's."""
         self._part(keep=False)
-        self.recorder.test = self.recorder.code(test)
+        self.recorder.test = test
         self._dropped = self.recorder.dropped
 
     def end(self, *, failed: bool) -> tuple[str, ...]:
         """Rows from here on are no test's; those of a test that passed go unless all are kept.  Says what is missing."""
         self._part(keep=failed)
-        self.recorder.test = 0
+        self.recorder.test = ""
         missing = self.recorder.dropped - self._dropped
         if not missing or not (failed or self._all):
             return ()
@@ -55,31 +53,27 @@ class Files:
         self._part(keep=False)
         self.recorder.close()
         if self.recorder.folder.is_dir():
-            recover(self.recorder.folder)
+            finish_killed(self.recorder.folder)
 
     def _part(self, *, keep: bool) -> None:
         """Ends a stretch of rows, which stay or go."""
         if self._all:
             return  # parts may span tests
-        self.recorder.roll()
-        folder = self.recorder.folder
-        mine = {path for stem, path in parts(folder) if stem.pid == os.getpid()} if folder.is_dir() else set()
-        live = list(wals(folder))
         if keep:
-            self._kept |= mine | {path for _, path in live}
+            self.recorder.roll()
+        else:
+            self.recorder.discard()
+        folder = self.recorder.folder
+        mine = {path for stem, path in parts(folder) if stem.pid == os.getpid()}
+        live = {path for _, path in live_files(folder)}
+        if keep:
+            self._kept |= mine | live
         for path in mine - self._kept:
             path.unlink(missing_ok=True)
-        for stem, path in live:
-            if path not in self._kept:
-                _forget(folder, stem, path)
-
-
-def _forget(folder: Path, stem: Stem, wal: Path) -> None:
-    """Removes what a child of ours has written that is dead: multiprocessing's leave by `os._exit`."""
-    with possess(wal) as dead:
-        if dead:
-            wal.unlink(missing_ok=True)
-            stem.codes(folder).unlink(missing_ok=True)
+        for path in live - self._kept:
+            with lock(path) as was_killed:  # a child of the test; multiprocessing's end by `os._exit`
+                if was_killed:
+                    path.unlink(missing_ok=True)
 
 
 def _need_writable(directory: Path) -> None:

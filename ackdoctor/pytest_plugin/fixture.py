@@ -96,7 +96,7 @@ class Fixture:
             _died(bench, why) for bench in self._benches if not bench.death_seen for why in bench.deaths
         )
         deaths = tuple(
-            _died(bench, why) for bench in self._benches for why in (*bench.deaths, *bench.unheard)
+            _died(bench, why) for bench in self._benches for why in (*bench.deaths, *bench.late_errors)
         )
         timed_out = self._ended(Verdict.EXPIRED, "timed out")
         return BenchOutcome(unseen, (*deaths, *self._ended(Verdict.OPEN, "open"), *timed_out))

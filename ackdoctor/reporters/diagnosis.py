@@ -9,6 +9,7 @@ from typing import TextIO
 from ackdoctor.diagnose.deaths import Places, deaths_of
 from ackdoctor.diagnose.exceptions import Thrown
 from ackdoctor.diagnose.findings import Diagnosis, Sign
+from ackdoctor.dialects import known
 from ackdoctor.reporters.context import Palette, counted, printable
 
 __all__ = ["document", "screen"]
@@ -126,10 +127,12 @@ def _next_commands(sign: Sign) -> Sequence[str]:
 
 
 def _is_python(command: str) -> bool:
+    program = command.split(maxsplit=1)[0].rpartition("/")[2]
+    runners = {"pypy", "pypy3", *(runner for dialect in known() for runner in dialect.runners)}
     return (
         "python" in command
         or any(word.endswith((".py", ".pyc", ".pex")) for word in command.split())
-        or (command.split(maxsplit=1)[0].rpartition("/")[2] in {"streamparse_run", "pyleus", "pypy", "pypy3"})
+        or program in runners
     )
 
 

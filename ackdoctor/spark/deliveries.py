@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import IN_HAND, TICK, EventKind
 from ackdoctor.spark.inlined import inlined
-from ackdoctor.tracer.disk.naming import UNOBSERVED
+from ackdoctor.tracer.trace.components import UNOBSERVED
 
 __all__ = [
     "BOOK",

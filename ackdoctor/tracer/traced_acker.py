@@ -15,14 +15,15 @@ from ackdoctor.acker.versions import Profile
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
 from ackdoctor.model.verdict import GrowthPoint, PendingEntry, RunTally, TupleTree, Verdict
-from ackdoctor.tracer.instrument.rows import Writer
 from ackdoctor.tracer.ledger.windows import POINTS, halved
+from ackdoctor.tracer.trace.files import Writer
 
 __all__ = ["MOST_TREES", "TracedAcker"]
 
 _MOST_NOTES = 200_000  # acks of open roots whose sender is remembered
 MOST_TREES = 10_000  # roots that ended badly, or have not ended, told one by one
 _RECENT = 10_000
+_ACKER = "__acker"
 _ANSWERS = {
     AnswerKind.ACK: EventKind.COMPLETED,
     AnswerKind.FAIL: EventKind.GAVE_UP,
@@ -50,7 +51,6 @@ class TracedAcker:
         self._window_ms = window_ms
         self._due_ms = now_ms() + window_ms
         self._recorder = recorder
-        self._name = 0 if recorder is None else recorder.code("__acker")
         self._ledger = RootLedger(profile, now_ms=now_ms())
         self._notes: dict[int, dict[_Key, Suspicion]] = {}
         self._recent: dict[int, dict[_Key, Suspicion]] = {}  # of completed roots: a late ack asks for them
@@ -162,7 +162,7 @@ class TracedAcker:
             case AnswerKind.RESET:
                 pass
         if self._recorder is not None:
-            self._recorder.write(_ANSWERS[answer.kind], self._name, answer.task, 0, "", answer.root)
+            self._recorder.write(_ANSWERS[answer.kind], _ACKER, answer.task, root=answer.root)
 
     def _remember(self, root: int) -> None:
         """A root has completed: what is known of it is kept for a while."""
@@ -202,12 +202,12 @@ class TracedAcker:
             return
         match message:
             case AckInit(root, value, task):
-                self._recorder.write(EventKind.INIT, self._name, task, 0, "", root, value)
+                self._recorder.write(EventKind.INIT, _ACKER, task, root=root, value=value)
             case AckAck(root, value):
-                self._recorder.write(EventKind.ACK, self._name, 0, 0, "", root, value)
+                self._recorder.write(EventKind.ACK, _ACKER, root=root, value=value)
             case AckFail(root):
-                self._recorder.write(EventKind.FAIL, self._name, 0, 0, "", root)
+                self._recorder.write(EventKind.FAIL, _ACKER, root=root)
             case ResetTimeout(root):
-                self._recorder.write(EventKind.RESET, self._name, 0, 0, "", root)
+                self._recorder.write(EventKind.RESET, _ACKER, root=root)
             case Tick():
-                self._recorder.write(EventKind.ROTATED, self._name, 0, 0, "")
+                self._recorder.write(EventKind.ROTATED, _ACKER)

@@ -1,7 +1,7 @@
-"""Runs components on a bench with good and bad records, and says what they cost.
+"""Runs components on a bench with good and bad records, and returns their prices.
 
-Whatever a component imports exists and answers something (`tests.agreement.make_believe`).  In some runs one call
-fails for each tuple: the first, the second or the third.
+`tests.agreement.make_believe` stubs every module that a component imports.  In some runs one call fails for each
+tuple: the first, the second or the third.
 """
 
 import io
@@ -49,7 +49,7 @@ _TIDY = frozenset("close rollback unlock release shutdown stop end_transaction".
 
 @unique
 class Cost(Enum):
-    """What a component does that a user does not want, in the words of a page."""
+    """A fault that a component shows on the bench, in the words of a page."""
 
     EXITS = "an exception ends the worker"
     LEAKS = "a tuple may stay open"
@@ -59,12 +59,12 @@ class Cost(Enum):
 
 @dataclass(slots=True, kw_only=True)
 class Played:
-    """`costs` with the run that showed each first; `classes` are the components that were run."""
+    """`costs` maps each price to the first run that showed it; `classes` are the components that ran."""
 
     costs: dict[Cost, str] = field(default_factory=dict)
     classes: list[str] = field(default_factory=list)
     reason: str = ""  # why nothing was run
-    late: bool = False  # it goes on until the make-believe world says something else
+    late: bool = False  # it runs until a stub returns another value
 
     def note(self, cost: Cost, how: str) -> None:
         self.costs.setdefault(cost, how)
@@ -75,9 +75,9 @@ class _LateError(BaseException):
 
 
 class _Trouble(Answers):
-    """Fails the call number `at` of each tuple, once; remembers whether work has failed and was not done later.
+    """Fails the call number `at` of each tuple, once; records whether work failed and was not repeated.
 
-    `expected`: with an error that the code names in an `except`, whose author has judged what it means.
+    `expected`: raise an error that the code names in an `except`; its author has decided what it means.
     """
 
     def __init__(self, world: World, at: int | None, *, expected: bool) -> None:
@@ -87,7 +87,7 @@ class _Trouble(Answers):
         self.turn()
 
     def turn(self) -> None:
-        """A new tuple."""
+        """Begin a new tuple."""
         self.calls = 0
         self.failed = False
 
@@ -103,7 +103,7 @@ class _Trouble(Answers):
 
 
 def play(dialect: str, files: Mapping[str, str], folder: Path) -> Played:
-    """Every component of these files, with every record and every failure."""
+    """Run every component of these files with every record and every failure."""
     played = Played()
     for name, text in files.items():
         place = folder / name
@@ -144,7 +144,7 @@ def play(dialect: str, files: Mapping[str, str], folder: Path) -> Played:
 
 
 def _records(values: Sequence[Sequence[Any]], keys: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
-    """Records that code can work with, and records of the wrong type, without a key, empty."""
+    """Return good records, and records of the wrong type, without a key, or empty."""
     size = max(map(len, values))
     good = [["a b"] * size, [1_000_000] * size, [dict(keys)] * size, [json.dumps(dict(keys))] * size]
     good.append([dict.fromkeys(keys, 1)] * size)
@@ -173,14 +173,14 @@ def _opened(dialect: str, folder: Path, answers: Answers, sources: list[str]) ->
 
 @contextmanager
 def _own_streams() -> Iterator[None]:
-    """A script makes its component as it is imported: that must not get our streams, and close them."""
+    """Give components their own streams: a script creates its component on import, and would close ours."""
     component: Any = framework("pystorm.component").Component
     with mock.patch.object(component.__init__, "__defaults__", (io.BytesIO(), io.BytesIO(), None, "json")):
         yield
 
 
 def _scripts(dialect: str) -> list[type]:
-    """The classes whose `run` a script calls at its end."""
+    """Return the classes whose `run` a script calls at its end."""
     match dialect:
         case "storm_py":
             module: Any = framework("storm")
@@ -259,7 +259,7 @@ def _feed(
     batches = any(entry.kind is EntryKind.BATCH for entry in descent(cls)[1].entries)
     with suppress(ShellError), Bench(cls, conf=conf) as bench:
         if bench.died:
-            return  # its constructor or `initialize`: no record is concerned
+            return  # in its constructor or `initialize`, before any record
         trouble.at_work = True
         before = set(threading.enumerate())  # the loop of a framework is one of them
         lost: list[str] = []

@@ -32,7 +32,7 @@ NOT_RUN = {
 }
 LATE = {
     "ACK104/a-flag-ends-the-loop-pystorm",  # it tries again until the answer is yes
-    "ACK305/one-record-for-each-call-or-as-many-as-there-are-streamparse",  # the source is never empty
+    "ACK305/one-record-per-call-or-all-available-records-streamparse",  # the source is never empty
 }
 PRICE = re.compile(r"^# price: (.+)$", re.MULTILINE)
 

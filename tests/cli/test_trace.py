@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.model.event import Event, EventKind
-from ackdoctor.tracer.disk import jsonlines
+from ackdoctor.tracer.trace import files
 from tests.acker_rows import events_of
 from tests.slow_trace import slow_trace
 
@@ -20,7 +20,7 @@ def stored(lines: Sequence[str | Event], folder: str = "trace") -> Path:
     part = Path(folder) / "v1" / "run=r" / "worker=w" / "part-1-000000000000.jsonl"
     part.parent.mkdir(parents=True)
     rows = events_of([line for line in lines if isinstance(line, str)])
-    jsonlines.write(rows, part)
+    files.write_lines(rows, part)
     return part
 
 
@@ -57,7 +57,7 @@ def test_a_trace_with_roots_that_timed_out_is_never_ok(rows, first, shell):
 
 
 def test_a_bolt_that_holds_tuples_for_longer_than_the_timeout_is_named(shell):
-    jsonlines.write(slow_trace(flush_s=35, ticks=True), stored([]))
+    files.write_lines(slow_trace(flush_s=35, ticks=True), stored([]))
     outcome = shell("trace", "report", "trace", "--message-timeout", "10")
     assert outcome.code == 1
     assert outcome.out.startswith("BROKEN: batch: it holds tuples for up to 34.7 s (")
@@ -130,7 +130,7 @@ def test_a_torn_line_is_told_and_everything_before_it_is_read(shell):
 )
 def test_where_no_row_tells_of_acking_it_is_not_ok_in_any_format(shell, rows, said):
     part = stored(HEALTHY)
-    jsonlines.write(rows, part)
+    files.write_lines(rows, part)
     outcome = shell("trace", "report", "trace")
     assert (outcome.code, outcome.out.splitlines()[0], outcome.err) == (2, said, "")
     assert shell("trace", "report", "trace", "--output-format", "json-lines") == (
@@ -154,8 +154,8 @@ def test_a_trace_that_is_not_there_exits_2(shell):
             "acker profile '1.1' is ambiguous",
         ),
         (["--acker-version", "9"], "unknown acker profile '9'"),
-        (["--output-format", "xml"], "--output-format must be one of full, concise, json"),
-        (["--min-severity", "bad"], "--min-severity must be one of info, warning, error"),
+        (["--output-format", "xml"], "--output-format: 'xml' is not one of full, concise, json"),
+        (["--min-severity", "bad"], "--min-severity: 'bad' is not one of info, warning, error"),
     ],
 )
 def test_a_word_that_means_nothing_exits_2(arguments, reason, shell):
@@ -182,7 +182,7 @@ def test_a_narrow_terminal_drops_columns_and_an_old_one_draws_with_ascii(shell, 
 @pytest.mark.parametrize("command", ["report", "cat"])
 def test_an_empty_trace_is_not_the_current_folder(command, shell):
     outcome = shell("trace", command, "")
-    assert outcome == (2, "", "ackdoctor: TRACE is empty; the current folder is `.`\n")
+    assert outcome == (2, "", "ackdoctor: TRACE: the path is empty; write `.` for the current directory\n")
 
 
 def test_what_stands_in_no_code_stands_at_the_trace_and_each_component_for_itself(shell):
@@ -215,13 +215,6 @@ def test_cat_prints_every_row_as_a_line_of_json(shell):
     assert (outcome.code, outcome.err) == (0, "")
 
 
-def test_recover_says_what_it_did(shell):
-    stored(HEALTHY)
-    assert shell("trace", "recover", "trace") == (0, "", "ackdoctor: 0 rows recovered in 0 parts\n")
-    gone = shell("trace", "recover", "nowhere")
-    assert (gone.code, gone.err.splitlines()[0]) == (2, "nowhere: no such folder")
-
-
 def test_explain_tells_one_roots_life(shell):
     stored(SICK)
     outcome = shell("explain", "66", "--trace", "trace", "--acker-version", "1.1.0")
@@ -247,7 +240,7 @@ def test_explain_takes_roots_that_begin_with_a_minus_and_deliveries(shell):
     assert shell("explain", "-66", "--trace", "trace") == (
         2,
         "",
-        "ackdoctor: neither a root nor a delivery of the trace is called -66\n",
+        "ackdoctor: the trace has neither a root nor a tuple -66\n",
     )
     assert shell("explain", "sql-1", "--trace", "trace").out.startswith("delivery sql-1\n")
 
@@ -286,5 +279,5 @@ def test_a_folder_full_of_other_files_does_not_hide_the_report(shell):
 def test_what_one_process_left_is_counted_in_the_singular(shell):
     path = Path("part-1-000000000000.jsonl")
     path.write_text('{"schema":1,"kind":1,"time_ns":1')
-    told = "ackdoctor: 1 row begun and never finished: its process was killed"
+    told = "ackdoctor: 1 incomplete row: the process was killed while writing"
     assert shell("trace", "report", str(path)).err.splitlines()[-1] == told

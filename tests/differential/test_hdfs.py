@@ -32,7 +32,7 @@ def here(tmp_path_factory) -> Path:
     shutil.copytree(ROOT / "fixtures" / "traces" / "statements" / "v1", folder / "v1")
     (folder / "worker.log.3.gz").write_bytes(b"\x1f\x8bjunk")
     (folder / "cut.parquet").write_bytes(b"PAR1")
-    (folder / "v1" / "run=lab" / "worker=main" / ".wal-7-0").write_bytes(b"rows")
+    (folder / "v1" / "run=lab" / "worker=main" / ".live-7-0.jsonl").write_bytes(b"rows")
     (folder / "README").write_text("words\n")
     return folder
 

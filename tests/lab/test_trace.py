@@ -12,9 +12,9 @@ from ackdoctor.lab.component import BasicBolt, Bolt, Feed
 from ackdoctor.lab.recording import nanoseconds, recorded
 from ackdoctor.lab.topology import Settings, TopologyBuilder
 from ackdoctor.model.event import Event, EventKind
-from ackdoctor.tracer.disk.reading import read
-from ackdoctor.tracer.disk.recorder import Recorder
 from ackdoctor.tracer.judge.inquest import inquest
+from ackdoctor.tracer.trace.read import read
+from ackdoctor.tracer.trace.write import Recorder
 from ackdoctor.tracer.traced_acker import TracedAcker
 from tests.acker_rows import with_culprits
 from tests.lab.components import STORMS, Ack, AckEveryOther, Branch, Do

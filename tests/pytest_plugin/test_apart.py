@@ -7,13 +7,13 @@ import pytest
 
 from ackdoctor.acker.versions import NEWEST
 from ackdoctor.pytest_plugin import apart
-from ackdoctor.tracer.disk.reading import read
-from ackdoctor.tracer.disk.recorder import Recorder
 from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.judge.inquest import inquest
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.levels import Level
 from ackdoctor.tracer.process import begin
+from ackdoctor.tracer.trace.read import read
+from ackdoctor.tracer.trace.write import Recorder
 from tests.pytest_plugin.inner import write
 
 pytest_plugins = ["pytester"]
@@ -62,12 +62,12 @@ class Slow(Recorder):
 
 @pytest.fixture
 def trace(tmp_path, monkeypatch):
-    """The folder to which this process writes, as below `trace run`."""
+    """The recorder of this process, as below `trace run`."""
     recorder = Slow(tmp_path / "trace", run="r", worker="w")
     installation = install(Ledger(Level.TRACE), recorder)
     monkeypatch.setattr(apart, "_PATIENCE_S", 20)  # on a machine with much else to do
     monkeypatch.setattr(begin, "begun", [(installation, recorder)])
-    yield tmp_path / "trace"
+    yield recorder
     installation.undo()
     recorder.close()
 
@@ -75,7 +75,8 @@ def trace(tmp_path, monkeypatch):
 def test_what_one_test_leaves_or_mocks_is_not_judged_with_the_next(pytester, trace):
     write(pytester, TESTS)
     pytester.runpytest_inprocess().assert_outcomes(passed=5)
-    found = inquest(read([trace]).events, NEWEST)
+    trace.flush()
+    found = inquest(read([trace.folder]).events, NEWEST)
     [finding] = found.findings
     assert (finding.code, finding.component, finding.evidence.test) == (
         "ACK101",

@@ -1,12 +1,11 @@
 """Traces of tests on disk."""
 
-import os
 from collections import Counter
 
 import pytest
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.tracer.disk.reading import read
+from ackdoctor.tracer.trace.read import read
 from tests.pytest_plugin.inner import section, write
 
 pytest_plugins = ["pytester"]
@@ -90,7 +89,7 @@ def test_rows_for_which_there_is_no_room_are_told_with_the_test_that_lacks_them(
     def no_room(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "posix_fallocate", no_room)
+    monkeypatch.setattr("ackdoctor.tracer.trace.write.create", no_room)
     result = pytester.runpytest_inprocess("--ackdoctor-trace-dir=traces")
     lacks = "its trace lacks 4 rows, which could not be written"
     told = [line for line in section(result) if lacks in line]

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ackdoctor.model.event import Event
 from ackdoctor.spark.schema import EVENTS
-from ackdoctor.tracer.disk.reading import read
+from ackdoctor.tracer.trace.read import read
 
 __all__ = ["STATEMENTS", "events", "trace"]
 

@@ -22,9 +22,9 @@ from ackdoctor.spark.replay.versions import version
 from ackdoctor.spark.roots import holders, replays
 from ackdoctor.spark.schema import ENTRIES, EVENTS, QUARANTINE
 from ackdoctor.spark.tables import Analysis, Books, Holder, Latency, Replays, TreeCount
-from ackdoctor.tracer.disk.reading import read
 from ackdoctor.tracer.judge.inquest import inquest
 from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.trace.read import read
 from tests.spark.telling import STATEMENTS, events
 
 TERMS = Terms(

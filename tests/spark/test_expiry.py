@@ -17,10 +17,10 @@ from ackdoctor.spark.analysis import Terms, analyze
 from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.replay.versions import version
 from ackdoctor.spark.tables import Analysis
-from ackdoctor.tracer.disk import jsonlines
-from ackdoctor.tracer.disk.reading import read
 from ackdoctor.tracer.judge.inquest import inquest
 from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.trace import files
+from ackdoctor.tracer.trace.read import read
 from tests.slow_trace import slow_trace
 from tests.spark.worker_log import WorkerLog
 
@@ -205,7 +205,7 @@ def test_the_trace_report_says_the_same_of_roots_that_timed_out(spark, tmp_path,
     part = tmp_path / "v1" / "run=r" / "worker=w" / "part-1-000000000000.jsonl"
     part.parent.mkdir(parents=True)
     rows = slow_trace(flush_s=flush_s, ticks=True)
-    jsonlines.write([row for row in rows if linked or row.kind is not EventKind.LINKED], part)
+    files.write_lines([row for row in rows if linked or row.kind is not EventKind.LINKED], part)
     terms = Terms(
         version=version("storm-2.8.8"), folder=str(tmp_path), nowhere="trace", message_timeout_s=timeout_s
     )

@@ -3,8 +3,8 @@
 import pytest
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.tracer.disk import storing
-from tests.tracer.disk.traces import recorder, rows, say
+from ackdoctor.tracer.trace import write
+from tests.tracer.trace.traces import recorder, rows, say
 
 pytestmark = pytest.mark.slow
 
@@ -13,17 +13,17 @@ def trace(tmp_path) -> None:
     writers = [recorder(tmp_path, worker=worker, events=1000) for worker in ("a", "b")]
     for writer in writers:
         say(writer, 2_500)
-        writer.write(EventKind.INIT, writer.code("__acker"), 7, 0, "", root=-66, value=3)
-        writer.write(EventKind.ACK, writer.code("__acker"), 7, 0, "", root=-66, value=1)
+        writer.write(EventKind.INIT, "__acker", 7, root=-66, value=3)
+        writer.write(EventKind.ACK, "__acker", 7, root=-66, value=1)
         writer.close()
     live = recorder(tmp_path, worker="b")
-    say(live, 10)  # a live segment, that Spark must not trip over
+    say(live, 40)  # a live file, that Spark must not trip over
 
 
 @pytest.mark.parametrize("form", ["parquet", "json"])
 def test_the_folder_is_a_table(tmp_path, spark, form, monkeypatch):
     if form == "json":
-        monkeypatch.setattr(storing, "columnar", lambda: None)
+        monkeypatch.setattr(write, "parquet_module", lambda: None)
     trace(tmp_path)
     table = spark.read.format(form).load(str(tmp_path / "v1"))
     finished = rows(*tmp_path.rglob("part-*"))
@@ -49,7 +49,7 @@ def test_a_root_that_never_reaches_zero_is_one_query(tmp_path, spark):
     trace(tmp_path)
     writer = recorder(tmp_path, worker="c")
     for root, value in ((1, 3), (1, 3), (2, 3), (2, 1)):
-        writer.write(EventKind.ACK, 0, 7, 0, "", root=root, value=value)
+        writer.write(EventKind.ACK, task=7, root=root, value=value)
     writer.close()
     spark.read.parquet(str(tmp_path / "v1")).createOrReplaceTempView("trace")
     open_ = spark.sql(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ackdoctor.model.event import Event, EventKind
-from ackdoctor.tracer.disk.reading import read
+from ackdoctor.tracer.trace.read import read
 
 __all__ = ["ECHO", "command", "frame", "python", "ran", "rows", "said"]
 

@@ -219,7 +219,7 @@ def test_heronpy():
     assert violations(Manual, "sent on") == ["never completed: 1: received; end of the run"]
     assert violations(Manual, "bare") == ['emitted unanchored: 1: received; emitted at `self.emit(["x"])`']
     assert violations(Manual, "shape") == [
-        'anchors is no list of tuples: 1: received; emitted at `self.emit(["x"], anchors=tup)`'
+        'anchors is not a list of tuples: 1: received; emitted at `self.emit(["x"], anchors=tup)`'
     ]
     assert violations(Manual, "twice") == [TWICE.format("self.ack(tup)")]
 

@@ -15,7 +15,7 @@ from ackdoctor.tracer.judge.inquest import inquest
 from ackdoctor.tracer.levels import Level
 from ackdoctor.tracer.process.begin import VARIABLE
 from ackdoctor.tracer.process.launch import environment
-from tests.tracer.disk.traces import rows
+from tests.tracer.trace.traces import rows
 
 K = EventKind
 ROOT = Path(__file__).parents[2]
@@ -67,7 +67,7 @@ def test_a_bolt_is_traced_however_it_ends(tmp_path, end):
     done = ran(trace, *python(BOLT.replace("END", end)), input=fed(tmp_path))
     received = [(row.kind, row.component, row.delivery) for row in rows(trace) if row.kind is K.RECEIVED]
     assert received == [(K.RECEIVED, "Count", "77")]
-    assert list(trace.rglob(".wal-*")) == []
+    assert list(trace.rglob(".live-*")) == []
     bare = subprocess.run(
         python(BOLT.replace("END", end)), check=False, input=fed(tmp_path), capture_output=True
     )
@@ -77,7 +77,7 @@ def test_a_bolt_is_traced_however_it_ends(tmp_path, end):
 @pytest.mark.parametrize("end", ["os._exit(3)", "os.kill(os.getpid(), 9)"])
 def test_the_tuple_in_hand_of_a_bolt_that_was_killed_is_not_told(tmp_path, end):
     trace = tmp_path / "trace"
-    bolt = f"self.auto_ack = False; import os; tup.id == '78' and {end}"
+    bolt = f"self.auto_ack = False; import os, time; time.sleep(0.01); tup.id == '78' and {end}"
     ran(trace, *python(BOLT.replace("END", bolt)), input=fed(tmp_path, TUPLE | {"id": "78"}))
     found = inquest(lambda: iter(rows(trace)), NEWEST)
     assert [(finding.code, finding.evidence.delivery) for finding in found.findings] == [("ACK101", "77")]

@@ -183,7 +183,7 @@ def test_anchors_that_are_an_id_or_a_tuple():
         'anchors is an id: 10: received; emitted at `self.emit(["a"], anchors=tup.id)`'
     ]
     assert said(violations(AnchorsTuple, frame("10", [1, 2]))) == [
-        'anchors is no list of tuples: 10: received; emitted at `self.emit(["a"], anchors=tup)`'
+        'anchors is not a list of tuples: 10: received; emitted at `self.emit(["a"], anchors=tup)`'
     ]
 
 

@@ -7,11 +7,11 @@ import pytest
 from pystorm import BatchingBolt, Bolt, Spout
 
 from ackdoctor.model.event import RELIABLE, EventKind
-from ackdoctor.tracer.disk.reading import read
-from ackdoctor.tracer.disk.recorder import Recorder
 from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.trace.read import read
+from ackdoctor.tracer.trace.write import Recorder
 from tests.tracer.driven import drive, frame, made, said, tick, traced
 from tests.tracer.styles import AckWithAuto, Auto, Forgets, Manual, tup
 

@@ -12,11 +12,11 @@ from pystorm.component import Component
 
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.event import EventKind
-from ackdoctor.tracer.disk.reading import read
-from ackdoctor.tracer.disk.recorder import Recorder
 from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.trace.read import read
+from ackdoctor.tracer.trace.write import Recorder
 from tests.tracer.driven import drive, frame, made, said, traced
 from tests.tracer.styles import Auto, Forgets, Manual, tup
 

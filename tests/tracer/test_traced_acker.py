@@ -22,12 +22,7 @@ class Rows:
     def __init__(self) -> None:
         self.rows: list[tuple[int, int, int]] = []
 
-    def code(self, text: str) -> int:
-        return len(text)
-
-    def write(
-        self, kind, component, task, stream, delivery, root=0, value=0, site=0, flags=0, thread=0, note=0
-    ):
+    def write(self, kind, component, task=0, *, root=0, value=0):
         self.rows.append((kind, root, value))
 
 

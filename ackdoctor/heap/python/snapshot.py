@@ -15,10 +15,10 @@ from ackdoctor.heap.python.guppy import Census, census, missing
 from ackdoctor.heap.python.holders import ACKER, BOLT, SPOUT, Holder, containers, weigh
 from ackdoctor.model.dialect import Kind
 from ackdoctor.model.verdict import PendingEntry
-from ackdoctor.tracer.ending import at_exit
 from ackdoctor.tracer.instrument.live import LiveBook
 from ackdoctor.tracer.ledger.holding import holders
 from ackdoctor.tracer.ledger.ledger import Ledger
+from ackdoctor.tracer.trace.write import at_exit
 
 __all__ = [
     "LAST",

@@ -17,13 +17,13 @@ __all__ = [
     "Child",
     "Exit",
     "Looped",
+    "ProcessState",
     "Stepped",
-    "Surroundings",
     "uncaught",
 ]
 
 
-class Surroundings:
+class ProcessState:
     """One component's own `sys.stdin`, `sys.stdout`, `sys.argv` and handlers of the root logger.
 
     `sys.stderr` stays the test's, where a component's last words are wanted, unless the component itself replaces it.
@@ -69,7 +69,7 @@ class Exit:
 
 
 def uncaught(error: BaseException) -> Exit:
-    """What the interpreter does with an exception that nobody catches."""
+    """What the interpreter does with an uncaught exception."""
     if isinstance(error, SystemExit):
         status = error.code if isinstance(error.code, int) else int(error.code is not None)
         said = "" if isinstance(error.code, int | None) else f"{error.code}\n"
@@ -85,7 +85,7 @@ class Child(ABC):
         self.running = False  # somewhere below on this thread's stack
         self.hung = False  # it waits for an answer that will never come
         self.pipe = Pipe(self._starved)
-        self.surroundings = Surroundings(stdin=self.pipe.stdin, stdout=self.pipe.stdout)
+        self.process_state = ProcessState(stdin=self.pipe.stdin, stdout=self.pipe.stdout)
         self._answer = answer
 
     @property
@@ -145,13 +145,13 @@ class Stepped(Child):
             return
         self.running = True
         try:
-            with self.surroundings.entered():
+            with self.process_state.entered():
                 if not self._started:
                     self._started = True
                     self._start()
                 while self.busy:
                     self._step()
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, a process ends of it
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - any exception ends a process
             self.ended = uncaught(error)
         finally:
             self.running = False
@@ -193,7 +193,7 @@ class Looped(Child):
         """Give the component its turn, and wait until it gives it back."""
         if self.ended:
             return
-        with self.surroundings.entered():
+        with self.process_state.entered():
             if self._thread is None:
                 context = copy_context()
                 self._thread = Thread(target=lambda: context.run(self._live), daemon=True)
@@ -208,7 +208,7 @@ class Looped(Child):
 
     @property
     def busy(self) -> bool:
-        """It reads whatever there is."""
+        """Let it read all input."""
         return not self.ended and self.pipe.unread
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ HEARTBEAT_LOST = "subprocess heartbeat timeout"
 class Shell:
     """One component class behind the JVM's side of multilang.
 
-    Whatever is asked of it, messages that have arrived meanwhile (from a thread of the component's own)
+    Before each call it processes messages that arrived meanwhile (from a thread of the component)
     are heeded first.
     """
 
@@ -51,7 +51,7 @@ class Shell:
         return self._process.child.component
 
     def _catch_up(self) -> None:
-        """Heed what the component has said; called when it reads and nothing is there, as well."""
+        """Process the component's messages; also called when it reads and there is no input."""
         raise NotImplementedError
 
     def _check(self) -> None:
@@ -61,7 +61,7 @@ class Shell:
             raise self._died
 
     def _halt(self, error: ShellError) -> None:
-        """The worker dies: nobody heeds what the component still says, and it soon meets a broken pipe."""
+        """End the worker: later messages of the component are ignored, and it meets a broken pipe."""
         self._died = error
         pipe = self._process.child.pipe
         pipe.broken = True
@@ -171,7 +171,7 @@ class ShellBolt(Shell, Bolt):
     # ---- the reader thread's work ----
 
     def _go(self) -> None:
-        """Let the component run until it waits for a tuple, and heed what it says."""
+        """Let the component run until it waits for a tuple, and process its messages."""
         child = self._process.child
         while True:
             child.go()
@@ -299,7 +299,7 @@ class ShellSpout(Shell, Spout):
             raise
 
     def _read_one(self) -> bool:
-        """Heed one message, letting the component run if there is none; True for a sync."""
+        """Process one message, running the component if there is none; True for a sync."""
         text = self._process.take()
         if text is None:
             self._let_it_run()

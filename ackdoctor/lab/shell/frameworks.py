@@ -87,16 +87,16 @@ class _ModuleChild(_ClassChild):
 
 
 class StormPyChild(_ModuleChild):
-    """A Bolt, BasicBolt or Spout of Storm's storm.py, whatever package it was copied to."""
+    """A Bolt, BasicBolt or Spout of Storm's storm.py, in any package that it was copied to."""
 
     def __init__(self, component_class: type, answer: Callable[[], None]) -> None:
         super().__init__(component_class, answer, _module_of(component_class, "sendMsgToParent"))
 
 
 class PetrelChild(_ModuleChild):
-    """A Petrel component: its script is told to its constructor, standard output goes to a log.
+    """A Petrel component: its constructor gets the script, standard output goes to a log.
 
-    Before it ends of an exception Petrel sleeps five seconds, so that Storm can read; here nobody waits.
+    Petrel sleeps five seconds after an exception, so that Storm can read; the bench skips the sleep.
     """
 
     def __init__(self, component_class: type, answer: Callable[[], None]) -> None:
@@ -122,7 +122,7 @@ class PyleusChild(_ClassChild):
 
     def __init__(self, component_class: type, answer: Callable[[], None]) -> None:
         super().__init__(component_class, answer)
-        self.surroundings.own["argv"] = list(_PYLEUS)
+        self.process_state.own["argv"] = list(_PYLEUS)
 
 
 def _module_of(component_class: type, name: str) -> ModuleType:
@@ -135,11 +135,11 @@ _Launcher: TypeAlias = Callable[[type, Callable[[], None]], Child]
 
 _LAUNCHERS: dict[str, _Launcher] = {
     "pystorm": PystormChild,
-    "streamparse": PystormChild,  # its classes are pystorm's
     "petrel": PetrelChild,
     "pyleus": PyleusChild,
-    "storm_py": StormPyChild,
+    "storm": StormPyChild,
 }
+"""How to run a component, by the module of the framework that reads and writes its messages."""
 
 
 class NotAComponentError(TypeError):
@@ -160,11 +160,12 @@ def descent(component_class: type) -> tuple[Dialect, Role]:
 def launcher(component_class: type) -> _Launcher:
     """What runs a component of a framework that speaks multilang."""
     dialect, _ = descent(component_class)
-    if dialect.name not in _LAUNCHERS:
+    module = dialect.wire.modules[0] if dialect.wire is not None else ""
+    if module not in _LAUNCHERS:
         raise NotAComponentError(
             f"{component_class.__qualname__}: no bench runs components of {dialect.title} behind a pipe"
         )
-    launch = _LAUNCHERS[dialect.name]
+    launch = _LAUNCHERS[module]
     if launch is PystormChild and all(
         base.__module__ != "pystorm.component" for base in component_class.__mro__
     ):

@@ -137,7 +137,7 @@ class HeronBolt(_Instance, Bolt):
         direct_task: int | None = None,
         need_task_ids: bool = False,  # noqa: FBT001, FBT002 - heronpy's signature
     ) -> list[int] | None:
-        """What is no HeronTuple with roots is no anchor; nobody is told."""
+        """Ignore anchors that are no HeronTuple with roots, as Heron does without an error."""
         values = self._checked(tup, stream)
         handed = [anchor for anchor in anchors or () if isinstance(anchor, HeronTuple)]
         roots = [anchor.roots for anchor in handed if anchor.roots is not None]

@@ -4,7 +4,7 @@ Read: apache/storm storm-client/src/jvm/org/apache/storm/multilang/JsonSerialize
 @ v2.8.8, and run beside the real ShellBolt (tests/differential).  Two JSON libraries matter.  json-simple, until Storm
 2.5, is strict.  json-smart, since 2.6, takes a stray text for a string, which is then no JSONObject; and it makes
 small numbers Integers, so that the cast of `task` to Long fails: a direct emit kills the worker.
-Casts are told in Java 8's words, which later versions decorate.
+Errors of casts have Java 8's text; later versions add to it.
 """
 
 import json

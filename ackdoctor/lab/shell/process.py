@@ -19,7 +19,7 @@ class Transcript:
     """Every frame that a component wrote after the handshake, in order.
 
     `errors` and `metrics` are what the JVM has reported: nothing dies of an error.  What the component wrote after
-    the worker's death is kept as well: nobody heeded it.
+    the worker's death is kept too, although the worker ignored it.
     """
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ _NO_OUTPUT = "org.apache.storm.multilang.NoOutputException"
 
 @dataclass(slots=True, kw_only=True)
 class Setup:
-    """What a component is told in the handshake, and what the JVM's side knows of it.
+    """The content of the handshake, and what the JVM's side knows of the component.
 
     `input_fields` are source -> stream -> field names: what gives `tup.values` its attributes.
     `metrics` are the names registered on the JVM's side; reporting any other kills the worker.  `arguments` end its
@@ -108,7 +108,7 @@ class ShellProcess:
     def launch(self, setup: Setup, context: Context) -> None:
         """ShellProcess.launch: the handshake; ShellError if the component does not live to give its pid."""
         with tempfile.TemporaryDirectory() as pid_dir:
-            self.child.surroundings.add_arguments(setup.arguments)
+            self.child.process_state.add_arguments(setup.arguments)
             self.write({"pidDir": pid_dir, "conf": dict(setup.conf), "context": _told(setup, context)})
             self.child.go()
         self._greet()
@@ -150,7 +150,7 @@ class ShellProcess:
 
     @property
     def stderr(self) -> str:
-        """What the interpreter would print of an exception that nobody caught."""
+        """What the interpreter prints of an uncaught exception."""
         return self.child.ended.stderr if self.child.ended else ""
 
 

@@ -98,7 +98,7 @@ class PystormChild(Stepped):
         if self.ended or self._made is None:
             return
         try:
-            with self.surroundings.entered():
+            with self.process_state.entered():
                 if self._batcher.beat(self._made):
                     self._interrupt()
         except SystemExit as error:
@@ -133,7 +133,7 @@ class _Batcher:
         self._closed = False
 
     def entry(self, component: Any) -> Callable[[], None]:
-        """What stands in for `_batch_entry`: the first exception ends the thread for good."""
+        """Replaces `_batch_entry`: the first exception ends the thread."""
 
         def run() -> None:
             try:

@@ -24,8 +24,8 @@ from ackdoctor.spark.tables import (
     Replays,
     TreeCount,
 )
-from ackdoctor.tracer.disk.naming import unobserved
 from ackdoctor.tracer.judge.slowness import asides
+from ackdoctor.tracer.trace.components import unobserved
 
 __all__ = [
     "by_component",

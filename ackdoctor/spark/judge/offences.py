@@ -15,8 +15,8 @@ from ackdoctor.model.violation import TracedComponent, Violation
 from ackdoctor.spark.deliveries import BOOK, NO_PROCESS
 from ackdoctor.spark.inlined import inlined
 from ackdoctor.spark.judge.shapes import neighbours
-from ackdoctor.tracer.disk.naming import STORM, described
 from ackdoctor.tracer.judge.playback import Playback
+from ackdoctor.tracer.trace.components import STORM, described
 
 __all__ = ["violations"]
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ackdoctor.model.errors import UsageError
-from ackdoctor.tracer.disk.checkpoint import LOCK, TERMS
+from ackdoctor.tracer.trace.files import LOCK, TERMS
 
 __all__ = ["Journal", "Line", "held", "same_terms"]
 

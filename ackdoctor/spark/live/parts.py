@@ -14,8 +14,7 @@ from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.read.sound import sifted
 from ackdoctor.spark.read.traces import refused, traces
 from ackdoctor.spark.tables import Quarantined
-from ackdoctor.tracer.disk.checkpoint import is_checkpoint
-from ackdoctor.tracer.disk.segments import SUFFIXES, Stem, partition
+from ackdoctor.tracer.trace.files import SUFFIXES, Stem, is_checkpoint, partition
 
 __all__ = ["PATTERN", "Parts", "arrived", "empty", "waiting"]
 
@@ -116,7 +115,7 @@ def _writer(path: Path) -> str:
 def waiting(folder: Path) -> tuple[int, int]:
     """Bytes of the parts that are there, and how many segments of processes that live or died."""
     size = sum(_size(path) for path in folder.rglob("part-*"))
-    return size, sum(1 for _ in folder.rglob(".wal-*"))
+    return size, sum(1 for _ in folder.rglob(".live-*"))
 
 
 def _size(path: Path) -> int:

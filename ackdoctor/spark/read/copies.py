@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ackdoctor.spark.read.paths import ZIPPED, unzipped
 from ackdoctor.spark.read.sorts import Sort
-from ackdoctor.tracer.disk.segments import Stem
+from ackdoctor.tracer.trace.files import Stem
 
 __all__ = ["Found", "copies", "forms"]
 

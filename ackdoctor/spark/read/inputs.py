@@ -23,17 +23,17 @@ from ackdoctor.spark.read.sorts import FaultError, ForeignError, Sort, ending, s
 from ackdoctor.spark.read.stamps import begun_ns, ended_ns
 from ackdoctor.spark.read.unseen import HIDDEN, Unseen, is_unseen, unseen
 from ackdoctor.spark.read.walking import Walk
-from ackdoctor.tracer.disk.workerlog import open_log
+from ackdoctor.tracer.trace.worker_log import open_log
 
 __all__ = ["Inputs", "listed", "resolved"]
 
 _TOLD = 3  # faults, in one line
 _NOTHING = "no part of a trace and no log is there"
 _LIVE = (
-    "holds rows of a process that is running, or was killed: `ackdoctor trace recover {}` makes them readable"
+    "holds rows of a process that is running, or was killed: `ackdoctor trace report {}` makes them readable"
 )
 _LIVE_THERE = (
-    "holds rows of a process that was killed: `ackdoctor trace recover` of a local copy makes them readable"
+    "holds rows of a process that was killed: `ackdoctor trace report` of a local copy makes them readable"
 )
 
 

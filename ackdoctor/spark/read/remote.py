@@ -27,8 +27,8 @@ from ackdoctor.spark.read.sorts import (
 from ackdoctor.spark.read.stamps import begun_ns, ended_ns
 from ackdoctor.spark.read.walking import CHECKPOINT
 from ackdoctor.spark.session import spark_errors
-from ackdoctor.tracer.disk.checkpoint import LOCK, TERMS
-from ackdoctor.tracer.disk.workerlog import GZIP
+from ackdoctor.tracer.trace.files import LOCK, TERMS
+from ackdoctor.tracer.trace.worker_log import GZIP
 
 __all__ = ["Remote", "file_system", "remote"]
 

@@ -13,8 +13,7 @@ from typing import BinaryIO
 from ackdoctor.model.event import SCHEMA
 from ackdoctor.spark.read.paths import ZIPPED
 from ackdoctor.spark.read.stormline import LOG_LINE
-from ackdoctor.tracer.disk.put_before import LEVELS, bare
-from ackdoctor.tracer.disk.workerlog import GZIP, PACKED, encoding_of, open_log
+from ackdoctor.tracer.trace.worker_log import GZIP, LEVELS, PACKED, bare, encoding_of, open_log
 
 __all__ = [
     "HEAD",

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, timezone
 
-from ackdoctor.tracer.disk.put_before import bare
+from ackdoctor.tracer.trace.worker_log import bare
 
 __all__ = ["begun_ns", "ended_ns", "stamped_ns"]
 

@@ -18,8 +18,15 @@ from collections.abc import Iterable
 from pyspark.sql import DataFrame
 
 from ackdoctor.model.event import RELIABLE, EventKind
-from ackdoctor.tracer.disk.put_before import LEVELS, OTHER_BEGIN, OTHER_LAYOUT, PUT_BEFORE, REORDERED
-from ackdoctor.tracer.disk.workerlog import LOADS, LOG_LINE
+from ackdoctor.tracer.trace.worker_log import (
+    LEVELS,
+    LOADS,
+    LOG_LINE,
+    OTHER_BEGIN,
+    OTHER_LAYOUT,
+    PUT_BEFORE,
+    REORDERED,
+)
 
 __all__ = [
     "CONFIGURED",

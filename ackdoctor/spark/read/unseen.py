@@ -7,7 +7,7 @@ __all__ = ["HIDDEN", "Unseen", "is_unseen", "unseen"]
 
 HIDDEN = "hidden: Spark reads no name that begins with a dot or an underscore"
 _MARKS = (".", "_")
-_SEGMENT, _CODES = ".wal-", ".codes-"
+_LIVE = ".live-"
 _SILENT = ("_meta.json", "_SUCCESS", "_spark_metadata", "_delta_log")
 
 
@@ -15,7 +15,7 @@ _SILENT = ("_meta.json", "_SUCCESS", "_spark_metadata", "_delta_log")
 class Unseen(Enum):
     """What such a file is."""
 
-    ROWS = "a live segment: rows that somebody misses"
+    ROWS = "a live file: rows that are missing from the analysis"
     NOTE = "a note beside a trace, or Spark's own"
     OTHER = "a file of somebody's"
 
@@ -26,9 +26,9 @@ def is_unseen(name: str, folder: str) -> bool:
 
 
 def unseen(name: str, size: int, beside: Iterable[str]) -> Unseen:
-    """What the file is; a segment whose part stands `beside` it is a note."""
-    if name.startswith(_SEGMENT):
-        part = f"part-{name.removeprefix(_SEGMENT)}."
+    """What the file is; a live file whose part is `beside` it is a note."""
+    if name.startswith(_LIVE):
+        part = f"part-{name.removeprefix(_LIVE).removesuffix('.jsonl')}."
         return Unseen.ROWS if size and not any(each.startswith(part) for each in beside) else Unseen.NOTE
-    noted = name.startswith(_CODES) or name in _SILENT or name.endswith(".crc")
+    noted = name in _SILENT or name.endswith(".crc")
     return Unseen.NOTE if noted else Unseen.OTHER

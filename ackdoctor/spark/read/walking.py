@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ackdoctor.spark.read.sorts import is_missed
-from ackdoctor.tracer.disk.checkpoint import is_checkpoint
+from ackdoctor.tracer.trace.files import is_checkpoint
 
 __all__ = ["CHECKPOINT", "Walk"]
 

@@ -13,13 +13,13 @@ from threading import get_ident
 from typing import Any
 
 from ackdoctor.model.dialect import Entry
-from ackdoctor.tracer.disk.codec import number_of
 from ackdoctor.tracer.instrument.handlers import Visit, Visits
 from ackdoctor.tracer.instrument.listener import SYSTEM, Listener, exception
 from ackdoctor.tracer.instrument.live import CALM, LiveBook, id_of
-from ackdoctor.tracer.instrument.rows import Presser
+from ackdoctor.tracer.instrument.rows import as_json
 from ackdoctor.tracer.ledger.book import ACK
 from ackdoctor.tracer.ledger.sites import NOWHERE, Way
+from ackdoctor.tracer.trace.write import Recorder
 
 __all__ = ["UNWRITABLE", "Function", "Hot", "is_usual"]
 
@@ -140,7 +140,7 @@ class Hot:
 
         return send_message
 
-    def _traced(self, original: Function, recorder: Presser) -> Function:
+    def _traced(self, original: Function, recorder: Recorder) -> Function:
         """At level `trace`: such an emit is a row as well."""
         books, loose = self.books, self.loose
         sent, unwritable = self.listener.sent, self.listener.unwritable
@@ -161,8 +161,7 @@ class Hot:
                     if number is not None and get_ident() == book.thread:
                         site = along(emits)
                         stamp = book.emissions[(site, message["stream"]) if "stream" in message else site]
-                        press = recorder.press
-                        press(stamp, number)
+                        recorder.put(stamp, number)
                         book.emits += 1
                     else:
                         sent(book, message["command"], message)
@@ -265,14 +264,13 @@ class Hot:
                         if len(open_) > book.high_water:
                             book.rise()
                 else:
-                    number = number_of(delivery)
+                    number = as_json(delivery)
                     book.received(delivery, now, number)
                     stamp = book.arrivals.get(stream)
-                    if stamp is None or number is None:
+                    if stamp is None:
                         write(book, delivery, stream)
                     else:
-                        press = recorder.press
-                        press(stamp, number)
+                        recorder.put(stamp, number)
                 if now >= windows.due:
                     grow(now)
             except Exception as error:  # noqa: BLE001 - ours, and never the author's

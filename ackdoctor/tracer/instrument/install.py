@@ -17,13 +17,14 @@ from ackdoctor.tracer.instrument.handlers import Visits
 from ackdoctor.tracer.instrument.listener import Listener
 from ackdoctor.tracer.instrument.live import CountedBook, LiveBook
 from ackdoctor.tracer.instrument.patches import Patches, Target, is_mock, is_ours, ours, resolve
-from ackdoctor.tracer.instrument.rows import Presser, Rows
+from ackdoctor.tracer.instrument.rows import Rows
 from ackdoctor.tracer.instrument.seats import Seats
 from ackdoctor.tracer.instrument.wiring import Wiring
 from ackdoctor.tracer.instrument.written import Written
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.ledger.suspects import belongs
 from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.trace.write import Recorder
 
 __all__ = ["Installation", "install"]
 
@@ -31,7 +32,7 @@ _HANDLERS = {EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK, EntryKind.NEXT}
 _getframe = sys._getframe  # noqa: SLF001 - the only way to a caller
 
 
-def install(ledger: Ledger, recorder: Presser | None = None) -> "Installation":
+def install(ledger: Ledger, recorder: Recorder | None = None) -> "Installation":
     """Wraps the frameworks that are imported, and those that will be; RuntimeError if they are wrapped already.
 
     `recorder` gets a row for everything if the ledger's level is `trace`.  At level `off` nothing is wrapped.
@@ -45,7 +46,7 @@ def install(ledger: Ledger, recorder: Presser | None = None) -> "Installation":
 class Installation:
     """What was wrapped; `undo` puts every attribute back as it was."""
 
-    def __init__(self, ledger: Ledger, recorder: Presser | None) -> None:
+    def __init__(self, ledger: Ledger, recorder: Recorder | None) -> None:
         self.ledger = ledger
         level = ledger.level
         self._rows = Rows(recorder, ledger.sites) if recorder is not None and level >= Level.TRACE else None

@@ -15,16 +15,15 @@ from typing import Any
 from ackdoctor.model.dialect import Kind, Misuse, Verb, VerbKind
 from ackdoctor.model.event import BARE, RELIABLE, TICK, EventKind
 from ackdoctor.model.violation import AccessKind
-from ackdoctor.tracer.disk.codec import number_of
-from ackdoctor.tracer.ending import deaf
 from ackdoctor.tracer.instrument.arguments import passes
 from ackdoctor.tracer.instrument.live import LiveBook, all_in, id_of
 from ackdoctor.tracer.instrument.misshapen import misuse_of
-from ackdoctor.tracer.instrument.rows import Rows
+from ackdoctor.tracer.instrument.rows import Rows, as_json
 from ackdoctor.tracer.ledger.book import Mark
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.ledger.sites import NOWHERE
 from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.trace.write import ignoring_interrupts
 
 __all__ = ["HEARTBEAT", "SYSTEM", "TICKS", "Listener", "exception"]
 
@@ -87,7 +86,7 @@ class Listener:
         """Nothing more will be read: pystorm leaves by `os._exit` where a thread of its own still runs."""
         try:
             if self.recorder is not None and threading.active_count() > 1:
-                with deaf():
+                with ignoring_interrupts():
                     for book in tuple(self.ledger.books.values()):
                         if isinstance(book, LiveBook):
                             book.tell_what_waits()
@@ -103,7 +102,7 @@ class Listener:
 
     def handed(self, book: LiveBook, delivery: Hashable, stream: Any) -> None:
         """A handler was called with a tuple that was not read before."""
-        number = None if self._rows is None else number_of(delivery)
+        number = None if self._rows is None else as_json(delivery)
         book.received(delivery, self._now(), number)
         if self._rows is not None:
             self._rows.write(book, _RECEIVED, delivery, 0, 0, stream)
@@ -149,8 +148,7 @@ class Listener:
             if stamp is None or opened is None or opened[2] is None:
                 self._write(book, _ACKED, delivery, site, 0)
             else:
-                press = recorder.press
-                press(stamp, opened[2])
+                recorder.put(stamp, opened[2])
         except Exception as error:  # noqa: BLE001 - as above
             self.trouble(error)
 

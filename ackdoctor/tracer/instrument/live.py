@@ -12,6 +12,7 @@ from ackdoctor.tracer.instrument.patches import is_ours
 from ackdoctor.tracer.ledger.book import Book, Delivery, Owed
 from ackdoctor.tracer.ledger.holding import holders
 from ackdoctor.tracer.ledger.suspects import describe, overrides
+from ackdoctor.tracer.trace.write import Template
 
 __all__ = ["CALM", "CountedBook", "LiveBook", "all_in", "id_of"]
 
@@ -68,11 +69,11 @@ class LiveBook(Book):
         self.hidden: dict[VerbKind, str] = {}
         self.played: Counter[VerbKind] = Counter()
         self.raised = 0  # in which call an exception last left a handler
-        self.row: tuple[int, int] | None = None  # the recorder's codes of component and task
-        self.stamps: dict[Hashable, int] = {}  # its rows so far, by what is the same in many of them
-        self.arrivals: dict[Any, int] = {}  # those of plain receptions, by stream
-        self.emissions: dict[Hashable, int] = {}  # of anchored emits, by site, and by site and stream
-        self.endings: dict[int, int] = {}  # of acks, by site
+        self.row: tuple[str, int] | None = None  # component and task in its rows
+        self.stamps: dict[Hashable, Template] = {}  # its rows so far, by what is the same in many of them
+        self.arrivals: dict[Any, Template] = {}  # those of plain receptions, by stream
+        self.emissions: dict[Hashable, Template] = {}  # of anchored emits, by site, and by site and stream
+        self.endings: dict[int, Template] = {}  # of acks, by site
         # of what a mock was called with
         self.tell: Callable[[LiveBook, VerbKind, list[Hashable]], None] = _nobody
         # told at the end what hid the completions

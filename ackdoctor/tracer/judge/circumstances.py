@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ackdoctor.dialects import known
-from ackdoctor.model import advice
 from ackdoctor.model.dialect import Dialect, Discipline, Misuse, Role, TickDuty, Verb, VerbKind
 from ackdoctor.model.violation import Access, AccessKind, Violation
-from ackdoctor.tracer.disk.naming import MULTILANG, role_of
+from ackdoctor.rulebook import advice
 from ackdoctor.tracer.judge.charges import Turn
+from ackdoctor.tracer.trace.components import MULTILANG, role_of
 
 __all__ = ["COMPLETIONS", "Circumstances", "by_framework"]
 

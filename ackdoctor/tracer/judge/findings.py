@@ -7,11 +7,11 @@ finding is the delivery's, and its witness says what that left in the pending ma
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from ackdoctor.model import advice
 from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, TreeWitness, stamp
 from ackdoctor.model.source import Site
 from ackdoctor.model.verdict import TupleTree
 from ackdoctor.model.violation import Violation
+from ackdoctor.rulebook import advice
 from ackdoctor.tracer.judge.charges import CHARGES, Charge, Mark, Turn
 from ackdoctor.tracer.judge.circumstances import Circumstances
 from ackdoctor.tracer.judge.entries import Causes, left_by, tree_findings

@@ -15,9 +15,9 @@ from ackdoctor.acker.versions import Profile
 from ackdoctor.model.event import AUTO, TICK, Event, EventKind
 from ackdoctor.model.message import AnswerKind
 from ackdoctor.model.verdict import PendingEntry, TupleTree, Verdict
-from ackdoctor.tracer.disk.naming import unobserved
 from ackdoctor.tracer.judge.entries import left_by, times
 from ackdoctor.tracer.judge.keeping import stays
+from ackdoctor.tracer.trace.components import unobserved
 
 __all__ = ["Events", "Life", "Moment", "life_of_delivery", "life_of_root"]
 

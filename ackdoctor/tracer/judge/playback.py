@@ -11,12 +11,12 @@ from typing import NamedTuple
 from ackdoctor.model.dialect import EntryKind, Kind, Role
 from ackdoctor.model.event import AUTO, BARE, IN_HAND, RELIABLE, TICK, Event, EventKind
 from ackdoctor.model.violation import TracedComponent
-from ackdoctor.tracer.disk.naming import recalled, role_of, unobserved
 from ackdoctor.tracer.judge.place import parsed
 from ackdoctor.tracer.ledger.book import Book, Delivery, Mark
 from ackdoctor.tracer.ledger.ledger import Ledger, Settlement, merged
 from ackdoctor.tracer.ledger.sites import NOWHERE
 from ackdoctor.tracer.ledger.windows import Windows
+from ackdoctor.tracer.trace.components import recalled, role_of, unobserved
 
 __all__ = ["Playback"]
 

@@ -37,8 +37,8 @@ _KINDS = {Op.ACK: AccessKind.ACKED, Op.FAIL: AccessKind.FAILED, Op.ANCHOR: Acces
 
 _OPS = (Op.ACK, Op.FAIL)
 ACK, _FAIL = range(len(_OPS))
-Owed: TypeAlias = tuple[int, int, int | None]
-"""When it came, in which handler call, and the number that a recorder has for it."""
+Owed: TypeAlias = tuple[int, int, str | None]
+"""When it came, in which handler call, and the delivery as JSON if rows are written."""
 _Row: TypeAlias = tuple[Owed, int, int, int, Mark | None] | int
 """A Closed of nothing but numbers: the collector of garbage soon looks away from it.
 
@@ -104,8 +104,8 @@ class Book:
 
     # ---- the four verbs ----
 
-    def received(self, delivery: Delivery, time_ns: int = 0, number: int | None = None) -> None:
-        """A tuple was handed in; `number` is what a recorder has for it."""
+    def received(self, delivery: Delivery, time_ns: int = 0, number: str | None = None) -> None:
+        """A tuple was handed in; `number` is the delivery as JSON if rows are written."""
         open_ = self.open
         self.entry = entry = self.entry + 1
         self.current = delivery

@@ -8,9 +8,9 @@ from pathlib import Path
 
 TYPE_CHECKING = False  # typing's own would have to be imported
 if TYPE_CHECKING:
-    from ackdoctor.tracer.disk.recorder import Recorder
     from ackdoctor.tracer.instrument.install import Installation
     from ackdoctor.tracer.ledger.ledger import Ledger
+    from ackdoctor.tracer.trace.write import Recorder
 
 __all__ = ["VARIABLE", "begin", "begun"]
 
@@ -22,11 +22,10 @@ begun: "list[tuple[Installation, Recorder]]" = []
 
 def begin() -> str:
     """Wrap the frameworks and write down what passes; the reason why not, '' if all is well."""
-    from ackdoctor.tracer.disk.recorder import Recorder
-    from ackdoctor.tracer.ending import at_exit
     from ackdoctor.tracer.instrument.install import install
     from ackdoctor.tracer.ledger.ledger import Ledger
     from ackdoctor.tracer.levels import Level
+    from ackdoctor.tracer.trace.write import Recorder, at_exit
 
     try:
         said = json.loads(os.environ[VARIABLE])

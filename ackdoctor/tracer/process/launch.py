@@ -12,10 +12,10 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ackdoctor.tracer.disk.recover import recover
 from ackdoctor.tracer.levels import Level
 from ackdoctor.tracer.process.begin import VARIABLE
 from ackdoctor.tracer.process.child import exit_code, forwarding, start
+from ackdoctor.tracer.trace.write import finish_killed
 
 __all__ = ["environment", "name_of_run", "run"]
 
@@ -27,7 +27,7 @@ def run(
 ) -> int:
     """Run the command and every Python process below it under the tracer; its exit code, 128 + n for signal n.
 
-    What processes that were killed have left is recovered at the end; `name` is the run's.  `observers` are modules
+    The files of killed processes are finished at the end; `name` is the run's.  `observers` are modules
     that each process imports, and whose `attach` is given its ledger and the folder of its trace.
     """
     name = name or name_of_run()
@@ -39,7 +39,7 @@ def run(
     with forwarding(process):
         code = exit_code(process.wait())
     if directory.is_dir():
-        recover(directory)
+        finish_killed(directory)
     return code
 
 

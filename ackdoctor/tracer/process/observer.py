@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ackdoctor.model.event import IN_HAND, EventKind
-from ackdoctor.tracer.disk.recorder import Recorder
 from ackdoctor.tracer.process.multilang import Conversation, Frames, Row, messages
 from ackdoctor.tracer.process.tap import Chunk, Direction
+from ackdoctor.tracer.trace.write import Recorder
 
 __all__ = ["observe"]
 
@@ -52,6 +52,7 @@ class _Observer:
         for said in frames.feed(chunk.data):
             for row in self._rows(chunk.direction, said):
                 self._write(row)
+        self._recorder.flush()
 
     def _rows(self, side: Direction, said: bytes) -> Iterator[Row]:
         message = messages(said)
@@ -67,14 +68,13 @@ class _Observer:
         self._write(Row(EventKind.DIED, "", flags=flags), note=f"{status}: {trouble}" if trouble else status)
 
     def _write(self, row: Row, *, value: int = 0, note: str = "") -> None:
-        code = self._recorder.code
         self._recorder.write(
             row.kind,
-            code(self._talk.component or self._name),
+            self._talk.component or self._name,
             self._talk.task,
-            code(row.stream),
+            row.stream,
             row.delivery,
             value=value,
             flags=row.flags,
-            note=code(note),
+            note=note,
         )

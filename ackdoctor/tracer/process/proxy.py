@@ -17,12 +17,12 @@ from pathlib import Path
 from subprocess import PIPE, Popen
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.tracer.disk.recorder import Recorder
 from ackdoctor.tracer.process.child import KILLED, exit_code, forwarding, start
 from ackdoctor.tracer.process.launch import name_of_run
 from ackdoctor.tracer.process.observer import observe
 from ackdoctor.tracer.process.pump import Lane, pump
 from ackdoctor.tracer.process.tap import Chunk, Direction, Tap, chunks
+from ackdoctor.tracer.trace.write import Recorder
 
 __all__ = ["Watch", "proxy"]
 
@@ -120,8 +120,8 @@ def _leave(observer: int, tap: Tap, directory: Path, run: str) -> None:
     if done == (observer, 0) or done[0] == 0:
         return
     recorder = Recorder(directory, run=run, worker=os.uname().nodename)
-    note = recorder.code("the tracer ended before the component did")
-    recorder.write(EventKind.DROPPED, 0, 0, 0, "", value=sum(tap.missed.values()), note=note)
+    note = "the tracer ended before the component did"
+    recorder.write(EventKind.DROPPED, value=sum(tap.missed.values()), note=note)
     recorder.close()
 
 

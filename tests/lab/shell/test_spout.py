@@ -63,7 +63,7 @@ def test_what_is_emitted_without_an_id_is_never_heard_of():
     with SpoutBench(asked(lambda spout: spout.emit(["a"]))) as bench:
         assert bench.next_tuple() == [Emitted(["a"])]
         assert (bench.waiting, bench.pending) == ([], ())
-        with pytest.raises(KeyError, match="nothing with message id None waits downstream"):
+        with pytest.raises(KeyError, match="no tuple with message id None is pending downstream"):
             bench.ack(None)
 
 

@@ -8,9 +8,9 @@ from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
 from ackdoctor.model.violation import TracedComponent
 from ackdoctor.spark.judge.blame import traced
-from ackdoctor.tracer.disk.naming import STORM, described
 from ackdoctor.tracer.judge.findings import findings
 from ackdoctor.tracer.judge.playback import Playback
+from ackdoctor.tracer.trace.components import STORM, described
 
 NOTE = described(TracedComponent(name="", dialect="storm", role=STORM.name, path="", line=0))
 

@@ -37,8 +37,8 @@ from ackdoctor.spark.replay.messages import messages
 from ackdoctor.spark.replay.trees import Plan, entries
 from ackdoctor.spark.replay.versions import version
 from ackdoctor.spark.schema import EVENTS
-from ackdoctor.tracer.disk import jsonlines
-from ackdoctor.tracer.disk.segments import Stem, home
+from ackdoctor.tracer.trace import files
+from ackdoctor.tracer.trace.files import Stem, worker_folder
 from tests.spark.lives import KINDS, stream
 
 MS = 1_000_000
@@ -48,11 +48,11 @@ TOLD = ("never-zero", "over-acked", "acked-twice")
 
 def write(rows: Sequence[Event], folder: Path, mtime: int | None = None) -> Path:
     """One more part of the trace; `mtime` is its place among the parts that are read."""
-    place = home(folder, rows[0].run, rows[0].worker)
+    place = worker_folder(folder, rows[0].run, rows[0].worker)
     place.mkdir(parents=True, exist_ok=True)
     path = Stem(rows[0].pid, rows[0].seq).part(place, ".jsonl")
     draft = place / f".{path.name}"
-    jsonlines.write((row._replace(run="", worker="") for row in rows), draft)
+    files.write_lines((row._replace(run="", worker="") for row in rows), draft)
     if mtime is not None:
         os.utime(draft, (mtime, mtime))
     return draft.rename(path)
@@ -260,7 +260,7 @@ def test_what_cannot_be_read_is_told_once_and_the_rest_is_read(watched):
     watch = watched()
     part = write(TWICE[:2], watch.folder)
     part.write_text(part.read_text(encoding="utf-8") + "{cut off\n", encoding="utf-8")
-    place = home(watch.folder, "r/1", "w")
+    place = worker_folder(watch.folder, "r/1", "w")
     damaged = place / "part-2-000000000000.parquet"
     damaged.write_bytes(b"PAR1" + bytes(200) + b"\x10\x00\x00\x00PAR1")
     (place / "part-3-000000000000.parquet").write_bytes(b"PAR1" + bytes(200))
@@ -268,8 +268,8 @@ def test_what_cannot_be_read_is_told_once_and_the_rest_is_read(watched):
     (place / "part-6-000000000000.jsonl.gz").write_text("{}\n")
     zipped = gzip.compress(part.read_bytes())
     (place / f"{part.name}.gz").write_bytes(zipped)
-    (place / ".wal-5-000000000000").write_bytes(b"rows of a process that lives")
-    copy = home(watch.folder / "copy", "r/1", "w")
+    (place / ".live-5-000000000000.jsonl").write_bytes(b"rows of a process that lives")
+    copy = worker_folder(watch.folder / "copy", "r/1", "w")
     copy.mkdir(parents=True)
     (copy / part.name).write_bytes(part.read_bytes())
     told = {Path(line["file"]).name: line for line in watch()}

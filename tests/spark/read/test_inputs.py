@@ -185,16 +185,15 @@ def test_the_first_line_alone_does_not_tell_what_a_text_is(tmp_path, name, text,
 def test_the_rows_of_a_live_process_are_not_forgotten(tmp_path):
     folder = tmp_path / "v1" / "run=a" / "worker=b"
     folder.mkdir(parents=True)
-    (folder / ".wal-7-000000000000").write_bytes(b"rows")
-    (folder / ".codes-7-000000000000").write_bytes(b"texts")
+    (folder / ".live-7-000000000000.jsonl").write_bytes(b"rows")
     (folder / "_meta.json").write_text("{}")
     inputs = listed([tmp_path])
     assert reasons(inputs) == {
-        ".wal-7-000000000000": "holds rows of a process that is running, or was killed: "
-        f"`ackdoctor trace recover {folder}` makes them readable"
+        ".live-7-000000000000.jsonl": "holds rows of a process that is running, or was killed: "
+        f"`ackdoctor trace report {folder}` makes them readable"
     }
     with pytest.raises(
-        UsageError, match=r"^nothing to read: .*\.wal-7-000000000000: holds rows of a process"
+        UsageError, match=r"^nothing to read: .*\.live-7-000000000000.jsonl: holds rows of a process"
     ):
         inputs.need_some(str(ROOT))
 

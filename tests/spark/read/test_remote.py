@@ -73,8 +73,8 @@ def test_what_cannot_be_read_is_told_with_its_reason(spark, mounted):
     (mounted / "worker.log.1.gz").write_bytes(b"\x1f\x8bjunk")
     (mounted / "worker.log.2.gz").write_text(LOG)
     (mounted / "worker.log.3").write_bytes(LOG.encode("utf-16"))
-    (mounted / ".wal-7-0").write_bytes(b"rows")
-    (mounted / ".wal-8-0").write_bytes(b"rows")
+    (mounted / ".live-7-0.jsonl").write_bytes(b"rows")
+    (mounted / ".live-8-0.jsonl").write_bytes(b"rows")
     (mounted / "part-8-0.jsonl").write_text("{}\n")
     (mounted / "v9" / "run=r").mkdir(parents=True)
     (mounted / "v9" / "run=r" / "part-1-0.parquet").write_bytes(b"PAR1")
@@ -83,7 +83,7 @@ def test_what_cannot_be_read_is_told_with_its_reason(spark, mounted):
         "/worker.log.1.gz": "cut off or damaged: Error -3 while decompressing data: unknown compression method",
         "/worker.log.2.gz": "its name ends in .gz and it is not zipped, which Spark would take it for: rename it",
         "/worker.log.3": "UTF-16, and Spark reads UTF-8 only: `iconv -f UTF-16 -t UTF-8 FILE > worker.log` writes it so",
-        "/.wal-7-0": "holds rows of a process that was killed: `ackdoctor trace recover` of a local copy makes them readable",
+        "/.live-7-0.jsonl": "holds rows of a process that was killed: `ackdoctor trace report` of a local copy makes them readable",
         "/v9/run=r/part-1-0.parquet": "schema 9; this version of ackdoctor reads up to 1",
     }
 

@@ -19,7 +19,7 @@ from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.read.stormlog import counted, events, kept, lines, quarantine, told
 from ackdoctor.spark.tables import Books
 from tests.spark.configured import COMPILED, configured
-from tests.tracer.disk.test_put_before import COLLECTORS, LAYOUTS, laid_out
+from tests.tracer.trace.test_log_prefixes import COLLECTORS, LAYOUTS, laid_out
 
 ADAPTIVE = {"spark.sql.adaptive.enabled": "true"}
 HUGE = 8000  # bytes of a method that the JVM never compiles

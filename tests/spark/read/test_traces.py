@@ -13,7 +13,7 @@ from ackdoctor.spark.opening import opened
 from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.read.traces import traces
-from ackdoctor.tracer.disk.reading import read
+from ackdoctor.tracer.trace.read import read
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from ackdoctor.tracer.disk.put_before import bare
+from ackdoctor.tracer.trace.worker_log import bare
 
 TIME = "2026-11-21T20:50:07"
 COLLECTORS = {

@@ -1,6 +1,6 @@
 """Damages a small trace in many ways, and asks every command that reads one.
 
-    python -m tests.tracer.disk.fuzz FIRST_SEED CASES
+    python -m tests.tracer.trace.fuzz FIRST_SEED CASES
 
 One line for each case that ends wrongly: an exception, an internal error, an exit code that is none, more than ten
 seconds.  The address space is limited, so that a case which fills memory ends wrongly, too.
@@ -20,13 +20,12 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from ackdoctor.cli.recording import Question, print_rows, show_life, show_recovery, show_report
+from ackdoctor.cli.trace import Cat, TraceReport, explain_root
 from ackdoctor.model.errors import AckdoctorError
 from ackdoctor.model.event import Event, EventKind
-from ackdoctor.tracer.disk import jsonlines, parquet
-from ackdoctor.tracer.disk.recorder import Recorder
-from ackdoctor.tracer.disk.recover import recover
-from ackdoctor.tracer.disk.segments import home
+from ackdoctor.tracer.trace import files, parquet
+from ackdoctor.tracer.trace.files import worker_folder
+from ackdoctor.tracer.trace.write import Recorder, finish_killed
 
 K = EventKind
 MEMORY = 3 << 30  # bytes of address space, of which pyarrow and Python take one
@@ -45,35 +44,35 @@ def made(folder: Path) -> None:
         if pid == 0:
             writer = Recorder(folder, run="r", worker=worker, seconds=3600)
             _write(writer)
+            writer.flush()
             os._exit(0)
         os.waitpid(pid, 0)
-    recover(home(folder, "r", "parquet"))
-    place = home(folder, "r", "jsonl")
-    recover(place)
+    finish_killed(worker_folder(folder, "r", "parquet"))
+    place = worker_folder(folder, "r", "jsonl")
+    finish_killed(place)
     for part in place.glob("part-*.parquet"):
-        rows = list(parquet.events(part, "", ""))
-        jsonlines.write(rows, part.with_suffix(".jsonl"))
+        rows = list(parquet.read_parquet(part, "", ""))
+        files.write_lines(rows, part.with_suffix(".jsonl"))
         part.unlink()
 
 
 def _write(writer: Recorder) -> None:
-    bolt, stream, site, note = (
-        writer.code(text) for text in ("bolt", "default", "/x/b.py:9 B.process", "pystorm Bolt")
-    )
-    writer.write(K.NAMED, bolt, 3, 0, "", site=site, note=note)
+    bolt, stream, site = "bolt", "default", "/x/b.py:9 B.process"
+    writer.write(K.NAMED, bolt, 3, site=site, note="pystorm Bolt")
     for number in range(1, 30):
-        writer.write(K.INIT, bolt, 1, 0, "", root=number, value=number)
-        writer.write(K.RECEIVED, bolt, 3, stream, number if number % 3 else f"id {number}")
-        writer.write(K.EMITTED, bolt, 3, stream, number, site=site, flags=4)
+        delivery = str(number)
+        writer.write(K.INIT, bolt, 1, root=number, value=number)
+        writer.write(K.RECEIVED, bolt, 3, stream, delivery if number % 3 else f"id {number}")
+        writer.write(K.EMITTED, bolt, 3, stream, delivery, site=site, flags=4)
         if number % 5:
-            writer.write(K.ACKED, bolt, 3, 0, number, site=site)
-            writer.write(K.ACK, bolt, 3, 0, number, root=number, value=number)
+            writer.write(K.ACKED, bolt, 3, "", delivery, site=site)
+            writer.write(K.ACK, bolt, 3, "", delivery, root=number, value=number)
         if number % 7 == 0:
-            writer.write(K.ACKED, bolt, 3, 0, number, site=site)
-        writer.write(K.LINKED, bolt, 3, 0, number, root=number, value=5)
-    writer.write(K.ROTATED, 0, 0, 0, "")
-    writer.write(K.TIMED_OUT, 0, 0, 0, "", root=5)
-    writer.write(K.DIED, bolt, 3, 0, "", note=writer.code("killed by SIGKILL"))
+            writer.write(K.ACKED, bolt, 3, "", delivery, site=site)
+        writer.write(K.LINKED, bolt, 3, "", delivery, root=number, value=5)
+    writer.write(K.ROTATED)
+    writer.write(K.TIMED_OUT, root=5)
+    writer.write(K.DIED, bolt, 3, note="killed by SIGKILL")
 
 
 # ---- damage ----
@@ -147,7 +146,7 @@ def odd_rows(chance: random.Random, _data: bytes) -> bytes:
             component=text, task=chance.choice((0, 3, -9)), delivery=chance.choice(("", "1", text)), root=big, value=big,
             site=text, thread=chance.choice(("", "T")), flags=chance.randrange(64), test=chance.choice(("", "t")), note=text,
         )  # fmt: skip
-        rows.append(jsonlines.line(row))
+        rows.append(files.line(row))
     return "\n".join(rows).encode() + b"\n"
 
 
@@ -156,9 +155,9 @@ CHANGES: tuple[Change, ...] = (flipped, flipped, cut, stuffed, doubled, renamed,
 
 def damage(chance: random.Random, folder: Path) -> list[str]:
     """Damages one to three of the files; what was done."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
     done = []
-    for path in chance.sample(files, chance.choice((1, 1, 2, 3))):
+    for path in chance.sample(found, chance.choice((1, 1, 2, 3))):
         kind = chance.randrange(12)
         if kind == 0:
             path.unlink()
@@ -168,7 +167,7 @@ def damage(chance: random.Random, folder: Path) -> list[str]:
             done.append(f"{path.name} is no file")
         elif kind == 1:
             path.rename(path.with_name(chance.choice((
-                "part-99999999999999999999-0.jsonl", ".wal-1-99999999999999999999", "part-1-0.parquet", ".wal-3-000", "part-1-0.jsonl",
+                "part-99999999999999999999-0.jsonl", ".live-1-99999999999999999999.jsonl", "part-1-0.parquet", ".live-3-000.jsonl", "part-1-0.jsonl",
             ))))  # fmt: skip
             done.append(f"{path.name} renamed")
         else:
@@ -186,17 +185,14 @@ def ask(folder: Path) -> list[str]:
     traces = (folder,)
     wrong = []
     for name, command in (
-        ("report", lambda: show_report(Question(traces=traces, isolated=True))),
+        ("report", lambda: TraceReport(traces=traces, isolated=True).run()),
         (
             "json",
-            lambda: show_report(
-                Question(traces=traces, isolated=True, output_format="json", message_timeout_s=30)
-            ),
+            lambda: TraceReport(traces=traces, isolated=True, output_format="json", message_timeout=30).run(),
         ),
-        ("cat", lambda: print_rows(traces)),
-        ("root", lambda: show_life("5", traces, None)),
-        ("recover", lambda: show_recovery(folder)),
-        ("again", lambda: show_report(Question(traces=traces, isolated=True))),
+        ("cat", lambda: Cat(traces=traces).run()),
+        ("root", lambda: explain_root("5", traces, None)),
+        ("again", lambda: TraceReport(traces=traces, isolated=True).run()),
     ):
         out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
         begun = time.monotonic()

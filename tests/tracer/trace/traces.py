@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ackdoctor.model.event import Event, EventKind
-from ackdoctor.tracer.disk.reading import read
-from ackdoctor.tracer.disk.recorder import Recorder
+from ackdoctor.tracer.trace.read import read
+from ackdoctor.tracer.trace.write import Recorder
 
 __all__ = ["Ticking", "die_writing", "files", "recorder", "rows", "say"]
 
@@ -33,9 +33,8 @@ def recorder(directory: Path, **how: Any) -> Recorder:
 
 def say(to: Recorder, count: int, *, start: int = 0) -> None:
     """`count` tuples are received by a bolt."""
-    bolt, stream = to.code("bolt"), to.code("default")
     for number in range(start, start + count):
-        to.write(K.RECEIVED, bolt, 3, stream, str(number))
+        to.put(to.template(K.RECEIVED, "bolt", 3, "default"), f'"{number}"')
 
 
 def rows(*paths: Path | str) -> list[Event]:
@@ -47,7 +46,7 @@ def rows(*paths: Path | str) -> list[Event]:
 
 
 def files(folder: Path) -> list[str]:
-    """What stands in a worker's folder, without pids."""
+    """The names in a worker's folder, without pids."""
     return sorted(path.name.replace(str(os.getpid()), "PID") for path in folder.iterdir())
 
 

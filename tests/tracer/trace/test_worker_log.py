@@ -9,8 +9,8 @@ import pytest
 from ackdoctor.acker.residue import suspicions
 from ackdoctor.model.event import EventKind
 from ackdoctor.spark.read.stormline import LOG_LINE as SPARKS
-from ackdoctor.tracer.disk.workerlog import LOG_LINE, WorkerLogs, is_log, open_log
-from tests.tracer.disk.test_put_before import COLLECTORS, LAYOUTS, laid_out
+from ackdoctor.tracer.trace.worker_log import LOG_LINE, WorkerLogs, is_log, open_log
+from tests.tracer.trace.test_log_prefixes import COLLECTORS, LAYOUTS, laid_out
 
 LOGS = Path(__file__).parents[3] / "fixtures" / "logs"
 ROOTS = {  # leaf twice, inner twice, leaf never, healthy; all of the second wave

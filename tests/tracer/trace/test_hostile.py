@@ -6,10 +6,10 @@ import os
 import pytest
 
 from ackdoctor.model.event import Event, EventKind
-from ackdoctor.tracer.disk import jsonlines
-from ackdoctor.tracer.disk.reading import Reading, read
+from ackdoctor.tracer.trace import files
+from ackdoctor.tracer.trace.read import Reading, read
 
-GOOD = jsonlines.line(Event(EventKind.RECEIVED, 5, component="bolt", delivery="1")) + "\n"
+GOOD = files.line(Event(EventKind.RECEIVED, 5, component="bolt", delivery="1")) + "\n"
 
 
 def reading(folder) -> Reading:
@@ -42,7 +42,7 @@ def test_a_line_without_measure_is_told_and_what_stands_before_it_is_read(tmp_pa
 
 
 @pytest.mark.parametrize(
-    "name", ["part-2-000000000000.jsonl", "part-2-000000000000.parquet", ".wal-2-000000000000"]
+    "name", ["part-2-000000000000.jsonl", "part-2-000000000000.parquet", ".live-2-000000000000.jsonl"]
 )
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
 def test_what_is_no_file_is_told_and_the_others_are_read(tmp_path, name, make):

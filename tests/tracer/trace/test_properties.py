@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ackdoctor.model.event import Event, EventKind
-from ackdoctor.tracer.disk import storing
-from ackdoctor.tracer.disk.codec import printable
-from tests.tracer.disk.traces import recorder, rows
+from ackdoctor.tracer.trace import write
+from ackdoctor.tracer.trace.files import printable
+from ackdoctor.tracer.trace.read import parquet_module
+from tests.tracer.trace.traces import recorder, rows
 
 LONG = st.integers(-(1 << 63), (1 << 63) - 1)
 TEXT = st.text(max_size=8)
@@ -37,24 +38,26 @@ ROWS = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(ROWS, st.integers(1, 7), st.sampled_from(["live", "parquet", "json lines"]))
 def test_any_rows_come_back_as_they_were(wanted, room, how):
-    door = (lambda: None) if how == "json lines" else storing.columnar
-    with tempfile.TemporaryDirectory() as folder, patch.object(storing, "columnar", door):
+    module = (lambda: None) if how == "json lines" else parquet_module
+    with tempfile.TemporaryDirectory() as folder, patch.object(write, "parquet_module", module):
         writer = recorder(Path(folder), events=20 if how == "live" else room)
         for row in wanted:
             writer.write(
                 row.kind,
-                writer.code(row.component),
+                row.component,
                 row.task,
-                writer.code(row.stream),
+                row.stream,
                 row.delivery,
                 row.root,
                 row.value,
-                writer.code(row.site),
+                row.site,
                 row.flags,
-                writer.code(row.thread),
-                writer.code(row.note),
+                row.thread,
+                row.note,
             )
-        if how != "live":
+        if how == "live":
+            writer.flush()
+        else:
             writer.close()
         found = rows(folder) if wanted else []
         writer.close()

@@ -9,10 +9,10 @@ import pytest
 
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.finding import Unreadable
-from ackdoctor.tracer.disk import jsonlines, storing
-from ackdoctor.tracer.disk import reading as module
-from ackdoctor.tracer.disk.reading import read
-from tests.tracer.disk.traces import Ticking, recorder, rows, say
+from ackdoctor.tracer.trace import files, write
+from ackdoctor.tracer.trace import read as module
+from ackdoctor.tracer.trace.read import read
+from tests.tracer.trace.traces import Ticking, recorder, rows, say
 
 K = EventKind
 
@@ -25,7 +25,7 @@ def parts(tmp_path, count: int, *, json_lines: bool = False):
     """A trace of so many parts with 100 rows each."""
     with pytest.MonkeyPatch.context() as patch:
         if json_lines:
-            patch.setattr(storing, "columnar", lambda: None)
+            patch.setattr(write, "parquet_module", lambda: None)
         writer = recorder(tmp_path, events=100)
         say(writer, 100 * count)
         writer.close()
@@ -59,7 +59,7 @@ def test_processes_are_merged_by_time_and_each_stays_in_its_own_order(tmp_path):
 
 
 def test_a_clock_that_goes_back_changes_no_order(tmp_path):
-    times = iter([50, 50, 10, 60])
+    times = iter([50, 10, 60])
     writer = recorder(tmp_path, clock=lambda: next(times))
     say(writer, 3)
     writer.close()
@@ -68,9 +68,9 @@ def test_a_clock_that_goes_back_changes_no_order(tmp_path):
 
 @pytest.mark.parametrize("json_lines", [False, True])
 def test_rows_are_seen_once_while_they_are_written(tmp_path, json_lines, monkeypatch):
-    """A reader beside a writer that turns segments into parts sees a prefix of what was written."""
+    """A reader beside a writer that turns live files into parts sees a prefix of what was written."""
     if json_lines:
-        monkeypatch.setattr(storing, "columnar", lambda: None)
+        monkeypatch.setattr(write, "parquet_module", lambda: None)
     writer = recorder(tmp_path, events=50)
     say(writer, 1)
     thread = threading.Thread(target=say, args=(writer, 2_000), kwargs={"start": 1})
@@ -92,7 +92,7 @@ def test_a_parquet_part_that_is_cut_off_is_told_and_the_others_are_read(tmp_path
     data = second.read_bytes()
     second.write_bytes({"cut": data[:700], "empty": b"", "no end": data[:-4]}[damage])
     reading = read([tmp_path])
-    assert [row.seq for row in reading.events()] == [*range(100), *range(131072, 131172)]
+    assert [row.seq for row in reading.events()] == [*range(100), *range(200, 300)]
     assert reading.unreadable == [
         told(second, "no Parquet footer: the file is cut off, or was never finished")
     ]
@@ -236,7 +236,7 @@ def test_what_is_no_trace_is_told(tmp_path):
     (tmp_path / "strange").mkdir()
     (tmp_path / "strange" / "notes.txt").write_text("hello")
     (tmp_path / "strange" / "_SUCCESS").touch()
-    (tmp_path / "strange" / ".part-1-000000000000.1").touch()
+    (tmp_path / "strange" / ".draft-1-000000000000-1").touch()
     reading = read([tmp_path / name for name in ("empty", "notes.txt", "strange", "none", "none*")])
     assert list(reading.events()) == []
     assert reading.unreadable == [
@@ -283,7 +283,7 @@ def test_a_part_that_may_not_be_read_is_told(tmp_path, json_lines):
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     (part,) = parts(tmp_path, 1)
-    monkeypatch.setattr(module, "columnar", lambda: None)
+    monkeypatch.setattr(module, "parquet_module", lambda: None)
     reading = read([tmp_path])
     assert list(reading.events()) == []
     assert reading.unreadable == [told(part, "reading Parquet needs pyarrow: install ackdoctor[trace]")]
@@ -319,11 +319,11 @@ def test_a_part_that_somebody_has_zipped_is_left_to_who_can_read_it(tmp_path):
 def test_a_part_is_the_lines_of_its_rows(tmp_path):
     (part,) = parts(tmp_path, 1, json_lines=True)
     bare = [row._replace(run="", worker="") for row in rows(part)]
-    assert part.read_text() == "".join(jsonlines.line(row) + "\n" for row in bare)
+    assert part.read_text() == "".join(files.line(row) + "\n" for row in bare)
 
 
 def test_a_row_as_a_line_reads_back_as_itself(tmp_path):
     parts(tmp_path, 1)
     path = tmp_path / "cat.jsonl"
-    path.write_text("".join(jsonlines.line(row) + "\n" for row in rows(tmp_path / "v1")))
+    path.write_text("".join(files.line(row) + "\n" for row in rows(tmp_path / "v1")))
     assert rows(path) == rows(tmp_path / "v1")

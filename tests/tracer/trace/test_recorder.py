@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.model.event import RELIABLE, Event, EventKind
-from ackdoctor.tracer.disk import recorder as module
-from ackdoctor.tracer.disk import storing
-from ackdoctor.tracer.disk.reading import read
-from tests.tracer.disk.traces import Ticking, files, recorder, rows, say
+from ackdoctor.tracer.trace import write as module
+from ackdoctor.tracer.trace.read import read
+from tests.tracer.trace.traces import Ticking, files, recorder, rows, say
 
 K = EventKind
 
@@ -21,26 +20,26 @@ K = EventKind
 def suffix(request, monkeypatch):
     """Both formats: the second is what a process without pyarrow writes."""
     if request.param == "json lines":
-        monkeypatch.setattr(storing, "columnar", lambda: None)
+        monkeypatch.setattr(module, "parquet_module", lambda: None)
         return ".jsonl"
     return ".parquet"
 
 
 def test_every_column_comes_back(tmp_path, suffix):
     writer = recorder(tmp_path, clock=lambda: 1_001)
-    writer.test = writer.code("test_bolts.py::test_one")
+    writer.test = "test_bolts.py::test_one"
     writer.write(
         K.EMITTED,
-        writer.code("count"),
+        "count",
         -1,
-        writer.code("words"),
+        "words",
         "-6955786537413359385",
         root=(1 << 63) - 1,
         value=-(1 << 63),
-        site=writer.code("/src/bölts.py:12 Count.process"),
+        site="/src/bölts.py:12 Count.process",
         flags=RELIABLE,
-        thread=writer.code("Thread-1"),
-        note=writer.code('line\nbreak "quoted" \\ \x00 \U0001f41d'),
+        thread="Thread-1",
+        note='line\nbreak "quoted" \\ \x00 \U0001f41d',
     )
     writer.close()
     assert rows(tmp_path) == [
@@ -74,27 +73,22 @@ def test_every_column_comes_back(tmp_path, suffix):
 )  # fmt: skip
 def test_an_id_comes_back_as_it_was(tmp_path, suffix, delivery):
     writer = recorder(tmp_path)
-    writer.write(K.ACKED, 0, 1, 0, delivery)
-    writer.write(K.ACKED, 0, 1, 0, "14")
-    writer.write(K.ACKED, 0, 1, 0, delivery)
+    writer.write(K.ACKED, delivery=delivery)
+    writer.write(K.ACKED, delivery="14")
+    writer.write(K.ACKED, delivery=delivery)
+    writer.flush()
     live = [row.delivery for row in rows(tmp_path)]
     writer.close()
     assert [row.delivery for row in rows(tmp_path)] == live == [delivery, "14", delivery]
 
 
-def test_an_id_may_be_given_as_a_number(tmp_path, suffix):
-    writer = recorder(tmp_path)
-    writer.write(K.ACKED, 0, 1, 0, -77)
-    writer.close()
-    assert [row.delivery for row in rows(tmp_path)] == ["-77"]
-
-
 def test_a_number_that_fits_no_column_costs_its_row_and_raises_nothing(tmp_path, suffix):
     writer = recorder(tmp_path)
-    writer.write(K.INIT, 0, 1, 0, "before", root=1)
-    writer.write(K.INIT, 0, 1, 0, "too large", root=1 << 63)
-    writer.write(K.INIT, 0, 1 << 31, 0, 1 << 64)
-    writer.write(K.INIT, 0, 1, 0, "after", root=2)
+    writer.write(K.INIT, delivery="before", root=1)
+    writer.flush()
+    writer.write(K.INIT, delivery="too large", root=1 << 63)
+    writer.write(K.INIT, task=1 << 31)
+    writer.write(K.INIT, delivery="after", root=2)
     writer.close()
     reading = read([tmp_path])
     assert [(row.kind, row.delivery, row.value) for row in reading.events()] == [
@@ -107,48 +101,21 @@ def test_a_number_that_fits_no_column_costs_its_row_and_raises_nothing(tmp_path,
 
 def test_half_a_character_is_spelt_out(tmp_path, suffix):
     writer = recorder(tmp_path)
-    writer.write(K.ACKED, writer.code("bolt\udcff"), 1, 0, "id\ud800")
+    writer.write(K.ACKED, "bolt\udcff", 1, "", "id\ud800")
     writer.close()
     assert [(row.component, row.delivery) for row in rows(tmp_path)] == [("bolt\\udcff", "id\\ud800")]
 
 
 def test_a_long_text_is_cut(tmp_path):
     writer = recorder(tmp_path)
-    writer.write(K.DIED, 0, 1, 0, "", note=writer.code("x" * 5000))
+    writer.write(K.DIED, note="x" * 5000)
     writer.close()
     assert [row.note for row in rows(tmp_path)] == ["x" * 4096 + "..."]
 
 
-def test_texts_beyond_the_cap_are_said_to_be_missing(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_TEXTS", 3)
-    writer = recorder(tmp_path)
-    for name in ("a", "b", "c", "a"):
-        writer.write(K.DIED, writer.code(name), 1, 0, "")
-    writer.close()
-    assert [row.component for row in rows(tmp_path)] == ["a", "b", "(more texts than a trace keeps)", "a"]
-
-
-def test_stamps_beyond_the_cap_lose_their_texts_and_then_their_rows(tmp_path, suffix, monkeypatch):
-    monkeypatch.setattr(module, "_COARSE", 3)
-    monkeypatch.setattr(module, "STAMPS", 6)
-    writer = recorder(tmp_path)
-    bolt = writer.code("bolt")
-    for task in (1, 1, 2, 3, 4):
-        for stream in ("a", "b"):
-            writer.write(K.RECEIVED, bolt, task, writer.code(stream), "7")
-    writer.close()
-    many = "(more texts than a trace keeps)"
-    assert [(row.kind, row.component, row.task, row.stream, row.value) for row in rows(tmp_path)] == [
-        *[(K.RECEIVED, "bolt", 1, "a", 0), (K.RECEIVED, "bolt", 1, "b", 0)] * 2,
-        *[(K.RECEIVED, "bolt", 2, many, 0)] * 2,
-        *[(K.RECEIVED, "bolt", 3, many, 0)] * 2,
-        (K.DROPPED, "", 0, "", 2),
-    ]
-
-
 def test_a_process_without_rows_leaves_nothing(tmp_path):
     writer = recorder(tmp_path / "trace")
-    writer.code("bolt")
+    writer.test = "test_one"
     writer.close()
     assert not (tmp_path / "trace").exists()
 
@@ -168,44 +135,76 @@ def test_the_folder_says_who_wrote_it(tmp_path):
     assert [(row.run, row.worker) for row in rows(tmp_path)] == [("2026/11 nightly=1", "gw0")]
 
 
-def test_a_full_segment_becomes_a_part(tmp_path, suffix):
+def test_a_full_file_becomes_a_part(tmp_path, suffix):
     writer = recorder(tmp_path, events=100)
     say(writer, 250)
+    writer.flush()
     assert files(writer.folder) == [
-        ".codes-PID-000000131072",
-        ".wal-PID-000000131072",
+        ".live-PID-000000000200.jsonl",
         "_meta.json",
         f"part-PID-000000000000{suffix}",
-        f"part-PID-000000065536{suffix}",
+        f"part-PID-000000000100{suffix}",
     ]
     assert [row.delivery for row in rows(tmp_path)] == [str(number) for number in range(250)]
     writer.close()
     assert [row.delivery for row in rows(tmp_path)] == [str(number) for number in range(250)]
 
 
-def test_an_old_segment_becomes_a_part(tmp_path):
+def test_an_old_file_becomes_a_part(tmp_path):
     clock = Ticking()
     writer = recorder(tmp_path, clock=clock, seconds=5)
     say(writer, 2)
+    writer.flush()
     clock.now += 5_000_000_000
     say(writer, 1, start=2)
-    assert [name for name in files(writer.folder) if name.startswith("part")] == [
-        "part-PID-000000000000.parquet"
+    writer.flush()
+    say(writer, 1, start=3)
+    writer.flush()
+    assert [name for name in files(writer.folder) if "PID" in name] == [
+        ".live-PID-000000000003.jsonl",
+        "part-PID-000000000000.parquet",
     ]
-    assert [row.delivery for row in rows(writer.folder / f"part-{os.getpid()}-000000000000.parquet")] == [
-        "0",
-        "1",
-    ]
+    part = rows(writer.folder / f"part-{os.getpid()}-000000000000.parquet")
+    assert [row.delivery for row in part] == ["0", "1", "2"]
+    writer.close()
 
 
-def test_codes_outlive_their_segment(tmp_path):
+def test_a_template_outlives_its_part(tmp_path):
     writer = recorder(tmp_path)
-    bolt = writer.code("bolt")
+    template = writer.template(K.RECEIVED, "bolt", 1, "default")
     for _ in range(3):
-        writer.write(K.RECEIVED, bolt, 1, 0, "word")
+        writer.put(template, '"word"')
         writer.roll()
     assert [(row.component, row.delivery) for row in rows(tmp_path)] == [("bolt", "word")] * 3
     writer.close()
+
+
+def test_a_row_that_comes_alone_is_written_at_once_and_others_wait_for_their_batch(tmp_path):
+    clock = Ticking()
+    writer = recorder(tmp_path, clock=clock)
+    writer.write(K.NAMED, "bolt")
+    received = writer.template(K.RECEIVED, "bolt", 1, "default")
+
+    def put(first: int, last: int) -> list[str]:
+        for number in range(first, last):
+            writer.put(received, f'"{number}"')
+        return [row.delivery for row in rows(tmp_path)]
+
+    assert put(0, 1) == ["", "0"]
+    assert put(1, 3) == ["", "0"]
+    clock.now += 1_000_000
+    assert put(3, 4) == ["", "0", "1", "2", "3"]
+    assert len(put(4, 4 + module.BATCH)) == 5 + module.BATCH
+    writer.close()
+
+
+def test_discarded_rows_leave_no_part(tmp_path):
+    writer = recorder(tmp_path)
+    say(writer, 40)
+    writer.discard()
+    say(writer, 1, start=40)
+    writer.close()
+    assert [row.delivery for row in rows(tmp_path)] == ["40"]
 
 
 def test_seq_goes_on_after_an_earlier_process_with_the_same_pid(tmp_path):
@@ -223,7 +222,7 @@ def test_threads_lose_nothing_while_segments_turn_over(tmp_path):
     def work(name: int) -> None:
         gate.wait()
         for number in range(2_000):
-            writer.write(K.ACKED, 0, name, 0, f"{name}/{number}" if number % 7 == 0 else str(number))
+            writer.write(K.ACKED, "", name, "", f"{name}/{number}" if number % 7 == 0 else str(number))
 
     threads = [threading.Thread(target=work, args=(name,)) for name in range(4)]
     for thread in threads:
@@ -248,7 +247,7 @@ def test_a_signal_handler_may_write(tmp_path):
         nonlocal handled
         handled += 1
         for _ in range(3):
-            writer.write(K.ACKED, 0, 2, 0, "from the handler")
+            writer.write(K.ACKED, "", 2, "", "from the handler")
         signal.setitimer(signal.ITIMER_REAL, 0.002)
 
     before = signal.signal(signal.SIGALRM, handler)
@@ -267,19 +266,21 @@ def test_a_signal_handler_may_write(tmp_path):
 
 def test_a_fork_writes_its_own_files(tmp_path):
     writer = recorder(tmp_path, clock=time.time_ns)
-    bolt = writer.code("bolt")
-    writer.write(K.RECEIVED, bolt, 1, 0, "before")
+    writer.write(K.RECEIVED, "bolt", 1, "", "before")
+    writer.write(K.RECEIVED, "bolt", 1, "", "not yet written")
     child = os.fork()
     if child == 0:
-        writer.write(K.RECEIVED, bolt, 2, 0, "child")
+        writer.write(K.RECEIVED, "bolt", 2, "", "child")
+        writer.close()
         os._exit(0)
     os.waitpid(child, 0)
-    writer.write(K.RECEIVED, bolt, 1, 0, "after")
+    writer.write(K.RECEIVED, "bolt", 1, "", "after")
     writer.close()
     assert [(row.pid == child, row.component, row.delivery, row.seq) for row in rows(tmp_path)] == [
         (False, "bolt", "before", 0),
+        (False, "bolt", "not yet written", 1),
         (True, "bolt", "child", 0),
-        (False, "bolt", "after", 1),
+        (False, "bolt", "after", 2),
     ]
 
 
@@ -288,24 +289,27 @@ def test_rows_after_the_end_are_counted(tmp_path):
     say(writer, 1)
     writer.close()
     say(writer, 2)
+    writer.flush()
     assert writer.dropped == 2
     assert [row.delivery for row in rows(tmp_path)] == ["0"]
 
 
+def no_room(*_: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
 def test_a_full_disk_costs_rows_and_nothing_else(tmp_path, monkeypatch):
-    """Whatever is missing is said in a row as soon as there is room."""
+    """A row says what is missing as soon as there is room."""
     clock = Ticking()
-    writer = recorder(tmp_path, clock=clock, events=10)
+    writer = recorder(tmp_path, clock=clock)
     say(writer, 10)
-    full = OSError(28, "No space left on device")
-
-    def no_room(*_: object) -> None:
-        raise full
-
+    writer.flush()
     with monkeypatch.context() as patch:
-        patch.setattr(os, "posix_fallocate", no_room)
+        patch.setattr(os, "write", no_room)
         say(writer, 5, start=10)
+        writer.flush()
     say(writer, 1, start=15)  # too early for another try
+    writer.flush()
     clock.now += 5_000_000_000
     say(writer, 2, start=16)
     writer.close()
@@ -316,6 +320,26 @@ def test_a_full_disk_costs_rows_and_nothing_else(tmp_path, monkeypatch):
         (K.RECEIVED, "16", 0),
         (K.RECEIVED, "17", 0),
     ]
+
+
+def test_a_disk_that_fills_in_the_middle_of_a_batch_leaves_whole_lines(tmp_path, monkeypatch):
+    writer = recorder(tmp_path)
+    say(writer, 1)
+    write, calls = os.write, []
+
+    def half(descriptor: int, data: memoryview) -> int:
+        calls.append(data)
+        if len(calls) > 1:
+            no_room()
+        return write(descriptor, data[: len(data) // 2])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", half)
+        say(writer, 5, start=1)
+        writer.flush()
+    assert [row.delivery for row in rows(tmp_path)] == ["0"]
+    assert writer.dropped == 5
+    writer.close()
 
 
 def test_a_folder_that_cannot_be_made_costs_rows_and_nothing_else(tmp_path):
@@ -335,29 +359,21 @@ def test_a_folder_that_somebody_has_removed_ends_nothing(tmp_path):
 
 
 def test_a_disk_that_is_full_from_the_start_is_left_as_it_was(tmp_path, monkeypatch):
-    full = OSError(28, "No space left on device")
-
-    def half(path: Path, text: str, **_: object) -> int:
-        path.touch()
-        raise full
-
     writer = recorder(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_text", half)
+        patch.setattr(module, "create", no_room)
         say(writer, 2)
+        writer.flush()
     assert (files(writer.folder), writer.dropped) == ([], 2)
 
 
-def test_a_part_that_finds_no_room_stays_a_segment(tmp_path, monkeypatch):
+def test_a_part_for_which_pyarrow_has_no_room_stays_json_lines(tmp_path, monkeypatch):
+    parquet = pytest.importorskip("ackdoctor.tracer.trace.parquet")
     writer = recorder(tmp_path)
     say(writer, 3)
-
-    def no_room(*_: object) -> Path:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(module, "store", no_room)
+    monkeypatch.setattr(parquet, "convert", no_room)
     writer.close()
-    assert files(writer.folder) == [".codes-PID-000000000000", ".wal-PID-000000000000", "_meta.json"]
+    assert files(writer.folder) == ["_meta.json", "part-PID-000000000000.jsonl"]
     assert [row.delivery for row in rows(tmp_path)] == ["0", "1", "2"]
 
 
@@ -380,6 +396,6 @@ def test_the_newest_part_stays_whatever_the_limit(tmp_path):
     assert writer.dropped == 0
 
 
-def test_a_part_holds_no_more_than_a_segment():
+def test_a_part_has_a_limit():
     with pytest.raises(ValueError, match="a part has 1 to 65536 rows, not 0"):
         recorder(Path("nowhere"), events=0)

@@ -1,8 +1,22 @@
-"""What worker logs with `topology.debug` tell of a few roots: their messages, without Spark.
+r"""Worker logs of Storm: the text in a file, the lines without what a log collector puts before them, and the messages of a few roots.
 
-A log names a tuple by its ids, `{root=edge}`.  An ack's value stands on the line before the bolt's own (`Emitting ... __ack_ack
-[root value]`, then `BOLT ack ... id: {root=edge}`), which ties the two; what only the acker's worker has logged is
-an ACK without a delivery.  Everything is anchored from the left, since a user's values stand at the right.
+    2026-11-21T20:22:17.710123456Z 2026-11-21 20:22:17.710 o.a.s.d.Task Thread-41-source-executor[4, 4] [INFO] ...
+    2026-11-21T20:22:17.710123456Z \tat org.apache.storm.daemon.Task.getOutgoingTasks(Task.java:133)
+
+Storm's own time stamp can look like a collector's, since a log4j layout can write anything. A time alone therefore
+counts as the collector's only if it has nanoseconds, which no Java logger writes, or if Storm's own stamp follows.
+A user's worker.xml may put the level or the thread first; ` - ` or a colon then ends the prefix, and `bare` restores
+Storm's order:
+
+    2026-11-21 20:22:17,710 INFO  [Thread-41-source-executor[4, 4]] o.a.s.d.Task - Emitting Tuple: taskId=4
+    2026-11-21 20:22:17.710 [Thread-41-source-executor[4, 4]] INFO  o.a.s.d.Task - Emitting Tuple: taskId=4
+
+The patterns mean the same in Python and Java, since Spark uses them too.
+
+A log names a tuple by its ids, `{root=edge}`. The value of an ack is on the line before the bolt's own
+(`Emitting ... __ack_ack [root value]`, then `BOLT ack ... id: {root=edge}`), which ties the two. An ack that only
+the acker's worker has logged becomes an ACK without a delivery. All patterns are anchored on the left, since a
+user's values are on the right.
 """
 
 import errno
@@ -20,19 +34,73 @@ from typing import TextIO
 
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.finding import Unreadable
-from ackdoctor.tracer.disk.put_before import LEVELS, bare
 
 __all__ = [
     "GZIP",
+    "LEVELS",
     "LOADS",
     "LOG_LINE",
+    "OTHER_BEGIN",
+    "OTHER_LAYOUT",
     "PACKED",
+    "PUT_BEFORE",
+    "REORDERED",
     "WorkerLogs",
+    "bare",
     "encoding_of",
     "is_log",
     "log_text",
     "open_log",
 ]
+
+
+LEVELS = "TRACE|DEBUG|INFO|WARN|ERROR|FATAL"
+
+_SECOND = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
+_ZONE = r"(?:Z|[+-]\d\d:?\d\d)"
+_TIME = rf"{_SECOND}(?:\.\d{{1,9}})?{_ZONE}"
+_STORMS = r"(?=\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d|\d{1,12} +\[)"  # the stamp of a worker, or of a LocalCluster
+_WHOSE = (
+    r"\[pod/[^ \]]{1,600}\] ",  # kubectl logs --prefix
+    r"[A-Za-z][^ |]{0,99} +\| ",  # docker compose logs
+)
+_WHEN = (
+    rf"{_SECOND}\.\d{{7,9}}{_ZONE} (?:std(?:out|err) [FP] )?",  # kubectl logs --timestamps, docker logs -t; a file of CRI
+    rf"{_TIME} std(?:out|err) [FP] ",  # a file of containerd, which leaves zeros at the end of a time out
+    rf"{_TIME} [^ ]{{1,255}} [^ \[]{{1,99}}\[\d{{1,9}}\]: ",  # journalctl -o short-iso, rsyslog
+    r"(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})? [^ ]{1,255} [^ :\[]{1,99}(?:\[\d{1,9}\])?: ",  # journalctl, syslog
+    rf"<\d{{1,3}}>1 {_TIME} (?:[^ ]{{1,255}} ){{4}}- ",  # syslog of RFC 5424, without data of its own
+    rf"{_TIME} {_STORMS}",
+)
+_HOLE = (
+    r"\x00{1,1048576}"  # what a file system leaves of what it had not yet written when the machine went down
+)
+PUT_BEFORE = rf"^(?:{_HOLE})?(?:{'|'.join(_WHOSE)})?(?:{'|'.join(_WHEN)})?(?!^)"  # something, at least
+
+_THREAD = r"Thread-.{1,300}?\[-?\d{1,10},? -?\d{1,10}\]|[^ \[\]]{1,300}"
+_LEVEL = rf"\[?(?:{LEVELS})\]?"
+# a stamp, and what no logger is called, which is what Storm has there: a level, or a thread in brackets
+OTHER_BEGIN = rf"^\[?(\d{{4}}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^ \]]{{0,20}})\]? {{1,9}}(?=\[|(?:{LEVELS}) )"
+OTHER_LAYOUT = (
+    rf"{OTHER_BEGIN}(?:"
+    rf"(?={_LEVEL} )\[?([A-Z]+)\]? +(?:\[?({_THREAD})\]? +)?([^ \[\]]+?)(?: +\[({_THREAD})\])?"
+    rf"|\[({_THREAD})\] +(?={_LEVEL} )\[?([A-Z]+)\]? +([^ \[\]]+?)"
+    r")(?: -|:) "
+)
+REORDERED = "$1 $4$8 $3$5$6 [$2$7] "  # as Java writes it
+_PUT_BEFORE, _OTHER_LAYOUT = re.compile(PUT_BEFORE), re.compile(OTHER_LAYOUT)
+_REORDERED = REORDERED.replace("$", "\\")
+
+
+def bare(line: str) -> str:
+    """The line as the worker wrote it, in Storm's own layout."""
+    # a search would look for the line's beginning at each of its places
+    if before := _PUT_BEFORE.match(line):
+        line = line[before.end() :]
+    if other := _OTHER_LAYOUT.match(line):
+        return f"{other.expand(_REORDERED)}{line[other.end() :]}"
+    return line
+
 
 # a line that shows that the file is a log of Storm's
 LOG_LINE = rf"^(?:\d{{4}}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^ ]* [^ ]+ .*\[(?:{LEVELS})\]|\d+ +\[.*\] (?:{LEVELS}) +[^ ]+ - )"

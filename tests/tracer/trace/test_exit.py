@@ -5,10 +5,10 @@ import threading
 
 import pytest
 
-from ackdoctor.tracer.ending import deaf
+from ackdoctor.tracer.trace.write import ignoring_interrupts
 
 
-@deaf()
+@ignoring_interrupts()
 def goes_wrong():
     raise OSError(str(signal.getsignal(signal.SIGINT)))
 
@@ -24,7 +24,7 @@ def test_a_thread_that_hears_no_signals_works_as_it_is():
     seen = []
 
     def work():
-        with deaf():
+        with ignoring_interrupts():
             seen.append(signal.getsignal(signal.SIGINT))
 
     worker = threading.Thread(target=work)

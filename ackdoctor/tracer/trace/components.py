@@ -1,16 +1,17 @@
-"""The note of a NAMED row: what a trace says of a component, for whoever replays it without the component.
+"""The note of a NAMED row, from which a replay rebuilds the component.
 
-"pystorm Bolt auto_ack auto_fail": dialect, role, and the switches that were on.  A second one at its end says what nobody
-could see, "pystorm Bolt unobserved: send_message is replaced": what it was given and never completed is nobody's mistake.
+"pystorm Bolt auto_ack auto_fail": dialect, role, and the switches that are on. A second NAMED row at the end of a
+component, "pystorm Bolt unobserved: send_message is replaced", marks it as not observed: open tuples are then no fault.
 """
 
 from ackdoctor.dialects import known
-from ackdoctor.dialects._shellbolt import BOLT_NOTES, BOLT_PRICES
-from ackdoctor.model.dialect import Discipline, Entry, EntryKind, Kind, Misuse, Price, Role
+from ackdoctor.dialects.storm_py import SHELL_BOLT
+from ackdoctor.model.dialect import Cost, Discipline, Entry, EntryKind, Kind, Misuse, Price, Role
 from ackdoctor.model.violation import TracedComponent
 from ackdoctor.tracer.judge.place import parsed
 
 __all__ = ["MULTILANG", "STORM", "UNOBSERVED", "described", "recalled", "role_of", "unobserved"]
+
 
 UNOBSERVED = " unobserved: "
 _SWITCHES = ("auto_ack", "auto_fail", "auto_anchor")
@@ -21,7 +22,7 @@ MULTILANG = Role(  # a component of which only the pipe is known, as the proxy s
     classes=(),
     entries=(),
     verbs=(),
-    discipline=Discipline(prices=BOLT_PRICES, notes=BOLT_NOTES),
+    discipline=Discipline(costs=SHELL_BOLT),
 )
 
 STORM = Role(  # Java's IRichBolt, and what the lab runs
@@ -32,19 +33,23 @@ STORM = Role(  # Java's IRichBolt, and what the lab runs
     verbs=(),
     discipline=Discipline(
         thread_safe=True,
-        prices={
-            Misuse.TWICE: (Price.ZOMBIE,),
-            Misuse.MIXED: (Price.ZOMBIE,),
-            Misuse.LATE_EMIT: (Price.ZOMBIE,),
-            Misuse.NEVER: (Price.TIMEOUT, Price.ZOMBIE),
-            Misuse.UNANCHORED: (Price.LOSS,),
-        },
-        notes={
-            Misuse.TWICE: "Storm does not notice, and the acker keeps an entry that can never complete",
-            Misuse.MIXED: "Storm does not notice, and which of the two the spout hears depends on their order",
-            Misuse.LATE_EMIT: "the new tuple is not tracked, or the tree can never complete",
-            Misuse.NEVER: "the tree times out, and is replayed if its spout emitted it with a message id",
-            Misuse.UNANCHORED: "the tree ends here: whatever fails downstream is never replayed",
+        costs={
+            Misuse.TWICE: Cost(
+                prices=(Price.ZOMBIE,),
+                note="Storm does not notice, and the acker keeps an entry that can never complete",
+            ),
+            Misuse.MIXED: Cost(
+                prices=(Price.ZOMBIE,),
+                note="Storm does not notice, and which of the two the spout hears depends on their order",
+            ),
+            Misuse.LATE_EMIT: Cost(
+                prices=(Price.ZOMBIE,), note="the new tuple is not tracked, or the tree can never complete"
+            ),
+            Misuse.NEVER: Cost(
+                prices=(Price.TIMEOUT, Price.ZOMBIE),
+                note="the tree times out, and is replayed if its spout emitted it with a message id",
+            ),
+            Misuse.UNANCHORED: SHELL_BOLT[Misuse.UNANCHORED],
         },
     ),
 )

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent.parent.parent
 
 
 def fuzzed(first: int, cases: int) -> str:
-    command = [sys.executable, "-m", "tests.tracer.disk.fuzz", str(first), str(cases)]
+    command = [sys.executable, "-m", "tests.tracer.trace.fuzz", str(first), str(cases)]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
     return ended.stdout[-4_000:] + ended.stderr[-2_000:]
 

@@ -1,1 +1,0 @@
-"""The trace on disk: segments, parts, reading, recovery."""
