@@ -1,9 +1,9 @@
-"""What a million lines of a worker's debug log cost: EVENTS, and their books, against Spark's text scan and count.
+"""Measure reading a worker's debug log on Spark, as a ratio to Spark's text scan and count.
 
     python benchmarks/stormlog.py [LINES]
 
-The log repeats that of a real 2.8.3 worker (fixtures/logs) with other root ids.  CPU seconds of the whole JVM, warm;
-spark.py has both as processes of their own, as it has all else.
+The log repeats that of a real 2.8.3 worker (fixtures/logs) with other root ids.  Figures are CPU seconds of one
+warm JVM.  `spark.py --lines` measures the same in a process for each run.
 """
 
 import re
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ackdoctor.spark.keeping import Kept
+from ackdoctor.spark.frames import Cache
 from ackdoctor.spark.read.quarantine import books
 from ackdoctor.spark.read.stormlog import events, kept, lines
 from ackdoctor.spark.session import session
@@ -27,7 +27,7 @@ REPEATS = 3
 
 
 def main() -> None:
-    """Prints the cost of each step."""
+    """Print the cost of the scan and of reading."""
     wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "worker.log"
@@ -43,30 +43,29 @@ def main() -> None:
         print(f"{count} lines, {path.stat().st_size / 1e6:.0f} MB")
         for name, seconds in cost.items():
             print(f"{name:24} {seconds:6.2f} CPU-s   {seconds / base:5.2f} x")
-        print("reach 6 x, moonshot 3 x")
 
 
 def ingested(spark: SparkSession, path: str) -> int:
-    """What `analyze` does before it looks at a row: the text parsed and kept, its books, and EVENTS read once.  How many lines."""
-    with Kept() as keep:
-        told, surveyed = kept(lines(spark, [path]), {}, keep)
-        ledger = books(surveyed)
+    """Parse a log as `analyze` does, check that every line is accounted for, read EVENTS once; return the lines."""
+    with Cache() as keep:
+        rows, counts = kept(lines(spark, [path]), {}, keep)
+        ledger = books(counts)
         assert ledger.balanced
-        _drained(events(told, surveyed))
+        _read_to_the_end(events(rows, counts))
     return ledger.rows
 
 
 def written(path: Path, wanted: int) -> int:
-    """Writes a log of about so many lines, and tells how many."""
+    """Write a log of about so many lines and return the exact number."""
     text = LOG.read_text(encoding="utf-8")
-    again = wanted // text.count("\n") + 1
+    copies = wanted // text.count("\n") + 1
     with path.open("w", encoding="utf-8") as out:
-        for number in range(again):
+        for number in range(copies):
             out.write(re.sub(r"(?<=\d{12})\d{6}\b", f"{number:06d}", text))
-    return again * text.count("\n")
+    return copies * text.count("\n")
 
 
-def _drained(table: DataFrame) -> None:
+def _read_to_the_end(table: DataFrame) -> None:
     table.write.format("noop").mode("overwrite").save()
 
 
@@ -75,7 +74,7 @@ def _jvm(spark: SparkSession) -> int:
 
 
 def _cpu(pid: int, rows: Mapping[str, Callable[[], object]]) -> dict[str, float]:
-    """The smallest of some runs of each, after one to warm up; one after the other, so that they share the machine's moods."""
+    """Return the least CPU seconds of each row after a warm-up; the rows run in turns, on the same load."""
     spent: dict[str, list[float]] = {name: [] for name in rows}
     for _ in range(REPEATS + 1):
         for name, run in rows.items():

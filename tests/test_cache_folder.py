@@ -1,4 +1,4 @@
-"""The user's cache folder: when it is used, and that it never leads anywhere else."""
+"""The user's cache folder: when a run uses it, and that it never leads elsewhere."""
 
 import os
 import stat
@@ -14,7 +14,7 @@ as_root = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="on
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The cache root, which does not exist yet."""
+    """The cache root; it does not exist yet."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -35,7 +35,7 @@ def test_missing_folders_are_made_for_the_user_alone(root):
     assert [path.name for path in folder.path.iterdir()] == ["entry"]
 
 
-def test_without_a_variable_it_is_in_the_home_folder(tmp_path, monkeypatch):
+def test_without_a_variable_the_cache_is_in_the_home_folder(tmp_path, monkeypatch):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "Library/Caches").mkdir(parents=True)  # macOS
@@ -119,7 +119,7 @@ def test_without_an_absolute_path_there_is_no_cache(tmp_path, monkeypatch, xdg, 
 
 
 @pytest.mark.parametrize("place", ["/dev/null", "/dev/null/cache", "/nonexistent/home/.cache", "/proc"])
-def test_where_nothing_can_be_made_there_is_no_cache(monkeypatch, place):
+def test_without_a_writable_root_there_is_no_cache(monkeypatch, place):
     monkeypatch.setenv("XDG_CACHE_HOME", place)
     with pytest.raises(NoCacheError):
         CacheFolder("lint")
@@ -129,7 +129,7 @@ def test_a_cache_inside_the_tree_is_refused(root, tmp_path):
     (tmp_path / "link").symlink_to(tmp_path)
     CacheFolder("lint", outside=[tmp_path / "project"])
     for tree in (tmp_path, root, Path("/"), tmp_path / "link"):
-        with pytest.raises(NoCacheError, match="lies in the tree"):
+        with pytest.raises(NoCacheError, match="is in the linted tree"):
             CacheFolder("lint", outside=[tmp_path / "project", tree])
 
 
@@ -141,7 +141,7 @@ def test_a_file_of_another_user_is_not_read(root):
     assert folder.read("entry", 10) is None
 
 
-def test_a_link_is_neither_read_nor_written_through(root, tmp_path):
+def test_links_are_neither_read_nor_written(root, tmp_path):
     folder = CacheFolder("lint")
     (tmp_path / "precious").write_text("mine")
     (folder.path / "entry").symlink_to(tmp_path / "precious")
@@ -151,7 +151,7 @@ def test_a_link_is_neither_read_nor_written_through(root, tmp_path):
     assert folder.read("entry", 10) == b"text"
 
 
-def test_a_name_that_is_taken_is_not_written_to(root, tmp_path, monkeypatch):
+def test_a_name_in_use_is_not_written_to(root, tmp_path, monkeypatch):
     folder = CacheFolder("lint")
     (folder.path / f".part-{'00' * 8}").symlink_to(tmp_path / "created")
     monkeypatch.setattr(os, "urandom", bytes)
@@ -160,7 +160,7 @@ def test_a_name_that_is_taken_is_not_written_to(root, tmp_path, monkeypatch):
     assert not (tmp_path / "created").exists()
 
 
-def test_a_pipe_or_a_folder_in_the_place_of_an_entry_is_none(root):
+def test_a_pipe_or_a_folder_is_no_entry(root):
     folder = CacheFolder("lint")
     os.mkfifo(folder.path / "pipe")
     (folder.path / "folder").mkdir()
@@ -171,7 +171,7 @@ def test_a_pipe_or_a_folder_in_the_place_of_an_entry_is_none(root):
     assert sorted(path.name for path in folder.path.iterdir()) == ["folder", "pipe"]
 
 
-def test_a_folder_that_is_exchanged_meanwhile_is_not_followed(root, tmp_path):
+def test_a_folder_that_is_replaced_meanwhile_is_not_followed(root, tmp_path):
     folder = CacheFolder("lint")
     folder.path.rename(tmp_path / "moved")
     (tmp_path / "target").mkdir()
@@ -186,7 +186,7 @@ def old(path: Path, days: float) -> None:
     os.utime(path, (then, then))
 
 
-def test_what_was_not_used_for_long_is_pruned(root):
+def test_unused_files_are_pruned(root):
     folder = CacheFolder("lint")
     for name, days in (("used", 29), ("unused", 31), ("read", 31), (".part-new", 0.01), (".part-old", 0.1)):
         folder.write(name, b"text")
@@ -197,7 +197,7 @@ def test_what_was_not_used_for_long_is_pruned(root):
 
 
 @pytest.mark.parametrize(("files", "size"), [(100, 35), (3, 1000)])
-def test_the_oldest_are_pruned_where_all_are_too_many_or_too_large(root, files, size):
+def test_the_oldest_files_are_pruned_if_there_are_too_many_or_too_large_ones(root, files, size):
     folder = CacheFolder("lint")
     for number in range(10):
         folder.write(str(number), b"x" * 10)
@@ -206,7 +206,7 @@ def test_the_oldest_are_pruned_where_all_are_too_many_or_too_large(root, files, 
     assert sorted(path.name for path in folder.path.iterdir()) == ["0", "1", "2"]
 
 
-def test_pruning_leaves_what_links_lead_to(root, tmp_path):
+def test_pruning_keeps_the_targets_of_links(root, tmp_path):
     folder = CacheFolder("lint")
     (tmp_path / "precious").write_text("mine")
     (folder.path / "entry").symlink_to(tmp_path / "precious")

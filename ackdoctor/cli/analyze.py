@@ -40,10 +40,12 @@ from ackdoctor.cli.output import (
 )
 from ackdoctor.config import nearest
 from ackdoctor.diagnose import Death, deaths
+from ackdoctor.model.acker_versions import NEWEST
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.reporters import reporter
+from ackdoctor.rulebook.messages import ACK_AND_FAIL, ACK_IN_LOOP, ACK_WITH_AUTO_ACK, DOUBLE_ACK, EMIT_AFTER_ACK, words
 from ackdoctor.spark.read.inputs import Inputs
 from ackdoctor.spark.read.logbook import worker_of
 from ackdoctor.spark.read.paths import inside, local
@@ -239,10 +241,10 @@ def _fail_on(value: str | None) -> _FailOn:
 
 def _terms(options: Analyze) -> "Terms":
     from ackdoctor.spark.analysis import Terms
-    from ackdoctor.spark.replay.versions import NEWEST, version
+    from ackdoctor.spark.replay.messages import acker_version
 
     return Terms(
-        version=NEWEST if options.acker_version is None else version(options.acker_version),
+        version=NEWEST if options.acker_version is None else acker_version(options.acker_version),
         message_timeout_s=options.message_timeout,
         patience_s=options.message_timeout or _DEFAULT_TIMEOUT_S,
         window_ms=options.window_ms,
@@ -290,11 +292,11 @@ def _progress(options: Analyze) -> Iterator[None]:
 _MAX_LOG_BYTES = 512 << 20
 _TOO_LARGE = "the logs are too large to search for causes of deaths as well; run ackdoctor diagnose"
 _MAX_DEATHS = 5  # that a finding lists
-_DOUBLE_COMPLETION = frozenset({"ACK103", "ACK104", "ACK105", "ACK106"})  # one defect if the log shows both
-_RULES_OF_DEATHS: Mapping[str, tuple[str, str]] = {  # by symptom: rule and message
-    "acked twice": ("ACK103", "it acks a tuple that ShellBolt no longer knows, as after a first ack"),
-    "failed twice": ("ACK106", "it fails a tuple that ShellBolt no longer knows, as after an ack"),
-    "anchored too late": ("ACK202", "it anchors to a tuple that has been acked or failed"),
+_DOUBLE_COMPLETION = frozenset({DOUBLE_ACK, ACK_IN_LOOP, ACK_WITH_AUTO_ACK, ACK_AND_FAIL})
+_RULES_OF_DEATHS: Mapping[str, str] = {  # by symptom
+    "acked twice": DOUBLE_ACK,
+    "failed twice": ACK_AND_FAIL,
+    "anchored too late": EMIT_AFTER_ACK,
 }
 
 
@@ -328,7 +330,7 @@ def _with_deaths(
     named = set()
     for finding in findings:
         for (symptom, component), those in explained.items():
-            code = _RULES_OF_DEATHS[symptom][0]
+            code = _RULES_OF_DEATHS[symptom]
             codes = _DOUBLE_COMPLETION if code in _DOUBLE_COMPLETION else {code}
             if (
                 finding.component == component
@@ -345,14 +347,14 @@ def _with_deaths(
 
 
 def _death_finding(symptom: str, component: str, those: Sequence[Death]) -> Finding:
-    code, what = _RULES_OF_DEATHS[symptom]
+    code = _RULES_OF_DEATHS[symptom]
     return Finding(
         code=code,
         name=name_of(code),
         severity=Severity.ERROR,
         confidence=Confidence.MAY,  # an id that a serializer changed looks the same
         site=Site(those[0].file, NOWHERE),
-        message=f"{what}, and the worker ends: all its in-flight tuples time out",
+        message=words(code, "death").message,
         component=component,
         handler="",
         dialect="",

@@ -413,9 +413,9 @@ def _write_baseline(
     file: Path, findings: Sequence[Finding], unchecked: "Sequence[Entry]", *, change: Report, root: Path
 ) -> None:
     """Write the findings and the entries that this run did not check into the baseline, and print the change."""
-    from ackdoctor.lint.baseline import write
+    from ackdoctor.lint.baseline import entries_of, write
 
-    write(file, findings, root=root, unseen=unchecked)
+    write(file, [*entries_of(findings, file, root=root), *unchecked])
     amount = len(findings) + len(unchecked)
     complain(f"{file.name}: {amount} accepted, {len(change.findings)} of them new, {len(change.fixed)} fixed")
 

@@ -234,13 +234,14 @@ def settings_for(*, isolated: bool, min_severity: str | None) -> Settings:
 def filter_findings(report: Report, settings: Settings) -> Report:
     """Return the report with the findings that the settings and the comments in the sources leave."""
     from ackdoctor.lint.select import select
+    from ackdoctor.rulebook.messages import UNUSED_IGNORE
 
     root = Path.cwd()
     paths = {finding.site.path for finding in report.findings}
     texts = Sources(root=root)
     sources = {path: content for path in paths if (content := texts.content(path))}
     selected = select(report.findings, sources, paths, settings, str(root))
-    findings = [finding for finding in selected.findings if finding.code != "ACK901"]
+    findings = [finding for finding in selected.findings if finding.code != UNUSED_IGNORE]
     visible = [
         finding
         for finding in findings

@@ -101,7 +101,7 @@ class Run:
         str,
         typer.Option(
             metavar="|".join(str(level) for level in Level if level),
-            help="trace: write every event to disk, for report; the other levels write nothing, but suffice for --heap.",
+            help="trace: write a row for every event; sites: write no rows, only what --heap needs.",
         ),
     ] = "trace"
     heap: Annotated[
@@ -125,7 +125,7 @@ class Run:
         code = run(self.command, self.directory, level, name=name, observers=observers)
         folder = _run_folder(self.directory, name)
         if level is not Level.TRACE:
-            complain(f"level {level} writes no trace; --level trace does")
+            complain(f"level {level} writes no trace; --level trace writes one")
         elif _has_events(folder):
             complain(f"the trace is in {self.directory}; ackdoctor trace report {quote(str(self.directory))}")
         elif folder.exists():

@@ -26,6 +26,7 @@ from ackdoctor.cli.inputs import (
     spark_settings,
 )
 from ackdoctor.cli.output import complain, tolerant
+from ackdoctor.model.acker_versions import NEWEST
 from ackdoctor.model.errors import UsageError
 from ackdoctor.reporters.context import counted, printable
 
@@ -163,10 +164,10 @@ class Watch:
 
 def _terms(options: Watch) -> "LiveTerms":
     from ackdoctor.spark.live.roots import LiveTerms
-    from ackdoctor.spark.replay.versions import NEWEST, version
+    from ackdoctor.spark.replay.messages import acker_version
 
     return LiveTerms(
-        version=NEWEST if options.acker_version is None else version(options.acker_version),
+        version=NEWEST if options.acker_version is None else acker_version(options.acker_version),
         message_timeout_s=options.message_timeout,
         remember_s=options.remember,
     )

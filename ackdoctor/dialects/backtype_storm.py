@@ -26,7 +26,7 @@ def _one_thread(role: Role) -> Discipline:
         return role.discipline
     off_thread = Cost(
         prices=(Price.KILL,),
-        note="the collector belongs to the thread that calls execute: two threads in it end in a NullPointerException deep inside "
+        note="the collector belongs to the thread that calls execute: two threads that use it cause a NullPointerException inside "
         "Storm, which ends the worker",
     )
     return role.discipline.derive(thread_safe=False, costs={Misuse.OFF_THREAD: off_thread})
@@ -43,7 +43,7 @@ def _jstorm(role: Role) -> Discipline:
     )
     mixed = Cost(
         prices=(Price.ZOMBIE, Price.LOSS),
-        note="the spout hears one of the two, perhaps an ack for work that failed; a fail for a tree that the "
+        note="the spout gets one of the two, perhaps an ack for work that failed; a fail for a tree that the "
         "acker does not know is dropped, an ack makes an orphan entry",
     )
     return role.discipline.derive(costs={Misuse.TWICE: twice, Misuse.MIXED: mixed})
@@ -56,8 +56,8 @@ def _role(role: Role, discipline: Discipline) -> Role:
     )
 
 
-def _inherited(kept: str) -> tuple[Role, ...]:
-    return tuple(role for role in storm_java.roles(kept) if role.name in _ROLES)
+def _inherited(lifetime: str) -> tuple[Role, ...]:
+    return tuple(role for role in storm_java.roles(lifetime) if role.name in _ROLES)
 
 
 _STORM = replace(

@@ -13,23 +13,17 @@ from ackdoctor.model.dialect import Cost, Kind, Misuse, Price, Role
 __all__ = ["DIALECTS", "HERON_BOLT", "HERON_SPOUT"]
 
 HERON_BOLT = {
+    **storm_java.LOSSES,
     Misuse.TWICE: Cost(
         prices=(Price.TIMEOUT,),
-        note="the stream manager counts the tuple in twice: while its tree is open it can never become zero, and times out",
+        note="the stream manager adds the tuple to its tree twice: while the tree is open it can never become zero, and times out",
     ),
     Misuse.MIXED: Cost(prices=(Price.NOTHING,), note="the first of the two counts and the other is ignored"),
     Misuse.NEVER: Cost(prices=(Price.TIMEOUT,), note="its tree times out at the spout"),
-    Misuse.UNANCHORED: Cost(
-        prices=(Price.LOSS,), note="the tree ends here: whatever fails downstream is never replayed"
-    ),
     Misuse.LATE_EMIT: Cost(
         prices=(Price.LOSS, Price.TIMEOUT),
-        note="the tree may be complete already, and what fails downstream is lost in silence, or it can never become zero and times out",
+        note="the tree may be complete already, and a failure downstream is lost silently, or it can never become zero and times out",
     ),
-    Misuse.SWALLOWED: Cost(
-        prices=(Price.LOSS,), note="the spout sees an ack for a tuple whose work was not done"
-    ),
-    Misuse.EARLY: Cost(prices=(Price.LOSS,), note="what fails after the ack is never replayed"),
 }
 HERON_SPOUT = {
     Misuse.NO_MESSAGE_ID: Cost(
@@ -37,7 +31,7 @@ HERON_SPOUT = {
     ),
     Misuse.NEVER_RETURNS: Cost(
         prices=(Price.TIMEOUT,),
-        note="ack, fail and checkpoints are the same thread's work and never come, and what is emitted leaves in full buffers only",
+        note="the same thread handles ack, fail and checkpoints, which never come, and emitted tuples leave only in full buffers",
     ),
 }
 

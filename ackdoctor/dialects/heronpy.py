@@ -43,7 +43,8 @@ _OLD = ("heron.api.src.python", "heron.pyheron.src.python", "pyheron")
 _ALL = (_NEW, *_OLD)
 
 _SKIPPED = Cost(
-    prices=(Price.LOSS,), note="what is no HeronTuple is skipped without a word, so the emit is unanchored"
+    prices=(Price.LOSS,),
+    note="Heron skips anchors that are not HeronTuples, without an error: the emit is unanchored",
 )
 _FIELDS = Cost(
     prices=(Price.EXIT,),
@@ -83,7 +84,7 @@ _BOLT = Role(
             **HERON_BOLT,
             Misuse.TWICE: Cost(
                 prices=(Price.TIMEOUT,),
-                note="Heron counts the tuple in twice: while its tree is open, the tree can no longer complete",
+                note="Heron adds the tuple to its tree twice: while the tree is open, it can no longer complete",
             ),
             Misuse.LATE_EMIT: Cost(
                 prices=(Price.LOSS, Price.TIMEOUT),
@@ -122,7 +123,7 @@ _TUMBLING = _BOLT.derive(
         costs={
             Misuse.NEVER_RUNS: Cost(
                 prices=(Price.LOSS,),
-                note="the call makes a generator or coroutine that nobody runs, and the window is acked all the same",
+                note="the call makes a generator or coroutine that never runs, and the window is still acked",
             )
         },
     ),

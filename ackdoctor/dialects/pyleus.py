@@ -9,6 +9,7 @@ from ackdoctor.dialects.storm_py import (
     COMPLETIONS,
     INIT,
     LOOP,
+    NO_ID_OF_CHARACTER,
     SHELL_BOLT,
     SHELL_SPOUT,
     SPOUT_ENTRIES,
@@ -69,9 +70,7 @@ _BOLT = Role(
             Misuse.ANCHOR_SHAPE: Cost(
                 prices=(Price.ERROR,), note="the fields of the tuple have no attribute id: AttributeError"
             ),
-            Misuse.ANCHOR_ID: Cost(
-                prices=(Price.ERROR,), note="a character of the id has no attribute id: AttributeError"
-            ),
+            Misuse.ANCHOR_ID: NO_ID_OF_CHARACTER,
             Misuse.PAYLOAD_SHAPE: _SHAPE,
             Misuse.PAYLOAD_TUPLE: Cost(
                 prices=(Price.LOSS,), note="the five fields of the tuple are emitted instead of its values"

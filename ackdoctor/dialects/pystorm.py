@@ -77,7 +77,7 @@ BOLT = Role(
             **SHELL_BOLT,
             Misuse.OFF_THREAD: Cost(
                 prices=(Price.LOSS,),
-                note="an emit without anchors takes whatever tuple the main thread is at, or none",
+                note="an emit without anchors is anchored to the main thread's current tuple, or to none",
             ),
             Misuse.NEVER_RUNS: ACKED_ALL_THE_SAME,
             Misuse.ANCHOR_SHAPE: Cost(
@@ -163,7 +163,7 @@ RELIABLE = SPOUT.derive(
             ),
             Misuse.PAYLOAD_OPAQUE: Cost(
                 prices=(Price.LOSS,),
-                note="nothing is sent, but the payload stays in unacked_tuples for ever",
+                note="nothing is sent, but the payload stays in unacked_tuples forever",
             ),
         },
     ),

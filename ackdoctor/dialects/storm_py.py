@@ -11,6 +11,7 @@ BasicBolt fails a tuple whose processing raised only since 0.9.3.
 
 from typing import Any
 
+from ackdoctor.dialects.storm_java import LOSSES, UNTRACKED
 from ackdoctor.model.dialect import (
     OFF,
     ON,
@@ -39,7 +40,9 @@ __all__ = [
     "DIALECTS",
     "INIT",
     "LOOP",
+    "NOT_ITERABLE",
     "NOT_JSON",
+    "NO_ID_OF_CHARACTER",
     "SHELL_BOLT",
     "SHELL_SPOUT",
     "SPOUT",
@@ -54,11 +57,11 @@ __all__ = [
 _EXITS = "and the worker exits"
 _TWICE = f'ShellBolt answers "Acked a non-existent or already acked/failed id" {_EXITS}'
 _UNPARSED = f"the text lands between the protocol's messages, %s cannot parse it {_EXITS}"
-_UNTRACKED = "Storm does not track the tuple and will never call ack or fail for it"
-_GENERATOR = "the call makes a generator or coroutine that nobody runs"
-ACKED_ALL_THE_SAME = Cost(prices=(Price.LOSS,), note=f"{_GENERATOR}, and the tuple is acked all the same")
+_GENERATOR = "the call makes a generator or coroutine that never runs"
+ACKED_ALL_THE_SAME = Cost(prices=(Price.LOSS,), note=f"{_GENERATOR}, and the tuple is still acked")
 
 SHELL_BOLT = {
+    **LOSSES,
     Misuse.TWICE: Cost(prices=(Price.KILL,), note=_TWICE),
     Misuse.MIXED: Cost(
         prices=(Price.KILL,),
@@ -68,23 +71,16 @@ SHELL_BOLT = {
         prices=(Price.LEAK, Price.TIMEOUT),
         note="its entry stays in ShellBolt.inputs for the life of the worker, and its tree times out",
     ),
-    Misuse.UNANCHORED: Cost(
-        prices=(Price.LOSS,), note="the tree ends here: whatever fails downstream is never replayed"
-    ),
     Misuse.LATE_EMIT: Cost(
         prices=(Price.KILL,), note=f'ShellBolt answers "Anchored onto ... after ack/fail" {_EXITS}'
     ),
     Misuse.TICK_TWICE: Cost(prices=(Price.KILL,), note=_TWICE),
     Misuse.TICK_NEVER: Cost(prices=(Price.LEAK,), note="ShellBolt.inputs grows by one entry per tick"),
-    Misuse.SWALLOWED: Cost(
-        prices=(Price.LOSS,), note="the spout sees an ack for a tuple whose work was not done"
-    ),
     Misuse.STDOUT: Cost(prices=(Price.KILL,), note=_UNPARSED % "ShellBolt"),
     Misuse.OFF_THREAD: Cost(
         prices=(Price.KILL,),
         note=f"two threads write into one pipe, ShellBolt cannot parse what arrives {_EXITS}",
     ),
-    Misuse.EARLY: Cost(prices=(Price.LOSS,), note="what fails after the ack is never replayed"),
     Misuse.NEVER_RUNS: Cost(
         prices=(Price.LEAK, Price.TIMEOUT), note=f"{_GENERATOR}, and nothing completes the tuple"
     ),
@@ -92,19 +88,23 @@ SHELL_BOLT = {
 
 SHELL_SPOUT = {
     Misuse.STDOUT: Cost(prices=(Price.KILL,), note=_UNPARSED % "ShellSpout"),
-    Misuse.NO_MESSAGE_ID: Cost(prices=(Price.LOSS,), note=_UNTRACKED),
+    Misuse.NO_MESSAGE_ID: UNTRACKED,
     Misuse.SPOUT_COMPLETES: Cost(
         prices=(Price.KILL,), note=f'ShellSpout answers "Unknown command received" {_EXITS}'
     ),
     Misuse.NEVER_RUNS: Cost(prices=(Price.LOSS,), note=f"{_GENERATOR}, and nothing is emitted"),
     Misuse.NEVER_RETURNS: Cost(
         prices=(Price.KILL, Price.TIMEOUT),
-        note="ShellSpout waits for the answer meanwhile: no ack, fail or deactivation arrives, and where nothing is "
-        'emitted for as long as a worker\'s timeout (30 s) it says "subprocess heartbeat timeout" '
+        note="meanwhile ShellSpout waits for the answer: no ack, fail or deactivation arrives, and if the spout emits "
+        'nothing for a worker\'s timeout (30 s) it reports "subprocess heartbeat timeout" '
         f"{_EXITS}",
     ),
 }
 
+NOT_ITERABLE = Cost(prices=(Price.ERROR,), note="the tuple cannot be iterated: TypeError")
+NO_ID_OF_CHARACTER = Cost(
+    prices=(Price.ERROR,), note="a character of the id has no attribute id: AttributeError"
+)
 NOT_JSON = Cost(prices=(Price.ERROR,), note="json.dumps raises TypeError")
 
 
@@ -170,10 +170,8 @@ BOLT = Role(
         costs={
             **SHELL_BOLT,
             Misuse.SUBJECT_ID: Cost(prices=(Price.ERROR,), note="an id has no attribute id: AttributeError"),
-            Misuse.ANCHOR_SHAPE: Cost(prices=(Price.ERROR,), note="the tuple cannot be iterated: TypeError"),
-            Misuse.ANCHOR_ID: Cost(
-                prices=(Price.ERROR,), note="a character of the id has no attribute id: AttributeError"
-            ),
+            Misuse.ANCHOR_SHAPE: NOT_ITERABLE,
+            Misuse.ANCHOR_ID: NO_ID_OF_CHARACTER,
             Misuse.ANCHOR_NONE: Cost(prices=(Price.ERROR,), note="None cannot be iterated: TypeError"),
             Misuse.PAYLOAD_SHAPE: Cost(
                 prices=(Price.KILL,),
@@ -202,7 +200,7 @@ BASIC = BOLT.derive(
             Misuse.ANCHOR_ID: None,
             Misuse.ANCHOR_NONE: None,
             Misuse.ANCHOR_IGNORED: Cost(
-                prices=(Price.NOTHING,), note="BasicBolt anchors to its input tuple, whatever anchors says"
+                prices=(Price.NOTHING,), note="BasicBolt anchors to its input tuple and ignores anchors"
             ),
             Misuse.NEVER_RUNS: ACKED_ALL_THE_SAME,
         },

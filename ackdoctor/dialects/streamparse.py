@@ -7,7 +7,15 @@ never fires in 2.1.x.
 """
 
 from ackdoctor.dialects import pystorm
-from ackdoctor.dialects.storm_py import COMPLETIONS, INIT, NOT_JSON, SHELL_BOLT, emit
+from ackdoctor.dialects.storm_py import (
+    COMPLETIONS,
+    INIT,
+    NO_ID_OF_CHARACTER,
+    NOT_ITERABLE,
+    NOT_JSON,
+    SHELL_BOLT,
+    emit,
+)
 from ackdoctor.model.dialect import (
     OFF,
     ON,
@@ -134,9 +142,7 @@ def _one(role: Role) -> Role:
             ticks_in_data=role.kind is Kind.BOLT,
             payload_types=("list",),
             costs={
-                Misuse.ANCHOR_SHAPE: Cost(
-                    prices=(Price.ERROR,), note="the tuple cannot be iterated: TypeError"
-                ),
+                Misuse.ANCHOR_SHAPE: NOT_ITERABLE,
                 Misuse.PAYLOAD_SHAPE: _LIST_ONLY,
                 Misuse.PAYLOAD_TUPLE: _LIST_ONLY,
             },
@@ -183,9 +189,7 @@ _BOLT_0 = _ONE_BOLT.derive(
         tick=TickDuty.REQUIRED,
         thread_safe=False,
         costs={
-            Misuse.ANCHOR_ID: Cost(
-                prices=(Price.ERROR,), note="a character of the id has no attribute id: AttributeError"
-            ),
+            Misuse.ANCHOR_ID: NO_ID_OF_CHARACTER,
             Misuse.NEVER_RUNS: SHELL_BOLT[Misuse.NEVER_RUNS],
             Misuse.OFF_THREAD: Cost(
                 prices=(Price.KILL,),

@@ -1,4 +1,4 @@
-"""A graph as text, one step per line, for goldens and for a developer's eye.
+"""Print a graph as text, one step per line, for golden tests and debugging.
 
 3 4:9-4:16 Call %1 = ok(tup) -> NEXT 4, RAISE 6
 """
@@ -42,7 +42,7 @@ __all__ = ["dump", "show", "show_instr"]
 
 
 def dump(cfg: Cfg) -> str:
-    """The whole graph; ends in a newline."""
+    """The text of a graph; it ends in a newline."""
     return "".join(f"{index} {_step(step)}\n" for index, step in enumerate(cfg.steps))
 
 
@@ -59,12 +59,12 @@ def _step(step: Step) -> str:
 
 
 def show_instr(op: Instr) -> str:
-    """One instruction as it would be written."""
+    """The text of an instruction."""
     return _INSTRS[type(op)](op)
 
 
 def show(expr: Expr) -> str:
-    """One expression; a global name carries a `@`, a computation its operator in front."""
+    """The text of an expression; `@` marks a global name, a computation has its operator in front."""
     return _EXPRS[type(expr)](expr)
 
 

@@ -1,7 +1,7 @@
-"""Names from the standard libraries whose effect on a tuple is known without a look.
+"""Library calls with a known effect, by name: what may raise, store, read, call back or run later.
 
-Names only, by the last part of a dotted call: `self.log.warning`, `logging.warning` and `logger.warning`
-are all `warning`.
+A call is known by the last part of its dotted name: `self.log.warning`, `logging.warning` and `logger.warning` are all
+`warning`.  Python's and Java's names are in the same sets.
 """
 
 import re
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 
-TICK = re.compile(r"tick(?!et|er|le)", re.IGNORECASE)  # a ticket is none, nor is a stock's ticker
+TICK = re.compile(r"tick(?!et|er|le)", re.IGNORECASE)  # but not "ticket", "ticker", "tickle"
 
 LOGGING = frozenset(
     "debug info warning warn error exception critical fatal log trace logTrace logDebug logInfo logWarn logError "
@@ -80,7 +80,7 @@ COLLECTION_WRAPPERS = frozenset(
 COLLECTION_LITERALS = frozenset(
     "asList of singletonList singleton Values".split()
 )  # their arguments, together
-ARRAYS = frozenset("asList of".split())  # of those, the ones to which one array is all of its elements
+ARRAYS = frozenset("asList of".split())  # of these, those that take one array as all elements
 
 CONTAINER_STORES = frozenset(
     "append appendleft add insert put put_nowait push extend extendleft setdefault update enqueue offer "
@@ -88,13 +88,13 @@ CONTAINER_STORES = frozenset(
 )
 CONTAINER_BULK_STORES = frozenset(
     "extend extendleft update addAll putAll".split()
-)  # of those, with all that another one has
+)  # of these, those that add all elements of the argument
 CONTAINER_READS = frozenset(
     "pop popleft popitem get get_nowait remove dequeue poll setdefault take peek pollFirst pollLast takeFirst "
     "takeLast removeFirst removeLast getFirst getLast peekFirst peekLast element next firstElement lastElement "
     "computeIfAbsent getOrDefault getIfPresent pollFirstEntry firstEntry getValue".split()
 )
-CONTAINER_REMOVALS = frozenset(  # of those, the ones that take away what they give
+CONTAINER_REMOVALS = frozenset(  # of these, those that also remove the element
     "pop popleft popitem remove dequeue poll take pollFirst pollLast takeFirst takeLast removeFirst removeLast next "
     "pollFirstEntry".split()
 )
@@ -102,29 +102,27 @@ CONTAINER_OTHERS = frozenset(
     "sort reverse index count remove rotate discard clear size isEmpty contains containsKey containsValue hasNext "
     "ensureCapacity trimToSize length".split()
 )
-CLEANUP = frozenset(  # in `finally` they end what was begun before it
+CLEANUP = frozenset(  # in `finally`, they release a resource
     "close unlock release stop disconnect finish end".split()
 )
 REORDERING = frozenset(
     "sort reverse shuffle rotate swap".split()
-)  # afterwards there is as much in it as before
-AGGREGATES = frozenset(  # functions that only read the collection that they are given
+)  # change the order of a collection, not its size
+AGGREGATES = frozenset(  # functions that only read a collection
     "sum max min any all join frequency binarySearch".split()
 )
 CONTAINER_VIEWS = frozenset(
     "items values keys copy itervalues iteritems iterkeys entrySet keySet iterator listIterator stream descendingIterator "
     "asMap subList elements toArray parallelStream sorted distinct collect toList".split()
 )
-LIVE_VIEWS = frozenset(  # of those, the ones that take out of their collection what is taken out of them
+LIVE_VIEWS = frozenset(  # of these, those that write through to the collection
     "keySet entrySet values subList iterator listIterator descendingIterator".split()
 )
 
-PURE_PREFIXES = (
-    frozenset(  # how a method is called that only asks: one of these, or one of them and a capital letter
-        "is has get contains size length startsWith endsWith".split()
-    )
+PURE_PREFIXES = frozenset(  # names of pure methods: one of these, or one of these and a capital letter
+    "is has get contains size length startsWith endsWith".split()
 )
-IMMUTABLE_TYPES = frozenset(  # types of objects that answer a question as they did before
+IMMUTABLE_TYPES = frozenset(  # types without mutable state
     "String Integer Long Boolean Short Byte Double Float Character Optional OptionalInt OptionalLong "
     "OptionalDouble BigDecimal BigInteger UUID Instant Duration LocalDate LocalDateTime ZonedDateTime "
     "Tuple TupleImpl Fields boolean int long short byte double float char".split()
@@ -141,12 +139,12 @@ SCHEDULERS = frozenset(
     "addErrback addBoth callLater subscribe register on_delivery add_listener after".split()
 )
 
-LAZY = frozenset("map filter".split())  # in Python 3 they do nothing until somebody takes their elements
+LAZY = frozenset("map filter".split())  # in Python 3 they run only when iterated
 COMPATIBILITY_NAMES = frozenset(
     "absolute_import division print_function unicode_literals with_statement six".split()
 )
 
-EXECUTORS = frozenset(  # where they are given something to run
+EXECUTORS = frozenset(  # if an argument is a callable
     "execute submit runAsync supplyAsync schedule scheduleAtFixedRate scheduleWithFixedDelay invokeAll start send "
     "thenAcceptAsync thenApplyAsync thenRunAsync whenCompleteAsync handleAsync executeAsync addCallback addListener "
     "publish".split()
@@ -157,14 +155,14 @@ CALLBACKS = frozenset(
 )
 IMMEDIATE_CALLBACKS = frozenset(
     "forEach forEachOrdered ifPresent ifPresentOrElse forEachRemaining".split()
-)  # call what they are given before they return
+)  # call their argument before they return
 
 PLAIN_BASES = frozenset(
     "Serializable Runnable Callable Comparable Comparator Closeable AutoCloseable Cloneable Object Iterable "
     "Externalizable Constants Function".split()
-)  # from them no component inherits a method that matters here
+)  # bases that pass on no handler
 
-EXCEPTIONS = {  # Java's, each with its parent
+EXCEPTIONS = {  # of Java, each with its parent
     "Exception": "Throwable",
     "Error": "Throwable",
     "RuntimeException": "Exception",

@@ -19,7 +19,7 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import last_name
 from ackdoctor.flow.invalidation import invalidate_aliases, invalidate_by_call
-from ackdoctor.flow.predicates import is_field
+from ackdoctor.flow.pure_calls import is_field
 from ackdoctor.flow.state import (
     EMPTY_GENERATOR,
     Const,
@@ -192,7 +192,7 @@ class Solver:
                 yield WayOn(kind, target, raised), None
 
     def _havoc(self, path: Path, op: Call, after: State) -> State:
-        """The state after a call that may change whatever its receiver and its arguments reach."""
+        """The state after a call that may change everything reachable from its receiver and its arguments."""
         if path.state.facts and not self._may_be_verb(op):
             fields = self._changed_fields(
                 callees(self.context, last_name(op.func)) if is_field(op.func) else ()

@@ -254,7 +254,7 @@ def _findings(grown: Growth, path: str, keeper: Keeper | None) -> Iterator[Findi
         entries = row.last if row.bounds is None else row.bounds[0]
         acker = sign.of == ACKER
         unbounded = keeper is not None and not keeper.forgets
-        message = f"{sign.grows}: an entry {stays(keeper)}" if acker else sign.grows
+        message = sign.grows.format(stays=stays(keeper))
         yield Finding(
             code=sign.code,
             name=name_of(sign.code),

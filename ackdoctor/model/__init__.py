@@ -1,4 +1,4 @@
-"""The nouns: dataclasses and enums, none of which changes after it is made; standard library only.
+"""The data types that all packages share: immutable dataclasses and enums that need the standard library only.
 
-Begin with `protocol`, the one table that everything else serves; what all of it comes to is a `finding`.
+Start with `protocol`, the table of the acking protocol; `finding` is the result of every command.
 """

@@ -1,9 +1,9 @@
-"""The neutral middle: expressions, instructions and the control-flow graph a frontend lowers to.
+"""The intermediate representation: expressions, instructions and the control-flow graph that a frontend lowers to.
 
-Terms.  An `Expr` is pure: every call has been hoisted into a `Call` step of its own, in evaluation
-order, and its result is a temporary `Name` ("%3").  A `Step` is one instruction with its span and
-its outgoing edges.  A `Cfg` is a list of steps; an edge's target is an index into that list.
-Three steps always exist: ENTRY (0), EXIT (1, normal return) and RAISED (2, an exception leaves).
+An `Expr` is pure: a frontend lowers each call to a `Call` step of its own, in evaluation order, with a temporary `Name`
+("%3") for its result.  A `Step` is one instruction with its span and its outgoing edges.  A `Cfg` is a list of steps; the
+target of an edge is an index into it.  Three steps always exist: ENTRY (0), EXIT (1, normal return) and RAISED (2, an
+exception leaves the function).
 
 `if ok(tup): return` inside `try: ... except ValueError: pass` lowers to
 
@@ -13,8 +13,8 @@ Three steps always exist: ENTRY (0), EXIT (1, normal return) and RAISED (2, an e
     6 Catch ValueError         -> TRUE 7, FALSE 2
     7 Jump pass                -> NEXT 8
 
-No syntax node of any language appears here.  Nothing here is changed once it is made; the classes are not
-frozen only because a frozen dataclass takes four times as long to create, at every start of the linter.
+The representation contains no syntax node of any language.  Treat all objects as immutable; the classes are not frozen
+because a frozen dataclass takes four times as long to create.
 """
 
 from dataclasses import dataclass, field
@@ -77,7 +77,7 @@ class Name:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Global:
-    """A name bound in no enclosing function: an import, a module-level name or a builtin."""
+    """A name that no enclosing function binds: an import, a module-level name or a builtin."""
 
     id: str
 
@@ -107,7 +107,7 @@ class Literal:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Build:
-    """A display or comprehension result: 'list', 'tuple', 'set' or 'dict'; a dict lists keys and values in turn."""
+    """A display or comprehension: `kind` is 'list', 'tuple', 'set' or 'dict'; a dict alternates keys and values."""
 
     kind: str
     items: tuple["Expr", ...]
@@ -129,7 +129,7 @@ class Closure:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Mix:
-    """Any other computation over its parts: arithmetic, formatting, a slice; `op` is the operator's text, if one."""
+    """Any other computation over its parts: arithmetic, formatting, a slice; `op` is the operator's text, if it has one."""
 
     op: str
     parts: tuple["Expr", ...]
@@ -146,7 +146,7 @@ class Compare:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Not:
-    """Logical negation that could not be turned into swapped edges (a stored condition)."""
+    """Logical negation in a value; in a branch, the edges are swapped instead."""
 
     value: "Expr"
 
@@ -192,7 +192,7 @@ class Bind:
 
 @dataclass(slots=True, eq=False)
 class Unpack:
-    """`a, b = value`; a target may be a Name, Attr, Item, Star or None where a nested pattern was flattened away."""
+    """`a, b = value`; a target is a Name, Attr, Item, Star, or None for a flattened nested pattern."""
 
     targets: tuple[Expr | None, ...]
     value: Expr
@@ -209,7 +209,7 @@ class Update:
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """`result = func(args)`; `awaited` where the result is awaited at once, `dropped` where nobody looks at it."""
+    """`result = func(args)`; `awaited` if the result is awaited at once, `dropped` if the code ignores it."""
 
     result: Name
     func: Expr
@@ -220,7 +220,7 @@ class Call:
 
 @dataclass(slots=True, eq=False)
 class Test:
-    """A two-way branch on a pure condition; `and`, `or` and `not` have been unfolded into edges."""
+    """A branch on a pure condition; `and`, `or` and `not` are lowered to edges."""
 
     __test__ = False  # for pytest: this is not a test class
 
@@ -229,7 +229,7 @@ class Test:
 
 @dataclass(slots=True, eq=False)
 class Next:
-    """The head of an iteration: TRUE binds the next element to `target`, FALSE leaves.  `loop` is unique in the Cfg."""
+    """The head of a loop: TRUE binds the next element to `target`, FALSE leaves.  `loop` is unique in the Cfg."""
 
     target: Expr | None
     iterable: Expr
@@ -245,21 +245,21 @@ class Drop:
 
 @dataclass(slots=True, eq=False)
 class Return:
-    """Leaves the function; a finally in between stands as its own steps after this one."""
+    """Leave the function; the steps of a finally block in between follow this one."""
 
     value: Expr | None
 
 
 @dataclass(slots=True, eq=False)
 class Throw:
-    """`raise value`; None re-raises what is being handled."""
+    """`raise value`; None raises the handled exception again."""
 
     value: Expr | None
 
 
 @dataclass(slots=True, eq=False)
 class Catch:
-    """One handler's question: TRUE enters it, FALSE asks the next or leaves.
+    """The type test of one handler: TRUE enters it, FALSE leads to the next handler or leaves.
 
     `types` are the dotted names as written, () for a bare except; `name` is the bound variable.
     """
@@ -279,7 +279,7 @@ class Yield:
 
 @dataclass(slots=True, eq=False)
 class Jump:
-    """A step with no effect that the reader should see: pass, break, continue, finally, else, with."""
+    """A step without an effect, kept for the witness: pass, break, continue, finally, else, with."""
 
     word: str
 
@@ -294,7 +294,7 @@ Instr: TypeAlias = (
 
 @unique
 class EdgeKind(Enum):
-    """Why control goes there; BACK closes a loop."""
+    """Why control follows an edge; BACK closes a loop."""
 
     NEXT = "next"
     TRUE = "true"
@@ -305,7 +305,7 @@ class EdgeKind(Enum):
 
 @unique
 class Way(Enum):
-    """How a copy of a finally block was entered; a step outside any finally has no way."""
+    """How control entered a copy of a finally block."""
 
     NORMAL = "normal"
     RETURN = "return"
@@ -313,7 +313,7 @@ class Way(Enum):
 
 
 class Edge(NamedTuple):
-    """One way on; a RAISE edge carries the state from before the step."""
+    """An edge to a step; a RAISE edge carries the state before the step."""
 
     kind: EdgeKind
     target: int
@@ -321,9 +321,9 @@ class Edge(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """One instruction, where it stands, and where control goes next.
+    """One instruction, its span, and its outgoing edges.
 
-    `way` is set inside a finally block: how that copy was entered.
+    `way` is set inside a finally block: how control entered that copy.
     """
 
     op: Instr
@@ -334,7 +334,7 @@ class Step:
 
 @dataclass(slots=True, eq=False)
 class Cfg:
-    """The control-flow graph of one function; `bodies` gives each loop's steps, its head first, by the head's index."""
+    """The control-flow graph of one function; `bodies` maps the index of a loop's head to the indices of the loop's steps."""
 
     steps: list[Step]
     bodies: dict[int, range] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""One lowered file, and the bolts and spouts found in it."""
+"""Lowered source files, their classes and functions, and the components among the classes."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ __all__ = ["ClassInfo", "Component", "Function", "Param", "Unit"]
 class Param(NamedTuple):
     """One formal parameter; `kind` is 'positional', 'keyword', '*' or '**'.
 
-    `type` is the annotation as written; a type parameter of the class is none.
+    `type` is the declared type as written, or None for a type parameter of the class.
     """
 
     name: str
@@ -28,8 +28,8 @@ class Function:
     """A function, method, lambda or module body, lowered.
 
     `qualname` is unique in its unit: "CountBolt.process", "CountBolt.process.<locals>.done", "<module>".
-    `captures` are the names it reads from enclosing functions; `types` are the declared types of its
-    locals and `returns` that of its result, as written and without type arguments, in a language that declares them.
+    `captures` are the names that it reads from enclosing functions.  `types` are the declared types of its locals and
+    `returns` the declared type of its result, as written and without type arguments.
     """
 
     name: str
@@ -37,22 +37,22 @@ class Function:
     path: str
     params: tuple[Param, ...]
     cfg: Cfg
-    span: Span  # from `def` (or `lambda`) to the end of the body
-    head: Span  # the name after `def`; for a lambda, the whole of it
+    span: Span  # from `def` or `lambda` to the end of the body
+    head: Span  # the name after `def`; for a lambda, all of it
     is_async: bool = False
     is_generator: bool = False
     binding: str = "instance"  # 'instance', 'class', 'static', or 'none' for a plain function
     decorators: tuple[Expr, ...] = ()
     closures: dict[str, "Function"] = field(default_factory=dict)
     captures: frozenset[str] = frozenset()
-    # the body is nothing but pass, ..., a docstring or `raise NotImplementedError`
+    # the body is only pass, ..., a docstring or `raise NotImplementedError`
     docstring_only: bool = False
     types: Mapping[str, str] = field(default_factory=dict)
     returns: str = ""
     memo: dict[object, Any] = field(default_factory=dict)  # of `flow.expressions.memoize`
 
     def tree(self) -> Iterator["Function"]:
-        """Itself and all functions inside."""
+        """This function and all functions inside it."""
         yield self
         for inner in self.closures.values():
             yield from inner.tree()
@@ -62,9 +62,8 @@ class Function:
 class ClassInfo:
     """A class: its bases as written (pure expressions), its methods and its class-level assignments.
 
-    In a language that declares types, `types` are those of its fields, as written and without type
-    arguments; in one that tells methods apart by their parameters, `overloads` has all methods of a name
-    that has several, in the order of the source, and `methods` the first of them.
+    `types` are the declared types of its fields, as written and without type arguments.  If a language has overloads,
+    `overloads` lists all methods of an overloaded name in source order, and `methods` has the first of them.
     """
 
     name: str
@@ -82,11 +81,11 @@ class ClassInfo:
     overloads: Mapping[str, tuple[Function, ...]] = field(default_factory=dict)
 
     def named(self, name: str) -> tuple[Function, ...]:
-        """Its own methods of that name, overloads included."""
+        """The methods of that name that the class defines itself, overloads included."""
         return self.overloads.get(name, (self.methods[name],) if name in self.methods else ())
 
     def all_methods(self) -> Iterator[Function]:
-        """Every method that it has itself, overloads included."""
+        """Every method that the class defines itself, overloads included."""
         for name in self.methods:
             yield from self.named(name)
 
@@ -95,11 +94,11 @@ class ClassInfo:
 class Unit:
     """One source file, lowered.
 
-    `imports` maps a bound name to the qualified names it may stand for (several after a
-    `try: import a except ImportError: import b`); relative imports are made absolute against
-    `module`.  `stars` are the modules star-imported.  `body` is the module's own top-level code,
-    `functions` its module-level functions, `values` its module-level assignments of pure
-    expressions (last one wins), and `classes` all classes by qualname, nested ones included.
+    `imports` maps a bound name to the qualified names that it may refer to (several after
+    `try: import a except ImportError: import b`); relative imports are resolved against `module`.  `stars` are the
+    star-imported modules.  `body` is the top-level code, `functions` the module-level functions, `values` the
+    module-level assignments of pure expressions (the last one wins), and `classes` all classes by qualname, with the
+    nested ones.
     """
 
     path: str
@@ -110,16 +109,15 @@ class Unit:
     functions: dict[str, Function]
     values: dict[str, Expr]
     body: Function
-    python2: bool = False  # written for Python 2: by its syntax, or by a name that no other Python has
+    python2: bool = False  # its syntax or names exist in Python 2 only
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Component:
     """A class of the project that is a bolt or a spout.
 
-    `lineage` is its method resolution order as far as the project's own classes go, itself first.
-    A switch is None where the code sets it to something that only a run can know.  `opaque` says
-    that one of its bases could not be read, so that a method missing here may exist there.
+    `lineage` is its method resolution order among the project's classes, itself first.  A switch is None if only a run
+    can know its value.  `opaque` is true if a base class cannot be analysed: a missing method may exist there.
     """
 
     name: str
@@ -132,24 +130,24 @@ class Component:
     auto_anchor: bool | None
     exits: bool | None = True  # whether an exception that leaves the handler ends the worker
     opaque: bool = False
-    heirs: tuple[ClassInfo, ...] = ()  # the project's classes that derive from it
+    heirs: tuple[ClassInfo, ...] = ()  # the project's classes derived from it
 
     def method(self, name: str) -> Function | None:
-        """The method of that name that a call on an instance reaches, if the project defines it."""
+        """The method that a call on an instance runs, if the project defines it."""
         for cls in self.lineage:
             if name in cls.methods:
                 return cls.methods[name]
         return None
 
     def declared(self, name: str) -> tuple[ClassInfo, str] | None:
-        """The declared type of that field, and the class that declares it."""
+        """The class that declares a field, and the declared type."""
         for cls in self.lineage:
             if name in cls.types:
                 return cls, cls.types[name]
         return None
 
     def attribute(self, name: str) -> Expr | None:
-        """The class-level value of that name, if the project gives one."""
+        """The class-level value of a name, if the project defines one."""
         for cls in self.lineage:
             if name in cls.attrs:
                 return cls.attrs[name]

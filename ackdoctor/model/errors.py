@@ -1,32 +1,32 @@
-"""The exceptions a user can cause.
+"""Exceptions that a user can cause and correct.
 
     AckdoctorError
-    ├── ConfigError     a setting that cannot be: names file and key
-    ├── RulebookError   a rule page that cannot be read: names page and line
-    ├── BaselineError   a baseline that cannot be read
-    └── UsageError      a command line that cannot be meant
+    ├── ConfigError     an unknown or invalid setting; names the file and the key
+    ├── RulebookError   an invalid rule page; names the page and the line
+    ├── BaselineError   an invalid baseline file
+    └── UsageError      an invalid command line
 
-An input file that cannot be read is not an exception: it is an `Unreadable` in the report.
+An unreadable input file is not an exception but an `Unreadable` in the report.
 """
 
 __all__ = ["AckdoctorError", "BaselineError", "ConfigError", "RulebookError", "UsageError"]
 
 
 class AckdoctorError(Exception):
-    """Something the user can mend; the command line prints it in one line and exits with 2."""
+    """Base class; the command line prints the message in one line and exits with 2."""
 
 
 class ConfigError(AckdoctorError):
-    """A setting that is unknown or has a wrong value."""
+    """An unknown setting, or a setting with an invalid value."""
 
 
 class RulebookError(AckdoctorError):
-    """A rule page that does not parse."""
+    """A rule page that cannot be parsed."""
 
 
 class BaselineError(AckdoctorError):
-    """A baseline file that is not one of ours."""
+    """A baseline file that ackdoctor did not write."""
 
 
 class UsageError(AckdoctorError):
-    """A combination of arguments that has no meaning, or a path that does not exist."""
+    """An invalid combination of arguments, or a path that does not exist."""

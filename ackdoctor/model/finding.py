@@ -1,4 +1,4 @@
-"""What a run has to say."""
+"""Findings, their witnesses and fingerprints, and the report of a run."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ _LONGEST = 200  # characters of an exception's message
 
 @unique
 class Severity(IntEnum):
-    """How bad it is in this dialect; ordered."""
+    """The severity of a finding in its dialect; ordered."""
 
     INFO = 1
     WARNING = 2
@@ -43,7 +43,7 @@ class Severity(IntEnum):
 
 @unique
 class Confidence(IntEnum):
-    """MUST: whenever the shown branches are taken, it happens.  MAY: it rests on an assumption the path names."""
+    """MUST: the violation happens whenever the path is taken.  MAY: it depends on an assumption in the witness."""
 
     MAY = 1
     MUST = 2
@@ -56,9 +56,9 @@ class Confidence(IntEnum):
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class PathStep:
-    """One station of a path: what happens there, and the tuple's state after it ('' where it has none).
+    """One step of a witness: what happens there, and the tuple's stage after it, or ''.
 
-    `depth` counts the helper calls entered.
+    `depth` is the number of helper calls around the step.
     """
 
     site: Site
@@ -69,18 +69,17 @@ class PathStep:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class PathWitness:
-    """A path through the code that breaks the protocol, from receipt to breach."""
+    """A path through the code, from the receipt of the tuple to the breach."""
 
     steps: tuple[PathStep, ...]
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class TreeWitness:
-    """What happened to a tuple in a run, in order, and what that left behind.
+    """What happened to a tuple in a run, in order, and what it left in the acker.
 
-    `left` says it line by line: "acker: root 77 leaves a tracked entry, value 3".  `seen` counts the
-    deliveries with the same cause, `delivery` names one of them by the id under which the component
-    knew it, '' for a finding about a root alone.
+    `left` has one line for each: "acker: root 77 leaves a tracked entry, value 3".  `seen` counts the tuples with the
+    same cause; `delivery` is the id of one of them, '' for a finding about a root alone.
     """
 
     steps: tuple[PathStep, ...]
@@ -93,11 +92,11 @@ class TreeWitness:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class HeapWitness:
-    """What a heap holds because of it: how that is reached, how much it is, and what is known of it.
+    """What a heap holds because of a violation.
 
-    `path` is an expression ("Acker.pending.buckets"), `size` is in bytes and 0 where nobody has measured,
-    `roots` are some of them.  Where only a sample of the entries was read, `sample` says of how many of how many, and
-    `entries` counts in it.  `steps` are calls that a trace has named, none without one.
+    `path` is an expression ("Acker.pending.buckets"), `size` is in bytes (0 if not measured), `roots` are examples.
+    If only a sample was read, `sample` is (entries read, entries in total) and `entries` counts within the sample.
+    `steps` are calls from a trace, if there is one.
     """
 
     path: str
@@ -113,8 +112,8 @@ class HeapWitness:
 class Finding:
     """One defect, with its evidence.
 
-    `component` and `handler` name where it happens ("CountBolt", "process"); `cause` is the
-    line-free key of what is wrong, from which the fingerprint is made.
+    `component` and `handler` say where it happens ("CountBolt", "process"); `cause` identifies the defect without line
+    numbers, for the fingerprint.
     """
 
     code: str
@@ -129,22 +128,22 @@ class Finding:
     evidence: PathWitness | TreeWitness | HeapWitness
     cause: str
     fingerprint: str = ""
-    help: str = ""  # what to do, one line
-    home: str = ""  # the file of the component, where that is not the file of `site`
-    heritage: str = ""  # the base class whose code it is, where the component inherits it
+    help: str = ""  # how to fix it, one line
+    home: str = ""  # the file of the component, if `site` is in another file
+    heritage: str = ""  # the base class that defines the code, if the component inherits it
 
     @property
     def seen(self) -> int:
-        """How many deliveries of a run have shown it; 1 where a path or a heap does."""
+        """The number of tuples of a run with this violation; 1 for a path or a heap."""
         return self.evidence.seen if isinstance(self.evidence, TreeWitness) else 1
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Unreadable:
-    """An input that could not be read, and why; `line` is 0 where no line is known.
+    """An input that could not be read, and why; `line` is 0 if unknown.
 
-    `partial` says that the rest of it was read all the same.  `internal` is an error of ackdoctor, not of the input:
-    "ValueError: ...", and no part of the run may hide it.
+    `partial` is true if the rest of the input was read.  `internal` is set for an error of ackdoctor itself
+    ("ValueError: ..."), which must never be hidden.
     """
 
     path: str
@@ -158,7 +157,7 @@ class Unreadable:
     def crash(
         cls, path: str, error: BaseException | str, *, line: int = 0, where: str = "", partial: bool = False
     ) -> "Unreadable":
-        """An internal error; `where` is the component, or the component and the rule."""
+        """Report an internal error; `where` is the component, or the component and the rule."""
         what = error if isinstance(error, str) else _one_line(error)
         reason = f"internal error in {where}: {what}" if where else f"internal error: {what}"
         return cls(path=path, line=line, column=0, reason=reason, partial=partial, internal=what)
@@ -166,9 +165,9 @@ class Unreadable:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class UnknownBase:
-    """A class that looks like a component and is not analysed: nothing is known of `base`, its qualified name.
+    """A class that looks like a component but has an unknown base class, so that it is not analysed.
 
-    `suggestion` is a framework's class that the base may stand for.
+    `base` is the qualified name of the base class, `suggestion` the framework class that it probably extends.
     """
 
     path: str
@@ -187,17 +186,17 @@ class UnknownBase:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Report:
-    """All that one run has to say: sorted, complete, independent of file order and jobs."""
+    """The result of a run: sorted, complete, independent of file order and jobs."""
 
     findings: tuple[Finding, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
-    files: tuple[str, ...] = ()  # files that were looked at
-    beside: tuple[str, ...] = ()  # other files that were read
+    files: tuple[str, ...] = ()  # files that were analysed
+    beside: tuple[str, ...] = ()  # files that were read for their declarations only
     components: int = 0
     suppressed: int = 0
     baselined: int = 0
     hidden: int = 0  # below --min-severity or --min-confidence
-    fixed: tuple[str, ...] = ()  # baseline entries that no longer occur
+    fixed: tuple[str, ...] = ()  # baseline entries without a finding
     notes: tuple[str, ...] = ()
     unknown_bases: tuple[UnknownBase, ...] = ()
 
@@ -208,7 +207,7 @@ def _one_line(error: BaseException) -> str:
 
 
 def fingerprint(finding: Finding) -> str:
-    """The digest of what is wrong and where, free of line numbers and paths, and of the heir that shows it."""
+    """The digest of a defect: rule, class, handler and cause, without line numbers, paths and derived classes."""
     parts = (finding.code, finding.heritage or finding.component, finding.handler, finding.cause)
     from hashlib import blake2b  # a clean run does not pay for it
 
@@ -216,7 +215,7 @@ def fingerprint(finding: Finding) -> str:
 
 
 def stamp(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The findings with their fingerprints; the second of its kind ends in `-2`, and so on."""
+    """Set the fingerprints; the second finding with the same digest ends in `-2`, and so on."""
     seen: Counter[str] = Counter()
     stamped = []
     for finding in findings:
@@ -228,5 +227,5 @@ def stamp(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def plain(stamped: str) -> str:
-    """The digest in a finding's fingerprint: the same for all of its kind."""
+    """The digest in a fingerprint, without the ordinal."""
     return stamped.partition("-")[0]

@@ -1,4 +1,4 @@
-"""What crosses between the executors and an acker task.
+"""Messages between executors and an acker task, and the acker implementations.
 
 All ids and values are Java longs: signed 64-bit integers, combined by XOR.  A spout that emits root 66
 to two tasks with edges 1 and 2 sends `AckInit(66, 3, task)`; a bolt that received edge 1 and anchored
@@ -22,7 +22,7 @@ __all__ = [
 
 
 class AckInit(NamedTuple):
-    """`__ack_init`: a spout task has emitted a root; `value` is the XOR of the edges it made."""
+    """`__ack_init`: a spout task emitted a root; `value` is the XOR of its edges."""
 
     root: int
     value: int
@@ -49,7 +49,7 @@ class ResetTimeout(NamedTuple):
 
 
 class Tick(NamedTuple):
-    """A tick tuple: time to rotate."""
+    """A tick tuple: the acker rotates its pending map."""
 
 
 Message: TypeAlias = AckInit | AckAck | AckFail | ResetTimeout | Tick
@@ -57,7 +57,7 @@ Message: TypeAlias = AckInit | AckAck | AckFail | ResetTimeout | Tick
 
 @unique
 class AnswerKind(Enum):
-    """The acker's stream to the spout."""
+    """The stream of an answer to the spout."""
 
     ACK = "ack"
     FAIL = "fail"
@@ -65,7 +65,7 @@ class AnswerKind(Enum):
 
 
 class Answer(NamedTuple):
-    """What the acker tells spout task `task` about a root; `age_ms` is the time delta it reports."""
+    """An answer of the acker to spout task `task`; `age_ms` is the time since the root was emitted."""
 
     kind: AnswerKind
     root: int
@@ -75,7 +75,7 @@ class Answer(NamedTuple):
 
 @unique
 class Engine(Enum):
-    """The code that keeps the roots."""
+    """The implementation that tracks the roots."""
 
     CLOJURE = "acker.clj"
     JAVA = "Acker.java"

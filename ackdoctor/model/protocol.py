@@ -1,8 +1,8 @@
-"""THE HEART: the acking protocol as one table, state x operation -> state and perhaps a breach.
+"""The acking protocol: one table, stage x operation -> next stage and breach.
 
-A tuple that a bolt receives is OWED one completion.  Handing it to a field, a queue or another
-thread makes it HELD: somebody else owes the completion now, and may still give it.  ACK and FAIL
-complete it; whatever completes it again, or anchors to it afterwards, is a breach.
+A tuple that a bolt receives is OWED one completion.  Storing it in a field or a queue, or passing it to another thread,
+makes it HELD: other code now owes the completion.  ACK and FAIL complete it.  A second completion, or an anchor to a
+completed tuple, is a breach.
 
 Example: RECEIVE, ANCHOR, FAIL, AUTO_ACK walks OWED, OWED, FAILED and ends in ACK_AFTER_FAIL, which
 ShellBolt answers with "Acked a non-existent or already acked/failed id".
@@ -16,7 +16,7 @@ __all__ = ["TABLE", "Breach", "Move", "Op", "Stage", "Tick", "move"]
 
 @unique
 class Stage(Enum):
-    """What a tuple is owed."""
+    """The stage of a tuple in the protocol."""
 
     OWED = "owed"
     HELD = "held"
@@ -26,7 +26,7 @@ class Stage(Enum):
 
 @unique
 class Op(Enum):
-    """What code, or the framework on its behalf (AUTO_*), does to a tuple."""
+    """An operation on a tuple, by the code or (AUTO_*) by the framework."""
 
     ANCHOR = "anchor"
     ACK = "ack"
@@ -40,7 +40,7 @@ class Op(Enum):
 
 @unique
 class Breach(Enum):
-    """A broken promise."""
+    """A violation of the protocol."""
 
     MISSING_ACK = "missing ack"
     DOUBLE_ACK = "double ack"
@@ -52,7 +52,7 @@ class Breach(Enum):
 
 
 class Move(NamedTuple):
-    """The state after an operation, and the breach it made, if any."""
+    """The stage after an operation, and the breach, if there is one."""
 
     state: Stage
     breach: Breach | None
@@ -93,23 +93,23 @@ TABLE = _table()
 
 
 def move(state: Stage, op: Op) -> Move:
-    """One step of the protocol; the table is total, so this never fails."""
+    """Look up one step of the protocol; the table is total."""
     return TABLE[state, op]
 
 
 @unique
 class Tick(Enum):
-    """Whether a tuple is a tick, as far as this path has asked."""
+    """What is known about a tuple: tick, other system tuple, or data."""
 
     MAYBE = "maybe"
     YES = "yes"
     NO = "no"
     HEARTBEAT = (
-        "heartbeat"  # Storm's question to a subprocess: it wants a sync, and ShellBolt knows no id of it
+        "heartbeat"  # Storm's check of a subprocess, answered by a sync; ShellBolt does not track its id
     )
-    OTHER = "other"  # any other stream of Storm's own, such as `__metrics`
+    OTHER = "other"  # any other system stream, such as `__metrics`
 
     @property
     def is_system(self) -> bool:
-        """Whether the tuple comes from Storm itself: it belongs to no tree, and no spout waits for it."""
+        """Whether Storm itself sends the tuple: it belongs to no tree and no spout waits for it."""
         return self in (Tick.YES, Tick.HEARTBEAT, Tick.OTHER)

@@ -1,4 +1,4 @@
-"""Places in source files, and comments."""
+"""Locations and comments in source files."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,7 +7,7 @@ __all__ = ["NOWHERE", "Comment", "Site", "Span"]
 
 
 class Span(NamedTuple):
-    """A stretch of text: lines and columns count from 1, columns in characters, the end column is exclusive."""
+    """A range of text: lines and columns count from 1, columns in characters, the end column is exclusive."""
 
     line: int
     column: int

@@ -1,4 +1,4 @@
-"""What became of a root, and who is to blame."""
+"""How a tuple tree ended, which tuples explain it, and the counts of a run."""
 
 from dataclasses import dataclass
 from enum import Enum, unique
@@ -20,16 +20,16 @@ __all__ = [
 class Verdict(Enum):
     """How a tuple tree ended."""
 
-    COMPLETE = "complete"  # the spout heard ACK
-    FAILED = "failed"  # the spout heard FAIL
-    EXPIRED = "expired"  # the spout's own map dropped it
+    COMPLETE = "complete"  # the spout received ACK
+    FAILED = "failed"  # the spout received FAIL
+    EXPIRED = "expired"  # the spout's pending map dropped it
     OPEN = "open"  # still pending
-    ORPHAN = "orphan"  # messages without, or after, the spout's interest
+    ORPHAN = "orphan"  # messages without an init, or after the end
 
 
 @unique
 class Residue(Enum):
-    """What a pending entry's value tells by law L1."""
+    """What the value of a pending entry implies (law L1)."""
 
     EVEN = "a tuple was acked an even number of times, or never"  # value != 0
     ODD = "a surplus of acks cancelled out"  # orphan with value 0
@@ -39,7 +39,7 @@ class Residue(Enum):
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class PendingEntry:
-    """One entry of the acker's pending map; `task` is None for an orphan, `value` None for 1.x's nil."""
+    """One entry of the acker's pending map; `task` is None for an orphan, `value` is None for nil in Storm 1.x."""
 
     root: int
     value: int | None
@@ -51,7 +51,7 @@ class PendingEntry:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Culprit:
-    """A tuple whose ack value explains a residue, alone or with others: `acks` is how often it was acked."""
+    """A tuple whose ack value explains a residue, alone or with others; `acks` counts its acks."""
 
     delivery: str
     component: str
@@ -59,14 +59,14 @@ class Culprit:
     value: int
     acks: int
     sites: tuple[str, ...] = ()
-    lost: str = ""  # "ack", "fail", "init" or "tuple": the component sent it and its receiver never took it
+    lost: str = ""  # "ack", "fail", "init" or "tuple": a message that was sent and never received
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class TupleTree:
-    """One root's life, as far as the evidence goes.
+    """What is known about one root.
 
-    It stands for `roots`, itself among them: the others went the same way and are not told one by one.
+    It represents `roots` roots with the same history, itself included.
     """
 
     root: int
@@ -74,19 +74,17 @@ class TupleTree:
     entry: PendingEntry | None = None
     residue: Residue = Residue.NONE
     culprits: tuple[Culprit, ...] = ()
-    ambiguous: bool = False  # another set of as many culprits explains it as well
+    ambiguous: bool = False  # another set of the same size explains it as well
     roots: int = 1
-    run: str = ""  # of the trace, where that is known
-    dropped_ms: int | None = (
-        None  # when the acker's map dropped the entry of its spout; None where that is not known
-    )
+    run: str = ""  # the run in the trace, if known
+    dropped_ms: int | None = None  # when the acker dropped the spout's entry, if known
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class ComponentTally:
-    """One component's deliveries; `pending` is what is open at the end, `high_water` the most at once.
+    """The tuples of one component; `pending` are open at the end, `high_water` is the maximum at once.
 
-    Ticks and heartbeats are counted apart: they are no obligations of the author's.
+    Ticks and heartbeats are counted separately: no spout waits for their acks.
     """
 
     component: str
@@ -98,15 +96,15 @@ class ComponentTally:
     ticks: int = 0
     pending: int = 0
     high_water: int = 0
-    oldest_ms: int = 0  # age of the oldest open delivery at the end
+    oldest_ms: int = 0  # age of the oldest open tuple at the end
     violations: int = 0
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class GrowthPoint:
-    """The acker's pending map (or, without an acker, the open deliveries) at the end of a window.
+    """The size of the acker's pending map (without an acker: of the open tuples) at the end of a time window.
 
-    `started` is the load: the roots (or deliveries) begun in the window; 0 throughout where nobody counted.
+    `started` counts the roots (or tuples) that began in the window; it is always 0 if they were not counted.
     """
 
     time_ms: int
@@ -117,21 +115,21 @@ class GrowthPoint:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class RunTally:
-    """A whole run; `trees` are those that did not end well, `dropped` the rows the tracer's cap cost."""
+    """The counts of a run; `trees` are the trees that did not complete, `dropped` counts missing rows."""
 
     components: tuple[ComponentTally, ...] = ()
     growth: tuple[GrowthPoint, ...] = ()
     trees: tuple[TupleTree, ...] = ()
-    completed: int = 0  # roots that ended well
+    completed: int = 0  # completed roots
     pending: int = 0
     high_water: int = 0
     dropped: int = 0
-    unobserved: tuple[str, ...] = ()  # components whose wire was replaced by a mock, with the reason
+    unobserved: tuple[str, ...] = ()  # components whose transport a test mocks, with the reason
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Cause:
-    """One explanation, the law that it follows from, if any, and the rules that tell more."""
+    """A probable cause of a heap entry or a log symptom, the law behind it, and the rules that explain it."""
 
     text: str
     law: str = ""

@@ -1,4 +1,4 @@
-"""What the tracer saw go wrong: the runtime's raw evidence, before a rule names it."""
+"""Violations seen at run time, before a rule is assigned to them."""
 
 from dataclasses import dataclass
 from enum import Enum, unique
@@ -10,9 +10,9 @@ __all__ = ["Access", "AccessKind", "CallSite", "TracedComponent", "Violation"]
 
 @dataclass(slots=True, unsafe_hash=True)
 class CallSite:
-    """Where a call was made.  `framework` sites are the framework's own ("auto ack by Bolt._run").
+    """The site of a call; `framework` is true for calls in framework code ("auto ack by Bolt._run").
 
-    `path` is as the interpreter knows the file; `line` counts from 1, 0 where it is not known.
+    `path` is the interpreter's path of the file; `line` counts from 1 and is 0 if unknown.
     """
 
     path: str
@@ -26,11 +26,11 @@ class CallSite:
 
 @unique
 class AccessKind(Enum):
-    """What was done to a tuple."""
+    """An operation on a tuple."""
 
     RECEIVED = "received"
     ANCHORED = "anchored"
-    EMITTED = "emitted"  # without it as anchor, while it was the current one
+    EMITTED = "emitted"  # an emit without this tuple as anchor while it was current
     ACKED = "acked"
     FAILED = "failed"
     RETURNED = "handler returned"
@@ -40,10 +40,10 @@ class AccessKind(Enum):
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Access:
-    """One recent access record.
+    """One recorded operation on a tuple.
 
-    `entry` counts the handler calls of this component, so two touches with the same `entry` belong to
-    one call; `thread` is '' for the thread that receives.
+    `entry` is the number of the handler call: two accesses with the same `entry` belong to one call.  `thread` is ''
+    for the receiving thread.
     """
 
     kind: AccessKind
@@ -51,16 +51,16 @@ class Access:
     thread: str = ""
     time_ns: int = 0
     entry: int = 0
-    in_except: bool = False  # made while an exception was being handled
+    in_except: bool = False  # inside an except block
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class TracedComponent:
-    """The component that was traced; `path` and `line` are of its class statement."""
+    """A traced component; `path` and `line` locate its class statement."""
 
     name: str  # "PerSqlBolt"
     dialect: str  # "pystorm"
-    role: str  # the name of the dialect's Role
+    role: str  # name of the dialect's Role
     path: str
     line: int
     task: int = 0
@@ -71,23 +71,22 @@ class TracedComponent:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Violation:
-    """One misuse of one delivery.
+    """One misuse of one tuple.
 
-    `life` is its recent access records in order, the offending one last; records that were left out
-    are counted in `discarded`.
+    `history` has the recent operations on the tuple in order, the misuse last; `discarded` counts older ones.
     """
 
     misuse: Misuse
     traced: TracedComponent
     handler: str
     delivery: str
-    life: tuple[Access, ...]
+    history: tuple[Access, ...]
     tick: bool = False
-    batch: bool = False  # received by a batch handler
-    held: str = ""  # the component's field that still holds the tuple: "self.pending"
-    named: str = ""  # the field that still holds no tuple but its id
-    note: str = ""  # what else is known: the framework's own error text
+    batch: bool = False  # a batch handler received it
+    held: str = ""  # the field that still holds the tuple: "self.pending"
+    named: str = ""  # the field that still holds the tuple's id
+    note: str = ""  # the framework's error text
     test: str = ""
-    count: int = 1  # deliveries with the same misuse at the same sites
+    count: int = 1  # tuples with the same misuse at the same sites
     discarded: int = 0
     root: int | None = None

@@ -8,10 +8,16 @@ from typing import NamedTuple
 from ackdoctor.config import Settings
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.violation import Violation
+from ackdoctor.rulebook.messages import EVICTING_BUFFER, MISSING_ACK, PENDING_OVERWRITE, UNDRAINED_BUFFER
 
 __all__ = ["Flushes", "Waiting"]
 
-_NEVER = ("ACK101", "ACK401", "ACK402", "ACK403")  # what lint finds where the tuples of a field stay open
+_NEVER = (
+    MISSING_ACK,
+    UNDRAINED_BUFFER,
+    PENDING_OVERWRITE,
+    EVICTING_BUFFER,
+)  # what lint finds where the tuples of a field stay open
 
 
 class Waiting(NamedTuple):

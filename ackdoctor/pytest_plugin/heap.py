@@ -9,7 +9,7 @@ from ackdoctor.acker.versions import NEWEST, profile
 from ackdoctor.heap.python.guppy import Census, census
 from ackdoctor.heap.python.holders import ACKER, Holder
 from ackdoctor.heap.python.judge import findings, holding_rows
-from ackdoctor.heap.python.snapshot import Album, Holding, Snapshot, components
+from ackdoctor.heap.python.snapshot import Holding, Snapshot, SnapshotSeries, components
 from ackdoctor.lab.bench import Bench, SpoutBench
 from ackdoctor.model.finding import Finding
 from ackdoctor.pytest_plugin.outcome import context_of
@@ -66,7 +66,7 @@ class Counts:
 
 
 class TestHeap:
-    """One test's album; `benches` are added as the fixture makes them.
+    """One test's series; `benches` are added as the fixture makes them.
 
     The holders are looked at in every test.  The whole heap is counted where there is something to tell: a finding,
     a mark of the pending map, a look of the test's own.
@@ -81,12 +81,12 @@ class TestHeap:
         self._folder = folder
         self._counts = counts
         self._exact = False
-        self._album = Album(self._known, count=counts.count)
+        self._series = SnapshotSeries(self._known, count=counts.count)
 
     def begin(self, *, exact: bool) -> None:
         """The first snapshot, `exact` or with the last count of the session; from now on the marks are looked for."""
         self._exact = exact
-        self._album.take("start", None if exact else self._counts.last)
+        self._series.take("start", None if exact else self._counts.last)
         self.ledger.growing = self._look
 
     def watch(self, bench: Bench | SpoutBench) -> None:
@@ -96,31 +96,31 @@ class TestHeap:
     def look(self, label: str) -> Look:
         """A snapshot now."""
         self._hear_all()
-        self._album.take(label or f"look {len(self._album.snapshots) + 1}")
-        return Look(self._album.snapshots, self.findings())
+        self._series.take(label or f"look {len(self._series.snapshots) + 1}")
+        return Look(self._series.snapshots, self.findings())
 
     def end(self) -> tuple[Finding, ...]:
         """The last snapshot, and what all of them show."""
         self.ledger.growing = None
         self._hear_all()
-        counted = self._exact or len(self._album.snapshots) > 1
-        self._album.take("end", None if counted else lambda: None)
+        counted = self._exact or len(self._series.snapshots) > 1
+        self._series.take("end", None if counted else lambda: None)
         found = self.findings()
         if found and not counted:
-            self._album.count(self._counts.of_a_finding)
+            self._series.count(self._counts.of_a_finding)
         return found
 
     def findings(self) -> tuple[Finding, ...]:
         """What the snapshots so far show."""
-        return findings(self._album.snapshots, Places(folder=self._folder), self._keeper)
+        return findings(self._series.snapshots, Places(folder=self._folder), self._keeper)
 
     def text(self) -> str:
         """The report."""
-        return _shown(self._album.snapshots)
+        return _shown(self._series.snapshots)
 
     def remark(self) -> str:
         """The report in a few words; '' if nothing is held."""
-        rows = holding_rows(self._album.snapshots, top=1)
+        rows = holding_rows(self._series.snapshots, top=1)
         return f"heap: most in {rows[0].last.path} ({rows[0].last.entries:,})" if rows else ""
 
     def _hear_all(self) -> None:
@@ -129,7 +129,7 @@ class TestHeap:
             assert bench.pending is not None
 
     def _look(self, pending: int) -> None:
-        self._album.look(pending)
+        self._series.look(pending)
 
     def _known(self) -> Iterator[Holder]:
         for bench in self.benches:

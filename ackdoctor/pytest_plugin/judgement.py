@@ -15,6 +15,7 @@ from ackdoctor.model.verdict import TupleTree
 from ackdoctor.model.violation import Violation
 from ackdoctor.pytest_plugin.flushes import Flushes, Waiting
 from ackdoctor.pytest_plugin.options import Options
+from ackdoctor.rulebook.messages import NEVER_ZERO_ENTRY, PENDING_GROWTH, UNDRAINED_BUFFER, UNUSED_IGNORE
 
 __all__ = ["Judge", "Sentence"]
 
@@ -110,12 +111,12 @@ class Judge:
         What open tuples leave on the heap is accepted where they are.  Without `trees` nobody is charged with what an
         acker holds: it waits for a framework's batch, or its worker is dead.
         """
-        from ackdoctor.heap.python.judge import OF_OPEN_TUPLES, OF_THE_ACKER, linked
+        from ackdoctor.heap.python.judge import OF_OPEN_TUPLES, OF_THE_ACKER, with_heap_evidence
 
         held = [finding for finding in held if trees or finding.code not in OF_THE_ACKER]
         held = [finding for finding in held if not _waits(finding, sentence.waiting)]
-        counted, rest = linked(sentence.counted, held)
-        accepted, rest = linked(sentence.accepted, rest)
+        counted, rest = with_heap_evidence(sentence.counted, held)
+        accepted, rest = with_heap_evidence(sentence.accepted, rest)
         tolerated = 0 < pending <= options.max_pending
         for finding in self._heard(rest):
             spared = self._spares(finding, options) or (tolerated and finding.code in OF_OPEN_TUPLES)
@@ -136,7 +137,6 @@ class Judge:
         if not found:
             return ()
         from ackdoctor.lint.select import select
-        from ackdoctor.lint.suppress import UNUSED_IGNORE
 
         paths = {finding.site.path for finding in found}
         sources = {path: content for path in paths if (content := _content(self.folder / path))}
@@ -154,8 +154,8 @@ def _waits(finding: Finding, waiting: Waiting) -> bool:
     """Whether a finding of the heap is about tuples that wait for a flush, or about their entries in the acker."""
     if not waiting.violations:
         return False
-    return finding.code in {"ACK601", "ACK603"} or (
-        finding.code == "ACK401" and finding.component.rpartition(".")[2] in waiting.components
+    return finding.code in {NEVER_ZERO_ENTRY, PENDING_GROWTH} or (
+        finding.code == UNDRAINED_BUFFER and finding.component.rpartition(".")[2] in waiting.components
     )
 
 

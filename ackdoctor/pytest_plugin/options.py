@@ -17,8 +17,7 @@ __all__ = ["LEVELS", "OPTIONS", "Options", "Spec", "add_options", "given", "pars
 LEVELS: Mapping[str, str] = MappingProxyType(
     {
         "off": "trace nothing but tests that ask for it themselves",
-        "counts": "which tuples were not completed exactly once, without lines",
-        "sites": "the lines as well; what a bare --ackdoctor means",
+        "sites": "which tuples were not completed exactly once, and the lines; what a bare --ackdoctor means",
         "trace": "every event as well, on disk with --ackdoctor-trace-dir",
     }
 )

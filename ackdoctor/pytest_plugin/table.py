@@ -73,13 +73,13 @@ class Table:
 
     def _accept(self, file: Path) -> str:
         """Writes the baseline; says what became of it."""
-        from ackdoctor.lint.baseline import Entry, read, save
+        from ackdoctor.lint.baseline import Entry, read, write
         from ackdoctor.model.errors import BaselineError
 
         entries = {Entry(*map(str, entry)) for row in self.rows.values() for entry in row.baseline}
         try:
             before = {*read(file).entries} if file.exists() else set()
-            save(file, entries)
+            write(file, entries)
         except BaselineError as error:
             return str(error)
         new, dropped = len(entries - before), len(before - entries)

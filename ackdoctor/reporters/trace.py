@@ -103,9 +103,9 @@ def document(report: Report, stream: TextIO, about: About) -> None:
 
 
 def plain_component(tally: ComponentTally) -> dict[str, object]:
-    """Return a component's row; the key "offences" is older than the field's name."""
+    """Return a component's row; the key "violations" is older than the field's name."""
     row = asdict(tally)
-    row["offences"] = row.pop("violations")
+    row["violations"] = row.pop("violations")
     return row
 
 

@@ -84,7 +84,7 @@ def fail_as_well(role: Role, tup: str, *, auto_ack: bool, raising: bool) -> str:
 
 def leave_first(*, alone: bool) -> str:
     """How to leave after the first of two completions; `alone`: the handler has no other tuple."""
-    return "return after" if alone else "go on with the next tuple after"
+    return "return after" if alone else "continue with the next tuple after"
 
 
 def ack_after_try(tup: str, catch: str) -> str:

@@ -23,6 +23,7 @@ from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.verdict import RunTally, TupleTree
 from ackdoctor.model.violation import Violation
 from ackdoctor.spark import deliveries, growth, roots
+from ackdoctor.spark.frames import Cache
 from ackdoctor.spark.judge import collecting, expiry, partial, samples
 from ackdoctor.spark.judge import shapes as ways
 from ackdoctor.spark.judge.blame import explained, traced
@@ -31,7 +32,6 @@ from ackdoctor.spark.judge.findings import Keeper, forecast, judged
 from ackdoctor.spark.judge.lost import Ends
 from ackdoctor.spark.judge.offences import violations
 from ackdoctor.spark.judge.shapes import bare, shapes
-from ackdoctor.spark.keeping import Kept
 from ackdoctor.spark.opening import opened
 from ackdoctor.spark.output import TABLES, need_place, place
 from ackdoctor.spark.read import notes
@@ -39,9 +39,9 @@ from ackdoctor.spark.read.inputs import Inputs, resolved
 from ackdoctor.spark.read.lives import Lives
 from ackdoctor.spark.read.paths import near, unescaped
 from ackdoctor.spark.read.sound import sifted
-from ackdoctor.spark.replay import restarts
+from ackdoctor.spark.read.traces import constant_columns
+from ackdoctor.spark.replay.exact import MOST_MESSAGES, expired_by_restarts, replay
 from ackdoctor.spark.replay.messages import messages
-from ackdoctor.spark.replay.trees import Plan, replayed
 from ackdoctor.spark.replay.verdicts import verdicts
 from ackdoctor.spark.tables import Analysis, Books
 from ackdoctor.spark.terms import Terms
@@ -51,7 +51,6 @@ from ackdoctor.tracer.judge.place import Places
 __all__ = ["Frames", "Terms", "analyze", "examine", "frames", "written"]
 
 _MOST_LIVES = 20
-_TINY_BYTES, _SMALL_BYTES = 2_000_000, 30_000_000
 _SILENT = (EventKind.NAMED, EventKind.ROTATED, EventKind.DIED, EventKind.DROPPED)  # tell of no tuple
 _Root: TypeAlias = tuple[str, int]  # its run, and its id
 _MESSAGES = range(int(EventKind.INIT), int(EventKind.ROTATED) + 1)
@@ -66,6 +65,7 @@ class Frames:
     messages: DataFrame
     entries: DataFrame
     verdicts: DataFrame
+    too_large: int = 0  # roots that have too many messages to be replayed
 
 
 def analyze(
@@ -110,7 +110,7 @@ def _analyzed(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: s
             followed=tuple(lives.followed().items()),
             forgotten=tuple(lives.forgotten()),
             missing=source.missing,
-            plan=_plan(inputs.size),
+            constants=tuple(constant_columns(inputs.files).items()),
         )
         with frames(source.events, terms) as tables:
             result = examine(session, tables, terms, source.books())
@@ -136,31 +136,26 @@ def _analyzed(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: s
     return result
 
 
-def _plan(size: int) -> Plan:
-    """The cheapest for so many bytes."""
-    if size < _TINY_BYTES:
-        return Plan.REPLAY
-    return Plan.WINDOWS if size < _SMALL_BYTES else Plan.PROVE_FIRST
-
-
 @contextmanager
 def frames(events: DataFrame, terms: Terms) -> Iterator[Frames]:
     """Every table, kept for as long as the analysis takes; none is computed yet but the proof of a large one."""
-    with Kept() as keep:
-        large = terms.plan is Plan.PROVE_FIRST  # too large to keep more than has to be
-        if terms.plan is Plan.REPLAY:  # one partition needs no exchange, and so no second stage
-            events = keep(events.coalesce(1))
+    with Cache() as keep:
         taken = messages(events, ackers=terms.ackers)
-        told = replayed(
-            taken, terms.version, message_timeout_s=terms.message_timeout_s, plan=terms.plan, keep=keep
+        told = replay(
+            taken,
+            terms.version,
+            message_timeout_s=terms.message_timeout_s,
+            constants=dict(terms.constants),
+            persist=keep,
         )
-        told.entries = restarts.remembered(told.entries, terms.forgotten)
+        told.entries = expired_by_restarts(told.entries, terms.forgotten)
         yield Frames(
             events=events,
             deliveries=keep(deliveries.deliveries(events)),
             messages=taken,
             entries=told.entries,
-            verdicts=verdicts(told, keep) if large else keep(verdicts(told)),
+            verdicts=verdicts(told, keep),
+            too_large=told.too_large,
         )
 
 
@@ -183,6 +178,11 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
     result.notes += tuple(doubts(counted, terms.version, terms.message_timeout_s, timeless=terms.timeless))
     started = ((run, start_ns) for run, _, _, start_ns in terms.forgotten)
     lost = Ends.of(ends, followed, started, terms.patience_s, slow=terms.patience_s > known_s)
+    if tables.too_large:
+        result.left_out += tables.too_large
+        result.notes += (
+            f"{tables.too_large:,} roots have more than {MOST_MESSAGES:,} messages each: not judged",
+        )
     trees, excused = (
         _of_roots(tables, terms, result, counted, lost.sql())
         if any(row["kind"] in _MESSAGES for row in counted)

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import IN_HAND, TICK, EventKind
-from ackdoctor.spark.inlined import inlined
+from ackdoctor.spark.frames import literal_table
 from ackdoctor.tracer.trace.components import UNOBSERVED
 
 __all__ = [
@@ -173,7 +173,7 @@ def under_way(found: DataFrame, ends: Ends, patience_s: int) -> DataFrame:
     patience, and completed them, has that long; one that is slow may still complete what it has held for no longer than others.
     """
     said = ({**dict(zip(_LIFE, life, strict=True)), "end_ns": end_ns} for life, end_ns in ends.items())
-    cuts = inlined(found.sparkSession, _CUT, said)
+    cuts = literal_table(found.sparkSession, _CUT, said)
     holds = found.groupBy("component").agg(F.expr("max(completed_ns - received_ns) as hold_ns"))
     patience = f"greatest({patience_s * 1_000_000_000}L, coalesce(hold_ns, 0L))"
     young = f"pid <= {NO_PROCESS} and received_ns > end_ns - {patience}"

@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.spark.deliveries import Ends, cut, lasting
+from ackdoctor.spark.frames import Cache
 from ackdoctor.spark.judge.collecting import together
-from ackdoctor.spark.keeping import Kept
 from ackdoctor.spark.read import stormlog
 from ackdoctor.spark.read.inputs import Inputs
 from ackdoctor.spark.read.lives import Lives
@@ -65,7 +65,7 @@ def opened(session: SparkSession, inputs: Inputs) -> Iterator[Opened]:
     surveyed = Survey(logs=())
     read: DataFrame | None = None
     absent: tuple[str, ...] = ()
-    with Kept() as keep:
+    with Cache() as keep:
         for sort in (Sort.PARQUET, Sort.JSON_LINES):
             if files := inputs.files[sort]:
                 parts.append(traces(session, sort, files))

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass, replace
 
+from ackdoctor.model.acker_versions import NEWEST, AckerVersion
 from ackdoctor.spark.deliveries import Life
 from ackdoctor.spark.read.logbook import Survey
-from ackdoctor.spark.replay.trees import Plan
-from ackdoctor.spark.replay.versions import NEWEST, Version
 from ackdoctor.tracer.judge.growth import WORKER_HEAP
 
 __all__ = ["Terms"]
@@ -15,7 +14,7 @@ __all__ = ["Terms"]
 class Terms:
     """On what terms to judge.  `window_ms` 0 is as many windows as make a good curve; times in seconds, heap in bytes."""
 
-    version: Version = NEWEST
+    version: AckerVersion = NEWEST
     message_timeout_s: int | None = None  # by which ackers rotate, where nothing says when they did
     timeout_s: int | None = None  # the message timeout, as far as it is known
     patience_s: int = 30  # Storm's own message timeout: a root that is younger may still complete
@@ -27,7 +26,9 @@ class Terms:
     followed: tuple[tuple[Life, int], ...] = ()  # `Lives.followed`
     forgotten: tuple[tuple[str, int, int, int], ...] = ()  # `Lives.forgotten`
     missing: tuple[str, ...] = ()  # `Opened.missing`
-    plan: Plan = Plan.PROVE_FIRST
+    constants: tuple[
+        tuple[str, str], ...
+    ] = ()  # columns of the roots' key that are the same in every row, as SQL
     folder: str = "."  # where the paths of call sites start
     nowhere: str = "<input>"  # the site of what has no place in the code
 

@@ -1,4 +1,4 @@
-"""How much the tracer writes down."""
+"""How much the tracer records."""
 
 from enum import IntEnum, unique
 
@@ -7,24 +7,20 @@ __all__ = ["Level"]
 
 @unique
 class Level(IntEnum):
-    """As in Netty's leak detector, each level includes those below it.
-
-    No level is sampled: at `sites` the whole cost is a tenth of the framework's own.
-    """
+    """Each level includes those below it. No level is sampled."""
 
     OFF = 0  # nothing is wrapped
-    COUNTS = 1  # which deliveries are open, and how often each was completed
-    SITES = 2  # the call sites of completions, and of every violation
-    TRACE = 3  # the call sites of emits as well, and a row on disk for everything
+    SITES = 1  # open tuples, completions, and the call sites of completions
+    TRACE = 2  # the call sites of emits as well, and a row on disk for every event
 
     @classmethod
     def named(cls, name: str) -> "Level":
-        """The level that `name` says ("sites"); ValueError names the four."""
+        """The level of that name ("sites"); ValueError names the levels."""
         try:
             return cls[name.upper()]
         except KeyError:
             known = ", ".join(level.name.lower() for level in cls)
-            raise ValueError(f"unknown level {name!r}; known are {known}") from None
+            raise ValueError(f"unknown level {name!r}; the levels are {known}") from None
 
     def __str__(self) -> str:
         return self.name.lower()

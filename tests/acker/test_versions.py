@@ -2,7 +2,8 @@
 
 import pytest
 
-from ackdoctor.acker.versions import NEWEST, PROFILES, Age, Engine, NoTargets, Schedule, profile
+from ackdoctor.acker.versions import NEWEST, Age, Engine, NoTargets, Schedule, profile
+from ackdoctor.model.acker_versions import RELEASES
 from ackdoctor.model.errors import ConfigError
 
 EVERY_RELEASE = """0.8.0 0.8.1 0.8.2 0.9.0-rc1 0.9.0-rc2 0.9.0-rc3 0.9.0 0.9.1 0.9.2 0.9.3 0.9.4 0.9.5 0.9.6 0.9.7
@@ -113,14 +114,14 @@ KNOWN = (
 def test_an_unknown_version_is_refused_with_those_that_are_known(asked):
     with pytest.raises(ConfigError) as refused:
         profile(asked)
-    assert str(refused.value) == f"unknown acker profile {asked!r}; known are {KNOWN}"
+    assert str(refused.value) == f"unknown acker version {asked!r}; known are {KNOWN}"
 
 
 def test_a_series_whose_releases_differ_is_refused():
     with pytest.raises(ConfigError) as refused:
         profile("1.1")
     assert str(refused.value) == (
-        "acker profile '1.1' is ambiguous, its releases differ: 1.1.0 to 1.1.1 (2 buckets, never a tick: entries live "
+        "acker version '1.1' is ambiguous, its releases differ: 1.1.0 to 1.1.1 (2 buckets, never a tick: entries live "
         "for ever), 1.1.2 to 1.1.4 (2 buckets, ticks even without timeouts; every message refreshes; life T..2T); "
         "name one release"
     )
@@ -130,7 +131,7 @@ def test_before_0_8_is_not_modelled():
     with pytest.raises(ConfigError) as refused:
         profile("storm-0.7.4")
     assert str(refused.value) == (
-        "acker profile 'storm-0.7.4' is not modelled: before 0.8 Storm's acker had a TimeCacheMap and threads"
+        "acker version 'storm-0.7.4' is not modelled: before 0.8 Storm's acker had a TimeCacheMap and threads"
     )
 
 
@@ -141,7 +142,8 @@ def test_only_storm_can_disable_timeouts(asked):
 
 
 def test_the_newest_is_the_last_storm():
-    assert [release.profile for release in PROFILES if release.family == "storm"][-1] is NEWEST
+    newest = [release for release in RELEASES if release.family == "storm"][-1]
+    assert profile(newest.version.name) == NEWEST
 
 
 def test_a_message_without_targets():

@@ -1,6 +1,6 @@
 """Runs components on a bench with good and bad records, and returns their prices.
 
-`tests.agreement.make_believe` stubs every module that a component imports.  In some runs one call fails for each
+`tests.agreement.fake_imports` stubs every module that a component imports.  In some runs one call fails for each
 tuple: the first, the second or the third.
 """
 
@@ -18,14 +18,14 @@ from typing import Any
 from unittest import mock
 
 from ackdoctor.lab.bench import Bench, SpoutBench
+from ackdoctor.lab.shell.child import ShellError
 from ackdoctor.lab.shell.frameworks import descent
-from ackdoctor.lab.shell.pipe import ShellError
 from ackdoctor.model.dialect import EntryKind, Kind
 from ackdoctor.model.verdict import Verdict
 from ackdoctor.tracer.ledger.suspects import belongs
-from tests.agreement.make_believe import Answers, FailedError, World, make_believe, wants
-from tests.agreement.rest import wait_for_rest
-from tests.agreement.stage import stage
+from tests.agreement.fake_imports import Answers, FailedError, Outcome, fake_imports, input_values
+from tests.agreement.fixture_modules import import_fixture
+from tests.agreement.idle_threads import wait_until_idle
 from tests.frameworks import framework
 
 __all__ = ["Cost", "Played", "play"]
@@ -80,7 +80,7 @@ class _Trouble(Answers):
     `expected`: raise an error that the code names in an `except`; its author has decided what it means.
     """
 
-    def __init__(self, world: World, at: int | None, *, expected: bool) -> None:
+    def __init__(self, world: Outcome, at: int | None, *, expected: bool) -> None:
         super().__init__(world)
         self.at = at
         self.expected = expected
@@ -93,7 +93,7 @@ class _Trouble(Answers):
 
     def __call__(self, *given: object) -> Any:
         tidy = self.called in _TIDY
-        if self.at_work and not tidy:
+        if self.running and not tidy:
             self.calls += 1
             self.failed = self.at == self.calls - 1
             if self.failed:
@@ -110,17 +110,17 @@ def play(dialect: str, files: Mapping[str, str], folder: Path) -> Played:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8")
     try:
-        values, keys = wants(list(files.values()))
+        values, keys = input_values(list(files.values()))
     except SyntaxError:
         played.reason = "SyntaxError"  # Python 2
         return played
     good, bad = _records(values, keys)
     ticks = _TICKS if any(word in text for text in files.values() for word in ("tick", "__system")) else 0
-    plans: list[tuple[World, int | None, bool, list[Any]]] = [
-        (World.YES, None, False, [*good, *bad]),
-        (World.NO, None, False, good),
+    plans: list[tuple[Outcome, int | None, bool, list[Any]]] = [
+        (Outcome.YES, None, False, [*good, *bad]),
+        (Outcome.NO, None, False, good),
     ]
-    plans += [(World.YES, at, expected, good) for at in range(3) for expected in (False, True)]
+    plans += [(Outcome.YES, at, expected, good) for at in range(3) for expected in (False, True)]
     for world, at, expected, records in plans:
         trouble = _Trouble(world, at, expected=expected)
         try:
@@ -136,7 +136,7 @@ def play(dialect: str, files: Mapping[str, str], folder: Path) -> Played:
         except _ImportError as error:
             played.reason = str(error)
             return played
-        if not trouble.asked and world is World.YES:
+        if not trouble.asked and world is Outcome.YES:
             break
     if not played.classes:
         played.reason = "no component"
@@ -159,8 +159,8 @@ class _ImportError(Exception):
 @contextmanager
 def _opened(dialect: str, folder: Path, answers: Answers, sources: list[str]) -> Iterator[list[type]]:
     scripts = _scripts(dialect)
-    with make_believe(answers, sources), _own_streams():
-        opened = stage(folder, {}, scripts)
+    with fake_imports(answers, sources), _own_streams():
+        opened = import_fixture(folder, {}, scripts)
         try:
             modules = opened.__enter__()
         except Exception as error:
@@ -217,7 +217,7 @@ def _run(
 ) -> None:
     trouble.begin()
     how = f"{cls.__name__}, {record!r}"
-    if trouble.world is World.NO:
+    if trouble.outcome is Outcome.NO:
         how += ", answers are empty"
     if trouble.at is not None:
         how += f", call {trouble.at + 1} fails{' as expected' * trouble.expected}"
@@ -235,7 +235,7 @@ def _run(
 
 def _ask(cls: type, trouble: _Trouble, conf: Mapping[str, Any], played: Played, how: str) -> None:
     with suppress(ShellError), SpoutBench(cls, conf=conf) as bench:
-        trouble.at_work = True
+        trouble.running = True
         for act in ("next", "next", "ack", "fail", "next", "fail", "next", "ack"):
             trouble.turn()
             if act == "next":
@@ -260,7 +260,7 @@ def _feed(
     with suppress(ShellError), Bench(cls, conf=conf) as bench:
         if bench.died:
             return  # in its constructor or `initialize`, before any record
-        trouble.at_work = True
+        trouble.running = True
         before = set(threading.enumerate())  # the loop of a framework is one of them
         lost: list[str] = []
         for _ in range(2):
@@ -279,11 +279,11 @@ def _feed(
             if bench.died:
                 _dead(bench.died, played, how)
                 return
-        wait_for_rest(set(threading.enumerate()) - before, _THREADS_S)
+        wait_until_idle(set(threading.enumerate()) - before, _THREADS_S)
         still: Collection[str] = bench.inputs
         if bench.dialect.name == "heronpy":
             still = [each for each in bench.roots if bench.verdict(each) is Verdict.OPEN]
-        if still and not trouble.handed:
+        if still and not trouble.escaped:
             played.note(Cost.LEAKS, how)
         if any(bench.verdict(delivery) is Verdict.COMPLETE for delivery in lost):
             played.note(Cost.LOSES, how)

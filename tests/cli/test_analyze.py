@@ -68,7 +68,7 @@ def shell(shell: Shell, monkeypatch) -> Shell:
             ["--fail-on", " ,"],
             "--fail-on: no word is given; use info, warning, error, incomplete, never or a rule",
         ),
-        (["--acker-version", "1.1"], "acker version '1.1' stands for several"),
+        (["--acker-version", "1.1"], "acker version '1.1' is ambiguous"),
     ],
 )
 def test_what_cannot_be_meant_is_said_before_spark_starts(shell, arguments, said):
@@ -217,7 +217,9 @@ class TestOnSpark:
         document = json.loads(outcome.out)
         assert (outcome.code, outcome.err) == (1, "")
         assert [finding["code"] for finding in document["findings"]] == ["ACK104", "ACK101", "ACK603"]
-        assert document["verdict"].startswith("BROKEN: sql: the tuple is completed again by the same call")
+        assert document["verdict"].startswith(
+            "BROKEN: sql: the tuple is completed again in every iteration of the loop"
+        )
         assert document["analysis"]["books"] == {
             "files": 1,
             "rows": 191,

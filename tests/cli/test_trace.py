@@ -151,9 +151,9 @@ def test_a_trace_that_is_not_there_exits_2(shell):
     [
         (
             ["--acker-version", "1.1"],
-            "acker profile '1.1' is ambiguous",
+            "acker version '1.1' is ambiguous",
         ),
-        (["--acker-version", "9"], "unknown acker profile '9'"),
+        (["--acker-version", "9"], "unknown acker version '9'"),
         (["--output-format", "xml"], "--output-format: 'xml' is not one of full, concise, json"),
         (["--min-severity", "bad"], "--min-severity: 'bad' is not one of info, warning, error"),
     ],

@@ -38,7 +38,7 @@ def shell(shell: Shell) -> Shell:
             "--output-format: 'fulll' is not one of full, json-lines; did you mean `full`?",
         ),
         (["trace", "--once", "--until-idle", "3"], "--once and --until-idle exclude each other"),
-        (["trace", "--acker-version", "1.1"], "acker version '1.1' stands for several"),
+        (["trace", "--acker-version", "1.1"], "acker version '1.1' is ambiguous"),
     ],
 )
 def test_what_cannot_be_meant_is_said_before_spark_starts(shell, arguments, said):

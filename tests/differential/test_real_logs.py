@@ -6,14 +6,13 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.keeping import Kept
+from ackdoctor.spark.frames import Cache
 from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.read.quarantine import books
 from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.read.stormlog import events, kept, lines, quarantine
-from ackdoctor.spark.replay.messages import messages
-from ackdoctor.spark.replay.trees import Plan, entries
-from ackdoctor.spark.replay.versions import version
+from ackdoctor.spark.replay.exact import replay
+from ackdoctor.spark.replay.messages import acker_version, messages
 from tests.spark.conftest import a_session, spark  # noqa: F401 - fixtures
 from tests.spark.read.real_logs import answers, heard, replayed, text_of
 
@@ -41,9 +40,9 @@ def ran(request, misuse):
 def test_the_replay_of_a_log_answers_and_keeps_what_the_real_acker_did(ran, layout, spark):  # noqa: F811
     number, folder = ran
     found = listed([str(folder / layout)])
-    read, surveyed = kept(lines(spark, found.files[Sort.LOG]), found.begun, Kept())
+    read, surveyed = kept(lines(spark, found.files[Sort.LOG]), found.begun, Cache())
     rows = events(read, surveyed)
-    lives = entries(messages(rows), version(number), plan=Plan.WINDOWS).collect()
+    lives = replay(messages(rows), acker_version(number)).entries.collect()
     text = text_of(str(path) for path in sorted(folder.glob(layout)))
     assert replayed(lives) == answers(text)
     assert books(surveyed).balanced

@@ -12,9 +12,9 @@ import pytest
 from pystorm import Bolt, Spout
 
 from ackdoctor.lab.component import TaskHook, Tup
+from ackdoctor.lab.shell.child import ShellError
 from ackdoctor.lab.shell.components import ShellBolt, ShellSpout
 from ackdoctor.lab.shell.messages import java_text, json_of
-from ackdoctor.lab.shell.pipe import ShellError
 from ackdoctor.lab.shell.process import Setup
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]

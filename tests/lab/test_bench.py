@@ -12,7 +12,7 @@ from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.acker.spout import Reason
 from ackdoctor.acker.versions import NEWEST, profile
 from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
-from ackdoctor.lab.shell.pipe import ShellError
+from ackdoctor.lab.shell.child import ShellError
 from ackdoctor.model.errors import ConfigError
 from ackdoctor.model.message import AckAck, AckInit, Answer, AnswerKind, Message, Tick
 from ackdoctor.model.verdict import PendingEntry, Verdict
@@ -121,7 +121,7 @@ def test_a_forgotten_tuple_stays_with_the_acker_as_long_as_the_version_says(vers
 
 
 def test_an_unknown_version_is_refused():
-    with pytest.raises(ConfigError, match="unknown acker profile 'storm-9'"):
+    with pytest.raises(ConfigError, match="unknown acker version 'storm-9'"):
         Bench(Echo, profile="storm-9")
     with Bench(Echo) as bench:
         assert bench.profile is NEWEST

@@ -9,8 +9,7 @@ from ackdoctor.acker.ids import PowersOfTwo
 from ackdoctor.lab.cluster import Cluster, RestlessError
 from ackdoctor.lab.component import BasicBolt, Bolt, FailedError, Feed, Spout
 from ackdoctor.lab.topology import ACKER, Settings, TopologyBuilder
-from ackdoctor.lab.traffic import lossy
-from ackdoctor.lab.worker import apart
+from ackdoctor.lab.worker import apart, lossy
 from ackdoctor.model.message import AckAck, AckInit, Tick
 from tests.lab.components import Ack, Do, fed
 

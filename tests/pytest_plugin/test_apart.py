@@ -54,10 +54,16 @@ def test_completes_in_a_thread():
 class Slow(Recorder):
     """A thread of a test's own may have to wait before it can write."""
 
-    def put(self, stamp, delivery):
-        if threading.current_thread() is not threading.main_thread():
-            time.sleep(0.1)
-        super().put(stamp, delivery)
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        put = self.put
+
+        def slowly(template, delivery):
+            if threading.current_thread() is not threading.main_thread():
+                time.sleep(0.1)
+            put(template, delivery)
+
+        self.put = slowly
 
 
 @pytest.fixture

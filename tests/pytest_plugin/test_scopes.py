@@ -114,7 +114,7 @@ PATCHED = """
 
 
 @pytest.mark.parametrize(
-    "mark", ["", '@pytest.mark.ackdoctor(level="counts")'], ids=["one level", "two levels"]
+    "mark", ["", '@pytest.mark.ackdoctor(level="trace")'], ids=["one level", "two levels"]
 )
 @pytest.mark.parametrize(
     "patch",

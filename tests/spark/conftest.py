@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ackdoctor.spark.keeping import Kept
+    from ackdoctor.spark.frames import Cache
 
 HERE = Path(__file__).parent
 
@@ -51,9 +51,9 @@ def spark(a_session: "SparkSession") -> "Iterator[SparkSession]":
 
 
 @pytest.fixture
-def keep() -> "Iterator[Kept]":
+def keep() -> "Iterator[Cache]":
     """Keeps tables for as long as the test takes, as an analysis does."""
-    from ackdoctor.spark.keeping import Kept
+    from ackdoctor.spark.frames import Cache
 
-    with Kept() as kept:
+    with Cache() as kept:
         yield kept

@@ -16,9 +16,7 @@ from ackdoctor.spark.growth import growth
 from ackdoctor.spark.judge.findings import Keeper
 from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.read.quarantine import quarantined
-from ackdoctor.spark.replay import versions
-from ackdoctor.spark.replay.trees import Plan
-from ackdoctor.spark.replay.versions import version
+from ackdoctor.spark.replay.messages import acker_version
 from ackdoctor.spark.roots import holders, replays
 from ackdoctor.spark.schema import ENTRIES, EVENTS, QUARANTINE
 from ackdoctor.spark.tables import Analysis, Books, Holder, Latency, Replays, TreeCount
@@ -27,9 +25,7 @@ from ackdoctor.tracer.judge.place import Places
 from ackdoctor.tracer.trace.read import read
 from tests.spark.telling import STATEMENTS, events
 
-TERMS = Terms(
-    version=version("1.1.0"), nowhere="trace", folder=str(STATEMENTS.parent.parent.parent), plan=Plan.REPLAY
-)
+TERMS = Terms(version=acker_version("1.1.0"), nowhere="trace", folder=str(STATEMENTS.parent.parent.parent))
 
 
 @pytest.fixture(scope="module")
@@ -271,7 +267,7 @@ def test_an_acker_s_word_that_it_never_rotates_is_passed_on(spark, tmp_path, sai
     (tmp_path / "worker.log").write_text(
         f"{begin} main [INFO] {said}\n{begin} Thread-1-__acker-executor[2 2] [INFO] {acked}\n"
     )
-    found = analyze(listed([str(tmp_path)]), session=spark, terms=replace(TERMS, version=version(name)))
+    found = analyze(listed([str(tmp_path)]), session=spark, terms=replace(TERMS, version=acker_version(name)))
     assert found.notes[2:] == tuple(filter(None, [notes]))
     assert found.notes[0] == "no line is of b[5]: give the logs of all workers"
     assert found.notes[1].startswith("1 root has acks and no __ack_init")
@@ -323,7 +319,7 @@ def test_what_a_rotation_dropped_is_no_longer_kept(spark):
     tick = Event(EventKind.ROTATED, 0, run="a", pid=1)
     early, late_ = acked_twice("often", range(1, 4)), acked_twice("often", range(10, 12))
     rows = [*early, *(tick._replace(time_ns=5 + at, seq=20 + at) for at in range(3)), *late_]
-    terms = replace(TERMS, version=version("2.8.8"), patience_s=0)
+    terms = replace(TERMS, version=acker_version("2.8.8"), patience_s=0)
     with frames(events(spark, rows), terms) as tables:
         found = examine(spark, tables, terms)
     assert (found.roots, found.tally.pending) == (5, 2)
@@ -414,5 +410,5 @@ def test_a_message_that_comes_again_is_a_replay(spark):
 
 @pytest.mark.parametrize("name", ["1.1.0", "1.2.4", "2.8.8", "2.8-no-timeouts", "jstorm-2.4.0", "heron"])
 def test_what_an_entry_costs_depends_on_the_version_as_in_the_model(name):
-    keeper, model = Keeper.of(versions.version(name)), profile(name)
+    keeper, model = Keeper.of(acker_version(name)), profile(name)
     assert (keeper.name, keeper.engine, keeper.forgets) == (model.name, model.engine, model.forgets)

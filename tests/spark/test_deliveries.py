@@ -28,7 +28,6 @@ from ackdoctor.spark.deliveries import (
 )
 from ackdoctor.spark.judge.offences import violations
 from ackdoctor.spark.judge.shapes import bare, shapes
-from ackdoctor.spark.replay.trees import Plan
 from tests.spark.telling import events
 
 RECEIVED, EMITTED, ACKED, FAILED, NAMED = (
@@ -238,7 +237,7 @@ def test_a_component_whose_wire_was_hidden_is_not_charged_with_what_nobody_saw(s
 
 def test_what_hid_a_component_s_wire_is_said_and_it_is_not_called_well(spark):
     hidden = BOLT._replace(seq=99, time_ns=10**9, note=f"{BOLT.note} unobserved: ack is replaced")
-    terms = Terms(plan=Plan.REPLAY)
+    terms = Terms()
     with frames(events(spark, [*told(*NEVER), hidden]), terms) as tables:
         found = examine(spark, tables, terms)
     assert (found.findings, found.unjudged) == ((), ("count",))

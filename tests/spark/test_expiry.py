@@ -15,7 +15,7 @@ from ackdoctor.reporters.trace import About
 from ackdoctor.reporters.trace import verdict as verdict_of_run
 from ackdoctor.spark.analysis import Terms, analyze
 from ackdoctor.spark.read.inputs import listed
-from ackdoctor.spark.replay.versions import version
+from ackdoctor.spark.replay.messages import acker_version
 from ackdoctor.spark.tables import Analysis
 from ackdoctor.tracer.judge.inquest import inquest
 from ackdoctor.tracer.judge.place import Places
@@ -207,7 +207,10 @@ def test_the_trace_report_says_the_same_of_roots_that_timed_out(spark, tmp_path,
     rows = slow_trace(flush_s=flush_s, ticks=True)
     files.write_lines([row for row in rows if linked or row.kind is not EventKind.LINKED], part)
     terms = Terms(
-        version=version("storm-2.8.8"), folder=str(tmp_path), nowhere="trace", message_timeout_s=timeout_s
+        version=acker_version("storm-2.8.8"),
+        folder=str(tmp_path),
+        nowhere="trace",
+        message_timeout_s=timeout_s,
     )
     mine = analyze(listed([str(tmp_path / "v1")]), session=spark, terms=terms)
     theirs = inquest(

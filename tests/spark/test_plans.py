@@ -1,4 +1,4 @@
-"""Plans stay lean: how often messages are shuffled, and that Python is nowhere on the path."""
+"""Plans: how often messages are shuffled, no Python worker, and no method too long for the JVM to compile."""
 
 import json
 import re
@@ -11,11 +11,9 @@ from tests.spark.lives import rows, stream
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.replay import plain
-from ackdoctor.spark.replay.rotations import rotations
-from ackdoctor.spark.replay.trees import Plan, entries, replayed
-from ackdoctor.spark.replay.verdicts import verdicts
-from ackdoctor.spark.replay.versions import version
+from ackdoctor.spark.replay import proof
+from ackdoctor.spark.replay.exact import replay, replay_all
+from ackdoctor.spark.replay.messages import acker_version
 from ackdoctor.spark.schema import MESSAGES
 
 ROOT = "run, acker, incarnation, root, 1"
@@ -44,36 +42,24 @@ def messages(spark, tmp_path):
     return spark.read.schema(MESSAGES).json(str(tmp_path / "messages.json"))
 
 
-@pytest.mark.parametrize(
-    ("plan", "count"),
-    [
-        (Plan.REPLAY, 1),
-        (Plan.WINDOWS, 1),
-        (Plan.PROVE_FIRST, 2),  # the sums of all, and the few messages that are not plain
-    ],
-)
-def test_messages_are_shuffled_once_by_root(messages, plan, count, keep):
-    def with_plan(frame, /, *, few=False):
-        return keep(frame)
-
-    told = plan_of(entries(messages, version("2.8"), plan=plan, keep=with_plan))
-    assert [keys for keys in shuffles(told) if keys == ROOT] == [ROOT] * count
-    assert "Python" not in told
+def test_the_proof_and_the_replay_shuffle_messages_once_each(messages, keep):
+    plan = plan_of(replay(messages, acker_version("2.8"), persist=keep).entries)
+    assert [keys for keys in shuffles(plan) if keys == ROOT] == [ROOT] * 2
+    assert "Python" not in plan
 
 
 @pytest.mark.minutes
-def test_what_is_the_same_in_every_row_is_in_no_key_of_the_sums(messages):
+def test_constant_columns_are_in_no_key_of_the_proof(messages):
     same = messages.selectExpr(*(f"'r' as {name}" if name == "run" else name for name in MESSAGES.names))
-    found = entries(same, version("2.8"), plan=Plan.PROVE_FIRST)
+    found = replay(same, acker_version("2.8"), constants={"run": "'r'"}).entries
     assert shuffles(plan_of(found))[0] == "acker, incarnation, root, 1"
     assert {row.run for row in found.select("run").collect()} == {"r"}
 
 
-def test_of_one_partition_nothing_is_shuffled(messages):
-    frame = messages.coalesce(1)
-    told = plan_of(verdicts(replayed(frame, version("2.8"), plan=Plan.REPLAY)))
-    assert shuffles(told) == []
-    assert "Python" not in told
+def test_one_partition_is_not_shuffled(messages):
+    plan = plan_of(replay_all(messages.coalesce(1), acker_version("2.8")))
+    assert shuffles(plan) == []
+    assert "Python" not in plan
 
 
 @pytest.fixture
@@ -85,12 +71,10 @@ def compiled(spark):
 
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("name", ["2.8", "heron"])
-def test_nothing_that_the_proof_does_with_a_row_is_too_long_for_the_jvm_to_compile(
-    name, messages, keep, capsys
-):
-    known = plain.proved(plain.sums(messages), version(name))
-    known.explain("codegen")
-    plain.late(keep(known), rotations(messages, version(name), None)).explain("codegen")
+def test_the_jvm_compiles_every_method_of_the_proof(name, messages, keep, capsys):
+    of = acker_version(name)
+    proof.proved(proof.sums(messages), of).explain("codegen")
+    replay(messages, of, persist=keep).entries.explain("codegen")
     sizes = [int(size) for size in re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)]
     assert len(sizes) > 2
     assert max(sizes) < HUGE

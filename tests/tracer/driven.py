@@ -11,6 +11,7 @@ from ackdoctor.model.violation import Access, Violation
 from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.ledger.ledger import Ledger, Settlement
 from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.trace.write import Recorder
 
 __all__ = ["Traced", "drive", "frame", "made", "said", "tick", "traced"]
 
@@ -24,9 +25,9 @@ class Traced:
 
 
 @contextmanager
-def traced(level: Level = Level.SITES, **options: Any) -> Iterator[Traced]:
+def traced(level: Level = Level.SITES, recorder: Recorder | None = None, **options: Any) -> Iterator[Traced]:
     run = Traced(Ledger(level, **options))
-    installation = install(run.ledger)
+    installation = install(run.ledger, recorder)
     try:
         yield run
     finally:
@@ -67,7 +68,7 @@ def _said(violation: Violation) -> str:
     times = f" x{violation.count}" if violation.count > 1 else ""
     held = f" in {violation.held}" if violation.held else ""
     return f"{violation.misuse.value}{times}: {violation.delivery}{held}: " + "; ".join(
-        map(_touch, violation.life)
+        map(_touch, violation.history)
     )
 
 

@@ -70,7 +70,7 @@ def touch(kind: AccessKind, site: CallSite | None = None, **more: object) -> Acc
 
 def violation(misuse: Misuse, who: TracedComponent, *life: Access, **more: object) -> Violation:
     values: dict[str, object] = {"handler": "process", "delivery": "7", **more}
-    return Violation(misuse=misuse, traced=who, life=(touch(AccessKind.RECEIVED), *life), **values)  # type: ignore[arg-type]
+    return Violation(misuse=misuse, traced=who, history=(touch(AccessKind.RECEIVED), *life), **values)  # type: ignore[arg-type]
 
 
 def said(finding: Finding) -> str:

@@ -80,7 +80,7 @@ def test_a_stored_trace_brings_its_own_sites():
     book.acked("17", line)
     book.acked("17", framework)
     (violation,) = ledger.settle().violations
-    assert [(touch.kind, str(touch.site), touch.time_ns, touch.entry) for touch in violation.life] == [
+    assert [(touch.kind, str(touch.site), touch.time_ns, touch.entry) for touch in violation.history] == [
         (AccessKind.RECEIVED, "None", 5, 1),
         (AccessKind.ACKED, "bolt.py:7 Bolt.process", 0, 1),
         (AccessKind.ACKED, "pystorm/bolt.py:199 Bolt._run", 0, 1),
@@ -212,5 +212,5 @@ def test_levels_have_names(name, level):
 
 
 def test_an_unknown_level_names_the_known():
-    with pytest.raises(ValueError, match="unknown level 'all'; known are off, counts, sites, trace"):
+    with pytest.raises(ValueError, match="unknown level 'all'; the levels are off, sites, trace"):
         Level.named("all")

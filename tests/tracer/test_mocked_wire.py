@@ -15,7 +15,7 @@ from tests.tracer.driven import drive, frame, made, said, traced
 from tests.tracer.styles import AckWithAuto, Auto, Forgets, Manual, tup
 
 NEVER = "never completed: 7: received; end of the run"
-LEVELS = pytest.mark.parametrize("level", [Level.COUNTS, Level.SITES])
+LEVELS = pytest.mark.parametrize("level", [Level.SITES, Level.TRACE])
 
 
 @LEVELS

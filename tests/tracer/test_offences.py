@@ -122,7 +122,7 @@ def violations(component, *frames, level=Level.SITES):
     return run.settlement.violations
 
 
-@pytest.mark.parametrize("level", [Level.COUNTS, Level.SITES, Level.TRACE])
+@pytest.mark.parametrize("level", [Level.SITES, Level.TRACE])
 def test_a_clean_bolt_is_silent(level):
     assert violations(Clean, frame("1", "a"), frame("2", "b"), tick("3"), level=level)[1:] == ()
 
@@ -132,7 +132,7 @@ def test_an_ack_too_many_names_both_lines():
         "completed twice: 17: received; acked at `self.ack(tup)`; acked at `self.ack(tup)`"
     ]
     (twice,) = violations(AckTwice, frame("17"))
-    assert [touch.site.line for touch in twice.life[1:]] == [28, 29]
+    assert [touch.site.line for touch in twice.history[1:]] == [28, 29]
     assert (twice.handler, twice.traced.name, twice.traced.dialect, twice.traced.line) == (
         "process", "AckTwice", "pystorm", 26,
     )  # fmt: skip
@@ -151,12 +151,6 @@ def test_the_framework_is_named_for_what_it_does_itself():
     ]
     assert said(violations(FailAndAuto, frame("1"))) == [
         "acked and failed: 1: received; failed at `self.fail(tup)`; acked by Bolt._run"
-    ]
-
-
-def test_below_sites_the_same_is_told_without_lines():
-    assert said(violations(AckTwice, frame("17"), level=Level.COUNTS)) == [
-        "completed twice: 17: received; acked; acked"
     ]
 
 
@@ -224,7 +218,7 @@ def test_a_file_that_has_changed_since_and_does_not_parse_is_named_all_the_same(
 
 def test_an_ack_in_an_except_block_is_marked():
     (twice,) = violations(Bad, frame("1"))
-    assert [touch.in_except for touch in twice.life] == [False, True, False]
+    assert [touch.in_except for touch in twice.history] == [False, True, False]
 
 
 def test_an_exception_that_escapes_is_no_forgotten_tuple():

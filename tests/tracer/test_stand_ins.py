@@ -29,7 +29,7 @@ class Standing(NamedTuple):
     values: list[str]
 
 
-@pytest.mark.parametrize("level", [Level.COUNTS, Level.SITES, Level.TRACE])
+@pytest.mark.parametrize("level", [Level.SITES, Level.TRACE])
 @pytest.mark.parametrize(
     "stand_in",
     [
@@ -73,7 +73,7 @@ class Bare:
         self.values = values
 
 
-@pytest.mark.parametrize("level", [Level.COUNTS, Level.SITES])
+@pytest.mark.parametrize("level", [Level.SITES, Level.TRACE])
 @pytest.mark.parametrize(
     "stand_in",
     [Bare(), SimpleNamespace(values=[]), SimpleNamespace(values=[], id="7"), "7"],

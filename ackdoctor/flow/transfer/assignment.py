@@ -6,7 +6,7 @@ from ackdoctor.flow.expressions import mentions
 from ackdoctor.flow.facts import DEFINED_AS, definition_of, tested_names
 from ackdoctor.flow.induction import counted_loops, induction_variables
 from ackdoctor.flow.invalidation import drop_facts, invalidate_size, invalidate_target
-from ackdoctor.flow.predicates import iterator_facts, split_results
+from ackdoctor.flow.pure_calls import iterator_facts, split_results
 from ackdoctor.flow.state import (
     BoundMethod,
     Const,

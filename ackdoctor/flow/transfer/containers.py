@@ -17,7 +17,7 @@ from ackdoctor.flow.library import (
     LOGGING,
     NEVER_RAISES,
 )
-from ackdoctor.flow.predicates import is_read_only
+from ackdoctor.flow.pure_calls import is_read_only
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,

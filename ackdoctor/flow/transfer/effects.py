@@ -9,7 +9,7 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.expressions import assigned_targets, last_name, memoize, names_in, subexpressions
 from ackdoctor.flow.invalidation import drop_facts
 from ackdoctor.flow.library import CLEANUP, LOGGING, NEVER_RAISES
-from ackdoctor.flow.predicates import PURE_FUNCTIONS, SELF_NAMES, is_field, is_immutable, is_read_only
+from ackdoctor.flow.pure_calls import PURE_FUNCTIONS, SELF_NAMES, is_field, is_immutable, is_read_only
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,

@@ -8,7 +8,7 @@ from ackdoctor.flow.events import Path, Released, Stored
 from ackdoctor.flow.expressions import last_name, memoize
 from ackdoctor.flow.invalidation import invalidate_contents, invalidate_target
 from ackdoctor.flow.library import COLLECTION_WRAPPERS, LOGGING, NEVER_RAISES, PURE_CALLS
-from ackdoctor.flow.predicates import is_read_only
+from ackdoctor.flow.pure_calls import is_read_only
 from ackdoctor.flow.state import (
     Const,
     Container,

@@ -23,7 +23,7 @@ from ackdoctor.flow.library import (
     THREADS,
     TRANSPARENT_DECORATORS,
 )
-from ackdoctor.flow.predicates import is_immutable
+from ackdoctor.flow.pure_calls import is_immutable
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,

@@ -15,7 +15,7 @@ from ackdoctor.flow.induction import (
     minus,
     split_offset,
 )
-from ackdoctor.flow.predicates import inline_calls, is_size, normalise_emptiness, size_calls
+from ackdoctor.flow.pure_calls import inline_calls, is_size, normalise_emptiness, size_calls
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,

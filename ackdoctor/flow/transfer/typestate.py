@@ -18,7 +18,7 @@ from ackdoctor.flow.induction import (
 )
 from ackdoctor.flow.invalidation import invalidate_aliases, invalidate_contents, invalidate_target
 from ackdoctor.flow.library import EXCEPTIONS
-from ackdoctor.flow.predicates import nonempty_facts, split_results
+from ackdoctor.flow.pure_calls import nonempty_facts, split_results
 from ackdoctor.flow.state import (
     EMPTY_GENERATOR,
     Batch,
@@ -432,13 +432,13 @@ def _batch_rounds(
     if again:
         memory = state.loops[op.loop]
         done = {loop: kept for loop, kept in state.loops.items() if loop != op.loop}
-        filled = _collections(state, token) - memory.among
+        filled = _collections(state, token) - memory.containers
         rest = now if filled else worse(memory.rest, now)
         yield False, state.replace(loops=done).with_token(token, rest)
         memory = memory._replace(rest=None if filled else rest)
         state = _emptied(state, token, filled)
     else:
-        memory = LoopState(now, None, among=_collections(state, token))
+        memory = LoopState(now, None, containers=_collections(state, token))
     state = state.replace(loops={**state.loops, op.loop: memory}).with_token(token, memory.base or now)
     yield True, assign(context, path, state, op.target, element)
 

@@ -87,7 +87,7 @@ def _if_present(fn: Lowering, node: Node, optional: Expr, name: str, arguments: 
     first, *second = [(fn.value(each), fn.span(each)) for each in callbacks]
     head = fn.file.positions.through(node, child(node, "name"))
     present = fn.builder.temp()
-    fn.builder.add(Call(present, Attr(optional, "isPresent"), ()), head, quiet=True)
+    fn.builder.add(Call(present, Attr(optional, "isPresent"), ()), head, no_raise=True)
     fork = fn.builder.test(present, head)
     after: Ends = []
     branches = ((fork.true, [first], (Arg(Item(optional, Literal(0))),)), (fork.false, second, ()))

@@ -23,9 +23,9 @@ from ackdoctor.tracer.trace.write import at_exit
 __all__ = [
     "LAST",
     "AckerMap",
-    "Album",
     "Holding",
     "Snapshot",
+    "SnapshotSeries",
     "attach",
     "components",
     "files",
@@ -71,7 +71,7 @@ class Holding:
     """A container that a component keeps: `size` in bytes with all entries, `exact` unless only some were weighed.
 
     `tuples` is how many the component had seen, `owed` how many of its own it must still hold (None: unknown), and
-    `open` how many open deliveries stand in the field where the path begins.
+    `open` is the number of open deliveries in the field where the path begins.
     """
 
     component: str
@@ -115,7 +115,7 @@ class AckerMap:
 class Snapshot:
     """What was there; `label` says when: "start", "2,048 pending", "end".
 
-    The `census` counts the whole heap, which takes as long as the process is large; None where nobody asked for it.
+    The `census` counts the whole heap, which takes as long as the process is large; None if not requested.
     """
 
     label: str
@@ -224,8 +224,8 @@ LAST = "end"  # the label of the last; a process that is killed has none
 _FIRST_MARK = 1_000  # pending; each further mark is twice the one before
 
 
-class Album:
-    """`known` finds the holders anew for each snapshot: components come and go, and none is kept alive here.
+class SnapshotSeries:
+    """`known` finds the holders for each snapshot; no component is kept alive here.
 
     `count` counts the whole heap.
     """
@@ -243,7 +243,7 @@ class Album:
         self._busy = False
 
     def take(self, label: str, count: Callable[[], Census | None] | None = None) -> Snapshot:
-        """Take one now; `count` in place of the album's own."""
+        """Take a snapshot now; `count` overrides the series' own setting."""
         self._busy = True
         try:
             snapshot = take(label, self._known(), count or self._count)
@@ -281,13 +281,13 @@ class _Snapshots:
     def __init__(self, ledger: Ledger, folder: Path) -> None:
         self._ledger = ledger
         self._folder = folder
-        self._album = Album(partial(components, ledger))
+        self._series = SnapshotSeries(partial(components, ledger))
 
     def look(self, pending: int) -> None:
         """Pending has changed."""
-        if not self._album.snapshots:
-            self._album.take("start")
-        elif self._album.look(pending) is None:
+        if not self._series.snapshots:
+            self._series.take("start")
+        elif self._series.look(pending) is None:
             return
         self._save()
 
@@ -295,11 +295,11 @@ class _Snapshots:
         """The process ends; one that has run no component has nothing to show."""
         if self._ledger.books:
             self._ledger.growing = None
-            self._album.take(LAST)
+            self._series.take(LAST)
             self._save()
 
     def _save(self) -> None:
         try:
-            save(self._album.snapshots, self._folder / name_of(os.getpid()))
+            save(self._series.snapshots, self._folder / name_of(os.getpid()))
         except OSError as error:
             sys.stderr.write(f"ackdoctor: no heap snapshots: {error}\n")

@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterable, Iterator
 
 from pyspark.sql import Row
 
+from ackdoctor.model.acker_versions import AckerVersion
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.message import Engine
-from ackdoctor.spark.replay.versions import Version
 
 __all__ = ["doubts", "has"]
 
@@ -17,18 +17,18 @@ def has(counted: Iterable[Row], *kinds: EventKind) -> bool:
 
 
 def doubts(
-    counted: Collection[Row], version: Version, message_timeout_s: int | None, *, timeless: bool
+    counted: Collection[Row], version: AckerVersion, message_timeout_s: int | None, *, timeless: bool
 ) -> Iterator[str]:
     """Of COUNTS, judged as this version acks; `timeless` if an acker has said that it gets no ticks."""
     if not has(counted, EventKind.INIT, EventKind.ACK):
         return
     ticks = has(counted, EventKind.ROTATED)
-    if version.first is not None and timeless:
+    if version.forgets and timeless:
         yield (
             f"an acker says that it gets no ticks, and so it never drops an entry, as {version.name} does: judge it with "
             "--acker-version 1.1.0, or 2.8-no-timeouts"
         )
-    elif version.first is not None and not ticks and message_timeout_s is None:
+    elif version.forgets and not ticks and message_timeout_s is None:
         yield (
             f"no row says when the acker rotated its map, as {version.name} does: without --message-timeout what it "
             "has forgotten counts as pending"

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from pyspark.sql import Row
 
+from ackdoctor.model.acker_versions import AckerVersion
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.message import Engine
 from ackdoctor.model.source import Site
 from ackdoctor.model.verdict import Culprit, GrowthPoint, PendingEntry, Residue, TupleTree, Verdict
 from ackdoctor.model.violation import Violation
 from ackdoctor.spark.judge.expiry import Slow
-from ackdoctor.spark.replay.versions import Version
 from ackdoctor.spark.tables import Forecast
 from ackdoctor.tracer.judge.findings import findings, gathered
 from ackdoctor.tracer.judge.growth import filled_in, growth_finding, trend
@@ -34,9 +34,9 @@ class Keeper:
     forgets: bool
 
     @classmethod
-    def of(cls, version: Version) -> "Keeper":
+    def of(cls, version: AckerVersion) -> "Keeper":
         """That of a version."""
-        return cls(name=version.name, engine=version.engine, forgets=version.first is not None)
+        return cls(name=version.name, engine=version.engine, forgets=version.forgets)
 
 
 def tree(row: Row, end_ns: int) -> TupleTree:

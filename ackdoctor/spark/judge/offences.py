@@ -13,7 +13,7 @@ from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.violation import TracedComponent, Violation
 from ackdoctor.spark.deliveries import BOOK, NO_PROCESS
-from ackdoctor.spark.inlined import inlined
+from ackdoctor.spark.frames import literal_table
 from ackdoctor.spark.judge.shapes import neighbours
 from ackdoctor.tracer.judge.playback import Playback
 from ackdoctor.tracer.trace.components import STORM, described
@@ -51,7 +51,7 @@ def violations(
         for number, sample in enumerate(samples)
     ]
     near: dict[int, list[Row]] = {}
-    for row in neighbours(events, inlined(session, _SAMPLES, seqs)).collect():
+    for row in neighbours(events, literal_table(session, _SAMPLES, seqs)).collect():
         near.setdefault(row["number"], []).append(row)
     return tuple(
         violation

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from ackdoctor.spark.replay.windows import MOST_FOLDED
-from ackdoctor.spark.schema import ESTIMATED, ROOT_KEY
+from ackdoctor.spark.schema import ROOT_KEY
 
 __all__ = ["MOST_TREES", "bad", "kinds", "late", "sampled", "untold", "ways"]
 
@@ -67,26 +66,20 @@ def ways(bad: DataFrame) -> DataFrame:
 
 
 def kinds(found: DataFrame) -> DataFrame:
-    """How many roots ended how; `left` of them are in the map to the end, `vast` ones are estimated."""
+    """How many roots ended how; `left` of them are in the map to the end."""
     return (
         found.groupBy("verdict", "residue")
         .agg(
             F.count("*").alias("roots"),
             F.count_if("kept").alias("left"),
             F.count_if(F.expr(_BAD)).alias("bad"),
-            F.count_if((F.col("n") > MOST_FOLDED) & (F.col("order") == ESTIMATED)).alias("vast"),
         )
-        .select("verdict", "residue", "roots", "left", "bad", "vast")
+        .select("verdict", "residue", "roots", "left", "bad")
     )
 
 
 def untold(kinds: Sequence[Row], told: int) -> Iterator[str]:
     """What is counted, or estimated, and not told one by one."""
-    if vast := sum(row["vast"] for row in kinds):
-        yield (
-            f"{vast:,} roots have more than {MOST_FOLDED:,} messages each and are not replayed one by one: what is said of "
-            "them is estimated; --output-dir writes each (verdicts)"
-        )
     if (more := sum(row["bad"] for row in kinds) - told) > 0:
         yield (
             f"{more:,} more roots that did not end well are counted, and not told one by one: --output-dir writes each "

@@ -13,8 +13,9 @@ from typing import Any
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
+from ackdoctor.model.acker_versions import AckerVersion
 from ackdoctor.model.event import EventKind
-from ackdoctor.spark.replay.versions import Version
+from ackdoctor.spark.replay.messages import schedule_ms
 
 __all__ = ["Clock", "Run", "read_so_far"]
 
@@ -102,9 +103,9 @@ class Clock:
         """Of each run its frontier, and since when things are remembered."""
         return {name: (run.frontier_ns, run.now_ns - remember_s * _SECOND) for name, run in self.runs.items()}
 
-    def bounds_ns(self, version: Version, message_timeout_s: int) -> dict[str, tuple[int, int]]:
+    def bounds_ns(self, version: AckerVersion, message_timeout_s: int) -> dict[str, tuple[int, int]]:
         """From when to when the acker's clock has gone, whole periods after a run's begin that nobody needs left out."""
-        schedule = version.schedule_ms(message_timeout_s)
+        schedule = schedule_ms(version, message_timeout_s)
         if schedule is None:
             return {}
         first_ms, every_ms = schedule

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from ackdoctor.dialects import known
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.event import AUTO, EventKind
+from ackdoctor.rulebook.messages import NEVER_ZERO_ENTRY, ORPHAN_ENTRY
 from ackdoctor.spark.live.deliveries import ACKED_TWICE
 from ackdoctor.spark.live.journal import Line
 from ackdoctor.spark.live.parts import Parts
@@ -31,7 +32,7 @@ _COMPLETED = int(EventKind.COMPLETED)
 _MOST_NAMED = 1_000  # roots of a batch whose culprits are looked up
 _MOST_SENT = 500  # messages of one root that are looked at for that
 _VERBS: Mapping[int, str] = {int(EventKind.ACKED): "ack", int(EventKind.FAILED): "fail"}
-_RULES: Mapping[str, str] = {NEVER_ZERO: "ACK601", OVER_ACKED: "ACK602"}  # what its acker keeps
+_RULES: Mapping[str, str] = {NEVER_ZERO: NEVER_ZERO_ENTRY, OVER_ACKED: ORPHAN_ENTRY}  # what its acker keeps
 _FAILED = int(EventKind.FAILED)
 _SENT = ("time_ns", "kind", "component", "task", "delivery", "value", "site")
 

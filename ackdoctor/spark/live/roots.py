@@ -22,9 +22,9 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
+from ackdoctor.model.acker_versions import NEWEST, AckerVersion
 from ackdoctor.model.event import EventKind
-from ackdoctor.spark.replay.trees import Plan, entries
-from ackdoctor.spark.replay.versions import NEWEST, Version
+from ackdoctor.spark.replay.exact import replay_all
 from ackdoctor.spark.schema import MESSAGES, ROOT_KEY
 
 __all__ = ["CARRIED", "NEVER_ZERO", "OVER_ACKED", "LiveTerms", "judged", "kept", "taken"]
@@ -63,7 +63,7 @@ _OF_LIFE = (
 class LiveTerms:
     """Whose acker, rotated when, as for `analyze`; and for how many seconds what has happened is remembered."""
 
-    version: Version = NEWEST
+    version: AckerVersion = NEWEST
     message_timeout_s: int | None = None
     remember_s: int = 300  # of silence about a root or delivery of which nothing is due
     patience_s: int = 10  # how far a process may be behind its run: it makes a part every 5 s
@@ -79,7 +79,7 @@ def lives(rows: DataFrame, terms: LiveTerms, bounds: DataFrame | None = None) ->
     plain = rows.where(F.col("kind") != _COMPLETED).select(*MESSAGES.names)
     if bounds is not None:
         plain = plain.union(bounds)
-    return entries(plain, terms.version, message_timeout_s=terms.message_timeout_s, plan=Plan.REPLAY)
+    return replay_all(plain, terms.version, message_timeout_s=terms.message_timeout_s)
 
 
 def judged(rows: DataFrame, lives: DataFrame, frontiers: Mapping[str, tuple[int, int]]) -> DataFrame:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from ackdoctor.spark.inlined import inlined
+from ackdoctor.spark.frames import literal_table
 from ackdoctor.spark.read.logbook import CONTENT, MOST_TURNS, TURN_BITS, Edge, Log, Start, Survey
 from ackdoctor.spark.read.stormline import QUARANTINED, USED
 
@@ -139,7 +139,7 @@ def _met(placed: DataFrame, workers: Sequence[_Worker]) -> _Met:
         if edge
     ]
     found = (
-        placed.join(F.broadcast(inlined(placed.sparkSession, _EDGES, edges)), "content")
+        placed.join(F.broadcast(literal_table(placed.sparkSession, _EDGES, edges)), "content")
         .where("whose != of")
         .groupBy("of", "end", "whose")
         .agg(F.min("seq").alias("low"), F.max("seq").alias("high"))
@@ -201,7 +201,7 @@ def _left_out(placed: DataFrame, torn: Mapping[_Common, bool]) -> int:
     """How many lines of these stretches only that side has of which nothing is used there: the early one, if the late one's is used."""
     if not torn:
         return 0
-    asked = placed.join(F.broadcast(inlined(placed.sparkSession, _STRETCHES, _sides(torn))), "whose")
+    asked = placed.join(F.broadcast(literal_table(placed.sparkSession, _STRETCHES, _sides(torn))), "whose")
     asked = asked.where("seq between low and high and content is not null")
     late = ", ".join(map(str, torn.values()))
     used = f"late = element_at(array({late}), number + 1)"
@@ -232,7 +232,7 @@ def _told(placed: DataFrame, supposed: Sequence[_Common]) -> list[_Told]:
         "quarantined": f"count_if(first and is = {QUARANTINED})",
     }
     found = (
-        placed.join(F.broadcast(inlined(placed.sparkSession, _STRETCHES, _sides(supposed))), "whose")
+        placed.join(F.broadcast(literal_table(placed.sparkSession, _STRETCHES, _sides(supposed))), "whose")
         .groupBy("number", "late", "log", F.expr("if(seq < low, -1, if(seq <= high, 0, 1)) as part"))
         .agg(*(F.expr(count).alias(name) for name, count in counts.items()))
     )

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.spark.inlined import inlined
+from ackdoctor.spark.frames import literal_table
 from ackdoctor.spark.read.logbook import TURN_BITS, Log, Start, Survey, starts
 from ackdoctor.spark.read.stormline import USED
 
@@ -217,7 +217,8 @@ def _cuts(told: DataFrame, known: DataFrame, odd: Sequence[Row], bits: int) -> d
     if not odd:
         return {}
     within = known.selectExpr("log", f"shiftright(seq, {bits}) as chunk", "seq", "time_ns").join(
-        F.broadcast(inlined(known.sparkSession, _CHUNKS, [row.asDict() for row in odd])), ["log", "chunk"]
+        F.broadcast(literal_table(known.sparkSession, _CHUNKS, [row.asDict() for row in odd])),
+        ["log", "chunk"],
     )
     order = "over (partition by log, chunk order by seq)"
     stepped = within.selectExpr(

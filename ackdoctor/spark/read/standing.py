@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.spark.deliveries import Ends, Life
-from ackdoctor.spark.inlined import inlined
+from ackdoctor.spark.frames import literal_table
 from ackdoctor.spark.read import stormline
 from ackdoctor.spark.read.lives import Lives
 from ackdoctor.spark.read.logbook import TURN_BITS
@@ -55,7 +55,7 @@ def _last_lines(lines: DataFrame, lives: Lives, gaps: Mapping[Life, int]) -> dic
     session = lines.sparkSession
     asked = stormline.asked(lines.where(F.col("file").isin([place["of"] for place in places])))
     known = asked.where(f"is = {stormline.FOREIGN}").join(
-        F.broadcast(inlined(session, _PLACES, places)), F.col("file") == F.col("of")
+        F.broadcast(literal_table(session, _PLACES, places)), F.col("file") == F.col("of")
     )
     stamped = known.selectExpr(
         *("worker", "log"),
@@ -64,7 +64,7 @@ def _last_lines(lines: DataFrame, lives: Lives, gaps: Mapping[Life, int]) -> dic
     )
     own = stamped.selectExpr("worker", f"{lives.process()} as pid", "seq", "ns")
     found = (
-        own.join(F.broadcast(inlined(session, _GAPS, until)), ["worker", "pid"])
+        own.join(F.broadcast(literal_table(session, _GAPS, until)), ["worker", "pid"])
         .where("ns <= until_ns")
         .groupBy("worker", "pid")
         .agg(F.max_by("ns", "seq").alias("end_ns"))

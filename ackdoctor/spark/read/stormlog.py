@@ -21,8 +21,7 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.spark.inlined import inlined
-from ackdoctor.spark.keeping import Keep
+from ackdoctor.spark.frames import Persist, literal_table
 from ackdoctor.spark.read import stormline
 from ackdoctor.spark.read.lives import Lives
 from ackdoctor.spark.read.logbook import TURN_BITS, Log, Passed, Survey, arranged, survey
@@ -50,7 +49,7 @@ def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     return text.selectExpr("value as text", "_metadata.file_path as file", f"{place} as row")
 
 
-def kept(read: DataFrame, begun: Mapping[str, int | None], keep: Keep) -> tuple[DataFrame, Survey]:
+def kept(read: DataFrame, begun: Mapping[str, int | None], keep: Persist) -> tuple[DataFrame, Survey]:
     """TOLD, as `keep` keeps it, and the books of its logs; `begun` says when which file begins."""
     logs = arranged(read.inputFiles(), begun)
     asked, passed = counted(read)
@@ -107,7 +106,7 @@ def told(asked: DataFrame, logs: Sequence[Log]) -> DataFrame:
     `log` is the place of the file among `logs`; `file` stands where that is not known.
     """
     rows = [{"of": log.file, "log": place, "turn": log.turn} for place, log in enumerate(logs)]
-    books = inlined(asked.sparkSession, _BOOKS, rows)
+    books = literal_table(asked.sparkSession, _BOOKS, rows)
     placed = stormline.told(asked).join(F.broadcast(books), F.col("file") == F.col("of"), "left")
     kept = [name for name in placed.columns if name not in {"of", "turn", "file", "log", "row"}]
     return placed.selectExpr(

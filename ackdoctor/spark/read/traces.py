@@ -5,7 +5,7 @@ without roots or deliveries is refused (`sorts`).
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
@@ -16,7 +16,7 @@ from ackdoctor.spark.read.paths import literally
 from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.schema import EVENTS, QUARANTINE
 
-__all__ = ["refused", "traces"]
+__all__ = ["constant_columns", "refused", "traces"]
 
 _FOLDERS = ("run", "worker")
 _BY_PLACE = {*_FOLDERS, "acker", "incarnation"}
@@ -56,6 +56,14 @@ def refused(session: SparkSession, sort: Sort, files: Sequence[str]) -> DataFram
         )
         .select(*QUARANTINE.names)
     )
+
+
+def constant_columns(files: Mapping[Sort, Sequence[str]]) -> dict[str, str]:
+    """Return the columns of a root's key that are the same in every row of these inputs, as SQL."""
+    if files[Sort.LOG]:
+        return {}
+    run = _same("run", [name for names in files.values() for name in names])
+    return {"acker": "0", "incarnation": "0", **({} if run is None else {"run": f"'{run}'"})}
 
 
 def _usable(*, by_file: bool) -> Column:

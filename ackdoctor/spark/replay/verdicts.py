@@ -1,19 +1,19 @@
-"""ENTRIES -> VERDICTS: what became of each root, and who is to blame.
+"""ENTRIES -> VERDICTS: what became of each root, and whose ack left a value in its entry.
 
-The entry that counts is the last one that did not end by itself: it is left, or a tick dropped it.  An
-orphan has the verdict that its spout heard first; without such an entry a root whose spout says that it timed out did, since
-a spout says that only of a root that it still has; else a fail outweighs an ack, as in a replay (`ackdoctor explain`).
+The entry that counts is the last one that did not complete: it is left, or a tick dropped it.  The verdict of an
+orphan is what its spout heard first.  Without such an entry a root expired if its spout says so, since a spout
+says that only of a root that it still has; else a fail outweighs an ack, as in `ackdoctor explain`.
 """
 
 from collections.abc import Callable
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.verdict import Residue, Verdict
-from ackdoctor.spark.keeping import Keep, as_it_is
-from ackdoctor.spark.replay.trees import Replay
+from ackdoctor.spark.frames import Persist, uncached
+from ackdoctor.spark.replay.exact import Replay
 from ackdoctor.spark.schema import CULPRIT, ESTIMATED, EXACT, ROOT_KEY, VERDICTS
 
 __all__ = ["verdicts"]
@@ -25,37 +25,37 @@ _LEFT = "outcome in ('expired', 'pending')"
 _HEARD = "(outcome in ('acked', 'failed') or outcome = 'expired' and n_init > 0)"
 
 
-def verdicts(replay: Replay, keep: Keep = as_it_is) -> DataFrame:
-    """One row for each root, with the culprits that the messages name (law L1).
-
-    `keep` as of `entries`: of the plain roots, which are most, there is nothing to keep.
-    """
-    entries, messages = replay.entries, replay.messages
-    timed = _timed(replay, keep)
-    plain = timed(_plain(entries))
-    judged = keep(_judged(timed(_gathered(entries))), few=replay.few)
+def verdicts(replay: Replay, persist: Persist = uncached) -> DataFrame:
+    """Return one row for each root, with the culprits that the messages name (law L1)."""
+    with_timeout = _timeouts(replay, persist)
+    judged = persist(_judged(with_timeout(_lives_of_root(replay.entries))))
     bad = judged.where(f"residue = '{Residue.EVEN.name}'").select(*ROOT_KEY, "value")
-    told = judged.join(replay.to_all(_culprits(replay.to_all(bad), messages)), _KEY, "left")
+    culprits = replay.broadcast(_culprits(replay.broadcast(bad), replay.messages))
     others = [name for name in VERDICTS.names if name not in ("verdict", "culprits")]
-    of_plain = f"if(timed_ns is null, '{Verdict.COMPLETE.name}', '{Verdict.EXPIRED.name}') as verdict"
-    blamed = f"coalesce(culprits, {_NO_CULPRITS}) as culprits"
-    found = keep(told.selectExpr(*others, "verdict", blamed), few=replay.few)
-    well = plain.selectExpr(*others, of_plain, f"{_NO_CULPRITS} as culprits")
-    return well.union(found).select(*VERDICTS.names)
+    replayed = persist(
+        judged.join(culprits, _KEY, "left").selectExpr(
+            *others, "verdict", f"coalesce(culprits, {_NO_CULPRITS}) as culprits"
+        )
+    )
+    plain = with_timeout(_plain(replay.entries)).selectExpr(
+        *others,
+        f"if(timed_ns is null, '{Verdict.COMPLETE.name}', '{Verdict.EXPIRED.name}') as verdict",
+        f"{_NO_CULPRITS} as culprits",
+    )
+    return plain.union(replayed).select(*VERDICTS.names)
 
 
-def _timed(replay: Replay, keep: Keep) -> Callable[[DataFrame], DataFrame]:
-    """What gives each root `timed_ns`, when its spout dropped it first; null if it did not."""
+def _timeouts(replay: Replay, persist: Persist) -> Callable[[DataFrame], DataFrame]:
+    """Return a function that adds `timed_ns`, when the spout first dropped a root; null if it did not."""
     if not replay.timed_out:
         return lambda roots: roots.selectExpr("*", "cast(null as bigint) as timed_ns")
     dropped = replay.messages.where(f"kind = {int(EventKind.TIMED_OUT)}")
-    first = dropped.groupBy("run", "root").agg(F.expr("min(time_ns) as timed_ns"))
-    given_up = replay.to_all(keep(first, few=replay.few))
-    return lambda roots: roots.join(given_up, ["run", "root"], "left")
+    first = replay.broadcast(persist(dropped.groupBy("run", "root").agg(F.expr("min(time_ns) as timed_ns"))))
+    return lambda roots: roots.join(first, ["run", "root"], "left")
 
 
 def _plain(entries: DataFrame) -> DataFrame:
-    """Roots of which the entry tells all."""
+    """Return the roots whose only entry is proved to have completed."""
     return entries.where("sole").selectExpr(
         *ROOT_KEY,
         f"'{Residue.NONE.name}' as residue",
@@ -68,8 +68,8 @@ def _plain(entries: DataFrame) -> DataFrame:
     )
 
 
-def _gathered(entries: DataFrame) -> DataFrame:
-    """The lives of each other root, as one row."""
+def _lives_of_root(entries: DataFrame) -> DataFrame:
+    """Return the lives of each other root as one row."""
     last = f"if({_LEFT}, life, null)"
 
     def of_last(value: str) -> str:
@@ -134,12 +134,12 @@ def _judged(roots: DataFrame) -> DataFrame:
 
 
 def _culprits(bad: DataFrame, messages: DataFrame) -> DataFrame:
-    """The tuples whose ack carries the `value` that is left of a bad root."""
+    """Return the tuples whose ack carries the `value` that is left of a bad root."""
     acks = messages.where(f"kind = {int(EventKind.ACK)}")
-    guilty = acks.join(bad, [*ROOT_KEY, "value"])
+    matching = acks.join(bad, [*ROOT_KEY, "value"])
     sites = "array_sort(collect_list(if(site = '', null, struct(time_ns, pos, site)))).site"
-    tuples = guilty.groupBy(*ROOT_KEY, "delivery", "component", "task", "value").agg(
+    tuples = matching.groupBy(*ROOT_KEY, "delivery", "component", "task", "value").agg(
         F.expr("count(1) as acks"), F.expr(f"slice({sites}, 1, {_MOST_SITES}) as sites")
     )
-    told = f"array_sort(collect_list(struct({', '.join(CULPRIT.names)}))) as culprits"
-    return tuples.groupBy(*ROOT_KEY).agg(F.expr(told))
+    culprits = f"array_sort(collect_list(struct({', '.join(CULPRIT.names)}))) as culprits"
+    return tuples.groupBy(*ROOT_KEY).agg(F.expr(culprits))

@@ -114,7 +114,7 @@ class Visits:
         if called or book.entry < _LOOKS or book.mocked:
             self._look(book)
         else:
-            book.plain = book.owner
+            book.is_plain = True
         book.read_mocks()
         book.handler = entry.method
         if entry.kind is EntryKind.BATCH and entry.off_thread:
@@ -150,7 +150,7 @@ class Visits:
             else 0
         )
         for delivery in visit.deliveries or (None,):
-            book.offended(Misuse.NEVER_RUNS, AccessKind.RETURNED, delivery, self._listener.shown(site))
+            book.offended(Misuse.NEVER_RUNS, AccessKind.RETURNED, delivery, site)
             if delivery is not None:
                 book.excuse(delivery)
 
@@ -171,7 +171,7 @@ class Visits:
         """The framework's function whose part we play."""
         cls: type = type(book.component)
         site = played_by(cls, names)
-        return self._listener.shown(self._ledger.sites.named(site)) if site else 0
+        return self._ledger.sites.named(site) if site else 0
 
     # ---- mocks ----
 

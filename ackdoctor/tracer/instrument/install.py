@@ -15,11 +15,10 @@ from ackdoctor.model.dialect import Dialect, Entry, EntryKind, Verb, WireForm
 from ackdoctor.tracer.instrument.arrivals import Arrivals
 from ackdoctor.tracer.instrument.handlers import Visits
 from ackdoctor.tracer.instrument.listener import Listener
-from ackdoctor.tracer.instrument.live import CountedBook, LiveBook
+from ackdoctor.tracer.instrument.live import LiveBook
 from ackdoctor.tracer.instrument.patches import Patches, Target, is_mock, is_ours, ours, resolve
 from ackdoctor.tracer.instrument.rows import Rows
-from ackdoctor.tracer.instrument.seats import Seats
-from ackdoctor.tracer.instrument.wiring import Wiring
+from ackdoctor.tracer.instrument.wrappers import Attribution, Wrappers
 from ackdoctor.tracer.instrument.written import Written
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.ledger.suspects import belongs
@@ -53,14 +52,14 @@ class Installation:
         self._listener = Listener(ledger, self._rows)
         self._dialects = tuple(dialect for dialect in dialects.load() if dialect.wire is not None)
         self._patches = Patches()
-        self._seats = Seats()
+        self._attribution = Attribution()
         self._lock = RLock()
         self._live = False
         self._arrivals = Arrivals(self._is_wanted, self._arrived)
         books = cast("dict[int, LiveBook]", ledger.books)  # under the id of a component is a live one
         self._written = Written()
         visits = Visits(self._listener, self._written)
-        self._wiring = Wiring(self._listener, visits, books, self._attach, self._seats)
+        self._wrappers = Wrappers(self._listener, visits, books, self._attach, self._attribution)
 
     def begin(self) -> None:
         """Wraps what is there and waits for the rest."""
@@ -87,7 +86,7 @@ class Installation:
         self._arrivals.end()
         self._live = False
         self._patches.undo()
-        self._seats.clear()
+        self._attribution.clear()
 
     # ---- which modules ----
 
@@ -158,18 +157,18 @@ class Installation:
 
     def _sender(self, dialect: Dialect, form: WireForm, target: Target) -> Any:
         if isinstance(target.owner, ModuleType):
-            return self._wiring.send_of_module(target.raw)
+            return self._wrappers.send_of_module(target.raw)
         if form is WireForm.DELEGATE:
-            return self._wiring.delegate(_verb(dialect, target), target.raw)
-        return self._wiring.send(form, target.raw)
+            return self._wrappers.verb(_verb(dialect, target), target.raw)
+        return self._wrappers.send(form, target.raw)
 
     def _receiver(self, target: Target) -> Any:
         if isinstance(target.owner, ModuleType):
-            return self._wiring.receive_of_module(target.raw, _reader)
-        return self._wiring.receive(target.raw)
+            return self._wrappers.receive_of_module(target.raw, _reader)
+        return self._wrappers.receive(target.raw)
 
     def _dropper(self, target: Target) -> Any:
-        return self._wiring.drop(target.raw, _sending)
+        return self._wrappers.drop(target.raw, _sending)
 
     def _derive(self, base: type) -> None:
         """Wraps the handlers of a framework's class and of every class that derives from it, now or later."""
@@ -199,7 +198,7 @@ class Installation:
                 if is_mock(raw):
                     self._patches.leave(Target(base, method, raw))
                 elif hasattr(raw, "__get__") and not is_ours(raw):
-                    self._patches.put(Target(base, method, raw), self._wiring.written(entry, raw))
+                    self._patches.put(Target(base, method, raw), self._wrappers.method(entry, raw))
 
     def _attach(self, component: object) -> LiveBook | None:
         """A book for a component that is met for the first time; None if it is none, or all is undone."""
@@ -208,14 +207,10 @@ class Installation:
             found = belongs(cls) if self._live else None
             if found is None:
                 return None
-            cap, now = self.ledger.cap, self.ledger.now
-            book = (
-                LiveBook(component, *found, cap=cap)
-                if self._listener.located
-                else CountedBook(component, *found, cap=cap, now=now)
-            )
+            book = LiveBook(component, *found, cap=self.ledger.cap)
             if self._rows is not None:
-                book.tell, book.hide, book.wait = self._rows.mocked, self._rows.hidden, self._rows.waiting
+                book.on_mocked, book.on_hidden = self._rows.mocked, self._rows.unobserved
+                book.on_waiting = self._rows.waiting
             self._share_mocks(book)
             self.ledger.keep(id(component), book)
         except Exception as error:  # noqa: BLE001 - ours, and never the author's

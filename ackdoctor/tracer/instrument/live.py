@@ -9,47 +9,44 @@ from ackdoctor.model.violation import TracedComponent
 from ackdoctor.tracer.instrument.given import Given
 from ackdoctor.tracer.instrument.mocks import Mocked
 from ackdoctor.tracer.instrument.patches import is_ours
-from ackdoctor.tracer.ledger.book import Book, Delivery, Owed
+from ackdoctor.tracer.ledger.book import Book, Delivery
 from ackdoctor.tracer.ledger.holding import holders
 from ackdoctor.tracer.ledger.suspects import describe, overrides
 from ackdoctor.tracer.trace.write import Template
 
-__all__ = ["CALM", "CountedBook", "LiveBook", "all_in", "id_of"]
+__all__ = ["LiveBook", "all_in", "id_of"]
 
 _COMPLETES = (VerbKind.ACK, VerbKind.FAIL)
-CALM = 63  # after as many calls at most a counted book looks up again; a bit mask
 
 
 class LiveBook(Book):
-    """`thread` is the one that receives, `batcher` the framework's own batch thread, if it has one.
+    """The book of a component of this process.
 
-    `owner` is the component until the book is closed.  `fresh` is the tuple that was handed over and that no handler has been called with; `hidden`
-    says what a test has put before the wire, for each way to complete a tuple; `handed` which mock was given which tuple; `played` completions nobody has sent; `heard` is how many emits, acks and fails there were when mocks were read last.
+    `thread` receives the tuples; `batcher` is the framework's own batch thread. `fresh` is the tuple that was read
+    and has reached no handler yet. `hidden` says, for each way to complete a tuple, what a test has put before the
+    wire. `handed` names the mock that a tuple was given to. `played` counts completions that nothing has sent.
+    `heard` are the numbers of emits, acks and fails when mocks were read last.
     """
 
     __slots__ = (
-        "arrivals",
         "batcher",
         "component",
         "dialect",
-        "emissions",
-        "endings",
         "fresh",
         "given",
         "handed",
         "heard",
         "hidden",
-        "hide",
+        "is_plain",
         "mocked",
-        "owner",
-        "plain",
+        "on_hidden",
+        "on_mocked",
+        "on_waiting",
         "played",
         "raised",
         "row",
-        "stamps",
-        "tell",
+        "templates",
         "thread",
-        "wait",
     )
 
     def __init__(self, component: object, dialect: Dialect, role: Role, *, cap: int) -> None:
@@ -57,11 +54,10 @@ class LiveBook(Book):
         traced = TracedComponent(name=name, dialect=dialect.name, role=role.name, path="", line=0)
         super().__init__(traced, role, cap=cap)
         self.component = component
-        self.owner: object = component
         self.dialect = dialect
         self.thread = self.batcher = 0
         self.fresh: Any = None
-        self.plain: object = None  # the owner, once nobody looks for mocks: its handlers take the short way
+        self.is_plain = False  # once no more mocks are looked for
         self.mocked = Mocked()
         self.given = Given()
         self.handed: dict[Hashable, str] = {}
@@ -70,16 +66,10 @@ class LiveBook(Book):
         self.played: Counter[VerbKind] = Counter()
         self.raised = 0  # in which call an exception last left a handler
         self.row: tuple[str, int] | None = None  # component and task in its rows
-        self.stamps: dict[Hashable, Template] = {}  # its rows so far, by what is the same in many of them
-        self.arrivals: dict[Any, Template] = {}  # those of plain receptions, by stream
-        self.emissions: dict[Hashable, Template] = {}  # of anchored emits, by site, and by site and stream
-        self.endings: dict[int, Template] = {}  # of acks, by site
-        # of what a mock was called with
-        self.tell: Callable[[LiveBook, VerbKind, list[Hashable]], None] = _nobody
-        # told at the end what hid the completions
-        self.hide: Callable[[LiveBook, str], None] = _nobody
-        # and what waits for a batch
-        self.wait: Callable[[LiveBook, list[Hashable]], None] = _nobody
+        self.templates: dict[Hashable, Template] = {}  # of its rows, see `Rows`
+        self.on_mocked: Callable[[LiveBook, VerbKind, list[Hashable]], None] = _ignore
+        self.on_hidden: Callable[[LiveBook, str], None] = _ignore
+        self.on_waiting: Callable[[LiveBook, list[Hashable]], None] = _ignore
 
     @property
     def accused(self) -> TracedComponent:
@@ -104,11 +94,6 @@ class LiveBook(Book):
             entry.method for entry in self.role.entries if entry.kind in (EntryKind.ACKED, EntryKind.FAILED)
         )
         return any(overrides(type(self.component), self.role, method) for method in told)
-
-    def forget_stamps(self) -> None:
-        """There were too many of them."""
-        for stamps in (self.stamps, self.arrivals, self.emissions, self.endings):
-            stamps.clear()
 
     def read_mocks(self) -> None:
         """Enters what mocked verbs were called with since the last look.
@@ -156,7 +141,7 @@ class LiveBook(Book):
             anchors = [id_of(anchor, self) for anchor in arguments.get(verb.anchors or "") or ()]
             told = [anchor for anchor in anchors if not self._is_just_done(anchor)]
             self.emitted(told)
-        self.tell(self, verb.kind, told)
+        self.on_mocked(self, verb.kind, told)
 
     def _is_just_done(self, delivery: Delivery) -> bool:
         """Whether it was completed in this handler call: what a mock was called with may have come before."""
@@ -171,7 +156,7 @@ class LiveBook(Book):
     def _counts(self) -> dict[VerbKind, int]:
         return {VerbKind.EMIT: self.emits, VerbKind.ACK: self.acks, VerbKind.FAIL: self.fails}
 
-    def pass_over(self) -> None:
+    def skip_handler(self) -> None:
         """No handler was called with the tuple that was handed over: it was read by hand, or something stands in the handler's place."""
         self.excuse(self.fresh.id)
         self.fresh = None
@@ -186,10 +171,9 @@ class LiveBook(Book):
 
     def close(self) -> str:
         """Reads what mocks still have; returns what hid the component's completions, if something did."""
-        self.owner = self.plain = None
         self.read_mocks()
         if self.fresh is not None:
-            self.pass_over()
+            self.skip_handler()
         to_mocks = [self.handed[delivery] for delivery in self.open if delivery in self.handed]
         for delivery in self.handed:
             self.excuse(delivery)
@@ -204,8 +188,8 @@ class LiveBook(Book):
         elif to_mocks:
             why = f"{to_mocks[0]} is a mock"
         if why:
-            self.hide(self, why)
-        self.tell_what_waits()
+            self.on_hidden(self, why)
+        self.report_waiting()
         return why
 
     def interrupted(self) -> Collection[Hashable]:
@@ -214,64 +198,15 @@ class LiveBook(Book):
         held = self.held(came) if came else {}
         return [delivery for delivery, field in held.items() if field not in self.buffers]
 
-    def tell_what_waits(self) -> None:
-        """Tells, where rows are written, which deliveries the framework keeps for a batch that will not come any more."""
-        if self.wait is not _nobody and (owed := {delivery for delivery, _ in self.overdue()}):
-            self.wait(
-                self, [delivery for delivery, field in self.held(owed).items() if field in self.buffers]
-            )
+    def report_waiting(self) -> None:
+        """Report the deliveries that the framework keeps for a batch that will not come."""
+        if self.on_waiting is not _ignore and (owed := {delivery for delivery, _ in self.overdue()}):
+            held = self.held(owed)
+            self.on_waiting(self, [delivery for delivery, field in held.items() if field in self.buffers])
 
 
-class CountedBook(LiveBook):
-    """At level `counts`: most tuples are acked before the next one is read, and need no place among the open ones.
-
-    Such a tuple is in hand: it is `current`, came in call `entry`, and is `owed`.  `laid` are the other open ones; who
-    asks for `open` has it laid among them, and that is when it came, as far as this book knows.  Up to the call `due`
-    nothing else is looked at while nothing stays open: no clock, no thread.
-    """
-
-    __slots__ = ("_now", "due", "laid", "owed")
-
-    def __init__(
-        self, component: object, dialect: Dialect, role: Role, *, cap: int, now: Callable[[], int]
-    ) -> None:
-        self.due = 0
-        self.owed = False
-        self._now = now
-        super().__init__(component, dialect, role, cap=cap)
-
-    @property
-    def open(self) -> dict[Delivery, Owed]:
-        """All that is owed."""
-        return self._lay()
-
-    @open.setter  # noqa: A003 - the name is that of every Book
-    def open(self, laid: dict[Delivery, Owed]) -> None:
-        self.laid = laid
-
-    def _lay(self) -> dict[Delivery, Owed]:
-        """Lays down the tuple in hand; who looks for it at this moment waits for the lock."""
-        with self._lock:
-            now = self._now()
-            delivery, entry = self.current, self.entry
-            owed, self.owed = self.owed, False  # no call up to here: no other thread runs in between
-            if owed:
-                self.laid[delivery] = (now, entry, None)
-        return self.laid
-
-    def ticked(self, delivery: Delivery, time_ns: int = 0) -> None:
-        """A tick was handed in, and becomes current."""
-        self._lay()
-        super().ticked(delivery, time_ns)
-
-    def close(self) -> str:
-        """What was in hand was the only one."""
-        self.high_water = max(self.high_water, min(1, self.entry - self.ticks_seen))
-        return super().close()
-
-
-def _nobody(book: LiveBook, *told: object) -> None:
-    """Where no rows are written."""
+def _ignore(book: LiveBook, *facts: object) -> None:
+    """Used where no rows are written."""
 
 
 def all_in(anchors: Sequence[Hashable], known: Container[Hashable]) -> bool:

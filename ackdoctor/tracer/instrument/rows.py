@@ -1,4 +1,4 @@
-"""What the listener writes into a trace: the numbers that stand for texts, looked up once each."""
+"""The rows that the listener writes at level `trace`, with a template for each frequent kind."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -11,10 +11,9 @@ from ackdoctor.tracer.trace.components import UNOBSERVED, described
 from ackdoctor.tracer.trace.files import printable, quoted
 from ackdoctor.tracer.trace.write import Recorder, Template
 
-__all__ = ["Rows"]
+__all__ = ["Rows", "as_json"]
 
-
-_STAMPS = 4_096  # of one book; streams and threads may have any number of names
+_MAX_TEMPLATES = 4_096  # of one component: streams may have any number of names
 _RECEIVED, _ACKED = int(EventKind.RECEIVED), int(EventKind.ACKED)
 _FAILED, _WAITS = int(EventKind.FAILED), int(EventKind.WAITS)
 _EMITTED, _ANCHORED = int(EventKind.EMITTED), int(EventKind.ANCHORED)
@@ -25,8 +24,35 @@ class Rows:
 
     def __init__(self, recorder: Recorder, sites: Sites) -> None:
         self.recorder = recorder
+        self._put = recorder.put
         self._sites = sites
         self._places: dict[int, tuple[str, int]] = {0: ("", 0)}
+
+    # ---- frequent rows: `delivery` is JSON ----
+
+    def received(self, book: LiveBook, stream: Any, delivery: str) -> None:
+        """A tuple was received."""
+        template = book.templates.get(stream)
+        if template is None:
+            template = self._keep(book, stream, self._template(book, _RECEIVED, 0, 0, stream, ""))
+        self._put(template, delivery)
+
+    def emitted(self, book: LiveBook, site: int, stream: Any, delivery: str) -> None:
+        """An anchored emit from the component's thread."""
+        template = book.templates.get((site, stream))
+        if template is None:
+            made = self._template(book, _EMITTED, site, RELIABLE, stream, "")
+            template = self._keep(book, (site, stream), made)
+        self._put(template, delivery)
+
+    def acked(self, book: LiveBook, site: int, delivery: str) -> None:
+        """An ack from the component's thread."""
+        template = book.templates.get(site)
+        if template is None:
+            template = self._keep(book, site, self._template(book, _ACKED, site, 0, None, ""))
+        self._put(template, delivery)
+
+    # ---- rows ----
 
     def write(
         self,
@@ -38,55 +64,51 @@ class Rows:
         stream: Any = None,
         thread: str = "",
     ) -> None:
-        """One row.  The usual ones come here once: their callers find the stamp in the book from then on."""
-        key = (kind, site, flags, stream, thread)
-        stamp = book.stamps.get(key) or self._stamp(book, *key)
-        self.recorder.put(stamp, as_json(delivery))
+        """Any row."""
+        self._put(self._template(book, kind, site, flags, stream, thread), as_json(delivery))
 
-    def emitted(
+    def emitted_unusual(
         self, book: LiveBook, anchors: Sequence[Hashable], site: int, flags: int, stream: Any, thread: str
     ) -> None:
-        """A row for the emit, and one for each anchor after the first."""
+        """Any emit: a row for it, and one for each anchor after the first."""
         self.write(book, _EMITTED, anchors[0] if anchors else "", site, flags, stream, thread)
         for anchor in anchors[1:]:
             self.write(book, _ANCHORED, anchor, site, flags, None, thread)
 
-    def mocked(self, book: LiveBook, kind: VerbKind, told: Sequence[Hashable]) -> None:
-        """What a mock was called with: the delivery that it completes, the anchors of an emit, a spout's message id."""
+    def mocked(self, book: LiveBook, kind: VerbKind, ids: Sequence[Hashable]) -> None:
+        """A call of a mock: the delivery that it completes, the anchors of an emit, or a spout's message id."""
         if kind is VerbKind.EMIT:
-            self.emitted(book, told, 0, RELIABLE if told else 0, None, "")
+            self.emitted_unusual(book, ids, 0, RELIABLE if ids else 0, None, "")
         else:
-            self.write(book, _ACKED if kind is VerbKind.ACK else _FAILED, told[0], 0, 0)
+            self.write(book, _ACKED if kind is VerbKind.ACK else _FAILED, ids[0], 0, 0)
 
-    def hidden(self, book: LiveBook, why: str) -> None:
-        """A row for what stood between a component and the wire."""
+    def unobserved(self, book: LiveBook, why: str) -> None:
+        """What stood between a component and the wire."""
         if book.row is not None:
             self._named(book, book.row, f"{UNOBSERVED}{why}")
 
     def waiting(self, book: LiveBook, deliveries: Sequence[Hashable]) -> None:
-        """A row for each delivery that the framework still keeps for its next batch."""
+        """The deliveries that the framework keeps for its next batch."""
         for delivery in deliveries:
             self.write(book, _WAITS, delivery, 0, 0)
 
     def died(self, book: LiveBook, note: str) -> None:
-        """A row for the end of a component."""
+        """The end of a component."""
         self.recorder.write(EventKind.DIED, *(book.row or self._name(book)), note=note)
 
-    def _stamp(self, book: LiveBook, kind: int, site: int, flags: int, stream: Any, thread: str) -> Template:
+    def _keep(self, book: LiveBook, key: Hashable, template: Template) -> Template:
+        if len(book.templates) >= _MAX_TEMPLATES:
+            book.templates.clear()
+        book.templates[key] = template
+        return template
+
+    def _template(
+        self, book: LiveBook, kind: int, site: int, flags: int, stream: Any, thread: str
+    ) -> Template:
         component, task = book.row or self._name(book)
         place, framework = self._places.get(site) or self._place(site)
         on = "" if stream is None else str(stream)
-        stamp = self.recorder.template(kind, component, task, on, place, flags | framework, thread)
-        if len(book.stamps) >= _STAMPS:
-            book.forget_stamps()
-        book.stamps[kind, site, flags, stream, thread] = stamp
-        if kind == _RECEIVED and not flags:
-            book.arrivals[stream] = stamp
-        elif kind == _EMITTED and flags == RELIABLE and not thread:
-            book.emissions[site if stream is None else (site, stream)] = stamp
-        elif kind == _ACKED and not thread:
-            book.endings[site] = stamp
-        return stamp
+        return self.recorder.template(kind, component, task, on, place, flags | framework, thread)
 
     def _name(self, book: LiveBook) -> tuple[str, int]:
         traced = book.accused
@@ -106,6 +128,7 @@ class Rows:
         return found
 
 
-def as_json(delivery: Hashable) -> str:
+def as_json(delivery: Any) -> str:
     """A delivery as a row holds it."""
-    return quoted(printable(delivery if isinstance(delivery, str) else str(delivery)))
+    text = delivery if delivery.__class__ is str else str(delivery)
+    return quoted(text if text.isascii() else printable(text))

@@ -1,23 +1,18 @@
-"""What each misuse that a run has shown is called: one table from misuse and turn to rule and words.
+"""Which rule a violation breaks: a table from misuse and turn to a rule, a case of its messages, and what fills them.
 
-The words are those of lint, as far as a run can know them: it knows no variable's name, but which
-call did it.  In the templates stand
-
-    {tup}        the tuple, a tuple of the batch, the tick
-    {component}  {where}  {framework}  {held}  {anchors}  {serializer}
-    {first}      what the first completion did: acked, failed        {then}  what the last one did
-    {hand}       what the author's code did, where the framework did it as well
-    {does}       what the last touch does: acks, fails, emits         {ticker}  who completes ticks
-    {stop}  {by_hand}  {on_thread}  {ticks}  what to do, as it fits this component
+The messages are those of the catalogue, `rulebook.messages`.  A run knows no variable's name, but it knows which call
+did it.  `fill` holds templates for a rule's placeholders; their own placeholders are the keys of `Circumstances.words`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, unique
 from types import MappingProxyType
 
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Severity
+from ackdoctor.rulebook import messages
+from ackdoctor.rulebook.messages import PHRASES, Words
 
 __all__ = ["CHARGES", "Charge", "Mark", "Turn"]
 
@@ -43,139 +38,121 @@ class Mark(Enum):
     RECEIPT = "the handler that was given the tuple"
 
 
-@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Charge:
-    """A rule and its words; `last` is said of the last step, '' where the step says it itself.
+    """A rule and its words; without `noted` the last step of the life speaks for itself.
 
-    Without `priced` the finding costs nothing by itself and is a warning, as in lint.
+    Without `priced` the finding has no price of its own and is a warning, as in lint.
     """
 
     code: str
-    message: str
-    help: str
-    last: str = ""
+    case: str = ""
+    fill: Mapping[str, str] = field(default_factory=dict)
+    noted: bool = True
     mark: Mark = Mark.LAST
     severity: Severity | None = None
     priced: bool = True
 
+    def words(self, facts: Mapping[str, str]) -> Words:
+        """Return the words of the finding, filled with these facts."""
+        values = {name: template.format_map(facts) for name, template in self.fill.items()}
+        words = messages.words(self.code, self.case, **{**facts, **values})
+        return words if self.noted else words._replace(note="")
 
-_ROUND = Charge(
-    code="ACK104",
-    message="{tup} is completed again by the same call, once in every round",
-    last="completed again in the next round",
-    help="complete {tup} after the loop, not in it",
-)
+
+_ROUND = Charge(code=messages.ACK_IN_LOOP)
 _AS_WELL = Charge(
-    code="ACK105",
-    message="{tup} is {hand} by hand and {framework} acks it as well",
-    help="{by_hand}",
-    mark=Mark.HAND,
+    code=messages.ACK_WITH_AUTO_ACK, fill={"done": "{hand}", "advice": "{by_hand}"}, mark=Mark.HAND
 )
 
 CHARGES: Mapping[tuple[Misuse, Turn], Charge] = MappingProxyType(
     {
-        (Misuse.TWICE, Turn.PLAIN): Charge(
-            code="ACK103",
-            message="{tup} is acked a second time",
-            last="acked again",
-            help="{stop}ack {tup} in one place only",
-        ),
+        (Misuse.TWICE, Turn.PLAIN): Charge(code=messages.DOUBLE_ACK),
         (Misuse.TWICE, Turn.ROUND): _ROUND,
         (Misuse.TWICE, Turn.FRAMEWORK): _AS_WELL,
-        (Misuse.MIXED, Turn.PLAIN): Charge(
-            code="ACK106",
-            message="{tup} is {then} although the code has already {first} it",
-            last="{then} as well",
-            help="after the first completion, leave {tup} alone, so that it is completed once",
-        ),
+        (Misuse.MIXED, Turn.PLAIN): Charge(code=messages.ACK_AND_FAIL),
         (Misuse.MIXED, Turn.ROUND): _ROUND,
         (Misuse.MIXED, Turn.FRAMEWORK): _AS_WELL,
         (Misuse.MIXED, Turn.RESCUE): Charge(
-            code="ACK106",
-            message="an exception leaves after {tup} was {hand}, and the framework fails it again",
-            help="complete {tup} behind the last line that can raise; where that line raises, catch it, fail {tup} and return",
+            code=messages.ACK_AND_FAIL,
+            case="exception",
+            fill={
+                "exception": "an exception",
+                "done": "{hand}",
+                "where": "",
+                "advice": PHRASES[messages.ACK_AND_FAIL]["run"],
+            },
+            noted=False,
             mark=Mark.HAND,
         ),
-        (Misuse.NEVER, Turn.PLAIN): Charge(
-            code="ACK101",
-            message="{tup} leaves {where} and is neither acked nor failed",
-            help="ack {tup} when its work is done, fail it when it cannot",
-            mark=Mark.RECEIPT,
-        ),
+        (Misuse.NEVER, Turn.PLAIN): Charge(code=messages.MISSING_ACK, case="run", mark=Mark.RECEIPT),
         (Misuse.NEVER, Turn.HELD): Charge(
-            code="ACK401",
-            message="{tup} is kept in `{held}`, and nothing in {component} has acked or failed it",
-            help="ack or fail the tuples of `{held}` when their work is done, before you let them go",
-            mark=Mark.RECEIPT,
+            code=messages.UNDRAINED_BUFFER, fill={"field": "{held}"}, noted=False, mark=Mark.RECEIPT
         ),
         (Misuse.NEVER, Turn.WAITING): Charge(
-            code="ACK404",
-            message="{component} processes its batches later, and for {tup} that never came",
-            help="{ticks}",
+            code=messages.BATCH_WITHOUT_TIMER,
+            case="run",
+            fill={"advice": "{ticks}"},
             mark=Mark.RECEIPT,
             severity=Severity.WARNING,
             priced=False,
         ),
         (Misuse.LATE_EMIT, Turn.PLAIN): Charge(
-            code="ACK202",
-            message="this emit is anchored to {tup}, which was {first}",
-            last="emitted, anchored to a tuple already {first}",
-            help="emit first, then complete {tup}",
+            code=messages.EMIT_AFTER_ACK,
+            fill={
+                "is_anchored": "is anchored",
+                "done": "{first}",
+                "where": "",
+                "advice": PHRASES[messages.EMIT_AFTER_ACK]["emit first"],
+            },
         ),
         (Misuse.UNANCHORED, Turn.PLAIN): Charge(
-            code="ACK201",
-            message="this emit is not anchored to {tup}",
-            last="emitted without anchor",
-            help="pass `{anchors}=[...]` with the tuple, or `{anchors}=[]` where the new tuple needs no replay",
+            code=messages.UNANCHORED_EMIT,
+            fill={"advice": PHRASES[messages.UNANCHORED_EMIT]["anchor"].replace("{value}", "[...]")},
             severity=Severity.WARNING,
         ),
         (Misuse.TICK_TWICE, Turn.PLAIN): Charge(
-            code="ACK109",
-            message="the tick is {hand} by hand, and {ticker}",
-            help="remove this call",
+            code=messages.TICK_COMPLETION,
+            case="twice",
+            fill={"done": "{hand}", "reason": "{ticker}"},
+            noted=False,
             mark=Mark.HAND,
         ),
         (Misuse.TICK_NEVER, Turn.PLAIN): Charge(
-            code="ACK109",
-            message="the tick leaves {where} without an ack",
-            help="ack the tick: with acks by hand, ticks are yours to ack too",
-            mark=Mark.RECEIPT,
+            code=messages.TICK_COMPLETION, case="never", noted=False, mark=Mark.RECEIPT
         ),
         (Misuse.OFF_THREAD, Turn.PLAIN): Charge(
-            code="ACK108",
-            message="this {does} on another thread than the one that talks to Storm",
-            last="{does} off the framework's thread",
-            help="{on_thread}",
+            code=messages.OFF_THREAD_COMPLETION,
+            fill={
+                "thread": PHRASES[messages.OFF_THREAD_COMPLETION]["another thread"],
+                "advice": "{on_thread}",
+            },
         ),
         (Misuse.NEVER_RUNS, Turn.PLAIN): Charge(
-            code="ACK110",
-            message="{where} is a generator or a coroutine and its body never runs",
-            help="make it a plain method; run asynchronous work to its end inside it",
+            code=messages.ASYNC_HANDLER,
+            fill={"kind": "a generator or a coroutine"},
+            noted=False,
             mark=Mark.RECEIPT,
         ),
         (Misuse.ANCHOR_SHAPE, Turn.PLAIN): Charge(
-            code="ACK204",
-            message="`{anchors}` is a tuple instead of a list of tuples",
-            last="emitted here",
-            help="pass `{anchors}=[...]`",
+            code=messages.WRONG_ANCHOR, case="tuple", fill={"what": "a tuple", "value": "..."}
         ),
         (Misuse.ANCHOR_ID, Turn.PLAIN): Charge(
-            code="ACK204",
-            message="`{anchors}` is an id instead of a list of tuples",
-            last="emitted here",
-            help="pass the tuple in a list: `{anchors}=[...]`",
+            code=messages.WRONG_ANCHOR, case="id", fill={"what": "an id", "value": "..."}
         ),
         (Misuse.PAYLOAD_OPAQUE, Turn.PLAIN): Charge(
-            code="ACK205",
-            message="the payload holds a value that {serializer} cannot carry",
-            last="emitted here",
-            help="emit plain values only",
+            code=messages.UNSERIALISABLE_EMIT,
+            case="value",
+            fill={"what": "a value", "advice": PHRASES[messages.UNSERIALISABLE_EMIT]["plain"]},
         ),
         (Misuse.NO_MESSAGE_ID, Turn.PLAIN): Charge(
-            code="ACK301",
-            message="this emit passes no message id",
-            last="emitted without message id",
-            help="pass what the source knows the record by, and send it again in `fail`, a few times at most",
+            code=messages.SPOUT_EMIT_WITHOUT_ID,
+            fill={
+                "reason": "",
+                "advice": PHRASES[messages.SPOUT_EMIT_WITHOUT_ID]["pass"].replace(
+                    "{message_id}", "a message id"
+                ),
+            },
         ),
     }
 )

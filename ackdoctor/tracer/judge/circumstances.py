@@ -7,6 +7,7 @@ from ackdoctor.dialects import known
 from ackdoctor.model.dialect import Dialect, Discipline, Misuse, Role, TickDuty, Verb, VerbKind
 from ackdoctor.model.violation import Access, AccessKind, Violation
 from ackdoctor.rulebook import advice
+from ackdoctor.rulebook.messages import BATCH_WITHOUT_TIMER, DOUBLE_ACK, TICK_COMPLETION, phrase
 from ackdoctor.tracer.judge.charges import Turn
 from ackdoctor.tracer.trace.components import MULTILANG, role_of
 
@@ -72,17 +73,17 @@ class Circumstances:
     def by_hand(self) -> int:
         """Where in the life the author's own first completion stands; the last touch where there is none."""
         own = (at for at, touch in self._completions() if not by_framework(touch))
-        return next(own, len(self.violation.life) - 1)
+        return next(own, len(self.violation.history) - 1)
 
     @property
     def words(self) -> Mapping[str, str]:
         """What the templates of `charges` may say."""
         violation, traced = self.violation, self.violation.traced
         done = [COMPLETIONS[touch.kind] for _, touch in self._completions()]
-        last = violation.life[-1] if violation.life else None
+        last = violation.history[-1] if violation.history else None
         emit = self._emit()
         serializer = self.discipline.serializer if self.discipline is not None else ""
-        hand = violation.life[self.by_hand] if violation.life else None
+        hand = violation.history[self.by_hand] if violation.history else None
         return {
             "tup": "the tick"
             if violation.tick
@@ -90,7 +91,7 @@ class Circumstances:
             if violation.batch
             else "the tuple",
             "component": traced.name,
-            "where": ".".join(filter(None, (traced.name, violation.handler))),
+            "handler": ".".join(filter(None, (traced.name, violation.handler))),
             "framework": self.dialect.title
             if self.dialect is not None
             else traced.dialect or "the framework",
@@ -101,7 +102,8 @@ class Circumstances:
             "then": done[-1] if done else "completed",
             "hand": COMPLETIONS.get(hand.kind, "completed") if hand is not None else "completed",
             "does": _DOES.get(last.kind, "completes") if last is not None else "completes",
-            "stop": self._stop(),
+            "or_leave": self._or_leave(),
+            "leave": advice.leave_first(alone=not self.violation.batch),
             "by_hand": self._instead(),
             "on_thread": self._on_thread(),
             "ticks": self._ticks(),
@@ -128,7 +130,7 @@ class Circumstances:
         return wire is not None and self.violation.held.removeprefix("self.") in wire.buffers
 
     def _completions(self) -> list[tuple[int, Access]]:
-        return [(at, touch) for at, touch in enumerate(self.violation.life) if touch.kind in COMPLETIONS]
+        return [(at, touch) for at, touch in enumerate(self.violation.history) if touch.kind in COMPLETIONS]
 
     def _emit(self) -> Verb | None:
         verbs = self.role.verbs if self.role is not None else ()
@@ -137,12 +139,13 @@ class Circumstances:
 
     # ---- what to do ----
 
-    def _stop(self) -> str:
+    def _or_leave(self) -> str:
         done = [touch for _, touch in self._completions()]
         one_call = len(done) > 1 and done[0].entry == done[-1].entry
         if not one_call or done[0].site in (None, done[-1].site):
             return ""
-        return f"return after the first ack (line {done[0].site.line}), or "
+        where = f" (line {done[0].site.line})"
+        return phrase(DOUBLE_ACK, "leave", leave=advice.leave_first(alone=True), where=where)
 
     def _instead(self) -> str:
         role = self.role
@@ -158,17 +161,17 @@ class Circumstances:
         if (
             locked
             and self.role is not None
-            and self.violation.life
-            and self.violation.life[-1].kind not in COMPLETIONS
+            and self.violation.history
+            and self.violation.history[-1].kind not in COMPLETIONS
         ):
             return advice.emit_off_thread(self.role, auto_ack=bool(self.violation.traced.auto_ack))
-        return "put the result into a queue and complete the tuple at a later tick, on the framework's thread"
+        return advice.complete_on_framework_thread()
 
     def _ticks(self) -> str:
         if self.role is not None and self.role.batch_ticks and self.dialect is not None:
-            return f"set {self.dialect.tick_settings[-1]} in the class's config or in the topology"
-        return "let the batch be processed before the run ends"
+            return phrase(BATCH_WITHOUT_TIMER, "set", setting=self.dialect.tick_settings[-1])
+        return phrase(BATCH_WITHOUT_TIMER, "run ends")
 
     def _ticker(self) -> str:
         forbidden = self.discipline is not None and self.discipline.tick is TickDuty.FORBIDDEN
-        return "ticks are not completed here" if forbidden else "the framework acks it"
+        return phrase(TICK_COMPLETION, "forbidden" if forbidden else "framework")

@@ -11,6 +11,7 @@ from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, Tre
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
 from ackdoctor.model.violation import AccessKind, CallSite, Violation
+from ackdoctor.rulebook.messages import NEVER_ZERO_ENTRY, ORPHAN_ENTRY, Words, phrase, words
 from ackdoctor.tracer.judge.keeping import Keeper, stays
 from ackdoctor.tracer.judge.labels import name_of
 from ackdoctor.tracer.judge.place import Places, parsed
@@ -63,7 +64,7 @@ class Causes:
         """The trees, in their order."""
         done = tuple(
             str(touch.site)
-            for touch in violation.life
+            for touch in violation.history
             if touch.site is not None and touch.kind in (AccessKind.ACKED, AccessKind.FAILED)
         )
         keys: list[Hashable] = [violation.root] if violation.root is not None else []
@@ -119,52 +120,56 @@ def _never_zero(tree: TupleTree, profile: Keeper | None, places: Places, nowhere
     surplus = any(culprit.acks > 1 for culprit in tree.culprits)
     on_its_way = any(culprit.lost for culprit in tree.culprits)
     proved = (tree.verdict is not Verdict.OPEN or surplus) and not on_its_way
-    never = "can never become zero" if proved else "is not zero at the end"
+    never = phrase(NEVER_ZERO_ENTRY, "proved" if proved else "open")
     path = tuple(step for culprit in tree.culprits for step in _steps(culprit, places))
     first = next((culprit for culprit in tree.culprits if not culprit.lost), None)
     calls = [call for culprit in tree.culprits for site in culprit.sites if (call := parsed(site))]
-    message = f"the acker keeps an entry that {never}: {_blame(tree)}"
+    blame = _blame(tree)
     return _finding(
-        "ACK601",
+        NEVER_ZERO_ENTRY,
         tree,
-        message=f"{message}; it {stays(profile)}",
+        words(
+            NEVER_ZERO_ENTRY,
+            "trace",
+            never=never,
+            blame=blame,
+            stays=stays(profile),
+            advice=_advice(tree.culprits),
+        ),
         severity=Severity.ERROR if proved else Severity.WARNING,
         confidence=Confidence.MUST if proved and not tree.ambiguous else Confidence.MAY,
         site=path[-1].site if path else nowhere,
         path=path,
         component=first.component or ACKER if first is not None else ACKER,
         handler=calls[-1].function.rpartition(".")[2] if calls else "",
-        cause=f"{message}|{'/'.join(call.function for call in calls)}",
-        help=_help(tree.culprits),
+        cause=f"{never}: {blame}|{'/'.join(call.function for call in calls)}",
     )
 
 
 def _orphan(tree: TupleTree, profile: Keeper | None, nowhere: Site | None) -> Finding:
     """A warning where only a misuse leaves an orphan: after an ACK nothing more is due."""
     suspicious = tree.verdict is Verdict.COMPLETE
-    message = f"the acker keeps an entry that no spout waits for: {_ORPHANED[tree.verdict]}"
+    reason = _ORPHANED[tree.verdict]
+    advice = phrase(ORPHAN_ENTRY, "suspicious" if suspicious else "harmless")
     return _finding(
-        "ACK602",
+        ORPHAN_ENTRY,
         tree,
-        message=f"{message}; it {stays(profile)}",
+        words(ORPHAN_ENTRY, "trace", reason=reason, stays=stays(profile), advice=advice),
         severity=Severity.WARNING if suspicious else Severity.INFO,
         confidence=Confidence.MAY,
         site=nowhere,
         path=(),
         component=ACKER,
         handler="",
-        cause=message,
-        help="look for a tuple that is acked again, or used as an anchor, after its ack"
-        if suspicious
-        else "mend what fails and times out first: an orphan alone proves no misuse",
+        cause=reason,
     )
 
 
 def _finding(
     code: str,
     tree: TupleTree,
+    said: Words,
     *,
-    message: str,
     severity: Severity,
     confidence: Confidence,
     site: Site | None,
@@ -172,7 +177,6 @@ def _finding(
     component: str,
     handler: str,
     cause: str,
-    help: str,  # noqa: A002  # the word a reader of the finding knows
 ) -> Finding:
     return Finding(
         code=code,
@@ -180,7 +184,7 @@ def _finding(
         severity=severity,
         confidence=confidence,
         site=site or Site(f"<{ACKER}>", NOWHERE),
-        message=message,
+        message=said.message,
         component=component,
         handler=handler,
         dialect="",
@@ -192,7 +196,7 @@ def _finding(
             seen=tree.roots,
         ),
         cause=cause,
-        help=help,
+        help=said.help,
     )
 
 
@@ -212,15 +216,9 @@ def _did(culprit: Culprit) -> str:
     return f"a tuple{whose} was {times(culprit.acks)}"
 
 
-def _help(culprits: Collection[Culprit]) -> str:
-    if not culprits:
-        return "trace the components as well: their acks carry the value that is left"
-    if all(culprit.lost for culprit in culprits):
-        return (
-            "the components did their part: look for messages that Netty dropped between workers, for a worker that was "
-            "started again, and for a log that is missing"
-        )
-    return "complete each tuple exactly once: the value left is what its ack sends"
+def _advice(culprits: Collection[Culprit]) -> str:
+    lost = all(culprit.lost for culprit in culprits)
+    return phrase(NEVER_ZERO_ENTRY, "no culprit" if not culprits else "lost" if lost else "culprits")
 
 
 def _named(culprit: Culprit) -> str:

@@ -58,9 +58,8 @@ def _finding_of(violation: Violation, places: Places) -> Finding | None:
     charge = CHARGES.get((facts.misuse, _turn(facts, places)))
     if charge is None:
         return None
-    words = facts.words
-    message = charge.message.format_map(words)
-    path = steps(violation, places, charge.last.format_map(words))
+    words = charge.words(facts.words)
+    path = steps(violation, places, words.note)
     cost = advice.clause(facts.discipline, facts.misuse) if charge.priced and facts.discipline else ""
     return Finding(
         code=charge.code,
@@ -68,7 +67,7 @@ def _finding_of(violation: Violation, places: Places) -> Finding | None:
         severity=_severity(charge, facts),
         confidence=Confidence.MUST,
         site=_site(charge, facts, path),
-        message=f"{message}: {cost}" if cost else message,
+        message=f"{words.message}: {cost}" if cost else words.message,
         component=violation.traced.name,
         handler=violation.handler,
         dialect=violation.traced.dialect,
@@ -80,14 +79,14 @@ def _finding_of(violation: Violation, places: Places) -> Finding | None:
             test=violation.test,
             seen=violation.count,
         ),
-        cause=f"{message}|{_chain(violation)}",
-        help=charge.help.format_map(words),
+        cause=f"{words.message}|{_chain(violation)}",
+        help=words.help,
     )
 
 
 def _turn(facts: Circumstances, places: Places) -> Turn:
     """The turn, unless it is a round and the source has no loop: then a method was called twice."""
-    last = facts.violation.life[-1].site if facts.violation.life else None
+    last = facts.violation.history[-1].site if facts.violation.history else None
     turn = facts.turn
     if turn is Turn.ROUND and last is not None and not places.may_loop(last, facts.violation.handler):
         return Turn.PLAIN
@@ -148,7 +147,7 @@ def _chain(violation: Violation) -> str:
     """How it came about, without lines, ids and threads."""
     return "/".join(
         f"{touch.kind.value} {touch.site.function if touch.site is not None else ''}".rstrip()
-        for touch in violation.life
+        for touch in violation.history
     )
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ackdoctor.model.finding import Confidence, Finding, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.verdict import GrowthPoint
+from ackdoctor.rulebook.messages import PENDING_GROWTH, words
 from ackdoctor.tracer.judge.entries import ACKER
 from ackdoctor.tracer.judge.keeping import Keeper, entry_bytes, stays
 from ackdoctor.tracer.judge.labels import name_of
@@ -62,19 +63,20 @@ def growth_finding(
     last = points[-1]
     orphans = last.orphans * 2 > last.pending
     unbounded = profile is not None and not profile.forgets
+    said = words(PENDING_GROWTH, "trace", stays=stays(profile))
     return Finding(
-        code="ACK603",
-        name=name_of("ACK603"),
+        code=PENDING_GROWTH,
+        name=name_of(PENDING_GROWTH),
         severity=Severity.ERROR if unbounded else Severity.WARNING,
         confidence=Confidence.MAY,
         site=nowhere or Site(f"<{ACKER}>", NOWHERE),
-        message=f"the pending map grows in every window although the load does not: an entry {stays(profile)}",
+        message=said.message,
         component=ACKER,
         handler="",
         dialect="",
         evidence=TreeWitness(steps=(), left=_price(points, line, entry_bytes(profile, orphan=orphans), heap)),
         cause="orphans" if orphans else "tracked",
-        help="the never-zero entries and orphans of this run name what is acked again or never",
+        help=said.help,
     )
 
 

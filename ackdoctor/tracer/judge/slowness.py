@@ -14,6 +14,7 @@ from statistics import median
 
 from ackdoctor.model.finding import Confidence, Finding, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.rulebook.messages import FLUSH_SLOWER_THAN_TIMEOUT, phrase, words
 from ackdoctor.tracer.judge.entries import ACKER
 from ackdoctor.tracer.judge.labels import name_of
 
@@ -30,7 +31,6 @@ __all__ = [
     "slow_findings",
 ]
 
-_CODE = "ACK504"
 _FEWEST_BURSTS, _FEWEST_IN_BURST = 3, 2
 EARLY = 0.9  # of the timeout: the acker takes note of a root a little later than the spout
 _LOOSE = 0.1  # of the period, by which two bursts may be off
@@ -53,11 +53,13 @@ class Cause(Enum):
 
 @unique
 class _Way(Enum):
-    HOLD = "one bolt holds tuples too long"
-    HOLDS = "several bolts each hold tuples too long"
-    WAIT = "tuples wait too long before a bolt receives them"
-    PATH = "the whole path takes too long"
-    EARLY = "the spout drops roots before the message timeout"
+    """Where the time went; the values are cases of the rule's messages."""
+
+    HOLD = "hold"  # one bolt holds tuples too long
+    HOLDS = "several hold"  # several bolts each hold tuples too long
+    WAIT = "queue"  # tuples wait too long before a bolt receives them
+    PATH = "path"  # the whole path takes too long
+    EARLY = "early"  # the spout drops roots before the message timeout
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -207,20 +209,31 @@ def _finding(
     roots = sum(tree.roots for tree in trees)
     sure = way is _Way.HOLD and timeout_s is not None
     limit = "the message timeout" + ("" if timeout_s is None else f" of {timeout_s:,} s")
-    what = {
-        _Way.HOLD: f"it holds tuples for up to {_held(worst, paces.get(who))}, longer than {limit}",
-        _Way.HOLDS: f"{_listed(names)} each hold tuples for longer than {limit}",
-        _Way.WAIT: f"tuples wait for up to {_s(worst.waited_ms)} before it receives them, longer than {limit}",
-        _Way.PATH: f"tuples take longer than {limit} on the way through {_listed(names)}, and no bolt alone holds them so long",
-        _Way.EARLY: f"the spout drops roots {_s(slowest.age_ms)} after their emit, before {limit}",
-    }[way]
+    times = {
+        _Way.HOLD: _held(worst, paces.get(who)),
+        _Way.WAIT: _s(worst.waited_ms),
+        _Way.EARLY: _s(slowest.age_ms),
+    }
+    longer = _phrase("longer", seconds=f"{ceil((slowest.took_ms or 0) / 1000):,}")
+    said = words(
+        FLUSH_SLOWER_THAN_TIMEOUT,
+        way.value,
+        time=times.get(way, ""),
+        limit=limit,
+        component=who,
+        components=_listed(names),
+        roots=f"{roots:,}",
+        total=f"{total:,}",
+        longer=longer,
+        advice=_advice(timeout_s, longer, paces.get(who)),
+    )
     return Finding(
-        code=_CODE,
-        name=name_of(_CODE),
+        code=FLUSH_SLOWER_THAN_TIMEOUT,
+        name=name_of(FLUSH_SLOWER_THAN_TIMEOUT),
         severity=Severity.ERROR if sure else Severity.WARNING,
         confidence=Confidence.MUST if sure else Confidence.MAY,
         site=nowhere or Site(f"<{ACKER}>", NOWHERE),
-        message=f"{what}: {roots:,} of {total:,} roots timed out, and their tuples were completed too late",
+        message=said.message,
         component="" if way is _Way.EARLY else who,  # the spout, which no step names
         handler="",
         dialect="",
@@ -228,7 +241,7 @@ def _finding(
             steps=(), root=slowest.root, left=tuple(_evidence(slowest, names, timeout_s, paces)), seen=roots
         ),
         cause=f"{way.name}|{'|'.join(names)}",
-        help=_help(way, worst, timeout_s, slowest, paces.get(who)),
+        help=said.help,
     )
 
 
@@ -260,18 +273,14 @@ def _evidence(
         yield f"spout: its map has two buckets and is rotated every {timeout_s:,} s: a root times out after {timeout_s:,} to {2 * timeout_s:,} s"
 
 
-def _help(way: _Way, worst: Step, timeout_s: int | None, slowest: TimedOut, pace: Pace | None) -> str:
+def _advice(timeout_s: int | None, longer: str, pace: Pace | None) -> str:
+    """How a bolt that holds tuples too long can complete them in time."""
     limit = "the message timeout" if timeout_s is None else f"{timeout_s:,} s"
-    longer = f"set topology.message.timeout.secs to more than {ceil((slowest.took_ms or 0) / 1000):,}"
-    if way is _Way.WAIT:
-        return f"give {worst.component} more executors, or lower topology.max.spout.pending: the tuples wait in its queue"
-    if way is _Way.EARLY:
-        return "give each spout executor one task: before Storm 2.8.0 an executor with several rotates its map once for each (STORM-3693)"
-    if way is _Way.PATH:
-        return f"shorten the slowest step, lower topology.max.spout.pending where tuples wait, or {longer}"
-    if pace is not None and pace.burst_s:
-        return f"flush more often, well within {limit}, or {longer}"
-    return f"complete each tuple well within {limit} (more executors, where tuples queue up inside the bolt), or {longer}"
+    return _phrase("burst" if pace is not None and pace.burst_s else "hold", limit=limit, longer=longer)
+
+
+def _phrase(name: str, **values: str) -> str:
+    return phrase(FLUSH_SLOWER_THAN_TIMEOUT, name, **values)
 
 
 def _listed(names: Sequence[str]) -> str:

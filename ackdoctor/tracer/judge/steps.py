@@ -40,13 +40,13 @@ def steps(violation: Violation, places: Places, last: str) -> tuple[PathStep, ..
     here = places.receipt(violation.traced, violation.handler)
     state = Stage.OWED
     path: list[PathStep] = []
-    for number, touch in enumerate(violation.life):
+    for number, touch in enumerate(violation.history):
         own = touch.site if touch.site is not None and not touch.site.framework else None
         if own is not None and own.line:
             here = places.of(own)
         if touch.kind in _OPS:
             state = move(state, _OPS[touch.kind][by_framework(touch)]).state
-        offending = number == len(violation.life) - 1
+        offending = number == len(violation.history) - 1
         note = last if offending and last else _note(touch, violation)
         path.append(PathStep(site=here, note=note + _aside(touch), state=state.value))
     return tuple(path) or (PathStep(site=here, note=last or "here"),)

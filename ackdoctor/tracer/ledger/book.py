@@ -37,13 +37,10 @@ _KINDS = {Op.ACK: AccessKind.ACKED, Op.FAIL: AccessKind.FAILED, Op.ANCHOR: Acces
 
 _OPS = (Op.ACK, Op.FAIL)
 ACK, _FAIL = range(len(_OPS))
-Owed: TypeAlias = tuple[int, int, str | None]
+Owed: TypeAlias = tuple[int, int, str]
 """When it came, in which handler call, and the delivery as JSON if rows are written."""
-_Row: TypeAlias = tuple[Owed, int, int, int, Mark | None] | int
-"""A Closed of nothing but numbers: the collector of garbage soon looks away from it.
-
-One number is the handler call in which it came and was acked, nobody knows from where.
-"""
+_Row: TypeAlias = tuple[Owed, int, int, int, Mark | None]
+"""A Closed as plain numbers, which the garbage collector need not track."""
 _Moment: TypeAlias = tuple[int, str]
 """The number of the handler call, and which handler runs."""
 
@@ -104,15 +101,15 @@ class Book:
 
     # ---- the four verbs ----
 
-    def received(self, delivery: Delivery, time_ns: int = 0, number: str | None = None) -> None:
-        """A tuple was handed in; `number` is the delivery as JSON if rows are written."""
+    def received(self, delivery: Delivery, time_ns: int = 0, text: str = "") -> None:
+        """A tuple was handed in; `text` is the delivery as JSON if rows are written."""
         open_ = self.open
         self.entry = entry = self.entry + 1
         self.current = delivery
         if delivery in open_:
-            self._twin(delivery, (time_ns, entry, number))
+            self._twin(delivery, (time_ns, entry, text))
             return
-        open_[delivery] = (time_ns, entry, number)
+        open_[delivery] = (time_ns, entry, text)
         if len(open_) > self.high_water:
             self.rise()
         if not entry & 1023:
@@ -279,8 +276,6 @@ class Book:
 
     def _closed(self, delivery: Delivery) -> Closed | None:
         row = self.done.get(delivery) or self._older.get(delivery)
-        if isinstance(row, int):
-            return Closed(Opened(0, row), Op.ACK, 0, row)
         return None if row is None else Closed(Opened(*row[0][:2]), _OPS[row[1]], *row[2:])
 
     def _completed(

@@ -14,8 +14,8 @@ from ackdoctor.model.cfg import ENTRY, Call
 from ackdoctor.model.protocol import Stage
 from tests.checks.sources import codes, findings, in_bolt
 from tests.flow.programs import link
+from tests.properties.comparison import analysed, linked
 from tests.properties.examples import examples, handlers
-from tests.properties.judging import diagnosed, linked
 
 TUPLE = Token(TokenKind.INPUT, "tup")
 
@@ -109,7 +109,7 @@ def test_a_list_that_a_loop_adds_to_is_one_list():
 @examples(40)
 @given(handlers())
 def test_nothing_that_is_not_live_decides_where_a_path_goes(made):
-    _, flow = diagnosed(*made)
+    _, flow = analysed(*made)
     program, component = linked(made[0])
     context = Context(program=program, component=component, subject=TUPLE, stored_stages={})
     for event in flow.events:

@@ -7,7 +7,7 @@ import pytest
 from pystorm import Bolt
 
 from ackdoctor.lab.bench import Bench, Emitted
-from ackdoctor.lab.shell.pipe import ShellError
+from ackdoctor.lab.shell.child import ShellError
 from tests.lab.shell.wire import NO_JSON, OLD, raw, wire
 
 

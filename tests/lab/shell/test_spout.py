@@ -8,7 +8,7 @@ from pystorm import ReliableSpout, Spout
 
 from ackdoctor.acker.spout import Reason
 from ackdoctor.lab.bench import Emitted, SpoutBench
-from ackdoctor.lab.shell.pipe import ShellError
+from ackdoctor.lab.shell.child import ShellError
 from tests.lab.shell.wire import NO_JSON, raw, wire
 
 

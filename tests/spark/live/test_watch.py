@@ -33,9 +33,8 @@ from ackdoctor.spark.live.stream import Watch
 from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.read.traces import traces
-from ackdoctor.spark.replay.messages import messages
-from ackdoctor.spark.replay.trees import Plan, entries
-from ackdoctor.spark.replay.versions import version
+from ackdoctor.spark.replay.exact import replay
+from ackdoctor.spark.replay.messages import acker_version, messages
 from ackdoctor.spark.schema import EVENTS
 from ackdoctor.tracer.trace import files
 from ackdoctor.tracer.trace.files import Stem, worker_folder
@@ -187,7 +186,7 @@ def key(line: Mapping[str, Any]) -> tuple[Any, ...]:
 )
 def test_a_trace_told_in_batches_is_the_trace_that_analyze_reads_whole(spark, watched, name, timeout_s):
     terms = LiveTerms(
-        version=version(name), message_timeout_s=timeout_s, remember_s=FOREVER, patience_s=FOREVER
+        version=acker_version(name), message_timeout_s=timeout_s, remember_s=FOREVER, patience_s=FOREVER
     )
     watch = watched(terms, parts_at_once=12)
     rows = [row for seed in range(8) for row in traced(seed, name, ticks=timeout_s is None)]
@@ -210,7 +209,7 @@ def test_a_trace_told_in_batches_is_the_trace_that_analyze_reads_whole(spark, wa
             timed.setdefault((row.run, row.root), []).append(row.time_ns)
     frontier = {run: state.frontier_ns for run, state in watch.watch.clock.runs.items()}
     read = traces(spark, Sort.JSON_LINES, listed([watch.folder]).files[Sort.JSON_LINES]).persist()
-    lives = entries(messages(read), version(name), message_timeout_s=timeout_s, plan=Plan.WINDOWS)
+    lives = replay(messages(read), acker_version(name), message_timeout_s=timeout_s).entries
     whole = expected(lives, deliveries(read), timed, frontier)
     read.unpersist()
     assert set(keys) == whole
@@ -219,10 +218,10 @@ def test_a_trace_told_in_batches_is_the_trace_that_analyze_reads_whole(spark, wa
 
 @pytest.mark.minutes
 def test_what_is_told_of_a_run_are_the_findings_of_analyze(spark, watched):
-    watch = watched(LiveTerms(version=version("1.1.0")), parts_at_once=1)
+    watch = watched(LiveTerms(version=acker_version("1.1.0")), parts_at_once=1)
     parts_of_statements(watch.folder, 100)
     lines = watch()
-    terms = Terms(version=version("1.1.0"), nowhere="trace", folder=str(ROOT))
+    terms = Terms(version=acker_version("1.1.0"), nowhere="trace", folder=str(ROOT))
     analysis = analyze(listed([str(STATEMENTS)]), session=spark, terms=terms)
     seen = {finding.code: finding.evidence.seen for finding in analysis.findings if finding.code != "ACK603"}
     told = Counter(line["what"] for line in lines)

@@ -9,9 +9,9 @@ pytest.importorskip("pyspark")
 
 from ackdoctor.spark.analysis import Terms, analyze
 from ackdoctor.spark.read.inputs import listed
-from ackdoctor.spark.replay.versions import version
+from ackdoctor.spark.replay.messages import acker_version
 
-TERMS = Terms(version=version("2.8.8"), nowhere="log")
+TERMS = Terms(version=acker_version("2.8.8"), nowhere="log")
 TUPLE = "source: s:4, stream: default, id: {{{0}={0}7}}, [w]"
 TO_ACKER = "Processing received TUPLE: source: {}, stream: {}, id: {{}}, [{}] for TASK: 1 "
 ACKER, BOLT, SPOUT = (

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.keeping import Kept
+from ackdoctor.spark.frames import Cache
 from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.read.notes import copies, passed_over, told_twice
 from ackdoctor.spark.read.quarantine import books
@@ -44,7 +44,7 @@ def told(spark, folder, files):
         text = "".join(f"{line}\n" for line in said).encode()
         (folder / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
     inputs = listed([folder])
-    table, surveyed = kept(lines(spark, inputs.files[Sort.LOG]), inputs.begun, Kept())
+    table, surveyed = kept(lines(spark, inputs.files[Sort.LOG]), inputs.begun, Cache())
     rows = events(table, surveyed).orderBy("worker", "seq", "kind").collect()
 
     def near(file):

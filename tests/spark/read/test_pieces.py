@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.keeping import Kept
+from ackdoctor.spark.frames import Cache
 from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.read.lives import Lives
 from ackdoctor.spark.read.notes import copies, passed_over, put_together, told_twice
@@ -42,7 +42,7 @@ def told(spark, folder, said, name="a.log"):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text("".join(f"{line}\n" for line in said))
     inputs = listed([folder])
-    table, surveyed = kept(lines(spark, inputs.files[Sort.LOG]), inputs.begun, Kept())
+    table, surveyed = kept(lines(spark, inputs.files[Sort.LOG]), inputs.begun, Cache())
     rows = events(table, surveyed).orderBy("worker", "seq").collect()
 
     def near(file):

@@ -8,14 +8,13 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.keeping import Kept
+from ackdoctor.spark.frames import Cache
 from ackdoctor.spark.read.inputs import listed
 from ackdoctor.spark.read.logbook import Survey
 from ackdoctor.spark.read.quarantine import books
 from ackdoctor.spark.read.stormlog import events, kept, lines, quarantine
-from ackdoctor.spark.replay.messages import messages
-from ackdoctor.spark.replay.trees import Plan, entries
-from ackdoctor.spark.replay.versions import version
+from ackdoctor.spark.replay.exact import replay
+from ackdoctor.spark.replay.messages import acker_version, messages
 from tests.spark.read.real_logs import answers, heard, replayed, text_of
 
 LOGS = Path(__file__).parents[3] / "fixtures" / "logs"
@@ -31,7 +30,7 @@ def files(number: str) -> list[str]:
 def whole(spark):
     """All logs in one read, since planning it is what takes long."""
     paths = [path for number in VERSIONS for path in files(number)]
-    with Kept() as keep:
+    with Cache() as keep:
         read, surveyed = kept(lines(spark, paths), listed(paths).begun, keep)
         yield read, surveyed, keep(events(read, surveyed))
 
@@ -50,7 +49,7 @@ def log(request, whole):
 
 def test_the_replay_answers_as_the_real_acker_did_and_keeps_what_it_kept(log):
     number, _, _, rows = log
-    found = entries(messages(rows), version(number), plan=Plan.REPLAY).collect()
+    found = replay(messages(rows), acker_version(number)).entries.collect()
     text = text_of(files(number))
     assert replayed(found) == answers(text)
     left = sum(row["outcome"] == "pending" for row in found)

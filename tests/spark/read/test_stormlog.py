@@ -10,7 +10,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.spark.keeping import Kept
+from ackdoctor.spark.frames import Cache
 from ackdoctor.spark.read import stormline
 from ackdoctor.spark.read.inputs import listed, resolved
 from ackdoctor.spark.read.logbook import Survey, arranged
@@ -93,7 +93,7 @@ CONTINUED = ["java.lang.IllegalStateException: no", "\tat x.Y.z(Y.java:1)", ""]
 
 
 def surveyed_of(spark, inputs):
-    return kept(lines(spark, inputs.files[Sort.LOG]), inputs.begun, Kept())
+    return kept(lines(spark, inputs.files[Sort.LOG]), inputs.begun, Cache())
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +216,7 @@ def test_a_log_that_tells_nothing_is_in_the_books(spark, tmp_path, text):
     with configured(
         spark, ADAPTIVE
     ):  # Spark then drops an empty table from its plan, and what is counted on the way to it
-        table, surveyed = kept(lines(spark, [str(tmp_path)]), {}, Kept())
+        table, surveyed = kept(lines(spark, [str(tmp_path)]), {}, Cache())
         assert events(table, surveyed).count() == 0
     found = books(surveyed)
     assert (found.rows, found.foreign, found.continued) == (len(text), len(text[:3]), len(text[3:]))

@@ -1,4 +1,4 @@
-"""What Spark makes of a trace is what the model of the acker makes of it: life by life, root by root."""
+"""The replay on Spark is that of the acker's model: life by life, root by root."""
 
 import json
 import random
@@ -19,11 +19,11 @@ from tests.spark.lives import COLUMNS, Model, rows, stream
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.replay import trees as spark_trees
-from ackdoctor.spark.replay.messages import messages
-from ackdoctor.spark.replay.trees import Plan, entries, replayed
+from ackdoctor.spark.replay import exact
+from ackdoctor.spark.replay.exact import replay as replay_on_spark
+from ackdoctor.spark.replay.exact import replay_all
+from ackdoctor.spark.replay.messages import acker_version, messages
 from ackdoctor.spark.replay.verdicts import verdicts
-from ackdoctor.spark.replay.versions import version
 from ackdoctor.spark.schema import EVENTS, MESSAGES
 
 ENGINES = ("0.9.0-rc2", "1.1.0", "1.2.4", "2.8.8", "jstorm", "heron")
@@ -62,8 +62,8 @@ def compiled(spark):
         yield
 
 
-def told_of(found, expected):
-    """The trace with the fewest rows of which both do not say the same, and what they say."""
+def difference(found, expected):
+    """The smallest trace whose lives differ, with both results."""
     both = {key: (found.get(key, []), expected.get(key, [])) for key in {*found, *expected}}
     wrong = [
         key for key, (ours, theirs) in both.items() if sorted(ours, key=repr) != sorted(theirs, key=repr)
@@ -78,38 +78,56 @@ def by_run(rows_: Any) -> dict[str, list[tuple[Any, ...]]]:
     return found
 
 
-@pytest.mark.parametrize("plan", [Plan.REPLAY, pytest.param(Plan.WINDOWS, marks=pytest.mark.minutes)])
+def entries_by_proof(frame, name, keep, **timeout):
+    return replay_on_spark(frame, acker_version(name), persist=keep, **timeout).entries
+
+
+def entries_without_proof(frame, name, _, **timeout):
+    return replay_all(frame, acker_version(name), **timeout)
+
+
+WAYS = [entries_by_proof, pytest.param(entries_without_proof, marks=pytest.mark.minutes)]
+
+
+@pytest.mark.parametrize("entries", WAYS)
 @pytest.mark.parametrize("name", ENGINES)
-def test_every_life_of_a_drawn_trace_is_that_of_the_model(name, plan, drawn, keep):
+def test_every_life_of_a_drawn_trace_is_that_of_the_model(name, entries, drawn, keep):
     traces, frame = drawn[name == "heron"]
-    told = entries(frame, version(name), plan=plan, keep=keep)
-    found = by_run(told.select("run", "acker", "incarnation", *COLUMNS).collect())
+    rows_ = entries(frame, name, keep).select("run", "acker", "incarnation", *COLUMNS).collect()
     known = {f"run{at}": wild.lives(trace, profile(name)) for at, trace in enumerate(traces)}
-    assert told_of(found, {run: lives for run, lives in known.items() if lives}) == {}
-
-
-@pytest.mark.usefixtures("compiled")
-def test_what_is_proved_first_is_proved_rightly(drawn, keep):
-    test_every_life_of_a_drawn_trace_is_that_of_the_model("2.8.8", Plan.PROVE_FIRST, drawn, keep)
-
-
-def test_what_heron_proves_first_is_proved_rightly(drawn, keep):
-    test_every_life_of_a_drawn_trace_is_that_of_the_model("heron", Plan.PROVE_FIRST, drawn, keep)
-
-
-@pytest.mark.parametrize("plan", list(Plan))
-def test_in_a_session_of_somebody_elses_that_checks_each_sum_all_is_the_same(plan, spark, drawn, keep):
-    with configured(spark, {"spark.sql.ansi.enabled": "true"}):
-        test_every_life_of_a_drawn_trace_is_that_of_the_model("2.8.8", plan, drawn, keep)
+    assert difference(by_run(rows_), {run: lives for run, lives in known.items() if lives}) == {}
 
 
 @pytest.mark.minutes
 @pytest.mark.parametrize("name", ["2.8.8", "heron"])
-def test_what_a_proof_leaves_over_goes_through_windows_if_it_is_too_much_to_fold(
-    name, drawn, keep, monkeypatch
-):
-    monkeypatch.setattr(spark_trees, "_FEW", 0)
-    test_every_life_of_a_drawn_trace_is_that_of_the_model(name, Plan.PROVE_FIRST, drawn, keep)
+@pytest.mark.usefixtures("compiled")
+def test_compiled_plans_replay_as_interpreted_ones(name, drawn, keep):
+    test_every_life_of_a_drawn_trace_is_that_of_the_model(name, entries_by_proof, drawn, keep)
+
+
+@pytest.mark.minutes
+@pytest.mark.parametrize("entries", [entries_by_proof, entries_without_proof])
+def test_a_session_in_ansi_mode_replays_alike(entries, spark, drawn, keep):
+    with configured(spark, {"spark.sql.ansi.enabled": "true"}):
+        test_every_life_of_a_drawn_trace_is_that_of_the_model("2.8.8", entries, drawn, keep)
+
+
+def test_if_few_roots_are_plain_all_are_replayed(drawn, keep, monkeypatch):
+    monkeypatch.setattr(exact, "_MOST_BROADCAST", 0)
+    test_every_life_of_a_drawn_trace_is_that_of_the_model("2.8.8", entries_by_proof, drawn, keep)
+
+
+def test_a_root_with_too_many_messages_is_counted_and_not_replayed(table, keep, monkeypatch):
+    monkeypatch.setattr(exact, "MOST_MESSAGES", 3)
+    kinds = [(10, 3), (11, None), (11, None), (11, None), (10, 3)]
+    sent = [
+        ("run", 0, 0, root, kind, 1, task, "bolt", 7, "", 1, pos, pos, "")
+        for root, count in ((1, 4), (2, 2), (3, 3))
+        for pos, (kind, task) in enumerate(kinds[:count], start=10 * root)
+    ]
+    found = replay_on_spark(table(sent), acker_version("2.8"), persist=keep)
+    assert {row.root for row in found.entries.collect()} == {2, 3}
+    assert found.too_large == 1
 
 
 def trees(name: str) -> Iterator[tuple[str, list[Any]]]:
@@ -118,36 +136,26 @@ def trees(name: str) -> Iterator[tuple[str, list[Any]]]:
         yield f"run{seed}", stream(seed, profile(name), bits=(3, 6, 64)[seed % 3])
 
 
-@pytest.mark.parametrize(
-    ("name", "plan"),
-    [*((name, Plan.REPLAY) for name in ENGINES), ("1.2.4", Plan.WINDOWS)],
-)
-def test_every_life_of_every_entry_is_that_of_the_model(name, plan, table, keep):
+@pytest.mark.parametrize("name", ENGINES)
+def test_every_life_of_every_entry_is_that_of_the_model(name, table, keep):
     sent = [row for run, messages_ in trees(name) for row in rows(run, messages_)]
-    found = by_run(
-        entries(table(sent), version(name), plan=plan, keep=keep).select("run", *COLUMNS).collect()
-    )
+    found = by_run(entries_by_proof(table(sent), name, keep).select("run", *COLUMNS).collect())
     expected = {
         run: [
             tuple(getattr(life, column) for column in COLUMNS) for life in Model(profile(name)).run(messages_)
         ]
         for run, messages_ in trees(name)
     }
-    assert told_of(found, expected) == {}
+    assert difference(found, expected) == {}
 
 
-@pytest.mark.parametrize("plan", [Plan.REPLAY, pytest.param(Plan.WINDOWS, marks=pytest.mark.minutes)])
+@pytest.mark.parametrize("entries", WAYS)
 @pytest.mark.parametrize("name", ["1.1.0", "1.2.4", "2.8.8", "2.8.8-no-timeouts", "jstorm", "heron"])
-def test_with_a_timeout_the_map_rotates_as_in_a_replay(name, plan, table, keep):
+def test_with_a_timeout_the_map_rotates_as_in_the_model(name, entries, table, keep):
     sent = {run: sorted(rows(run, messages_), key=lambda row: row[11]) for run, messages_ in trees(name)}
-    told = entries(
-        table([row for own in sent.values() for row in own]),
-        version(name),
-        message_timeout_s=10,
-        plan=plan,
-        keep=keep,
-    )
-    found = by_run(told.select("run", "outcome", "root", "value", "failed", "spout_task").collect())
+    frame = table([row for own in sent.values() for row in own])
+    lives = entries(frame, name, keep, message_timeout_s=10)
+    found = by_run(lives.select("run", "outcome", "root", "value", "failed", "spout_task").collect())
     for run, own in sent.items():
         known = replay(
             [(row[4], row[3], row[5], row[6] or 0, row[12] // 10**6) for row in own],
@@ -182,14 +190,8 @@ def lived(name: str, seed: int) -> list[Event]:
     return [event._replace(seq=seq, pid=1, run=f"run{seed}") for seq, event in enumerate(events, 1)]
 
 
-@pytest.mark.parametrize(
-    ("name", "plan"),
-    [
-        *((name, Plan.REPLAY) for name in ("1.2.4", "2.8.8", "jstorm", "heron")),
-        ("2.8.8", Plan.PROVE_FIRST),
-    ],
-)
-def test_the_verdict_on_every_root_is_that_of_the_inquest(name, plan, table, keep):
+@pytest.mark.parametrize("name", ["1.2.4", "2.8.8", "jstorm", "heron"])
+def test_the_verdict_on_every_root_is_that_of_the_tracer(name, table, keep):
     events = [event for seed in range(TRACES) for event in lived(name, seed)]
     expected: dict[tuple[str, int, int], tuple[Any, ...]] = {}
     for seed in range(TRACES):
@@ -206,8 +208,7 @@ def test_the_verdict_on_every_root_is_that_of_the_inquest(name, plan, table, kee
     names = [field for field in EVENTS.names if field in Event._fields]
     told_rows = [(*(getattr(event, field) for field in names), None, None) for event in events]
     sent = keep(messages(table([(int(kind), *rest) for kind, *rest in told_rows], EVENTS), ackers=2))
-    replay_ = replayed(sent, version(name), plan=plan, keep=keep)
-    found_rows = verdicts(replay_).collect()
+    found_rows = verdicts(replay_on_spark(sent, acker_version(name), persist=keep)).collect()
     found = {(row.run, row.acker, row.root): (row.verdict, row.residue, row.value) for row in found_rows}
     assert len(found) == len(found_rows)
     untold = {key: what for key, what in expected.items() if key not in found}
@@ -219,19 +220,17 @@ def test_the_verdict_on_every_root_is_that_of_the_inquest(name, plan, table, kee
     } == {}
 
 
-@pytest.mark.parametrize("many", [0, 640])
-def test_where_most_roots_are_not_plain_no_task_is_told_of_all(many, table, keep, monkeypatch):
-    """Those that the sums leave over are too many; or those that ticks may have dropped."""
-    monkeypatch.setattr(spark_trees, "_MANY", many)
-    test_the_verdict_on_every_root_is_that_of_the_inquest("2.8.8", Plan.PROVE_FIRST, table, keep)
+def test_without_broadcasts_the_verdicts_are_the_same(table, keep, monkeypatch):
+    monkeypatch.setattr(exact, "_MOST_BROADCAST", 0)
+    test_the_verdict_on_every_root_is_that_of_the_tracer("2.8.8", table, keep)
 
 
-def test_what_a_proof_leaves_over_is_all_that_the_verdicts_ask_for(table, keep):
+def test_the_messages_that_the_proof_leaves_over_are_all_that_verdicts_need(table, keep):
     events = [event for seed in range(TRACES) for event in lived("2.8.8", seed)]
     names = [field for field in EVENTS.names if field in Event._fields]
     told_rows = [(*(getattr(event, field) for field in names), None, None) for event in events]
     sent = keep(messages(table([(int(kind), *rest) for kind, *rest in told_rows], EVENTS)))
-    told = replayed(sent, version("2.8.8"), plan=Plan.PROVE_FIRST, keep=keep)
+    told = replay_on_spark(sent, acker_version("2.8.8"), persist=keep)
     found = sorted(verdicts(told).collect())
     assert found == sorted(verdicts(replace(told, messages=sent)).collect())
     assert any(row.culprits for row in found)
@@ -261,7 +260,7 @@ def test_clocks_that_disagree_do_not_change_what_needs_no_order(table, keep):
 
     def judged(sent: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         frame = keep(table(sent))
-        found = verdicts(replayed(frame, version("2.8.8"), plan=Plan.REPLAY, keep=keep))
+        found = verdicts(replay_on_spark(frame, acker_version("2.8.8"), persist=keep))
         return sorted(map(tuple, found.select("root", "verdict", "residue", "value", "tracked").collect()))
 
     assert judged(skewed) == judged(straight)

@@ -1,4 +1,4 @@
-"""What may see a tick that drops it: never missed, and rarely said of a root that sees none."""
+"""Roots that ticks may have dropped: none is missed, and few others are included."""
 
 import random
 
@@ -6,8 +6,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.replay.rotations import ACKER, AXES, RULERS, may_expire, rotations
-from ackdoctor.spark.replay.versions import version
+from ackdoctor.spark.replay.messages import ACKER, acker_version, may_be_dropped, rotations
 from ackdoctor.spark.schema import MESSAGES
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
@@ -39,7 +38,7 @@ def places(ticks: list[int]) -> list[tuple[int, int]]:
 
 
 @pytest.fixture(scope="module", params=["2.8", "0.8.0"])
-def told(request, spark):
+def judged(request, spark):
     """Of each acker: its ticks with their sources, and (first, last, may expire by pos, by time) of some roots."""
     sources = {
         acker: [at % 2000 if acker == SEVERAL else 1 for at in ticks] for acker, ticks in TICKS.items()
@@ -49,22 +48,24 @@ def told(request, spark):
         for acker, ticks in TICKS.items()
         for at, source in zip(ticks, sources[acker], strict=True)
     ]
-    of = version(request.param)
-    rulers = rotations(spark.createDataFrame(rows, MESSAGES), of, None).select(*ACKER, *RULERS)
+    of = acker_version(request.param)
+    ticked = rotations(spark.createDataFrame(rows, MESSAGES), of, None)
     ways = [("run", acker, 0, *way) for acker, ticks in TICKS.items() for way in places(ticks)]
     roots = spark.createDataFrame(ways, "run string, acker int, incarnation int, first bigint, last bigint")
-    seen = roots.join(rulers, [*ACKER], "left").selectExpr(
-        "*", *(f"{end} as {end}_{axis}" for end in ("first", "last") for axis in AXES)
+    seen = roots.join(ticked, [*ACKER], "left").selectExpr(
+        "*", *(f"{end} as {end}_{axis}" for end in ("first", "last") for axis in ("pos", "ns"))
     )
-    found = seen.selectExpr("acker", "first", "last", *(f"{may_expire(axis)} as by_{axis}" for axis in AXES))
+    found = seen.selectExpr(
+        "acker", "first", "last", *(f"{may_be_dropped(axis)} as by_{axis}" for axis in ("pos", "ns"))
+    )
     answers: dict[int, list[tuple[int, int, bool, bool]]] = {acker: [] for acker in TICKS}
     for row in found.collect():
         answers[row.acker].append((row["first"], row["last"], row.by_pos, row.by_ns))
-    return of.buckets, sources, answers
+    return of.acker_buckets, sources, answers
 
 
-def test_a_root_that_sees_as_many_ticks_as_there_are_buckets_may_expire(told):
-    buckets, _, answers = told
+def test_a_root_that_sees_enough_ticks_may_be_dropped(judged):
+    buckets, _, answers = judged
     dropped = 0
     for acker, ticks in TICKS.items():
         for first, last, by_pos, by_ns in answers[acker]:
@@ -76,8 +77,8 @@ def test_a_root_that_sees_as_many_ticks_as_there_are_buckets_may_expire(told):
     assert dropped > 500
 
 
-def test_it_may_see_some_ticks_by_position_and_others_by_time(told):
-    buckets, sources, answers = told
+def test_a_root_may_see_some_ticks_by_position_and_others_by_time(judged):
+    buckets, sources, answers = judged
     ticks = list(zip(TICKS[SEVERAL], sources[SEVERAL], strict=True))
     for first, last, by_pos, _ in answers[SEVERAL]:
         for other, until, _, by_ns in answers[SEVERAL]:  # by time it lies elsewhere
@@ -85,8 +86,8 @@ def test_it_may_see_some_ticks_by_position_and_others_by_time(told):
             assert by_pos or by_ns or seen < buckets
 
 
-def test_few_roots_that_see_no_tick_are_doubted(told):
-    buckets, _, answers = told
+def test_a_root_that_sees_no_tick_is_not_dropped(judged):
+    buckets, _, answers = judged
     for acker in (1, 2, 5):
         calm = [
             by_pos or by_ns

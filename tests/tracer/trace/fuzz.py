@@ -182,7 +182,7 @@ def damage(chance: random.Random, folder: Path) -> list[str]:
 
 def ask(folder: Path) -> list[str]:
     """What went wrong with the commands."""
-    traces = (folder,)
+    traces = [folder]
     wrong = []
     for name, command in (
         ("report", lambda: TraceReport(traces=traces, isolated=True).run()),

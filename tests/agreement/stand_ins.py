@@ -1,6 +1,6 @@
-"""Stand-ins for what the fixtures import for their business, by topology.
+"""Stand-ins for the business modules that the fixtures import, by topology.
 
-The data says what goes wrong: `refused` is not stored, `away` finds no database, `full` finds no room.
+The data selects the fault: `refused` is not stored, `away` has no database, `full` has no room.
 """
 
 import io
@@ -10,13 +10,13 @@ from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
-__all__ = ["BUSINESS"]
+__all__ = ["STAND_INS"]
 
-AWAY = "away"
+UNAVAILABLE = "away"
 
 
 class Unavailable(Exception):  # noqa: N818 - the fixtures' own name
-    """The database is away."""
+    """The database is not available."""
 
 
 class Database:
@@ -31,7 +31,7 @@ class Database:
         self.rows[url, visitor] += 1
 
     def insert(self, rows: Iterable[Any]) -> None:
-        if any(AWAY in str(row) for row in rows):
+        if any(UNAVAILABLE in str(row) for row in rows):
             raise Unavailable
 
 
@@ -40,7 +40,7 @@ class Ledger:
         self.booked: dict[str, float] = {}
 
     def add(self, sku: str, amount: float) -> None:
-        if sku == AWAY:
+        if sku == UNAVAILABLE:
             raise Unavailable
         self.booked[sku] = amount
 
@@ -120,7 +120,7 @@ def _readings(url: str) -> Iterator[Any]:
     return (SimpleNamespace(id=number, sensor="roof", value=20.5) for number in count(1))
 
 
-BUSINESS: Mapping[str, Mapping[str, object]] = {
+STAND_INS: Mapping[str, Mapping[str, object]] = {
     "streamparse/first-steps": {"site_stats": SimpleNamespace(Database=Database)},
     "streamparse/orders": {
         "shop": SimpleNamespace(),

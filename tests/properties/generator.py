@@ -1,15 +1,15 @@
-"""Writes small random bolts: the statements of Python that a handler is made of, around one tuple.
+"""Generate small random bolts that handle one tuple.
 
-`write(choose, setting)` builds a source; `choose` picks one of several options, so that the same writer is driven
-by hypothesis (which shrinks) or by a seeded `Random` (which is fast).  Every loop ends, every name is bound, and
-nothing but the opaque functions of `elsewhere` decides what happens.
+`write(choose, setting)` builds a source.  `choose` picks one of several options: hypothesis, which shrinks, or a seeded
+`Random`, which is fast.  Every loop ends, every name is bound, and only the opaque functions of `elsewhere` decide what
+happens.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
-from tests.properties.settings import Setting
+from tests.properties.bolt_settings import Setting
 
 __all__ = ["Choose", "write"]
 
@@ -17,17 +17,17 @@ T = TypeVar("T")
 
 
 class Choose(Protocol):
-    """Picks one of some options."""
+    """Pick one of several options."""
 
     def __call__(self, options: Sequence[T], /) -> T: ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What may be written here: the tuple's names, the acking calls, the helpers in reach."""
+    """The names available here: of the tuple, of ack functions, of helpers and flags."""
 
     tup: tuple[str, ...]
-    done: tuple[str, ...]  # callables that ack what they are given
+    done: tuple[str, ...]  # callables that ack their argument
     helpers: tuple[str, ...]
     flags: tuple[str, ...]
     depth: int = 0
@@ -56,7 +56,7 @@ class _Writer:
         self.left = size
         self.names = 0
 
-    # ---- the whole ----
+    # ---- the source ----
 
     def source(self) -> str:
         helpers: list[list[str]] = []
@@ -77,12 +77,12 @@ class _Writer:
         lines += [f"    {attr}" for attr in self.setting.attrs]
         for helper in helpers:
             lines += ["", *_indented(helper)]
-        given = "key, tups" if self.setting.batch else "tup"
-        lines += ["", f"    def {self.setting.handler}(self, {given}):", *_indented(_indented(body))]
+        params = "key, tups" if self.setting.batch else "tup"
+        lines += ["", f"    def {self.setting.handler}(self, {params}):", *_indented(_indented(body))]
         return "\n".join(lines) + "\n"
 
     def batch(self, scope: _Scope) -> list[str]:
-        """Over the tuples of a batch, once or twice."""
+        """One or two loops over a batch."""
         seen = self.choose(_SEEN)
         lines = [self.choose(("done = False", "done = ready()")), f"seen = {seen}", "kind = pick()"]
         if self.choose((False, False, True)):
@@ -198,7 +198,7 @@ class _Writer:
         )
         return _indented(self.block(inner))
 
-    # each kind: lines, the scope after them, whether control ends there
+    # each statement: its lines, the scope after it, whether control ends there
 
     def plain(self, scope: _Scope) -> tuple[list[str], _Scope, bool]:
         return [self.action(scope)], scope, False
@@ -372,5 +372,5 @@ def _indented(lines: list[str]) -> list[str]:
 
 
 def write(choose: Choose, setting: Setting, size: int = 9) -> str:
-    """One source; `size` bounds its compound statements."""
+    """Write one source; `size` bounds the number of compound statements."""
     return _Writer(choose, setting, size).source()

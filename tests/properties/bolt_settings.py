@@ -1,4 +1,4 @@
-"""The bolts that generated handlers are written for: how each spells its class, handler and anchors."""
+"""The kinds of bolts for generated handlers: class, switches, handler and emits."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ __all__ = ["AUTO", "BATCH", "HALF", "MANUAL", "PYLEUS", "SETTINGS", "Setting"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One base class with its switches; `anchored` and `unanchored` are emits as it spells them."""
+    """One base class with its switches; `anchored` and `unanchored` are emits in its syntax."""
 
     name: str
     module: str
@@ -17,9 +17,9 @@ class Setting:
     auto_fail: bool
     anchored: tuple[str, ...]
     unanchored: tuple[str, ...]
-    by_id: bool  # ack and fail take the id as well
+    by_id: bool  # ack and fail also accept the id
     base: str = "Bolt"
-    batch: bool = False  # the handler gets a list of tuples
+    batch: bool = False  # the handler receives a list of tuples
 
 
 _STREAMPARSE_ANCHORED = ("emit([1])", "emit([1], anchors=[{tup}])")

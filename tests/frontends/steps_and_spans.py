@@ -1,4 +1,4 @@
-"""What was lowered, of either language: its instructions, and the text that a span covers."""
+"""Helpers for lowered code of either language: its instructions, and the text that a span covers."""
 
 from ackdoctor.flow.dump import show_instr
 from ackdoctor.model.component import Function
@@ -7,12 +7,12 @@ __all__ = ["steps", "text_of"]
 
 
 def steps(function: Function) -> list[str]:
-    """The instructions as text, in the order they were laid out, ENTRY, EXIT and RAISED left out."""
+    """The instructions as text, in order, without ENTRY, EXIT and RAISED."""
     return [show_instr(step.op) for step in function.cfg.steps[3:]]
 
 
 def text_of(source: str, span: tuple[int, int, int, int]) -> str:
-    """The stretch of text a span covers."""
+    """The text that a span covers."""
     line, column, end_line, end_column = span
     lines = source.splitlines(keepends=True)
     if line == end_line:

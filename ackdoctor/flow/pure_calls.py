@@ -1,4 +1,4 @@
-"""Predicates: calls that only read, in a form in which two equal calls are one fact.
+"""Pure calls as expressions: two equal calls are one fact, until a statement may change the answer.
 
 The result of a call is a new temporary, so two calls of `stream.equals("a")` would be two unknown values.  A pure call on
 a local, or a size of a field, is therefore inlined as an expression: the same call is the same fact until a statement
@@ -43,6 +43,7 @@ __all__ = [
     "size_facts",
     "split_results",
 ]
+
 
 SELF_NAMES = frozenset({"this", "self"})
 PURE_FUNCTIONS = PURE_CALLS | COLLECTION_WRAPPERS | AGGREGATES  # do not change their arguments

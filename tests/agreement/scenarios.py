@@ -1,6 +1,6 @@
-"""What each component of the fixtures is given, so that every way through it is taken.
+"""The input for each component of the fixtures, so that a run runs every path.
 
-A scene's takes are played apart, each with a new component: the first mistake ends a worker.
+Each run of a scenario starts with a new component, because the first mistake ends a worker.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -8,36 +8,36 @@ from dataclasses import dataclass, field
 from math import nan
 from typing import Any, TypeAlias
 
-__all__ = ["SCENES", "Act", "Scene", "Take", "dies"]
+__all__ = ["SCENARIOS", "Scenario", "Step", "Steps", "dies"]
 
-Act: TypeAlias = Callable[[Any], object]  # something done to a bench
-Take: TypeAlias = Sequence[Act]
+Step: TypeAlias = Callable[[Any], object]  # an operation on a bench
+Steps: TypeAlias = Sequence[Step]
 
 
 @dataclass(slots=True, kw_only=True)
-class Scene:
-    """One component; only the healthy twin plays the `mended` takes, and only the sick one the `broken`."""
+class Scenario:
+    """One component and its runs; `healthy_runs` are for the healthy variant only, `sick_runs` for the sick one only."""
 
     topology: str
     component: str  # "bolts.split SplitBolt"
-    takes: Sequence[Take]
-    mended: Sequence[Take] = ()
-    broken: Sequence[Take] = ()
+    runs: Sequence[Steps]
+    healthy_runs: Sequence[Steps] = ()
+    sick_runs: Sequence[Steps] = ()
     tick_secs: int | None = None
     conf: Mapping[str, object] = field(default_factory=dict)
-    arguments: Sequence[str] = ()  # of the component's command line
+    arguments: Sequence[str] = ()  # of the command line
 
 
-def feed(*values: Any) -> Act:
+def feed(*values: Any) -> Step:
     return lambda bench: bench.feed(*values)
 
 
 def dies(bench: Any) -> None:
-    """The handler raises, which ends the worker; the sick twin may not get that far."""
+    """Expect that the handler raised and the worker ended."""
     assert bench.died
 
 
-def wait(seconds: float) -> Act:
+def wait(seconds: float) -> Step:
     return lambda bench: bench.advance(seconds)
 
 
@@ -45,7 +45,7 @@ def tick(bench: Any) -> None:
     bench.tick()
 
 
-def ask(bench: Any) -> None:
+def next_tuple(bench: Any) -> None:
     bench.next_tuple()
 
 
@@ -57,153 +57,153 @@ def fail(bench: Any) -> None:
     bench.fail(bench.waiting[0])
 
 
-SPOUT: Sequence[Take] = ((ask, ask, ask, ack, fail, ask, ack),)
+SPOUT: Sequence[Steps] = ((next_tuple, next_tuple, next_tuple, ack, fail, next_tuple, ack),)
 LINE = {"sku": "tea", "quantity": 2, "price": 3.5}
 
-SCENES: Sequence[Scene] = (
-    Scene(
+SCENARIOS: Sequence[Scenario] = (
+    Scenario(
         topology="streamparse/first-steps",
         component="validate PageViewBolt",
-        takes=[[feed({"url": "/", "visitor": "ann"}), feed({"url": "/"})], [feed({"visitor": "ann"})]],
+        runs=[[feed({"url": "/", "visitor": "ann"}), feed({"url": "/"})], [feed({"visitor": "ann"})]],
     ),
-    Scene(
+    Scenario(
         topology="streamparse/first-steps",
         component="store StoreBolt",
         conf={"database.url": "db"},
-        takes=[[feed("/", "ann"), feed("/", "ann")], [feed("/refused", "ann")]],
+        runs=[[feed("/", "ann"), feed("/", "ann")], [feed("/refused", "ann")]],
     ),
-    Scene(
+    Scenario(
         topology="streamparse/orders",
         component="bolts.validate ValidateBolt",
-        takes=[
+        runs=[
             [feed({"customer": "test", "lines": [LINE]})],
             [feed({"customer": "ann", "lines": []})],
             [feed({"customer": "ann", "lines": [LINE]})],
         ],
     ),
-    Scene(
+    Scenario(
         topology="streamparse/orders",
         component="bolts.split SplitBolt",
-        takes=[[feed({"lines": [LINE] * lines})] for lines in (0, 1, 2)],
+        runs=[[feed({"lines": [LINE] * lines})] for lines in (0, 1, 2)],
     ),
-    Scene(
+    Scenario(
         topology="streamparse/orders",
         component="bolts.ledger LedgerBolt",
         conf={"ledger.url": "ledger"},
-        takes=[[feed("tea", 2, 3.5)] * 4, [feed("away", 2, 3.5)] * 4],
-        mended=[[feed("tea", 2, 3.5), tick]],
+        runs=[[feed("tea", 2, 3.5)] * 4, [feed("away", 2, 3.5)] * 4],
+        healthy_runs=[[feed("tea", 2, 3.5), tick]],
     ),
-    Scene(
+    Scenario(
         topology="streamparse/orders",
         component="spouts.orders OrderSpout",
         conf={"orders.queue": "orders"},
-        takes=SPOUT,
+        runs=SPOUT,
     ),
-    Scene(
+    Scenario(
         topology="pystorm/page-views",
         component="parse ParseBolt",
-        takes=[[feed('{"visitor": "ann", "url": "/", "ts": 1}')], [feed("[")]],
-        mended=[[feed("{}"), dies]],
-        broken=[[feed("{}")]],
+        runs=[[feed('{"visitor": "ann", "url": "/", "ts": 1}')], [feed("[")]],
+        healthy_runs=[[feed("{}"), dies]],
+        sick_runs=[[feed("{}")]],
     ),
-    Scene(
+    Scenario(
         topology="pystorm/page-views",
         component="sessions SessionBolt",
-        takes=[
+        runs=[
             [feed("ann", "/", 1), tick],
             [feed("ann", "/", 1), feed("bob", "/", 2), feed("ann", "/x", 3), tick],
             [tick],
         ],
     ),
-    Scene(
+    Scenario(
         topology="pystorm/page-views",
         component="totals TotalsBolt",
         conf={"database.url": "db"},
-        takes=[[feed("ann", "/"), feed("bob", "/"), feed("ann", "/x"), tick, tick]],
-        mended=[[feed("ann", "/"), tick]],
+        runs=[[feed("ann", "/"), feed("bob", "/"), feed("ann", "/x"), tick, tick]],
+        healthy_runs=[[feed("ann", "/"), tick]],
     ),
-    Scene(
+    Scenario(
         topology="pystorm/page-views",
         component="spout AccessLogSpout",
         conf={"access.log": "access.log"},
-        takes=SPOUT,
+        runs=SPOUT,
     ),
-    Scene(
+    Scenario(
         topology="storm_py/sensors",
         component="calibrate_bolt CalibrateBolt",
         conf={"offsets.file": "offsets"},
-        takes=[[feed("roof", "20.5")], [feed("cellar", 1)], [feed("roof", "warm")], [tick, tick]],
+        runs=[[feed("roof", "20.5")], [feed("cellar", 1)], [feed("roof", "warm")], [tick, tick]],
     ),
-    Scene(
+    Scenario(
         topology="storm_py/sensors",
         component="alarm_bolt AlarmBolt",
-        takes=[[feed("roof", 20.5), feed("roof", 95.0)], [feed("roof", nan)]],
+        runs=[[feed("roof", 20.5), feed("roof", 95.0)], [feed("roof", nan)]],
     ),
-    Scene(
+    Scenario(
         topology="storm_py/sensors",
         component="readings_spout ReadingsSpout",
         conf={"gateway.host": "gateway"},
-        takes=SPOUT,
+        runs=SPOUT,
     ),
-    Scene(
+    Scenario(
         topology="pyleus/page-views",
         component="page_views.top_pages TopPagesBolt",
         tick_secs=10,
-        takes=[[feed("/")] * 1000, [feed("mailto:")], [feed("/"), wait(10)]],
+        runs=[[feed("/")] * 1000, [feed("mailto:")], [feed("/"), wait(10)]],
     ),
-    Scene(
+    Scenario(
         topology="pyleus/page-views",
         component="page_views.store StoreBolt",
         arguments=["--options", '{"database": "db"}'],
-        takes=[[feed("/", 1000)] * 100, [*[feed("/", 1000)] * 99, feed("/away", 1000)]],
-        mended=[[feed("/", 1000), tick]],
-        broken=[[feed("/", 1000)]],
+        runs=[[feed("/", 1000)] * 100, [*[feed("/", 1000)] * 99, feed("/away", 1000)]],
+        healthy_runs=[[feed("/", 1000), tick]],
+        sick_runs=[[feed("/", 1000)]],
     ),
-    Scene(
+    Scenario(
         topology="pyleus/page-views",
         component="page_views.access_log AccessLogSpout",
         arguments=["--options", '{"log_file": "access.log"}'],
-        takes=[[ask, ask]],
-        mended=SPOUT,
+        runs=[[next_tuple, next_tuple]],
+        healthy_runs=SPOUT,
     ),
-    Scene(
+    Scenario(
         topology="petrel/orders",
         component="customs CustomsBolt",
-        takes=[[feed(1, "DE", 10.0)], [feed(2, "CH", 10.0)]],
+        runs=[[feed(1, "DE", 10.0)], [feed(2, "CH", 10.0)]],
     ),
-    Scene(
+    Scenario(
         topology="petrel/orders",
         component="archive ArchiveBolt",
         conf={"vault.path": "vault"},
-        takes=[
+        runs=[
             [feed(1, "paper"), feed(2, "paper"), tick],
             [feed(1, "full"), tick],
             [*[feed(1, "paper")] * 51, tick],
             [tick],
         ],
     ),
-    Scene(
+    Scenario(
         topology="petrel/orders",
         component="orders OrdersSpout",
         conf={"orders.mailbox": "mailbox"},
-        takes=SPOUT,
+        runs=SPOUT,
     ),
-    Scene(
+    Scenario(
         topology="heronpy/sensors",
         component="clean CleanBolt",
-        takes=[[feed("roof", 20.54)], [feed("roof", None)], [feed("roof", 20.54), tick], [tick]],
+        runs=[[feed("roof", 20.54)], [feed("roof", None)], [feed("roof", 20.54), tick], [tick]],
     ),
-    Scene(
+    Scenario(
         topology="heronpy/sensors",
         component="hourly HourlyBolt",
         conf={"archive.url": "archive", "tumblingwindowbolt_duration_secs": 3600},
         tick_secs=3600,
-        takes=[[feed("roof", 20.5), feed("cellar", 8.5), wait(3600)]],
+        runs=[[feed("roof", 20.5), feed("cellar", 8.5), wait(3600)]],
     ),
-    Scene(
+    Scenario(
         topology="heronpy/sensors",
         component="readings ReadingsSpout",
         conf={"broker.url": "broker"},
-        takes=SPOUT,
+        runs=SPOUT,
     ),
 )

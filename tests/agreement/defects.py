@@ -1,4 +1,4 @@
-"""What the linter foretells of a topology, and what its run under the tracer shows."""
+"""The defects that lint reports for a topology, and those that its run under the tracer shows."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -15,13 +15,13 @@ from ackdoctor.tracer.judge.findings import findings
 from ackdoctor.tracer.judge.place import Places
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.levels import Level
-from tests.agreement.scenes import Scene, Take, dies
+from tests.agreement.scenarios import Scenario, Steps, dies
 
-__all__ = ["Defect", "foretold", "shown"]
+__all__ = ["Defect", "lint_defects", "run_defects"]
 
 
 class Defect(NamedTuple):
-    """What both witnesses say of a defect."""
+    """A defect as both lint and a run report it."""
 
     path: str
     line: int
@@ -32,7 +32,7 @@ class Defect(NamedTuple):
         return f"{self.path}:{self.line} {self.code} {self.where}"
 
 
-def foretold(report: str) -> set[Defect]:
+def lint_defects(report: str) -> set[Defect]:
     """The defects in a JSON report of `ackdoctor lint`."""
     return {
         Defect(row["path"], row["line"], row["code"], f"{row['component']}.{row['handler']}")
@@ -40,39 +40,43 @@ def foretold(report: str) -> set[Defect]:
     }
 
 
-def shown(
-    folder: Path, modules: Mapping[str, ModuleType], scene: Scene, takes: Iterable[Take]
+def run_defects(
+    folder: Path, modules: Mapping[str, ModuleType], scenario: Scenario, runs: Iterable[Steps]
 ) -> set[Defect]:
-    """The defects that a component's takes show."""
-    module, _, name = scene.component.partition(" ")
+    """The defects that the runs of a component show."""
+    module, _, name = scenario.component.partition(" ")
     component = getattr(modules[module], name)
     ledger = Ledger(Level.SITES)
     installation = install(ledger)
     try:
         return {
             Defect(f.site.path, f.site.span.line, f.code, f"{f.component}.{f.handler}")
-            for take in takes
-            for f in _play(folder, ledger, component, scene, take)
+            for steps in runs
+            for f in _run(folder, ledger, component, scenario, steps)
         }
     finally:
         installation.undo()
 
 
-def _play(folder: Path, ledger: Ledger, component: type, scene: Scene, take: Take) -> Iterable[Finding]:
-    play = Fixture(ledger, tuple, "")
-    bench = play.bench(component, conf=scene.conf, arguments=scene.arguments, **_ticks(component, scene))
-    for act in take:
-        act(bench)
+def _run(
+    folder: Path, ledger: Ledger, component: type, scenario: Scenario, steps: Steps
+) -> Iterable[Finding]:
+    fixture = Fixture(ledger, tuple, "")
+    bench = fixture.bench(
+        component, conf=scenario.conf, arguments=scenario.arguments, **_ticks(component, scenario)
+    )
+    for step in steps:
+        step(bench)
     bench.close()
     settlement = ledger.settle()
-    raised = f" left {component.__name__}."  # an exception is in the scene, or a finding
+    raised = f" left {component.__name__}."  # an exception is in the scenario, or a finding
     notes = [note for note in settlement.notes if raised not in note]
     assert (notes, settlement.unobserved, settlement.dropped) == ([], (), 0)
-    violations, trees = play.linked(settlement.violations)
+    violations, trees = fixture.linked(settlement.violations)
     found = findings(violations, trees, profile=bench.profile, places=Places(folder=str(folder)))
-    assert found or not bench.died or dies in take, bench.died
+    assert found or not bench.died or dies in steps, bench.died
     return found
 
 
-def _ticks(component: type, scene: Scene) -> dict[str, Any]:
-    return {"tick_secs": scene.tick_secs} if descent(component)[1].kind is Kind.BOLT else {}
+def _ticks(component: type, scenario: Scenario) -> dict[str, Any]:
+    return {"tick_secs": scenario.tick_secs} if descent(component)[1].kind is Kind.BOLT else {}

@@ -1,4 +1,4 @@
-"""The proof that a root is plain: what it calls plain has completed in the model, and left nothing."""
+"""The cheap proof: a root that it calls plain completed in the acker's model and left nothing."""
 
 from functools import reduce
 from operator import xor
@@ -16,22 +16,21 @@ from tests.spark.configured import configured
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.replay.plain import late, proved, rank, sums
-from ackdoctor.spark.replay.rotations import rotations
-from ackdoctor.spark.replay.trees import Plan, entries
-from ackdoctor.spark.replay.versions import version
+from ackdoctor.spark.replay.exact import replay
+from ackdoctor.spark.replay.messages import acker_version
+from ackdoctor.spark.replay.proof import rank, sums
 from ackdoctor.spark.schema import MESSAGES
 
 
-def folded(value: int, width: int) -> int:
+def xor_of_parts(value: int, width: int) -> int:
     """The XOR of all pieces of so many bits."""
     bits = value & (1 << 64) - 1
     return reduce(xor, (bits >> at for at in range(0, 64, width))) & (1 << width) - 1
 
 
-def gram_rank(values: list[int], width: int = 16) -> int:
+def gram_rank(values: list[int], width: int = 15) -> int:
     """Rank over GF(2) of the sum of the outer products of the folded values."""
-    kept = [folded(value, width) for value in values]
+    kept = [xor_of_parts(value, width) for value in values]
     matrix = [reduce(xor, (bits for bits in kept if bits >> row & 1), 0) for row in range(width)]
     basis: dict[int, int] = {}
     for rest in matrix:
@@ -51,7 +50,7 @@ LONG = st.integers(-(1 << 63), (1 << 63) - 1)
     st.data(),
     st.sampled_from(["0.8.0", "1.1.0", "1.2", "2.8", "jstorm"]),
 )
-def test_independent_values_that_cancel_out_complete_with_the_last_message(values, data, name):
+def test_independent_values_complete_with_the_last_message(values, data, name):
     repeated = values + data.draw(st.lists(st.sampled_from(values), max_size=3) if values else st.just([]))
     assume(gram_rank(repeated) == len(repeated))
     messages: list[Message] = [
@@ -70,8 +69,8 @@ def test_a_value_that_comes_twice_is_never_independent(values, data):
     assert gram_rank(repeated) < len(repeated)
 
 
-@pytest.mark.parametrize(("ansi", "width"), [("false", 16), ("true", 15)])
-def test_spark_finds_the_same_rank(ansi, width, spark):
+@pytest.mark.parametrize("ansi", ["false", "true"])
+def test_spark_computes_the_same_rank(ansi, spark):
     ids = JavaRandom(5)
     trees = [[ids.next_long() for _ in range(size)] for size in range(20)]
     trees += [[*tree, *tree[:2]] for tree in trees]
@@ -84,40 +83,36 @@ def test_spark_finds_the_same_rank(ansi, width, spark):
     with configured(spark, {"spark.sql.ansi.enabled": ansi}):
         found = rank(sums(spark.createDataFrame(rows, MESSAGES))).select("root", "rank").collect()
     assert {row.root: row["rank"] for row in found} == {
-        root: gram_rank(tree, width) for root, tree in enumerate(trees)
+        root: gram_rank(tree) for root, tree in enumerate(trees)
     }
 
 
 FAR = 1 << 62
 
 
-def plain_of(spark, roots, ticks) -> dict[int, bool]:
-    """Which roots are plain that one INIT and one ACK make up, each with its two places; ticks have a place as well."""
+def plain_roots(spark, keep, roots, ticks) -> dict[int, bool]:
+    """Which roots of one INIT and one ACK are plain, each with its two positions; ticks have positions as well."""
     rows = [
         ("run", 0, 0, root, kind, 5, task, "bolt", 7, "", 1, at, at, "")
         for root, places in enumerate(roots)
         for at, (kind, task) in zip(places, [(10, 3), (11, None)], strict=True)
     ]
     rows += [("run", 0, 0, 0, 14, 0, None, "", 0, "", 1, at, at, "") for at in ticks]
-    sent = spark.createDataFrame(rows, MESSAGES)
-    known = proved(sums(sent.where("kind != 14")), version("2.8"))
-    dropped = {
-        row.root for row in late(known, rotations(sent, version("2.8"), None)).select("root").collect()
-    }
-    return {row.root: row.sure and row.root not in dropped for row in known.select("root", "sure").collect()}
+    replayed = replay(spark.createDataFrame(rows, MESSAGES), acker_version("2.8"), persist=keep)
+    return {row.root: row.sole for row in replayed.entries.select("root", "sole").collect()}
 
 
-def test_a_root_that_took_longer_than_a_long_holds_may_have_seen_any_tick(spark):
+def test_a_root_whose_duration_overflows_a_long_may_have_seen_any_tick(spark, keep):
     roots = [(-FAR, -FAR + 5), (-FAR, FAR + 8), (FAR, FAR + 8)]
-    assert plain_of(spark, roots, []) == {0: True, 1: True, 2: True}
-    assert plain_of(spark, roots, [0, 10, 20]) == {0: True, 1: False, 2: True}
-    assert plain_of(spark, roots, [-FAR + 1, 10, FAR + 1]) == {0: True, 1: False, 2: True}
+    assert plain_roots(spark, keep, roots, []) == {0: True, 1: True, 2: True}
+    assert plain_roots(spark, keep, roots, [0, 10, 20]) == {0: True, 1: False, 2: True}
+    assert plain_roots(spark, keep, roots, [-FAR + 1, 10, FAR + 1]) == {0: True, 1: False, 2: True}
 
 
-def test_ticks_while_nothing_was_sent_leave_the_roots_of_busier_times_plain(spark):
+def test_ticks_of_an_idle_acker_leave_later_roots_plain(spark, keep):
     quiet, busy = [1, 2, 3], range(100_000, 1_000_000, 100_000)
     roots = [(0, 5), (2, 5), (5_000, 55_000), (95_000, 205_000), (95_000, 305_000)]
-    assert plain_of(spark, roots, [*quiet, *busy]) == {0: False, 1: True, 2: True, 3: True, 4: False}
+    assert plain_roots(spark, keep, roots, [*quiet, *busy]) == {0: False, 1: True, 2: True, 3: True, 4: False}
 
 
 S = 10**9
@@ -134,7 +129,7 @@ S = 10**9
         (1, (S - 1, 3 * S - 1), [], ["acked"]),
     ],
 )
-def test_the_shortest_life_that_ticks_can_end_is_looked_at(timeout_s, places, ticks, outcomes, spark, keep):
+def test_the_shortest_life_that_ticks_can_end_is_replayed(timeout_s, places, ticks, outcomes, spark, keep):
     """By place, as the acker wrote down its ticks, or by time, from the first message on."""
     by_time = int(timeout_s is not None)
     rows = [
@@ -148,7 +143,7 @@ def test_the_shortest_life_that_ticks_can_end_is_looked_at(timeout_s, places, ti
         ]
     ]
     sent = spark.createDataFrame(rows, MESSAGES)
-    of = version("2.8")
-    told = entries(sent, of, message_timeout_s=timeout_s, plan=Plan.PROVE_FIRST, keep=keep)
-    found = told.where("root = 1").orderBy("life").select("outcome").collect()
+    of = acker_version("2.8")
+    lives = replay(sent, of, message_timeout_s=timeout_s, persist=keep).entries
+    found = lives.where("root = 1").orderBy("life").select("outcome").collect()
     assert [row.outcome for row in found] == outcomes

@@ -1,4 +1,4 @@
-"""A world for components that were written to be read: whatever they import exists and answers something."""
+"""Fake modules for components that are only examples: any import succeeds, and any call returns a value."""
 
 import ast
 import sys
@@ -12,66 +12,66 @@ from typing import Any
 
 from typing_extensions import Self
 
-__all__ = ["Answers", "World", "make_believe", "wants"]
+__all__ = ["Answers", "Outcome", "fake_imports", "input_values"]
 
 
 @unique
-class World(Enum):
-    """What calls of unknown code come to; where they fail, they do so once a component is at work."""
+class Outcome(Enum):
+    """The results of calls of unknown code; FAILS takes effect once the component is running."""
 
     YES = "something"
     NO = ""
     FAILS = "a connection"
 
 
-_PATIENCE = 20
+_MAX_FAILURES = 20
 
 
 class Answers:
-    """What is answered; `asked` whether anything was, and `handed` whether it was given what it might keep."""
+    """Answers every call.  `asked` is true once there was one, `escaped` once a call received an object that it may keep."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
         self.asked = False
-        self.called = ""  # what the last call was to
+        self.called = ""  # name of the last function called
         self.begin()
         self.error: type[Exception] = FailedError
 
     def begin(self) -> None:
-        """A new component."""
-        self.handed = self.at_work = False
-        self.patience = _PATIENCE  # calls that fail before they work: some loops try again for ever
+        """Start with a new component."""
+        self.escaped = self.running = False
+        self.failures_left = _MAX_FAILURES  # then calls succeed: some loops retry for ever
 
-    def __call__(self, *given: object) -> "_Thing":
+    def __call__(self, *args: object) -> "_Anything":
         self.asked = True
-        self.handed = self.handed or not all(map(_is_plain, given))
-        if self.world is World.FAILS and self.at_work and self.patience:
-            self.patience -= 1
+        self.escaped = self.escaped or not all(map(_is_plain, args))
+        if self.outcome is Outcome.FAILS and self.running and self.failures_left:
+            self.failures_left -= 1
             raise self.error
-        return _Thing(self)
+        return _Anything(self)
 
 
 class FailedError(Exception):
-    """A call failed, as calls do."""
+    """A call of a fake function failed."""
 
 
-class _Thing(str):
-    """An answer: a text that JSON can carry, and that can be called, entered and asked for anything."""
+class _Anything(str):
+    """A result: a string, so that JSON can encode it, that can also be called and entered and has every attribute."""
 
     __slots__ = ("_answers", "_name")
     _answers: Answers
     _name: str
 
     def __new__(cls, answers: Answers, name: str = "") -> Self:
-        thing = super().__new__(cls, answers.world.value)
-        thing._answers = answers
-        thing._name = name
-        return thing
+        new = super().__new__(cls, answers.outcome.value)
+        new._answers = answers
+        new._name = name
+        return new
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in {"id", "stream"}:
             raise AttributeError(name)
-        return _Thing(self._answers, name)
+        return _Anything(self._answers, name)
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         self._answers.called = self._name
@@ -83,18 +83,18 @@ class _Thing(str):
     def __exit__(self, *error: object) -> None: ...
 
     def __mro_entries__(self, bases: object) -> tuple[type, ...]:
-        """As a base class it adds nothing."""
+        """Act as an empty base class."""
         return (object,)
 
 
 def _is_plain(one: object) -> bool:
-    if isinstance(one, list | dict | tuple) and not hasattr(one, "id"):  # a tuple of Storm's is one, too
+    if isinstance(one, list | dict | tuple) and not hasattr(one, "id"):  # a Storm tuple is a list, too
         return all(map(_is_plain, one))
     return isinstance(one, str | int | float | None)
 
 
 class _Module(ModuleType):
-    """Has functions, and classes of errors, by any name."""
+    """A module with a function, or an exception class, for every name."""
 
     def __init__(self, name: str, answers: Answers, errors: set[str]) -> None:
         super().__init__(name)
@@ -104,7 +104,7 @@ class _Module(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        value: Any = _Thing(self._answers, name)
+        value: Any = _Anything(self._answers, name)
         if name in self._errors:
             value = self._answers.error = type(name, (FailedError,), {})
         setattr(self, name, value)
@@ -112,7 +112,7 @@ class _Module(ModuleType):
 
 
 class _Finder:
-    """The last one to be asked."""
+    """The last finder on the meta path."""
 
     def __init__(self, answers: Answers, errors: set[str]) -> None:
         self._answers = answers
@@ -120,7 +120,7 @@ class _Finder:
         self.made: list[str] = []
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        if fullname in sys.stdlib_module_names:  # it asks what system this is: `_winapi`
+        if fullname in sys.stdlib_module_names:  # a platform probe, such as `_winapi`
             return None
         spec = spec_from_loader(fullname, self)  # type: ignore[arg-type]  # a finder and loader in one
         assert spec is not None
@@ -135,8 +135,8 @@ class _Finder:
 
 
 @contextmanager
-def make_believe(answers: Answers, sources: Sequence[str]) -> Iterator[None]:
-    """Whatever nobody finds is found, while these sources run."""
+def fake_imports(answers: Answers, sources: Sequence[str]) -> Iterator[None]:
+    """Provide a fake for every module that does not exist, while these sources run."""
     finder = _Finder(answers, {name for source in sources for name in _caught(ast.parse(source))})
     sys.meta_path.append(finder)
     try:
@@ -148,7 +148,7 @@ def make_believe(answers: Answers, sources: Sequence[str]) -> Iterator[None]:
 
 
 def _caught(tree: ast.AST) -> Iterator[str]:
-    """The names of errors: whatever stands in an `except`."""
+    """The names of exceptions: all names in `except` clauses."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ExceptHandler) and node.type is not None:
             for part in ast.walk(node.type):
@@ -156,8 +156,8 @@ def _caught(tree: ast.AST) -> Iterator[str]:
                     yield part.id if isinstance(part, ast.Name) else part.attr
 
 
-def wants(sources: Sequence[str]) -> tuple[list[list[Any]], dict[str, Any]]:
-    """Values that such code can unpack: as many as it names, and with the keys that it asks for; and those keys."""
+def input_values(sources: Sequence[str]) -> tuple[list[list[Any]], dict[str, Any]]:
+    """Tuple values that the code can unpack and index, and a dict with the keys that it reads."""
     sizes: set[int] = set()
     keys: dict[str, Any] = {}
     for node in (node for source in sources for node in ast.walk(ast.parse(source))):

@@ -1,7 +1,7 @@
-"""Compares what the engine says about a source with what its runs really did.
+"""Compare the analysis of a source with its concrete runs.
 
-A `Dispute` is a disagreement: a run that the engine's states do not contain ("unsound"), a breach that no finding
-tells ("missed"), a finding that no run shows ("false"), or a path of evidence that no run takes ("path").
+A `Disagreement` is a run that no abstract state contains ("unsound"), a breach without a finding ("missed"), a finding
+that no run shows ("false"), or a witness path that no run takes ("path").
 """
 
 from collections import Counter
@@ -17,10 +17,18 @@ from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.component import Component
 from ackdoctor.model.finding import Confidence, Finding, Unreadable
 from ackdoctor.model.protocol import Breach, Op, Stage
-from tests.properties.runs import MOST_ROWS, PATH, Event, Run, explore
-from tests.properties.settings import Setting
+from tests.properties.bolt_settings import Setting
+from tests.properties.concrete_runs import MAX_ROWS, PATH, Event, Run, explore
 
-__all__ = ["Dispute", "diagnosed", "disputes", "findings_about", "findings_in", "linked", "told"]
+__all__ = [
+    "Disagreement",
+    "analysed",
+    "disagreements",
+    "expected_codes",
+    "findings_about",
+    "findings_in",
+    "linked",
+]
 
 FAMILIES = ("ACK101", "ACK103", "ACK104", "ACK105", "ACK106", "ACK202")
 AUTO = (Op.AUTO_ACK, Op.AUTO_FAIL)
@@ -28,15 +36,15 @@ LATE = (Breach.EMIT_AFTER_ACK, Breach.EMIT_AFTER_FAIL)
 MIXED = (Breach.ACK_AFTER_FAIL, Breach.FAIL_AFTER_ACK, Breach.DOUBLE_FAIL)
 
 
-class Dispute(NamedTuple):
-    """One disagreement, in words."""
+class Disagreement(NamedTuple):
+    """One disagreement, described."""
 
     kind: str
     text: str
 
 
 def linked(source: str) -> tuple[Program, Component]:
-    """The one component of a source, and the program it stands in."""
+    """Link a source; return the program and its only component."""
     unit = lower_source(path=PATH, module="bolt", is_package=False, data=source.encode())
     assert not isinstance(unit, Unreadable), unit
     program = Program([unit], load({}))
@@ -45,7 +53,7 @@ def linked(source: str) -> tuple[Program, Component]:
 
 
 def findings_about(source: str) -> list[Finding]:
-    """The findings about the one component of a source."""
+    """The findings about the only component of a source."""
     return list(check_component(*linked(source)))
 
 
@@ -57,8 +65,8 @@ def findings_in(source: str) -> list[Finding]:
     return [finding for component in program.components for finding in check_component(program, component)]
 
 
-def diagnosed(source: str, setting: Setting) -> tuple[list[Finding], Flow]:
-    """The findings, and what was seen from the handler."""
+def analysed(source: str, setting: Setting) -> tuple[list[Finding], Flow]:
+    """The findings, and the flow of the handler."""
     program, component = linked(source)
     (flow,) = (
         flow
@@ -68,9 +76,9 @@ def diagnosed(source: str, setting: Setting) -> tuple[list[Finding], Flow]:
     return list(check_component(program, component)), flow
 
 
-def disputes(source: str, setting: Setting) -> list[Dispute]:
-    """Every disagreement about one source."""
-    findings, flow = diagnosed(source, setting)
+def disagreements(source: str, setting: Setting) -> list[Disagreement]:
+    """All disagreements about one source."""
+    findings, flow = analysed(source, setting)
     exploration = explore(source, setting)
     found = [] if setting.batch else list(_unsound(flow, exploration.runs))
     found += _missed(findings, exploration.runs, setting, source)
@@ -82,8 +90,8 @@ def disputes(source: str, setting: Setting) -> list[Dispute]:
 # ---- soundness ----
 
 
-def _unsound(flow: Flow, runs: Iterable[Run]) -> Iterator[Dispute]:
-    """A run ends in a state that no end the engine saw contains; exceptions that leave a tuple untouched are no end."""
+def _unsound(flow: Flow, runs: Iterable[Run]) -> Iterator[Disagreement]:
+    """Runs that end in a stage that no `Ended` event has; exceptions with an untouched tuple are not events."""
     if flow.limited:
         return
     seen = {
@@ -92,15 +100,15 @@ def _unsound(flow: Flow, runs: Iterable[Run]) -> Iterator[Dispute]:
         if isinstance(ended, Ended) and ended.token is not None and ended.deferral is None
     }
     for run in runs:
-        stage = _before_the_framework(run)
+        stage = _stage_before_framework(run)
         if run.raised and stage in (Stage.OWED, Stage.HELD):
             continue
         if (stage, run.raised) not in seen:
             word = "by an exception" if run.raised else "normally"
-            yield Dispute("unsound", f"no end says {stage.value} {word}")
+            yield Disagreement("unsound", f"no event ends {stage.value} {word}")
 
 
-def _before_the_framework(run: Run) -> Stage:
+def _stage_before_framework(run: Run) -> Stage:
     if not run.events or run.events[-1].op not in AUTO or run.events[-1].breach is not None:
         return run.state
     return Stage.HELD if any(event.op is Op.HOLD for event in run.events) else Stage.OWED
@@ -109,8 +117,8 @@ def _before_the_framework(run: Run) -> Stage:
 # ---- recall ----
 
 
-def told(event: Event, setting: Setting) -> frozenset[str]:
-    """The rules one of which must tell a breach."""
+def expected_codes(event: Event, setting: Setting) -> frozenset[str]:
+    """The rules of which one must report a breach."""
     if event.breach in LATE:
         return frozenset({"ACK202"})
     if event.breach is Breach.MISSING_ACK:
@@ -124,39 +132,43 @@ def told(event: Event, setting: Setting) -> frozenset[str]:
     return frozenset({"ACK106", "ACK104"})
 
 
-def _missed(findings: list[Finding], runs: Iterable[Run], setting: Setting, source: str) -> Iterator[Dispute]:
+def _missed(
+    findings: list[Finding], runs: Iterable[Run], setting: Setting, source: str
+) -> Iterator[Disagreement]:
     for run in runs:
         for event in run.breaches:
             if setting.auto_ack and event.op not in AUTO and event.breach not in LATE:
-                continue  # the first of them is told, against the framework's own
+                continue  # the finding is about the first completion and the framework's
             if event.op is Op.AUTO_FAIL and (run.by_emit or (run.in_helper and "emit(" in source)):
-                continue  # an emit's own exception is not told, and it hides others that leave the same helper
-            codes = told(event, setting)
+                continue  # an exception of an emit is not reported, and it hides others of the same helper
+            codes = expected_codes(event, setting)
             lines = run.lines if event.op in AUTO or event.breach is Breach.MISSING_ACK else event.lines
             about = [f for f in findings if f.code in codes]
             assert event.breach is not None
             if not about:
-                yield Dispute("missed", f"{event.breach.value} by {event.op.value} at {event.lines}")
+                yield Disagreement("missed", f"{event.breach.value} by {event.op.value} at {event.lines}")
             elif len(event.lines) != 1:
-                continue  # told once where paths have met in one state, at an end or in a helper
+                continue  # reported once for joined paths, at an exit or in a helper
             elif not any(f.site.span.line in lines for f in about):
-                yield Dispute("missed here", f"{event.breach.value} by {event.op.value} at {event.lines}")
+                yield Disagreement(
+                    "missed here", f"{event.breach.value} by {event.op.value} at {event.lines}"
+                )
 
 
 # ---- precision ----
 
 
-def _false(findings: list[Finding], runs: list[Run], setting: Setting) -> Iterator[Dispute]:
+def _false(findings: list[Finding], runs: list[Run], setting: Setting) -> Iterator[Disagreement]:
     for finding in findings:
         if finding.code not in FAMILIES or finding.confidence is not Confidence.MUST:
             continue
         line = finding.site.span.line
         showing = [run for run in runs if _shows(run, finding.code, line, setting)]
         if not showing:
-            yield Dispute("false", f"{finding.code} at {line}: {finding.message}")
-        elif _within_reach(finding) and not any(_takes(run, finding) for run in showing):
+            yield Disagreement("false", f"{finding.code} at {line}: {finding.message}")
+        elif _is_reachable(finding) and not any(_takes(run, finding) for run in showing):
             steps = " ".join(f"{step.site.span.line}:{step.note}" for step in finding.evidence.steps)
-            yield Dispute("path", f"{finding.code} at {line}: {steps}")
+            yield Disagreement("path", f"{finding.code} at {line}: {steps}")
 
 
 def _shows(run: Run, code: str, line: int, setting: Setting) -> bool:
@@ -173,14 +185,16 @@ _SHOWN: dict[str, Callable[[Event], bool]] = {
 }
 
 
-def _within_reach(finding: Finding) -> bool:
-    """Whether the evidence goes round no loop more often than `rows()` has rows."""
-    rounds = Counter(step.site.span.line for step in finding.evidence.steps if step.note == "next iteration")
-    return max(rounds.values(), default=0) <= MOST_ROWS
+def _is_reachable(finding: Finding) -> bool:
+    """Whether the witness repeats no loop more often than `rows()` has rows."""
+    iterations = Counter(
+        step.site.span.line for step in finding.evidence.steps if step.note == "next iteration"
+    )
+    return max(iterations.values(), default=0) <= MAX_ROWS
 
 
 def _takes(run: Run, finding: Finding) -> bool:
-    """Whether a run goes through the lines of a finding's evidence, in this order."""
+    """Whether a run executes the lines of a witness in this order."""
     rest = iter(run.lines)
     before = 0
     for step in finding.evidence.steps:

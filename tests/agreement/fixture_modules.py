@@ -1,7 +1,7 @@
-"""Where the fixtures' components play, unchanged: their modules are imported as they are and forgotten afterwards.
+"""Import the modules of a fixture unchanged, and remove them afterwards.
 
-What they import for their business does not exist: `tests.agreement.business` stands in for it.  Python 2 is
-translated as the linter does it.  A script ends by starting its component; here it is a bench that does.
+`tests.agreement.stand_ins` replaces their business modules.  Python 2 is translated as the linter does it.  A script ends
+by starting its component; here the bench starts it.
 """
 
 import sys
@@ -17,14 +17,14 @@ from unittest import mock
 
 from ackdoctor.frontends.python.python2 import translate
 
-__all__ = ["components_of", "module_names", "stage"]
+__all__ = ["components_of", "import_fixture", "module_names"]
 
 
 class _Loader(SourceFileLoader):
-    """Leaves no bytecode behind."""
+    """Writes no bytecode."""
 
     def set_data(self, path: str, data: Any, *, _mode: int = 0o666) -> None:
-        """Nothing is written."""
+        """Do not write."""
 
 
 class _Python2Loader(_Loader):
@@ -34,7 +34,7 @@ class _Python2Loader(_Loader):
 
 
 class _Finder:
-    """Finds the modules below one folder, before anybody else does."""
+    """Finds the modules below one directory before any other finder."""
 
     def __init__(self, root: Path, loader: type[_Loader]) -> None:
         self._root = root
@@ -52,12 +52,12 @@ class _Finder:
 
 
 @contextmanager
-def stage(
+def import_fixture(
     root: Path, stand_ins: Mapping[str, object], scripts: Iterable[type] = ()
 ) -> Iterator[Mapping[str, ModuleType]]:
     """The modules below `root`, by name.
 
-    Where there are `scripts`, the files are Python 2, and end with the `run` of one of these classes.
+    With `scripts`, the files are Python 2 and end with a `run` of one of these classes.
     """
     finder = _Finder(root, _Python2Loader if scripts else _Loader)
     ours = {*module_names(root), *stand_ins}
@@ -65,9 +65,9 @@ def stage(
     sys.meta_path.insert(0, finder)
     sys.modules.update(cast("Mapping[str, ModuleType]", stand_ins))
     try:
-        with ExitStack() as asleep:
+        with ExitStack() as patches:
             for script in scripts:
-                asleep.enter_context(mock.patch.object(script, "run"))
+                patches.enter_context(mock.patch.object(script, "run"))
             modules = {name: import_module(name) for name in module_names(root)}
         yield modules
     finally:
@@ -77,7 +77,7 @@ def stage(
 
 
 def module_names(root: Path) -> list[str]:
-    """The modules below a folder, without `topology.py`, which Heron's client runs to submit it."""
+    """The names of the modules below a directory, without `topology.py`, which Heron's client runs."""
     files = (
         path.relative_to(root).with_suffix("") for path in root.rglob("*.py") if path.name != "topology.py"
     )
@@ -86,7 +86,7 @@ def module_names(root: Path) -> list[str]:
 
 
 def components_of(modules: Mapping[str, ModuleType]) -> set[str]:
-    """The classes of a topology that are run, "bolts.split SplitBolt": no base class of another one."""
+    """The component classes of a topology that no other class extends, as "bolts.split SplitBolt"."""
     from ackdoctor.tracer.ledger.suspects import belongs
 
     classes = [

@@ -1,9 +1,8 @@
-"""Runs a bolt's source for real, under a framework of a few lines, over the choices that are not in the text.
+"""Run a bolt's source under a minimal framework, for all answers of the functions that it calls.
 
-Terms.  Every call of an opaque function (`ready`, `find`, `work`, `rows`, `keep`) asks the *script* for a number: which
-answer it gives, or whether it raises.  A *run* is one script played to the end; `explore` plays them all, depth
-first, as long as that are few, and random ones beyond.  What a run did to its tuple is walked through the
-protocol table as it happens.
+Every call of an opaque function (`ready`, `find`, `work`, `rows`, `keep`) takes a number from the *script*, which selects
+the result or an exception.  A *run* is the execution of one script.  `explore` runs all scripts depth first if they are
+few, and random ones otherwise.  A run applies each operation on its tuple to the protocol table.
 """
 
 import builtins
@@ -16,20 +15,20 @@ from types import FrameType, ModuleType, SimpleNamespace
 from typing import Any
 
 from ackdoctor.model.protocol import Breach, Op, Stage, move
-from tests.properties.settings import Setting
+from tests.properties.bolt_settings import Setting
 
-__all__ = ["MOST_ROWS", "PATH", "Event", "Exploration", "Run", "explore", "following"]
+__all__ = ["MAX_ROWS", "PATH", "Event", "Exploration", "Run", "explore", "next_script"]
 
 PATH = "bolt.py"
-MOST_CHOICES = 18
-MOST_ROWS = 2
-MOST_RUNS = 500
+MAX_CHOICES = 18
+MAX_ROWS = 2
+MAX_RUNS = 500
 RANDOM_RUNS = 250
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One operation: its breach, if any, and the lines of the calls under way, innermost first."""
+    """One operation, its breach, and the lines of the active calls, innermost first."""
 
     op: Op
     breach: Breach | None
@@ -38,14 +37,14 @@ class Event:
 
 @dataclass(slots=True)
 class Run:
-    """What one script did: the lines in the order they were executed, the operations, and how it ended."""
+    """The result of one script: executed lines in order, operations, and how it ended."""
 
     lines: list[int] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     state: Stage = Stage.OWED
     raised: bool = False
-    by_emit: bool = False  # what left the handler was raised by an emit
-    in_helper: bool = False  # or in a helper
+    by_emit: bool = False  # an emit raised the exception that left the handler
+    in_helper: bool = False  # it was raised in a helper
 
     def do(self, op: Op, lines: tuple[int, ...] = ()) -> None:
         self.state, breach = move(self.state, op)
@@ -58,46 +57,46 @@ class Run:
 
 @dataclass(slots=True)
 class Exploration:
-    """The runs of one source; `complete` says that there are no others."""
+    """The runs of one source; `complete` is true if there are no others."""
 
     runs: list[Run]
     complete: bool
 
 
-def following(asked: list[tuple[int, int]]) -> list[int] | None:
-    """The next script in depth-first order: `asked` are the answers of this one, each with how many there were."""
-    for place in reversed(range(len(asked))):
-        answer, options = asked[place]
+def next_script(choices: list[tuple[int, int]]) -> list[int] | None:
+    """The next script in depth-first order; `choices` are the answers of this one, each with the number of options."""
+    for place in reversed(range(len(choices))):
+        answer, options = choices[place]
         if answer + 1 < options:
-            return [given for given, _ in asked[:place]] + [answer + 1]
+            return [earlier for earlier, _ in choices[:place]] + [answer + 1]
     return None
 
 
 class _Script:
-    """Answers, in order; beyond those given the first one each time, or by chance."""
+    """The answers in order; after the last one, the first option or a random one."""
 
-    def __init__(self, given: list[int], chance: Random | None) -> None:
-        self.fields = given
-        self.chance = chance
-        self.cut = False  # it was too short: what followed is no evidence
-        self.asked: list[tuple[int, int]] = []
-        self.beyond = Random(1)  # ends every loop, sooner or later
+    def __init__(self, answers: list[int], random: Random | None) -> None:
+        self.answers = answers
+        self.random = random
+        self.cut = False  # it was too short: the rest of the run proves nothing
+        self.choices: list[tuple[int, int]] = []
+        self.beyond = Random(1)  # ends every loop eventually
 
     def choose(self, options: int) -> int:
-        place = len(self.asked)
-        if place >= MOST_CHOICES:
+        place = len(self.choices)
+        if place >= MAX_CHOICES:
             self.cut = True
             return self.beyond.randrange(options)
-        if place < len(self.fields):
-            answer = self.fields[place]
+        if place < len(self.answers):
+            answer = self.answers[place]
         else:
-            answer = self.chance.randrange(options) if self.chance else 0
-        self.asked.append((answer, options))
+            answer = self.random.randrange(options) if self.random else 0
+        self.choices.append((answer, options))
         return answer
 
 
 class _Tuple:
-    """The tuple: its id, and a value decided when it is first looked at."""
+    """The tuple: its id, and a value chosen at the first access."""
 
     def __init__(self, script: _Script, number: int) -> None:
         self.id = f"id{number}"
@@ -112,23 +111,23 @@ class _Tuple:
 
 
 class _Deliveries:
-    """The tuples handed to the handler, and what is done to each; they share the lines executed."""
+    """The tuples passed to the handler, each with its run; all runs share the executed lines."""
 
     def __init__(self, script: _Script, count: int) -> None:
         self.tuples = [_Tuple(script, number) for number in range(count)]
         self.lines: list[int] = []
         self.runs = [Run(lines=self.lines) for _ in self.tuples]
 
-    def do(self, op: Op, given: object, lines: tuple[int, ...] = ()) -> None:
+    def do(self, op: Op, target: object, lines: tuple[int, ...] = ()) -> None:
         for tup, run in zip(self.tuples, self.runs, strict=True):
-            if given is tup or given == tup.id:
+            if target is tup or target == tup.id:
                 run.do(op, lines)
 
 
 def _opaque(script: _Script, deliveries: _Deliveries) -> dict[str, Any]:
     """The functions of the module `elsewhere`."""
 
-    def perhaps_raise(answer: int) -> None:
+    def raise_if(answer: int) -> None:
         if answer == 1:
             raise ValueError
         if answer == 2:
@@ -136,32 +135,32 @@ def _opaque(script: _Script, deliveries: _Deliveries) -> dict[str, Any]:
 
     def ready() -> bool:
         answer = script.choose(3)
-        perhaps_raise(answer - 1)
+        raise_if(answer - 1)
         return answer == 0
 
     def find() -> str | None:
         answer = script.choose(4)
-        perhaps_raise(1 if answer == 3 else 0)
+        raise_if(1 if answer == 3 else 0)
         return ("x", None, "", None)[answer]
 
     def pick() -> str:
         return "abc"[script.choose(3)]
 
-    def work(*_given: object) -> None:
-        perhaps_raise(script.choose(3))
+    def work(*_args: object) -> None:
+        raise_if(script.choose(3))
 
     def rows() -> list[int]:
         answer = script.choose(4)
-        perhaps_raise(answer - 2)
-        return [1] * (0, MOST_ROWS, 1)[answer]
+        raise_if(answer - 2)
+        return [1] * (0, MAX_ROWS, 1)[answer]
 
-    def keep(given: object) -> None:
-        perhaps_raise(script.choose(2))
-        deliveries.do(Op.HOLD, given)
+    def keep(tup: object) -> None:
+        raise_if(script.choose(2))
+        deliveries.do(Op.HOLD, tup)
 
     @contextmanager
     def guard() -> Iterator[None]:
-        perhaps_raise(script.choose(2))
+        raise_if(script.choose(2))
         yield
 
     return {
@@ -185,20 +184,20 @@ def _user_lines(frame: FrameType | None) -> tuple[int, ...]:
 
 
 def _framework(script: _Script, deliveries: _Deliveries, setting: Setting) -> type:
-    """The base class: its verbs write down what happens to the tuples."""
+    """The base class: its verbs record the operations on the tuples."""
     mode: list[bool] = []
 
-    class Kept(list[object]):
-        def append(self, given: object) -> None:
-            deliveries.do(Op.HOLD, given)
+    class Recording(list[object]):
+        def append(self, tup: object) -> None:
+            deliveries.do(Op.HOLD, tup)
 
     class Bolt:
         auto_ack = setting.auto_ack
         auto_fail = setting.auto_fail
-        pending = Kept()
+        pending = Recording()
 
         def __init__(self) -> None:
-            self.logger = SimpleNamespace(info=lambda *_given: None)
+            self.logger = SimpleNamespace(info=lambda *_args: None)
 
         @property
         def mode(self) -> bool:
@@ -206,11 +205,11 @@ def _framework(script: _Script, deliveries: _Deliveries, setting: Setting) -> ty
                 mode.append(script.choose(2) == 0)
             return mode[0]
 
-        def ack(self, given: object) -> None:
-            deliveries.do(Op.ACK, given, _user_lines(sys._getframe(1)))
+        def ack(self, tup: object) -> None:
+            deliveries.do(Op.ACK, tup, _user_lines(sys._getframe(1)))
 
-        def fail(self, given: object) -> None:
-            deliveries.do(Op.FAIL, given, _user_lines(sys._getframe(1)))
+        def fail(self, tup: object) -> None:
+            deliveries.do(Op.FAIL, tup, _user_lines(sys._getframe(1)))
 
         def emit(self, values: object, anchors: list[object] | None = None) -> None:
             if script.choose(2):
@@ -222,7 +221,7 @@ def _framework(script: _Script, deliveries: _Deliveries, setting: Setting) -> ty
     return Bolt
 
 
-def _play(code: Any, setting: Setting, script: _Script) -> list[Run]:
+def _run_script(code: Any, setting: Setting, script: _Script) -> list[Run]:
     deliveries = _Deliveries(script, 1 + script.choose(3) if setting.batch else 1)
     lines = deliveries.lines
     modules = {
@@ -230,21 +229,21 @@ def _play(code: Any, setting: Setting, script: _Script) -> list[Run]:
         "elsewhere": SimpleNamespace(**_opaque(script, deliveries)),
     }
 
-    def importer(name: str, *given: Any) -> ModuleType | SimpleNamespace:
-        return modules[name] if name in modules else __import__(name, *given)
+    def importer(name: str, *args: Any) -> ModuleType | SimpleNamespace:
+        return modules[name] if name in modules else __import__(name, *args)
 
     space: dict[str, Any] = {"__name__": "bolt", "__builtins__": {**vars(builtins), "__import__": importer}}
-    exec(code, space)  # text that the generator wrote
+    exec(code, space)  # generated text
     handler = getattr(space["Made"](), setting.handler)
 
-    def local(frame: FrameType, word: str, _given: object) -> Any:
+    def local(frame: FrameType, word: str, _arg: object) -> Any:
         if word == "line":
             lines.append(frame.f_lineno)
         elif word == "return" and frame.f_back is not None and frame.f_back.f_code.co_filename == PATH:
             lines.append(frame.f_back.f_lineno)
         return local
 
-    def trace(frame: FrameType, word: str, _given: object) -> Any:
+    def trace(frame: FrameType, word: str, _arg: object) -> Any:
         if frame.f_code.co_filename != PATH:
             return None
         lines.append(frame.f_code.co_firstlineno)
@@ -264,14 +263,14 @@ def _play(code: Any, setting: Setting, script: _Script) -> list[Run]:
             run.do(Op.AUTO_ACK if setting.auto_ack else Op.END)
         else:
             run.raised = True
-            run.by_emit, run.in_helper = _thrown(raised)
+            run.by_emit, run.in_helper = _origin(raised)
             if setting.auto_fail:
                 run.do(Op.AUTO_FAIL)
     return deliveries.runs
 
 
-def _thrown(error: BaseException) -> tuple[bool, bool]:
-    """Whether an emit raised it, and whether that was in a helper."""
+def _origin(error: BaseException) -> tuple[bool, bool]:
+    """Whether an emit raised the exception, and whether it was raised in a helper."""
     trace, depth, name = error.__traceback__, 0, ""
     while trace is not None:
         name = trace.tb_frame.f_code.co_name
@@ -281,24 +280,26 @@ def _thrown(error: BaseException) -> tuple[bool, bool]:
 
 
 def explore(source: str, setting: Setting) -> Exploration:
-    """Every run of a source, if they are few; otherwise many of them."""
+    """All runs of a source if they are few, otherwise a sample."""
     code = compile(source, PATH, "exec")
     found = Exploration([], complete=True)
-    given: list[int] | None = []
-    while given is not None and len(found.runs) < MOST_RUNS:
-        script = _one(code, setting, given, None, found)
-        given = following(script.asked)
-    if given is not None:
+    answers: list[int] | None = []
+    while answers is not None and len(found.runs) < MAX_RUNS:
+        script = _explore_one(code, setting, answers, None, found)
+        answers = next_script(script.choices)
+    if answers is not None:
         found.complete = False
-        chance = Random(7)
+        random = Random(7)
         for _ in range(RANDOM_RUNS):
-            _one(code, setting, [], chance, found)
+            _explore_one(code, setting, [], random, found)
     return found
 
 
-def _one(code: Any, setting: Setting, given: list[int], chance: Random | None, found: Exploration) -> _Script:
-    script = _Script(given, chance)
-    runs = _play(code, setting, script)
+def _explore_one(
+    code: Any, setting: Setting, answers: list[int], random: Random | None, found: Exploration
+) -> _Script:
+    script = _Script(answers, random)
+    runs = _run_script(code, setting, script)
     if script.cut:
         found.complete = False
     else:
