@@ -45,7 +45,14 @@ from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.reporters import reporter
-from ackdoctor.rulebook.messages import ACK_AND_FAIL, ACK_IN_LOOP, ACK_WITH_AUTO_ACK, DOUBLE_ACK, EMIT_AFTER_ACK, words
+from ackdoctor.rulebook.messages import (
+    ACK_AND_FAIL,
+    ACK_IN_LOOP,
+    ACK_WITH_AUTO_ACK,
+    DOUBLE_ACK,
+    EMIT_AFTER_ACK,
+    words,
+)
 from ackdoctor.spark.read.inputs import Inputs
 from ackdoctor.spark.read.logbook import worker_of
 from ackdoctor.spark.read.paths import inside, local
