@@ -59,7 +59,7 @@ from ackdoctor.spark.read.paths import inside, local
 from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.tables import Analysis, Deaths
 from ackdoctor.tracer.judge.findings import gathered
-from ackdoctor.tracer.judge.labels import name_of
+from ackdoctor.tracer.judge.messages import name_of
 
 if TYPE_CHECKING:
     from ackdoctor.spark.analysis import Terms

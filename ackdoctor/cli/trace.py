@@ -41,17 +41,17 @@ from ackdoctor.model.finding import Report, Unreadable
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.reporters.context import counted
 from ackdoctor.reporters.trace import About, document, life, screen, verdict
-from ackdoctor.tracer.judge.inquest import Inquest, inquest
 from ackdoctor.tracer.judge.life import life_of_delivery, life_of_root
-from ackdoctor.tracer.judge.place import Places
-from ackdoctor.tracer.levels import Level
-from ackdoctor.tracer.process.launch import name_of_run, run
+from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.judge.replay import TraceReport, judge_trace
+from ackdoctor.tracer.ledger.ledger import Level
 from ackdoctor.tracer.process.proxy import proxy
+from ackdoctor.tracer.process.run import name_of_run, run
 from ackdoctor.tracer.trace.files import line
 from ackdoctor.tracer.trace.read import Reading, read
 from ackdoctor.tracer.trace.write import finish_killed
 
-__all__ = ["Cat", "Proxy", "Run", "TraceReport", "explain_root", "trace"]
+__all__ = ["Cat", "Proxy", "ReportCommand", "Run", "explain_root", "trace"]
 
 _DEFAULT_TIMEOUT_S = 30  # Storm's own: a younger root may still complete
 _NOT_STARTED = {126, 127}  # exit codes of shells
@@ -159,7 +159,7 @@ class Proxy:
 
 
 @dataclass(slots=True, kw_only=True)
-class TraceReport:
+class ReportCommand:
     """Report what a trace shows.
 
     Shows findings, entries that stay in the acker, growth, and counts per component.
@@ -186,7 +186,7 @@ class TraceReport:
         settings = settings_for(isolated=self.isolated, min_severity=self.min_severity)
         rows = _Rows(self.traces)
         place = Site(self.traces[0].as_posix(), NOWHERE)
-        found = inquest(
+        found = judge_trace(
             rows.events,
             version,
             message_timeout_s=self.message_timeout,
@@ -231,7 +231,7 @@ class Cat:
 _BEFORE_COMMAND = {"allow_interspersed_args": False, "ignore_unknown_options": True}
 trace.command("run", context_settings=_BEFORE_COMMAND)(callback_of(Run))
 trace.command("proxy", context_settings=_BEFORE_COMMAND)(callback_of(Proxy))
-trace.command("report")(callback_of(TraceReport))
+trace.command("report")(callback_of(ReportCommand))
 trace.command("cat")(callback_of(Cat))
 
 
@@ -319,7 +319,7 @@ def _profile(version: str | None) -> Profile:
 # ---- reports ----
 
 
-def _write(form: str, report: Report, found: Inquest, version: Profile) -> None:
+def _write(form: str, report: Report, found: TraceReport, version: Profile) -> None:
     stream = tolerant(sys.stdout)
     context = context_for(stream, form)
     about = About(

@@ -15,7 +15,7 @@ from ackdoctor.acker.versions import Profile
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
 from ackdoctor.model.verdict import GrowthPoint, PendingEntry, RunTally, TupleTree, Verdict
-from ackdoctor.tracer.ledger.windows import POINTS, halved
+from ackdoctor.tracer.ledger.ledger import POINTS, halved
 from ackdoctor.tracer.trace.files import Writer
 
 __all__ = ["MOST_TREES", "TracedAcker"]

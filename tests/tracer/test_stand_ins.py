@@ -13,8 +13,7 @@ from pystorm.component import Component
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.event import EventKind
 from ackdoctor.tracer.instrument.install import install
-from ackdoctor.tracer.ledger.ledger import Ledger
-from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.ledger.ledger import Ledger, Level
 from ackdoctor.tracer.trace.read import read
 from ackdoctor.tracer.trace.write import Recorder
 from tests.tracer.driven import drive, frame, made, said, traced

@@ -12,17 +12,14 @@ from typing import Any, cast
 
 from ackdoctor import dialects
 from ackdoctor.model.dialect import Dialect, Entry, EntryKind, Verb, WireForm
-from ackdoctor.tracer.instrument.arrivals import Arrivals
-from ackdoctor.tracer.instrument.handlers import Visits
+from ackdoctor.tracer.instrument.handlers import HandlerCalls
 from ackdoctor.tracer.instrument.listener import Listener
-from ackdoctor.tracer.instrument.live import LiveBook
-from ackdoctor.tracer.instrument.patches import Patches, Target, is_mock, is_ours, ours, resolve
-from ackdoctor.tracer.instrument.rows import Rows
+from ackdoctor.tracer.instrument.live import LiveRecord, Rows
+from ackdoctor.tracer.instrument.mocks import WrittenMethods
+from ackdoctor.tracer.instrument.patches import Arrivals, Patches, Target, is_mock, is_ours, ours, resolve
 from ackdoctor.tracer.instrument.wrappers import Attribution, Wrappers
-from ackdoctor.tracer.instrument.written import Written
-from ackdoctor.tracer.ledger.ledger import Ledger
-from ackdoctor.tracer.ledger.suspects import belongs
-from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.ledger.components import belongs
+from ackdoctor.tracer.ledger.ledger import Ledger, Level
 from ackdoctor.tracer.trace.write import Recorder
 
 __all__ = ["Installation", "install"]
@@ -56,10 +53,10 @@ class Installation:
         self._lock = RLock()
         self._live = False
         self._arrivals = Arrivals(self._is_wanted, self._arrived)
-        books = cast("dict[int, LiveBook]", ledger.books)  # under the id of a component is a live one
-        self._written = Written()
-        visits = Visits(self._listener, self._written)
-        self._wrappers = Wrappers(self._listener, visits, books, self._attach, self._attribution)
+        records = cast("dict[int, LiveRecord]", ledger.records)  # under the id of a component is a live one
+        self._written = WrittenMethods()
+        calls = HandlerCalls(self._listener, self._written)
+        self._wrappers = Wrappers(self._listener, calls, records, self._attach, self._attribution)
 
     def begin(self) -> None:
         """Wraps what is there and waits for the rest."""
@@ -200,31 +197,31 @@ class Installation:
                 elif hasattr(raw, "__get__") and not is_ours(raw):
                     self._patches.put(Target(base, method, raw), self._wrappers.method(entry, raw))
 
-    def _attach(self, component: object) -> LiveBook | None:
-        """A book for a component that is met for the first time; None if it is none, or all is undone."""
+    def _attach(self, component: object) -> LiveRecord | None:
+        """A record for a component that is met for the first time; None if it is none, or all is undone."""
         try:
             cls: type = type(component)
             found = belongs(cls) if self._live else None
             if found is None:
                 return None
-            book = LiveBook(component, *found, cap=self.ledger.cap)
+            record = LiveRecord(component, *found, cap=self.ledger.cap)
             if self._rows is not None:
-                book.on_mocked, book.on_hidden = self._rows.mocked, self._rows.unobserved
-                book.on_waiting = self._rows.waiting
-            self._share_mocks(book)
-            self.ledger.keep(id(component), book)
+                record.on_mocked, record.on_hidden = self._rows.mocked, self._rows.unobserved
+                record.on_waiting = self._rows.waiting
+            self._share_mocks(record)
+            self.ledger.keep(id(component), record)
         except Exception as error:  # noqa: BLE001 - ours, and never the author's
             self._listener.trouble(error)
             return None
-        return book
+        return record
 
-    def _share_mocks(self, book: LiveBook) -> None:
+    def _share_mocks(self, record: LiveRecord) -> None:
         """From now on a mocked verb may be called by more than one component."""
-        for other in list(self.ledger.books.values()):
-            if isinstance(other, LiveBook):
+        for other in list(self.ledger.records.values()):
+            if isinstance(other, LiveRecord):
                 if not other.mocked.shared:
                     other.read_mocks()
-                book.mocked.share(other.mocked)
+                record.mocked.share(other.mocked)
 
 
 def _copied(path: str, base: str, module: str) -> str:
@@ -272,7 +269,7 @@ def _sending() -> tuple[object, object]:
     """The component, and the message, that a serializer is just now dropping: the sender's frame knows."""
     frame: Any = _getframe(2)
     while frame is not None:
-        if frame.f_code.co_name in ("send_message", "send_command") and "book" in frame.f_locals:
+        if frame.f_code.co_name in ("send_message", "send_command") and "record" in frame.f_locals:
             return frame.f_locals["self"], frame.f_locals.get("message")
         frame = frame.f_back
     return None, None

@@ -1,23 +1,212 @@
-"""What a test has put in the place of a verb, or of the wire: a mock is read, anything else is said to hide the wire.
-
-A mock remembers its calls in `call_args_list`; its growth since the last look is what the component did.
-Where a verb is a function, a test replaces the name that the component's own module has for it.  The wire's
-mock has the messages: what a verb's mock was called with, and passed on, stands in both.
-What stands in the place of anything else is `given`'s.
-"""
+"""What a test has put in the place of a verb, of the wire, or of anything else that may complete a tuple."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from inspect import unwrap
 from operator import is_
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from ackdoctor.model.dialect import Dialect, Role, Verb, VerbKind, WireForm
-from ackdoctor.tracer.instrument.patches import Effect, effect, is_mock, is_ours
-from ackdoctor.tracer.instrument.written import Written, own_classes
+from ackdoctor.tracer.instrument.patches import Effect, effect, is_itself_a_mock, is_mock, is_ours
+from ackdoctor.tracer.ledger.components import tuples_in
 
-__all__ = ["Call", "Mocked", "look"]
+__all__ = ["Call", "MockArguments", "Mocked", "WrittenMethods", "look", "names_in", "own_classes"]
+
+
+class WrittenMethods:
+    """The code of every method of the classes that were met."""
+
+    def __init__(self) -> None:
+        self._known: WeakKeyDictionary[type, dict[str, CodeType]] = WeakKeyDictionary()
+
+    def note(self, cls: type) -> None:
+        """A component's class, and its bases: what is known of one already stays."""
+        for base in cls.__mro__[:-1]:
+            if base not in self._known:
+                self._known[base] = {
+                    name: code for name, raw in vars(base).items() if (code := _code_of(raw)) is not None
+                }
+
+    def completes_unseen(self, component: object, dialect: Dialect, role: Role) -> str:
+        """Why nobody may see it complete: a test has put something before a method of its own by which it acks or fails."""
+        own = own_classes(component, dialect)
+        replaced = list(self._replaced(component, own))
+        if not replaced:
+            return ""
+        verbs = (*role.verbs, *dialect.verbs)
+        completing = {verb.name for verb in verbs if verb.kind in (VerbKind.ACK, VerbKind.FAIL)}
+        seen = {*(verb.name for verb in verbs), *(entry.method for entry in role.entries)}
+        for name, found in replaced:
+            if name in seen or self._goes_on(own, found, completing):
+                continue
+            if any(self.mentions(own, code, completing) for code in self._methods(own, name)):
+                return f"{name} is {'a mock' if is_itself_a_mock(found) else 'replaced'}"
+        return ""
+
+    def mentions(self, own: Collection[type], code: CodeType, names: Collection[str]) -> bool:
+        """Whether a function mentions one of these names, or a method of these classes that does."""
+        waiting, asked = [code], set[str]()
+        while waiting:
+            mentioned = names_in(waiting.pop())
+            if not mentioned.isdisjoint(names):
+                return True
+            waiting += (found for name in mentioned - asked for found in self._methods(own, name))
+            asked |= mentioned
+        return False
+
+    def _goes_on(self, own: Collection[type], found: Any, completing: Collection[str]) -> bool:
+        """Whether what stands in a method's place hides nothing: it raises, passes its calls on, or completes by itself."""
+        if is_itself_a_mock(found):
+            return effect(found) in (Effect.RAISES, Effect.PASSES_ON)
+        code = _code_of(found)
+        return code is not None and self.mentions(own, code, completing)
+
+    def _replaced(self, component: object, own: Collection[type]) -> Iterator[tuple[str, Any]]:
+        """What does not stand in the classes as it was written, by name, and what the component itself has under a method's name."""
+        for name, found in list(getattr(component, "__dict__", {}).items()):
+            codes = [code for other in own for code in self._of(other, name)] if callable(found) else []
+            if codes and (is_itself_a_mock(found) or _code_of(found) not in codes):
+                yield name, found
+        for base in own:
+            known = self._known.get(base, {})
+            for name, raw in list(vars(base).items()):
+                if type(raw) is FunctionType and raw.__code__ is known.get(name):
+                    continue  # most are, and each call of a handler by a test looks at all
+                if is_itself_a_mock(raw) or (name in known and _code_of(raw) is not known[name]):
+                    yield name, raw
+
+    def _methods(self, own: Collection[type], name: str) -> Iterator[CodeType]:
+        """What the author has written under a name: the nearest, and what that may call by the same name or `super`."""
+        for base in own:
+            for code in self._of(base, name):
+                yield code
+                if names_in(code).isdisjoint({"super", name}):
+                    return
+
+    def _of(self, base: type, name: str) -> Iterator[CodeType]:
+        code = self._known.get(base, {}).get(name) or _code_of(vars(base).get(name))
+        if code is not None:
+            yield code
+
+
+def own_classes(component: object, dialect: Dialect) -> tuple[type, ...]:
+    """Those of a component that the framework has not written."""
+    cls: type = type(component)
+    return _without(cls, dialect.wire.modules if dialect.wire else ())
+
+
+@lru_cache
+def _without(cls: type, modules: tuple[str, ...]) -> tuple[type, ...]:
+    return tuple(
+        base
+        for base in cls.__mro__[:-1]
+        if not any(base.__module__ == name or base.__module__.startswith(f"{name}.") for name in modules)
+    )
+
+
+def names_in(code: CodeType) -> frozenset[str]:
+    """The names that a function, and those within it, mention."""
+    inner = (names_in(const) for const in code.co_consts if isinstance(const, CodeType))
+    return frozenset(code.co_names).union(*inner)
+
+
+def _code_of(raw: Any) -> CodeType | None:
+    """The code of a method, static or not, and of the one that it wraps; None for a mock, and for what is none."""
+    function = raw.__func__ if type(raw) in (classmethod, staticmethod, MethodType) else raw
+    if type(function) is not FunctionType or is_itself_a_mock(function):
+        return None
+    code = getattr(unwrap(function), "__code__", None)
+    return code if isinstance(code, CodeType) else None
+
+
+_MAKERS = frozenset({"unittest.mock", "mock"})
+_PLAIN = frozenset({bool, bytes, dict, float, int, list, set, str, tuple, type, type(None)})
+# methods that take nothing over
+_LOGS = frozenset({"critical", "debug", "error", "exception", "info", "log", "warn", "warning"})
+
+
+class MockArguments:
+    """The mocks around a component that stand for anything but its verbs, and how often each was called before this handler call."""
+
+    def __init__(self) -> None:
+        self._around: list[tuple[str, Any, int]] = []
+
+    def begin(self, component: object, dialect: Dialect, role: Role) -> None:
+        """A handler begins."""
+        verbs = {verb.name for verb in (*role.verbs, *dialect.verbs)}
+        self._around = [
+            (name, mock, len(mock.mock_calls))
+            for name, mock in _around(component, dialect)
+            if name not in verbs
+        ]
+
+    def tuples(self, component: object, wanted: Collection[Hashable]) -> Iterator[tuple[Hashable, str]]:
+        """The deliveries in `wanted` whose tuples a mock was given since then, each with the mock's name."""
+        around, self._around = self._around, []
+        for name, mock, before in around:
+            for called, *arguments in mock.mock_calls[before:]:
+                if _takes_over(mock, called) or _completes(mock, name, component, arguments):
+                    for delivery in tuples_in(arguments, wanted):
+                        yield delivery, name
+
+    def __bool__(self) -> bool:
+        return bool(self._around)
+
+
+def _takes_over(mock: Any, called: str) -> bool:
+    """Whether a mock, or what was `called` of it, stands for somebody who goes on with what it is given: not if it raises, answers, passes it on or logs."""
+    *path, last = called.split(".")
+    if last in _LOGS:
+        return False
+    for name in (*path, last) if called else ():
+        mock = getattr(mock, name.removesuffix("()"), None)
+        mock = mock.return_value if name.endswith("()") and mock is not None else mock
+    return effect(mock) in (Effect.NOTHING, Effect.ACTS)
+
+
+def _completes(mock: Any, name: str, component: object, arguments: Sequence[Any]) -> bool:
+    """Whether a mock stands for a function that is given the component itself: whatever it answers, it may have acked before."""
+    args, kwargs = arguments
+    passed = any(each is component for each in (*args, *kwargs.values()))
+    # autospec tells a method its `self`, too: what that completes is read from the method
+    return passed and effect(mock) is Effect.ANSWERS and not hasattr(type(component), name)
+
+
+def _around(component: object, dialect: Dialect) -> Iterator[tuple[str, Any]]:
+    """The mocks that a component's methods can name, but for the framework's."""
+    if sys.modules.keys().isdisjoint(_MAKERS):
+        return
+    own = own_classes(component, dialect)
+    modules = [sys.modules.get(name) for name in dict.fromkeys(base.__module__ for base in own)]
+    parts = (found for _, found in _named_in(component) if not is_itself_a_mock(found))
+    for place in (component, *parts, *own, *modules):
+        yield from ((name, found) for name, found in _named_in(place) if is_itself_a_mock(found))
+    mentioned = _mentioned(own)
+    imported = (found for module in modules for _, found in _named_in(module) if type(found) is ModuleType)
+    for there in map(vars, imported):
+        yield from (
+            (name, there[name]) for name in mentioned if name in there and is_itself_a_mock(there[name])
+        )
+
+
+@lru_cache
+def _mentioned(own: tuple[type, ...]) -> tuple[str, ...]:
+    """The names in the methods of these classes."""
+    written = (raw for base in own for raw in vars(base).values() if type(raw) is FunctionType)
+    codes = (getattr(unwrap(raw), "__code__", None) for raw in written)
+    return tuple(sorted(frozenset[str]().union(*(names_in(code) for code in codes if code is not None))))
+
+
+def _named_in(place: object) -> list[tuple[str, Any]]:
+    """Its attributes, but for plain values."""
+    try:
+        return [(name, found) for name, found in list(vars(place).items()) if type(found) not in _PLAIN]
+    except Exception:  # noqa: BLE001 - it has none, or stands for something that is not there
+        return []
+
 
 _READ = (VerbKind.EMIT, VerbKind.ACK, VerbKind.FAIL)  # emits first: what came first is not known
 
@@ -163,7 +352,7 @@ def _told_to(component: object, call: Any) -> tuple[bool, tuple[Any, ...]]:
 
 
 def look(
-    component: object, dialect: Dialect, role: Role, mocked: Mocked, written: Written
+    component: object, dialect: Dialect, role: Role, mocked: Mocked, written: WrittenMethods
 ) -> Mapping[VerbKind, str]:
     """Notes the mocked verbs of a component; returns the ways to complete a tuple that are hidden from us, and by what."""
     wire = _send(component, dialect, role, mocked)
@@ -218,7 +407,9 @@ def _module(component: object, name: str) -> Any:
     return sys.modules.get(name)
 
 
-def _is_replaced(component: object, dialect: Dialect, verb: Verb, found: Any, written: Written) -> bool:
+def _is_replaced(
+    component: object, dialect: Dialect, verb: Verb, found: Any, written: WrittenMethods
+) -> bool:
     """A method that no class of the component defines, a function that the framework's module does not."""
     if verb.on != "self":
         return not (getattr(found, "__module__", None) or "").endswith(verb.on)  # None: a built-in's
@@ -227,7 +418,7 @@ def _is_replaced(component: object, dialect: Dialect, verb: Verb, found: Any, wr
     )
 
 
-def _ends_here(component: object, dialect: Dialect, verb: Verb, found: Any, written: Written) -> bool:
+def _ends_here(component: object, dialect: Dialect, verb: Verb, found: Any, written: WrittenMethods) -> bool:
     """Whether a method mentions nothing by which it could reach the wire, as that of a test's own heir: it writes down its calls.
 
     What it mentions are also the names in the component's own methods that it mentions.

@@ -331,7 +331,7 @@ class _LiveFile:
         self.rows += rows
 
     def finish(self) -> None:
-        """Turn the file into a part; an empty one is deleted."""
+        """Case the file into a part; an empty one is deleted."""
         try:
             if self.rows:
                 _publish(self._folder, self.stem)
@@ -380,7 +380,7 @@ def _publish(folder: Path, stem: Stem) -> Path:
 
 
 def finish_killed(directory: Path) -> list[Unreadable]:
-    """Turn the live files of killed processes below `directory` into parts; returns what is damaged, and stays as it is.
+    """Case the live files of killed processes below `directory` into parts; returns what is damaged, and stays as it is.
 
     Safe beside running processes: they hold the locks of their files.
     """

@@ -20,7 +20,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from ackdoctor.cli.trace import Cat, TraceReport, explain_root
+from ackdoctor.cli.trace import Cat, ReportCommand, explain_root
 from ackdoctor.model.errors import AckdoctorError
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.tracer.trace import files, parquet
@@ -185,14 +185,16 @@ def ask(folder: Path) -> list[str]:
     traces = [folder]
     wrong = []
     for name, command in (
-        ("report", lambda: TraceReport(traces=traces, isolated=True).run()),
+        ("report", lambda: ReportCommand(traces=traces, isolated=True).run()),
         (
             "json",
-            lambda: TraceReport(traces=traces, isolated=True, output_format="json", message_timeout=30).run(),
+            lambda: ReportCommand(
+                traces=traces, isolated=True, output_format="json", message_timeout=30
+            ).run(),
         ),
         ("cat", lambda: Cat(traces=traces).run()),
         ("root", lambda: explain_root("5", traces, None)),
-        ("again", lambda: TraceReport(traces=traces, isolated=True).run()),
+        ("again", lambda: ReportCommand(traces=traces, isolated=True).run()),
     ):
         out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
         begun = time.monotonic()

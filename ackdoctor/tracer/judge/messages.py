@@ -1,17 +1,184 @@
-"""What else is known about a violation: which of the framework's roles it happened in, and who did what."""
+"""From a violation to a rule and its words: one table by misuse and case.
+
+A run knows no variable's name, but it knows which call did it.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum, unique
+from functools import cache
+from types import MappingProxyType
 
 from ackdoctor.dialects import known
 from ackdoctor.model.dialect import Dialect, Discipline, Misuse, Role, TickDuty, Verb, VerbKind
+from ackdoctor.model.finding import Severity
 from ackdoctor.model.violation import Access, AccessKind, Violation
-from ackdoctor.rulebook import advice
-from ackdoctor.rulebook.messages import BATCH_WITHOUT_TIMER, DOUBLE_ACK, TICK_COMPLETION, phrase
-from ackdoctor.tracer.judge.charges import Turn
+from ackdoctor.rulebook import Rule, advice, messages, survey
+from ackdoctor.rulebook.messages import (
+    BATCH_WITHOUT_TIMER,
+    DOUBLE_ACK,
+    PHRASES,
+    TICK_COMPLETION,
+    Words,
+    phrase,
+)
 from ackdoctor.tracer.trace.components import MULTILANG, role_of
 
-__all__ = ["COMPLETIONS", "Circumstances", "by_framework"]
+__all__ = [
+    "COMPLETIONS",
+    "RULE_MESSAGES",
+    "Case",
+    "FindingSite",
+    "RuleMessage",
+    "ViolationContext",
+    "by_framework",
+    "name_of",
+    "severity_of",
+]
+
+
+@unique
+class Case(Enum):
+    """What decides between two rules where the misuse alone does not."""
+
+    PLAIN = "nothing else is known"
+    FRAMEWORK = "the framework's own ack is one of the two"
+    RESCUE = "the framework's own fail is the second"
+    ROUND = "one call completes twice while one tuple is handled"
+    HELD = "a field still holds it"
+    WAITING = "it waits for a batch that was never processed"
+
+
+@unique
+class FindingSite(Enum):
+    """Which touch the finding stands on."""
+
+    LAST = "the offending touch"
+    HAND = "the author's own completion"
+    RECEIPT = "the handler that was given the tuple"
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class RuleMessage:
+    """A rule and its words; without `noted` the last step of the life speaks for itself.
+
+    Without `priced` the finding has no price of its own and is a warning, as in lint.
+    """
+
+    code: str
+    case: str = ""
+    fill: Mapping[str, str] = field(default_factory=dict)
+    noted: bool = True
+    mark: FindingSite = FindingSite.LAST
+    severity: Severity | None = None
+    priced: bool = True
+
+    def words(self, facts: Mapping[str, str]) -> Words:
+        """Return the words of the finding, filled with these facts."""
+        values = {name: template.format_map(facts) for name, template in self.fill.items()}
+        words = messages.words(self.code, self.case, **{**facts, **values})
+        return words if self.noted else words._replace(note="")
+
+
+_ROUND = RuleMessage(code=messages.ACK_IN_LOOP)
+_AS_WELL = RuleMessage(
+    code=messages.ACK_WITH_AUTO_ACK, fill={"done": "{hand}", "advice": "{by_hand}"}, mark=FindingSite.HAND
+)
+
+RULE_MESSAGES: Mapping[tuple[Misuse, Case], RuleMessage] = MappingProxyType(
+    {
+        (Misuse.TWICE, Case.PLAIN): RuleMessage(code=messages.DOUBLE_ACK),
+        (Misuse.TWICE, Case.ROUND): _ROUND,
+        (Misuse.TWICE, Case.FRAMEWORK): _AS_WELL,
+        (Misuse.MIXED, Case.PLAIN): RuleMessage(code=messages.ACK_AND_FAIL),
+        (Misuse.MIXED, Case.ROUND): _ROUND,
+        (Misuse.MIXED, Case.FRAMEWORK): _AS_WELL,
+        (Misuse.MIXED, Case.RESCUE): RuleMessage(
+            code=messages.ACK_AND_FAIL,
+            case="exception",
+            fill={
+                "exception": "an exception",
+                "done": "{hand}",
+                "where": "",
+                "advice": PHRASES[messages.ACK_AND_FAIL]["run"],
+            },
+            noted=False,
+            mark=FindingSite.HAND,
+        ),
+        (Misuse.NEVER, Case.PLAIN): RuleMessage(
+            code=messages.MISSING_ACK, case="run", mark=FindingSite.RECEIPT
+        ),
+        (Misuse.NEVER, Case.HELD): RuleMessage(
+            code=messages.UNDRAINED_BUFFER, fill={"field": "{held}"}, noted=False, mark=FindingSite.RECEIPT
+        ),
+        (Misuse.NEVER, Case.WAITING): RuleMessage(
+            code=messages.BATCH_WITHOUT_TIMER,
+            case="run",
+            fill={"advice": "{ticks}"},
+            mark=FindingSite.RECEIPT,
+            severity=Severity.WARNING,
+            priced=False,
+        ),
+        (Misuse.LATE_EMIT, Case.PLAIN): RuleMessage(
+            code=messages.EMIT_AFTER_ACK,
+            fill={
+                "is_anchored": "is anchored",
+                "done": "{first}",
+                "where": "",
+                "advice": PHRASES[messages.EMIT_AFTER_ACK]["emit first"],
+            },
+        ),
+        (Misuse.UNANCHORED, Case.PLAIN): RuleMessage(
+            code=messages.UNANCHORED_EMIT,
+            fill={"advice": PHRASES[messages.UNANCHORED_EMIT]["anchor"].replace("{value}", "[...]")},
+            severity=Severity.WARNING,
+        ),
+        (Misuse.TICK_TWICE, Case.PLAIN): RuleMessage(
+            code=messages.TICK_COMPLETION,
+            case="twice",
+            fill={"done": "{hand}", "reason": "{ticker}"},
+            noted=False,
+            mark=FindingSite.HAND,
+        ),
+        (Misuse.TICK_NEVER, Case.PLAIN): RuleMessage(
+            code=messages.TICK_COMPLETION, case="never", noted=False, mark=FindingSite.RECEIPT
+        ),
+        (Misuse.OFF_THREAD, Case.PLAIN): RuleMessage(
+            code=messages.OFF_THREAD_COMPLETION,
+            fill={
+                "thread": PHRASES[messages.OFF_THREAD_COMPLETION]["another thread"],
+                "advice": "{on_thread}",
+            },
+        ),
+        (Misuse.NEVER_RUNS, Case.PLAIN): RuleMessage(
+            code=messages.ASYNC_HANDLER,
+            fill={"kind": "a generator or a coroutine"},
+            noted=False,
+            mark=FindingSite.RECEIPT,
+        ),
+        (Misuse.ANCHOR_SHAPE, Case.PLAIN): RuleMessage(
+            code=messages.WRONG_ANCHOR, case="tuple", fill={"what": "a tuple", "value": "..."}
+        ),
+        (Misuse.ANCHOR_ID, Case.PLAIN): RuleMessage(
+            code=messages.WRONG_ANCHOR, case="id", fill={"what": "an id", "value": "..."}
+        ),
+        (Misuse.PAYLOAD_OPAQUE, Case.PLAIN): RuleMessage(
+            code=messages.UNSERIALISABLE_EMIT,
+            case="value",
+            fill={"what": "a value", "advice": PHRASES[messages.UNSERIALISABLE_EMIT]["plain"]},
+        ),
+        (Misuse.NO_MESSAGE_ID, Case.PLAIN): RuleMessage(
+            code=messages.SPOUT_EMIT_WITHOUT_ID,
+            fill={
+                "reason": "",
+                "advice": PHRASES[messages.SPOUT_EMIT_WITHOUT_ID]["pass"].replace(
+                    "{message_id}", "a message id"
+                ),
+            },
+        ),
+    }
+)
+
 
 COMPLETIONS: Mapping[AccessKind, str] = {AccessKind.ACKED: "acked", AccessKind.FAILED: "failed"}
 _DOES: Mapping[AccessKind, str] = {
@@ -29,7 +196,7 @@ def by_framework(touch: Access) -> bool:
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class Circumstances:
+class ViolationContext:
     """A violation seen beside its dialect; a framework that nobody described has no role and no prices."""
 
     violation: Violation
@@ -37,7 +204,7 @@ class Circumstances:
     role: Role | None
 
     @classmethod
-    def of(cls, violation: Violation) -> "Circumstances":
+    def of(cls, violation: Violation) -> "ViolationContext":
         """The circumstances of a violation."""
         traced = violation.traced
         dialect = next((d for d in known() if d.name == traced.dialect), None)
@@ -57,17 +224,17 @@ class Circumstances:
         return Misuse.MIXED if self.violation.misuse is Misuse.TWICE and failed else self.violation.misuse
 
     @property
-    def turn(self) -> Turn:
+    def turn(self) -> Case:
         """Which of the misuse's rules it is."""
         match self.misuse:
             case Misuse.TWICE | Misuse.MIXED:
                 return self._repeated()
             case Misuse.NEVER if self._waits_for_batch():
-                return Turn.WAITING
+                return Case.WAITING
             case Misuse.NEVER if self.violation.held:
-                return Turn.HELD
+                return Case.HELD
             case _:
-                return Turn.PLAIN
+                return Case.PLAIN
 
     @property
     def by_hand(self) -> int:
@@ -112,17 +279,17 @@ class Circumstances:
 
     # ---- which rule ----
 
-    def _repeated(self) -> Turn:
+    def _repeated(self) -> Case:
         done = [touch for _, touch in self._completions()]
         own = [touch for touch in done if by_framework(touch)]
         if any(touch.kind is AccessKind.FAILED for touch in own):
-            return Turn.RESCUE
+            return Case.RESCUE
         if own or self.violation.traced.auto_ack:  # lint, too, tells the first call by hand
-            return Turn.FRAMEWORK
+            return Case.FRAMEWORK
         before, last = done[-2:] if len(done) > 1 else (None, None)
         if before is None or last is None or last.site is None:
-            return Turn.PLAIN
-        return Turn.ROUND if (before.site, before.entry) == (last.site, last.entry) else Turn.PLAIN
+            return Case.PLAIN
+        return Case.ROUND if (before.site, before.entry) == (last.site, last.entry) else Case.PLAIN
 
     def _waits_for_batch(self) -> bool:
         """Whether the field that holds it is the framework's own."""
@@ -175,3 +342,21 @@ class Circumstances:
     def _ticker(self) -> str:
         forbidden = self.discipline is not None and self.discipline.tick is TickDuty.FORBIDDEN
         return phrase(TICK_COMPLETION, "forbidden" if forbidden else "framework")
+
+
+# ---- what the rulebook says ----
+
+
+@cache
+def _rules() -> Mapping[str, Rule]:
+    return survey()[0]
+
+
+def name_of(code: str) -> str:
+    """The rule's name; '' for a page that does not parse."""
+    return _rules()[code].name if code in _rules() else ""
+
+
+def severity_of(code: str) -> Severity:
+    """What the page says, before anybody knows what a mistake costs."""
+    return _rules()[code].severity if code in _rules() else Severity.WARNING

@@ -1,22 +1,69 @@
-"""What the acker keeps, as findings: entries that can never become zero (ACK601) and orphans (ACK602).
+"""Findings about the acker's pending map: entries that never become zero (ACK601), orphans (ACK602), growth (ACK603).
 
-An entry is charged to the tuples that the residue law names (law L1).  An orphan alone
-proves nothing (L4): every fail with acks still under way leaves one behind in a correct program, too.
+An entry is attributed to the tuples that the residue law names (law L1). An orphan alone proves nothing (L4): a fail
+with acks still under way leaves one behind in a correct program, too. A map that follows the load is healthy; a map
+leaks if it rises in every window of the later half, close to a straight line, and the load does not explain it.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import NamedTuple
 
+from ackdoctor.model.acker_versions import AckerVersion
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, TreeWitness
+from ackdoctor.model.message import Engine
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
+from ackdoctor.model.verdict import Culprit, GrowthPoint, PendingEntry, Residue, TupleTree, Verdict
 from ackdoctor.model.violation import AccessKind, CallSite, Violation
-from ackdoctor.rulebook.messages import NEVER_ZERO_ENTRY, ORPHAN_ENTRY, Words, phrase, words
-from ackdoctor.tracer.judge.keeping import Keeper, stays
-from ackdoctor.tracer.judge.labels import name_of
-from ackdoctor.tracer.judge.place import Places, parsed
+from ackdoctor.rulebook.messages import NEVER_ZERO_ENTRY, ORPHAN_ENTRY, PENDING_GROWTH, Words, phrase, words
+from ackdoctor.tracer.judge.messages import name_of
+from ackdoctor.tracer.judge.places import Places, parsed
 
-__all__ = ["ACKER", "Causes", "left_by", "times", "tree_findings", "under_way"]
+__all__ = [
+    "ACKER",
+    "WORKER_HEAP",
+    "Causes",
+    "Trend",
+    "entry_bytes",
+    "filled_in",
+    "growth_finding",
+    "left_by",
+    "stays",
+    "times",
+    "tree_findings",
+    "trend",
+    "under_way",
+]
+
+
+_LIFE: Mapping[Engine, str] = {
+    Engine.CLOJURE: "stays for one to two message timeouts after its last message",
+    Engine.JAVA: "stays for two to three message timeouts",
+    Engine.JSTORM: "stays for one to one and a half message timeouts, longer when no messages come",
+    Engine.HERON: "stays for up to one message timeout",
+}
+_BYTES: Mapping[Engine, tuple[int, int]] = {  # tracked, orphan
+    Engine.CLOJURE: (200, 144),
+    Engine.JAVA: (104, 104),
+}
+
+
+def stays(profile: AckerVersion | None) -> str:
+    """How long, as the end of a sentence that begins with the entry."""
+    if profile is None:
+        return "stays until the acker drops it"
+    if not profile.forgets:
+        return f"stays until the acker's worker restarts: {profile.name} never drops one"
+    return _LIFE[profile.engine]
+
+
+def entry_bytes(profile: AckerVersion | None, *, orphan: bool) -> int | None:
+    """The heap that one entry takes; None where nobody has measured."""
+    sizes = _BYTES.get(profile.engine) if profile is not None else None
+    return None if sizes is None else sizes[orphan]
+
 
 ACKER = "acker"  # the component of a finding that names no other
 _HEARD: Mapping[Verdict, str] = {
@@ -104,7 +151,7 @@ def under_way(tree: TupleTree, patience_s: int) -> bool:
 
 
 def tree_findings(
-    trees: Iterable[TupleTree], *, profile: Keeper | None, places: Places, nowhere: Site | None
+    trees: Iterable[TupleTree], *, profile: AckerVersion | None, places: Places, nowhere: Site | None
 ) -> Iterator[Finding]:
     """One finding for each entry that no delivery's finding accounts for."""
     for tree in trees:
@@ -116,7 +163,9 @@ def tree_findings(
             yield _orphan(tree, profile, nowhere)
 
 
-def _never_zero(tree: TupleTree, profile: Keeper | None, places: Places, nowhere: Site | None) -> Finding:
+def _never_zero(
+    tree: TupleTree, profile: AckerVersion | None, places: Places, nowhere: Site | None
+) -> Finding:
     surplus = any(culprit.acks > 1 for culprit in tree.culprits)
     on_its_way = any(culprit.lost for culprit in tree.culprits)
     proved = (tree.verdict is not Verdict.OPEN or surplus) and not on_its_way
@@ -146,7 +195,7 @@ def _never_zero(tree: TupleTree, profile: Keeper | None, places: Places, nowhere
     )
 
 
-def _orphan(tree: TupleTree, profile: Keeper | None, nowhere: Site | None) -> Finding:
+def _orphan(tree: TupleTree, profile: AckerVersion | None, nowhere: Site | None) -> Finding:
     """A warning where only a misuse leaves an orphan: after an ACK nothing more is due."""
     suspicious = tree.verdict is Verdict.COMPLETE
     reason = _ORPHANED[tree.verdict]
@@ -239,3 +288,116 @@ def _steps(culprit: Culprit, places: Places) -> Iterator[PathStep]:
 def _value(entry: PendingEntry) -> str:
     value = "no value" if entry.value is None else f"value {entry.value}"
     return f"{value}, failed" if entry.failed else value
+
+
+_MOST_WINDOWS = 12
+_FEWEST_WINDOWS = 6  # R2 reaches 0.99 after six samples of a real leak
+_FEWEST_ENTRIES = 10
+_STRAIGHT = 0.9  # R2
+_LOAD_SHARE = 1.5  # the map must have risen by this much more than the load
+WORKER_HEAP = 768 * 1024 * 1024  # Storm's default -Xmx for a worker
+
+
+class Trend(NamedTuple):
+    """A straight line through the points: entries per second, and how well it fits (R2)."""
+
+    per_second: float
+    fit: float
+
+
+def trend(points: Sequence[GrowthPoint]) -> Trend:
+    """The least squares line through the sizes; no rise and no fit for fewer than two points in time."""
+    count = len(points)
+    times = [point.time_ms / 1000 for point in points]
+    sizes = [point.pending for point in points]
+    mean_time, mean_size = sum(times) / max(1, count), sum(sizes) / max(1, count)
+    spread = sum((time - mean_time) ** 2 for time in times)
+    scatter = sum((size - mean_size) ** 2 for size in sizes)
+    if not spread or not scatter:
+        return Trend(0.0, 0.0)
+    shared = sum((time - mean_time) * (size - mean_size) for time, size in zip(times, sizes, strict=True))
+    return Trend(shared / spread, shared**2 / (spread * scatter))
+
+
+def growth_finding(
+    points: Sequence[GrowthPoint],
+    *,
+    profile: AckerVersion | None,
+    nowhere: Site | None,
+    heap: int = WORKER_HEAP,
+) -> Finding | None:
+    """The finding, if the map leaks; an error where the version never drops an entry.  `heap` is in bytes."""
+    points = _coarse(points)
+    line = trend(points)
+    if not _leaks(points, line):
+        return None
+    last = points[-1]
+    orphans = last.orphans * 2 > last.pending
+    unbounded = profile is not None and not profile.forgets
+    said = words(PENDING_GROWTH, "trace", stays=stays(profile))
+    return Finding(
+        code=PENDING_GROWTH,
+        name=name_of(PENDING_GROWTH),
+        severity=Severity.ERROR if unbounded else Severity.WARNING,
+        confidence=Confidence.MAY,
+        site=nowhere or Site(f"<{ACKER}>", NOWHERE),
+        message=said.message,
+        component=ACKER,
+        handler="",
+        dialect="",
+        evidence=TreeWitness(steps=(), left=_price(points, line, entry_bytes(profile, orphan=orphans), heap)),
+        cause="orphans" if orphans else "tracked",
+        help=said.help,
+    )
+
+
+def _coarse(points: Sequence[GrowthPoint]) -> Sequence[GrowthPoint]:
+    """At most twelve windows of equal length: what happens within one is noise."""
+    if len(points) <= _MOST_WINDOWS:
+        return points
+    begin, end = points[0].time_ms, points[-1].time_ms
+    found: dict[int, GrowthPoint] = {}
+    for point in points:
+        place = min(_MOST_WINDOWS - 1, (point.time_ms - begin) * _MOST_WINDOWS // max(1, end - begin))
+        started = found[place].started if place in found else 0
+        found[place] = replace(point, started=started + point.started)
+    return list(found.values())
+
+
+def _leaks(points: Sequence[GrowthPoint], line: Trend) -> bool:
+    if len(points) < _FEWEST_WINDOWS or line.fit < _STRAIGHT or line.per_second <= 0:
+        return False
+    later = points[len(points) // 2 :]
+    rises = all(before.pending < after.pending for before, after in pairwise(later))
+    if not rises or points[-1].pending - points[0].pending < _FEWEST_ENTRIES:
+        return False
+    return _ratio([p.pending for p in points]) >= _LOAD_SHARE * _ratio([p.started for p in points])
+
+
+def _ratio(values: Sequence[int]) -> float:
+    """The mean of the last third against that of the first; 1 where nothing was counted."""
+    third = max(1, len(values) // 3)
+    early, late = sum(values[:third]), sum(values[-third:])
+    return 1.0 if not any(values) else late / max(1, early)
+
+
+def _price(points: Sequence[GrowthPoint], line: Trend, size: int | None, heap: int) -> tuple[str, ...]:
+    span = (points[-1].time_ms - points[0].time_ms) / 1000
+    said = (
+        f"acker: {points[0].pending:,} entries at the start, {points[-1].pending:,} after {span:,.0f} s, "
+        f"{points[-1].orphans:,} of them orphans: {line.per_second:,.1f} a second (R2 {line.fit:.2f})"
+    )
+    if size is None:
+        return (said,)
+    full = filled_in(line.per_second * size, heap)
+    return (said, f"acker: at {size} bytes an entry the {heap >> 20:,} MB of a worker are full in {full}")
+
+
+def filled_in(per_second: float, heap: int) -> str:
+    """How long a heap lasts that loses so many bytes a second."""
+    hours = heap / per_second / 3600
+    if hours * 60 < 2:  # noqa: PLR2004
+        return f"{hours * 3600:,.0f} s"
+    if hours < 2:  # noqa: PLR2004
+        return f"{hours * 60:,.0f} minutes"
+    return f"{hours:,.0f} hours" if hours < 48 else f"{hours / 24:,.0f} days"  # noqa: PLR2004

@@ -1,8 +1,8 @@
-"""What a path knows of a number that is counted on: which round is the first, the last, or one in between."""
+"""Conditions on numbers: counters, loops that count along, and sizes."""
 
 import pytest
 
-from tests.checks.sources import codes, in_bolt
+from tests.checks.sources import codes, in_bolt, java_codes
 
 
 def in_rounds(head: str, condition: str, *, before: str = "pass") -> str:
@@ -45,7 +45,7 @@ def in_rounds(head: str, condition: str, *, before: str = "pass") -> str:
         ("for i in range(0, count, 10)", "i + 10 >= count"),
     ],
 )
-def test_one_round_of_a_loop_is_one_ack(head, condition):
+def test_a_loop_with_one_iteration_acks_once(head, condition):
     assert codes(in_rounds(head, condition)) == []
 
 
@@ -60,11 +60,11 @@ def test_one_round_of_a_loop_is_one_ack(head, condition):
         ("for i in range(count)", "i >= count - 2", ["ACK104"]),
     ],
 )
-def test_no_round_or_several_are_told(head, condition, expected):
+def test_a_loop_with_no_or_several_iterations_is_reported(head, condition, expected):
     assert [code for _, code in codes(in_rounds(head, condition))] == expected
 
 
-def test_a_number_that_the_loop_changes_otherwise_is_not_counted():
+def test_a_counter_with_another_assignment_is_no_induction_variable():
     source = in_bolt(
         """
         def process(self, tup):
@@ -79,7 +79,7 @@ def test_a_number_that_the_loop_changes_otherwise_is_not_counted():
 
 
 @pytest.mark.parametrize("change", ["size = ready(size)", "size += 1", "large = ready(size)"])
-def test_a_local_stands_for_a_condition_until_one_of_the_two_changes(change):
+def test_a_local_holds_a_condition_until_an_operand_changes(change):
     source = in_bolt(
         f"""
         def process(self, tup):
@@ -107,7 +107,7 @@ def test_a_local_stands_for_a_condition_until_one_of_the_two_changes(change):
         ("not name", "name"),
     ],
 )
-def test_an_answer_that_is_kept_is_the_answer_to_the_question(first, then):
+def test_an_assigned_condition_has_the_tested_outcome(first, then):
     source = in_bolt(
         f"""
         def process(self, tup):
@@ -123,7 +123,7 @@ def test_an_answer_that_is_kept_is_the_answer_to_the_question(first, then):
     assert codes(source) == []
 
 
-def test_numbers_that_a_status_may_not_be_are_not_gone_into():
+def test_excluded_constants_close_a_branch():
     source = in_bolt(
         """
         def process(self, tup):
@@ -140,7 +140,7 @@ def test_numbers_that_a_status_may_not_be_are_not_gone_into():
     assert codes(source) == [(14, "ACK101"), (15, "ACK106")]
 
 
-def test_a_list_from_behind_ends_with_its_first_place():
+def test_a_reversed_range_ends_at_the_first_index():
     source = in_bolt(
         """
         def process(self, tup):
@@ -164,7 +164,7 @@ def test_a_list_from_behind_ends_with_its_first_place():
     "head", ["while i < 3:\n                i = i + 1", "while (i := i + 1) <= 3:\n                pass"]
 )
 @pytest.mark.parametrize(("last", "expected"), [(3, []), (4, ["ACK101"]), (2, ["ACK106"])])
-def test_a_number_may_be_given_what_is_one_more(head, last, expected):
+def test_a_counter_may_be_assigned_its_successor(head, last, expected):
     source = in_bolt(
         f"""
         def process(self, tup):
@@ -180,7 +180,7 @@ def test_a_number_may_be_given_what_is_one_more(head, last, expected):
     assert sorted({code for _, code in codes(source)}) == expected
 
 
-def test_a_number_that_is_none_is_unlike_itself():
+def test_nan_is_not_equal_to_itself():
     asked = """
         def process(self, tup):
             value = tup.values[0]
@@ -192,7 +192,7 @@ def test_a_number_that_is_none_is_unlike_itself():
 
 
 @pytest.mark.parametrize("change", ["rows.append(1)", "rows = work(1)", "work(rows)", "self.keep([rows])"])
-def test_how_much_there_was_is_no_answer_once_it_may_have_changed(change):
+def test_a_change_invalidates_a_size(change):
     source = in_bolt(
         f"""
         def process(self, tup):
@@ -209,7 +209,7 @@ def test_how_much_there_was_is_no_answer_once_it_may_have_changed(change):
     assert [code for _, code in codes(source)] == ["ACK101", "ACK106"]
 
 
-def test_what_is_no_number_is_not_what_it_is():
+def test_a_value_that_may_be_nan_is_not_equal_to_itself():
     source = in_bolt(
         """
         def process(self, tup):
@@ -233,7 +233,7 @@ def test_what_is_no_number_is_not_what_it_is():
         "count = 1",
     ],
 )
-def test_a_loop_whose_body_counts_as_well_goes_by_what_it_was_given(body):
+def test_an_increment_in_the_body_does_not_change_the_range(body):
     source = in_bolt(
         f"""
         def process(self, tup):
@@ -259,7 +259,7 @@ def test_a_loop_whose_body_counts_as_well_goes_by_what_it_was_given(body):
         ("for i in [tup]", "i is tup", "i is tup"),
     ],
 )
-def test_a_loop_that_was_left_begins_anew(head, first, last):
+def test_a_loop_restarts_after_a_break(head, first, last):
     source = in_bolt(
         f"""
         def process(self, tup):
@@ -286,7 +286,7 @@ def test_a_loop_that_was_left_begins_anew(head, first, last):
         ("rounds > 1.5", "rounds < 2.5"),
     ],
 )
-def test_between_two_numbers_may_be_one_more(first, then):
+def test_there_may_be_a_number_between_two_bounds(first, then):
     source = in_bolt(
         f"""
         def process(self, tup):
@@ -304,7 +304,7 @@ def test_between_two_numbers_may_be_one_more(first, then):
     assert codes(source) == [(16, "ACK106")]
 
 
-def test_of_two_sets_none_need_be_in_the_other_nor_the_same():
+def test_sets_are_only_partially_ordered():
     source = in_bolt(
         """
         def process(self, tup):
@@ -319,3 +319,200 @@ def test_of_two_sets_none_need_be_in_the_other_nor_the_same():
     )
 
     assert [code for _, code in codes(source)] == ["ACK101"]
+
+
+def found(begin: str, body: str, *, head: str = "for part in parts", guard: str = "not parts") -> list[str]:
+    source = in_bolt(
+        f"""
+        def process(self, tup):
+            parts = work(tup.values)
+            {begin}
+            if {guard}:
+                return self.ack(tup)
+            {head}:
+                {body}
+        """
+    )
+    return [code for _, code in codes(source)]
+
+
+def java(body: str) -> list[str]:
+    return java_codes(f"public void execute(Tuple tuple) {{ {body} }}")
+
+
+@pytest.mark.parametrize(
+    ("begin", "step", "last"),
+    [
+        ("done = 0", "done += 1", "done == len(parts)"),
+        ("done = 0", "done = done + 1", "done >= len(parts)"),
+        ("done = 1", "done += 1", "len(parts) < done"),
+        ("done = 0; count = len(parts)", "done += 1", "count == done"),
+        ("done = -1", "done += 1", "done == len(parts) - 1"),
+        ("left = len(parts)", "left -= 1", "left == 0"),
+        ("left = len(parts)", "left -= 1", "not left"),
+        ("left = len(parts)", "left -= 1", "left < 1"),
+    ],
+)
+def test_a_body_counter_reaches_the_size_at_the_last_element(begin, step, last):
+    assert found(begin, f"work(part); {step}; self.ack(tup) if {last} else None") == []
+    assert found(begin, f"self.ack(tup) if {last} else None; {step}") == ["ACK101"]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "for part in sorted(parts)",
+        "for place, part in enumerate(parts)",
+        "for part in parts.values()",
+        "for part, more in parts.items()",
+    ],
+)
+def test_every_kind_of_loop_visits_each_element_once(head):
+    body = "work(part); done += 1; self.ack(tup) if done == len(parts) else None"
+
+    assert found("done = 0", body, head=head) == []
+
+
+def test_a_size_decides_emptiness():
+    body = "work(part); done += 1; self.ack(tup) if done == count else None"
+
+    assert found("done = 0; count = len(parts)", body, guard="count == 0") == []
+    assert found("done = 0; count = len(parts)", body, guard="count == 1") == ["ACK101"]
+
+
+@pytest.mark.parametrize(
+    ("begin", "body", "expected"),
+    [
+        ("done = 0", "work(part); done += 1; self.ack(tup) if done == len(parts) - 2 else None", "ACK101"),
+        ("done = 0", "work(part); done += 1; self.ack(tup) if done <= len(parts) else None", "ACK104"),
+        (
+            "done = 0",
+            "parts = work(part); done += 1; self.ack(tup) if done == len(parts) else None",
+            "ACK104",
+        ),
+        (
+            "done = 0",
+            "parts.remove(part); done += 1; self.ack(tup) if done == len(parts) else None",
+            "ACK104",
+        ),
+        ("done = 0", "del parts[0]; done += 1; self.ack(tup) if done == len(parts) else None", "ACK104"),
+        ("done = work()", "done += 1; self.ack(tup) if done == len(parts) else None", "ACK101"),
+    ],
+)
+def test_a_wrong_count_of_iterations_is_reported(begin, body, expected):
+    assert expected in found(begin, body)
+
+
+@pytest.mark.parametrize(
+    "head", ["for part in set(parts)", "for part in parts[1:]", "for part in parts.distinct()"]
+)
+def test_a_loop_over_a_slice_may_end_before_the_size(head):
+    body = "work(part); done += 1; self.ack(tup) if done == len(parts) else None"
+
+    assert "ACK101" in found("done = 0", body, head=head)
+
+
+@pytest.mark.parametrize(("begin", "step", "end"), [("0", "++", "parts.size()"), ("parts.size()", "--", "0")])
+def test_an_iteration_that_fails_is_not_counted(begin, step, end):
+    body = f"""
+        List<String> parts = client.parts(tuple.getString(0));
+        int n = {begin};
+        for (String part : parts) {{
+            try {{ client.send(part); n{step}; }} catch (java.io.IOException e) {{ %s }}
+        }}
+        if (n == {end}) {{ collector.ack(tuple); }}
+    """
+
+    assert java(body % "collector.fail(tuple); break;") == []
+    assert java(body % "log.warn(part);") == ["ACK101"]
+    assert java(
+        body.replace(f"client.send(part); n{step};", f"n{step}; client.send(part);")
+        % "collector.fail(tuple); break;"
+    ) == ["ACK106"]
+
+
+def test_a_skipped_iteration_is_never_made_up():
+    source = in_bolt(
+        """
+        def process(self, tup):
+            parts = work(tup.values)
+            failed = False
+            left = len(parts)
+            for part in parts:
+                if not ready(part):
+                    failed = True
+                    continue
+                left -= 1
+                if left == 0:
+                    self.ack(tup)
+            if failed:
+                self.fail(tup)
+        """
+    )
+
+    assert [code for _, code in codes(source)] == ["ACK101"]  # where there is no part at all
+
+
+def test_a_second_loop_counts_on_from_the_first():
+    source = in_bolt(
+        """
+        def process(self, tup):
+            parts = work(tup.values)
+            if not parts:
+                return self.ack(tup)
+            done = 0
+            for once in range(2):
+                for part in parts:
+                    done += 1
+                    if done == len(parts):
+                        self.ack(tup)
+            for part in parts:
+                done += 1
+                if done == len(parts):
+                    self.ack(tup)
+        """
+    )
+
+    assert codes(source) == []
+
+
+def test_a_loop_without_iteration_means_an_empty_container():
+    source = in_bolt(
+        """
+        def process(self, tup):
+            parts = work(tup.values)
+            done = 0
+            for part in parts:
+                done += 1
+                if done == len(parts):
+                    self.ack(tup)
+            if not parts:
+                self.ack(tup)
+        """
+    )
+
+    assert codes(source) == []
+
+
+def test_a_local_may_hold_that_all_are_counted():
+    body = """
+        List<String> parts = client.parts(tuple.getString(0));
+        if (parts.isEmpty()) { collector.ack(tuple); return; }
+        int count = 0;
+        for (String part : parts) {
+            count++;
+            boolean last = count == parts.size();
+            client.send(part, last);
+            if (last) { collector.ack(tuple); }
+        }
+    """
+
+    assert java(body) == []
+    assert java(body.replace("count++;", "")) == ["ACK101"]
+
+
+@pytest.mark.parametrize("begin", ["None", "''", "0.5", "parts", "self.done", "len(work())"])
+def test_a_counter_starts_at_an_integer(begin):
+    body = "work(part); done += 1; self.ack(tup) if done == len(parts) else None"
+
+    assert "ACK101" in found(f"done = {begin}", body)

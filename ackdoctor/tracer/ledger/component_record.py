@@ -1,28 +1,124 @@
-"""What one component instance was handed, and what became of it.
+"""What one component instance was handed, and what became of it."""
 
-The four verbs are hot: they touch two dicts and a counter (`instrument.hot` does so in place), and whatever is
-not the ordinary case goes to the slow path behind them, where `model.protocol.TABLE` decides.  The ordinary case is
-`received`, any number of `emitted` with open anchors, and one `acked` or `failed`.
-
-A delivery is known by the id under which the component was handed it.  `site` is a number of `Sites`
-(0 below level `sites`), and `mark` says what was unusual about a call.  All four can be called with
-plain data: a stored trace is replayed through the same book.
-"""
-
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from threading import RLock
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ackdoctor.model.dialect import Anchoring, Kind, Misuse, Role, TickDuty
 from ackdoctor.model.protocol import TABLE, Breach, Op, Stage
 from ackdoctor.model.violation import AccessKind, TracedComponent
-from ackdoctor.tracer.ledger.deliveries import Closed, Delivery, Incident, Mark, Opened
-from ackdoctor.tracer.ledger.incidents import Incidents
 
-__all__ = ["ACK", "BREACHES", "CAP", "Book", "Closed", "Delivery", "Incident", "Mark", "Opened", "Owed"]
+__all__ = [
+    "ACK",
+    "BREACHES",
+    "CAP",
+    "Closed",
+    "ComponentRecord",
+    "Delivery",
+    "Incident",
+    "Incidents",
+    "Mark",
+    "Opened",
+    "PendingTuple",
+]
 
-CAP = 65_536  # deliveries that a book keeps, open ones and completed ones each
-INCIDENTS = 1_000  # different violations that a book keeps
+
+Delivery = Hashable
+
+
+class Mark(NamedTuple):
+    """What was unusual about a call; `thread` is '' for the thread that receives."""
+
+    thread: str = ""
+    in_except: bool = False
+    time_ns: int = 0
+    bare: bool = False  # an emit that leaves its anchors to the framework
+
+
+class Opened(NamedTuple):
+    """When a delivery came, and in which handler call."""
+
+    time_ns: int
+    entry: int
+
+
+class Closed(NamedTuple):
+    """The first completion of a delivery."""
+
+    opened: Opened
+    op: Op
+    site: int
+    entry: int
+    mark: Mark | None = None
+
+    @property
+    def state(self) -> Stage:
+        """What the protocol calls it."""
+        return TABLE[Stage.OWED, self.op].state
+
+
+@dataclass(slots=True, kw_only=True)
+class Incident:
+    """One misuse, as the record keeps it: numbers of sites instead of sites; `count` deliveries share it."""
+
+    misuse: Misuse
+    delivery: Delivery
+    kind: AccessKind
+    opened: Opened | None
+    closed: Closed | None
+    site: int
+    entry: int
+    mark: Mark | None
+    handler: str
+    tick: bool = False
+    note: str = ""
+    count: int = 1
+    discarded: int = 0
+
+
+class Incidents:
+    """At most `limit` of them; the deliveries of `cap` are remembered, so that each counts once."""
+
+    def __init__(self, limit: int, cap: int) -> None:
+        self._limit = limit
+        self._cap = cap
+        self._kept: dict[Hashable, Incident] = {}
+        self._told: set[tuple[Hashable, Hashable]] = set()
+
+    def take_down(self, incident: Incident) -> bool:
+        """Adds one, or counts it with its like; says whether there was room for it."""
+        key = (
+            incident.misuse,
+            incident.kind,
+            incident.closed.site if incident.closed else 0,
+            incident.closed.op if incident.closed else None,
+            incident.site,
+            incident.handler,
+            incident.tick,
+        )
+        seen = self._kept.get(key)
+        if seen is None and len(self._kept) >= self._limit:
+            return False
+        told = (key, incident.delivery)
+        if seen is None:
+            self._kept[key] = incident
+        elif told in self._told:
+            seen.discarded += 1
+            return True
+        else:
+            seen.count += 1
+        if len(self._told) < self._cap:
+            self._told.add(told)
+        return True
+
+    def all(self) -> tuple[Incident, ...]:
+        """In the order of the first of its kind."""
+        return tuple(self._kept.values())
+
+
+CAP = 65_536  # deliveries that a record keeps, open ones and completed ones each
+INCIDENTS = 1_000  # different violations that a record keeps
 
 BREACHES = {
     Breach.MISSING_ACK: Misuse.NEVER,
@@ -37,15 +133,15 @@ _KINDS = {Op.ACK: AccessKind.ACKED, Op.FAIL: AccessKind.FAILED, Op.ANCHOR: Acces
 
 _OPS = (Op.ACK, Op.FAIL)
 ACK, _FAIL = range(len(_OPS))
-Owed: TypeAlias = tuple[int, int, str]
+PendingTuple: TypeAlias = tuple[int, int, str]
 """When it came, in which handler call, and the delivery as JSON if rows are written."""
-_Row: TypeAlias = tuple[Owed, int, int, int, Mark | None]
+_Row: TypeAlias = tuple[PendingTuple, int, int, int, Mark | None]
 """A Closed as plain numbers, which the garbage collector need not track."""
 _Moment: TypeAlias = tuple[int, str]
 """The number of the handler call, and which handler runs."""
 
 
-class Book:
+class ComponentRecord:
     """One component's deliveries.  Verbs may come from any thread; the slow path takes a lock.
 
     `entry` counts what was handed in, `handler` and `current` say who works on what: the instrumentation
@@ -82,7 +178,7 @@ class Book:
     def __init__(self, traced: TracedComponent, role: Role, *, cap: int = CAP) -> None:
         self.traced = traced
         self.role = role
-        self.open: dict[Delivery, Owed] = {}
+        self.open: dict[Delivery, PendingTuple] = {}
         self.done: dict[Delivery, _Row] = {}
         self.ticks: dict[Delivery, tuple[Opened, Closed | None]] = {}
         self.entry = self.acks = self.fails = self.emits = self.ticks_seen = 0
@@ -94,7 +190,7 @@ class Book:
         self._cap = cap
         self._excused: set[Delivery] = set()
         self._older: dict[Delivery, _Row] = {}
-        self._twins: dict[Delivery, list[Owed]] = {}
+        self._twins: dict[Delivery, list[PendingTuple]] = {}
         self._incidents = Incidents(INCIDENTS, cap)
         self._unknown: list[tuple[Delivery, Op, int, Mark | None, _Moment]] = []
         self._lock = RLock()
@@ -115,7 +211,7 @@ class Book:
         if not entry & 1023:
             self._turn()
 
-    def acked(self, delivery: Delivery, site: int = 0, mark: Mark | None = None) -> Owed | None:
+    def acked(self, delivery: Delivery, site: int = 0, mark: Mark | None = None) -> PendingTuple | None:
         """A tuple was acked, by the author or by the framework; returns what was kept of it if it was open."""
         self.acks += 1
         opened = self.open.pop(delivery, None)
@@ -185,7 +281,7 @@ class Book:
             self.untracked = (site, self.entry)
 
     @property
-    def accused(self) -> TracedComponent:
+    def traced_now(self) -> TracedComponent:
         """The component as a finding names it."""
         return self.traced
 
@@ -223,7 +319,7 @@ class Book:
         )
 
     def state(self, delivery: Delivery) -> Stage | None:
-        """What a delivery is owed; None if this book does not know it."""
+        """What a delivery is owed; None if this record does not know it."""
         if delivery in self.open:
             return Stage.OWED
         closed = self._closed(delivery)
@@ -244,14 +340,14 @@ class Book:
     def ticks_owed(self) -> tuple[tuple[Delivery, Opened], ...]:
         """The ticks that nobody has completed although somebody must."""
         duty = self.role.discipline.tick
-        owed = duty is TickDuty.REQUIRED or (duty is TickDuty.AUTO and not self.accused.auto_ack)
+        owed = duty is TickDuty.REQUIRED or (duty is TickDuty.AUTO and not self.traced_now.auto_ack)
         return tuple(
             (key, opened)
             for key, (opened, closed) in self.ticks.items()
             if owed and closed is None and key not in self._excused
         )
 
-    def _twin(self, delivery: Delivery, opened: Owed) -> None:
+    def _twin(self, delivery: Delivery, opened: PendingTuple) -> None:
         """The id of an open delivery came again, which only a test's driver does: both are owed."""
         with self._lock:
             self._twins.setdefault(delivery, []).append(opened)
@@ -279,7 +375,7 @@ class Book:
         return None if row is None else Closed(Opened(*row[0][:2]), _OPS[row[1]], *row[2:])
 
     def _completed(
-        self, delivery: Delivery, op: Op, opened: Owed | None, site: int, mark: Mark | None
+        self, delivery: Delivery, op: Op, opened: PendingTuple | None, site: int, mark: Mark | None
     ) -> None:
         with self._lock:
             if opened is None and delivery in self._twins:
@@ -331,7 +427,7 @@ class Book:
             self._incident(Misuse.TICK_TWICE, _KINDS[op], delivery, opened, closed, site, mark, tick=True)
 
     def _anchored(self, anchor: Delivery, site: int, mark: Mark | None) -> None:
-        """An anchor that is not open: completed already, or nothing this book knows."""
+        """An anchor that is not open: completed already, or nothing this record knows."""
         with self._lock:
             closed, tick = self._closed(anchor), False
             if closed is None and anchor in self.ticks:
@@ -361,7 +457,7 @@ class Book:
     def _anchors_nothing(self) -> bool:
         anchoring = self.role.discipline.anchoring
         return anchoring is Anchoring.NONE or (
-            anchoring is Anchoring.CURRENT and not self.accused.auto_anchor
+            anchoring is Anchoring.CURRENT and not self.traced_now.auto_anchor
         )
 
     def _incident(

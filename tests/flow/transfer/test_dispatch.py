@@ -1,4 +1,4 @@
-"""Objects that are known by their declared types: collectors in wrappers, tasks that carry a tuple, overloads."""
+"""Dispatch by declared types: collectors in wrappers, tasks that carry a tuple, overloads."""
 
 from ackdoctor.checks import check_component
 from ackdoctor.dialects import load
@@ -33,7 +33,7 @@ def findings(**files: str) -> list[tuple[str, str, int]]:
     )
 
 
-def test_a_project_s_own_collector_is_known_by_its_methods() -> None:
+def test_a_project_s_own_collector_class_is_resolved() -> None:
     wrapper = """class Acking extends OutputCollector {
     Acking(IOutputCollector delegate) { super(delegate); }
     void done(Tuple tuple) { super.ack(tuple); }
@@ -48,7 +48,7 @@ def test_a_project_s_own_collector_is_known_by_its_methods() -> None:
     assert findings(Acking=wrapper, B=bolt) == [("ACK103", "B.java", 5)]
 
 
-def test_a_base_class_in_another_file_of_the_package_holds_the_collector() -> None:
+def test_a_collector_field_of_a_base_class_in_another_file_is_resolved() -> None:
     base = """abstract class Base<T> extends BaseRichBolt {
     protected OutputCollector out;
     protected OutputCollector collector() { return out; }
@@ -62,7 +62,7 @@ def test_a_base_class_in_another_file_of_the_package_holds_the_collector() -> No
     assert findings(Base=base, B=bolt) == [("ACK202", "B.java", 4)]
 
 
-def test_a_task_of_a_class_of_its_own_carries_the_tuple() -> None:
+def test_a_task_object_carries_the_tuple() -> None:
     bolt = """class B extends BaseRichBolt {
     private OutputCollector collector;
     private java.util.concurrent.ExecutorService pool;
@@ -81,7 +81,7 @@ def test_a_task_of_a_class_of_its_own_carries_the_tuple() -> None:
     assert findings(B=bolt) == [("ACK106", "B.java", 12)]
 
 
-def test_a_list_that_was_put_into_a_map_before_it_was_filled_holds_the_tuple() -> None:
+def test_a_tuple_added_to_a_list_that_a_map_holds_is_stored() -> None:
     bolt = """class B extends BaseRichBolt {
     private OutputCollector collector;
     private Map<String, List<Tuple>> waiting = new HashMap<>();
@@ -100,7 +100,7 @@ def test_a_list_that_was_put_into_a_map_before_it_was_filled_holds_the_tuple() -
     assert findings(B=bolt) == []
 
 
-def test_of_two_overloads_the_declared_type_chooses() -> None:
+def test_the_declared_type_selects_the_overload() -> None:
     bolt = """class B extends BaseRichBolt {
     private OutputCollector collector;
     public void execute(Tuple tuple) {

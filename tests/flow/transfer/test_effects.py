@@ -1,4 +1,4 @@
-"""What a helper may change: of the other fields, and of locals that are other names of them, a path knows what it knew."""
+"""Effect summaries: a call keeps the facts about fields and aliases that the callee cannot change."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def with_helper(helper: str, call: str) -> list[str]:
         "void note(Tuple tuple) { client.send(keyOf(tuple)); again(); } String keyOf(Tuple tuple) { return tuple.getString(0); } void again() { seen = 0; }",
     ],
 )
-def test_what_a_helper_leaves_alone_is_as_it_was(helper):
+def test_facts_survive_a_helper_that_does_not_change_their_field(helper):
     assert with_helper(helper, "note(tuple);") == []
 
 
@@ -47,7 +47,7 @@ def test_what_a_helper_leaves_alone_is_as_it_was(helper):
         'void note(Tuple tuple) { client.each(each -> groups.get("a").remove(each)); }',
     ],
 )
-def test_what_a_helper_may_change_is_asked_anew(helper):
+def test_facts_are_dropped_if_a_helper_may_change_their_field(helper):
     assert with_helper(helper, "note(tuple);") != []
 
 
@@ -82,18 +82,18 @@ def given_away(call: str, *, ask: str = "self.failed") -> list[str]:
         "Thread(target=self.on_row).start()",
     ],
 )
-def test_a_flag_that_a_callback_sets_may_be_set_behind_the_call_that_was_given_it(call):
+def test_an_opaque_call_may_set_the_flag_that_its_callback_sets(call):
     assert given_away(call) == ["ACK106"]
 
 
 @pytest.mark.parametrize(
     "call", ["self.client.each(tup.values, self.on_end)", "self.client.each(tup.values)", "self.on_end()"]
 )
-def test_one_that_it_does_not_set_is_not(call):
+def test_an_opaque_call_does_not_set_another_flag(call):
     assert given_away(call) == []
 
 
-def test_a_flag_that_a_lambda_sets_may_be_set_in_java():
+def test_an_opaque_call_may_set_the_flag_that_its_lambda_sets():
     body = """
     boolean failed;
     public void execute(Tuple tuple) {
@@ -110,7 +110,7 @@ def test_a_flag_that_a_lambda_sets_may_be_set_in_java():
 @pytest.mark.parametrize(
     ("in_between", "expected"), [("client.send(i);", []), ("send(i);", []), ("grow();", ["ACK101"])]
 )
-def test_a_loop_may_count_up_to_a_field(in_between, expected):
+def test_a_loop_counts_up_to_a_field(in_between, expected):
     body = f"""
     int n;
     public void execute(Tuple tuple) {{
@@ -127,7 +127,7 @@ def test_a_loop_may_count_up_to_a_field(in_between, expected):
     assert java_codes(body) == expected
 
 
-def test_a_field_that_is_counted_on_is_no_longer_what_it_was():
+def test_an_increment_changes_a_field():
     body = """
     int errors;
     public void execute(Tuple tuple) {

@@ -1,7 +1,7 @@
-"""What a stored trace shows: its rows through the delivery ledger, and those of an acker through its model.
+"""What a stored trace shows: components are replayed through the ledger, acker messages through the acker's model.
 
-The trace is read a second time where the acker keeps entries: the acks of their roots name the culprits
-(law L1), and what their spouts heard tells an orphan that proves something from one that does not (L4).
+If the acker keeps entries, the trace is read a second time. The acks of their roots name the tuples at fault (law L1),
+and what their spouts were told separates orphans that prove something from others (L4).
 """
 
 from collections import Counter
@@ -17,16 +17,14 @@ from ackdoctor.model.finding import Finding
 from ackdoctor.model.message import AnswerKind
 from ackdoctor.model.source import Site
 from ackdoctor.model.verdict import GrowthPoint, RunTally, TupleTree, Verdict
-from ackdoctor.tracer.judge.entries import under_way
-from ackdoctor.tracer.judge.expiry import timed_out
+from ackdoctor.tracer.judge.acker import growth_finding, under_way
 from ackdoctor.tracer.judge.findings import findings, gathered
-from ackdoctor.tracer.judge.growth import growth_finding
-from ackdoctor.tracer.judge.life import Events
-from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.judge.places import Places
 from ackdoctor.tracer.judge.playback import Playback
-from ackdoctor.tracer.judge.slowness import asides, causes_of, slow_findings
+from ackdoctor.tracer.judge.timeouts import asides, causes_of, slow_findings, timed_out
+from ackdoctor.tracer.trace.files import Events
 
-__all__ = ["Inquest", "inquest"]
+__all__ = ["TraceReport", "judge_trace"]
 
 _INIT, _NAMED, _ROTATED = EventKind.INIT, EventKind.NAMED, EventKind.ROTATED
 _TIMED_OUT = EventKind.TIMED_OUT
@@ -34,7 +32,7 @@ _FIRST, _LAST = int(EventKind.INIT), int(EventKind.DIED)  # between them: messag
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class Inquest:
+class TraceReport:
     """What the rows came to; `roots` is how many a spout began, 0 where no acker was traced; `telling`, whether a row tells of a tuple."""
 
     tally: RunTally
@@ -47,7 +45,7 @@ class Inquest:
     expired: tuple[tuple[str, int], ...] = ()  # how many roots timed out, by cause
 
 
-def inquest(
+def judge_trace(
     events: Events,
     profile: Profile,
     *,
@@ -55,7 +53,7 @@ def inquest(
     patience_s: int = 0,
     places: Places | None = None,
     nowhere: Site | None = None,
-) -> Inquest:
+) -> TraceReport:
     """Replays what `events` yields, which is asked twice if need be.
 
     With `message_timeout_s` the acker's map rotates as the version's would have, else where the trace
@@ -88,7 +86,7 @@ def inquest(
         dropped=acker.dropped + settled.dropped,
         unobserved=settled.unobserved,
     )
-    return Inquest(
+    return TraceReport(
         tally=tally,
         findings=gathered([*found, *more]) if more else tuple(found),
         rows=first.count,

@@ -1,4 +1,4 @@
-"""Runs components on a bench with good and bad records, and returns their prices.
+"""Run components on a bench with good and bad records, and collect their costs.
 
 `tests.agreement.fake_imports` stubs every module that a component imports.  In some runs one call fails for each
 tuple: the first, the second or the third.
@@ -22,13 +22,13 @@ from ackdoctor.lab.shell.child import ShellError
 from ackdoctor.lab.shell.frameworks import descent
 from ackdoctor.model.dialect import EntryKind, Kind
 from ackdoctor.model.verdict import Verdict
-from ackdoctor.tracer.ledger.suspects import belongs
+from ackdoctor.tracer.ledger.components import belongs
 from tests.agreement.fake_imports import Answers, FailedError, Outcome, fake_imports, input_values
 from tests.agreement.fixture_modules import import_fixture
 from tests.agreement.idle_threads import wait_until_idle
 from tests.frameworks import framework
 
-__all__ = ["Cost", "Played", "play"]
+__all__ = ["Cost", "Result", "run_components"]
 
 _CONF = {
     "tumblingwindowbolt_duration_secs": 1,
@@ -37,19 +37,19 @@ _CONF = {
 }
 _TICKS = 4
 _BATCH_S = 2  # TicklessBatchingBolt's own timer
-_THREADS_S = 1  # at most, for what threads of the component still do
-_LIMIT_S = 2  # of the processor's time
+_THREADS_S = 1  # at most, for threads of the component
+_LIMIT_S = 2  # of processor time
 _PROTOCOL = (
     "a non-existent or already acked/failed id",
     "Anchored onto",
     "Unknown command",
-)  # the JVM's words
-_TIDY = frozenset("close rollback unlock release shutdown stop end_transaction".split())
+)  # from the JVM's messages
+_CLEAN_UP = frozenset("close rollback unlock release shutdown stop end_transaction".split())
 
 
 @unique
 class Cost(Enum):
-    """A fault that a component shows on the bench, in the words of a page."""
+    """A fault of a component on the bench, as a page names it."""
 
     EXITS = "an exception ends the worker"
     LEAKS = "a tuple may stay open"
@@ -58,62 +58,62 @@ class Cost(Enum):
 
 
 @dataclass(slots=True, kw_only=True)
-class Played:
-    """`costs` maps each price to the first run that showed it; `classes` are the components that ran."""
+class Result:
+    """The first run with each cost, and the components that ran."""
 
     costs: dict[Cost, str] = field(default_factory=dict)
     classes: list[str] = field(default_factory=list)
-    reason: str = ""  # why nothing was run
-    late: bool = False  # it runs until a stub returns another value
+    reason: str = ""  # why no component ran
+    late: bool = False  # a run did not end within the time limit
 
-    def note(self, cost: Cost, how: str) -> None:
-        self.costs.setdefault(cost, how)
+    def note(self, cost: Cost, setting: str) -> None:
+        self.costs.setdefault(cost, setting)
 
 
 class _LateError(BaseException):
     """A component that does not return."""
 
 
-class _Trouble(Answers):
+class _Failures(Answers):
     """Fails the call number `at` of each tuple, once; records whether work failed and was not repeated.
 
-    `expected`: raise an error that the code names in an `except`; its author has decided what it means.
+    `expected`: raise an error that the code names in an `except`, so that its author handles it.
     """
 
-    def __init__(self, world: Outcome, at: int | None, *, expected: bool) -> None:
-        super().__init__(world)
+    def __init__(self, outcome: Outcome, at: int | None, *, expected: bool) -> None:
+        super().__init__(outcome)
         self.at = at
         self.expected = expected
-        self.turn()
+        self.begin_tuple()
 
-    def turn(self) -> None:
+    def begin_tuple(self) -> None:
         """Begin a new tuple."""
         self.calls = 0
         self.failed = False
 
-    def __call__(self, *given: object) -> Any:
-        tidy = self.called in _TIDY
-        if self.running and not tidy:
+    def __call__(self, *arguments: object) -> Any:
+        is_clean_up = self.called in _CLEAN_UP
+        if self.running and not is_clean_up:
             self.calls += 1
             self.failed = self.at == self.calls - 1
             if self.failed:
                 self.asked = True
                 raise self.error if self.expected else FailedError
-        return super().__call__(*given)
+        return super().__call__(*arguments)
 
 
-def play(dialect: str, files: Mapping[str, str], folder: Path) -> Played:
+def run_components(dialect: str, files: Mapping[str, str], folder: Path) -> Result:
     """Run every component of these files with every record and every failure."""
-    played = Played()
+    result = Result()
     for name, text in files.items():
-        place = folder / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text, encoding="utf-8")
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
     try:
         values, keys = input_values(list(files.values()))
     except SyntaxError:
-        played.reason = "SyntaxError"  # Python 2
-        return played
+        result.reason = "SyntaxError"  # Python 2
+        return result
     good, bad = _records(values, keys)
     ticks = _TICKS if any(word in text for text in files.values() for word in ("tick", "__system")) else 0
     plans: list[tuple[Outcome, int | None, bool, list[Any]]] = [
@@ -121,26 +121,26 @@ def play(dialect: str, files: Mapping[str, str], folder: Path) -> Played:
         (Outcome.NO, None, False, good),
     ]
     plans += [(Outcome.YES, at, expected, good) for at in range(3) for expected in (False, True)]
-    for world, at, expected, records in plans:
-        trouble = _Trouble(world, at, expected=expected)
+    for outcome, at, expected, records in plans:
+        failures = _Failures(outcome, at, expected=expected)
         try:
-            with _time_limit(), _opened(dialect, folder, trouble, list(files.values())) as classes:
+            with _time_limit(), _imported(dialect, folder, failures, list(files.values())) as classes:
                 for cls in classes:
-                    if cls.__name__ not in played.classes:
-                        played.classes.append(cls.__name__)
+                    if cls.__name__ not in result.classes:
+                        result.classes.append(cls.__name__)
                     for record in records:
-                        _run(cls, record, trouble, {**keys, **_CONF}, ticks, played)
+                        _run(cls, record, failures, {**keys, **_CONF}, ticks, result)
         except _LateError:
-            played.late = True
+            result.late = True
             break
         except _ImportError as error:
-            played.reason = str(error)
-            return played
-        if not trouble.asked and world is Outcome.YES:
+            result.reason = str(error)
+            return result
+        if not failures.asked and outcome is Outcome.YES:
             break
-    if not played.classes:
-        played.reason = "no component"
-    return played
+    if not result.classes:
+        result.reason = "no component"
+    return result
 
 
 def _records(values: Sequence[Sequence[Any]], keys: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
@@ -157,18 +157,18 @@ class _ImportError(Exception):
 
 
 @contextmanager
-def _opened(dialect: str, folder: Path, answers: Answers, sources: list[str]) -> Iterator[list[type]]:
+def _imported(dialect: str, folder: Path, answers: Answers, sources: list[str]) -> Iterator[list[type]]:
     scripts = _scripts(dialect)
     with fake_imports(answers, sources), _own_streams():
-        opened = import_fixture(folder, {}, scripts)
+        imported = import_fixture(folder, {}, scripts)
         try:
-            modules = opened.__enter__()
+            modules = imported.__enter__()
         except Exception as error:
             raise _ImportError(f"{type(error).__name__}: {error}".partition(" (")[0]) from error
         try:
             yield _components(modules)
         finally:
-            opened.__exit__(None, None, None)
+            imported.__exit__(None, None, None)
 
 
 @contextmanager
@@ -213,85 +213,85 @@ def _components(modules: Mapping[str, ModuleType]) -> list[type]:
 
 
 def _run(
-    cls: type, record: Sequence[Any], trouble: _Trouble, conf: Mapping[str, Any], ticks: int, played: Played
+    cls: type, record: Sequence[Any], failures: _Failures, conf: Mapping[str, Any], ticks: int, result: Result
 ) -> None:
-    trouble.begin()
-    how = f"{cls.__name__}, {record!r}"
-    if trouble.outcome is Outcome.NO:
-        how += ", answers are empty"
-    if trouble.at is not None:
-        how += f", call {trouble.at + 1} fails{' as expected' * trouble.expected}"
+    failures.begin()
+    setting = f"{cls.__name__}, {record!r}"
+    if failures.outcome is Outcome.NO:
+        setting += ", answers are empty"
+    if failures.at is not None:
+        setting += f", call {failures.at + 1} fails{' as expected' * failures.expected}"
     before = set(threading.enumerate())
     try:
         if descent(cls)[1].kind is Kind.SPOUT:
-            _ask(cls, trouble, conf, played, how)
+            _run_spout(cls, failures, conf, result, setting)
         else:
-            _feed(cls, record, trouble, conf, ticks, played, how)
+            _run_bolt(cls, record, failures, conf, ticks, result, setting)
     finally:
         for thread in set(threading.enumerate()) - before:
             if isinstance(thread, threading.Timer):
                 thread.cancel()
 
 
-def _ask(cls: type, trouble: _Trouble, conf: Mapping[str, Any], played: Played, how: str) -> None:
+def _run_spout(cls: type, failures: _Failures, conf: Mapping[str, Any], result: Result, setting: str) -> None:
     with suppress(ShellError), SpoutBench(cls, conf=conf) as bench:
-        trouble.running = True
+        failures.running = True
         for act in ("next", "next", "ack", "fail", "next", "fail", "next", "ack"):
-            trouble.turn()
+            failures.begin_tuple()
             if act == "next":
                 bench.next_tuple()
             elif bench.waiting:
                 (bench.ack if act == "ack" else bench.fail)(bench.waiting[0])
             if bench.died:
-                _dead(bench.died, played, how)
+                _note_death(bench.died, result, setting)
                 return
 
 
-def _feed(
+def _run_bolt(
     cls: type,
     record: Sequence[Any],
-    trouble: _Trouble,
+    failures: _Failures,
     conf: Mapping[str, Any],
     ticks: int,
-    played: Played,
-    how: str,
+    result: Result,
+    setting: str,
 ) -> None:
     batches = any(entry.kind is EntryKind.BATCH for entry in descent(cls)[1].entries)
     with suppress(ShellError), Bench(cls, conf=conf) as bench:
         if bench.died:
-            return  # in its constructor or `initialize`, before any record
-        trouble.running = True
-        before = set(threading.enumerate())  # the loop of a framework is one of them
+            return  # in its constructor or in `initialize`
+        failures.running = True
+        before = set(threading.enumerate())  # a framework's loop is one of them
         lost: list[str] = []
         for _ in range(2):
-            trouble.turn()
+            failures.begin_tuple()
             emitted = len(bench.emitted)
             delivery = bench.feed(*record)
             if bench.died:
-                _dead(bench.died, played, how)
+                _note_death(bench.died, result, setting)
                 return
-            if trouble.failed and not trouble.expected and len(bench.emitted) == emitted:
+            if failures.failed and not failures.expected and len(bench.emitted) == emitted:
                 lost.append(delivery)
         for _ in range(_TICKS if batches else ticks):
-            trouble.turn()
+            failures.begin_tuple()
             bench.tick()
             bench.advance(_BATCH_S)
             if bench.died:
-                _dead(bench.died, played, how)
+                _note_death(bench.died, result, setting)
                 return
         wait_until_idle(set(threading.enumerate()) - before, _THREADS_S)
-        still: Collection[str] = bench.inputs
+        open_tuples: Collection[str] = bench.inputs
         if bench.dialect.name == "heronpy":
-            still = [each for each in bench.roots if bench.verdict(each) is Verdict.OPEN]
-        if still and not trouble.escaped:
-            played.note(Cost.LEAKS, how)
+            open_tuples = [each for each in bench.roots if bench.verdict(each) is Verdict.OPEN]
+        if open_tuples and not failures.escaped:
+            result.note(Cost.LEAKS, setting)
         if any(bench.verdict(delivery) is Verdict.COMPLETE for delivery in lost):
-            played.note(Cost.LOSES, how)
+            result.note(Cost.LOSES, setting)
 
 
-def _dead(error: ShellError, played: Played, how: str) -> None:
+def _note_death(error: ShellError, result: Result, setting: str) -> None:
     broken = any(words in str(error) for words in _PROTOCOL)
-    played.note(Cost.TWICE if broken else Cost.EXITS, f"{how}: {error}")
+    result.note(Cost.TWICE if broken else Cost.EXITS, f"{setting}: {error}")
 
 
 @contextmanager
