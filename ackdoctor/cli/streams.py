@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from ackdoctor.model.errors import UsageError
-from ackdoctor.model.writing import replacing
+from ackdoctor.model.files import replacing
 from ackdoctor.reporters.context import (
     ASCII,
     COLOURED,
