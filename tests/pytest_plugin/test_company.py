@@ -312,7 +312,7 @@ def test_a_replaced_wire_is_not_called_clean(pytester):
     result = pytester.runpytest_inprocess("--ackdoctor")
     assert "not observed: " in section(result)[1]
     assert section(result)[3:] == [
-        "1 test not observed: something stands between the component and Storm that is not watched"
+        "1 test not observed: a mock or an unknown transport hides the component's calls"
     ]
 
 

@@ -68,7 +68,7 @@ def test_a_mock_in_the_way_is_named():
     assert lines({"t.py::test": row})[1].endswith("0  not observed: SplitBolt: send_message is a mock")
     assert lines({"t.py::test": row, "t.py::test_plain": SILENT, "t.py::test_clean": CLEAN}, -1) == [
         "1 test: every tuple completed exactly once",
-        "1 test not observed: something stands between the component and Storm that is not watched",
+        "1 test not observed: a mock or an unknown transport hides the component's calls",
         "1 test observed 0 events: no component was seen to run there",
     ]
 
