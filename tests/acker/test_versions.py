@@ -83,7 +83,7 @@ def test_which_versions_drop_old_entries():
 
 
 @pytest.mark.parametrize(
-    ("asked", "name"),
+    ("version", "name"),
     [
         ("1.1.0", "storm-1.1.0"),
         ("storm-2.8.3", "storm-2.8.3"),
@@ -97,8 +97,8 @@ def test_which_versions_drop_old_entries():
         ("2.8-no-timeouts", "storm-2.8-no-timeouts"),
     ],
 )
-def test_a_profile_has_the_requested_name(asked, name):
-    assert profile(asked).name == name
+def test_a_profile_has_the_requested_name(version, name):
+    assert profile(version).name == name
 
 
 KNOWN = (
@@ -109,18 +109,18 @@ KNOWN = (
 
 
 @pytest.mark.parametrize(
-    "asked", ["2.9.0", "1.0.8", "flink-1.0", "", "1.1.0.foo", "jstorm-2.2.1", "storm1.2", "latest"]
+    "version", ["2.9.0", "1.0.8", "flink-1.0", "", "1.1.0.foo", "jstorm-2.2.1", "storm1.2", "latest"]
 )
-def test_an_unknown_version_is_rejected_with_a_list(asked):
-    with pytest.raises(ConfigError) as refused:
-        profile(asked)
-    assert str(refused.value) == f"unknown acker version {asked!r}; known are {KNOWN}"
+def test_an_unknown_version_is_rejected_with_a_list(version):
+    with pytest.raises(ConfigError) as error:
+        profile(version)
+    assert str(error.value) == f"unknown acker version {version!r}; known are {KNOWN}"
 
 
 def test_an_ambiguous_series_is_rejected():
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(ConfigError) as error:
         profile("1.1")
-    assert str(refused.value) == (
+    assert str(error.value) == (
         "acker version '1.1' is ambiguous, its releases differ: 1.1.0 to 1.1.1 (2 buckets, never a tick: entries live "
         "for ever), 1.1.2 to 1.1.4 (2 buckets, ticks even without timeouts; every message refreshes; life T..2T); "
         "name one release"
@@ -128,17 +128,17 @@ def test_an_ambiguous_series_is_rejected():
 
 
 def test_versions_before_0_8_are_rejected():
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(ConfigError) as error:
         profile("storm-0.7.4")
-    assert str(refused.value) == (
+    assert str(error.value) == (
         "acker version 'storm-0.7.4' is not modelled: before 0.8 Storm's acker had a TimeCacheMap and threads"
     )
 
 
-@pytest.mark.parametrize("asked", ["jstorm-no-timeouts", "heron-no-timeouts"])
-def test_only_storm_can_disable_timeouts(asked):
+@pytest.mark.parametrize("version", ["jstorm-no-timeouts", "heron-no-timeouts"])
+def test_only_storm_can_disable_timeouts(version):
     with pytest.raises(ConfigError, match=r"has no setting that disables message timeouts$"):
-        profile(asked)
+        profile(version)
 
 
 def test_the_newest_version_is_the_last_storm_release():

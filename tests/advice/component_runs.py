@@ -91,7 +91,7 @@ class _Failures(Answers):
         self.calls = 0
         self.failed = False
 
-    def __call__(self, *given: object) -> Any:
+    def __call__(self, *arguments: object) -> Any:
         is_clean_up = self.called in _CLEAN_UP
         if self.running and not is_clean_up:
             self.calls += 1
@@ -99,7 +99,7 @@ class _Failures(Answers):
             if self.failed:
                 self.asked = True
                 raise self.error if self.expected else FailedError
-        return super().__call__(*given)
+        return super().__call__(*arguments)
 
 
 def run_components(dialect: str, files: Mapping[str, str], folder: Path) -> Result:

@@ -74,8 +74,8 @@ def _with_code(code: str, table: dict[str, str]) -> dict[str, str]:
 
 def _descriptions(results: dict[str, Result]) -> Iterable[str]:
     for name, run in results.items():
-        for cost, how in run.costs.items():
-            yield f"{name}: {cost.value}: {how}"
+        for cost, setting in run.costs.items():
+            yield f"{name}: {cost.value}: {setting}"
 
 
 def test_most_examples_run_and_few_have_costs_besides_the_worker():

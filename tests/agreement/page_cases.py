@@ -53,7 +53,7 @@ class Breach(NamedTuple):
 class Run(NamedTuple):
     """The breaches of a case, and the reasons for parts that could not run."""
 
-    shown: set[Breach]
+    breaches: set[Breach]
     skipped: list[str]
 
 
@@ -76,7 +76,7 @@ def run_case(case: Case, folder: Path, ledger: Ledger) -> Run:
         try:
             with _time_limit(), _imported_bolts(folder, answers, sources) as bolts:
                 for bolt in bolts:
-                    run.shown.update(
+                    run.breaches.update(
                         _breaches_of(bolt, values, answers, conf=keys | _CONF, ticks=ticks, ledger=ledger)
                     )
         except (_ImportFailed, _LateError) as error:

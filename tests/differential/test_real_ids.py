@@ -17,9 +17,9 @@ def _longs(count: int) -> list[int]:
 
 
 def test_a_root_goes_to_the_acker_of_storm(ask):
-    asked = [(root, ackers) for root in _longs(2000) for ackers in (1, 2, 3, 7, 64)]
-    theirs = ask("storm-client", "2.8.3", "IdDriver", [f"route {root} {ackers}" for root, ackers in asked])
-    assert [acker_index(root, ackers) for root, ackers in asked] == list(map(int, theirs))
+    routes = [(root, ackers) for root in _longs(2000) for ackers in (1, 2, 3, 7, 64)]
+    theirs = ask("storm-client", "2.8.3", "IdDriver", [f"route {root} {ackers}" for root, ackers in routes])
+    assert [acker_index(root, ackers) for root, ackers in routes] == list(map(int, theirs))
 
 
 def test_seeded_ids_equal_those_of_java_util_random(ask):

@@ -138,7 +138,7 @@ def say(**message: object) -> str:
 FIXED: list[list[list[str]]] = [
     [[say(command="ack", id="1")], [say(command="fail", id="2")]],
     *([[say(command=first, id="1"), say(command=second, id="1")]] for first in ("ack", "fail") for second in ("ack", "fail")),
-    *([[say(command=command, id=given)]] for command in ("ack", "fail") for given in ("9", 5, 1.5, True, ["1"], {"a": "b"}, None)),
+    *([[say(command=command, id=message_id)]] for command in ("ack", "fail") for message_id in ("9", 5, 1.5, True, ["1"], {"a": "b"}, None)),
     [[say(command="ack")]],
     [[say(command="emit", tuple=["a"], anchors=["1"]), "$READ"]],
     [[say(command="emit", tuple=["a"]), say(command="emit", tuple=["b"], need_task_ids=False), "$READ"]],
@@ -255,7 +255,7 @@ def our_spout(case: list[list[str]], version: str) -> list[str]:
 SPOUT: list[list[list[str]]] = [
     [[]],
     [[say(command="emit", tuple=["a"], need_task_ids=False)], [say(command="emit", tuple=["a"], id="m"), "$READ"]],
-    *([[say(command="emit", tuple=["a"], id=given, need_task_ids=False)]] for given in ("m", 5, 1.5, ["m", 1], {"a": 1})),
+    *([[say(command="emit", tuple=["a"], id=message_id, need_task_ids=False)]] for message_id in ("m", 5, 1.5, ["m", 1], {"a": 1})),
     [[say(command="emit", tuple=["a"], task=4, id="m"), say(command="emit", tuple=["b"], stream="s", need_task_ids=False)]],
     [[say(command="ack", id="m")]],
     [[say(command="dance")]],

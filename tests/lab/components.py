@@ -95,10 +95,12 @@ class Numbers(Spout):
         self.todo.insert(0, msg_id)
 
 
-def fed(bolt: Callable[[], Bolt], settings: Settings | None = None, **how: Any) -> tuple[Feed, Cluster]:
+def cluster_of(
+    bolt: Callable[[], Bolt], settings: Settings | None = None, **options: Any
+) -> tuple[Feed, Cluster]:
     """Return a feeder and a cluster with one bolt, as in most of Storm's own tests."""
     feed = Feed()
     builder = TopologyBuilder()
     builder.set_spout("spout", feed, outputs=["value"])
     builder.set_bolt("bolt", bolt).global_grouping("spout")
-    return feed, Cluster(builder.build(settings), **how)
+    return feed, Cluster(builder.build(settings), **options)

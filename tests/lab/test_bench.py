@@ -112,12 +112,12 @@ def test_ticks_arrive_on_time():
         assert bench.component.storm_conf["topology.tick.tuple.freq.secs"] == 5
 
 
-@pytest.mark.parametrize(("version", "left"), [("storm-1.1.0", 1), ("storm-1.2.4", 0), ("storm-2.8.8", 0)])
-def test_the_acker_keeps_a_forgotten_tuple_as_long_as_its_version_does(version, left):
+@pytest.mark.parametrize(("version", "pending"), [("storm-1.1.0", 1), ("storm-1.2.4", 0), ("storm-2.8.8", 0)])
+def test_the_acker_keeps_a_forgotten_tuple_as_long_as_its_version_does(version, pending):
     with Bench(Holds, profile=version, message_timeout_secs=10) as bench:
         delivery = bench.feed("a")
         bench.advance(100)
-        assert (bench.verdict(delivery), len(bench.pending)) == (Verdict.EXPIRED, left)
+        assert (bench.verdict(delivery), len(bench.pending)) == (Verdict.EXPIRED, pending)
 
 
 def test_an_unknown_version_is_rejected():

@@ -11,7 +11,7 @@ from ackdoctor.lab.component import BasicBolt, Bolt, FailedError, Feed, Spout
 from ackdoctor.lab.topology import ACKER, Settings, TopologyBuilder
 from ackdoctor.lab.worker import apart, lossy
 from ackdoctor.model.message import AckAck, AckInit, Tick
-from tests.lab.components import Ack, Do, fed
+from tests.lab.components import Ack, Do, cluster_of
 
 
 def test_every_seed_completes_all_roots_in_some_order():
@@ -32,7 +32,7 @@ def test_every_seed_completes_all_roots_in_some_order():
 def test_messages_between_two_tasks_arrive_in_order():
     for seed in range(20):
         seen: list[object] = []
-        feed, cluster = fed(partial(Ack, seen), seed=seed)
+        feed, cluster = cluster_of(partial(Ack, seen), seed=seed)
         for number in range(10):
             feed.put(number, msg_id=number)
         cluster.settle()
@@ -57,7 +57,9 @@ def test_a_wrapped_acker_receives_every_message():
             return len(self.acker)
 
     ids = PowersOfTwo()
-    feed, cluster = fed(Ack, Settings(message_timeout_secs=10), wrap_acker=Wrapped, ids=lambda _seed: ids)
+    feed, cluster = cluster_of(
+        Ack, Settings(message_timeout_secs=10), wrap_acker=Wrapped, ids=lambda _seed: ids
+    )
     feed.put("x", msg_id=1)
     cluster.advance(10)
     assert set(passed) == {AckInit(1, 2, 3), AckAck(1, 2), Tick()}
@@ -65,7 +67,7 @@ def test_a_wrapped_acker_receives_every_message():
 
 
 def test_roots_are_distributed_over_the_ackers():
-    feed, cluster = fed(lambda: Do(lambda _bolt, _tup: None), Settings(ackers=3))
+    feed, cluster = cluster_of(lambda: Do(lambda _bolt, _tup: None), Settings(ackers=3))
     for number in range(60):
         feed.put(number, msg_id=number)
     cluster.settle()
@@ -74,7 +76,7 @@ def test_roots_are_distributed_over_the_ackers():
 
 
 def test_a_held_message_arrives_after_its_release():
-    feed, cluster = fed(Ack)
+    feed, cluster = cluster_of(Ack)
     cluster.hold("bolt", ACKER)
     feed.put("x", msg_id=1)
     cluster.settle()
@@ -94,7 +96,7 @@ def test_a_working_component_receives_no_other_tuple():
         log.append((bolt.context.now_ms(), tup.values[0]))
         bolt.collector.ack(tup)
 
-    feed, cluster = fed(lambda: Do(execute))
+    feed, cluster = cluster_of(lambda: Do(execute))
     feed.put("a", msg_id="a")
     feed.put("b", msg_id="b")
     cluster.advance(3)
@@ -111,7 +113,7 @@ def test_a_bolt_that_is_killed_at_work_does_not_resume():
         yield 2
         log.append("ends")
 
-    feed, cluster = fed(lambda: Do(execute), Settings(message_timeout_secs=10))
+    feed, cluster = cluster_of(lambda: Do(execute), Settings(message_timeout_secs=10))
     feed.put("x", msg_id=1)
     feed.put("y", msg_id=2)
     cluster.advance(1)
@@ -134,7 +136,7 @@ def test_one_task_can_be_killed_alone():
 
 
 def test_killing_an_unknown_component_is_an_error():
-    _, cluster = fed(Ack)
+    _, cluster = cluster_of(Ack)
     with pytest.raises(KeyError, match="no component 'no' in this topology"):
         cluster.kill("no")
 
@@ -165,7 +167,7 @@ def test_a_topology_wide_tick_frequency_applies_to_bolts_only():
 
     seen: list[object] = []
     settings = Settings(message_timeout_secs=10, tick_tuple_freq_secs=1)
-    feed, cluster = fed(lambda: Do(execute), settings)
+    feed, cluster = cluster_of(lambda: Do(execute), settings)
     cluster.advance(3)
     assert seen == [(1,), (1,), (1,)]
     feed.put("x", msg_id=1)
@@ -174,7 +176,7 @@ def test_a_topology_wide_tick_frequency_applies_to_bolts_only():
 
 
 def test_max_spout_pending_pauses_the_spout():
-    feed, cluster = fed(lambda: Do(lambda _bolt, _tup: None), Settings(max_spout_pending=3))
+    feed, cluster = cluster_of(lambda: Do(lambda _bolt, _tup: None), Settings(max_spout_pending=3))
     for number in range(10):
         feed.put(number, msg_id=number)
     cluster.settle()
@@ -201,7 +203,7 @@ def test_a_spout_that_never_stops_emitting_is_an_error(monkeypatch):
 
 
 def test_a_deactivated_spout_still_receives_acks():
-    feed, cluster = fed(Ack)
+    feed, cluster = cluster_of(Ack)
     cluster.hold(ACKER, "spout")
     feed.put("x", msg_id=1)
     cluster.settle()
@@ -221,7 +223,7 @@ def test_a_basic_bolt_acks_if_it_returns_and_fails_if_it_raises():
             if tup["value"] < 0:
                 raise FailedError
 
-    feed, cluster = fed(Picky)
+    feed, cluster = cluster_of(Picky)
     feed.put(1, msg_id="good")
     feed.put(-1, msg_id="bad")
     cluster.settle()
@@ -232,21 +234,21 @@ def test_any_other_exception_reaches_the_test():
     def execute(_bolt, _tup):
         raise ZeroDivisionError
 
-    feed, cluster = fed(lambda: Do(execute))
+    feed, cluster = cluster_of(lambda: Do(execute))
     feed.put("x", msg_id=1)
     with pytest.raises(ZeroDivisionError):
         cluster.settle()
 
 
 def test_a_network_that_loses_all_messages_delivers_none():
-    feed, cluster = fed(Ack, Settings(message_timeout_secs=10), loses=lossy(1))
+    feed, cluster = cluster_of(Ack, Settings(message_timeout_secs=10), loses=lossy(1))
     feed.put("x", msg_id=1)
     cluster.advance(20)
     assert (feed.failed, list(cluster.pending()), cluster.lost) == ([1], [], 2)  # tuple and init
 
 
 def test_an_action_runs_at_its_time():
-    feed, cluster = fed(Ack)
+    feed, cluster = cluster_of(Ack)
     cluster.at(3, lambda: feed.put(cluster.clock.now_ms(), msg_id="at 3"))
     cluster.advance(2.9)
     assert feed.acked == []
@@ -261,7 +263,7 @@ def test_cleanup_runs_at_shutdown_and_not_at_a_death():
         def cleanup(self):
             log.append("cleaned up")
 
-    _, cluster = fed(Tidy)
+    _, cluster = cluster_of(Tidy)
     cluster.kill("bolt")
     assert log == []
     cluster.shutdown()
@@ -271,7 +273,7 @@ def test_cleanup_runs_at_shutdown_and_not_at_a_death():
 def test_a_tuple_prints_as_in_storm():
     seen: list[object] = []
     ids = PowersOfTwo()
-    feed, cluster = fed(lambda: Do(lambda _bolt, tup: seen.append(repr(tup))), ids=lambda _seed: ids)
+    feed, cluster = cluster_of(lambda: Do(lambda _bolt, tup: seen.append(repr(tup))), ids=lambda _seed: ids)
     feed.put("the cow", msg_id=1)
     cluster.settle()
     assert seen == ["source: spout:3, stream: default, id: {1=2}, [the cow]"]

@@ -39,7 +39,7 @@ class Pass(Bolt):
 class Run:
     """Source, bolt, sink, and the numbers at the sink."""
 
-    def __init__(self, storm, *, total=TOTAL, seed=0, ackers=1, before=(), after=(), **how):
+    def __init__(self, storm, *, total=TOTAL, seed=0, ackers=1, before=(), after=(), **options):
         self.source = dict.fromkeys(range(total), False)
         self.seen: list[object] = []
         executions = iter(range(10 * total))
@@ -49,7 +49,7 @@ class Run:
         bolt.shuffle_grouping("spout")
         builder.set_bolt("sink", lambda: Ack(self.seen)).shuffle_grouping("bolt")
         settings = Settings(ackers=ackers, max_spout_pending=PENDING)
-        self.cluster = Cluster(builder.build(settings), profile=storm, seed=seed, **how)
+        self.cluster = Cluster(builder.build(settings), profile=storm, seed=seed, **options)
 
     def kill_when_saturated(self, component, times):
         """Kill a component several times, each time with the most roots pending and none complete."""

@@ -27,14 +27,14 @@ class AckPerWord(Bolt):
             self.ack(tup)
 
 
-def _cluster(bolt, **how):
+def _cluster(bolt, **options):
     feed = Feed()
     words: list[object] = []
     builder = TopologyBuilder()
     builder.set_spout("lines", feed, outputs=["line"])
     builder.set_bolt("split", lambda: ShellBolt(bolt), outputs=["word"]).shuffle_grouping("lines")
     builder.set_bolt("words", lambda: Ack(words)).shuffle_grouping("split")
-    cluster = Cluster(builder.build(Settings(message_timeout_secs=10)), profile="storm-1.1.0", **how)
+    cluster = Cluster(builder.build(Settings(message_timeout_secs=10)), profile="storm-1.1.0", **options)
     return feed, cluster, words
 
 

@@ -104,10 +104,10 @@ def test_without_faults_every_root_completes(drawn, version, seed, phases):
     assert (feed.failed, list(cluster.pending()), cluster.spout_pending("spout")) == ([], [], {})
 
 
-def _rows(drawn, seed, **how):
+def _rows(drawn, seed, **options):
     feed, topology = drawn
     rows: list[Event] = []
-    cluster = Cluster(topology, seed=seed, record=rows.append, **how)
+    cluster = Cluster(topology, seed=seed, record=rows.append, **options)
     for number in range(6):
         feed.put(number, msg_id=number)
     cluster.advance(120)

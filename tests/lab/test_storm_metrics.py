@@ -5,7 +5,7 @@ import pytest
 from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.lab.component import BoltInfo, EmitInfo, SpoutInfo, TaskHook
 from ackdoctor.lab.topology import Settings
-from tests.lab.components import STORMS, Ack, AckEveryOther, fed
+from tests.lab.components import STORMS, Ack, AckEveryOther, cluster_of
 
 each_storm = pytest.mark.parametrize("storm", STORMS)
 
@@ -46,7 +46,9 @@ class Buckets(TaskHook):
 
 def _metered(bolt, seconds, storm, **settings):
     buckets = Buckets(seconds)
-    feed, cluster = fed(bolt, Settings(**settings), profile=storm, hooks=[buckets], clock=buckets.clock)
+    feed, cluster = cluster_of(
+        bolt, Settings(**settings), profile=storm, hooks=[buckets], clock=buckets.clock
+    )
     return feed, cluster, buckets
 
 

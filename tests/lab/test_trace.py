@@ -45,34 +45,34 @@ def _topology(last, **settings):
     return feed, builder.build(Settings(message_timeout_secs=10, **settings))
 
 
-def _run(storm, last, seconds=5, **how):
-    written: list[Event] = []
+def _run(storm, last, seconds=5, **options):
+    events: list[Event] = []
     feed, topology = _topology(last)
-    cluster = Cluster(topology, profile=storm, record=written.append, **how)
+    cluster = Cluster(topology, profile=storm, record=events.append, **options)
     for number in range(20):
         feed.put(number, msg_id=number)
         cluster.advance(0.5)
     cluster.advance(seconds)
-    return cluster, written
+    return cluster, events
 
 
 @each_storm
 @pytest.mark.parametrize("last", [Ack, Twice, AckEveryOther])
 @pytest.mark.parametrize("seconds", [5, 25, 60])
 def test_the_replay_of_a_trace_holds_the_entries_of_the_ackers(storm, last, seconds):
-    cluster, written = _run(storm, last, seconds)
-    tally = replay(rows(written), profile(storm))
-    left = {(entry.root, entry.value, entry.task) for entry in cluster.pending()}
+    cluster, events = _run(storm, last, seconds)
+    tally = replay(rows(events), profile(storm))
+    pending = {(entry.root, entry.value, entry.task) for entry in cluster.pending()}
     replayed = {
         (tree.root, tree.entry.value, tree.entry.task) for tree in tally.trees if tree.entry is not None
     }
-    assert (left <= replayed, tally.pending) == (True, len(left))
+    assert (pending <= replayed, tally.pending) == (True, len(pending))
 
 
 @each_storm
 def test_law_l1_names_each_tuple_that_was_acked_twice_and_its_lines(storm):
-    cluster, written = _run(storm, Twice, 0)
-    tally = with_culprits(replay(rows(written), profile(storm)), written)
+    cluster, events = _run(storm, Twice, 0)
+    tally = with_culprits(replay(rows(events), profile(storm)), events)
     lines = [_line_of(Twice.execute, "ack"), _line_of(Twice.execute, "yield") + 1]
     blamed = {
         tuple(int(site.split()[0].rpartition(":")[2]) for site in culprit.sites)
@@ -85,8 +85,8 @@ def test_law_l1_names_each_tuple_that_was_acked_twice_and_its_lines(storm):
 
 
 def test_the_findings_of_a_trace_name_component_and_line():
-    _, written = _run("storm-1.1.0", Twice, 0)
-    found = judge_trace(lambda: iter(written), profile("storm-1.1.0")).findings
+    _, events = _run("storm-1.1.0", Twice, 0)
+    found = judge_trace(lambda: iter(events), profile("storm-1.1.0")).findings
     places = {(finding.code, finding.component, finding.site.span.line) for finding in found}
     assert places == {("ACK103", "last", _line_of(Twice.execute, "yield") + 1), ("ACK603", "acker", 1)}
     assert not any("ShellBolt" in finding.message for finding in found)
@@ -97,9 +97,9 @@ def test_an_ack_of_a_basic_bolt_has_the_framework_as_its_site():
         def process(self, tup):
             pass
 
-    _, written = _run("storm-2.8.8", Quiet, 0)
+    _, events = _run("storm-2.8.8", Quiet, 0)
     sites = {
-        row.site.split()[-1] for row in written if row.kind is EventKind.ACKED and row.component == "last"
+        row.site.split()[-1] for row in events if row.kind is EventKind.ACKED and row.component == "last"
     }
     assert sites == {"BasicBolt.execute"}
 
@@ -107,11 +107,11 @@ def test_an_ack_of_a_basic_bolt_has_the_framework_as_its_site():
 def test_a_recorded_trace_reads_back_unchanged(tmp_path):
     clock = VirtualClock()
     recorder = Recorder(tmp_path, run="lab", clock=nanoseconds(clock), seconds=3600)
-    written: list[Event] = []
+    events: list[Event] = []
     write = recorded(recorder)
 
     def write_and_keep(row):
-        written.append(row)
+        events.append(row)
         write(row)
 
     feed, topology = _topology(Twice)
@@ -122,7 +122,7 @@ def test_a_recorded_trace_reads_back_unchanged(tmp_path):
     recorder.close()
     reading = read([tmp_path])
     found = [row._replace(seq=0, run="", worker="", pid=0) for row in reading.events()]
-    assert found == [row._replace(seq=0) for row in written]
+    assert found == [row._replace(seq=0) for row in events]
     assert list(reading.unreadable) == []
 
 
@@ -145,21 +145,21 @@ def test_a_traced_acker_agrees_with_the_replay_of_its_trace(storm, last):
         return traced[0]
 
     def record(row):
-        written.append(row)
+        events.append(row)
         origin = {"delivery": row.delivery, "component": row.component, "task": row.task}
         if row.kind is EventKind.LINKED:
             traced[0].linked(row.root, row.value, **origin)
         elif row.kind is EventKind.ACK:
             traced[0].noted(row.root, row.value, site=row.site, **origin)
 
-    written: list[Event] = []
+    events: list[Event] = []
     feed, topology = _topology(last)
     cluster = Cluster(topology, profile=storm, clock=clock, wrap_acker=wrap, record=record)
     for number in range(20):
         feed.put(number, msg_id=number)
         cluster.advance(0.5)
     live = traced[0].tally()
-    stored = with_culprits(replay(rows(written), profile(storm)), written)
+    stored = with_culprits(replay(rows(events), profile(storm)), events)
     assert (live.pending, live.completed) == (stored.pending, stored.completed)
     assert {(tree.root, tree.culprits) for tree in live.trees if tree.entry} == {
         (tree.root, tree.culprits) for tree in stored.trees if tree.entry

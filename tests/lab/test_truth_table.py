@@ -11,7 +11,7 @@ from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import Bolt, Feed, WorkerDiedError
 from ackdoctor.lab.topology import ACKER, Settings, TopologyBuilder
 from ackdoctor.model.event import Event, EventKind
-from tests.lab.components import STORMS, Ack, Branch, fed
+from tests.lab.components import STORMS, Ack, Branch, cluster_of
 
 each_storm = pytest.mark.parametrize("storm", STORMS)
 
@@ -161,7 +161,7 @@ class Late(Bolt):
 
 @pytest.mark.parametrize("storm", ["storm-1.1.0", "storm-2.8.8"])  # 2 buckets without rotation, and 3 buckets
 def test_row_26_a_completion_after_the_spout_s_timeout_removes_the_entry(storm):
-    feed, cluster = fed(lambda: Late(25), Settings(message_timeout_secs=10), profile=storm)
+    feed, cluster = cluster_of(lambda: Late(25), Settings(message_timeout_secs=10), profile=storm)
     feed.put("x", msg_id=1)
     cluster.advance(20)
     assert (feed.failed, len(list(cluster.pending()))) == ([1], 1)
@@ -171,7 +171,7 @@ def test_row_26_a_completion_after_the_spout_s_timeout_removes_the_entry(storm):
 
 @pytest.mark.parametrize(("storm", "seconds"), [("storm-1.2.4", 25), ("storm-2.8.8", 35)])
 def test_row_26b_a_completion_after_the_rotation_leaves_an_orphan(storm, seconds):
-    feed, cluster = fed(lambda: Late(seconds), Settings(message_timeout_secs=10), profile=storm)
+    feed, cluster = cluster_of(lambda: Late(seconds), Settings(message_timeout_secs=10), profile=storm)
     feed.put("x", msg_id=1)
     cluster.advance(seconds - 1)
     assert (feed.failed, list(cluster.pending())) == ([1], [])

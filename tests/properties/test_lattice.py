@@ -100,7 +100,7 @@ def test_binding_a_name_drops_the_facts_about_it(state, name, value):
     assert after.env.get(name) == value
     assert not any(mentions(fact, Name(name)) for fact in after.facts)
     assert {other: old for other, old in after.env.items() if other != name} == {
-        other: held for other, held in state.env.items() if other != name
+        other: value for other, value in state.env.items() if other != name
     }
 
 

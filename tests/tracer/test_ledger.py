@@ -107,7 +107,7 @@ def test_an_ack_of_what_nobody_handed_over_is_a_note():
     record.acked("99")
     settlement = ledger.settle()
     assert settlement.violations == ()
-    assert settlement.notes == ("Bolt: 1 completion of tuples that nobody was seen to hand over",)
+    assert settlement.notes == ("Bolt: 1 completion of tuples that no input was seen to bring",)
 
 
 class Shared(dict[Delivery, PendingTuple]):

@@ -101,7 +101,7 @@ def test_a_tuple_is_pending_until_the_end():
 def test_an_ack_of_what_was_never_handed_over_is_a_stray():
     with traced() as run:
         drive(Guesses, frame("1"))
-    assert run.settlement.notes == ("Guesses: 1 completion of tuples that nobody was seen to hand over",)
+    assert run.settlement.notes == ("Guesses: 1 completion of tuples that no input was seen to bring",)
     assert (run.settlement.violations, run.settlement.tallies[0].high_water) == ((), 1)
 
 

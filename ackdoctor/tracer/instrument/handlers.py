@@ -1,8 +1,8 @@
-"""The author's handlers, watched: who works on which tuple, what comes back, and what a test calls directly.
+"""Handler calls: which handler runs on which tuple, what it returns, and what a test calls directly.
 
-A handler's tuple was handed over by the framework a moment ago, or a test calls the handler itself.  Then
-the argument counts as received, and the framework's part is played when it returns: `auto_ack` closes it,
-`auto_fail` after an exception, because the framework would.
+Usually the framework has just read the handler's tuple. If a test calls the handler itself,
+the argument counts as received, and the tracer does the framework's part when the handler returns: `auto_ack` acks it,
+`auto_fail` fails it after an exception.
 """
 
 import sys
@@ -22,7 +22,7 @@ from ackdoctor.tracer.ledger.sites import stands_in
 
 __all__ = ["HandlerCall", "HandlerCalls"]
 
-# the handler calls of a framework in which the first mock is looked for; in a test's own it always is
+# the handler calls of a framework that look for a first mock; a test's own calls always do
 _LOOKS = 64
 _NEVER_RUN = (GeneratorType, CoroutineType, AsyncGeneratorType)
 _INPUTS = {EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK}
@@ -31,7 +31,7 @@ _getframe = sys._getframe  # noqa: SLF001 - the only way to a caller
 
 
 class HandlerCall(NamedTuple):
-    """One call of a handler: the deliveries it was given, and which of them nobody but us will complete."""
+    """One call of a handler: its deliveries, and those for which the tracer must do the framework's part."""
 
     entry: Entry
     deliveries: tuple[Hashable, ...] = ()
@@ -40,7 +40,7 @@ class HandlerCall(NamedTuple):
 
 
 class HandlerCalls:
-    """Begins and ends the calls of every component."""
+    """Begins and ends the handler calls of every component."""
 
     def __init__(self, listener: Listener, written: WrittenMethods) -> None:
         self._listener = listener
@@ -50,7 +50,7 @@ class HandlerCalls:
     def begin(
         self, record: LiveRecord, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> HandlerCall | None:
-        """Before a handler runs; None where a handler calls its own super, or if we failed."""
+        """Before a handler runs; None if a handler calls its own super, or after an error of ours."""
         try:
             outer = record.handler
             if outer and (outer == entry.method or entry.kind is not EntryKind.BATCH):
@@ -84,9 +84,9 @@ class HandlerCalls:
             self._listener.trouble(error)
 
     def broken(self, record: LiveRecord, call: HandlerCall) -> None:
-        """After a handler has raised: the framework fails what it was given, or the component dies with it.
+        """After a handler has raised: the framework fails the tuple, or the component dies.
 
-        No framework fails a tuple for what is no Exception, such as SystemExit.
+        No framework fails a tuple for SystemExit or any other BaseException that is no Exception.
         """
         try:
             record.read_mocks()
@@ -124,7 +124,7 @@ class HandlerCalls:
     def _admit(
         self, record: LiveRecord, entry: Entry, tups: tuple[Any, ...], deliveries: tuple[Hashable, ...]
     ) -> None:
-        """Tuples that came past the framework's receive function."""
+        """Tuples that the framework's receive function has not read."""
         for tup, delivery in zip(tups, deliveries, strict=True):
             stream = getattr(tup, "stream", None)
             if stream == HEARTBEAT:
@@ -135,7 +135,7 @@ class HandlerCalls:
                 self._listener.handed(record, delivery, stream)
 
     def _is_driven(self, record: LiveRecord, caller: FrameType) -> bool:
-        """Whether the framework has called the handler, and will do what comes after it."""
+        """Whether the framework has called the handler, and will complete the tuple itself."""
         wire = record.dialect.wire
         on_bench = wire is not None and caller.f_globals.get("__name__") in wire.benches
         return not on_bench and self._ledger.sites.is_foreign(caller)
@@ -154,7 +154,7 @@ class HandlerCalls:
                 record.excuse(delivery)
 
     def _closes(self, record: LiveRecord, entry: Entry) -> bool:
-        """Whether the framework would ack what this handler was given, now that it has returned."""
+        """Whether the framework would ack the tuple now that the handler has returned."""
         discipline = record.role.discipline
         if discipline.completion is not Moment.RETURN or not self._on(record, discipline.auto_ack):
             return False
@@ -167,7 +167,7 @@ class HandlerCalls:
         return switched_on(record.component, switch)
 
     def _played(self, record: LiveRecord, names: tuple[str, ...]) -> int:
-        """The framework's function whose part we play."""
+        """The framework's function whose part the tracer does."""
         cls: type = type(record.component)
         site = played_by(cls, names)
         return self._ledger.sites.named(site) if site else 0
@@ -183,7 +183,7 @@ class HandlerCalls:
 
 
 def _raised(record: LiveRecord, call: HandlerCall, *, fails: bool) -> str:
-    """What an exception that leaves a handler means for its tuple, once for each kind of exception."""
+    """The note for an exception that leaves a handler: what it means for the tuple."""
     what = f"{type(exception()).__name__} left {record.traced.name}.{call.entry.method}"
     ticks = call.entry.kind is EntryKind.TICK or all(one in record.ticks for one in call.deliveries)
     if ticks:  # they belong to no tree: nothing is failed, nothing times out
@@ -195,7 +195,7 @@ def _raised(record: LiveRecord, call: HandlerCall, *, fails: bool) -> str:
 
 
 def _caller(frame: FrameType) -> FrameType:
-    """Who called the handler: the first frame outside of the tracer and of a test's mocks."""
+    """The caller of the handler: the first frame outside of the tracer and of a test's mocks."""
     while frame.f_back is not None and (
         frame.f_globals.get("__name__", "").startswith(_OWN) or stands_in(frame)
     ):
@@ -204,18 +204,18 @@ def _caller(frame: FrameType) -> FrameType:
 
 
 def _delivery(tup: Any, record: LiveRecord) -> Hashable:
-    """The id of an input tuple; what stands in for one may have none."""
+    """The id of an input tuple; a stand-in may have none."""
     known: Hashable = getattr(tup, "id", tup)
     return known if known.__class__ is str else id_of(tup, record)
 
 
 def _tuples(entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """The input tuples among a handler's arguments, or what a test has put in their place."""
+    """The input tuples among a handler's arguments, or a test's stand-ins."""
     if entry.subject is None:
         return ()
-    given = (
+    argument = (
         args[entry.subject] if len(args) > entry.subject else list(kwargs.values())[entry.subject - len(args)]
     )
-    batch = given if isinstance(given, Collection) else ()  # a generator is the handler's to read
-    tups = batch if entry.kind is EntryKind.BATCH else (given,)
+    batch = argument if isinstance(argument, Collection) else ()  # a generator is the handler's to read
+    tups = batch if entry.kind is EntryKind.BATCH else (argument,)
     return tuple(tup for tup in tups if tup is not None)

@@ -1,7 +1,7 @@
-"""Wraps the one send and the one receive function of every framework, by the data of its dialect.
+"""Wraps the send and the receive function of every framework, as its dialect names them.
 
-What is imported already is wrapped at once, what comes later when it comes; handlers are wrapped in every
-class that derives from a framework's.  Components need no change, and nothing is left behind by `undo`.
+Imported frameworks are wrapped at once, others when they are imported. Handlers are wrapped in every
+class that derives from a framework's. Components need no change, and `undo` restores everything.
 """
 
 import sys
@@ -29,9 +29,9 @@ _getframe = sys._getframe  # noqa: SLF001 - the only way to a caller
 
 
 def install(ledger: Ledger, recorder: Recorder | None = None) -> "Installation":
-    """Wraps the frameworks that are imported, and those that will be; RuntimeError if they are wrapped already.
+    """Wrap the frameworks that are imported, and those that will be; RuntimeError if they are wrapped already.
 
-    `recorder` gets a row for everything if the ledger's level is `trace`.  At level `off` nothing is wrapped.
+    `recorder` gets the rows at level `trace`. Level `off` wraps nothing.
     """
     installation = Installation(ledger, recorder)
     if ledger.level is not Level.OFF:
@@ -40,7 +40,7 @@ def install(ledger: Ledger, recorder: Recorder | None = None) -> "Installation":
 
 
 class Installation:
-    """What was wrapped; `undo` puts every attribute back as it was."""
+    """The wrapped attributes; `undo` restores them."""
 
     def __init__(self, ledger: Ledger, recorder: Recorder | None) -> None:
         self.ledger = ledger
@@ -59,7 +59,7 @@ class Installation:
         self._wrappers = Wrappers(self._listener, calls, records, self._attach, self._attribution)
 
     def begin(self) -> None:
-        """Wraps what is there and waits for the rest."""
+        """Wrap the imported frameworks, and wait for the others."""
         self._live = True
         try:
             self._wrap_all()
@@ -74,12 +74,12 @@ class Installation:
                 self._wrap(dialect, module)
 
     def mend(self) -> None:
-        """Wraps what a test's patch has put back since: what it had found there, or had stood in the place of."""
+        """Wrap the attributes that a test's patch has restored meanwhile."""
         if self._live and not self._patches.is_whole():
             self._wrap_all()
 
     def undo(self) -> None:
-        """Takes all wrappers off, the last one first.  A second call does nothing."""
+        """Remove all wrappers, the last one first. A second call does nothing."""
         self._arrivals.end()
         self._live = False
         self._patches.undo()
@@ -91,7 +91,7 @@ class Installation:
         return any(self._has_module(dialect, name) for dialect in self._dialects)
 
     def _has_module(self, dialect: Dialect, name: str) -> bool:
-        """Whether a module is the framework's: in its packages, or a project's own copy of it."""
+        """Whether a module belongs to the framework: in its packages, or a project's own copy."""
         modules = dialect.wire.modules if dialect.wire else ()
         if any(name == module or name.startswith(f"{module}.") for module in modules):
             return True
@@ -114,7 +114,7 @@ class Installation:
     # ---- wrapping ----
 
     def _wrap(self, dialect: Dialect, module: ModuleType) -> None:
-        """Wraps what one module of a framework defines."""
+        """Wrap the functions and classes of one module of a framework."""
         wire = dialect.wire
         assert wire is not None
         with self._lock:
@@ -136,14 +136,14 @@ class Installation:
                         self._derive(found.raw)
 
     def _target(self, path: str, base: str, module: ModuleType) -> Target | None:
-        """What a name of the dialect's stands for, if this module defines it."""
+        """The attribute of a name in the dialect, if this module defines it."""
         path = _copied(path, base, module.__name__)
         return resolve(path) if path.startswith(f"{module.__name__}.") else None
 
     def _put(self, target: Target | None, make: Any) -> None:
         if target is None:
             return
-        if is_mock(target.raw):  # it will be said where it is met
+        if is_mock(target.raw):  # the component that meets it is then not observed
             self._patches.leave(target)
             return
         if is_ours(target.raw):
@@ -168,7 +168,7 @@ class Installation:
         return self._wrappers.drop(target.raw, _sending)
 
     def _derive(self, base: type) -> None:
-        """Wraps the handlers of a framework's class and of every class that derives from it, now or later."""
+        """Wrap the handlers of a framework's class and of every class that derives from it, now or later."""
         if not any(is_ours(vars(cls).get("__init_subclass__")) for cls in base.__mro__):
             inherited = vars(base).get("__init_subclass__")
 
@@ -185,7 +185,7 @@ class Installation:
             self._adopt(cls)
 
     def _adopt(self, cls: type) -> None:
-        """Wraps a component class's handlers, each where it is written: a mixin of its own is no heir of the framework's."""
+        """Wrap a component class's handlers in the class that defines each: a mixin does not derive from the framework's class."""
         if not self._live:
             return
         self._written.note(cls)
@@ -198,7 +198,7 @@ class Installation:
                     self._patches.put(Target(base, method, raw), self._wrappers.method(entry, raw))
 
     def _attach(self, component: object) -> LiveRecord | None:
-        """A record for a component that is met for the first time; None if it is none, or all is undone."""
+        """The record of a new component; None if the object is no component, or everything is undone."""
         try:
             cls: type = type(component)
             found = belongs(cls) if self._live else None
@@ -216,7 +216,7 @@ class Installation:
         return record
 
     def _share_mocks(self, record: LiveRecord) -> None:
-        """From now on a mocked verb may be called by more than one component."""
+        """From now on several components may call a mocked verb."""
         for other in list(self.ledger.records.values()):
             if isinstance(other, LiveRecord):
                 if not other.mocked.shared:
@@ -225,12 +225,12 @@ class Installation:
 
 
 def _copied(path: str, base: str, module: str) -> str:
-    """A name of storm.py's, as the project's own copy of the module has it."""
+    """A name of storm.py in the project's own copy of the module."""
     return module + path.removeprefix(base) if base and path.startswith(f"{base}.") else path
 
 
 def _verb(dialect: Dialect, target: Target) -> Verb:
-    """The verb that a function of the framework implements, of a bolt's class or of a spout's."""
+    """The verb that a function of a bolt's or spout's class implements."""
     for role in dialect.roles:
         if any(
             getattr(sys.modules.get(path.rpartition(".")[0]), path.rpartition(".")[2], None) is target.owner
@@ -250,7 +250,7 @@ def _family(base: type) -> Iterator[type]:
 
 
 def _entries(cls: type) -> dict[str, Entry]:
-    """The handlers of a class by name, those of the nearest role first."""
+    """The handlers of a class by name; the nearest role wins."""
     entries: dict[str, Entry] = {}
     for base in cls.__mro__:
         found = belongs(base)
@@ -261,12 +261,12 @@ def _entries(cls: type) -> dict[str, Entry]:
 
 
 def _reader() -> object:
-    """The component whose `run` has called a module's receive function: two frames up."""
+    """The component whose `run` has called a module's receive function, two frames up."""
     return _getframe(2).f_locals.get("self")
 
 
 def _sending() -> tuple[object, object]:
-    """The component, and the message, that a serializer is just now dropping: the sender's frame knows."""
+    """The component and the message that a serializer is dropping, from the sender's frame."""
     frame: Any = _getframe(2)
     while frame is not None:
         if frame.f_code.co_name in ("send_message", "send_command") and "record" in frame.f_locals:

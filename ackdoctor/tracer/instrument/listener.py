@@ -152,7 +152,7 @@ class Listener:
     def _completed_unusual(self, record: LiveRecord, kind: int, delivery: Hashable, site: int) -> None:
         """A fail; or an ack from another thread or while an exception is handled.
 
-        The row comes first: whoever waits for the thread goes on as soon as the ledger has nothing open.
+        The row comes first: the end of a test waits until the record has nothing open.
         """
         mark = self._mark(record, site)
         if self.rows is not None:

@@ -81,27 +81,27 @@ class LiveRecord(ComponentRecord):
 
     @property
     def buffers(self) -> tuple[str, ...]:
-        """Fields in which the framework keeps tuples that it will complete in time."""
+        """Fields in which the framework keeps tuples that it completes itself."""
         return self.dialect.wire.buffers if self.dialect.wire else ()
 
     def held(self, deliveries: Collection[Hashable], *, ids: bool = False) -> Mapping[Hashable, str]:
-        """The component's field that still holds each; what a test has put there in a verb's place is none."""
+        """The component's field that holds each delivery, except fields in which a test has put a mock for a verb."""
         wire = self.dialect.wire
         hands = wire.hands if wire and not self.handler else ()
         besides = {*hands, *(verb.name for verb in self.role.verbs)}
         return holders(self.component, deliveries, besides, ids=ids)
 
     def waits(self) -> bool:
-        """Whether a spout does something when it is told of its tuples."""
-        told = (
+        """Whether a spout implements ack or fail."""
+        handlers = (
             entry.method for entry in self.role.entries if entry.kind in (EntryKind.ACKED, EntryKind.FAILED)
         )
-        return any(overrides(type(self.component), self.role, method) for method in told)
+        return any(overrides(type(self.component), self.role, method) for method in handlers)
 
     def read_mocks(self) -> None:
-        """Enters what mocked verbs were called with since the last look.
+        """Record the calls of mocked verbs since the last look.
 
-        A mock may call the verb that it stands for, as a spy does: what came over the wire meanwhile is not entered again.
+        A spy calls the verb that it replaces: calls that came over the wire meanwhile are not recorded again.
         """
         if not self.mocked:
             return
@@ -131,28 +131,28 @@ class LiveRecord(ComponentRecord):
         self.heard = self._counts()
 
     def _mocked(self, verb: Verb, arguments: Mapping[str, Any], delivery: Hashable) -> None:
-        told: list[Hashable] = [delivery]
+        ids: list[Hashable] = [delivery]
         if verb.kind is VerbKind.ACK:
             self.acked(delivery)
         elif verb.kind is VerbKind.FAIL:
             self.failed(delivery)
         elif verb.message_id is not None:
             message_id = arguments.get(verb.message_id)
-            told = [] if message_id is None else [message_id]
+            ids = [] if message_id is None else [message_id]
             self.spouted(message_id)
         else:
             anchors = [id_of(anchor, self) for anchor in arguments.get(verb.anchors or "") or ()]
-            told = [anchor for anchor in anchors if not self._is_just_done(anchor)]
-            self.emitted(told)
-        self.on_mocked(self, verb.kind, told)
+            ids = [anchor for anchor in anchors if not self._is_just_done(anchor)]
+            self.emitted(ids)
+        self.on_mocked(self, verb.kind, ids)
 
     def _is_just_done(self, delivery: Delivery) -> bool:
-        """Whether it was completed in this handler call: what a mock was called with may have come before."""
+        """Whether it was completed in this handler call: the mock may have been called before that."""
         closed = self._closed(delivery)
         return closed is not None and closed.entry == self.entry
 
     def play(self, kind: VerbKind) -> None:
-        """The last completion was the framework's part, played after a direct call: no wire and no mock has seen it."""
+        """The tracer did the framework's last completion after a direct call: neither wire nor mock has seen it."""
         self.played[kind] += 1
         self.heard = self._counts()
 
@@ -160,7 +160,7 @@ class LiveRecord(ComponentRecord):
         return {VerbKind.EMIT: self.emits, VerbKind.ACK: self.acks, VerbKind.FAIL: self.fails}
 
     def skip_handler(self) -> None:
-        """No handler was called with the tuple that was handed over: it was read by hand, or something stands in the handler's place."""
+        """No handler was called with the tuple that was read: a test read it by hand, or has replaced the handler."""
         self.excuse(self.fresh.id)
         self.fresh = None
         for entry in self.role.entries:
@@ -168,12 +168,12 @@ class LiveRecord(ComponentRecord):
                 self.hidden.setdefault(VerbKind.ACK, f"{entry.method} is replaced")
 
     def hand_on(self) -> None:
-        """Notes whose tuples this handler call has given to a mock: that stands for somebody who may complete them."""
+        """Note the tuples that this handler call has passed to a mock: its original may complete them."""
         if self.given and self.open:
             self.handed |= self.given.tuples(self.component, self.open)
 
     def close(self) -> str:
-        """Reads what mocks still have; returns what hid the component's completions, if something did."""
+        """Read the mocks once more; returns what hid the component's completions, or ''."""
         self.read_mocks()
         if self.fresh is not None:
             self.skip_handler()
@@ -196,7 +196,7 @@ class LiveRecord(ComponentRecord):
         return why
 
     def interrupted(self) -> Collection[Hashable]:
-        """The open deliveries that a field holds since an exception left a handler: that may have been flushing them."""
+        """The open deliveries in a field when an exception left a handler, which may have been flushing them."""
         came = {delivery for delivery, opened in self.overdue() if opened.entry <= self.raised}
         held = self.held(came) if came else {}
         return [delivery for delivery, field in held.items() if field not in self.buffers]
@@ -213,7 +213,7 @@ def _ignore(record: LiveRecord, *facts: object) -> None:
 
 
 def all_in(anchors: Sequence[Hashable], known: Container[Hashable]) -> bool:
-    """Whether all anchors are among the known; what cannot be hashed is no id."""
+    """Whether all anchors are known; an unhashable object is no id."""
     try:
         for anchor in anchors:
             if anchor not in known:
@@ -224,7 +224,7 @@ def all_in(anchors: Sequence[Hashable], known: Container[Hashable]) -> bool:
 
 
 def id_of(delivery: Hashable, record: LiveRecord) -> Hashable:
-    """What a component is handed a tuple under; frameworks send a test's own stand-in for a tuple whole."""
+    """The id of a tuple; a test's stand-in arrives as an object."""
     if delivery.__class__ in (str, int) or all_in((delivery,), record):
         return delivery
     known: Hashable = getattr(delivery, "id", delivery)
@@ -305,7 +305,7 @@ class Rows:
             self.write(record, _ACKED if kind is VerbKind.ACK else _FAILED, ids[0], 0, 0)
 
     def unobserved(self, record: LiveRecord, why: str) -> None:
-        """What stood between a component and the wire."""
+        """The component is not observed, and why."""
         if record.row is not None:
             self._named(record, record.row, f"{UNOBSERVED}{why}")
 

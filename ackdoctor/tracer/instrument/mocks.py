@@ -17,13 +17,13 @@ __all__ = ["Call", "MockArguments", "Mocked", "WrittenMethods", "look", "names_i
 
 
 class WrittenMethods:
-    """The code of every method of the classes that were met."""
+    """The code of every method of the component classes, as their author wrote it."""
 
     def __init__(self) -> None:
         self._known: WeakKeyDictionary[type, dict[str, CodeType]] = WeakKeyDictionary()
 
     def note(self, cls: type) -> None:
-        """A component's class, and its bases: what is known of one already stays."""
+        """Note a component's class and its bases; what was noted before stays."""
         for base in cls.__mro__[:-1]:
             if base not in self._known:
                 self._known[base] = {
@@ -31,7 +31,7 @@ class WrittenMethods:
                 }
 
     def completes_unseen(self, component: object, dialect: Dialect, role: Role) -> str:
-        """Why nobody may see it complete: a test has put something before a method of its own by which it acks or fails."""
+        """Why completions may be unobserved: a test has replaced a method of the component's by which it acks or fails."""
         own = own_classes(component, dialect)
         replaced = list(self._replaced(component, own))
         if not replaced:
@@ -47,7 +47,7 @@ class WrittenMethods:
         return ""
 
     def mentions(self, own: Collection[type], code: CodeType, names: Collection[str]) -> bool:
-        """Whether a function mentions one of these names, or a method of these classes that does."""
+        """Whether a function mentions one of these names, or a method of these classes does that it mentions."""
         waiting, asked = [code], set[str]()
         while waiting:
             mentioned = names_in(waiting.pop())
@@ -58,14 +58,14 @@ class WrittenMethods:
         return False
 
     def _goes_on(self, own: Collection[type], found: Any, completing: Collection[str]) -> bool:
-        """Whether what stands in a method's place hides nothing: it raises, passes its calls on, or completes by itself."""
+        """Whether a replacement hides nothing: it raises, passes its calls on, or completes by itself."""
         if is_itself_a_mock(found):
             return effect(found) in (Effect.RAISES, Effect.PASSES_ON)
         code = _code_of(found)
         return code is not None and self.mentions(own, code, completing)
 
     def _replaced(self, component: object, own: Collection[type]) -> Iterator[tuple[str, Any]]:
-        """What does not stand in the classes as it was written, by name, and what the component itself has under a method's name."""
+        """The replaced methods by name: of the classes, and of the component itself."""
         for name, found in list(getattr(component, "__dict__", {}).items()):
             codes = [code for other in own for code in self._of(other, name)] if callable(found) else []
             if codes and (is_itself_a_mock(found) or _code_of(found) not in codes):
@@ -79,7 +79,7 @@ class WrittenMethods:
                     yield name, raw
 
     def _methods(self, own: Collection[type], name: str) -> Iterator[CodeType]:
-        """What the author has written under a name: the nearest, and what that may call by the same name or `super`."""
+        """The author's methods of a name: the nearest, and those that it may call by the same name or `super`."""
         for base in own:
             for code in self._of(base, name):
                 yield code
@@ -93,7 +93,7 @@ class WrittenMethods:
 
 
 def own_classes(component: object, dialect: Dialect) -> tuple[type, ...]:
-    """Those of a component that the framework has not written."""
+    """The classes of a component that do not belong to the framework."""
     cls: type = type(component)
     return _without(cls, dialect.wire.modules if dialect.wire else ())
 
@@ -108,13 +108,13 @@ def _without(cls: type, modules: tuple[str, ...]) -> tuple[type, ...]:
 
 
 def names_in(code: CodeType) -> frozenset[str]:
-    """The names that a function, and those within it, mention."""
+    """The names that a function and its inner functions mention."""
     inner = (names_in(const) for const in code.co_consts if isinstance(const, CodeType))
     return frozenset(code.co_names).union(*inner)
 
 
 def _code_of(raw: Any) -> CodeType | None:
-    """The code of a method, static or not, and of the one that it wraps; None for a mock, and for what is none."""
+    """The code of a method, or of the method that it wraps; None for a mock and for anything else."""
     function = raw.__func__ if type(raw) in (classmethod, staticmethod, MethodType) else raw
     if type(function) is not FunctionType or is_itself_a_mock(function):
         return None
@@ -129,7 +129,7 @@ _LOGS = frozenset({"critical", "debug", "error", "exception", "info", "log", "wa
 
 
 class MockArguments:
-    """The mocks around a component that stand for anything but its verbs, and how often each was called before this handler call."""
+    """The mocks around a component that replace no verb, with the number of calls before this handler call."""
 
     def __init__(self) -> None:
         self._around: list[tuple[str, Any, int]] = []
@@ -144,7 +144,7 @@ class MockArguments:
         ]
 
     def tuples(self, component: object, wanted: Collection[Hashable]) -> Iterator[tuple[Hashable, str]]:
-        """The deliveries in `wanted` whose tuples a mock was given since then, each with the mock's name."""
+        """The deliveries in `wanted` whose tuples a mock was called with since then, each with the mock's name."""
         around, self._around = self._around, []
         for name, mock, before in around:
             for called, *arguments in mock.mock_calls[before:]:
@@ -157,7 +157,7 @@ class MockArguments:
 
 
 def _takes_over(mock: Any, called: str) -> bool:
-    """Whether a mock, or what was `called` of it, stands for somebody who goes on with what it is given: not if it raises, answers, passes it on or logs."""
+    """Whether the original of a mock, or of its attribute `called`, may complete the tuple: not if the mock raises, answers, passes on or logs."""
     *path, last = called.split(".")
     if last in _LOGS:
         return False
@@ -168,7 +168,7 @@ def _takes_over(mock: Any, called: str) -> bool:
 
 
 def _completes(mock: Any, name: str, component: object, arguments: Sequence[Any]) -> bool:
-    """Whether a mock stands for a function that is given the component itself: whatever it answers, it may have acked before."""
+    """Whether the mock's original takes the component itself as an argument: it may ack before it answers."""
     args, kwargs = arguments
     passed = any(each is component for each in (*args, *kwargs.values()))
     # autospec tells a method its `self`, too: what that completes is read from the method
@@ -176,7 +176,7 @@ def _completes(mock: Any, name: str, component: object, arguments: Sequence[Any]
 
 
 def _around(component: object, dialect: Dialect) -> Iterator[tuple[str, Any]]:
-    """The mocks that a component's methods can name, but for the framework's."""
+    """The mocks that a component's methods can name, except the framework's."""
     if sys.modules.keys().isdisjoint(_MAKERS):
         return
     own = own_classes(component, dialect)
@@ -201,10 +201,10 @@ def _mentioned(own: tuple[type, ...]) -> tuple[str, ...]:
 
 
 def _named_in(place: object) -> list[tuple[str, Any]]:
-    """Its attributes, but for plain values."""
+    """The attributes of an object, without plain values."""
     try:
         return [(name, found) for name, found in list(vars(place).items()) if type(found) not in _PLAIN]
-    except Exception:  # noqa: BLE001 - it has none, or stands for something that is not there
+    except Exception:  # noqa: BLE001 - it has none, or is a proxy without a target
         return []
 
 
@@ -225,7 +225,7 @@ class Call(NamedTuple):
 
 
 class _Log:
-    """The calls of one mock from now on.  A reset begins another list: the one before is read to its end first."""
+    """The calls of one mock from now on. A reset begins another list; the one before is read to its end first."""
 
     def __init__(self, mock: Any) -> None:
         self._mock = mock
@@ -235,11 +235,11 @@ class _Log:
 
     @property
     def raises(self) -> bool:
-        """Whether the mock is made to raise, whoever calls it: then a call comes to nothing."""
+        """Whether the mock always raises: then a call has no effect."""
         return effect(self._mock) is Effect.RAISES
 
     def new(self) -> list[Any]:
-        """Those since the last look."""
+        """The calls since the last look."""
         now, known = self._mock.call_args_list, self._calls
         calls = list((now if _goes_on(now, known) else known)[self._read :])
         self._read += len(calls)
@@ -252,19 +252,19 @@ class _Log:
 
 
 def _goes_on(now: list[Any], known: list[Any]) -> bool:
-    """Whether a list of calls is the known one, or a copy that has more."""
+    """Whether a list of calls is the known one, or a longer copy."""
     return now is known or (0 < len(known) <= len(now) and all(map(is_, now, known)))
 
 
 class _Wire(NamedTuple):
-    """A mock in the place of the wire: its calls, and how messages become verbs."""
+    """A mock of the wire: its calls, and how messages become verbs."""
 
     log: _Log
     form: WireForm
     verbs: Mapping[VerbKind, Verb]
 
-    def said(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Verb, dict[str, Any]] | None:
-        """The verb whose message this is, with its arguments; None for a handshake, a log or what is no message."""
+    def verb_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Verb, dict[str, Any]] | None:
+        """The verb of a message, with its arguments; None for a handshake, a log or anything else."""
         given = (*args, *kwargs.values(), None, None)
         command, body = given[:2] if self.form is WireForm.COMMAND else (None, given[0])
         body = body if isinstance(body, dict) else {}
@@ -278,7 +278,7 @@ class _Wire(NamedTuple):
 
 
 class Mocked:
-    """The mocks of one component, and how far each was read."""
+    """The mocked verbs of one component, and how far each was read."""
 
     def __init__(self) -> None:
         self._read: dict[int, tuple[Verb, _Log]] = {}
@@ -296,17 +296,17 @@ class Mocked:
         self.claims = other.claims
 
     def claim(self, call: Call) -> None:
-        """The call is of the component whose mocks these are."""
+        """The call belongs to this component."""
         self.claims[id(call.record)] = call.record
 
     def add(self, verb: Verb, mock: Any) -> None:
-        """A mock that stands for a verb from now on."""
+        """Read a mock that replaces a verb."""
         mock = getattr(mock, "__func__", mock)
         if id(mock) not in self._read:
             self._read[id(mock)] = verb, _Log(mock)
 
     def add_wire(self, mock: Any, dialect: Dialect, role: Role) -> None:
-        """A mock that stands in the place of the wire from now on."""
+        """Read a mock that replaces the wire."""
         mock = getattr(mock, "__func__", mock)
         if id(mock) in self._wires or dialect.wire is None:
             return
@@ -315,7 +315,7 @@ class Mocked:
 
     @property
     def forgotten(self) -> bool:
-        """Whether the wire's mock was reset: more than once since a look, and nobody knows of what came in between."""
+        """Whether the wire's mock was reset: calls between two resets are lost."""
         return any(wire.log.was_reset for wire in self._wires.values())
 
     def calls(self, component: object) -> Iterator[Call]:
@@ -328,7 +328,7 @@ class Mocked:
             for call in calls:
                 if id(call) in self.claims:
                     continue
-                own, args = _told_to(component, call)
+                own, args = _arguments_of(component, call)
                 arguments = {**dict(zip(verb.params, args, strict=False)), **call.kwargs}
                 yield Call(verb, arguments, call, own=own)
         for wire in self._wires.values():
@@ -337,16 +337,16 @@ class Mocked:
                 self.raised |= dict.fromkeys(_COMMANDS.values(), "its wire is made to raise")
                 continue
             for call in calls:
-                own, args = _told_to(component, call)
-                if id(call) not in self.claims and (told := wire.said(args, call.kwargs)) is not None:
-                    yield Call(*told, call, wired=True, own=own)
+                own, args = _arguments_of(component, call)
+                if id(call) not in self.claims and (sent := wire.verb_of(args, call.kwargs)) is not None:
+                    yield Call(*sent, call, wired=True, own=own)
 
     def __bool__(self) -> bool:
         return bool(self._read or self._wires)
 
 
-def _told_to(component: object, call: Any) -> tuple[bool, tuple[Any, ...]]:
-    """Whether the call names the component as its `self`, and the arguments without that."""
+def _arguments_of(component: object, call: Any) -> tuple[bool, tuple[Any, ...]]:
+    """Whether the call has the component as its `self`, and the other arguments."""
     own = bool(call.args) and call.args[0] is component
     return own, tuple(call.args[1:] if own else call.args)
 
@@ -354,7 +354,7 @@ def _told_to(component: object, call: Any) -> tuple[bool, tuple[Any, ...]]:
 def look(
     component: object, dialect: Dialect, role: Role, mocked: Mocked, written: WrittenMethods
 ) -> Mapping[VerbKind, str]:
-    """Notes the mocked verbs of a component; returns the ways to complete a tuple that are hidden from us, and by what."""
+    """Find the mocked verbs of a component; returns the verbs that are hidden, and by what."""
     wire = _send(component, dialect, role, mocked)
     hidden: dict[VerbKind, str] = {}
     for verb in (*role.verbs, *dialect.verbs):
@@ -373,7 +373,7 @@ def look(
 
 
 def _found(component: object, verb: Verb) -> Iterator[Any]:
-    """What the component would call: its method, or a function under the names that its code may use."""
+    """The callables that the component may use: its method, or a function under a name in its module."""
     if verb.on == "self":
         found = getattr(component, verb.name, None)
         if found is not None:
@@ -393,14 +393,14 @@ def _found(component: object, verb: Verb) -> Iterator[Any]:
 
 
 def _is_made_by_a_test(found: object) -> bool:
-    """Whether it is no function that some module defines: a lambda, `list.append`."""
+    """Whether a test made it: a lambda, an inner function, `list.append`."""
     if isinstance(found, FunctionType):
         return "<" in found.__qualname__  # <lambda>, test_it.<locals>.ack
     return callable(found) and not isinstance(found, type)
 
 
 def _module(component: object, name: str) -> Any:
-    """The framework's module, or the project's own copy of it."""
+    """The framework's module, or the project's own copy."""
     for base in type(component).__mro__:
         if base.__module__ == name or base.__module__.endswith(f".{name}"):
             return sys.modules.get(base.__module__)
@@ -410,7 +410,7 @@ def _module(component: object, name: str) -> Any:
 def _is_replaced(
     component: object, dialect: Dialect, verb: Verb, found: Any, written: WrittenMethods
 ) -> bool:
-    """A method that no class of the component defines, a function that the framework's module does not."""
+    """Whether no class of the component, and not the framework's module, defines it."""
     if verb.on != "self":
         return not (getattr(found, "__module__", None) or "").endswith(verb.on)  # None: a built-in's
     return _is_foreign_method(component, verb.name, found) or _ends_here(
@@ -419,9 +419,9 @@ def _is_replaced(
 
 
 def _ends_here(component: object, dialect: Dialect, verb: Verb, found: Any, written: WrittenMethods) -> bool:
-    """Whether a method mentions nothing by which it could reach the wire, as that of a test's own heir: it writes down its calls.
+    """Whether a method cannot reach the wire, as in a test's subclass that only records its calls.
 
-    What it mentions are also the names in the component's own methods that it mentions.
+    A method reaches the wire if it, or a method of the component that it mentions, names the wire.
     """
     send = dialect.wire.send if dialect.wire else ()
     ways = {"super", verb.name, *(path.rpartition(".")[2] for path in send)}
@@ -431,7 +431,7 @@ def _ends_here(component: object, dialect: Dialect, verb: Verb, found: Any, writ
 
 
 def _is_foreign_method(component: object, name: str, found: Any) -> bool:
-    """Whether what a component calls under a name was written in none of its classes."""
+    """Whether the method of that name is defined in none of the component's classes."""
     own = getattr(found, "__self__", None) is component
     inherited = own and getattr(found, "__func__", None) is getattr(type(component), name, None)
     if not inherited and name in getattr(
@@ -443,7 +443,7 @@ def _is_foreign_method(component: object, name: str, found: Any) -> bool:
 
 
 def _send(component: object, dialect: Dialect, role: Role, mocked: Mocked) -> str:
-    """What hides the wire, '' if it can be read."""
+    """What hides the wire, or ''."""
     send = dialect.wire.send if dialect.wire else ()
     if len(send) != 1:
         return ""
@@ -451,13 +451,13 @@ def _send(component: object, dialect: Dialect, role: Role, mocked: Mocked) -> st
     module = _module(component, owner)
     if module is not None:
         found = vars(module).get(name)
-        stands = is_ours(found)
+        is_known = is_ours(found)
     else:
         found = getattr(component, name, None)
-        stands = not _is_foreign_method(component, name, found)
-        if stands and not any(is_ours(vars(base).get(name)) for base in type(component).__mro__):
-            return f"{name} is not of a version that is watched"
+        is_known = not _is_foreign_method(component, name, found)
+        if is_known and not any(is_ours(vars(base).get(name)) for base in type(component).__mro__):
+            return f"{name} is of an unknown version"
     if is_mock(found):
         mocked.add_wire(found, dialect, role)
         return ""
-    return "" if stands else f"{name} is replaced"
+    return "" if is_known else f"{name} is replaced"

@@ -1,4 +1,4 @@
-"""What one component instance was handed, and what became of it."""
+"""The record of one component instance: the tuples it received, and how each was completed."""
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ Delivery = Hashable
 
 
 class Mark(NamedTuple):
-    """What was unusual about a call; `thread` is '' for the thread that receives."""
+    """What is unusual about a call; `thread` is '' for the thread that receives."""
 
     thread: str = ""
     in_except: bool = False
@@ -37,7 +37,7 @@ class Mark(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """When a delivery came, and in which handler call."""
+    """When a delivery was received, and in which handler call."""
 
     time_ns: int
     entry: int
@@ -54,13 +54,13 @@ class Closed(NamedTuple):
 
     @property
     def state(self) -> Stage:
-        """What the protocol calls it."""
+        """The state after the completion."""
         return TABLE[Stage.OWED, self.op].state
 
 
 @dataclass(slots=True, kw_only=True)
 class Incident:
-    """One misuse, as the record keeps it: numbers of sites instead of sites; `count` deliveries share it."""
+    """One misuse, with the numbers of sites; `count` deliveries share it."""
 
     misuse: Misuse
     delivery: Delivery
@@ -78,16 +78,16 @@ class Incident:
 
 
 class Incidents:
-    """At most `limit` of them; the deliveries of `cap` are remembered, so that each counts once."""
+    """Different incidents, at most `limit`; `cap` deliveries are remembered, so that each counts once."""
 
     def __init__(self, limit: int, cap: int) -> None:
         self._limit = limit
         self._cap = cap
         self._kept: dict[Hashable, Incident] = {}
-        self._told: set[tuple[Hashable, Hashable]] = set()
+        self._counted: set[tuple[Hashable, Hashable]] = set()
 
     def take_down(self, incident: Incident) -> bool:
-        """Adds one, or counts it with its like; says whether there was room for it."""
+        """Add an incident, or count it with an equal one; False if there is no room."""
         key = (
             incident.misuse,
             incident.kind,
@@ -100,24 +100,24 @@ class Incidents:
         seen = self._kept.get(key)
         if seen is None and len(self._kept) >= self._limit:
             return False
-        told = (key, incident.delivery)
+        counted = (key, incident.delivery)
         if seen is None:
             self._kept[key] = incident
-        elif told in self._told:
+        elif counted in self._counted:
             seen.discarded += 1
             return True
         else:
             seen.count += 1
-        if len(self._told) < self._cap:
-            self._told.add(told)
+        if len(self._counted) < self._cap:
+            self._counted.add(counted)
         return True
 
     def all(self) -> tuple[Incident, ...]:
-        """In the order of the first of its kind."""
+        """The incidents, in the order of the first of each kind."""
         return tuple(self._kept.values())
 
 
-CAP = 65_536  # deliveries that a record keeps, open ones and completed ones each
+CAP = 65_536  # open deliveries that a record keeps, and as many completed ones
 INCIDENTS = 1_000  # different violations that a record keeps
 
 BREACHES = {
@@ -134,18 +134,18 @@ _KINDS = {Op.ACK: AccessKind.ACKED, Op.FAIL: AccessKind.FAILED, Op.ANCHOR: Acces
 _OPS = (Op.ACK, Op.FAIL)
 ACK, _FAIL = range(len(_OPS))
 PendingTuple: TypeAlias = tuple[int, int, str]
-"""When it came, in which handler call, and the delivery as JSON if rows are written."""
+"""Time of receipt, number of the handler call, and the delivery as JSON if rows are written."""
 _Row: TypeAlias = tuple[PendingTuple, int, int, int, Mark | None]
 """A Closed as plain numbers, which the garbage collector need not track."""
 _Moment: TypeAlias = tuple[int, str]
-"""The number of the handler call, and which handler runs."""
+"""The number of the handler call, and its handler."""
 
 
 class ComponentRecord:
-    """One component's deliveries.  Verbs may come from any thread; the slow path takes a lock.
+    """The deliveries of one component. Any thread may call; the slow path takes a lock.
 
-    `entry` counts what was handed in, `handler` and `current` say who works on what: the instrumentation
-    keeps them.  What does not fit under `cap` is dropped, oldest first, and counted in `dropped`.
+    `entry` counts the tuples received; `handler` and `current` name the running handler and its delivery, and the
+    instrumentation sets them. Deliveries beyond `cap` are dropped, oldest first, and counted in `dropped`.
     """
 
     __slots__ = (
@@ -198,7 +198,7 @@ class ComponentRecord:
     # ---- the four verbs ----
 
     def received(self, delivery: Delivery, time_ns: int = 0, text: str = "") -> None:
-        """A tuple was handed in; `text` is the delivery as JSON if rows are written."""
+        """A tuple was received; `text` is the delivery as JSON if rows are written."""
         open_ = self.open
         self.entry = entry = self.entry + 1
         self.current = delivery
@@ -212,7 +212,7 @@ class ComponentRecord:
             self._turn()
 
     def acked(self, delivery: Delivery, site: int = 0, mark: Mark | None = None) -> PendingTuple | None:
-        """A tuple was acked, by the author or by the framework; returns what was kept of it if it was open."""
+        """A tuple was acked, by the author or by the framework; returns it if it was open."""
         self.acks += 1
         opened = self.open.pop(delivery, None)
         if opened is None or mark is not None:
@@ -231,7 +231,7 @@ class ComponentRecord:
             self.done[delivery] = (opened, _FAIL, site, self.entry, None)
 
     def emitted(self, anchors: Iterable[Delivery] = (), site: int = 0, mark: Mark | None = None) -> None:
-        """A tuple was emitted with these anchors; of a spout none."""
+        """A tuple was emitted with these anchors; a spout's has none."""
         self.emits += 1
         open_ = self.open
         for anchor in anchors:
@@ -243,7 +243,7 @@ class ComponentRecord:
     # ---- the slow path ----
 
     def ticked(self, delivery: Delivery, time_ns: int = 0) -> None:
-        """A tick tuple was handed in: an obligation only as the role's `TickDuty` says."""
+        """A tick was received; whether it must be completed depends on the role's `TickDuty`."""
         self.entry += 1
         self.ticks_seen += 1
         self.current = None
@@ -261,19 +261,19 @@ class ComponentRecord:
         mark: Mark | None = None,
         note: str = "",
     ) -> None:
-        """Takes down a misuse that the protocol's table does not speak of, if the dialect has a price for it."""
+        """Record a misuse that the protocol's table does not have, if the dialect has a price for it."""
         with self._lock:
             closed = self._closed(delivery)
             opened = closed.opened if closed else self._opened(delivery)
             self._incident(misuse, kind, delivery, opened, closed, site, mark, note=note)
 
     def excuse(self, delivery: Delivery) -> None:
-        """Nobody is to blame if it stays open: the component died of an exception while it held the tuple."""
+        """Report no violation if the tuple stays open: the component died while it held the tuple."""
         if len(self._excused) < self._cap:
             self._excused.add(delivery)
 
     def spouted(self, message_id: Delivery, site: int = 0) -> None:
-        """A spout has emitted; None is an emit that Storm will not track."""
+        """A spout has emitted; None is an emit without message id, which Storm does not track."""
         self.emits += 1
         if message_id is not None:
             self.reliable += 1
@@ -282,32 +282,32 @@ class ComponentRecord:
 
     @property
     def traced_now(self) -> TracedComponent:
-        """The component as a finding names it."""
+        """The component as a finding names it, with its switches as they are now."""
         return self.traced
 
     @property
     def buffers(self) -> tuple[str, ...]:
-        """Fields in which the framework keeps tuples that it will complete in time."""
+        """Fields in which the framework keeps tuples that it completes itself."""
         return ()
 
     def held(self, deliveries: Collection[Delivery], *, ids: bool = False) -> Mapping[Delivery, str]:  # noqa: ARG002 - of no use without a component
-        """The component's field that still holds each, as a tuple or with `ids` as its bare id too."""
+        """The component's field that holds each delivery, as a tuple or, with `ids`, as an id."""
         return {}
 
     def interrupted(self) -> Collection[Delivery]:
-        """Open deliveries that are not charged, since an exception left a handler while the component kept them."""
+        """Open deliveries without violation: an exception left a handler while the component kept them."""
         return ()
 
     def waits(self) -> bool:
-        """Whether a spout does something when it is told of its tuples; unknown is no."""
+        """Whether a spout implements ack or fail. In doubt: no."""
         return False
 
     def close(self) -> str:
-        """Before the settlement; returns why completions could not be seen, or ''."""
+        """Before the settlement; returns why completions could not be observed, or ''."""
         return ""
 
     def prices(self, misuse: Misuse) -> bool:
-        """Whether a misuse costs anything in this role."""
+        """Whether the role has a price for a misuse."""
         return misuse in self.role.discipline.prices
 
     def __contains__(self, delivery: object) -> bool:
@@ -319,26 +319,26 @@ class ComponentRecord:
         )
 
     def state(self, delivery: Delivery) -> Stage | None:
-        """What a delivery is owed; None if this record does not know it."""
+        """The state of a delivery; None if this record does not know it."""
         if delivery in self.open:
             return Stage.OWED
         closed = self._closed(delivery)
         return None if closed is None else closed.state
 
     def incidents(self) -> Iterable[Incident]:
-        """Every different violation so far, in the order of the first of its kind."""
+        """Every different incident so far, in the order of the first of its kind."""
         self._look_again()
         return self._incidents.all()
 
     def overdue(self) -> tuple[tuple[Delivery, Opened], ...]:
-        """The deliveries that nobody has completed, oldest first."""
+        """The pending deliveries, oldest first."""
         with self._lock:
             twins = [(key, Opened(*one[:2])) for key, more in self._twins.items() for one in more]
             owed = [(key, Opened(*one[:2])) for key, one in self.open.items() if key not in self._excused]
         return tuple(sorted(owed + twins, key=lambda row: row[1].entry))
 
     def ticks_owed(self) -> tuple[tuple[Delivery, Opened], ...]:
-        """The ticks that nobody has completed although somebody must."""
+        """The pending ticks that must be completed."""
         duty = self.role.discipline.tick
         owed = duty is TickDuty.REQUIRED or (duty is TickDuty.AUTO and not self.traced_now.auto_ack)
         return tuple(
@@ -348,12 +348,12 @@ class ComponentRecord:
         )
 
     def _twin(self, delivery: Delivery, opened: PendingTuple) -> None:
-        """The id of an open delivery came again, which only a test's driver does: both are owed."""
+        """The id of an open delivery came again, which only a test's driver does: both are pending."""
         with self._lock:
             self._twins.setdefault(delivery, []).append(opened)
 
     def rise(self) -> None:
-        """More are open than ever before."""
+        """More deliveries are open than ever before."""
         with self._lock:
             while len(self.open) > self._cap:
                 del self.open[next(iter(self.open))]
@@ -361,7 +361,7 @@ class ComponentRecord:
             self.high_water = max(self.high_water, len(self.open))
 
     def _turn(self) -> None:
-        """Forgets completed deliveries by generations, as the acker's own map does."""
+        """Forget completed deliveries by generations, like the acker's map."""
         with self._lock:
             if len(self.done) >= self._cap:
                 self._older, self.done = self.done, {}
@@ -410,7 +410,7 @@ class ComponentRecord:
             self._incident(misuse, kind, delivery, closed.opened, closed, site, mark, moment=moment)
 
     def _look_again(self) -> None:
-        """A delivery is nowhere while another thread, about to complete it, has only taken it from the open ones."""
+        """Try unknown deliveries again: another thread may have been about to complete them."""
         with self._lock:
             unknown, self._unknown = self._unknown, []
             for delivery, op, site, mark, moment in unknown:
@@ -427,7 +427,7 @@ class ComponentRecord:
             self._incident(Misuse.TICK_TWICE, _KINDS[op], delivery, opened, closed, site, mark, tick=True)
 
     def _anchored(self, anchor: Delivery, site: int, mark: Mark | None) -> None:
-        """An anchor that is not open: completed already, or nothing this record knows."""
+        """An anchor that is not open: completed already, or unknown."""
         with self._lock:
             closed, tick = self._closed(anchor), False
             if closed is None and anchor in self.ticks:
@@ -445,7 +445,7 @@ class ComponentRecord:
                 )
 
     def _emitted_oddly(self, site: int, mark: Mark) -> None:
-        """An emit from another thread, or one that leaves its anchors to a framework that has none."""
+        """An emit from another thread, or one that leaves the anchors to a framework that sets none."""
         discipline = self.role.discipline
         if mark.thread:
             guesses = mark.bare and discipline.anchoring is Anchoring.CURRENT

@@ -19,7 +19,7 @@ __all__ = ["NODES", "belongs", "describe", "holders", "switched_on", "tuples_in"
 
 @lru_cache  # of the last classes: tests make some each, and one that is kept alive is wrapped by every installation to come
 def belongs(cls: type) -> tuple[Dialect, Role] | None:
-    """The dialect and role of a component class: those of the nearest base that a dialect names."""
+    """The dialect and role of a component class, from the nearest base that a dialect names."""
     for base in cls.__mro__:
         found = _roles().get(f"{base.__module__}.{base.__qualname__}")
         if found is None:
@@ -40,14 +40,14 @@ def _roles() -> dict[str, tuple[Dialect, Role]]:
 
 
 def _vendored(base: type) -> tuple[Dialect, Role] | None:
-    """A project's own copy: `resources.storm.Bolt` is storm.py's Bolt."""
+    """The role in a project's own copy of a module: `resources.storm.Bolt` is storm.py's Bolt."""
     tail = f"{base.__module__.rpartition('.')[2]}.{base.__qualname__}"
     found = _roles().get(tail)
     return found if found is not None and found[0].vendored else None
 
 
 def switched_on(component: object, switch: Switch) -> bool:
-    """What a switch of the framework says for this instance, at this moment."""
+    """Whether a switch of the framework is on for this instance now."""
     if switch.attribute is None:
         return switch.default
     return bool(getattr(component, switch.attribute, switch.default))
@@ -84,14 +84,14 @@ def _defined(cls: type) -> tuple[str, int]:
 
 
 def _begun(path: str, name: str) -> int:
-    """Where the class begins in a file that does not parse: it is Python 2, or has changed since."""
+    """Where the class begins in a file that does not parse: Python 2, or a file that has changed."""
     begins = re.compile(rf"\s*class\s+{re.escape(name)}\b")
     return next((at for at, line in enumerate(linecache.getlines(path), 1) if begins.match(line)), 0)
 
 
 @lru_cache
 def played_by(cls: type, names: tuple[str, ...]) -> CallSite | None:
-    """The first of these functions of the framework that a component of this class runs through."""
+    """The first of these functions of the framework that the class inherits."""
     for base in cls.__mro__:
         for module in (base.__module__, base.__module__.rpartition(".")[2]):
             for name in names:
@@ -124,9 +124,9 @@ _CONTAINERS = (list, tuple, set, frozenset, deque)
 def holders(
     component: object, wanted: Collection[Hashable], besides: Collection[str] = (), *, ids: bool = False
 ) -> dict[Hashable, str]:
-    """For each delivery in `wanted` whose tuple a field holds, the field: "pending"; not one of `besides`.
+    """For each delivery in `wanted` whose tuple a field holds, the field ("pending"), except the fields in `besides`.
 
-    With `ids` a field that holds the bare id counts as well: a number or a text may also be a value of the author's.
+    With `ids` a field that holds the id counts as well. An id may also be a value of the author's.
     """
     found: dict[Hashable, str] = {}
     budget = NODES
@@ -148,7 +148,7 @@ def holders(
 
 
 def tuples_in(given: Any, wanted: Collection[Hashable]) -> Iterator[Hashable]:
-    """The deliveries in `wanted` whose tuples a call was given, in containers, partials and closures too; an id alone is none."""
+    """The deliveries in `wanted` whose tuples are among a call's arguments, also in containers, partials and closures."""
     seen: set[int] = set()
     edge: list[tuple[Any, int]] = [(given, 0)]
     while edge and len(seen) < NODES:
@@ -162,7 +162,7 @@ def tuples_in(given: Any, wanted: Collection[Hashable]) -> Iterator[Hashable]:
 
 
 def _carried(node: Any) -> Iterable[Any]:
-    """What comes along with an argument, and is nobody's field."""
+    """What an argument contains, without the fields of objects."""
     if isinstance(node, dict):
         return dict.values(node)
     if isinstance(node, _CONTAINERS):
@@ -201,7 +201,7 @@ def _is_in(key: Hashable, wanted: Collection[Hashable]) -> bool:
 
 
 def _has_id(node: Any) -> bool:
-    """Whether `node.id` is a plain attribute: a property of the author's is not for us to run."""
+    """Whether `node.id` is a plain attribute: a property could run the author's code."""
     return (
         "id" in getattr(node, "__dict__", ())
         or "id" in getattr(type(node), "_fields", ())

@@ -57,12 +57,12 @@ class Level(IntEnum):
         return self.name.lower()
 
 
-POINTS = 512  # not reached: then neighbours are merged and windows become twice as long
+POINTS = 512  # with so many points, neighbours are merged and windows become twice as long
 _SECOND = 1_000_000_000
 
 
 class Windows:
-    """The windows of one map.  `due` is the time at which the open one ends, in nanoseconds."""
+    """Growth over time: what was pending at the end of each window. `due` is the end of the open window, in nanoseconds."""
 
     __slots__ = ("_first", "_length", "_started", "due", "points")
 
@@ -73,12 +73,12 @@ class Windows:
         self.points: list[GrowthPoint] = []
 
     def reset(self) -> None:
-        """Begins anew."""
+        """Forget all windows."""
         self._length, self._started, self.due = self._first, 0, 0
         self.points = []
 
     def close(self, now_ns: int, *, pending: int, started: int, orphans: int = 0) -> None:
-        """Ends the open window; `started` counts from the beginning of the run."""
+        """End the open window; `started` counts from the beginning of the run."""
         begun, self._started = started - self._started, started
         self.points.append(
             GrowthPoint(time_ms=now_ns // 1_000_000, pending=pending, orphans=orphans, started=begun)
@@ -90,7 +90,7 @@ class Windows:
 
 
 def halved(points: Sequence[GrowthPoint]) -> list[GrowthPoint]:
-    """An even number of windows as half as many: what was pending last, and the load of both."""
+    """Merge each two windows: what was pending last, and the load of both."""
     pairs = zip(points[::2], points[1::2], strict=True)
     return [replace(last, started=first.started + last.started) for first, last in pairs]
 
@@ -100,15 +100,15 @@ _DONE = {Op.ACK: AccessKind.ACKED, Op.FAIL: AccessKind.FAILED}
 
 
 def violations(record: ComponentRecord, sites: Sites, now_ns: int, test: str) -> Iterator[Violation]:
-    """What went wrong with the deliveries of one record, in the order in which it was seen."""
+    """The violations of one component, in the order in which they happened."""
     traced = record.traced_now
     for incident in record.incidents():
-        yield _offence(record, incident, traced, sites, test)
+        yield _violation(record, incident, traced, sites, test)
     yield from _untracked(record, traced, sites, test)
     yield from _overdue(record, traced, now_ns, test)
 
 
-def _offence(
+def _violation(
     record: ComponentRecord, incident: Incident, traced: TracedComponent, sites: Sites, test: str
 ) -> Violation:
     answers = _handler(record)
@@ -133,7 +133,7 @@ def _offence(
 def _untracked(
     record: ComponentRecord, traced: TracedComponent, sites: Sites, test: str
 ) -> Iterator[Violation]:
-    """A spout that waits to be told of its tuples, and emits none with a message id."""
+    """A spout that implements ack or fail, and emits no tuple with a message id."""
     if (
         record.untracked is None
         or record.reliable
@@ -189,7 +189,7 @@ def _overdue(record: ComponentRecord, traced: TracedComponent, now_ns: int, test
 
 
 def tally(record: ComponentRecord, now_ns: int, found: Iterable[Violation]) -> ComponentTally:
-    """What one record counted."""
+    """The counts of one component."""
     oldest = next(iter(record.open.values()), None)
     return ComponentTally(
         component=record.traced.name,
@@ -233,7 +233,7 @@ def _shown(delivery: Hashable) -> str:
 
 
 def _handler(record: ComponentRecord) -> str:
-    """The handler that answers for a delivery: the batch's where there are batches."""
+    """The handler of a delivery: the batch handler if the role has batches."""
     wanted = (EntryKind.BATCH, EntryKind.DATA) if record.role.kind is Kind.BOLT else (EntryKind.NEXT,)
     for kind in wanted:
         for entry in record.role.entries:
@@ -243,7 +243,7 @@ def _handler(record: ComponentRecord) -> str:
 
 
 def _ticked(record: ComponentRecord) -> str:
-    """The handler that is given ticks only; '' where they come with the data."""
+    """The handler of ticks; '' if ticks reach the handler of data."""
     return next((entry.method for entry in record.role.entries if entry.kind is EntryKind.TICK), "")
 
 
@@ -251,15 +251,15 @@ def _is_batch(record: ComponentRecord, handler: str) -> bool:
     return any(entry.method == handler and entry.kind is EntryKind.BATCH for entry in record.role.entries)
 
 
-RECORDS = 4_096  # records open at once; the oldest is closed for the next
+RECORDS = 4_096  # records open at once; the ledger then closes the oldest
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Settlement:
-    """What a run, or one test of it, came to.
+    """The result of a run, or of one test of it.
 
-    `growth` is the number of open deliveries over time; `dropped` what did not fit under the caps;
-    `unobserved` names the components that a mock hid from us, and why; `notes` is what else to say: a run with notes is
+    `growth` is the number of open deliveries over time; `dropped` counts what exceeded the limits;
+    `unobserved` names the components that a mock hides, and why. A run with `notes` is
     not clean although it has no violations.
     """
 
@@ -272,9 +272,9 @@ class Settlement:
 
 
 class Ledger:
-    """Keeps the records.  `now` is the clock, in nanoseconds since the epoch or virtual.
+    """The records of all components. `now` is the clock, in nanoseconds since the epoch or virtual.
 
-    `cap` is how many deliveries a record keeps; `test` goes into the violations of the next settlement.
+    `cap` is how many deliveries a record keeps; `test` names the test of the next settlement.
     """
 
     def __init__(
@@ -287,7 +287,7 @@ class Ledger:
         self.sites = Sites()
         self.records: dict[int, ComponentRecord] = {}
         self.windows = Windows()
-        # told of a new record, and of what is pending after each window
+        # called for a new record with 0, and after each window with the number of pending deliveries
         self.growing: Callable[[int], None] | None = None
         self._begun = 0
         self._unobserved: dict[str, None] = {}
@@ -296,13 +296,13 @@ class Ledger:
         self._lock = RLock()
 
     def open(self, traced: TracedComponent, role: Role) -> ComponentRecord:
-        """A new record for a component that is known by its rows only."""
+        """Add the record of a component that is known by its rows only."""
         record = ComponentRecord(traced, role, cap=self.cap)
         self.keep(id(record), record)
         return record
 
     def keep(self, key: int, record: ComponentRecord) -> None:
-        """Takes in a record under a key: the `id` of a live component, which the record keeps alive."""
+        """Add a record under a key: the `id` of a live component, which the record keeps alive."""
         with self._lock:
             self.records[key] = record
             if len(self.records) > RECORDS:
@@ -311,15 +311,15 @@ class Ledger:
             self.growing(0)
 
     def unobserved(self, component: str, reason: str) -> None:
-        """Says that a mock stands where we would have looked."""
+        """Mark a component as not observed."""
         self._unobserved[f"{component}: {reason}"] = None
 
     def note(self, text: str) -> None:
-        """Add what a reader of the settlement should know, once."""
+        """Add a note to the settlement, once."""
         self._notes[text] = None
 
     def grow(self, now_ns: int) -> None:
-        """Ends a window: `windows.due` has come."""
+        """End a window."""
         with self._lock:
             records = list(self.records.values())
             pending = sum(len(record.open) for record in records)
@@ -332,7 +332,7 @@ class Ledger:
             self.growing(pending)
 
     def settle(self) -> Settlement:
-        """Says what became of every delivery so far, and closes the records."""
+        """Close the records, and return the result so far."""
         with self._lock:
             if self.records:
                 self.grow(self.now())
@@ -369,12 +369,12 @@ class Ledger:
         if record.strays:
             many = "completion" if record.strays == 1 else "completions"
             self.note(
-                f"{record.traced.name}: {record.strays} {many} of tuples that nobody was seen to hand over"
+                f"{record.traced.name}: {record.strays} {many} of tuples that no input was seen to bring"
             )
 
 
 def merged(tallies: Iterable[ComponentTally]) -> tuple[ComponentTally, ...]:
-    """One row per component class, however many of it there were; the high-water mark is the highest of one."""
+    """One row per component class; the high-water mark is the highest of its instances."""
     rows: dict[tuple[str, str], ComponentTally] = {}
     for one in tallies:
         key = (one.component, one.dialect)

@@ -83,7 +83,7 @@ def test_a_second_completion_kills_the_worker(first, second, text):
 
 @pytest.mark.parametrize(("command", "done"), [("ack", "Acked"), ("fail", "Failed")])
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("wrong_id", "text"),
     [
         ("unknown", "unknown"),
         (1, "1"),
@@ -93,9 +93,9 @@ def test_a_second_completion_kills_the_worker(first, second, text):
         ({"id": "1"}, '{"id":"1"}'),
     ],
 )
-def test_an_unknown_id_kills_the_worker(command, done, given, text):
+def test_an_unknown_id_kills_the_worker(command, done, wrong_id, text):
     message = f"{done} a non-existent or already acked/failed id: {text}"
-    assert dies_of(answers_with(command=command, id=given)) == RUNTIME + message
+    assert dies_of(answers_with(command=command, id=wrong_id)) == RUNTIME + message
 
 
 @pytest.mark.parametrize("command", ["ack", "fail"])

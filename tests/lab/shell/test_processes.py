@@ -134,8 +134,8 @@ def test_a_log_record_of_another_component_does_not_reach_the_pipe():
     with Bench(Logs) as one, Bench(Logs) as two:
         one.feed("one")
         two.feed("two")
-        said = [message["msg"] for message in one.messages if message["command"] == "log"]
-        assert said[-1].endswith("mine one")
+        texts = [message["msg"] for message in one.messages if message["command"] == "log"]
+        assert texts[-1].endswith("mine one")
 
 
 def test_a_class_without_framework_is_rejected():

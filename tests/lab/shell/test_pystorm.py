@@ -232,9 +232,9 @@ def test_a_payload_that_is_not_a_list_is_a_type_error():
 def test_an_emit_returns_task_ids():
     class Asks(Bolt):
         def process(self, tup: Any) -> None:
-            asked = self.emit(["a"], need_task_ids=True)
+            task_ids = self.emit(["a"], need_task_ids=True)
             direct = self.emit(["b"], direct_task=9, need_task_ids=True)
-            self.emit([asked, direct])
+            self.emit([task_ids, direct])
 
     with Bench(Asks, profile=OLD) as bench:
         bench.feed("a")
