@@ -202,9 +202,9 @@ def text_scan(folder: Path, heap: str) -> dict[str, object]:
 
 def log_ingested(folder: Path, heap: str) -> dict[str, object]:
     """Parse the lines of a log, check that each is accounted for, and read each event once."""
-    from stormlog import ingested
+    from stormlog import ingest
 
-    return {"lines": ingested(spark_session(heap, folder), str(folder / LOG))}
+    return {"lines": ingest(spark_session(heap, folder), str(folder / LOG))}
 
 
 def duckdb_lives(folder: Path, heap: str) -> dict[str, object]:
@@ -244,12 +244,12 @@ JOBS = {
     "first result": lambda folder, heap: verdicts_of(folder, heap, "local[1]"),
     "whole analysis": lambda folder, _: analysis(folder),
     "text scan": text_scan,
-    "log ingested": log_ingested,
+    "log ingest": log_ingested,
 }
 
 
 STARTS = ("start", "start, our settings", "first result", "whole analysis")  # for a small trace; see --jobs
-LOGS = ("text scan", "log ingested")  # see --lines
+LOGS = ("text scan", "log ingest")  # see --lines
 
 
 def one(name: str, folder: Path, heap: str) -> None:
@@ -288,7 +288,7 @@ def tree(pid: int) -> list[int]:
     return found
 
 
-def measured(python: str, name: str, folder: Path, heap: str) -> dict[str, object]:
+def measure(python: str, name: str, folder: Path, heap: str) -> dict[str, object]:
     """Run a job in a process of its own and return its cost."""
     done = subprocess.run(
         [python, str(HERE), str(folder), "--one", name, "--heap", heap],
@@ -332,16 +332,16 @@ def main() -> None:
         for name in options.jobs:
             python = options.duckdb if name.startswith("duckdb") else sys.executable
             if python:
-                print(events, json.dumps(measured(python, name, folder, options.heap)), flush=True)
-    for wanted in options.lines:
-        folder = options.directory / f"log-{wanted}"
+                print(events, json.dumps(measure(python, name, folder, options.heap)), flush=True)
+    for lines in options.lines:
+        folder = options.directory / f"log-{lines}"
         if not (folder / LOG).exists():
-            from stormlog import written
+            from stormlog import write_log
 
             folder.mkdir(parents=True)
-            written(folder / LOG, wanted)
+            write_log(folder / LOG, lines)
         for name in LOGS:
-            print(wanted, json.dumps(measured(sys.executable, name, folder, options.heap)), flush=True)
+            print(lines, json.dumps(measure(sys.executable, name, folder, options.heap)), flush=True)
 
 
 if __name__ == "__main__":

@@ -28,15 +28,15 @@ REPEATS = 3
 
 def main() -> None:
     """Print the cost of the scan and of reading."""
-    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    lines_wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "worker.log"
-        count = written(path, wanted)
+        count = write_log(path, lines_wanted)
         spark = session(master="local[2]", input_bytes=path.stat().st_size)
         pid = _jvm(spark)
         rows = {
             "text scan + count": lambda: spark.read.text(str(path)).count(),
-            "ingest": lambda: ingested(spark, str(path)),
+            "ingest": lambda: ingest(spark, str(path)),
         }
         cost = _cpu(pid, rows)
         base = cost["text scan + count"]
@@ -45,7 +45,7 @@ def main() -> None:
             print(f"{name:24} {seconds:6.2f} CPU-s   {seconds / base:5.2f} x")
 
 
-def ingested(spark: SparkSession, path: str) -> int:
+def ingest(spark: SparkSession, path: str) -> int:
     """Parse a log as `analyze` does, check that every line is accounted for, read EVENTS once; return the lines."""
     with Cache() as keep:
         rows, counts = kept(lines(spark, [path]), {}, keep)
@@ -55,10 +55,10 @@ def ingested(spark: SparkSession, path: str) -> int:
     return ledger.rows
 
 
-def written(path: Path, wanted: int) -> int:
+def write_log(path: Path, lines_wanted: int) -> int:
     """Write a log of about so many lines and return the exact number."""
     text = LOG.read_text(encoding="utf-8")
-    copies = wanted // text.count("\n") + 1
+    copies = lines_wanted // text.count("\n") + 1
     with path.open("w", encoding="utf-8") as out:
         for number in range(copies):
             out.write(re.sub(r"(?<=\d{12})\d{6}\b", f"{number:06d}", text))

@@ -25,8 +25,7 @@ from typing import Any
 from pystorm import Bolt
 
 from ackdoctor.tracer.instrument.install import install
-from ackdoctor.tracer.ledger.ledger import Ledger
-from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.ledger.ledger import Ledger, Level
 from ackdoctor.tracer.trace.write import Recorder
 
 WARM = 200

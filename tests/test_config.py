@@ -1,4 +1,4 @@
-"""Settings: where lint finds them, what they mean, and the errors about wrong ones."""
+"""Settings: the search for the file, the keys, and the errors."""
 
 import errno
 import pickle
@@ -78,13 +78,13 @@ def test_a_pyproject_without_our_table_is_skipped(tmp_path):
     assert find_config(inner) == outer
 
 
-def test_settings_without_permission_are_an_error(tmp_path, monkeypatch):
-    def refused(path: str, limit: int) -> bytes:
+def test_unreadable_settings_are_an_error(tmp_path, monkeypatch):
+    def denied(path: str, limit: int) -> bytes:
         if path == str(tmp_path / "pyproject.toml"):
             raise PermissionError(errno.EACCES, "Permission denied", path)
         raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
 
-    monkeypatch.setattr("ackdoctor.config.read_file", refused)
+    monkeypatch.setattr("ackdoctor.config.read_file", denied)
     with pytest.raises(ConfigError, match=r"pyproject\.toml: cannot be read: Permission denied$"):
         find_config(tmp_path / "src")
 
@@ -135,7 +135,7 @@ def test_ackdoctor_toml_wins_over_a_pyproject_beside_it(tmp_path):
         ),
     ],
 )
-def test_a_wrong_setting_names_file_line_and_key(tmp_path, monkeypatch, text, message):
+def test_the_error_about_a_setting_names_file_line_and_key(tmp_path, monkeypatch, text, message):
     monkeypatch.chdir(tmp_path)
     write_settings(tmp_path, text)
     with pytest.raises(ConfigError) as error:
@@ -143,7 +143,7 @@ def test_a_wrong_setting_names_file_line_and_key(tmp_path, monkeypatch, text, me
     assert str(error.value) == message
 
 
-def test_the_line_is_that_of_our_table(tmp_path, monkeypatch):
+def test_the_error_has_the_line_of_our_table(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = Path("pyproject.toml")
     path.write_text('[tool.ruff.lint]\nselect = ["E"]\n\n[tool.ackdoctor]\nselect = "ACK1"\n')
@@ -154,13 +154,13 @@ def test_the_line_is_that_of_our_table(tmp_path, monkeypatch):
         load_settings(path)
 
 
-def test_toml_that_does_not_parse_names_the_file(tmp_path):
+def test_the_error_about_invalid_toml_names_the_file(tmp_path):
     path = write_settings(tmp_path, "select = [\n")
     with pytest.raises(ConfigError, match=r"ackdoctor\.toml: not TOML: "):
         load_settings(path)
 
 
-def test_a_byte_order_mark_is_no_part_of_the_settings(tmp_path):
+def test_a_byte_order_mark_is_ignored(tmp_path):
     assert load_settings(write_settings(tmp_path, '\ufeffselect = ["ACK1"]\n')).select == ("ACK1",)
     with pytest.raises(ConfigError, match=r"ackdoctor\.toml:1: unknown key `selct`"):
         load_settings(write_settings(tmp_path, '\ufeffselct = ["ACK1"]\n'))
@@ -191,18 +191,18 @@ def test_a_missing_settings_file_is_an_error(tmp_path):
         (Settings(select=("ACK101",), ignore=("missing-ack",)), False),
     ],
 )
-def test_the_more_exact_selector_wins_and_ignore_wins_a_draw(settings, selected):
+def test_the_more_exact_selector_wins_and_ignore_wins_a_tie(settings, selected):
     assert settings.selects("ACK101", "missing-ack") is selected
 
 
-def test_a_rule_that_is_off_by_default_runs_when_it_is_selected():
+def test_a_selected_rule_runs_even_if_it_is_off_by_default():
     assert not Settings().selects("ACK901", "unused-ignore", default=False)
     assert Settings(extend_select=("ACK9",)).selects("ACK901", "unused-ignore", default=False)
     assert Settings(select=("ACK",)).selects("ACK901", "unused-ignore", default=False)
 
 
 @pytest.mark.parametrize(
-    ("path", "glob", "fits"),
+    ("path", "glob", "matches"),
     [
         ("tests/test_a.py", "tests/**", True),
         ("tests/unit/test_a.py", "tests/*", True),
@@ -225,18 +225,18 @@ def test_a_rule_that_is_off_by_default_runs_when_it_is_selected():
         ("src/[z-a]/a.py", "src/[z-a]/a.py", True),
     ],
 )
-def test_a_glob_fits_as_in_gitignore(path, glob, fits):
-    assert matches_glob(path, glob) is fits
+def test_a_glob_matches_as_in_gitignore(path, glob, matches):
+    assert matches_glob(path, glob) is matches
 
 
-def test_per_file_ignores_silence_by_glob():
+def test_per_file_ignores_apply_by_glob():
     settings = Settings(per_file_ignores={"tests/**": ("ACK1",)})
     assert settings.ignores("tests/a.py", "ACK101", "missing-ack")
     assert not settings.ignores("tests/a.py", "ACK201", "unanchored-emit")
     assert not settings.ignores("src/a.py", "ACK101", "missing-ack")
 
 
-def test_the_fingerprint_covers_what_changes_findings():
+def test_the_fingerprint_covers_settings_that_change_findings():
     plain = Settings().fingerprint()
     assert (
         Settings(output_format="json", min_severity=Severity.ERROR, directory=Path("x")).fingerprint()

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.buffers import asks_about, kept_inputs, left_behind, waiting
-from ackdoctor.checks.facts.dataflow import origin
+from ackdoctor.checks.facts.buffers import pending_fields, reads_field, stored_inputs, unreleased_fields
+from ackdoctor.checks.facts.dataflow import definition
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Path, Stored, points_back
 from ackdoctor.flow.expressions import mentions
@@ -49,9 +49,9 @@ def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each store under a key from the data that does not look up the key first."""
     if context.component.opaque:
         return
-    fields = waiting(context) - left_behind(context)
+    fields = pending_fields(context) - unreleased_fields(context)
     reported: set[int] = set()
-    for flow, stored in kept_inputs(context):
+    for flow, stored in stored_inputs(context):
         field = stored.field
         if stored.how != "[]" or stored.key is None or field not in fields or id(stored.step) in reported:
             continue
@@ -83,16 +83,16 @@ def _is_multimap(context: RuleContext, field: str) -> bool:
 def _key_can_repeat(context: RuleContext, stored: Stored) -> bool:
     """Whether the key comes from the data and is no id, counter or random number."""
     assert stored.key is not None  # the caller checks it
-    visit, made = _definition(stored.path, stored.key)
+    visit, defined = _definition(stored.path, stored.key)
     function = visit.function
-    while (inner := _operand(made)) is not None:
-        visit, made = _definition(visit, inner)
-    match made:
+    while (inner := _operand(defined)) is not None:
+        visit, defined = _definition(visit, inner)
+    match defined:
         case Call(func=Attr(name=name) | Global(id=name) | Name(id=name)):
             return name not in _UNIQUE
         case Attr(name="id") | Literal():
             return False
-        case Attr() | Item() if context.field(function, made) is not None:
+        case Attr() | Item() if context.field(function, defined) is not None:
             return False
         case Item(obj=Name(id=name), key=Literal(value=0)) if name == stored.token.name:
             return False
@@ -100,9 +100,9 @@ def _key_can_repeat(context: RuleContext, stored: Stored) -> bool:
             return True
 
 
-def _operand(made: Expr | Call | Catch) -> Expr | None:
+def _operand(defined: Expr | Call | Catch) -> Expr | None:
     """Return the operand of a conversion or of a part of a result: `id` of `Long.toString(id)` and `id.toString()`."""
-    match made:
+    match defined:
         case Attr(obj=Name(id=name) as obj) | Item(obj=Name(id=name) as obj) if name.startswith("%"):
             return obj
         case Call(func=Attr(name="toString" | "valueOf"), args=(Arg(value=value),)):
@@ -115,8 +115,8 @@ def _operand(made: Expr | Call | Catch) -> Expr | None:
 
 def _definition(visit: Path, expr: Expr) -> tuple[Path, Expr | Call | Catch]:
     """Return the definition of an expression's value and its visit; the expression itself if it has none."""
-    found = origin(visit, expr)
-    return (found.visit, found.made) if found is not None else (visit, expr)
+    found = definition(visit, expr)
+    return (found.visit, found.value) if found is not None else (visit, expr)
 
 
 def _returns_previous(stored: Stored) -> bool:
@@ -148,14 +148,14 @@ def _looked_up(context: RuleContext, stored: Stored) -> bool:
             continue
         match visit.step.op:
             case Test(condition=condition) | Bind(value=condition):
-                if asks_about(context, visit.function, condition, stored.field):
+                if reads_field(context, visit.function, condition, stored.field):
                     return True
             case Call(func=Attr(obj=obj, name=name), args=args):
                 if visit.step is stored.step:
                     continue
                 if name in _LOOKS and context.field(visit.function, obj) == stored.field:
                     return True
-                if any(asks_about(context, visit.function, arg.value, stored.field) for arg in args):
+                if any(reads_field(context, visit.function, arg.value, stored.field) for arg in args):
                     return True
             case _:
                 pass

@@ -11,6 +11,7 @@ from ackdoctor.heap.dump import HeapDump
 from ackdoctor.heap.jvm.entries import Acker, Kind, entry_bytes
 from ackdoctor.heap.jvm.holders import Holder
 from ackdoctor.heap.signs import CAUSES, LABELS
+from ackdoctor.model.acker_versions import AckerVersion
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, TreeWitness, Unreadable, stamp
 from ackdoctor.model.source import NOWHERE, Site
@@ -23,10 +24,9 @@ from ackdoctor.rulebook.messages import (
     Words,
     words,
 )
-from ackdoctor.tracer.judge.entries import ACKER, tree_findings
-from ackdoctor.tracer.judge.keeping import Keeper, stays
-from ackdoctor.tracer.judge.labels import name_of
-from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.judge.acker import ACKER, stays, tree_findings
+from ackdoctor.tracer.judge.messages import name_of
+from ackdoctor.tracer.judge.places import Places
 from ackdoctor.tracer.trace.read import read
 from ackdoctor.tracer.trace.worker_log import WorkerLogs, is_log
 
@@ -178,13 +178,13 @@ class _RootHistory:
         return replace(tree, verdict=verdict, residue=residue(tree.entry, verdict)) if verdict else tree
 
 
-def findings(dump: HeapDump, keeper: Keeper | None = None) -> tuple[Finding, ...]:
+def findings(dump: HeapDump, keeper: AckerVersion | None = None) -> tuple[Finding, ...]:
     """Return all findings of a dump, sorted and stamped; `keeper` is the acker's version, if the user names it."""
     found = [*_of_ackers(dump, keeper), *_of_shells(dump)]
     return stamp(sorted(found, key=lambda finding: (finding.code, finding.component, finding.cause)))
 
 
-def _of_ackers(dump: HeapDump, keeper: Keeper | None) -> Iterator[Finding]:
+def _of_ackers(dump: HeapDump, keeper: AckerVersion | None) -> Iterator[Finding]:
     """At most one finding of each rule, over all ackers of the worker."""
     site, ackers = Site(dump.path, NOWHERE), dump.ackers
     waiting = sum(acker.tally.old.get(Kind.WAITING, 0) for acker in ackers)
@@ -351,7 +351,7 @@ def with_culprits(
     dump: HeapDump,
     found: Sequence[Finding],
     *,
-    keeper: Keeper | None,
+    keeper: AckerVersion | None,
     places: Places,
 ) -> tuple[Finding, ...]:
     """Add the findings whose culprits the trace names: each cause once, with its roots.

@@ -28,7 +28,7 @@ from ackdoctor.spark.judge import collecting, expiry, partial, samples
 from ackdoctor.spark.judge import shapes as ways
 from ackdoctor.spark.judge.blame import explained, traced
 from ackdoctor.spark.judge.doubts import doubts, has
-from ackdoctor.spark.judge.findings import Keeper, forecast, judged
+from ackdoctor.spark.judge.findings import forecast, judged
 from ackdoctor.spark.judge.lost import Ends
 from ackdoctor.spark.judge.offences import violations
 from ackdoctor.spark.judge.shapes import bare, shapes
@@ -45,8 +45,8 @@ from ackdoctor.spark.replay.messages import messages
 from ackdoctor.spark.replay.verdicts import verdicts
 from ackdoctor.spark.tables import Analysis, Books
 from ackdoctor.spark.terms import Terms
-from ackdoctor.tracer.judge.entries import under_way
-from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.judge.acker import under_way
+from ackdoctor.tracer.judge.places import Places
 
 __all__ = ["Frames", "Terms", "analyze", "examine", "frames", "written"]
 
@@ -199,7 +199,7 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
     slow = expiry.judged(
         events, tables.deliveries, tables.verdicts, result=result, timeout_s=terms.timeout_s, lost=lost.sql()
     )
-    keeper = Keeper.of(terms.version)
+    keeper = terms.version
     result.forecast = forecast(result.tally.growth if result.ackers else (), keeper, terms.heap)
     result.findings = judged(
         found,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from ackdoctor.model.acker_versions import NEWEST, AckerVersion
 from ackdoctor.spark.deliveries import Life
 from ackdoctor.spark.read.logbook import Survey
-from ackdoctor.tracer.judge.growth import WORKER_HEAP
+from ackdoctor.tracer.judge.acker import WORKER_HEAP
 
 __all__ = ["Terms"]
 

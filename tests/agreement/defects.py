@@ -12,9 +12,8 @@ from ackdoctor.model.finding import Finding
 from ackdoctor.pytest_plugin.fixture import Fixture
 from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.judge.findings import findings
-from ackdoctor.tracer.judge.place import Places
-from ackdoctor.tracer.ledger.ledger import Ledger
-from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.ledger.ledger import Ledger, Level
 from tests.agreement.scenarios import Scenario, Steps, dies
 
 __all__ = ["Defect", "lint_defects", "run_defects"]

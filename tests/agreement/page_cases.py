@@ -18,9 +18,9 @@ from ackdoctor.lab.shell.frameworks import descent
 from ackdoctor.model.dialect import EntryKind, Kind
 from ackdoctor.rulebook.cases import Case
 from ackdoctor.tracer.judge.findings import findings
-from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.ledger.components import belongs
 from ackdoctor.tracer.ledger.ledger import Ledger
-from ackdoctor.tracer.ledger.suspects import belongs
 from tests.agreement.fake_imports import Answers, Outcome, fake_imports, input_values
 from tests.agreement.fixture_modules import import_fixture
 from tests.agreement.idle_threads import wait_until_idle
@@ -53,7 +53,7 @@ class Breach(NamedTuple):
 class Run(NamedTuple):
     """The breaches of a case, and the reasons for parts that could not run."""
 
-    shown: set[Breach]
+    breaches: set[Breach]
     skipped: list[str]
 
 
@@ -76,7 +76,7 @@ def run_case(case: Case, folder: Path, ledger: Ledger) -> Run:
         try:
             with _time_limit(), _imported_bolts(folder, answers, sources) as bolts:
                 for bolt in bolts:
-                    run.shown.update(
+                    run.breaches.update(
                         _breaches_of(bolt, values, answers, conf=keys | _CONF, ticks=ticks, ledger=ledger)
                     )
         except (_ImportFailed, _LateError) as error:

@@ -1,4 +1,4 @@
-"""A topology that acks wrongly in a real LocalCluster: its log, replayed, says what the acker answered."""
+"""A topology that acks wrongly in a real LocalCluster: the replay of its log agrees with the acker."""
 
 import re
 
@@ -31,14 +31,14 @@ CLUSTERS = {
 
 
 @pytest.fixture(scope="module", params=CLUSTERS)
-def ran(request, misuse):
+def run(request, misuse):
     artifact, layout = CLUSTERS[request.param]
     return request.param, misuse(artifact, request.param, layout)
 
 
 @pytest.mark.parametrize("layout", ["worker.log*", "local.log"])
-def test_the_replay_of_a_log_answers_and_keeps_what_the_real_acker_did(ran, layout, spark):  # noqa: F811
-    number, folder = ran
+def test_the_replay_of_a_log_agrees_with_the_real_acker(run, layout, spark):  # noqa: F811
+    number, folder = run
     found = listed([str(folder / layout)])
     read, surveyed = kept(lines(spark, found.files[Sort.LOG]), found.begun, Cache())
     rows = events(read, surveyed)

@@ -12,8 +12,8 @@ Rewriting = Callable[[ast.Module, Setting], None]
 
 
 def _methods(tree: ast.Module) -> list[ast.FunctionDef]:
-    (made,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
-    return [node for node in made.body if isinstance(node, ast.FunctionDef)]
+    (bolt,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
+    return [node for node in bolt.body if isinstance(node, ast.FunctionDef)]
 
 
 def _handler(tree: ast.Module, setting: Setting) -> ast.FunctionDef:
@@ -74,12 +74,12 @@ def alias_the_tuple(tree: ast.Module, setting: Setting) -> None:
 
 def extract_the_body(tree: ast.Module, setting: Setting) -> None:
     """Move the handler's body to a helper; joined paths are then reported once."""
-    (made,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
+    (bolt,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
     handler = _handler(tree, setting)
     inner = copy(handler)
     inner.name = "_handle"
     handler.body = ast.parse("return self._handle(tup)").body
-    made.body.insert(made.body.index(handler), inner)
+    bolt.body.insert(bolt.body.index(handler), inner)
 
 
 def alias_the_verbs(tree: ast.Module, setting: Setting) -> None:

@@ -9,8 +9,8 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Completed, Path, points_back
 from ackdoctor.flow.expressions import mentions
 from ackdoctor.flow.state import Const, SelfRef, State, Tick, Token, TokenKind, TokenRef, TokenState, Value
-from ackdoctor.flow.transfer.escape import worse
-from ackdoctor.flow.transfer.typestate import ways_on
+from ackdoctor.flow.transfer.escape import worse_state
+from ackdoctor.flow.transfer.typestate import next_steps
 from ackdoctor.model.cfg import Call, Compare, EdgeKind, Literal, Name
 from ackdoctor.model.protocol import Op, Stage, move
 from tests.properties.bolt_settings import Setting
@@ -100,7 +100,7 @@ def test_binding_a_name_drops_the_facts_about_it(state, name, value):
     assert after.env.get(name) == value
     assert not any(mentions(fact, Name(name)) for fact in after.facts)
     assert {other: old for other, old in after.env.items() if other != name} == {
-        other: held for other, held in state.env.items() if other != name
+        other: value for other, value in state.env.items() if other != name
     }
 
 
@@ -110,16 +110,16 @@ def test_binding_a_name_drops_the_facts_about_it(state, name, value):
 @examples(100)
 @given(token_states, token_states, token_states)
 def test_the_worse_of_two_token_states_is_a_semilattice(one, two, three):
-    assert worse(one, one) == one
-    assert worse(one, two) == worse(two, one)
-    assert worse(worse(one, two), three) == worse(one, worse(two, three))
-    assert worse(None, one) == one
+    assert worse_state(one, one) == one
+    assert worse_state(one, two) == worse_state(two, one)
+    assert worse_state(worse_state(one, two), three) == worse_state(one, worse_state(two, three))
+    assert worse_state(None, one) == one
 
 
 @examples(50)
 @given(token_states, token_states)
 def test_a_tuple_left_owed_by_one_iteration_stays_owed(one, two):
-    assert (worse(one, two).stage is Stage.OWED) == (Stage.OWED in (one.stage, two.stage))
+    assert (worse_state(one, two).stage is Stage.OWED) == (Stage.OWED in (one.stage, two.stage))
 
 
 # ---- widening and transfer ----
@@ -163,7 +163,7 @@ def test_the_transfer_functions_are_monotone(generated):
 
 
 def _ways(context: Context, path: Path) -> set[tuple[EdgeKind, int, frozenset[object]]]:
-    return {(way.kind, way.target, frozenset(way.state.tokens.items())) for way in ways_on(context, path)}
+    return {(way.kind, way.target, frozenset(way.state.tokens.items())) for way in next_steps(context, path)}
 
 
 @examples(40)

@@ -73,13 +73,13 @@ def test_lint_reports_nearly_every_mutant_that_a_run_shows_to_be_wrong() -> None
         bolts += 1
         for name, mutant in _mutants(source):
             try:
-                shown = breaches(mutant, case.dialect)
+                found = breaches(mutant, case.dialect)
             except UnsupportedSource:
                 continue
-            if shown:
+            if found:
                 wrong += 1
                 if not {finding.code for finding in findings_in(mutant)} & FOUND_BY:
-                    words = ", ".join(sorted(breach.value for breach in shown))
+                    words = ", ".join(sorted(breach.value for breach in found))
                     missed.append(f"{case.code}/{case.name} ({case.dialect}), {name}: {words}\n{mutant}")
 
     print(f"{wrong - len(missed)} of {wrong} wrong mutants of {bolts} bolts found")  # noqa: T201  # the figure

@@ -2,8 +2,7 @@
 
 import pytest
 
-from ackdoctor.pytest_plugin.marks import asked
-from ackdoctor.pytest_plugin.options import Options
+from ackdoctor.pytest_plugin.options import Options, asked
 
 pytest_plugins = ["pytester"]
 

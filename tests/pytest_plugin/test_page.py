@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 
 from ackdoctor.pytest_plugin.fixture import Fixture
-from ackdoctor.pytest_plugin.marks import MARK
-from ackdoctor.pytest_plugin.options import LEVELS, OPTIONS
+from ackdoctor.pytest_plugin.options import LEVELS, MARK, OPTIONS
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "guide" / "tests.md").read_text(encoding="utf-8")

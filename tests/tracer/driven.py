@@ -9,8 +9,7 @@ from typing import Any
 
 from ackdoctor.model.violation import Access, Violation
 from ackdoctor.tracer.instrument.install import install
-from ackdoctor.tracer.ledger.ledger import Ledger, Settlement
-from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.ledger.ledger import Ledger, Level, Settlement
 from ackdoctor.tracer.trace.write import Recorder
 
 __all__ = ["Traced", "drive", "frame", "made", "said", "tick", "traced"]

@@ -14,8 +14,8 @@ from ackdoctor.model.violation import AccessKind
 from ackdoctor.reporters import Context, reporter
 from ackdoctor.reporters.context import Sources
 from ackdoctor.rulebook import load_metadata
-from ackdoctor.tracer.judge.charges import CHARGES
 from ackdoctor.tracer.judge.findings import findings
+from ackdoctor.tracer.judge.messages import RULE_MESSAGES
 from tests.tracer.lives import call, culprit, framework, orphan, said, touch, traced, tree, violation, written
 
 ACKED, FAILED, ANCHORED, EMITTED, RETURNED, ENDED = (
@@ -226,7 +226,7 @@ def test_a_run_is_charged_with_what_the_tracer_can_see_and_with_nothing_else():
     sources = [*folder.glob("ledger/*.py"), *folder.glob("instrument/*.py")]
     text = "".join(source.read_text(encoding="utf-8") for source in sources)
     seen = {misuse for misuse in Misuse if f"Misuse.{misuse.name}" in text}
-    assert {misuse for misuse, _ in CHARGES} == seen - {
+    assert {misuse for misuse, _ in RULE_MESSAGES} == seen - {
         Misuse.SPOUT_COMPLETES,  # ShellSpout says so and dies: no rule of lint has it either
     }
 
@@ -234,14 +234,14 @@ def test_a_run_is_charged_with_what_the_tracer_can_see_and_with_nothing_else():
 def test_the_page_of_a_rule_says_that_a_run_can_show_it():
     roots = {"ACK504", "ACK601", "ACK602", "ACK603"}  # what becomes of roots, and what an acker keeps
     said_so = {code for code, rule in load_metadata().items() if "tree" in rule.evidence}
-    assert {charge.code for charge in CHARGES.values()} | roots == said_so
+    assert {charge.code for charge in RULE_MESSAGES.values()} | roots == said_so
 
 
 def test_every_charge_has_a_page():
-    assert {charge.code for charge in CHARGES.values()} <= set(load_metadata())
+    assert {charge.code for charge in RULE_MESSAGES.values()} <= set(load_metadata())
 
 
-@pytest.mark.parametrize(("misuse", "turn"), CHARGES)
+@pytest.mark.parametrize(("misuse", "turn"), RULE_MESSAGES)
 def test_every_charge_can_say_its_words(misuse, turn, path, places):
     life = (touch(ACKED, call(path, 10)), touch(RETURNED))
     for dialect in ("pystorm", "heronpy", "none of ours"):

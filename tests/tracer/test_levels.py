@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pystorm import Bolt
 
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.ledger.ledger import Level
 from ackdoctor.tracer.trace.write import Recorder
 from tests.tracer.driven import drive, frame, made, said, tick, traced
 
@@ -93,15 +93,15 @@ def test_a_tuple_is_pending_until_the_end():
 
     with traced(now=lambda: 7_000_000) as run:
         drive(Forgets, frame("1"))
-        (book,) = run.ledger.books.values()
-        assert dict(book.open) == {"1": (7_000_000, 1, "")}
+        (record,) = run.ledger.records.values()
+        assert dict(record.open) == {"1": (7_000_000, 1, "")}
     assert said(run.settlement.violations) == ["never completed: 1: received; end of the run"]
 
 
 def test_an_ack_of_what_was_never_handed_over_is_a_stray():
     with traced() as run:
         drive(Guesses, frame("1"))
-    assert run.settlement.notes == ("Guesses: 1 completion of tuples that nobody was seen to hand over",)
+    assert run.settlement.notes == ("Guesses: 1 completion of tuples that no input was seen to bring",)
     assert (run.settlement.violations, run.settlement.tallies[0].high_water) == ((), 1)
 
 

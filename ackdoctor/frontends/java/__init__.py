@@ -1,7 +1,6 @@
 """Java source to a `Unit`, parsed by tree-sitter."""
 
-from ackdoctor.frontends.java.grammar import new_parser
-from ackdoctor.frontends.java.source import decode
+from ackdoctor.frontends.java.grammar import decode, new_parser
 from ackdoctor.frontends.java.unit import Lowered, lower_tree
 from ackdoctor.model.finding import Unreadable
 

@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from typing import NamedTuple, TypeAlias
 
 from ackdoctor.flow.build import CfgBuilder, Fork
-from ackdoctor.frontends.java.grammar import COMMENTS, Node
+from ackdoctor.frontends.java.grammar import COMMENTS, Node, Positions
 from ackdoctor.frontends.java.scope import Frame, Imported, Owner, type_name
-from ackdoctor.frontends.java.source import Positions
 from ackdoctor.model.cfg import Bind, Expr, Mix, Name
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.finding import Unreadable

@@ -9,8 +9,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import TypeAlias
 
-from ackdoctor.frontends.java.grammar import ANNOTATIONS, Node, parts
-from ackdoctor.frontends.java.source import Positions
+from ackdoctor.frontends.java.grammar import ANNOTATIONS, Node, Positions, parts
 from ackdoctor.model.cfg import Attr, Expr, Global, Name
 
 __all__ = [

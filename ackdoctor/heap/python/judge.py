@@ -7,6 +7,7 @@ from itertools import pairwise
 from ackdoctor.heap.judge import heap_finding
 from ackdoctor.heap.python.holders import ACKER, BOLT, SPOUT
 from ackdoctor.heap.python.snapshot import AckerMap, Holding, Snapshot
+from ackdoctor.model.acker_versions import AckerVersion
 from ackdoctor.model.finding import Finding, HeapWitness, Severity, TreeWitness, stamp
 from ackdoctor.model.verdict import GrowthPoint
 from ackdoctor.rulebook.messages import (
@@ -17,9 +18,8 @@ from ackdoctor.rulebook.messages import (
     UNDRAINED_BUFFER,
     words,
 )
-from ackdoctor.tracer.judge.growth import trend
-from ackdoctor.tracer.judge.keeping import Keeper, stays
-from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.judge.acker import stays, trend
+from ackdoctor.tracer.judge.places import Places
 
 __all__ = [
     "OF_OPEN_TUPLES",
@@ -131,7 +131,7 @@ OF_THE_ACKER = frozenset({NEVER_ZERO_ENTRY, ORPHAN_ENTRY, PENDING_GROWTH})
 
 
 def findings(
-    snapshots: Sequence[Snapshot], places: Places, keeper: Keeper | None = None
+    snapshots: Sequence[Snapshot], places: Places, keeper: AckerVersion | None = None
 ) -> tuple[Finding, ...]:
     """All that the snapshots show, sorted and stamped; `keeper` is whose acker it is, where that is known."""
     if not snapshots:
@@ -153,7 +153,9 @@ def findings(
     return stamp(sorted(found, key=lambda each: (each.code, each.component, each.cause)))
 
 
-def _of_acker(acker: AckerMap, snapshots: Sequence[Snapshot], keeper: Keeper | None) -> Iterator[Finding]:
+def _of_acker(
+    acker: AckerMap, snapshots: Sequence[Snapshot], keeper: AckerVersion | None
+) -> Iterator[Finding]:
     held = [each for each in snapshots[-1].holdings if each.component == acker.component]
     if not held or not acker.entries:
         return

@@ -15,8 +15,8 @@ from ackdoctor.heap.python.guppy import Census, census, missing
 from ackdoctor.heap.python.holders import ACKER, BOLT, SPOUT, Holder, containers, weigh
 from ackdoctor.model.dialect import Kind
 from ackdoctor.model.verdict import PendingEntry
-from ackdoctor.tracer.instrument.live import LiveBook
-from ackdoctor.tracer.ledger.holding import holders
+from ackdoctor.tracer.instrument.live import LiveRecord
+from ackdoctor.tracer.ledger.components import holders
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.trace.write import at_exit
 
@@ -38,29 +38,29 @@ __all__ = [
 
 def components(ledger: Ledger) -> Iterator[Holder]:
     """Each live component, with the tuples that it has seen and, of a bolt, those that it owes."""
-    for book in tuple(ledger.books.values()):
-        if not isinstance(book, LiveBook):
+    for record in tuple(ledger.records.values()):
+        if not isinstance(record, LiveRecord):
             continue
-        spout = book.role.kind is Kind.SPOUT
-        traced = book.accused
+        spout = record.role.kind is Kind.SPOUT
+        traced = record.traced_now
         yield Holder(
-            name=type(book.component).__name__,
+            name=type(record.component).__name__,
             kind=SPOUT if spout else BOLT,
-            holder=book.component,
-            tuples=book.emits if spout else book.entry - book.ticks_seen,
-            owed=None if spout else _owed(book),
+            holder=record.component,
+            tuples=record.emits if spout else record.entry - record.ticks_seen,
+            owed=None if spout else _owed(record),
             file=traced.path,
             line=traced.line,
         )
 
 
-def _owed(book: LiveBook) -> list[Hashable]:
+def _owed(record: LiveRecord) -> list[Hashable]:
     """Open deliveries without those that wait for the framework, which will complete them in time."""
-    deliveries = [delivery for delivery, _ in book.overdue()]
-    if not book.buffers:
+    deliveries = [delivery for delivery, _ in record.overdue()]
+    if not record.buffers:
         return deliveries
-    held = book.held(deliveries)
-    return [delivery for delivery in deliveries if held.get(delivery) not in book.buffers]
+    held = record.held(deliveries)
+    return [delivery for delivery in deliveries if held.get(delivery) not in record.buffers]
 
 
 _SAMPLES = 3
@@ -293,7 +293,7 @@ class _Snapshots:
 
     def end(self) -> None:
         """The process ends; one that has run no component has nothing to show."""
-        if self._ledger.books:
+        if self._ledger.records:
             self._ledger.growing = None
             self._series.take(LAST)
             self._save()

@@ -1,42 +1,25 @@
 """From verdicts to findings: rows become the model's own trees, and the judge of a traced run has the word."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from pyspark.sql import Row
 
 from ackdoctor.model.acker_versions import AckerVersion
 from ackdoctor.model.finding import Finding
-from ackdoctor.model.message import Engine
 from ackdoctor.model.source import Site
 from ackdoctor.model.verdict import Culprit, GrowthPoint, PendingEntry, Residue, TupleTree, Verdict
 from ackdoctor.model.violation import Violation
 from ackdoctor.spark.judge.expiry import Slow
 from ackdoctor.spark.tables import Forecast
+from ackdoctor.tracer.judge.acker import entry_bytes, filled_in, growth_finding, trend
 from ackdoctor.tracer.judge.findings import findings, gathered
-from ackdoctor.tracer.judge.growth import filled_in, growth_finding, trend
-from ackdoctor.tracer.judge.keeping import entry_bytes
-from ackdoctor.tracer.judge.place import Places
-from ackdoctor.tracer.judge.slowness import slow_findings
+from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.judge.timeouts import slow_findings
 
-__all__ = ["Keeper", "forecast", "judged", "tree"]
+__all__ = ["forecast", "judged", "tree"]
 
 _FEWEST_POINTS = 3
 _STRAIGHT = 0.9  # R2 below which a line foretells nothing
-
-
-@dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class Keeper:
-    """What the price of an entry depends on."""
-
-    name: str
-    engine: Engine
-    forgets: bool
-
-    @classmethod
-    def of(cls, version: AckerVersion) -> "Keeper":
-        """That of a version."""
-        return cls(name=version.name, engine=version.engine, forgets=version.forgets)
 
 
 def tree(row: Row, end_ns: int) -> TupleTree:
@@ -67,7 +50,7 @@ def judged(
     trees: Iterable[TupleTree],
     points: Sequence[GrowthPoint],
     *,
-    keeper: Keeper,
+    keeper: AckerVersion,
     places: Places,
     nowhere: Site,
     heap: int,
@@ -84,7 +67,7 @@ def judged(
     return gathered([*found, *more]) if more else found
 
 
-def forecast(points: Sequence[GrowthPoint], keeper: Keeper, heap: int) -> Forecast | None:
+def forecast(points: Sequence[GrowthPoint], keeper: AckerVersion, heap: int) -> Forecast | None:
     """The straight line through the map's sizes, and when it fills a heap of so many bytes."""
     if len(points) < _FEWEST_POINTS:
         return None

@@ -18,9 +18,8 @@ from ackdoctor.spark.live.roots import NEVER_ZERO, OVER_ACKED
 from ackdoctor.spark.read.paths import unescaped
 from ackdoctor.spark.schema import ROOT_KEY
 from ackdoctor.spark.tables import Quarantined
-from ackdoctor.tracer.judge.charges import CHARGES, Turn
-from ackdoctor.tracer.judge.labels import name_of
-from ackdoctor.tracer.judge.place import Places, parsed
+from ackdoctor.tracer.judge.messages import RULE_MESSAGES, Case, name_of
+from ackdoctor.tracer.judge.places import Places, parsed
 
 __all__ = ["delivery_lines", "part_lines", "root_lines"]
 
@@ -124,10 +123,10 @@ def _broken(done: Sequence[Row], places: Places) -> str:
     failed = any(each["kind"] == _FAILED for each in done)
     site = parsed(done[0]["site"]) if len({each["site"] for each in done}) == 1 else None
     again = site is not None and places.may_loop(site, *_handlers())
-    turn = Turn.FRAMEWORK if own else Turn.ROUND if again else Turn.PLAIN
+    turn = Case.FRAMEWORK if own else Case.ROUND if again else Case.PLAIN
     if any(each["kind"] == _FAILED for each in own):
-        turn = Turn.RESCUE
-    return CHARGES[Misuse.MIXED if failed else Misuse.TWICE, turn].code
+        turn = Case.RESCUE
+    return RULE_MESSAGES[Misuse.MIXED if failed else Misuse.TWICE, turn].code
 
 
 @cache

@@ -16,9 +16,8 @@ from typing import Any
 from ackdoctor.model.dialect import Kind, Misuse, Verb, VerbKind
 from ackdoctor.model.event import BARE, RELIABLE, TICK, EventKind
 from ackdoctor.model.violation import AccessKind
-from ackdoctor.tracer.instrument.live import LiveBook, all_in, id_of
-from ackdoctor.tracer.instrument.rows import Rows, as_json
-from ackdoctor.tracer.ledger.book import Mark
+from ackdoctor.tracer.instrument.live import LiveRecord, Rows, all_in, as_json, id_of
+from ackdoctor.tracer.ledger.component_record import Mark
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.ledger.sites import CallPath
 from ackdoctor.tracer.trace.write import ignoring_interrupts
@@ -55,38 +54,38 @@ class Listener:
 
     # ---- input ----
 
-    def received(self, book: LiveBook, tup: Any) -> None:
+    def received(self, record: LiveRecord, tup: Any) -> None:
         """The framework has read a tuple and will call a handler with it."""
         try:
             stream = tup.stream
-            if (book.fresh is not None or stream in SYSTEM) and self._received_unusual(book, tup):
+            if (record.fresh is not None or stream in SYSTEM) and self._received_unusual(record, tup):
                 return
-            book.fresh = tup
-            book.thread = get_ident()
+            record.fresh = tup
+            record.thread = get_ident()
             now = self._now()
             delivery = tup.id
             rows = self.rows
             if rows is None:
-                book.received(delivery, now)
+                record.received(delivery, now)
             else:
                 text = as_json(delivery)
-                book.received(delivery, now, text)
-                rows.received(book, stream, text)
+                record.received(delivery, now, text)
+                rows.received(record, stream, text)
             if now >= self._windows.due:
                 self.ledger.grow(now)
         except Exception as error:  # noqa: BLE001 - never into the component
             self.trouble(error)
 
-    def _received_unusual(self, book: LiveBook, tup: Any) -> bool:
+    def _received_unusual(self, record: LiveRecord, tup: Any) -> bool:
         """Whether it is a system tuple. The tuple before may have reached no handler."""
-        if book.fresh is not None:
-            book.skip_handler()
+        if record.fresh is not None:
+            record.skip_handler()
         if tup.stream not in SYSTEM:
             return False
-        book.fresh = tup
-        book.thread = get_ident()
+        record.fresh = tup
+        record.thread = get_ident()
         if tup.stream == TICKS:
-            self.ticked(book, tup.id, tup.stream)
+            self.ticked(record, tup.id, tup.stream)
         return True
 
     def ended(self) -> None:
@@ -94,138 +93,138 @@ class Listener:
         try:
             if self.recorder is not None and threading.active_count() > 1:
                 with ignoring_interrupts():
-                    for book in tuple(self.ledger.books.values()):
-                        if isinstance(book, LiveBook):
-                            book.report_waiting()
+                    for record in tuple(self.ledger.records.values()):
+                        if isinstance(record, LiveRecord):
+                            record.report_waiting()
                     self.recorder.roll()
         except Exception as error:  # noqa: BLE001
             self.trouble(error)
 
-    def ticked(self, book: LiveBook, delivery: Hashable, stream: Any) -> None:
+    def ticked(self, record: LiveRecord, delivery: Hashable, stream: Any) -> None:
         """A tick was received."""
-        book.ticked(delivery, self._now())
+        record.ticked(delivery, self._now())
         if self.rows is not None:
-            self.rows.write(book, _RECEIVED, delivery, 0, TICK, stream)
+            self.rows.write(record, _RECEIVED, delivery, 0, TICK, stream)
 
-    def handed(self, book: LiveBook, delivery: Hashable, stream: Any) -> None:
+    def handed(self, record: LiveRecord, delivery: Hashable, stream: Any) -> None:
         """A handler was called with a tuple that the framework has not read."""
         text = as_json(delivery)
-        book.received(delivery, self._now(), text)
+        record.received(delivery, self._now(), text)
         if self.rows is not None:
-            self.rows.received(book, stream, text)
+            self.rows.received(record, stream, text)
 
     # ---- output ----
 
-    def sent(self, book: LiveBook, message: Any) -> None:
+    def sent(self, record: LiveRecord, message: Any) -> None:
         """The component sends a multilang message."""
         try:
             command = message["command"]
             if command == "ack":
-                self._acked(book, message["id"], self.along(self._ack_path))
+                self._acked(record, message["id"], self.along(self._ack_path))
             elif command == "fail":
-                self.failed(book, message["id"])
-            elif command == "emit" and book.role.kind is _SPOUT:
-                self.spouted(book, message.get("id"), message.get("stream"))
+                self.failed(record, message["id"])
+            elif command == "emit" and record.role.kind is _SPOUT:
+                self.spouted(record, message.get("id"), message.get("stream"))
             elif command == "emit":
-                self.emitted(book, message.get("anchors", ()), message.get("stream"), None)
+                self.emitted(record, message.get("anchors", ()), message.get("stream"), None)
         except Exception as error:  # noqa: BLE001 - never into the component
             if isinstance(message, dict) and "command" in message:  # else task ids, or no message at all
                 self.trouble(error)
 
-    def acked(self, book: LiveBook, delivery: Hashable) -> None:
+    def acked(self, record: LiveRecord, delivery: Hashable) -> None:
         """The component acks."""
-        self._acked(book, delivery, self._here(2))
+        self._acked(record, delivery, self._here(2))
 
-    def _acked(self, book: LiveBook, delivery: Hashable, site: int) -> None:
+    def _acked(self, record: LiveRecord, delivery: Hashable, site: int) -> None:
         if delivery.__class__ is not str:
-            delivery = id_of(delivery, book)
-        if get_ident() != book.thread or exception() is not None:
-            self._completed_unusual(book, _ACKED, delivery, site)
+            delivery = id_of(delivery, record)
+        if get_ident() != record.thread or exception() is not None:
+            self._completed_unusual(record, _ACKED, delivery, site)
             return
-        opened = book.acked(delivery, site)
+        opened = record.acked(delivery, site)
         if self.rows is not None:
-            self.rows.acked(book, site, opened[2] if opened is not None else as_json(delivery))
+            self.rows.acked(record, site, opened[2] if opened is not None else as_json(delivery))
 
-    def failed(self, book: LiveBook, delivery: Hashable) -> None:
+    def failed(self, record: LiveRecord, delivery: Hashable) -> None:
         """The component fails a tuple."""
-        self._completed_unusual(book, _FAILED, id_of(delivery, book), self._here(2))
+        self._completed_unusual(record, _FAILED, id_of(delivery, record), self._here(2))
 
-    def _completed_unusual(self, book: LiveBook, kind: int, delivery: Hashable, site: int) -> None:
+    def _completed_unusual(self, record: LiveRecord, kind: int, delivery: Hashable, site: int) -> None:
         """A fail; or an ack from another thread or while an exception is handled.
 
-        The row comes first: whoever waits for the thread goes on as soon as the ledger has nothing open.
+        The row comes first: the end of a test waits until the record has nothing open.
         """
-        mark = self._mark(book, site)
+        mark = self._mark(record, site)
         if self.rows is not None:
-            self.rows.write(book, kind, delivery, site, 0, None, mark.thread if mark else "")
-        (book.acked if kind == _ACKED else book.failed)(delivery, site, mark)
+            self.rows.write(record, kind, delivery, site, 0, None, mark.thread if mark else "")
+        (record.acked if kind == _ACKED else record.failed)(delivery, site, mark)
 
     def emitted(
         self,
-        book: LiveBook,
+        record: LiveRecord,
         anchors: Sequence[Hashable],
         stream: Any,
         bare: bool | None,  # noqa: FBT001 - a property of the call
     ) -> None:
         """A bolt emits. `bare`: the call leaves the anchors to the framework; None if only the bytecode can tell."""
         rows = self.rows
-        if anchors and get_ident() == book.thread and all_in(anchors, book.open):
-            book.emits += 1
+        if anchors and get_ident() == record.thread and all_in(anchors, record.open):
+            record.emits += 1
             if rows is not None:
-                rows.emitted_unusual(book, anchors, self._here(2), RELIABLE, stream, "")
+                rows.emitted_unusual(record, anchors, self._here(2), RELIABLE, stream, "")
             return
-        thread = self._thread(book)
+        thread = self._thread(record)
         site = self._here(2)
         if bare is None:
-            bare = (not anchors or bool(thread)) and self._is_bare(book, site)
+            bare = (not anchors or bool(thread)) and self._is_bare(record, site)
         mark = Mark(thread=thread, bare=bare, time_ns=self._now()) if thread or bare else None
-        misuse = misuse_of(anchors, book)
-        ids = [id_of(anchor, book) for anchor in anchors]
-        book.emitted(() if misuse else ids, site, mark)
+        misuse = misuse_of(anchors, record)
+        ids = [id_of(anchor, record) for anchor in anchors]
+        record.emitted(() if misuse else ids, site, mark)
         if misuse is not None:
-            book.offended(misuse, AccessKind.EMITTED, book.current, site, mark)
+            record.offended(misuse, AccessKind.EMITTED, record.current, site, mark)
         if rows is not None:
             flags = (RELIABLE if anchors else 0) | (BARE if bare else 0)
-            rows.emitted_unusual(book, ids, site, flags, stream, thread)
+            rows.emitted_unusual(record, ids, site, flags, stream, thread)
 
-    def spouted(self, book: LiveBook, message_id: Hashable, stream: Any) -> None:
+    def spouted(self, record: LiveRecord, message_id: Hashable, stream: Any) -> None:
         """A spout emits."""
         site = self._here(2)
-        book.spouted(message_id, site)
+        record.spouted(message_id, site)
         if self.rows is not None:
             ids, flags = ((), 0) if message_id is None else ((message_id,), RELIABLE)
-            self.rows.emitted_unusual(book, ids, site, flags, stream, self._thread(book))
+            self.rows.emitted_unusual(record, ids, site, flags, stream, self._thread(record))
 
-    def unwritable(self, book: LiveBook | None, message: Any) -> None:
+    def unwritable(self, record: LiveRecord | None, message: Any) -> None:
         """The serializer could not write a message: it raises, or only logs."""
         try:
             if (
-                book is not None
+                record is not None
                 and _is_emit(message)
                 and not (_has_stand_in(message) or _is_writable(message))
             ):
-                book.offended(Misuse.PAYLOAD_OPAQUE, AccessKind.EMITTED, book.current, self._here(1))
+                record.offended(Misuse.PAYLOAD_OPAQUE, AccessKind.EMITTED, record.current, self._here(1))
         except Exception as error:  # noqa: BLE001
             self.trouble(error)
 
-    def played_ack(self, book: LiveBook, delivery: Hashable, site: int) -> None:
+    def played_ack(self, record: LiveRecord, delivery: Hashable, site: int) -> None:
         """The ack that the framework would have sent after a direct call of the handler."""
-        book.acked(delivery, site)
-        book.play(VerbKind.ACK)
+        record.acked(delivery, site)
+        record.play(VerbKind.ACK)
         if self.rows is not None:
-            self.rows.write(book, _ACKED, delivery, site, 0)
+            self.rows.write(record, _ACKED, delivery, site, 0)
 
-    def played_fail(self, book: LiveBook, delivery: Hashable, site: int) -> None:
+    def played_fail(self, record: LiveRecord, delivery: Hashable, site: int) -> None:
         """The fail that the framework would have sent after a direct call that raised."""
-        book.failed(delivery, site)
-        book.play(VerbKind.FAIL)
+        record.failed(delivery, site)
+        record.play(VerbKind.FAIL)
         if self.rows is not None:
-            self.rows.write(book, _FAILED, delivery, site, 0)
+            self.rows.write(record, _FAILED, delivery, site, 0)
 
-    def broke(self, book: LiveBook) -> None:
+    def broke(self, record: LiveRecord) -> None:
         """An exception has left a handler whose tuple the framework does not fail."""
         if self.rows is not None:
-            self.rows.died(book, f"exception: {type(exception()).__name__}")
+            self.rows.died(record, f"exception: {type(exception()).__name__}")
 
     def trouble(self, error: Exception) -> None:
         """Report the first error of the tracer's own."""
@@ -237,14 +236,14 @@ class Listener:
 
     # ---- thread, exception, anchors ----
 
-    def _thread(self, book: LiveBook) -> str:
+    def _thread(self, record: LiveRecord) -> str:
         """The name of this thread; '' for the threads in which the framework runs the component."""
-        if get_ident() in (book.thread, book.batcher) or not book.thread:
+        if get_ident() in (record.thread, record.batcher) or not record.thread:
             return ""
         return threading.current_thread().name
 
-    def _mark(self, book: LiveBook, site: int) -> Mark | None:
-        thread = self._thread(book)
+    def _mark(self, record: LiveRecord, site: int) -> Mark | None:
+        thread = self._thread(record)
         place = self.ledger.sites[site] if site else None
         in_except = place is not None and not place.framework and self._is_handling()
         return Mark(thread=thread, in_except=in_except, time_ns=self._now()) if thread or in_except else None
@@ -267,11 +266,11 @@ class Listener:
             frame = frame.f_back
         return False
 
-    def _is_bare(self, book: LiveBook, site: int) -> bool:
+    def _is_bare(self, record: LiveRecord, site: int) -> bool:
         """Whether the call at `site` leaves the anchors to the framework. In doubt: no."""
         if site not in self._names_anchors:
             spot = self.ledger.sites.spot(site)
-            verb = _emit_verb(book, _function_called_by(spot[0])) if spot else None
+            verb = _emit_verb(record, _function_called_by(spot[0])) if spot else None
             self._names_anchors[site] = (
                 spot is None
                 or verb is None
@@ -281,12 +280,12 @@ class Listener:
         return not self._names_anchors[site]
 
 
-def misuse_of(anchors: Sequence[Hashable], book: LiveBook) -> Misuse | None:
+def misuse_of(anchors: Sequence[Hashable], record: LiveRecord) -> Misuse | None:
     """`anchors=tup.id` arrives as the characters of an id, `anchors=tup` as the five fields of a tuple."""
     if len(anchors) > 1 and all(isinstance(anchor, str) and len(anchor) == 1 for anchor in anchors):
-        return Misuse.ANCHOR_ID if "".join(map(str, anchors)) in book else None
+        return Misuse.ANCHOR_ID if "".join(map(str, anchors)) in record else None
     values = anchors[_TUPLE_FIELDS - 1] if len(anchors) >= _TUPLE_FIELDS else None
-    return Misuse.ANCHOR_SHAPE if isinstance(values, tuple | list) and anchors[0] in book else None
+    return Misuse.ANCHOR_SHAPE if isinstance(values, tuple | list) and anchors[0] in record else None
 
 
 def _is_emit(message: Any) -> bool:
@@ -310,9 +309,9 @@ def _has_stand_in(message: Mapping[str, Any]) -> bool:
     )
 
 
-def _emit_verb(book: LiveBook, name: str) -> Verb | None:
+def _emit_verb(record: LiveRecord, name: str) -> Verb | None:
     """The emit that the framework's function `name` implements."""
-    verbs: Iterable[Verb] = (*book.role.verbs, *book.dialect.verbs)
+    verbs: Iterable[Verb] = (*record.role.verbs, *record.dialect.verbs)
     return next((v for v in verbs if v.name == name and v.kind in (VerbKind.EMIT, VerbKind.EMIT_MANY)), None)
 
 

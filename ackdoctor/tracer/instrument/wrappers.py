@@ -11,9 +11,9 @@ from types import FunctionType
 from typing import Any
 
 from ackdoctor.model.dialect import Entry, EntryKind, Verb, VerbKind, WireForm
-from ackdoctor.tracer.instrument.handlers import Visit, Visits
+from ackdoctor.tracer.instrument.handlers import HandlerCall, HandlerCalls
 from ackdoctor.tracer.instrument.listener import Listener
-from ackdoctor.tracer.instrument.live import LiveBook, id_of
+from ackdoctor.tracer.instrument.live import LiveRecord, id_of
 from ackdoctor.tracer.instrument.patches import Standing, ours
 from ackdoctor.tracer.ledger.sites import CallPath
 
@@ -31,15 +31,15 @@ class Attribution:
 
     def __init__(self) -> None:
         self._here = _Running()
-        self._last: LiveBook | None = None
+        self._last: LiveRecord | None = None
 
-    def begin(self, book: LiveBook) -> None:
+    def begin(self, record: LiveRecord) -> None:
         """A component begins to run in this thread."""
-        self._here.book = self._last = book
+        self._here.record = self._last = record
 
-    def current(self) -> LiveBook | None:
+    def current(self) -> LiveRecord | None:
         """The component whose code calls."""
-        return self._here.book or self._last
+        return self._here.record or self._last
 
     def clear(self) -> None:
         """Forget all components."""
@@ -47,23 +47,23 @@ class Attribution:
 
 
 class _Running(local):
-    book: LiveBook | None = None
+    record: LiveRecord | None = None
 
 
 class Wrappers:
-    """Makes wrappers. `books` is the ledger's own dict; `attach` adds the book of a new component."""
+    """Makes wrappers. `records` is the ledger's own dict; `attach` adds the record of a new component."""
 
     def __init__(
         self,
         listener: Listener,
-        visits: Visits,
-        books: dict[int, LiveBook],
-        attach: Callable[[object], LiveBook | None],
+        calls: HandlerCalls,
+        records: dict[int, LiveRecord],
+        attach: Callable[[object], LiveRecord | None],
         attribution: Attribution,
     ) -> None:
         self._listener = listener
-        self._visits = visits
-        self._books = books
+        self._visits = calls
+        self._records = records
         self._attach = attach
         self._attribution = attribution
 
@@ -79,56 +79,56 @@ class Wrappers:
 
     def _send_message(self, original: Function) -> Function:
         """The usual emit, with one open anchor and from the thread that receives, is handled right here."""
-        books, new, listener = self._books, self._new, self._listener
+        records, new, listener = self._records, self._new, self._listener
         sent, unwritable, rows, along = listener.sent, listener.unwritable, listener.rows, listener.along
         path = CallPath()
 
         @wraps(original)
         def send_message(self: object, message: Any) -> Any:
-            book = books.get(id(self)) or new(self, message)
-            if book is not None:
+            record = records.get(id(self)) or new(self, message)
+            if record is not None:
                 opened = None
                 try:
                     if "anchors" in message:
                         (anchor,) = message["anchors"]
-                        opened = book.open.get(anchor)
+                        opened = record.open.get(anchor)
                 except (TypeError, ValueError):  # not a message, or not one anchor
                     pass
-                if opened is None or get_ident() != book.thread:
-                    sent(book, message)
+                if opened is None or get_ident() != record.thread:
+                    sent(record, message)
                 else:
-                    book.emits += 1
+                    record.emits += 1
                     if rows is not None:
-                        rows.emitted(book, along(path), message.get("stream"), opened[2])
+                        rows.emitted(record, along(path), message.get("stream"), opened[2])
             try:
                 return original(self, message)
             except _UNWRITABLE:
-                unwritable(books.get(id(self)), message)
+                unwritable(records.get(id(self)), message)
                 raise
 
         return send_message
 
     def _send_any(self, original: Function) -> Function:
-        books, new, sent = self._books, self._new, self._listener.sent
+        records, new, sent = self._records, self._new, self._listener.sent
 
         @wraps(original)
         def send_message(self: object, *args: Any, **kwargs: Any) -> Any:
             message = (*args, *kwargs.values(), None)[0]
-            book = books.get(id(self)) or new(self, message)
-            if book is not None:
-                sent(book, message)
+            record = records.get(id(self)) or new(self, message)
+            if record is not None:
+                sent(record, message)
             return original(self, *args, **kwargs)
 
         return send_message
 
-    def _new(self, component: object, message: Any) -> LiveBook | None:
-        """The book of a component that sends its first message; a handshake and a log come before it is ready."""
+    def _new(self, component: object, message: Any) -> LiveRecord | None:
+        """The record of a component that sends its first message; a handshake and a log come before it is ready."""
         command = message.get("command") if isinstance(message, dict) else None
         return self._attach(component) if command in _COMMANDS else None
 
     def _send_command(self, original: Function) -> Function:
-        books, attach, sent, unwritable = (
-            self._books,
+        records, attach, sent, unwritable = (
+            self._records,
             self._attach,
             self._listener.sent,
             self._listener.unwritable,
@@ -136,16 +136,16 @@ class Wrappers:
 
         @wraps(original)
         def send_command(self: object, *args: Any, **kwargs: Any) -> Any:
-            book = books.get(id(self)) or attach(self)
-            if book is None:
+            record = records.get(id(self)) or attach(self)
+            if record is None:
                 return original(self, *args, **kwargs)
             command, body = (*args, *kwargs.values(), None, None)[:2]
             message = {**(body or {}), "command": command}
-            sent(book, message)
+            sent(record, message)
             try:
                 return original(self, *args, **kwargs)
             except _UNWRITABLE:
-                unwritable(book, message)
+                unwritable(record, message)
                 raise
 
         return send_command
@@ -160,56 +160,56 @@ class Wrappers:
 
         @wraps(original)
         def send(*args: Any, **kwargs: Any) -> Any:
-            book = current()
+            record = current()
             message = (*args, *kwargs.values(), None)[0]
-            if book is None or not isinstance(message, dict):
+            if record is None or not isinstance(message, dict):
                 return original(*args, **kwargs)
-            sent(book, message)
+            sent(record, message)
             try:
                 return original(*args, **kwargs)
             except _UNWRITABLE:
-                unwritable(book, message)
+                unwritable(record, message)
                 raise
 
         return ours(send)
 
     def verb(self, verb: Verb, original: Function) -> Function:
         """A verb itself, in a framework without messages (heronpy)."""
-        books, attach, called = self._books, self._attach, self._called
+        records, attach, called = self._records, self._attach, self._called
 
         @wraps(original)
         def call(self: object, *args: Any, **kwargs: Any) -> Any:
-            book = books.get(id(self)) or attach(self)
-            if book is not None:
-                called(book, verb, {**dict(zip(verb.params, args, strict=False)), **kwargs})
+            record = records.get(id(self)) or attach(self)
+            if record is not None:
+                called(record, verb, {**dict(zip(verb.params, args, strict=False)), **kwargs})
             return original(self, *args, **kwargs)
 
         return ours(call)
 
-    def _called(self, book: LiveBook, verb: Verb, arguments: dict[str, Any]) -> None:
+    def _called(self, record: LiveRecord, verb: Verb, arguments: dict[str, Any]) -> None:
         listener = self._listener
         try:
             if verb.kind is VerbKind.EMIT and verb.message_id is not None:
-                listener.spouted(book, arguments.get(verb.message_id), arguments.get("stream"))
+                listener.spouted(record, arguments.get(verb.message_id), arguments.get("stream"))
             elif verb.kind is VerbKind.EMIT:
                 anchors = arguments.get(verb.anchors or "")
                 ids = [getattr(anchor, "id", anchor) for anchor in anchors or ()]
-                listener.emitted(book, ids, arguments.get("stream"), verb.anchors not in arguments)
+                listener.emitted(record, ids, arguments.get("stream"), verb.anchors not in arguments)
             elif verb.kind in (VerbKind.ACK, VerbKind.FAIL):
                 subject = arguments.get(verb.subject or "")
                 completed = listener.acked if verb.kind is VerbKind.ACK else listener.failed
-                completed(book, id_of(subject, book))
+                completed(record, id_of(subject, record))
         except Exception as error:  # noqa: BLE001 - never into the component
             listener.trouble(error)
 
     def drop(self, original: Function, sender: Callable[[], tuple[object, object]]) -> Function:
         """What a serializer calls with a message that it drops."""
-        books, unwritable = self._books, self._listener.unwritable
+        records, unwritable = self._records, self._listener.unwritable
 
         @wraps(original)
         def dropped(*args: Any, **kwargs: Any) -> Any:
             component, message = sender()
-            unwritable(books.get(id(component)), message)
+            unwritable(records.get(id(component)), message)
             return original(*args, **kwargs)
 
         return ours(dropped)
@@ -218,8 +218,8 @@ class Wrappers:
 
     def receive(self, original: Function) -> Function:
         """A method that returns the next input tuple."""
-        books, attach, received, ended = (
-            self._books,
+        records, attach, received, ended = (
+            self._records,
             self._attach,
             self._listener.received,
             self._listener.ended,
@@ -232,17 +232,17 @@ class Wrappers:
             except BaseException:
                 ended()
                 raise
-            book = books.get(id(self)) or attach(self)
-            if book is not None:
-                received(book, tup)
+            record = records.get(id(self)) or attach(self)
+            if record is not None:
+                received(record, tup)
             return tup
 
         return ours(read_tuple)
 
     def receive_of_module(self, original: Function, caller: Callable[[], object]) -> Function:
         """A function of a module that returns the next input tuple to the component's `run`."""
-        books, attach, received, begin = (
-            self._books,
+        records, attach, received, begin = (
+            self._records,
             self._attach,
             self._listener.received,
             self._attribution.begin,
@@ -252,10 +252,10 @@ class Wrappers:
         def read(*args: Any, **kwargs: Any) -> Any:
             tup = original(*args, **kwargs)
             component = caller()
-            book = books.get(id(component)) or attach(component)
-            if book is not None:
-                begin(book)
-                received(book, tup)
+            record = records.get(id(component)) or attach(component)
+            if record is not None:
+                begin(record)
+                received(record, tup)
             return tup
 
         return ours(read)
@@ -280,8 +280,8 @@ class Wrappers:
 
     def _data_handler(self, entry: Entry, original: Function) -> Function:
         """A handler of one tuple: usually the framework has just read it, and the test has no mocks."""
-        books, visits, slowly, name = (
-            self._books,
+        records, calls, slowly, name = (
+            self._records,
             self._visits,
             self._any_handler(entry, original),
             entry.method,
@@ -289,42 +289,48 @@ class Wrappers:
 
         @wraps(original)
         def handle(self: object, *args: Any, **kwargs: Any) -> Any:
-            book = books.get(id(self))
-            if book is None or not book.is_plain or len(args) != 1 or args[0] is not book.fresh or kwargs:
+            record = records.get(id(self))
+            if (
+                record is None
+                or not record.is_plain
+                or len(args) != 1
+                or args[0] is not record.fresh
+                or kwargs
+            ):
                 return slowly(self, *args, **kwargs)
-            book.handler = name
-            book.fresh = None
+            record.handler = name
+            record.fresh = None
             try:
                 result = original(self, *args)
             except BaseException:
-                visits.broken(book, Visit(entry, (args[0].id,)))
+                calls.broken(record, HandlerCall(entry, (args[0].id,)))
                 raise
             if result is not None:
-                visits.end(book, Visit(entry, (args[0].id,)), result)
+                calls.end(record, HandlerCall(entry, (args[0].id,)), result)
             else:
-                book.handler = ""
+                record.handler = ""
             return result
 
         return handle
 
     def _any_handler(self, entry: Entry, original: Function) -> Function:
-        books, attach, visits, begin = self._books, self._attach, self._visits, self._attribution.begin
+        records, attach, calls, begin = self._records, self._attach, self._visits, self._attribution.begin
 
         @wraps(original)
         def handle(self: object, *args: Any, **kwargs: Any) -> Any:
-            book = books.get(id(self)) or attach(self)
-            if book is None:
+            record = records.get(id(self)) or attach(self)
+            if record is None:
                 return original(self, *args, **kwargs)
-            begin(book)
-            visit = visits.begin(book, entry, args, kwargs)
-            if visit is None:
+            begin(record)
+            call = calls.begin(record, entry, args, kwargs)
+            if call is None:
                 return original(self, *args, **kwargs)
             try:
                 result = original(self, *args, **kwargs)
             except BaseException:
-                visits.broken(book, visit)
+                calls.broken(record, call)
                 raise
-            visits.end(book, visit, result)
+            calls.end(record, call, result)
             return result
 
         return handle

@@ -1,12 +1,12 @@
-"""Call sites: which line of the author's called the framework.
+"""Call sites: the lines of the author that call the framework.
 
-The key of a site is `id(code) << 20 | f_lasti`, a small integer at hand in a frame; the code object is
-kept, so the id stays its own, and lines are decoded when somebody reads them.  (A code object as key is
+The key of a site is `id(code) << 20 | f_lasti`, an integer that a frame yields cheaply. The code object is
+kept, so that its id stays unique; lines are decoded on demand. (A code object as key is
 hashed bytecode by bytecode, and `f_lineno` walks the line table: both cost microseconds.)
 
-A site is told by its number: 0 is "not known", and 0 is also what a frame of the framework counts as
-while the stack is walked, so that the walk goes on to the author.  Only functions that complete tuples
-of their own accord (`Wire.completes`) are sites themselves: "auto ack by Bolt._run".
+A site has a number: 0 is "unknown", and a frame of the framework has 0 as well
+while the stack is walked, so that the walk goes on to the author. Only functions that complete tuples
+by themselves (`Wire.completes`) are sites: "auto ack by Bolt._run".
 """
 
 import sys
@@ -20,8 +20,8 @@ from ackdoctor.model.violation import CallSite
 __all__ = ["NOWHERE", "CallPath", "Sites", "stands_in"]
 
 NOWHERE = 0
-_OWN = __name__.partition(".")[0]  # our wrappers' frames are nobody's site
-_MOCKS = ("unittest.mock", "mock", "pytest_mock")  # through which a spy calls what it stands for
+_OWN = __name__.partition(".")[0]  # the frames of our wrappers are no sites
+_MOCKS = ("unittest.mock", "mock", "pytest_mock")  # a spy calls the function that it replaces through these
 _getframe = sys._getframe  # noqa: SLF001 - the only way to a caller
 
 
@@ -39,14 +39,16 @@ class CallPath:
 
 
 class Sites:
-    """Every call site seen so far.  Safe to use from any thread."""
+    """Every call site seen so far. Thread-safe."""
 
     __slots__ = ("_completes", "_kept", "_known", "_lock", "_modules", "_named", "_numbers", "_spots")
 
     def __init__(self, modules: Iterable[str] = (), completes: Iterable[str] = ()) -> None:
         self._numbers: dict[int, int] = {}
         self._spots: list[tuple[CodeType, int, str, bool] | None] = [None]
-        self._kept: list[CodeType] = []  # the framework's: their ids must stay theirs, too
+        self._kept: list[
+            CodeType
+        ] = []  # the framework's code objects, kept alive so that their ids stay unique
         self._known: dict[int, CallSite] = {}
         self._named: dict[CallSite, int] = {}
         self._modules = {_OWN, *_MOCKS, *modules}
@@ -54,12 +56,12 @@ class Sites:
         self._lock = Lock()
 
     def foreign(self, modules: Iterable[str], completes: Iterable[str] = ()) -> None:
-        """Adds modules (and packages) of a framework, and its functions that complete tuples themselves."""
+        """Add modules (and packages) of a framework, and its functions that complete tuples themselves."""
         self._modules.update(modules)
         self._completes.update(completes)
 
     def here(self, depth: int = 1) -> int:
-        """The site of the author's call that led here; `depth` frames of ours are left out at once."""
+        """The site of the author's call that led here; skips `depth` frames."""
         frame: FrameType | None = _getframe(depth + 1)
         get = self._numbers.get
         while frame is not None:
@@ -104,7 +106,7 @@ class Sites:
         return NOWHERE
 
     def named(self, site: CallSite) -> int:
-        """The number of a site that is known by its text: of a stored trace."""
+        """The number of a site from a stored trace."""
         with self._lock:
             number = self._named.get(site)
             if number is None:
@@ -114,7 +116,7 @@ class Sites:
         return number
 
     def __getitem__(self, number: int) -> CallSite | None:
-        """What a number stands for; None for 0."""
+        """The site of a number; None for 0."""
         site = self._known.get(number)
         spot = self._spots[number]
         if site is None and spot is not None:
@@ -124,7 +126,7 @@ class Sites:
         return site
 
     def spot(self, number: int) -> tuple[CodeType, int] | None:
-        """The code object and the offset of the call in it, where the site was seen in this process."""
+        """The code object and the offset of the call, if the site was seen in this process."""
         spot = self._spots[number]
         return None if spot is None else spot[:2]
 
@@ -132,7 +134,7 @@ class Sites:
         return len(self._spots) - 1
 
     def _number(self, frame: FrameType) -> int:
-        """Takes down a frame that is met for the first time: a new site, or 0 for the framework's own."""
+        """Number a frame that is met for the first time: a new site, or 0 for the framework's own."""
         code, lasti = frame.f_code, frame.f_lasti
         module = _module(frame)
         function = _qualname(frame)
@@ -148,7 +150,7 @@ class Sites:
             return self._numbers[key]
 
     def is_foreign(self, frame: FrameType) -> bool:
-        """Whether a frame is the framework's, a mock's, or ours."""
+        """Whether a frame belongs to the framework, to a mock, or to the tracer."""
         return self._is_foreign(_module(frame))
 
     def _is_foreign(self, module: str) -> bool:
@@ -160,13 +162,13 @@ class Sites:
 
 
 def stands_in(frame: FrameType) -> bool:
-    """Whether a mock calls what it stands for."""
+    """Whether the frame is a mock's, which calls the function that it replaces."""
     module = _module(frame)
     return any(module == mock or module.startswith(f"{mock}.") for mock in _MOCKS)
 
 
 def _module(frame: FrameType) -> str:
-    """The module whose code runs; '' where none is said, but for the functions that `autospec` makes."""
+    """The module whose code runs; '' if unknown. The functions that `autospec` makes count as unittest.mock's."""
     names = frame.f_globals
     name: str = names.get("__name__") or ("unittest.mock" if "_checksig_" in names else "")
     return name

@@ -1,18 +1,22 @@
-"""What the messages on a multilang pipe mean, from their bytes.
+"""From the bytes of a multilang pipe to the rows of a trace.
 
-A message is JSON, a line end, `end` and a line end.  `Frames` cuts a stream of bytes into messages,
-`Conversation` turns the messages of one component into rows.  Nothing here writes to the pipe, and
-nothing that stands on it is an error: what is no message is counted and left out.
+A message is JSON, a line end, `end` and a line end. `Frames` cuts a stream of bytes into messages, `Conversation` turns
+one component's messages into rows, `observe` writes them. Bytes that are no message are counted and skipped.
 """
 
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from ackdoctor.model.event import RELIABLE, TICK, EventKind
+from ackdoctor.model.event import IN_HAND, RELIABLE, TICK, EventKind
+from ackdoctor.tracer.process.tap import Chunk, Direction
+from ackdoctor.tracer.trace.write import Recorder
 
-__all__ = ["LONGEST", "Conversation", "Frames", "Row", "messages"]
+__all__ = ["LONGEST", "Conversation", "Frames", "Row", "messages", "observe"]
+
 
 LONGEST = 16 << 20  # bytes of a message that is still looked at
 _END = b"\nend\n"
@@ -20,7 +24,7 @@ _END = b"\nend\n"
 
 @dataclass(slots=True)
 class Row:
-    """What a message says, in the terms of the trace."""
+    """A message as a row of the trace."""
 
     kind: EventKind
     delivery: str
@@ -29,7 +33,7 @@ class Row:
 
 
 class Frames:
-    """Cuts one direction of the pipe into messages; `lost` counts those that were left out."""
+    """Cuts one direction of the pipe into messages; `lost` counts skipped ones."""
 
     def __init__(self, longest: int = LONGEST) -> None:
         self.lost = 0
@@ -55,13 +59,13 @@ class Frames:
             self._in_step = False
 
     def skip(self) -> None:
-        """Bytes are missing here: what follows is understood again after the next `end`."""
+        """Bytes are missing here: parsing starts again after the next `end`."""
         self._open[:] = b""
         self._in_step = False
 
 
 def messages(said: bytes) -> object:
-    """The JSON of a message; None if it is none."""
+    """The JSON of a message; None if it is not JSON."""
     try:
         return json.loads(said)
     except (ValueError, RecursionError):
@@ -69,13 +73,13 @@ def messages(said: bytes) -> object:
 
 
 class Conversation:
-    """One component's side of the story: who it is, and the rows that its messages make."""
+    """The rows of one component's messages, and its name from the handshake."""
 
     def __init__(self) -> None:
         self.component = ""
         self.task = 0
         self.trouble = ""  # the last error that the component reported
-        self.junk = 0  # messages that are none
+        self.junk = 0  # invalid messages
 
     def hear(self, said: object) -> Iterator[Row]:
         """A message from Storm to the component: the handshake, a tuple, a command to a spout, task ids."""
@@ -116,12 +120,12 @@ class Conversation:
         task = context.get("taskid")
         self.task = task if isinstance(task, int) else 0
         named = context.get("task->component")
-        told = named.get(str(self.task)) if isinstance(named, dict) else None
-        self.component = str(context.get("componentid") or told or "")
+        by_task = named.get(str(self.task)) if isinstance(named, dict) else None
+        self.component = str(context.get("componentid") or by_task or "")
 
 
 def _emit(said: dict[str, Any]) -> Iterator[Row]:
-    """Of a bolt the first anchor is the delivery and the others follow; of a spout it is the message id."""
+    """An emit: a bolt's first anchor is the delivery and the others follow; a spout's delivery is the message id."""
     stream = str(said.get("stream") or "default")
     anchors = said.get("anchors")
     named = [anchors] if isinstance(anchors, str) else anchors if isinstance(anchors, list) else []
@@ -136,3 +140,72 @@ def _id(said: object) -> str:
     if said is None:
         return ""
     return said if isinstance(said, str) else json.dumps(said, sort_keys=True)
+
+
+_ENDS = {Direction.ENDED: 0, Direction.CUT: IN_HAND}  # the flags of the DIED row
+_NO_STORM = "nothing on this pipe is multilang JSON: another serializer?"
+
+
+def observe(passing: Iterable[Chunk], directory: Path, run: str, name: str) -> None:
+    """Record the chunks; `name` is the component's name before the handshake."""
+    _Observer(directory, run, name).watch(passing)
+
+
+class _Observer:
+    """Writes the rows of one component; the time of a row is the time of its bytes."""
+
+    def __init__(self, directory: Path, run: str, name: str) -> None:
+        self._now = 0
+        self._recorder = Recorder(
+            directory, run=run, worker=os.uname().nodename, level="proxy", clock=lambda: self._now
+        )
+        self._talk = Conversation()
+        self._name = name
+        self._frames = {side: Frames() for side in (Direction.TO_COMPONENT, Direction.FROM_COMPONENT)}
+        self._understood = self._seen = 0
+
+    def watch(self, passing: Iterable[Chunk]) -> None:
+        """Read until the pump has ended."""
+        for chunk in passing:
+            self._now = chunk.time_ns
+            if chunk.direction in _ENDS:
+                self._end(chunk.data.decode(), _ENDS[chunk.direction])
+            else:
+                self._pass(chunk)
+        self._recorder.close()
+
+    def _pass(self, chunk: Chunk) -> None:
+        frames = self._frames[chunk.direction]
+        self._seen += len(chunk.data)
+        if chunk.missed:
+            frames.skip()
+            self._write(Row(EventKind.DROPPED, ""), value=chunk.missed, note="the tracer fell behind")
+        for said in frames.feed(chunk.data):
+            for row in self._rows(chunk.direction, said):
+                self._write(row)
+        self._recorder.flush()
+
+    def _rows(self, side: Direction, said: bytes) -> Iterator[Row]:
+        message = messages(said)
+        self._understood += isinstance(message, dict)
+        return self._talk.hear(message) if side is Direction.TO_COMPONENT else self._talk.say(message)
+
+    def _end(self, status: str, flags: int) -> None:
+        lost = self._talk.junk + sum(frames.lost for frames in self._frames.values())
+        if lost or (self._seen and not self._understood):
+            note = "no multilang JSON" if self._understood else _NO_STORM
+            self._write(Row(EventKind.DROPPED, ""), value=lost, note=note)
+        trouble = self._talk.trouble.rpartition("\n")[2]
+        self._write(Row(EventKind.DIED, "", flags=flags), note=f"{status}: {trouble}" if trouble else status)
+
+    def _write(self, row: Row, *, value: int = 0, note: str = "") -> None:
+        self._recorder.write(
+            row.kind,
+            self._talk.component or self._name,
+            self._talk.task,
+            row.stream,
+            row.delivery,
+            value=value,
+            flags=row.flags,
+            note=note,
+        )

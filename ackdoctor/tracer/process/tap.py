@@ -1,7 +1,6 @@
-"""The bounded way from the pump to the process that looks at what passes.
+"""The bounded pipe from the pump to the observer.
 
-A copy of each chunk goes into a pipe that never blocks the pump: what does not fit is left out and
-counted.  The observer is another process, so neither its slowness nor its death reaches the component.
+A copy of each chunk goes into a pipe that never blocks the pump. Chunks that do not fit are dropped and counted.
 """
 
 import fcntl
@@ -18,12 +17,12 @@ __all__ = ["Chunk", "Direction", "Tap", "chunks"]
 
 _HEAD = Struct("<BIIq")  # direction, messages missed before, length, time_ns
 _ROOM = 1 << 20  # bytes asked of the kernel
-_PATIENCE = 2.0  # seconds for the last chunks, when the component has ended already
+_DRAIN_S = 2.0  # seconds for the last chunks, when the component has ended already
 
 
 @unique
 class Direction(IntEnum):
-    """Whose words they are."""
+    """The direction of a chunk."""
 
     TO_COMPONENT = 0
     FROM_COMPONENT = 1
@@ -32,7 +31,7 @@ class Direction(IntEnum):
 
 
 class Chunk(NamedTuple):
-    """Some bytes that passed; before them, `missed` messages or so that are not in any chunk."""
+    """Some bytes of the pipe; about `missed` messages before them are in no chunk."""
 
     direction: Direction
     missed: int
@@ -41,7 +40,7 @@ class Chunk(NamedTuple):
 
 
 class Tap:
-    """The pump's end.  `missed` counts the message ends in what nobody saw, for each direction."""
+    """The pump's end. `missed` counts the messages in dropped chunks, for each direction."""
 
     def __init__(self, descriptor: int) -> None:
         self._fd = descriptor
@@ -53,11 +52,11 @@ class Tap:
 
     @property
     def alive(self) -> bool:
-        """Whether the observer listens."""
+        """Whether the observer still reads."""
         return self._fd >= 0
 
     def offer(self, direction: Direction, data: bytes) -> None:
-        """Show a chunk, if there is room; never blocks, never raises."""
+        """Pass a chunk on, if there is room; never blocks, never raises."""
         if self.alive and self._flush():
             head = _HEAD.pack(direction, self.missed[direction], len(data), time.time_ns())
             self.missed[direction] = 0
@@ -67,7 +66,7 @@ class Tap:
         self.missed[direction] += max(data.count(b"\nend\n"), 1)
 
     def _flush(self) -> bool:
-        """Whether nothing is left of the chunk before."""
+        """Write the rest of the chunk before; False if some is left."""
         try:
             while self._rest:
                 self._rest = self._rest[os.write(self._fd, self._rest) :]
@@ -79,8 +78,8 @@ class Tap:
         return True
 
     def close(self, status: str, how: Direction = Direction.ENDED) -> None:
-        """The component has ended, `how` is ENDED or CUT: the last words, then no more."""
-        deadline = time.monotonic() + _PATIENCE
+        """The component has ended; `how` is ENDED or CUT."""
+        deadline = time.monotonic() + _DRAIN_S
         self._wait(deadline)
         for direction in (Direction.TO_COMPONENT, Direction.FROM_COMPONENT):
             if self.missed[direction]:
@@ -101,7 +100,7 @@ class Tap:
 
 
 def chunks(descriptor: int) -> Iterator[Chunk]:
-    """The observer's end: what passes, until the pump closes its own."""
+    """The observer's end: the chunks, until the pump closes its end."""
     with os.fdopen(descriptor, "rb") as pipe:
         while len(head := pipe.read(_HEAD.size)) == _HEAD.size:
             direction, missed, length, time_ns = _HEAD.unpack(head)

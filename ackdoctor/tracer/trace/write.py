@@ -331,7 +331,7 @@ class _LiveFile:
         self.rows += rows
 
     def finish(self) -> None:
-        """Turn the file into a part; an empty one is deleted."""
+        """Case the file into a part; an empty one is deleted."""
         try:
             if self.rows:
                 _publish(self._folder, self.stem)
@@ -366,12 +366,12 @@ def _publish(folder: Path, stem: Stem) -> Path:
     live = stem.live(folder)
     parquet = parquet_module()
     if parquet is not None:
-        draft = folder / f".draft-{stem}-{os.urandom(8).hex()}"  # nobody can put a link under that name
+        draft = folder / f".draft-{stem}-{os.urandom(8).hex()}"  # a link cannot exist under a random name
         try:
             os.close(create(draft))
             parquet.convert(live, draft)
             part = draft.replace(stem.part(folder, PARQUET))
-        except Exception:  # noqa: BLE001 - whatever pyarrow raises, the JSON lines are good
+        except Exception:  # noqa: BLE001 - pyarrow may raise anything; the JSON lines are good
             draft.unlink(missing_ok=True)
         else:
             live.unlink(missing_ok=True)
@@ -380,7 +380,7 @@ def _publish(folder: Path, stem: Stem) -> Path:
 
 
 def finish_killed(directory: Path) -> list[Unreadable]:
-    """Turn the live files of killed processes below `directory` into parts; returns what is damaged, and stays as it is.
+    """Case the live files of killed processes below `directory` into parts; returns what is damaged, and stays as it is.
 
     Safe beside running processes: they hold the locks of their files.
     """

@@ -1,5 +1,7 @@
 """The comments and annotations of a Java file, and the statement that each describes."""
 
+import time
+
 import pytest
 
 from ackdoctor.frontends.java.comments import comments_of
@@ -94,3 +96,11 @@ def test_an_annotation_describes_its_declaration(case):
 
 def test_other_annotations_are_skipped():
     assert comments_of(b'@Named("c")\nvoid f() {}\n')[1] == []
+
+
+@pytest.mark.parametrize("line", ["  // c\n", "  void f() { } // c\n", "  int x = 1; /* c */ int y;\n"])
+def test_many_comments_are_read_fast(line):
+    before = time.process_time()
+    comments, _ = comments_of(b"class A {\n" + line.encode() * 4_000 + b"}\n")
+    assert len(comments) == 4_000
+    assert time.process_time() - before < 5  # seconds; with quadratic time it would be a minute
