@@ -80,7 +80,7 @@ def _dotted(module: str) -> str:
 def _imported_modules(name: str, module: str, names: Mapping[str, str]) -> set[str]:
     """Return the modules of the package that a module imports; `from package import module` names the module."""
     found = set()
-    pending = list(ast.parse((ROOT / module).read_text(encoding="utf-8")).body)
+    pending: list[ast.AST] = [ast.parse((ROOT / module).read_text(encoding="utf-8"))]
     while pending:
         node = pending.pop()
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
