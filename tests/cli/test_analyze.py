@@ -331,6 +331,7 @@ class TestOnSpark:
             trace.name,
         ]
 
+    @pytest.mark.minutes
     def test_whatever_is_wrong_with_the_inputs_the_books_balance_and_the_rest_is_judged(
         self, shell, tmp_path, monkeypatch
     ):
