@@ -17,8 +17,8 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from ackdoctor.spark.frames import Cache
-from ackdoctor.spark.read.quarantine import books
-from ackdoctor.spark.read.stormlog import events, kept, lines
+from ackdoctor.spark.read.events import books
+from ackdoctor.spark.read.logs import events, lines, read_logs
 from ackdoctor.spark.session import session
 
 LOG = Path(__file__).parents[1] / "fixtures" / "logs" / "storm-2.8.3" / "worker.log"
@@ -47,12 +47,13 @@ def main() -> None:
 
 
 def ingested(spark: SparkSession, path: str) -> int:
-    """What `analyze` does before it looks at a row: the text parsed and kept, its books, and EVENTS read once.  How many lines."""
-    with Cache() as keep:
-        told, surveyed = kept(lines(spark, [path]), {}, keep)
-        ledger = books(surveyed)
+    """Parse and cache the text, count its lines, and read EVENTS once, as `analyze` does; return the number of lines."""
+    with Cache() as cache:
+        parsed, survey = read_logs(lines(spark, [path]), cache)
+        rows = events(parsed, survey)
+        ledger = books(survey)
         assert ledger.balanced
-        _drained(events(told, surveyed))
+        _drain(rows)
     return ledger.rows
 
 
@@ -66,7 +67,7 @@ def written(path: Path, wanted: int) -> int:
     return again * text.count("\n")
 
 
-def _drained(table: DataFrame) -> None:
+def _drain(table: DataFrame) -> None:
     table.write.format("noop").mode("overwrite").save()
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from ackdoctor.diagnose import Death, deaths
 from ackdoctor.model.finding import Confidence, Finding, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.spark.read.file_kinds import FileKind
 from ackdoctor.spark.read.inputs import Inputs
-from ackdoctor.spark.read.logbook import worker_of
+from ackdoctor.spark.read.logs import worker_of
 from ackdoctor.spark.read.paths import local
-from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.tables import Analysis, Deaths
 from ackdoctor.tracer.judge.findings import gathered
 from ackdoctor.tracer.judge.labels import name_of
@@ -33,7 +33,7 @@ _CHARGES: Mapping[str, tuple[str, str]] = {  # deaths that one mistake in acking
 
 def add_deaths(analysis: Analysis, inputs: Inputs) -> None:
     """Count the deaths that the local logs tell of; those by a double completion or a late anchor become findings."""
-    files = [name for name in inputs.files[Sort.LOG] if local(name) is not None]
+    files = [name for name in inputs.files[FileKind.LOG] if local(name) is not None]
     if not files:
         return
     if inputs.size > _MOST_BYTES:

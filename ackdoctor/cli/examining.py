@@ -199,16 +199,16 @@ def _terms(request: Request) -> "Terms":
 
 def _analysis(request: Request) -> "Analysis":
     from ackdoctor.spark.analysis import analyze
-    from ackdoctor.spark.read.inputs import listed
+    from ackdoctor.spark.read.inputs import find_inputs
     from ackdoctor.spark.session import LARGE_BYTES, session, spark_errors
 
     terms = _terms(request)
-    inputs = listed(request.inputs)
+    inputs = find_inputs(request.inputs)
     inputs.need_some(terms.folder)  # before a JVM is started for nothing
     read = (*chain(*inputs.files.values()), *(fault.path for fault in inputs.unreadable))
     need_unread(request.output_file, read)
     # what lies at an address may be much
-    size = max(inputs.size, LARGE_BYTES) if inputs.remote else inputs.size
+    size = max(inputs.size, LARGE_BYTES) if inputs.addresses else inputs.size
     with _progress(request), spark_errors():
         spark = session(master=request.master, input_bytes=size, settings=request.settings)
         analysis = analyze(inputs, session=spark, terms=terms, output_dir=request.output_dir)

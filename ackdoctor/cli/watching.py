@@ -21,8 +21,8 @@ from ackdoctor.model.errors import UsageError
 from ackdoctor.reporters.context import counted, printable
 
 if TYPE_CHECKING:
-    from ackdoctor.spark.live.roots import LiveTerms
-    from ackdoctor.spark.live.stream import Watch
+    from ackdoctor.spark.live.certain import LiveTerms
+    from ackdoctor.spark.live.watch import Watch
 
 __all__ = ["Request", "run", "sentences"]
 
@@ -90,8 +90,8 @@ def run(request: Request) -> int:
     """Everything the command does; the result is the exit code."""
     if find_spec("pyspark") is None:
         raise UsageError(_NEEDS_SPARK)
-    from ackdoctor.spark.live.journal import held, same_terms
-    from ackdoctor.spark.live.parts import waiting
+    from ackdoctor.spark.live.lines import waiting
+    from ackdoctor.spark.live.watch import held, same_terms
     from ackdoctor.spark.session import session, spark_errors
 
     terms = _terms(request)
@@ -122,7 +122,7 @@ def run(request: Request) -> int:
 
 
 def _terms(request: Request) -> "LiveTerms":
-    from ackdoctor.spark.live.roots import LiveTerms
+    from ackdoctor.spark.live.certain import LiveTerms
     from ackdoctor.spark.replay.messages import acker_version
 
     return LiveTerms(
@@ -142,8 +142,7 @@ def _said(request: Request) -> Mapping[str, str]:
 
 
 def _watch(request: Request, terms: "LiveTerms", spark: Any) -> "Watch":
-    from ackdoctor.spark.live.journal import Journal
-    from ackdoctor.spark.live.stream import Watch
+    from ackdoctor.spark.live.watch import Journal, Watch
 
     def show(lines: Sequence[Line]) -> None:
         out = tolerant(sys.stdout)

@@ -74,14 +74,14 @@ def test_a_checkpoint_keeps_to_its_terms(shell, tmp_path):
     assert outcome == Outcome(
         2,
         "",
-        f"ackdoctor: {place} was begun with --message-timeout 10, and now it is unsaid: name another --checkpoint, "
+        f"ackdoctor: {place} was begun with --message-timeout 10, and now it is unset: name another --checkpoint, "
         "or remove this one\n",
     )
 
 
 def test_where_spark_never_came_up_no_terms_are_kept(tmp_path):
     pytest.importorskip("pyspark")
-    from ackdoctor.spark.live.journal import same_terms
+    from ackdoctor.spark.live.watch import same_terms
 
     for version in ("storm-1.1.0", "storm-2.8"):
         same_terms(tmp_path, {"--acker-version": version})

@@ -70,4 +70,4 @@ def test_the_tables_lie_there_and_nothing_else_is_overwritten(shell, spark, ther
     spark.createDataFrame([(1,)], ["one"]).write.csv(f"{tables}-of-others/verdicts")
     refused = shell("analyze", f"{there}/v1", "--output-dir", f"{tables}-of-others")
     assert refused.code == 2
-    assert "would overwrite what is no table of ours" in refused.err
+    assert "would overwrite another file" in refused.err

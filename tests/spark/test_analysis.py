@@ -11,20 +11,19 @@ pytest.importorskip("pyspark")
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import RELIABLE, Event, EventKind
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.spark.analysis import Terms, analyze, examine, frames
-from ackdoctor.spark.growth import growth
-from ackdoctor.spark.judge.findings import Keeper
-from ackdoctor.spark.read.inputs import listed
-from ackdoctor.spark.read.quarantine import quarantined
-from ackdoctor.spark.replay import versions
+from ackdoctor.spark.analysis import Terms, analyze, frames
+from ackdoctor.spark.judge.examine import examine
+from ackdoctor.spark.judge.findings import AckerProfile
+from ackdoctor.spark.read.events import quarantined
+from ackdoctor.spark.read.inputs import find_inputs
 from ackdoctor.spark.replay.messages import acker_version
-from ackdoctor.spark.roots import holders, replays
+from ackdoctor.spark.roots import growth, holders, replays
 from ackdoctor.spark.schema import ENTRIES, EVENTS, QUARANTINE
 from ackdoctor.spark.tables import Analysis, Books, Holder, Latency, Replays, TreeCount
 from ackdoctor.tracer.judge.inquest import inquest
 from ackdoctor.tracer.judge.place import Places
 from ackdoctor.tracer.trace.read import read
-from tests.spark.telling import STATEMENTS, events
+from tests.spark.event_tables import STATEMENTS, events
 
 TERMS = Terms(version=acker_version("1.1.0"), nowhere="trace", folder=str(STATEMENTS.parent.parent.parent))
 
@@ -32,7 +31,7 @@ TERMS = Terms(version=acker_version("1.1.0"), nowhere="trace", folder=str(STATEM
 @pytest.fixture(scope="module")
 def analysis(spark, tmp_path_factory) -> Analysis:
     place = str(tmp_path_factory.mktemp("tables"))
-    return analyze(listed([str(STATEMENTS / "v1")]), session=spark, terms=TERMS, output_dir=place)
+    return analyze(find_inputs([str(STATEMENTS / "v1")]), session=spark, terms=TERMS, output_dir=place)
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +117,7 @@ def test_full_tables_come_as_parquet(spark, analysis):
 def test_what_is_not_told_one_by_one_is_counted_and_it_is_said_where_it_is(spark, monkeypatch):
     monkeypatch.setattr("ackdoctor.spark.judge.shapes.MOST_SHAPES", 1)
     monkeypatch.setattr("ackdoctor.spark.judge.samples.MOST_TREES", 1)
-    few = analyze(listed([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
+    few = analyze(find_inputs([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
     bad = sum(kind.roots for kind in few.trees if kind.verdict != "complete" or kind.left)
     assert few.notes == (
         "3 more deliveries (3 of audit) went other ways than the 1 that are told, and may be wrong: --output-dir writes each (deliveries)",
@@ -133,7 +132,7 @@ def test_what_nobody_has_looked_into_is_no_riddle_where_others_of_its_way_are_ex
     spark, monkeypatch, analysis
 ):
     monkeypatch.setattr("ackdoctor.spark.judge.blame._MOST_DARK", 1)
-    few = analyze(listed([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
+    few = analyze(find_inputs([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
     assert [finding.code for finding in few.findings] == [finding.code for finding in analysis.findings]
     assert few.trees == analysis.trees
     assert few.notes == (
@@ -161,7 +160,7 @@ def test_a_part_that_is_damaged_within_is_named_and_the_others_are_judged(spark,
     data = part.read_bytes()
     (tmp_path / "run=b").mkdir()
     (tmp_path / "run=b" / "part.parquet").write_bytes(data[:100] + b"\xff" * 60 + data[160:])
-    found = analyze(listed([str(tmp_path)]), session=spark, terms=replace(TERMS, folder=str(tmp_path)))
+    found = analyze(find_inputs([str(tmp_path)]), session=spark, terms=replace(TERMS, folder=str(tmp_path)))
     assert [each.path for each in found.unreadable] == ["run=b/part.parquet"]
     assert "Spark" in found.unreadable[0].reason
     assert (found.roots, found.books) == (analysis.roots, analysis.books)
@@ -268,7 +267,9 @@ def test_an_acker_s_word_that_it_never_rotates_is_passed_on(spark, tmp_path, sai
     (tmp_path / "worker.log").write_text(
         f"{begin} main [INFO] {said}\n{begin} Thread-1-__acker-executor[2 2] [INFO] {acked}\n"
     )
-    found = analyze(listed([str(tmp_path)]), session=spark, terms=replace(TERMS, version=acker_version(name)))
+    found = analyze(
+        find_inputs([str(tmp_path)]), session=spark, terms=replace(TERMS, version=acker_version(name))
+    )
     assert found.notes[2:] == tuple(filter(None, [notes]))
     assert found.notes[0] == "no line is of b[5]: give the logs of all workers"
     assert found.notes[1].startswith("1 root has acks and no __ack_init")
@@ -310,7 +311,7 @@ def test_a_log_ends_with_its_last_line_whatever_that_says(spark, tmp_path):
         (folder / ("worker.log.gz" if zipped else "worker.log")).write_bytes(
             gzip.compress(data) if zipped else data
         )
-    found = analyze(listed([str(tmp_path)]), session=spark, terms=TERMS)
+    found = analyze(find_inputs([str(tmp_path)]), session=spark, terms=TERMS)
     told = sorted((finding.component, finding.code) for finding in found.findings)
     assert told == [("goes", "ACK101"), ("zipped", "ACK101")]
     assert {one.component: one.never for one in found.completions} == dict.fromkeys(ENDS, 1)
@@ -411,5 +412,5 @@ def test_a_message_that_comes_again_is_a_replay(spark):
 
 @pytest.mark.parametrize("name", ["1.1.0", "1.2.4", "2.8.8", "2.8-no-timeouts", "jstorm-2.4.0", "heron"])
 def test_what_an_entry_costs_depends_on_the_version_as_in_the_model(name):
-    keeper, model = Keeper.of(versions.acker_version(name)), profile(name)
+    keeper, model = AckerProfile.of(acker_version(name)), profile(name)
     assert (keeper.name, keeper.engine, keeper.forgets) == (model.name, model.engine, model.forgets)

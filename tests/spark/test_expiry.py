@@ -14,7 +14,7 @@ from ackdoctor.reporters.analysis import verdict
 from ackdoctor.reporters.trace import About
 from ackdoctor.reporters.trace import verdict as verdict_of_run
 from ackdoctor.spark.analysis import Terms, analyze
-from ackdoctor.spark.read.inputs import listed
+from ackdoctor.spark.read.inputs import find_inputs
 from ackdoctor.spark.replay.messages import acker_version
 from ackdoctor.spark.tables import Analysis
 from ackdoctor.tracer.judge.inquest import inquest
@@ -30,7 +30,7 @@ T = 10  # the message timeout, in seconds
 
 def told(spark, folder, log: WorkerLog, **terms) -> Analysis:
     (folder / "worker.log").write_text(log.text())
-    return analyze(listed([str(folder)]), session=spark, terms=Terms(folder=str(folder), **terms))
+    return analyze(find_inputs([str(folder)]), session=spark, terms=Terms(folder=str(folder), **terms))
 
 
 def verdict_of(analysis: Analysis) -> str:
@@ -212,7 +212,7 @@ def test_the_trace_report_says_the_same_of_roots_that_timed_out(spark, tmp_path,
         nowhere="trace",
         message_timeout_s=timeout_s,
     )
-    mine = analyze(listed([str(tmp_path / "v1")]), session=spark, terms=terms)
+    mine = analyze(find_inputs([str(tmp_path / "v1")]), session=spark, terms=terms)
     theirs = inquest(
         lambda: read([tmp_path / "v1"]).events(),
         profile("storm-2.8.8"),

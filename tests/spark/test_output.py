@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.model.errors import UsageError
-from ackdoctor.spark.output import need_place
+from ackdoctor.spark.analysis import need_place
+from ackdoctor.spark.read.file_kinds import FileKind
 from ackdoctor.spark.read.inputs import Inputs
-from ackdoctor.spark.read.sorts import Sort
 
 
 def reading(*names) -> Inputs:
     inputs = Inputs()
-    inputs.files[Sort.PARQUET].extend(map(str, names))
+    inputs.files[FileKind.PARQUET].extend(map(str, names))
     return inputs
 
 
@@ -30,7 +30,7 @@ def test_what_is_no_table_is_not_overwritten(spark, tmp_path, name):
     folder = tmp_path / "growth"
     spark.range(1).write.parquet(str(folder))
     (folder / name).touch()
-    said = f"--output-dir: the table {folder} would overwrite what is no table of ours: {name}"
+    said = f"--output-dir: the table {folder} would overwrite another file: {name}"
     with pytest.raises(UsageError, match=re.escape(said)):
         need_place(spark, reading(), str(tmp_path))
     folder.rename(tmp_path / "elsewhere")

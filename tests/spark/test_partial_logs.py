@@ -9,7 +9,7 @@ pytest.importorskip("pyspark")
 from ackdoctor.model.finding import Report
 from ackdoctor.reporters.analysis import incomplete, verdict
 from ackdoctor.spark.analysis import Terms, analyze
-from ackdoctor.spark.read.inputs import listed
+from ackdoctor.spark.read.inputs import find_inputs
 from tests.spark.workers import Topology
 
 ALL = ("spout", "split", "store", "audit", "__acker")
@@ -31,7 +31,7 @@ def judged(spark, tmp_path):
         for log in tmp_path.iterdir():
             with log.open("a") as opened:
                 opened.write(AFTER)
-        return analyze(listed([tmp_path]), session=spark, terms=Terms())
+        return analyze(find_inputs([tmp_path]), session=spark, terms=Terms())
 
     return judge
 

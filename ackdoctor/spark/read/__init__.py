@@ -1,1 +1,1 @@
-"""Reading: what a trace or a log holds, as EVENTS; what could not be read is told, never dropped."""
+"""From traces and logs to EVENTS; whatever cannot be read is named with its reason."""

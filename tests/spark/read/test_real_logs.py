@@ -9,10 +9,8 @@ import pytest
 pytest.importorskip("pyspark")
 
 from ackdoctor.spark.frames import Cache
-from ackdoctor.spark.read.inputs import listed
-from ackdoctor.spark.read.logbook import Survey
-from ackdoctor.spark.read.quarantine import books
-from ackdoctor.spark.read.stormlog import events, kept, lines, quarantine
+from ackdoctor.spark.read.events import books
+from ackdoctor.spark.read.logs import Survey, events, lines, quarantine, read_logs
 from ackdoctor.spark.replay.exact import replay
 from ackdoctor.spark.replay.messages import acker_version, messages
 from tests.spark.read.real_logs import answers, heard, replayed, text_of
@@ -31,7 +29,7 @@ def whole(spark):
     """All logs in one read, since planning it is what takes long."""
     paths = [path for number in VERSIONS for path in files(number)]
     with Cache() as keep:
-        read, surveyed = kept(lines(spark, paths), listed(paths).begun, keep)
+        read, surveyed = read_logs(lines(spark, paths), keep)
         yield read, surveyed, keep(events(read, surveyed))
 
 
@@ -43,7 +41,7 @@ def log(request, whole):
         logs=tuple(log for log in surveyed.logs if folder in log.file),
         starts=tuple(start for start in surveyed.starts if folder in start.file),
     )
-    here = read["log"].isin([log.place for log in own.logs])
+    here = read["log"].isin([log.number for log in own.logs])
     return request.param, read.where(here), own, rows.where(rows["worker"].contains(folder))
 
 

@@ -1,13 +1,13 @@
-"""Which roots went down with a worker, by when they began and when they were gone."""
+"""Which roots a worker took down, by when they began and when their entries were gone."""
 
 import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.judge.lost import Ends
+from ackdoctor.spark.judge.samples import Outages
 
 S = 1_000_000_000
-ENDS = Ends.of(
+OUTAGES = Outages.of(
     {("a", "6700", 0): 100 * S, ("a", "6700", -1): 900 * S, ("a", "6701", 0): 900 * S + 5},
     {("a", "6700", 0): 200 * S},
     [("a", 200 * S)],
@@ -16,11 +16,11 @@ ENDS = Ends.of(
 COLUMNS = "run: string, verdict: string, residue: string, tracked: boolean, first_ns: bigint, end_ns: bigint, acks: int"
 
 
-def test_where_many_logs_end_at_once_they_are_asked_for_as_one():
-    assert ENDS.workers == {"a": [(70 * S, 100 * S, 230 * S), (870 * S, 900 * S, 900 * S + 5)]}
+def test_logs_that_end_at_once_are_one_span():
+    assert OUTAGES.workers == {"a": [(70 * S, 100 * S, 230 * S), (870 * S, 900 * S, 900 * S + 5)]}
 
 
-def test_a_root_is_lost_if_it_was_young_where_a_worker_ended_and_not_gone_before(spark):
+def test_a_root_is_lost_if_it_was_young_when_a_worker_ended(spark):
     rows = {
         ("a", "OPEN", "EVEN", True, 80, None, 0): True,
         ("a", "EXPIRED", "EVEN", True, 80, 150, 0): True,
@@ -40,7 +40,7 @@ def test_a_root_is_lost_if_it_was_young_where_a_worker_ended_and_not_gone_before
         ("a", "EXPIRED", "EVEN", True, 80, 150, 2): False,  # acked twice
         ("a", "COMPLETE", "EVEN", True, 80, 90, 0): False,
         ("b", "OPEN", "EVEN", True, 80, None, 0): False,
-        ("a", "ORPHAN", "EVEN", False, 205, None, 0): True,  # its acker had been started anew
+        ("a", "ORPHAN", "EVEN", False, 205, None, 0): True,  # its acker had restarted
         ("a", "ORPHAN", "EVEN", False, 300, None, 0): False,
         ("a", "OPEN", "EVEN", True, 880, None, 0): True,
         ("a", "OPEN", "EVEN", True, 905, None, 0): False,
@@ -49,5 +49,5 @@ def test_a_root_is_lost_if_it_was_young_where_a_worker_ended_and_not_gone_before
     table = spark.createDataFrame(seconds, COLUMNS).selectExpr(
         "*", "array(struct(acks)) as culprits", "first_ns = 72 * 1000000000L as kept"
     )
-    told = table.selectExpr(f"coalesce({ENDS.sql()}, false) as lost").collect()
-    assert [row["lost"] for row in told] == list(rows.values())
+    found = table.selectExpr(f"coalesce({OUTAGES.sql()}, false) as lost").collect()
+    assert [row["lost"] for row in found] == list(rows.values())

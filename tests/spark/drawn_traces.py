@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ackdoctor.acker.versions import Profile
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.message import AckAck, AckFail, AckInit, Message, ResetTimeout, Tick
-from tests.spark.lives import COLUMNS, Life, Model, Sent
+from tests.spark.model_lives import COLUMNS, Life, Model, Sent
 
 MESSAGES: dict[EventKind, Callable[["Row"], Message]] = {
     EventKind.INIT: lambda row: AckInit(row.root, row.value, row.task),

@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.read.inputs import listed
-from ackdoctor.spark.read.sorts import LONGEST_LINE, Sort
+from ackdoctor.spark.read.file_kinds import LONGEST_LINE, FileKind
+from ackdoctor.spark.read.inputs import find_inputs
 
 LOG = "2026-11-21 20:22:08.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] Emitting: x default [1]\n"
 ROW = '{"schema": 1, "kind": 10, "time_ns": 1}\n'
@@ -20,14 +20,14 @@ def reasons(inputs):
     return {Path(told.path).name: told.reason for told in inputs.unreadable}
 
 
-def test_a_log_as_powershell_writes_it_is_told_and_what_is_none_is_passed_over(tmp_path):
+def test_a_log_in_utf_16_is_unreadable_and_other_text_is_passed_over(tmp_path):
     (tmp_path / "worker.log").write_text(LOG, encoding="utf-16")
     (tmp_path / "part-1-0.jsonl").write_bytes(b"\xfe\xff" + ROW.encode("utf-16-be"))
     (tmp_path / "notes.txt").write_text("nothing of ours\n", encoding="utf-16")
     (tmp_path / "worker.log.1.gz").write_bytes(gzip.compress(LOG.encode("utf-16-be")))
     (tmp_path / "pod.txt").write_text(LOG, encoding="utf-16-le")
-    told = "UTF-16, and Spark reads UTF-8 only: `iconv -f {} -t UTF-8 FILE > worker.log` writes it so"
-    assert reasons(listed([tmp_path])) == {
+    told = "UTF-16, and Spark reads UTF-8 only: `iconv -f {} -t UTF-8 FILE > worker.log` converts it"
+    assert reasons(find_inputs([tmp_path])) == {
         "part-1-0.jsonl": told.format("UTF-16"),
         "worker.log": told.format("UTF-16"),
         "worker.log.1.gz": told.format("UTF-16BE"),
@@ -35,11 +35,11 @@ def test_a_log_as_powershell_writes_it_is_told_and_what_is_none_is_passed_over(t
     }
 
 
-def test_of_a_log_in_an_unknown_layout_the_reason_says_which_are_known(tmp_path):
+def test_the_reason_for_an_unknown_layout_names_the_known_ones(tmp_path):
     (tmp_path / "worker.log").write_text("2026-11-21 20:22:17.710|INFO|main|o.a.s.d.Task|as a spreadsheet\n")
-    reason = reasons(listed([tmp_path / "worker.log"]))["worker.log"]
+    reason = reasons(find_inputs([tmp_path / "worker.log"]))["worker.log"]
     assert reason.startswith(
-        "neither a trace nor a worker's log: its lines have a time, and no line then goes on as Storm's do: "
+        "neither a trace nor a worker's log: its lines have a time, and no line continues as Storm's do: "
     )
 
 
@@ -53,12 +53,12 @@ def test_of_a_log_in_an_unknown_layout_the_reason_says_which_are_known(tmp_path)
         ("[14:00:00.123]", "[14:00:00.123"),
     ],
 )
-def test_of_a_log_with_another_country_s_stamps_the_reason_says_that_and_where(tmp_path, stamp, said):
+def test_the_reason_for_unknown_stamps_names_the_line(tmp_path, stamp, said):
     (tmp_path / "worker.log").write_text("\n" + LOG.replace("2026-11-21 20:22:08.403", stamp))
     (tmp_path / "notes.txt").write_text(f"we met at {stamp}\n")
-    inputs = listed([tmp_path])
+    inputs = find_inputs([tmp_path])
     assert reasons(inputs)["worker.log"].startswith(
-        f"neither a trace nor a worker's log: line 2 begins with {said!r}, and of stamps only those like "
+        f"neither a trace nor a worker's log: line 2 begins with {said!r}; known stamps are those like "
     )
     assert [told.reason.endswith("no line begins as Storm's do") for told in inputs.passed_over] == [True]
 
@@ -68,10 +68,10 @@ def test_of_a_log_with_another_country_s_stamps_the_reason_says_that_and_where(t
     [("worker.log:", "worker.log:"), ("17:", "17:"), ("    ", "    ")],
     ids=["grep -H", "grep -n", "a paste"],
 )
-def test_of_a_log_with_something_before_its_stamps_the_reason_says_what(tmp_path, put, said):
+def test_the_reason_for_a_prefix_names_it(tmp_path, put, said):
     (tmp_path / "worker.log").write_text(put + LOG)
-    assert reasons(listed([tmp_path]))["worker.log"] == (
-        f"neither a trace nor a worker's log: line 1 has {said!r} before its stamp, which no collector of logs puts there: take it away"
+    assert reasons(find_inputs([tmp_path]))["worker.log"] == (
+        f"neither a trace nor a worker's log: line 1 has {said!r} before its stamp, which is no prefix of a log collector: remove it"
     )
 
 
@@ -86,12 +86,12 @@ def test_of_a_log_with_something_before_its_stamps_the_reason_says_what(tmp_path
         ),
     ],
 )
-def test_a_coloured_log_is_told_and_not_called_empty(tmp_path, coloured):
+def test_a_coloured_log_is_unreadable(tmp_path, coloured):
     (tmp_path / "worker.log").write_text(coloured)
     (tmp_path / "painted.log").write_text(LOG.replace("default [1]", "default [\x1b[32m1, INFO\x1b[m]"))
-    inputs = listed([tmp_path])
+    inputs = find_inputs([tmp_path])
     assert reasons(inputs) == {
-        "worker.log": r"its lines are coloured: `sed 's/\x1b\[[0-9;]*m//g' FILE > worker.log` takes the colours out"
+        "worker.log": r"its lines are coloured: `sed 's/\x1b\[[0-9;]*m//g' FILE > worker.log` removes the colours"
     }
     assert inputs.count() == 1
 
@@ -123,12 +123,12 @@ DATABASES = {
 
 
 @pytest.mark.parametrize("name", DATABASES)
-def test_in_a_folder_a_database_s_file_is_passed_over_and_named_it_is_a_fault(tmp_path, name):
+def test_a_database_is_passed_over_in_a_folder_and_an_error_if_named(tmp_path, name):
     (tmp_path / name).write_bytes(DATABASES[name])
     (tmp_path / "worker.log").write_text(LOG)
-    inputs = listed([tmp_path])
+    inputs = find_inputs([tmp_path])
     assert (passed_over(inputs), reasons(inputs), inputs.count()) == ({name: BINARY}, {}, 1)
-    assert reasons(listed([tmp_path / name])) == {name: BINARY}
+    assert reasons(find_inputs([tmp_path / name])) == {name: BINARY}
 
 
 OTHERS = {
@@ -145,17 +145,17 @@ OTHERS = {
 }
 
 
-def test_in_a_folder_the_files_of_other_programs_are_passed_over(tmp_path):
+def test_files_of_other_programs_are_passed_over_in_a_folder(tmp_path):
     for name, text in OTHERS.items():
         (tmp_path / name).write_text(text)
     (tmp_path / "backup.gz").write_bytes(gzip.compress(b"of something else\n" * 9)[:-12])
     (tmp_path / "worker.log").write_text(LOG)
-    inputs = listed([tmp_path])
+    inputs = find_inputs([tmp_path])
     assert (reasons(inputs), inputs.count()) == ({}, 1)
     assert passed_over(inputs).keys() == {*OTHERS, "backup.gz"}
 
 
-def test_what_looks_like_a_damaged_log_of_a_worker_is_a_fault(tmp_path):
+def test_a_damaged_worker_log_is_an_error(tmp_path):
     (tmp_path / "worker.log").write_bytes(ROCKS)
     (tmp_path / "worker.log.1.gz").write_text("not zipped\n")
     (tmp_path / "worker.log.2.gz").write_bytes(gzip.compress(LOG.encode() * 9)[:-12])
@@ -163,27 +163,30 @@ def test_what_looks_like_a_damaged_log_of_a_worker_is_a_fault(tmp_path):
     late = "".join(map(trace.format, range(50_000))) + LOG
     (tmp_path / "worker.log.4.gz").write_bytes(gzip.compress(late.encode())[:-12])
     (tmp_path / "worker.log.3").write_text(LOG + "\0" * 4096)
-    inputs = listed([tmp_path])
+    inputs = find_inputs([tmp_path])
     assert passed_over(inputs) == {}
     assert reasons(inputs) == {
-        "worker.log": "called a worker's log, and binary: it is damaged, or no log",
+        "worker.log": "named like a worker's log, but binary",
         "worker.log.1.gz": "neither a trace nor a worker's log: no line begins as Storm's do",
         "worker.log.2.gz": "cut off or damaged: Compressed file ended before the end-of-stream marker was reached",
         "worker.log.4.gz": "cut off or damaged: Compressed file ended before the end-of-stream marker was reached",
     }
-    assert [Path(name).name for name in inputs.files[Sort.LOG]] == ["worker.log.3"]
+    assert [Path(name).name for name in inputs.files[FileKind.LOG]] == ["worker.log.3"]
 
 
-def test_pipes_and_devices_of_a_folder_are_passed_over_and_named_they_are_faults(tmp_path):
+def test_pipes_and_devices_are_passed_over_in_a_folder_and_errors_if_named(tmp_path):
     os.mkfifo(tmp_path / "pipe.log")
     (tmp_path / "zero.log").symlink_to("/dev/zero")
     (tmp_path / "again").symlink_to(".")
     (tmp_path / "worker.log.2").symlink_to("/dev/null")
     (tmp_path / "worker.log").write_text(LOG)
-    inputs = listed([tmp_path])
+    inputs = find_inputs([tmp_path])
     assert passed_over(inputs) == dict.fromkeys(("pipe.log", "zero.log"), "neither a file nor a folder")
     assert reasons(inputs).keys() == {"worker.log.2"}
-    assert reasons(listed([tmp_path / "zero.log", tmp_path / "pipe.log"])).keys() == {"zero.log", "pipe.log"}
+    assert reasons(find_inputs([tmp_path / "zero.log", tmp_path / "pipe.log"])).keys() == {
+        "zero.log",
+        "pipe.log",
+    }
 
 
 def bomb(path: Path, unit: bytes, times: int) -> None:
@@ -195,20 +198,20 @@ def bomb(path: Path, unit: bytes, times: int) -> None:
         opened.write(packed.flush())
 
 
-def test_a_zipped_log_of_a_line_without_end_and_one_that_unpacks_to_gigabytes_are_refused(
+def test_too_long_lines_and_zip_bombs_are_errors(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("ackdoctor.spark.read.sorts._MOST_UNPACKED", 32 << 20)
+    monkeypatch.setattr("ackdoctor.spark.read.file_kinds._MOST_UNPACKED", 32 << 20)
     bomb(tmp_path / "zeros.log.gz", bytes(1 << 20), 40)
     bomb(tmp_path / "lines.log.gz", b"\n" * (1 << 20), 40)
     bomb(tmp_path / "whole.log.gz", LOG.encode() * 1000, 20)
     (tmp_path / "long.log").write_text(LOG)
     os.truncate(tmp_path / "long.log", 1 << 30)
     (tmp_path / "wide.log").write_text(LOG + "x" * (LONGEST_LINE - 100) + "\n" + LOG * 9)
-    inputs = listed([tmp_path])
-    long = "a line of more than 16 MiB, at byte {}: take it out"
+    inputs = find_inputs([tmp_path])
+    long = "a line of more than 16 MiB, at byte {}: remove it"
     assert reasons(inputs).keys() == {"zeros.log.gz", "lines.log.gz", "long.log"}
     assert reasons(inputs)["zeros.log.gz"] == long.format("97 of what it unpacks to")
     assert reasons(inputs)["long.log"] == long.format("97")
     assert reasons(inputs)["lines.log.gz"].startswith("unpacks to more than 33 MiB, ")
-    assert sorted(Path(name).name for name in inputs.files[Sort.LOG]) == ["whole.log.gz", "wide.log"]
+    assert sorted(Path(name).name for name in inputs.files[FileKind.LOG]) == ["whole.log.gz", "wide.log"]

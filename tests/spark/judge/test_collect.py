@@ -1,4 +1,4 @@
-"""Small decisions about what comes back to the driver."""
+"""Windows of the growth curve, and timeouts in bursts."""
 
 import pytest
 
@@ -6,7 +6,7 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import Row
 
-from ackdoctor.spark.judge.collecting import combs, window
+from ackdoctor.spark.judge.collect import combs, window
 from ackdoctor.spark.tables import Comb
 
 HOUR = 3_600_000
@@ -16,7 +16,7 @@ HOUR = 3_600_000
     ("span_ms", "asked_ms", "wide_ms"),
     [(0, 0, 1000), (HOUR, 0, 30_000), (HOUR, 500, 500), (HOUR, 360, 360), (HOUR, 359, 30_000), (22 * HOUR, 1, 600_000)],
 )  # fmt: skip
-def test_windows_are_as_wide_as_was_asked_unless_they_would_be_too_many(span_ms, asked_ms, wide_ms):
+def test_a_window_is_widened_if_there_would_be_too_many(span_ms, asked_ms, wide_ms):
     assert window(span_ms, asked_ms) == wide_ms
 
 
@@ -30,5 +30,5 @@ def test_windows_are_as_wide_as_was_asked_unless_they_would_be_too_many(span_ms,
         ([30, 31, 32], ()),
     ],
 )
-def test_timeouts_in_bursts_are_a_comb(seconds, found):
+def test_timeouts_in_bursts(seconds, found):
     assert combs([Row(second=second, roots=2) for second in seconds]) == found

@@ -1,17 +1,21 @@
-"""A growing trace, batch by batch: Structured Streaming says which parts are new, `live` what they mean.
+"""A growing trace, batch by batch: Structured Streaming finds the new parts, `certain` says what they prove.
 
     CHECKPOINT/spark/              which parts belong to which batch: Spark's own
                state/N-.../        what batch N left for the next one: roots, deliveries, clock.json
-               told.jsonl          what was told, and which batches are done (`journal`)
+               told.jsonl          the lines that were reported, and which batches are done
 
-Spark writes down the parts of a batch before it begins.  A batch that is not done when the process dies is done again,
-over the same parts and the same state, and so with the same result; one that is done is passed over.
+Spark records the parts of a batch before it begins.  A batch that is not done when the process dies is done again,
+over the same parts and the same state, and so with the same result; one that is done is skipped.
+
+In `told.jsonl` the lines of a batch come before one that marks the batch as done and names the folder of its state: so
+one write commits both.  What follows the last such line was cut off, and is removed.
 """
 
+import fcntl
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,38 +24,155 @@ from time import monotonic, sleep
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.event import EventKind
-from ackdoctor.spark.live import deliveries, roots
-from ackdoctor.spark.live.clock import Clock, read_so_far
-from ackdoctor.spark.live.deliveries import DONE
-from ackdoctor.spark.live.journal import Journal, Line
-from ackdoctor.spark.live.lines import delivery_lines, part_lines, root_lines
-from ackdoctor.spark.live.parts import PATTERN, Parts, arrived, empty
-from ackdoctor.spark.live.roots import CARRIED, LiveTerms
+from ackdoctor.spark.live import certain
+from ackdoctor.spark.live.certain import CARRIED, DONE, Clock, LiveTerms, read_so_far
+from ackdoctor.spark.live.lines import (
+    PATTERN,
+    Line,
+    Parts,
+    arrived,
+    delivery_lines,
+    empty,
+    part_lines,
+    root_lines,
+)
 from ackdoctor.spark.read.paths import literal
 from ackdoctor.spark.replay.messages import messages
 from ackdoctor.spark.schema import EVENTS, MESSAGES
 from ackdoctor.spark.session import spark_errors
+from ackdoctor.tracer.trace.files import LOCK, TERMS
 
-__all__ = ["Watch"]
+__all__ = ["Journal", "Watch", "held", "same_terms"]
 
+_DONE = "done"
 _PARTS_AT_ONCE = 64  # parts of a batch: 4 million rows
-_LOOK_S = 0.2  # for a signal, and for the end
+_LOOK_S = 0.2  # between looks for a signal and the end
 _FEW = 200_000  # rows of a batch
-_AT_ONCE = 2  # signals: the first lets the batch end
+_AT_ONCE = 2  # signals: the first lets the batch finish
 _ROTATED, _COMPLETED = int(EventKind.ROTATED), int(EventKind.COMPLETED)
 _PARTS = "path string, modificationTime timestamp, length bigint, content binary"
 _OF_ROOTS, _OF_DELIVERIES, _OF_CLOCK = "roots", "deliveries", "clock.json"
 
 
+# ---- the journal ----
+
+
+@dataclass(slots=True, kw_only=True)
+class Journal:
+    """The last batch that is done, -1 before the first, its state and its totals; and which batch was shown last.
+
+    Standard output cannot be taken back: what was not noted as shown when the process died is shown again.
+    """
+
+    place: Path
+    batch: int = -1
+    state: str = ""
+    totals: dict[str, int] = field(default_factory=dict)
+    _unshown: list[Line] = field(default_factory=list)
+
+    @classmethod
+    def opened(cls, folder: Path) -> "Journal":
+        """Open the journal of a checkpoint; an unfinished batch is removed."""
+        journal = cls(place=folder / "told.jsonl")
+        if journal.place.exists():
+            journal._recall()
+        return journal
+
+    def _recall(self) -> None:
+        shown = self._shown()
+        whole = 0
+        lines: list[Line] = []
+        with self.place.open("r+b") as kept:
+            while (text := kept.readline()).endswith(b"\n"):
+                line = json.loads(text)
+                if _DONE not in line:
+                    lines.append(line)
+                    continue
+                whole = kept.tell()
+                self.batch, self.state, self.totals = line[_DONE], line["state"], line["totals"]
+                if self.batch > shown:
+                    self._unshown += lines
+                lines = []
+            kept.truncate(whole)
+
+    def unshown(self) -> Sequence[Line]:
+        """Return the lines of batches that are done and may not have been shown."""
+        lines, self._unshown = self._unshown, []
+        return lines
+
+    def commit(self, batch: int, lines: Sequence[Line], *, state: str, totals: Mapping[str, int]) -> None:
+        """Commit a batch."""
+        end = {_DONE: batch, "state": state, "totals": dict(totals)}
+        text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in (*lines, end))
+        with self.place.open("ab") as out:
+            out.write(text.encode())
+            out.flush()
+            os.fsync(out.fileno())
+        self.batch, self.state, self.totals = batch, state, dict(totals)
+
+    def show(self) -> None:
+        """Note that everything that is done was shown."""
+        _replace(self.place.with_name("shown"), self.batch)
+
+    def _shown(self) -> int:
+        place = self.place.with_name("shown")
+        return int(json.loads(place.read_text())) if place.exists() else -1
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Lock the checkpoint's folder; UsageError if another process has it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / LOCK).open("w")
+    except OSError as error:
+        raise UsageError(f"{folder}: no place for a checkpoint: {error.strerror}") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UsageError(f"{folder}: another watch uses this checkpoint") from None
+        yield
+
+
+def same_terms(folder: Path, terms: Mapping[str, str]) -> None:
+    """Raise a UsageError if the checkpoint was begun with other options, or lacks what Spark recorded."""
+    place, reported, read = folder / TERMS, (folder / "told.jsonl").exists(), (folder / "spark").is_dir()
+    if not place.exists() or not (reported or read):  # Spark never came up
+        _replace(place, dict(terms))
+        return
+    before = json.loads(place.read_text())
+    for name, value in terms.items():
+        if before.get(name) != value:
+            raise UsageError(
+                f"{folder} was begun with {name} {before.get(name) or 'unset'}, and now it is {value or 'unset'}: "
+                "name another --checkpoint, or remove this one"
+            )
+    if reported and not read:
+        raise UsageError(f"{folder} has lost what was read: remove it to start again")
+
+
+def _replace(place: Path, content: object) -> None:
+    new = place.with_name(f"{place.name}.new")
+    with new.open("w") as out:
+        json.dump(content, out)
+        out.flush()
+        os.fsync(out.fileno())
+    new.replace(place)
+
+
+# ---- the watch ----
+
+
 @dataclass(slots=True, kw_only=True)
 class Watch:
-    """One process that watches one folder; `show` gets the lines of each batch, in order."""
+    """A watch of one folder; `show` gets the lines of each batch, in order."""
 
     session: SparkSession
     folder: Path
@@ -61,18 +182,18 @@ class Watch:
     show: Callable[[Sequence[Line]], None]
     every_s: float = 5
     parts_at_once: int = _PARTS_AT_ONCE
-    stopped: int = field(default=0, init=False)  # how often somebody asked for the end
+    stopped: int = field(default=0, init=False)  # how many signals asked for the end
     busy: bool = field(default=False, init=False)
     told: int = field(default=0, init=False)
     refused: int = field(default=0, init=False)
     clock: Clock = field(default_factory=Clock, init=False)
     _seen: dict[str, list[str]] = field(default_factory=dict, init=False)
-    _new: int = field(default=0, init=False)  # rows of the batch in hand
+    _new: int = field(default=0, init=False)  # rows of the current batch
     _last: float = field(default_factory=monotonic, init=False)
     _failure: Exception | None = field(default=None, init=False)
 
     def run(self, *, once: bool = False, idle_s: float | None = None) -> None:
-        """Until all that is there is read (`once`), nothing came for so long, or `stopped`; raises what went wrong, a UsageError where the folder is gone."""
+        """Run until all parts are read (`once`), none came for `idle_s`, or `stopped`; raise the error of a batch."""
         self._recall()
         self._shown(self.journal.unshown())
         try:
@@ -106,19 +227,19 @@ class Watch:
             .option("recursiveFileLookup", "true")
             .option("pathGlobFilter", PATTERN)
             .option("maxFilesPerTrigger", str(self.parts_at_once))
-            .option("maxFileAge", "3650d")  # what a dead process left is recovered late
+            .option("maxFileAge", "3650d")  # the parts of a killed process may be written late
             .load(literal(str(self.folder)))
             .select("path")
         )
-        writer = paths.writeStream.foreachBatch(self._noted).option(
+        writer = paths.writeStream.foreachBatch(self._on_batch).option(
             "checkpointLocation", str(self.checkpoint / "spark")
         )
         if once:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=f"{round(self.every_s * 1000)} milliseconds").start()
 
-    def _noted(self, rows: DataFrame, batch: int) -> None:
-        """A batch; what it raises would else arrive as a page of Java."""
+    def _on_batch(self, rows: DataFrame, batch: int) -> None:
+        """Process a batch, and keep its error: Spark would wrap it in a page of Java."""
         self.busy = True
         try:
             if batch > self.journal.batch:
@@ -132,14 +253,14 @@ class Watch:
 
     def _batch(self, paths: Sequence[str], batch: int) -> None:
         parts = arrived({*paths, *empty(self.folder, self._seen)}, self._seen)
-        clock = Clock.read(self.clock.written())
+        clock = Clock.from_json(self.clock.to_json())
         place = self.checkpoint / "state" / f"{batch}-{os.getpid()}"
         with self._read(parts, clock) as events:
             bad = parts.refused(self.session)
             found = self._deliveries(events, clock, place) + self._roots(events, clock, place)
         lines = [*part_lines(parts, bad), *sorted(found, key=lambda line: line["certain_ns"])]
         place.mkdir(parents=True, exist_ok=True)
-        (place / _OF_CLOCK).write_text(json.dumps({"clock": clock.written(), "seen": parts.seen}))
+        (place / _OF_CLOCK).write_text(json.dumps({"clock": clock.to_json(), "seen": parts.seen}))
         refused = len(parts.faults) + len(bad)
         told_now = len(found)
         before = self.journal.totals
@@ -172,7 +293,7 @@ class Watch:
 
     @contextmanager
     def _read(self, parts: Parts, clock: Clock) -> Iterator[DataFrame | None]:
-        """The new EVENTS, kept for as long as the batch takes, with the clock moved on; None if there are none."""
+        """Read the new EVENTS, persisted while the batch lasts, and advance the clock; None if there are none."""
         events = parts.events(self.session)
         if events is None:
             yield None
@@ -185,8 +306,8 @@ class Watch:
         except UsageError:
             events.unpersist()
             found = parts.count
-            parts.sift(self.session)
-            if parts.count == found:  # it is not the parts
+            parts.remove_unreadable(self.session)
+            if parts.count == found:  # the parts are not the cause
                 raise
             with self._read(parts, clock) as rest:
                 yield rest
@@ -198,30 +319,30 @@ class Watch:
 
     def _deliveries(self, events: DataFrame | None, clock: Clock, place: Path) -> list[Line]:
         carried = self._before(_OF_DELIVERIES, DONE)
-        if (events is None and carried is None) or not clock.runs:  # no row has ever come
+        if (events is None and carried is None) or not clock.runs:  # no row has come yet
             return []
         ends = clock.ends(self.terms.remember_s)
-        rows = deliveries.rows(self._or_empty(carried, DONE), self._or_empty(events, EVENTS))
-        found = deliveries.done(self._together(rows)).localCheckpoint()
-        new = deliveries.surplus(found).where("not told").collect()
+        rows = certain.delivery_rows(self._or_empty(carried, DONE), self._or_empty(events, EVENTS))
+        found = certain.done(self._together(rows)).localCheckpoint()
+        new = certain.completed_twice(found).where("not told").collect()
         remembered = {run: since for run, (_, since) in ends.items()}
-        deliveries.kept(found, remembered).write.mode("overwrite").parquet(str(place / _OF_DELIVERIES))
+        certain.remembered(found, remembered).write.mode("overwrite").parquet(str(place / _OF_DELIVERIES))
         return delivery_lines(new)
 
     def _roots(self, events: DataFrame | None, clock: Clock, place: Path) -> list[Line]:
-        """What is new of roots, with their state written; nothing is done where nobody has ever heard of an acker."""
+        """Return what is new of roots and write their state; nothing if no acker has appeared yet."""
         carried = self._before(_OF_ROOTS, CARRIED)
         if carried is None and all(run.begin_ns is None for run in clock.runs.values()):
             return []
         new = messages(self._or_empty(events, EVENTS))
         if self.terms.message_timeout_s is not None:
             new = new.where(F.col("kind") != _ROTATED)
-        rows = self._together(roots.taken(self._or_empty(carried, CARRIED), new))
-        entries = roots.lives(rows, self.terms, self._bounds(clock)).localCheckpoint()
-        judged = roots.judged(rows, entries, clock.ends(self.terms.remember_s)).localCheckpoint()
+        rows = self._together(certain.with_carried(self._or_empty(carried, CARRIED), new))
+        entries = certain.replayed_lives(rows, self.terms, self._bounds(clock)).localCheckpoint()
+        judged = certain.judged(rows, entries, clock.ends(self.terms.remember_s)).localCheckpoint()
         lines = root_lines(rows, judged.where("what is not null").collect())
         here = str(place / _OF_ROOTS)
-        roots.kept(rows, judged).write.mode("overwrite").parquet(here)
+        certain.carried_roots(rows, judged).write.mode("overwrite").parquet(here)
         self._note(self.session.read.schema(CARRIED).parquet(literal(here)), clock)
         needed = F.create_map(
             *(F.lit(part) for name, run in clock.runs.items() for part in (name, run.needed_ns))
@@ -232,11 +353,11 @@ class Watch:
         return lines
 
     def _together(self, rows: DataFrame) -> DataFrame:
-        """A few rows as one partition, which needs no exchange."""
+        """Put a few rows in one partition, which needs no exchange."""
         return rows.coalesce(1) if self._new < _FEW else rows
 
     def _note(self, kept: DataFrame, clock: Clock) -> None:
-        """What is open now, by run."""
+        """Update the clock by what is open now."""
         alive = kept.where(F.col("kind") != _COMPLETED).groupBy("run")
         known = {
             row["run"]: row
@@ -265,15 +386,15 @@ class Watch:
     def _recall(self) -> None:
         if not self.journal.state:
             return
-        said = json.loads((self._state / _OF_CLOCK).read_text())
-        self.clock, self._seen = Clock.read(said["clock"]), said["seen"]
+        state = json.loads((self._state / _OF_CLOCK).read_text())
+        self.clock, self._seen = Clock.from_json(state["clock"]), state["seen"]
 
     @property
     def _state(self) -> Path:
         return self.checkpoint / "state" / self.journal.state
 
     def _before(self, name: str, schema: StructType) -> DataFrame | None:
-        """What the last batch left."""
+        """Return what the last batch left."""
         place = self._state / name
         if not self.journal.state or not place.is_dir():
             return None
@@ -283,7 +404,7 @@ class Watch:
         return self.session.createDataFrame([], schema) if table is None else table
 
     def _clear(self) -> None:
-        """Only the state that the next batch needs is kept."""
+        """Remove the states that the next batch does not need."""
         for old in self._state.parent.iterdir():
             if old.name != self.journal.state:
                 shutil.rmtree(old, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The grammar of a worker's log, line by line; all layouts in one read, since reading is what takes long."""
+"""The grammar of a worker's log, its order, copies, logs that repeat others, and times that go back."""
 
 import gzip
 import re
@@ -7,16 +7,24 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from ackdoctor.model.event import EventKind
 from ackdoctor.spark.frames import Cache
-from ackdoctor.spark.read import stormline
-from ackdoctor.spark.read.inputs import listed, resolved
-from ackdoctor.spark.read.logbook import Survey, arranged
-from ackdoctor.spark.read.quarantine import books, quarantined
-from ackdoctor.spark.read.sorts import Sort
-from ackdoctor.spark.read.stormlog import counted, events, kept, lines, quarantine, told
+from ackdoctor.spark.read import log_lines
+from ackdoctor.spark.read.events import books, quarantined
+from ackdoctor.spark.read.file_kinds import FileKind
+from ackdoctor.spark.read.inputs import find_inputs
+from ackdoctor.spark.read.logs import (
+    Log,
+    Survey,
+    events,
+    in_rotation_order,
+    lines,
+    parsed_lines,
+    quarantine,
+    read_logs,
+)
 from ackdoctor.spark.tables import Books
 from tests.spark.configured import COMPILED, configured
 from tests.tracer.trace.test_log_prefixes import COLLECTORS, LAYOUTS, laid_out
@@ -75,11 +83,11 @@ TUPLES = {  # (kind, component, task, delivery, root, value) of each row
 }  # fmt: skip
 WRONG = {
     BOLT + "Processing received TUPLE: source: a:4, stream: default, id: {1=": "the line is cut off, or no version of Storm writes it so",
-    ONE + "Processing received message FOR 2 TUPLE: source: b:5, stream: __ack_ack, id: {}, [9999999999999999999 1]": "a root or value is no 64-bit integer",
-    ONE + "Processing received message FOR 2 TUPLE: source: b:5, stream: __ack_ack, id: {}, [12": "a root or value is no 64-bit integer",
-    "9999-12-31 23:59:59.999 b.s.d.executor [INFO] BOLT ack TASK: 7 TIME:  TUPLE: source: b:5, stream: x, id: {1=2}, []": "its stamp is no time",
+    ONE + "Processing received message FOR 2 TUPLE: source: b:5, stream: __ack_ack, id: {}, [9999999999999999999 1]": "a root or value is not a 64-bit integer",
+    ONE + "Processing received message FOR 2 TUPLE: source: b:5, stream: __ack_ack, id: {}, [12": "a root or value is not a 64-bit integer",
+    "9999-12-31 23:59:59.999 b.s.d.executor [INFO] BOLT ack TASK: 7 TIME:  TUPLE: source: b:5, stream: x, id: {1=2}, []": "its stamp is not a time",
     BOLT + "Processing received TUPLE: source: a:4, stream: default, id: {1=2{}, [source: z:9, stream: x, id: {66=99}, y": "the line is cut off, or no version of Storm writes it so",
-    BOLT + "SPOUT Failing 9 : TupleInfo[taskId=8,messageId=m,stream=default,values=[one": "a spout's fail without its reason, which stands on another line",
+    BOLT + "SPOUT Failing 9 : TupleInfo[taskId=8,messageId=m,stream=default,values=[one": "a spout's fail without its reason, which is on another line",
 }  # fmt: skip
 FOREIGN = [
     T
@@ -93,7 +101,7 @@ CONTINUED = ["java.lang.IllegalStateException: no", "\tat x.Y.z(Y.java:1)", ""]
 
 
 def surveyed_of(spark, inputs):
-    return kept(lines(spark, inputs.files[Sort.LOG]), inputs.begun, Cache())
+    return read_logs(lines(spark, inputs.files[FileKind.LOG]), Cache())
 
 
 @pytest.fixture(scope="module")
@@ -105,10 +113,10 @@ def read(spark, tmp_path_factory):
     text = "\n".join((*ACKER, *TUPLES, *WRONG, *FOREIGN, *CONTINUED)) + "\n"
     (folder / "worker.log").write_text(text)
     (home / "copy.log.gz").write_bytes(gzip.compress(text.encode()))
-    return surveyed_of(spark, listed([home]))
+    return surveyed_of(spark, find_inputs([home]))
 
 
-def test_every_layout_tells_what_the_acker_was_handed(read):
+def test_every_layout_gives_the_messages_to_the_acker(read):
     rows = events(*read).where("kind between 10 and 14").orderBy("seq").collect()
     assert [
         (row["kind"], row["component"], row["task"], row["root"], row["value"], row["acker"]) for row in rows
@@ -119,7 +127,7 @@ def test_every_layout_tells_what_the_acker_was_handed(read):
     assert rows[8]["time_ns"] == rows[0]["time_ns"]
 
 
-def test_tuples_are_known_by_their_edges_whatever_their_values_hold(read):
+def test_tuples_are_identified_by_their_edges(read):
     rows = events(*read).where("kind < 10 or kind > 14").orderBy("seq", "kind", "root").collect()
     assert [
         (row["kind"], row["component"], row["task"], row["delivery"], row["root"], row["value"])
@@ -127,7 +135,7 @@ def test_tuples_are_known_by_their_edges_whatever_their_values_hold(read):
     ] == [row for each in TUPLES.values() for row in each]
 
 
-def test_every_line_is_in_the_books(read):
+def test_every_line_is_counted(read):
     table, surveyed = read
     first, copy = sorted(surveyed.logs, key=lambda log: log.copy_of)
     assert copy.copy_of == first.file
@@ -146,34 +154,34 @@ def test_every_line_is_in_the_books(read):
     assert sum(each.rows for each in quarantined(bad)) == len(WRONG)
 
 
-def test_behind_what_a_collector_puts_before_every_line_a_log_is_the_same(spark, tmp_path):
+def test_a_collector_s_prefix_changes_nothing(spark, tmp_path):
     text = (*ACKER, *TUPLES, *WRONG, *FOREIGN, *CONTINUED)
     for place, put in enumerate(("", *COLLECTORS.values())):
         (tmp_path / f"{place}.log").write_text("".join(f"{put}{line}\n" for line in text))
-    table, surveyed = surveyed_of(spark, listed([tmp_path]))
+    table, surveyed = surveyed_of(spark, find_inputs([tmp_path]))
     first, *copies = surveyed.logs
     assert len(copies) == len(COLLECTORS)
     assert {copy.copy_of for copy in copies} == {first.file}
     assert (first.used, first.quarantined) == (len(ACKER) + len(TUPLES), len(WRONG))
     assert (books(surveyed).foreign, books(surveyed).continued) == (len(FOREIGN), len(CONTINUED))
     assert books(surveyed).balanced
-    seen = table.where(f"is = {stormline.QUARANTINED}").groupBy("text").count().collect()
+    seen = table.where(f"is = {log_lines.QUARANTINED}").groupBy("text").count().collect()
     assert {row["text"]: row["count"] for row in seen} == dict.fromkeys(WRONG, 1 + len(copies))
 
 
-def test_in_a_layout_of_somebody_s_own_a_log_is_the_same(spark, tmp_path):
+def test_a_custom_layout_changes_nothing(spark, tmp_path):
     text = (*ACKER, *TUPLES, *FOREIGN, *CONTINUED)
     for place, layout in enumerate(("", *LAYOUTS.values())):
         said = [laid_out(layout, line) if layout else line for line in text]
         (tmp_path / f"{place}.log").write_text("".join(f"{line}\n" for line in said))
-    _, surveyed = surveyed_of(spark, listed([tmp_path]))
+    _, surveyed = surveyed_of(spark, find_inputs([tmp_path]))
     first, *copies = surveyed.logs
     assert {copy.copy_of for copy in copies} == {first.file}
     assert [log.used for log in surveyed.logs] == [len(ACKER) + len(TUPLES)] * (1 + len(LAYOUTS))
     assert (books(surveyed).foreign, books(surveyed).quarantined) == (len(FOREIGN), 0)
 
 
-def test_before_storm_0_10_each_message_to_an_acker_has_a_line_where_it_leaves(spark, tmp_path):
+def test_storm_0_9_logs_each_message_to_an_acker(spark, tmp_path):
     sent = [
         OLD.replace("executor", "task") + "Emitting: spout __ack_init [1 2 10]",
         "2014-03-21 12:00:00 b.s.d.task [INFO] Emitting: my bolt __ack_ack [1 -2]",
@@ -187,7 +195,7 @@ def test_before_storm_0_10_each_message_to_an_acker_has_a_line_where_it_leaves(s
         OLD + "Processing received message source: spout:4, stream: default, id: {}, [x]",
     ]
     (tmp_path / "worker.log").write_text("".join(f"{line}\n" for line in (*sent, *others)))
-    rows = events(*surveyed_of(spark, listed([tmp_path]))).orderBy("seq").collect()
+    rows = events(*surveyed_of(spark, find_inputs([tmp_path]))).orderBy("seq").collect()
     assert [
         (row["kind"], row["component"], row["task"], row["stream"], row["root"], row["value"]) for row in rows
     ] == [
@@ -198,12 +206,12 @@ def test_before_storm_0_10_each_message_to_an_acker_has_a_line_where_it_leaves(s
     ]
 
 
-def test_a_zone_may_stand_behind_a_blank(spark, tmp_path):
+def test_a_zone_may_follow_a_blank(spark, tmp_path):
     acked = BOLT + "BOLT ack TASK: {} TIME: -1 TUPLE: source: a:4, stream: default, id: {{3=2}}, []"
     east, named = acked.replace("20:22:08.403", "22:22:08.403 +0200"), acked.replace(".403", ".403 CEST")
     text = "".join(f"{line.format(task)}\n" for line, task in ((east, 7), (named, 8)))
     (tmp_path / "worker.log").write_text(text)
-    inputs = listed([tmp_path])
+    inputs = find_inputs([tmp_path])
     rows = events(*surveyed_of(spark, inputs)).collect()
     at = 1795292528403 * 1_000_000
     assert [(row["component"], row["time_ns"]) for row in rows] == [("my bolt", at), ("my bolt", at)]
@@ -211,18 +219,18 @@ def test_a_zone_may_stand_behind_a_blank(spark, tmp_path):
 
 
 @pytest.mark.parametrize("text", [[*FOREIGN[:3], *CONTINUED], []])
-def test_a_log_that_tells_nothing_is_in_the_books(spark, tmp_path, text):
+def test_a_log_without_tuples_is_counted(spark, tmp_path, text):
     (tmp_path / "worker.log").write_text("".join(f"{line}\n" for line in text))
     with configured(
         spark, ADAPTIVE
     ):  # Spark then drops an empty table from its plan, and what is counted on the way to it
-        table, surveyed = kept(lines(spark, [str(tmp_path)]), {}, Cache())
+        table, surveyed = read_logs(lines(spark, [str(tmp_path)]), Cache())
         assert events(table, surveyed).count() == 0
     found = books(surveyed)
     assert (found.rows, found.foreign, found.continued) == (len(text), len(text[:3]), len(text[3:]))
 
 
-def test_an_acker_that_is_started_again_remembers_nothing_and_old_files_come_first(spark, tmp_path):
+def test_a_restarted_acker_is_a_new_incarnation_and_old_files_come_first(spark, tmp_path):
     begun = " o.a.s.d.executor main [INFO] Loading executor __acker:[2 2]"
     acked = (
         " o.a.s.d.executor Thread-17-__acker-executor[2 2] [INFO] Processing received message FOR 2 TUPLE: "
@@ -236,9 +244,7 @@ def test_an_acker_that_is_started_again_remembers_nothing_and_old_files_come_fir
     (tmp_path / "worker.log").write_text(
         "\n".join([day % 3 + acked % 3, day % 4 + begun, day % 5 + acked % 4])
     )
-    inputs = listed([])
-    inputs.remote.append(tmp_path.as_uri())
-    table, surveyed = surveyed_of(spark, resolved(spark, inputs))
+    table, surveyed = surveyed_of(spark, find_inputs([tmp_path]))
     rows = events(table, surveyed).orderBy("seq").collect()
     assert [(row["root"], row["incarnation"]) for row in rows] == [(1, 0), (2, 0), (3, 0), (4, 1)]
     assert [row["pid"] for row in rows] == [0, 0, 0, -1]
@@ -255,7 +261,7 @@ def test_the_order_of_a_file_holds_over_its_splits(spark, tmp_path):
     try:
         for name in before:
             spark.conf.set(name, str(1 << 20))
-        table = told(stormline.asked(lines(spark, [str(tmp_path / "worker.log")])), ())
+        table = parsed_lines(log_lines.classified(lines(spark, [str(tmp_path / "worker.log")])), ())
         assert table.rdd.getNumPartitions() > 4
         rows = events(table, Survey(logs=())).orderBy("seq").select("root").collect()
         assert [row[0] for row in rows] == list(range(40_000))
@@ -264,11 +270,11 @@ def test_the_order_of_a_file_holds_over_its_splits(spark, tmp_path):
             spark.conf.set(name, value)
 
 
-def test_nothing_that_is_done_with_a_line_is_too_long_for_the_jvm_to_compile(spark, tmp_path, capsys):
+def test_the_jvm_compiles_every_method_of_the_parser(spark, tmp_path, capsys):
     (tmp_path / "worker.log").write_text(next(iter(ACKER)) + "\n")
     read = lines(spark, [str(tmp_path / "worker.log")])
     with configured(spark, COMPILED):
-        told(counted(read)[0], arranged(read.inputFiles(), {})).explain("codegen")
+        parsed_lines(log_lines.classified(read), [*read.inputFiles()]).explain("codegen")
     sizes = [int(size) for size in re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)]
     assert len(sizes) > 1
     assert max(sizes) < HUGE
@@ -286,9 +292,10 @@ def test_nothing_that_is_done_with_a_line_is_too_long_for_the_jvm_to_compile(spa
 )
 def test_the_files_of_a_worker_are_in_the_order_of_their_rotation(begins, order):
     name = "file:/logs/worker.log"
-    found = arranged([f"{name}{end}" for end in begins], {f"{name}{end}": at for end, at in begins.items()})
+    logs = [Log(file=f"{name}{end}", worker=name, begin_ns=at) for end, at in begins.items()]
+    found = in_rotation_order(logs)
     assert [log.file.removeprefix(name) for log in found] == order
-    assert [(log.turn, log.place) for log in found] == [(at, at) for at in range(len(order))]
+    assert [log.turn for log in found] == list(range(len(order)))
 
 
 @pytest.mark.parametrize(
@@ -301,5 +308,60 @@ def test_the_files_of_a_worker_are_in_the_order_of_their_rotation(begins, order)
     ],
 )
 def test_the_message_timeout_is_found_in_every_spelling(said):
-    assert re.findall(stormline.TIMEOUT, said) == ["10"]
-    assert re.findall(stormline.TIMEOUT, "topology.message.timeout.secs=null, topology.workers=2") == []
+    assert re.findall(log_lines.TIMEOUT, said) == ["10"]
+    assert re.findall(log_lines.TIMEOUT, "topology.message.timeout.secs=null, topology.workers=2") == []
+
+
+# ---- logs that repeat others, and times that go back ----
+
+
+def acker_log(task, begin=0, end=60):
+    """Lines of an acker, one a second: an INIT and two ACKs in turn."""
+    thread = f"o.a.s.d.executor Thread-17-__acker-executor[{task} {task}] [INFO] Processing received message FOR {task} TUPLE: "
+    found = []
+    for at in range(begin, end):
+        root = 1000 * task + at // 3
+        stream, values = (
+            ("__ack_init", f"{root} 7 4") if at % 3 == 0 else ("__ack_ack", f"{root} {at % 3 + 2}")
+        )
+        found.append(
+            f"2026-11-21 20:00:{at:02}.000 {thread}source: b:5, stream: {stream}, id: {{}}, [{values}]"
+        )
+    return found
+
+
+def survey_of(spark, folder, **files):
+    for name, text in files.items():
+        (folder / f"{name}.log").write_text("".join(f"{line}\n" for line in text))
+    table, survey = surveyed_of(spark, find_inputs([folder]))
+    assert books(survey).balanced
+    assert events(table, survey).count() == books(survey).used
+
+    def names(pairs):
+        return [tuple(str(each).rpartition("/")[2] for each in pair) for pair in pairs]
+
+    return survey, names(survey.repeated), names(survey.disordered)
+
+
+def test_a_log_that_repeats_another_is_not_used(spark, tmp_path):
+    survey, repeated, disordered = survey_of(
+        spark, tmp_path, a=acker_log(2)[:40], b=acker_log(2)[10:], c=acker_log(3)
+    )
+    assert (repeated, disordered) == ([("a.log", "b.log")], [])
+    assert survey.left_out == 40
+
+
+def test_a_log_that_holds_lines_twice_is_not_used(spark, tmp_path):
+    _, repeated, _ = survey_of(
+        spark, tmp_path, twice=[*acker_log(2)[:30], *acker_log(2)[12:]], other=acker_log(3)
+    )
+    assert repeated == [("twice.log", "")]
+
+
+def test_times_that_go_back_are_named_and_the_order_of_the_lines_is_kept(spark, tmp_path):
+    joined = [*acker_log(2)[30:], *acker_log(2)[:30]]
+    late = acker_log(3)
+    late[20], late[21] = late[21], late[20]  # threads write within seconds
+    survey, repeated, disordered = survey_of(spark, tmp_path, joined=joined, late=late)
+    assert (repeated, disordered) == ([], [("joined.log", "59")])
+    assert not survey.left_out

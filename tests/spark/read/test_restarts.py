@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from ackdoctor.spark.analysis import Terms, analyze
-from ackdoctor.spark.read.inputs import listed
+from ackdoctor.spark.read.inputs import find_inputs
 from ackdoctor.spark.replay.messages import acker_version
 
 TERMS = Terms(version=acker_version("2.8.8"), nowhere="log")
@@ -19,13 +19,13 @@ ACKER, BOLT, SPOUT = (
     "Thread-3-x-executor[3, 3]",
     "Thread-4-s-executor[4, 4]",
 )
-MOMENT = "2 roots were young where a log ends or a worker was started anew, less than 30 s away: not judged"
+MOMENT = "2 roots were young where a log ends or a worker restarted, less than 30 s away: not judged"
 EXPIRED = "2 roots expired: a worker, or its log, ended first"
 IN_HAND = (
-    "1 tuple was in hand where a log ends or its worker was started anew, for less than 30 s: not judged"
+    "1 tuple was in hand where a log ends or its worker restarted, for less than 30 s: not judged"
 )
 
-ANEW = "the worker of {0}/worker.log was started anew once: `ackdoctor diagnose {0}/worker.log` looks for the reason"
+ANEW = "the worker of {0}/worker.log restarted once: `ackdoctor diagnose {0}/worker.log` looks for the reason"
 
 
 def line(second: float, thread: str, said: str) -> str:
@@ -75,7 +75,7 @@ def lived(spark, folder, **logs: list[str]):
     for name, lines in logs.items():
         (folder / name).mkdir()
         (folder / name / "worker.log").write_text("".join(lines))
-    return analyze(listed([str(folder)]), session=spark, terms=replace(TERMS, folder=str(folder)))
+    return analyze(find_inputs([str(folder)]), session=spark, terms=replace(TERMS, folder=str(folder)))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_worker_that_stands_still_before_it_is_started_anew_has_not_ended_ther
         log = tmp_path / "workers-artifacts" / bolt / "6700" / "worker.log"
         log.parent.mkdir(parents=True)
         log.write_text(life.replace("x:", f"{bolt}:").replace("-x-", f"-{bolt}-"))
-    found = analyze(listed([str(tmp_path)]), session=spark, terms=replace(TERMS, folder=str(tmp_path)))
+    found = analyze(find_inputs([str(tmp_path)]), session=spark, terms=replace(TERMS, folder=str(tmp_path)))
     assert [(finding.component, finding.code) for finding in found.findings] == [("still", "ACK101")]
 
 

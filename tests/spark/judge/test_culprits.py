@@ -1,4 +1,4 @@
-"""What one root's messages leave behind: who never acked, and which message was lost on its way."""
+"""Which tuples and lost messages explain the value that a root leaves in its entry."""
 
 import pytest
 
@@ -6,12 +6,14 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import Row
 
-from ackdoctor.model.event import EventKind
+from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.finding import Confidence, Severity
 from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
-from ackdoctor.spark.judge.blame import blamed
-from ackdoctor.spark.judge.transit import by_messages, by_tasks
+from ackdoctor.model.violation import TracedComponent
+from ackdoctor.spark.judge.culprits import by_messages, by_tasks, explain, name_deliveries
 from ackdoctor.tracer.judge.findings import findings
+from ackdoctor.tracer.judge.playback import Playback
+from ackdoctor.tracer.trace.components import STORM, described
 
 # spout[5] -> split[6] by edge 1; split -> store[8] by edge 2, and -> audit[3] by edge 4
 SPOUT, SPLIT, STORE, AUDIT = ("spout", 5), ("split", 6), ("store", 8), ("audit", 3)
@@ -66,8 +68,8 @@ def without(told, *rest):
     return [row for row in told if row not in rest]
 
 
-def guilty(told, done=DONE, *, whole=True):
-    found = by_tasks(left_by(told), rows(*told), handled(DONE | done), whole=whole)
+def guilty(told, done=DONE, *, complete=True):
+    found = by_tasks(left_by(told), rows(*told), handled(DONE | done), complete=complete)
     return [(culprit.component, culprit.acks, culprit.lost, culprit.value) for culprit in found]
 
 
@@ -81,9 +83,9 @@ def guilty(told, done=DONE, *, whole=True):
     ],
     ids=["a leaf", "one with children", "two of them", "acked twice"],
 )  # fmt: skip
-def test_who_completed_a_tuple_an_even_number_of_times_is_named(told, done, found):
+def test_a_tuple_completed_an_even_number_of_times_is_a_culprit(told, done, found):
     assert sorted(guilty(told, done)) == found
-    assert sorted(guilty(told, done, whole=False)) == found
+    assert sorted(guilty(told, done, complete=False)) == found
 
 
 @pytest.mark.parametrize(
@@ -95,9 +97,9 @@ def test_who_completed_a_tuple_an_even_number_of_times_is_named(told, done, foun
         (without(WHOLE, RECEIVED[2], OF_AUDIT), {AUDIT: (8, 1, 0)}, [("split", 1, "tuple", 4)]),
     ],
 )
-def test_a_message_that_was_sent_and_not_received_is_lost_only_if_no_log_is_missing(told, done, found):
+def test_a_message_counts_as_lost_only_if_no_log_is_missing(told, done, found):
     assert guilty(told, done) == found
-    assert guilty(told, done, whole=False) == []
+    assert guilty(told, done, complete=False) == []
 
 
 def test_a_tuple_without_an_ack_and_a_lost_one_are_both_named():
@@ -105,12 +107,12 @@ def test_a_tuple_without_an_ack_and_a_lost_one_are_both_named():
     assert guilty(told, {AUDIT: (4, 0, 0)}) == [("audit", 0, "", 4), ("store", 1, "ack", 2)]
 
 
-def test_a_layout_without_threads_names_a_component_in_some_lines_only():
+def test_components_are_named_without_threads_in_the_layout():
     bare = [(row[0], "" if row[0] == "LINKED" else row[1], *row[2:]) for row in WHOLE]
     done = {("", task): told for (_, task), told in DONE.items()}
-    found = by_tasks(4, rows(*without(bare, OF_AUDIT)), handled(done | {("", 3): (4, 0, 0)}), whole=True)
+    found = by_tasks(4, rows(*without(bare, OF_AUDIT)), handled(done | {("", 3): (4, 0, 0)}), complete=True)
     assert [(culprit.component, culprit.task, culprit.acks) for culprit in found] == [("", 3, 0)]
-    found = by_tasks(2, rows(*without(bare, OF_STORE)), handled(done), whole=True)
+    found = by_tasks(2, rows(*without(bare, OF_STORE)), handled(done), complete=True)
     assert [(culprit.lost, culprit.task) for culprit in found] == [("ack", 8)]
 
 
@@ -124,8 +126,10 @@ def test_an_anchor_after_the_ack_is_no_lost_ack():
     assert by_messages(64, rows(*told, *sent)) == ()
 
 
-def test_what_the_rows_do_not_explain_is_charged_to_no_task():
-    assert by_tasks(99, rows(*without(WHOLE, OF_AUDIT)), handled(DONE | {AUDIT: (4, 0, 0)}), whole=True) == ()
+def test_an_unexplained_value_has_no_culprit():
+    assert (
+        by_tasks(99, rows(*without(WHOLE, OF_AUDIT)), handled(DONE | {AUDIT: (4, 0, 0)}), complete=True) == ()
+    )
 
 
 def old(*gone, sent=()):
@@ -137,13 +141,13 @@ def old(*gone, sent=()):
     return [(culprit.component, culprit.acks, culprit.lost, culprit.value) for culprit in found]
 
 
-def test_of_storm_0_9_the_messages_that_left_are_held_against_those_that_arrived():
+def test_storm_0_9_sent_messages_are_compared_with_received_ones():
     assert old(OF_STORE) == [("store", 1, "ack", 2)]
     assert old(OF_SPLIT, OF_AUDIT) == [("split", 1, "ack", 7), ("audit", 1, "ack", 4)]
     assert old(INIT) == [("spout", 1, "init", 1)]
 
 
-def test_of_storm_0_9_a_tuple_for_which_no_ack_left_has_no_name():
+def test_storm_0_9_a_tuple_without_an_ack_has_no_name():
     assert old(OF_STORE, sent=[("SENT", *STORE, 2, "__ack_ack")]) == [("", 0, "", 2)]
     assert old(OF_STORE, OF_AUDIT, sent=[("SENT", *STORE, 2, "__ack_ack")]) == [
         ("audit", 1, "ack", 4),
@@ -151,13 +155,13 @@ def test_of_storm_0_9_a_tuple_for_which_no_ack_left_has_no_name():
     ]
 
 
-def test_of_storm_0_9_a_lost_fail_is_why_a_root_stays():
+def test_storm_0_9_a_lost_fail_explains_a_root_that_stays():
     failed = ("SENT", *STORE, 0, "__ack_fail")
     found = by_messages(2, rows(*without(OLD, OF_STORE), failed, ("SENT", *AUDIT, 4, "__ack_ack")))
     assert [(culprit.component, culprit.lost) for culprit in found] == [("store", "fail")]
 
 
-def test_a_tree_is_explained_by_the_rows_of_its_log_unless_some_of_them_are_not_here():
+def test_a_tree_is_explained_only_if_all_its_rows_are_present():
     told = without(WHOLE, OF_AUDIT)
     tree = TupleTree(
         root=77,
@@ -167,13 +171,13 @@ def test_a_tree_is_explained_by_the_rows_of_its_log_unless_some_of_them_are_not_
         roots=9,
     )
     life = {"run": "", "root": 77, "count": len(told), "rows": rows(*told)}
-    (found,) = blamed([tree], [Row(**life)], handled(DONE | {AUDIT: (4, 0, 0)}))
+    (found,) = explain([tree], [Row(**life)], handled(DONE | {AUDIT: (4, 0, 0)}))
     assert found.roots == 1
     assert found.culprits == (Culprit(delivery="77=4", component="audit", task=3, value=4, acks=0),)
-    assert blamed([tree], [Row(**(life | {"count": 500}))], handled(DONE)) == (tree,)
+    assert explain([tree], [Row(**(life | {"count": 500}))], handled(DONE)) == (tree,)
 
 
-def test_what_may_still_be_on_its_way_is_a_warning_and_charges_no_component():
+def test_a_lost_message_is_a_warning_without_a_component():
     culprit = Culprit(delivery="", component="store", task=8, value=2, acks=1, lost="ack")
     entry = PendingEntry(root=77, value=2, task=5)
     tree = TupleTree(root=77, verdict=Verdict.EXPIRED, entry=entry, residue=Residue.EVEN, culprits=(culprit,))
@@ -188,3 +192,37 @@ def test_what_may_still_be_on_its_way_is_a_warning_and_charges_no_component():
         "the acker keeps an entry that is not zero at the end: an ack that store sent never reached the acker (lost"
     )
     assert found.help.startswith("the components did their part: look for messages that Netty dropped")
+
+
+NOTE = described(TracedComponent(name="", dialect="storm", role=STORM.name, path="", line=0))
+
+
+def tree_left_by(component: str, acks: int) -> TupleTree:
+    culprit = Culprit(delivery="", component=component, task=4, value=9, acks=acks, sites=())
+    return TupleTree(
+        root=77,
+        verdict=Verdict.COMPLETE,
+        entry=PendingEntry(root=77, value=9, task=None, failed=False, age_ms=0),
+        residue=Residue.EVEN,
+        culprits=(culprit,),
+        ambiguous=False,
+    )
+
+
+def test_a_double_ack_in_a_log_and_the_entry_that_it_leaves_are_one_finding():
+    playback = Playback()
+    kinds = (EventKind.NAMED, EventKind.RECEIVED, EventKind.ACKED, EventKind.ACKED)
+    for seq, kind in enumerate(kinds):
+        delivery = "" if kind is EventKind.NAMED else "5=6"
+        note = NOTE if kind is EventKind.NAMED else ""
+        playback.feed(Event(kind, seq, seq=seq, component="sql", task=4, delivery=delivery, note=note))
+    violations = playback.settle().violations
+    codes = [
+        [
+            found.code
+            for found in findings(violations, name_deliveries([tree_left_by(component, acks)], violations))
+        ]
+        for component, acks in (("sql", 2), ("other", 2))
+    ]
+    assert codes[0] == ["ACK103"]
+    assert sorted(codes[1]) == ["ACK103", "ACK601"]

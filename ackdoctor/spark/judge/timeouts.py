@@ -1,15 +1,15 @@
-"""VERDICTS -> why roots timed out: each root's tuples with how long they waited and were held, roots that went the same way as one."""
+"""VERDICTS -> why roots timed out: how long each root's tuples waited and were held; roots that went alike are one row."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, Row
-from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.verdict import Residue, Verdict
-from ackdoctor.spark.deliveries import DELIVERY, NO_PROCESS
+from ackdoctor.spark.deliveries import DELIVERY_KEY, NO_PROCESS
 from ackdoctor.spark.tables import Analysis, Completions, Expired
 from ackdoctor.tracer.judge.slowness import (
     EARLY,
@@ -22,7 +22,7 @@ from ackdoctor.tracer.judge.slowness import (
     causes_of,
 )
 
-__all__ = ["Slow", "judged"]
+__all__ = ["Slow", "judge_timeouts"]
 
 _KEY = ["run", "root"]
 _SECOND, _MS = 1_000_000_000, 1e6
@@ -32,7 +32,7 @@ _MOST_SECONDS = 100_000
 
 @dataclass(slots=True, kw_only=True)
 class Slow:
-    """What ACK504 is made of (`tracer.judge.slowness`)."""
+    """The input of ACK504 (`tracer.judge.slowness`)."""
 
     trees: Sequence[TimedOut]
     timeout_s: int | None
@@ -40,7 +40,7 @@ class Slow:
     paces: Mapping[str, Pace]
 
 
-def judged(
+def judge_timeouts(
     events: DataFrame | None,
     deliveries: DataFrame,
     verdicts: DataFrame,
@@ -51,13 +51,13 @@ def judged(
 ) -> Slow:
     """Judge the roots that timed out, and count their causes in the result; without `events` no cause is known.
 
-    `lost` says as SQL on VERDICTS which roots went down with a worker (`Ends.sql`).
+    `lost` says as SQL on VERDICTS which roots a worker took down (`Outages.sql`).
     """
     total = sum(kind.roots for kind in result.trees if kind.verdict == Verdict.EXPIRED.value)
     trees: list[TimedOut] = []
     if total and events is not None:
-        gone = _gone(events, verdicts, lost)
-        rows = _alike(gone.join(_trees(events, deliveries, gone), _KEY, "left"), timeout_s).collect()
+        expired = _expired_roots(events, verdicts, lost)
+        rows = _alike(expired.join(_trees(events, deliveries, expired), _KEY, "left"), timeout_s).collect()
         trees = list(map(_tree, rows))
     result.expired = tuple(Expired(cause=cause, roots=n) for cause, n in causes_of(trees, timeout_s, total))
     late = [tree for tree in trees if cause_of(tree, timeout_s) is Cause.LATE]
@@ -70,8 +70,8 @@ def judged(
     )
 
 
-def _gone(events: DataFrame, verdicts: DataFrame, lost: str) -> DataFrame:
-    """The roots that timed out; one ends when its spout drops it, or, where no row says so, when its entry does."""
+def _expired_roots(events: DataFrame, verdicts: DataFrame, lost: str) -> DataFrame:
+    """Return the roots that timed out, with their end: when the spout dropped the root, or else the acker its entry."""
     dropped = events.where(F.col("kind") == int(EventKind.TIMED_OUT))
     found = (
         verdicts.where(f"verdict = '{Verdict.EXPIRED.name}'")
@@ -91,18 +91,20 @@ def _gone(events: DataFrame, verdicts: DataFrame, lost: str) -> DataFrame:
     )
 
 
-def _trees(events: DataFrame, deliveries: DataFrame, gone: DataFrame) -> DataFrame:
-    """Of each root the `steps`, the longest of each component, and what is `missing` or `open`."""
-    asked = F.broadcast(gone.select(*_KEY))
+def _trees(events: DataFrame, deliveries: DataFrame, expired: DataFrame) -> DataFrame:
+    """Return for each root its `steps`, the longest of each component, and whether tuples are `missing` or `open`."""
+    asked = F.broadcast(expired.select(*_KEY))
     kind = F.col("kind")
     linked = events.where(kind == int(EventKind.LINKED)).join(asked, _KEY, "left_semi")
-    # a trace does not say which edge an emit made
+    # a trace does not record the edge of an emit
     sent = events.where(
         (kind == int(EventKind.EMITTED)) & (F.col("root") != 0) & (F.col("pid") <= NO_PROCESS)
     )
-    received = linked.select(*DELIVERY, "root", "value").join(
-        deliveries.where("received > 0").select(*DELIVERY, "acked", "failed", "received_ns", "completed_ns"),
-        [*DELIVERY],
+    received = linked.select(*DELIVERY_KEY, "root", "value").join(
+        deliveries.where("received > 0").select(
+            *DELIVERY_KEY, "acked", "failed", "received_ns", "completed_ns"
+        ),
+        [*DELIVERY_KEY],
     )
     edges = received.join(
         sent.join(asked, _KEY, "left_semi").groupBy(*_KEY, "value").agg(F.min("time_ns").alias("sent_ns")),
@@ -129,7 +131,7 @@ def _trees(events: DataFrame, deliveries: DataFrame, gone: DataFrame) -> DataFra
 
 
 def _alike(trees: DataFrame, timeout_s: int | None) -> DataFrame:
-    """Roots for which `cause_of` and the blame are the same, counted, with the slowest of them."""
+    """Group roots with the same cause and culprits, and keep the slowest of each group."""
     limit = "(end_ns - init_ns) div 2" if timeout_s is None else f"{timeout_s * _SECOND}L"
     over = f"transform(steps, step -> struct(step.component, step.held_ns > {limit} as held, step.waited_ns > {limit} as waited))"
     way = {
@@ -173,7 +175,7 @@ def _tree(row: Row) -> TimedOut:
 
 
 def _rhythms(deliveries: DataFrame, names: Sequence[str]) -> Mapping[str, int]:
-    """How far apart the bursts of these components are, in seconds; 0 where they have none."""
+    """Return how far apart the bursts of these components are, in seconds; 0 without bursts."""
     if not names:
         return {}
     seconds = (
@@ -191,7 +193,7 @@ def _rhythms(deliveries: DataFrame, names: Sequence[str]) -> Mapping[str, int]:
 
 
 def _paces(completions: Iterable[Completions], rhythms: Mapping[str, int]) -> Mapping[str, Pace]:
-    """Of a component with several streams the slowest."""
+    """Return the pace of each component, on its slowest stream."""
     found: dict[str, Pace] = {}
     for row in completions:
         if row.component in rhythms:
