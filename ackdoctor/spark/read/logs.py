@@ -53,6 +53,7 @@ __all__ = [
     "lines",
     "missing_tasks",
     "notes",
+    "observed",
     "parsed_lines",
     "quarantine",
     "read_logs",
@@ -248,8 +249,8 @@ def parsed_lines(classified: DataFrame, files: Sequence[str]) -> DataFrame:
 def read_logs(read: DataFrame, persist: Persist) -> tuple[DataFrame, Survey]:
     """Return PARSED, persisted, and the survey of its logs."""
     files = sorted(re.sub(r"^file:/+", "file:/", name) for name in read.inputFiles())  # as in `_metadata`
-    observed, passed = _observed(read)
-    parsed = persist(parsed_lines(observed, files))
+    classified, passed = observed(read)
+    parsed = persist(parsed_lines(classified, files))
     counted = parsed.groupBy("log", "file", "is").agg(*_counts()).collect()
     logs = _without_repeats(parsed, in_rotation_order(_counted(counted, files)))
     notable = parsed.where(f"is = {FOREIGN} and text is not null").select("log", "file", "row", "text")
@@ -272,7 +273,8 @@ def read_logs(read: DataFrame, persist: Persist) -> tuple[DataFrame, Survey]:
     return parsed, survey
 
 
-def _observed(read: DataFrame) -> tuple[DataFrame, Observation]:
+def observed(read: DataFrame) -> tuple[DataFrame, Observation]:
+    """Return the classified LINES, and the counts of those that pass, known once Spark has read them."""
     observation = Observation()
     return log_lines.classified(read).observe(observation, *_pass_counts()), observation
 

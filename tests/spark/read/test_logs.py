@@ -21,6 +21,7 @@ from ackdoctor.spark.read.logs import (
     events,
     in_rotation_order,
     lines,
+    observed,
     parsed_lines,
     quarantine,
     read_logs,
@@ -274,7 +275,7 @@ def test_the_jvm_compiles_every_method_of_the_parser(spark, tmp_path, capsys):
     (tmp_path / "worker.log").write_text(next(iter(ACKER)) + "\n")
     read = lines(spark, [str(tmp_path / "worker.log")])
     with configured(spark, COMPILED):
-        parsed_lines(log_lines.classified(read), [*read.inputFiles()]).explain("codegen")
+        parsed_lines(observed(read)[0], [*read.inputFiles()]).explain("codegen")
     sizes = [int(size) for size in re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)]
     assert len(sizes) > 1
     assert max(sizes) < HUGE
