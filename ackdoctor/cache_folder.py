@@ -1,7 +1,7 @@
 """The user's own cache folder, `ackdoctor` in the system's cache root (~/.cache), and the folders inside it.
 
 A repository must never supply a cached file.  So a folder is used only if it belongs to the user, if no other user can
-write to it, if no link leads to it from the cache root, and if it lies outside the tree that is looked at.
+write to it, if no link leads to it from the cache root, and if it is outside the linted tree.
 """
 
 import os
@@ -20,23 +20,23 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOSED
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _NO_LINK | _CLOSED
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | _CLOSED
-_PART = ".part-"  # how a file is called until it is complete
-_PART_S = 3600  # after which its writer is dead
-_USED_S = 86_400  # how exact the time of the last use is
+_PART = ".part-"  # prefix of a file that is not complete
+_PART_S = 3600  # seconds after which its writer is dead
+_USED_S = 86_400  # seconds; the time of the last use is that exact
 
 
 class NoCacheError(AckdoctorError):
-    """Why no cache folder can be used; a run goes on without one."""
+    """The reason why no cache folder can be used; a run continues without one."""
 
 
 class CacheFolder:
-    """`<cache root>/ackdoctor/<names>`, opened once; its files are reached through that descriptor only.
+    """`<cache root>/ackdoctor/<names>`, opened once; its files are opened relative to that descriptor only.
 
-    Missing folders are made with mode 0700.  `outside` are folders in which the cache must not lie.
+    Missing folders are made with mode 0700.  The cache must not be inside one of the folders `outside`.
     """
 
     def __init__(self, *names: str, outside: Iterable[Path] = ()) -> None:
-        """NoCacheError where the folder cannot be trusted, read or made."""
+        """NoCacheError if the folder cannot be trusted, read or made."""
         if os.name != "posix":
             raise NoCacheError("this system has no owners and modes that could be checked")
         root = _root()
@@ -72,7 +72,7 @@ class CacheFolder:
             os.fchmod(handle, 0o700)
 
     def read(self, name: str, limit: int) -> bytes | None:
-        """The bytes of a file; None where there is none, or none of the user's own, or a larger one."""
+        """Return the bytes of a file; None if it is missing, larger, or not the user's own."""
         try:
             handle = os.open(name, _READ, dir_fd=self._handle)
         except OSError:
@@ -92,7 +92,7 @@ class CacheFolder:
         return data if len(data) <= limit else None
 
     def write(self, name: str, data: bytes) -> None:
-        """Put a complete file in place, whatever was there before.  OSError where that fails."""
+        """Write a file completely or not at all, and replace what has its name.  OSError if that fails."""
         part = f"{_PART}{os.urandom(8).hex()}"
         handle = os.open(part, _CREATE, 0o600, dir_fd=self._handle)
         try:
@@ -105,23 +105,23 @@ class CacheFolder:
             raise
 
     def prune(self, *, days: int, files: int, size: int) -> None:
-        """Delete files not used for so many days, then the oldest down to so many files and `size` bytes."""
+        """Delete files unused for `days`, then the oldest ones, until at most `files` with `size` bytes remain."""
         now = time.time()
         with os.scandir(self._handle) as entries:
             found = [
                 (entry.name, entry.stat(follow_symlinks=False)) for entry in entries if not entry.is_dir()
             ]
-        left = 0
+        total = 0
         for number, (name, status) in enumerate(sorted(found, key=lambda item: -item[1].st_mtime)):
-            left += status.st_size
-            patience = _PART_S if name.startswith(_PART) else days * 86_400
-            if number >= files or left > size or now - status.st_mtime > patience:
+            total += status.st_size
+            oldest = _PART_S if name.startswith(_PART) else days * 86_400
+            if number >= files or total > size or now - status.st_mtime > oldest:
                 with suppress(OSError):
                     os.unlink(name, dir_fd=self._handle)
 
 
 def _root() -> Path:
-    """The folder `ackdoctor` in the cache root.  A relative path would lead into the current folder."""
+    """Return the folder `ackdoctor` in the cache root.  A relative path would lead into the current folder."""
     home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("HOME", "")
     if not os.path.isabs(home):  # noqa: PTH117 - "" is no Path
         raise NoCacheError("neither HOME nor XDG_CACHE_HOME is an absolute path")
@@ -134,14 +134,14 @@ def _root() -> Path:
 
 
 def _check_place(root: Path, outside: Iterable[Path]) -> None:
-    real = Path(os.path.realpath(root))  # unlike `resolve` it takes links that lead back to themselves
+    real = Path(os.path.realpath(root))  # unlike `resolve` it accepts links that lead back to themselves
     for folder in outside:
         if real.is_relative_to(os.path.realpath(folder)):
-            raise NoCacheError(f"{root}: lies in the tree that is looked at")
+            raise NoCacheError(f"{root}: it is in the linted tree")
 
 
 def _make_root(root: Path) -> None:
-    """Make a missing cache root in a folder of the user's own: `sudo` must not leave one of root's there."""
+    """Make a missing cache root, but only in the user's own folder: `sudo` must not leave a folder of root's there."""
     if not root.exists():
         _check_owner(root.parent.stat(), root.parent)
         root.mkdir(0o700, exist_ok=True)

@@ -1,14 +1,13 @@
-"""Lints whole trees that have nothing to do with Storm, and fails on whatever should not happen there.
+"""Lint whole trees without Storm, and fail on a crash, a hang or a finding outside Storm components.
 
     python benchmarks/crashes.py [FOLDER ...] [--seconds 120] [--allow TEXT]
 
-Without a folder: the standard library and the site-packages of this interpreter.  A failure is a
-traceback or an exit code other than 0, more than the given wall seconds, or a finding in a file that
-does not name a Storm framework, or whose path does not contain an allowed text.  Files that the
-linter reports as unreadable are counted and shown.
+The default folders are the standard library and the site-packages of this interpreter.  Failures are a
+traceback, an unexpected exit code, a run longer than `--seconds`, and a finding in a file that imports no
+Storm framework (unless its path contains TEXT).  The report counts unreadable files; `-v` lists them.
 
-A file without a component is never analysed.  So `--with-bolt N` also takes N files of each folder, evenly
-drawn, appends a small correct bolt to each, and lints those: every construct in them is then lowered.
+Lint analyses only files with a component.  `--with-bolt N` therefore appends a small correct bolt to copies
+of N files of each folder and lints those: lint then lowers every construct in them.
 """
 
 import argparse
@@ -32,13 +31,14 @@ FRAMEWORKS = re.compile(
     re.MULTILINE,
 )
 
+UNREADABLE = 2  # exit code of lint if it could not read some file; its document is whole all the same
 INPUTS = Path(__file__).resolve().parent / "inputs"
 BOLTS = {".py": (INPUTS / "a_bolt.py").read_bytes(), ".java": (INPUTS / "ABolt.java").read_bytes()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What one tree gave."""
+    """The result of linting one tree."""
 
     folder: Path
     files: int
@@ -47,19 +47,19 @@ class Outcome:
     findings: int
     unreadable: tuple[str, ...]
     components: int = 0
-    seen: int = 0  # files the linter says it looked at
+    linted: int = 0  # files, by the summary of lint
 
 
 def lint(folder: Path, seconds: float, allowed: Sequence[str]) -> Outcome:
-    """One run over one tree."""
+    """Lint one tree."""
     command = [sys.executable, "-m", "ackdoctor", "lint", "--isolated", "--no-cache", "--exit-zero"]
     command += ["--output-format", "json", str(folder)]
     files = len(sources(folder))
     start = time.perf_counter()
     try:
-        run = ended(command, seconds)
+        run = run_to_end(command, seconds)
     except subprocess.TimeoutExpired:
-        failure = (f"hang: no end after {seconds:g} s",)
+        failure = (f"hang: still running after {seconds:g} s",)
         return Outcome(
             folder=folder, files=files, seconds=seconds, failures=failure, findings=0, unreadable=()
         )
@@ -68,7 +68,7 @@ def lint(folder: Path, seconds: float, allowed: Sequence[str]) -> Outcome:
     document: Any = [] if failures else json.loads(run.stdout)
     findings = document["findings"] if isinstance(document, dict) else document
     unreadable = document.get("unreadable", []) if isinstance(document, dict) else []
-    failures += strangers(findings, allowed)
+    failures += findings_outside_components(findings, allowed)
     return Outcome(
         folder=folder,
         files=files,
@@ -76,13 +76,13 @@ def lint(folder: Path, seconds: float, allowed: Sequence[str]) -> Outcome:
         failures=tuple(failures),
         findings=len(findings),
         components=document["summary"]["components"] if "summary" in document else 0,
-        seen=document["summary"]["files"] if "summary" in document else 0,
+        linted=document["summary"]["files"] if "summary" in document else 0,
         unreadable=tuple(f"{row['path']}:{row.get('line', 0)}: {row['reason']}" for row in unreadable),
     )
 
 
-def ended(command: Sequence[str], seconds: float) -> subprocess.CompletedProcess[str]:
-    """The command, run in a group of its own: at its limit its workers are killed with it."""
+def run_to_end(command: Sequence[str], seconds: float) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process group of its own; at its time limit its workers die with it."""
     pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, start_new_session=True, **pipes) as process:
         try:
@@ -95,15 +95,17 @@ def ended(command: Sequence[str], seconds: float) -> subprocess.CompletedProcess
 
 
 def process_failures(run: subprocess.CompletedProcess[str]) -> Iterator[str]:
-    """An internal error, however it shows."""
+    """Yield an internal error or an unexpected exit code."""
     if "Traceback (most recent call last)" in run.stderr or "internal error" in run.stderr.lower():
         yield f"internal error:\n{run.stderr.strip()[-2000:]}"
-    elif run.returncode != 0:
+    elif run.returncode not in (0, UNREADABLE):
         yield f"exit code {run.returncode}: {run.stderr.strip()[-2000:]}"
 
 
-def strangers(findings: Sequence[Mapping[str, Any]], allowed: Sequence[str]) -> Iterator[str]:
-    """Findings where no Storm component stands."""
+def findings_outside_components(
+    findings: Sequence[Mapping[str, Any]], allowed: Sequence[str]
+) -> Iterator[str]:
+    """Yield the findings in files that import no Storm framework."""
     for row in findings:
         path = Path(row["path"])
         if any(text in path.as_posix() for text in allowed) or FRAMEWORKS.search(path.read_bytes()):
@@ -112,7 +114,7 @@ def strangers(findings: Sequence[Mapping[str, Any]], allowed: Sequence[str]) -> 
 
 
 def with_bolts(folder: Path, count: int, home: Path) -> Path:
-    """Copies of `count` files of a folder, each made into a component file."""
+    """Copy `count` files of a folder and append a bolt to each."""
     files = sources(folder)
     for number, path in enumerate(files[:: max(1, len(files) // count)]):
         copy = home / f"part{number}" / path.name
@@ -122,26 +124,26 @@ def with_bolts(folder: Path, count: int, home: Path) -> Path:
 
 
 def sources(folder: Path) -> list[Path]:
-    """The files under a folder that the linter reads."""
+    """Return the files under a folder that the linter reads."""
     return [path for path in sorted(folder.rglob("*")) if path.suffix in BOLTS and path.is_file()]
 
 
 def main() -> int:
-    """Lints every folder; 1 if any failed."""
+    """Lint every folder; return 1 if any fails."""
     parser = argparse.ArgumentParser(
-        description="No crash, no hang and no finding where no Storm component stands."
+        description="Check that lint does not crash, hang or report anything on trees without Storm."
     )
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument(
-        "--seconds", type=float, default=120, help="wall seconds per folder before it counts as a hang"
+        "--seconds", type=float, default=120, help="wall seconds per folder; a longer run is a hang"
     )
     parser.add_argument(
-        "--allow", action="append", default=[], help="findings are right in paths that contain this"
+        "--allow", action="append", default=[], help="accept findings in paths that contain this text"
     )
     parser.add_argument(
-        "--with-bolt", type=int, default=0, metavar="N", help="also N files with a bolt appended"
+        "--with-bolt", type=int, default=0, metavar="N", help="lint N files with a bolt appended as well"
     )
-    parser.add_argument("-v", "--verbose", action="store_true", help="every unreadable file")
+    parser.add_argument("-v", "--verbose", action="store_true", help="list every unreadable file")
     args = parser.parse_args()
     paths = sysconfig.get_paths()
     folders = args.folders or [Path(paths["stdlib"]), Path(paths["purelib"])]
@@ -159,9 +161,9 @@ def main() -> int:
 
 
 def report(outcome: Outcome, title: str, verbose: bool) -> bool:  # noqa: FBT001 - the command line's own switch
-    """Prints an outcome; whether it is a failure."""
+    """Print an outcome and return whether it is a failure."""
     print(
-        f"{title}: {outcome.files} files, {outcome.seen} looked at, {outcome.seconds:.1f} s, "
+        f"{title}: {outcome.files} files, {outcome.linted} linted, {outcome.seconds:.1f} s, "
         f"{outcome.components} components, {outcome.findings} findings, "
         f"{len(outcome.unreadable)} unreadable, {len(outcome.failures)} failures"
     )

@@ -1,9 +1,9 @@
-"""Measures what `ackdoctor lint` costs on Java, as ratios to a bare tree-sitter parse of the same files.
+"""Measure the cost of `ackdoctor lint` on Java, as ratios to a bare tree-sitter parse of the same files.
 
     python benchmarks/java.py SOURCES [--rounds 5]
 
-SOURCES is a folder, or a jar of sources as Maven Central has them (storm-client-2.8.3-sources.jar), which is
-unpacked first.  What counts as a figure and as a ratio is said in speed.py and in README.md.
+SOURCES is a folder, or a jar of sources from Maven Central (storm-client-2.8.3-sources.jar).
+speed.py explains figures and ratios.
 """
 
 import argparse
@@ -38,7 +38,7 @@ ROWS = (
         top="lint inside",
         bottom="parse inside",
     ),
-    Row(title="all files, warm / their own cold run", top="warm", bottom="cold", reach=0.15, moonshot=0.05),
+    Row(title="all files, unchanged / their cold run", top="warm", bottom="cold", bar=0.4),
     Row(
         title="one 40-line file / interpreter + import tree_sitter",
         top="lint one file",
@@ -49,7 +49,7 @@ ROWS = (
 
 
 def commands(sources: Path, scratch: Path) -> Iterator[tuple[str, Command]]:
-    """Everything that the table asks for."""
+    """Yield the runs that the table needs."""
     python = sys.executable
     parse = (python, PARSE, str(sources))
     one = ("--no-cache", "--jobs", "1")
@@ -72,7 +72,7 @@ def commands(sources: Path, scratch: Path) -> Iterator[tuple[str, Command]]:
 
 
 def unpacked(sources: Path, scratch: Path) -> Path:
-    """The folder, or the contents of the jar."""
+    """Return the folder of sources; a jar is unpacked first."""
     if sources.is_dir():
         return sources
     into = scratch / "sources"
@@ -82,7 +82,7 @@ def unpacked(sources: Path, scratch: Path) -> Path:
 
 
 def main() -> int:
-    """Prepares, runs, prints."""
+    """Run all commands and print the tables."""
     parser = argparse.ArgumentParser(description="What ackdoctor lint costs on Java.")
     parser.add_argument("sources", type=Path)
     parser.add_argument("--rounds", type=int, default=5)

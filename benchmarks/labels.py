@@ -1,10 +1,10 @@
-"""Measures recall and precision of `ackdoctor lint` against hand-labelled public code.
+"""Measure recall and precision of `ackdoctor lint` against hand-labelled public code.
 
     python benchmarks/labels.py FOLDER LABELS.json [-v]
 
-FOLDER holds one folder per repository, `owner__name`, with the labelled files at their own paths and,
-best, the rest of the repository's Python beside them.  LABELS.json lists files with their defects.
-A file that stands elsewhere is found by its sha256; one that is absent is reported and left out.
+FOLDER holds one folder per repository, `owner__name`, with the labelled files at their own paths and
+the rest of the repository's sources beside them.  LABELS.json lists files with their defects.
+The script finds a moved file by its sha256; it reports and skips an absent file.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,14 +35,15 @@ CODES: Mapping[str, tuple[str, ...]] = {
     "off-thread-emit": ("ACK108",),
     "blocking-next-tuple": ("ACK305",),
 }
-SPOKEN = frozenset(code for codes in CODES.values() for code in codes)
+LABELLED_CODES = frozenset(code for codes in CODES.values() for code in codes)
 SUFFIXES = {"python": ".py", "java": ".java"}
-NEAR = 1  # lines
+NEAR = 1  # lines between a finding and its label
+UNREADABLE = 2  # exit code of lint if it could not read some file; its document is whole all the same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """One defect that a reader found; `kinds` are the names it may go by."""
+    """One defect that a reader found; `kinds` are its possible names."""
 
     file: Path
     dialect: str
@@ -53,28 +55,28 @@ class Label:
 
     @property
     def codes(self) -> frozenset[str]:
-        """The rules that may say it."""
+        """The rules that may report it."""
         return frozenset(code for kind in self.kinds for code in CODES.get(kind, ()))
 
     @property
     def is_certain(self) -> bool:
-        """Nobody would argue."""
+        """Every reader would agree."""
         return self.confidence == "certain"
 
     @property
     def is_debatable(self) -> bool:
-        """Right or wrong to report: it counts neither way."""
+        """A report of it counts neither as right nor as wrong."""
         return self.confidence == "debatable"
 
     @property
     def is_other(self) -> bool:
-        """Of a kind that no rule was made for in the first place."""
+        """No rule exists for this kind."""
         return self.kind.startswith("other")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """One finding of the linter, in a file the labels speak of."""
+    """One finding of the linter in a labelled file."""
 
     file: Path
     dialect: str
@@ -87,16 +89,16 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corpus:
-    """What of the labels could be had."""
+    """The labels whose files are present."""
 
     labels: tuple[Label, ...]
-    dialects: Mapping[Path, str]  # every labelled file that is present
+    dialects: Mapping[Path, str]  # by labelled file
     absent: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """The outcome: labels met and missed, findings by what they met."""
+    """Labels met and missed; findings by the label they meet."""
 
     met: tuple[Label, ...]
     missed: tuple[Label, ...]
@@ -109,7 +111,7 @@ class Score:
 
 
 def read_corpus(folder: Path, entries: Iterable[Mapping[str, Any]], language: str) -> Corpus:
-    """The labels of one language whose files stand under `folder`."""
+    """Return the labels of one language whose files are under `folder`."""
     labels: list[Label] = []
     dialects: dict[Path, str] = {}
     absent: list[str] = []
@@ -131,7 +133,7 @@ def read_corpus(folder: Path, entries: Iterable[Mapping[str, Any]], language: st
 
 
 def read_label(file: Path, dialect: str, defect: Mapping[str, Any]) -> Label:
-    """One entry of `defects`; kind `other` goes by its subkind."""
+    """Read one entry of `defects`; the kind `other` is named by its subkind."""
     kind = defect["kind"]
     own = defect.get("subkind", kind) if kind == "other" else kind
     return Label(
@@ -146,7 +148,7 @@ def read_label(file: Path, dialect: str, defect: Mapping[str, Any]) -> Label:
 
 
 def hash_tree(folder: Path, suffix: str) -> dict[str, Path]:
-    """sha256 of every source file under a folder."""
+    """Return every source file under a folder by its sha256."""
     return {
         hashlib.sha256(path.read_bytes()).hexdigest(): path
         for path in sorted(folder.rglob(f"*{suffix}"))
@@ -157,19 +159,25 @@ def hash_tree(folder: Path, suffix: str) -> dict[str, Path]:
 def lint(
     folder: Path, roots: Iterable[Path], options: Sequence[str]
 ) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Findings of this interpreter's ackdoctor, one process per repository folder, with absolute paths."""
+    """Yield the findings of this interpreter's ackdoctor with absolute paths, one process per repository."""
     command = [sys.executable, "-m", "ackdoctor", "lint", "--output-format", "json", "--no-cache"]
     command += ["--isolated", "--exit-zero", *options, "."]
     for root in sorted({folder.resolve() / path.relative_to(folder.resolve()).parts[0] for path in roots}):
         run = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-        if run.returncode != 0:
-            raise SystemExit(f"ackdoctor failed on {root} with exit code {run.returncode}:\n{run.stderr}")
-        for row in findings_of(run.stdout):
+        for row in findings_of_run(run, root):
             yield (root / row["path"]).resolve(), row
 
 
+def findings_of_run(run: subprocess.CompletedProcess[str], root: Path) -> list[Mapping[str, Any]]:
+    """Return the findings of a lint run; an unreadable file (exit code 2) does not spoil the others."""
+    if run.returncode in (0, UNREADABLE):
+        with suppress(json.JSONDecodeError):
+            return findings_of(run.stdout)
+    raise SystemExit(f"ackdoctor failed on {root} with exit code {run.returncode}:\n{run.stderr}")
+
+
 def findings_of(text: str) -> list[Mapping[str, Any]]:
-    """The list of findings, bare or under `findings`."""
+    """Return the findings of a JSON document: the document itself, or its key `findings`."""
     document = json.loads(text)
     rows: list[Mapping[str, Any]] = document["findings"] if isinstance(document, dict) else document
     return rows
@@ -179,7 +187,7 @@ def findings_of(text: str) -> list[Mapping[str, Any]]:
 
 
 def score(corpus: Corpus, findings: Iterable[Found], near: int) -> Score:
-    """Matches by file, code and line; several findings may meet one label, and one finding several labels."""
+    """Match findings and labels by file, code and line; each may meet several of the other."""
     met: set[Label] = set()
     right: list[Found] = []
     debatable: list[Found] = []
@@ -204,7 +212,7 @@ def score(corpus: Corpus, findings: Iterable[Found], near: int) -> Score:
 
 
 def meets(finding: Found, label: Label, near: int) -> bool:
-    """Whether a finding says what the label says, where the label says it."""
+    """Return whether a finding reports the label's defect at the label's place."""
     return finding.code in label.codes and any(abs(finding.line - line) <= near for line in label.lines)
 
 
@@ -212,14 +220,14 @@ def meets(finding: Found, label: Label, near: int) -> bool:
 
 
 def share(part: int, whole: int) -> str:
-    """A fraction and its percentage."""
+    """Return a fraction and its percentage as text."""
     return (
         f"{part:4d} /{whole:4d}  {100 * part / whole:5.1f} %" if whole else f"{part:4d} /{whole:4d}      - "
     )
 
 
 def summary(result: Score) -> Iterator[str]:
-    """The figures that the project promises."""
+    """Yield recall and precision."""
     recalls: dict[str, Callable[[Label], bool]] = {
         "recall, certain, without other": lambda label: label.is_certain and not label.is_other,
         "recall, certain + likely, without other": lambda label: not (label.is_debatable or label.is_other),
@@ -228,15 +236,15 @@ def summary(result: Score) -> Iterator[str]:
     for title, counts in recalls.items():
         met, missed = sum(map(counts, result.met)), sum(map(counts, result.missed))
         yield f"{title:44s}{share(met, met + missed)}"
-    spoken = sum(finding.code in SPOKEN for finding in result.wrong)
+    wrong = sum(finding.code in LABELLED_CODES for finding in result.wrong)
     right = len(result.right)
-    yield f"{'precision, debatable labels left out':44s}{share(right, right + len(result.wrong))}"
-    yield f"{'precision, of the codes the labels speak of':44s}{share(right, right + spoken)}"
+    yield f"{'precision, without debatable labels':44s}{share(right, right + len(result.wrong))}"
+    yield f"{'precision, codes with labels only':44s}{share(right, right + wrong)}"
     yield f"{'findings at a debatable label':44s}{len(result.debatable):4d}"
 
 
 def groups(result: Score, corpus: Corpus) -> Iterator[str]:
-    """Per dialect and kind: labels met of all, by confidence; then per dialect: findings right, debatable, wrong."""
+    """Yield labels met per dialect and kind, then right, debatable and wrong findings per dialect."""
     rows: Counter[tuple[str, str, str]] = Counter(
         (one.dialect, one.kind, one.confidence) for one in corpus.labels
     )
@@ -259,7 +267,7 @@ def groups(result: Score, corpus: Corpus) -> Iterator[str]:
 
 
 def details(result: Score, folder: Path) -> Iterator[str]:
-    """Every miss and every finding that meets no label, with its source line."""
+    """Yield every missed label and every unmatched finding with its source line."""
     for label in result.missed:
         codes = "/".join(sorted(label.codes)) or "no rule"
         yield f"\nMISSED {label.confidence} {label.kind} ({codes}): {label.why}"
@@ -270,7 +278,7 @@ def details(result: Score, folder: Path) -> Iterator[str]:
 
 
 def quote(folder: Path, file: Path, line: int) -> Iterator[str]:
-    """Place and source text of a line."""
+    """Yield the place and the text of a source line."""
     lines = file.read_bytes().splitlines()
     text = lines[line - 1].decode("utf-8", "replace").strip() if 0 < line <= len(lines) else ""
     yield f"    {file.relative_to(folder.resolve())}:{line}: {text}"
@@ -280,7 +288,7 @@ def quote(folder: Path, file: Path, line: int) -> Iterator[str]:
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Read the command line."""
     parser = argparse.ArgumentParser(description="Recall and precision of ackdoctor on labelled public code.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("labels", type=Path)
@@ -293,7 +301,7 @@ def arguments() -> argparse.Namespace:
 
 
 def collect(args: argparse.Namespace, corpus: Corpus) -> list[Found]:
-    """Findings in labelled files; the rest of each repository is there only to be read."""
+    """Return the findings in labelled files; lint reads the other files only for context."""
     if args.findings:
         rows: Iterable[tuple[Path, Mapping[str, Any]]] = (
             (Path(row["path"]).resolve(), row) for row in findings_of(args.findings.read_text("utf-8"))
@@ -317,7 +325,7 @@ def collect(args: argparse.Namespace, corpus: Corpus) -> list[Found]:
 
 
 def main() -> int:
-    """Reads, runs, matches, prints."""
+    """Lint the labelled repositories and print recall and precision."""
     args = arguments()
     corpus = read_corpus(args.folder, json.loads(args.labels.read_text("utf-8")), args.lang)
     for name in corpus.absent:

@@ -1,13 +1,15 @@
-"""Exact verdicts on Spark, against a bare XOR per root and against DuckDB's windows; a log's lines, against Spark's text scan: in one run.
+"""Measure exact verdicts on Spark beside a bare XOR per root and DuckDB's windows; and log lines beside a text scan.
 
     python benchmarks/spark.py DIRECTORY [--events 1000000 10000000] [--lines 1000000] [--heap 2g] [--duckdb PYTHON] [--hot] [--idle] [--sick]
 
-Every measurement is a process of its own; its CPU is that of the whole tree, the JVM too, and its peak
-memory the sum of their high-water marks.  `--duckdb` names an interpreter that has duckdb (nothing of ours
-needs it).  Traces are generated once and kept in DIRECTORY: trees of 3 to 10 tuples, 64-bit ids, a tick every
-30 s, 1 % of the roots with a defect: never acked, acked twice at once or late, acked three times, failed,
-no init, reset late.  `--hot` has one root with a tenth of all messages besides, `--idle` an acker that ticked three
-times before there was anything to do, `--sick` a bolt that acks twice what it does: 95 % of the roots.
+Each measurement is a process of its own.  CPU and peak memory include its children, such as the JVM.
+`--duckdb` names an interpreter that has duckdb.  The script generates traces once, into DIRECTORY: trees of
+3 to 10 tuples, 64-bit ids, a tick every 30 s, and 1 % of the roots with a defect (never acked, acked twice at
+once or late, acked three times, failed, no init, reset late).
+
+    --hot    one more root has a tenth of all messages
+    --idle   the acker ticks three times before the first message
+    --sick   95 % of the roots are acked twice
 """
 
 import argparse
@@ -34,7 +36,7 @@ SUMMARY = "count(*) as lives, sum(n) as messages, bit_xor(coalesce(value, 0)) as
 
 VERDICT_SUMMARY = "count(*) as roots, sum(n) as messages, bit_xor(coalesce(value, 0)) as left_over, sum(surplus) as surplus, sum({size}(culprits)) as culprits, sum(cast(verdict = 'COMPLETE' as int)) as complete, sum(cast(verdict = 'EXPIRED' as int)) as expired, sum(cast(residue = 'EVEN' as int)) as uneven"
 LOG = "worker.log"
-LOOKED_AT = "check"  # a sum of all columns, so that each is worked out; of the same engine it is the same
+CHECK = "check_sum"  # over all columns, so that the engine computes each of them
 
 
 TRACE = """
@@ -45,7 +47,7 @@ copy (
   chain as (select *, unnest(range(edges + 1)) as i from base),
   valued as (select *, case when i = 0 then edge(root, 1) when i = edges then edge(root, i) else xor(edge(root, i), edge(root, i + 1)) end as value,
       start_ms + i * 3 + (hash(root, i, 5) % 3)::bigint as ms from chain),
-  told as (select case when i = 0 then 10 when i = edges and defect = 5 then 12 when i = edges and defect = 7 then 13 else 11 end as kind,
+  messages as (select case when i = 0 then 10 when i = edges and defect = 5 then 12 when i = edges and defect = 7 then 13 else 11 end as kind,
       ms + unnest(case when i = edges then case defect when 1 then [] when 2 then [0, 1] when 3 then [0, 20000] when 4 then [0, 1, 2] else [0] end
         when i = 0 and defect = 6 then [] else [0] end) as ms, root, value from valued
     union all select 14, 30000 * (id + 1), 0, 0 from range({seconds} // 30 + 1) t(id)
@@ -54,7 +56,7 @@ copy (
     case when kind = 10 then 'spout' else 'bolt' || value % 5 end as component, (case when kind = 10 then 3 else 4 + value % 8 end)::int as task,
     '' as stream, '' as delivery, root, case when kind in (10, 11) then value else 0 end as value,
     '' as site, '' as thread, 0::tinyint as flags, '' as test, '' as note, 1::int as pid
-  from told order by seq
+  from messages order by seq
 ) to '{place}' (format parquet, compression zstd, row_group_size 500000)
 """
 HOT = "union all select case when id = 0 then 10 else 11 end, id * {seconds} * 1000 // {count}, 42, (hash(id) >> 1)::bigint from range({count}) t(id)"
@@ -62,7 +64,7 @@ IDLE = "union all select 14, -30000 * (id + 1), 0, 0 from range(3) t(id)"
 
 
 def generate(folder: Path, events: int, *, hot: bool, idle: bool, sick: bool) -> None:
-    """A trace of about so many messages, in the order in which an acker takes them."""
+    """Write a trace of about so many messages, in the order in which an acker receives them."""
     import duckdb
 
     place = folder / "v1" / "run=bench" / "worker=w"
@@ -96,14 +98,14 @@ def spark_session(heap: str, folder: Path | None, master: str = "local[2]") -> "
 
 
 def defaults(master: str) -> "SparkSession.Builder":
-    """A session with Spark's defaults."""
+    """Return the builder of a session with Spark's defaults."""
     from pyspark.sql import SparkSession
 
     return SparkSession.builder.master(master).config("spark.ui.enabled", "false")
 
 
 def events_of(spark: "SparkSession", folder: Path) -> "DataFrame":
-    """EVENTS of the trace."""
+    """Return EVENTS of the trace."""
     from ackdoctor.spark.read.file_kinds import FileKind
     from ackdoctor.spark.read.traces import traces
 
@@ -111,7 +113,7 @@ def events_of(spark: "SparkSession", folder: Path) -> "DataFrame":
 
 
 def analysis(folder: Path) -> dict[str, object]:
-    """All that `ackdoctor analyze` does, but for the page."""
+    """Run `ackdoctor analyze` without its report."""
     from ackdoctor.spark.analysis import Terms, analyze
     from ackdoctor.spark.read.inputs import find_inputs
     from ackdoctor.spark.replay.messages import acker_version
@@ -134,14 +136,12 @@ def verdicts_of(folder: Path, heap: str, master: str = "local[2]") -> dict[str, 
     table = verdicts(replayed, cache)
     if master == "local[1]":
         return {"roots": sum(row["count"] for row in table.groupBy("verdict").count().collect())}
-    query = (
-        f"select {VERDICT_SUMMARY.format(size='size')}, bit_xor(xxhash64(*)) as {LOOKED_AT} from {{table}}"
-    )
+    query = f"select {VERDICT_SUMMARY.format(size='size')}, bit_xor(xxhash64(*)) as {CHECK} from {{table}}"
     return table.sparkSession.sql(query, table=table).collect()[0].asDict()
 
 
 def lives(folder: Path, heap: str) -> dict[str, object]:
-    """Compute the lives alone, summarized."""
+    """Compute the entries of all roots without verdicts, summarized."""
     from ackdoctor.spark.frames import Cache
 
     table = replay_of(spark_session(heap, folder), folder, Cache()).entries
@@ -162,18 +162,18 @@ def replay_of(spark: "SparkSession", folder: Path, persist: "Persist") -> "Repla
 
 
 def bare_xor(folder: Path, heap: str) -> dict[str, object]:
-    """The least that could be asked: scan, and one XOR per root."""
+    """Scan, and compute one XOR per root, in the session of `analyze`."""
     return xor_per_root(spark_session(heap, folder), folder)
 
 
 def defaults_xor(folder: Path, heap: str) -> dict[str, object]:
-    """The same in a session with Spark's defaults."""
+    """Scan, and compute one XOR per root, in a session with Spark's defaults."""
     builder = defaults("local[2]").config("spark.driver.memory", heap)
     return xor_per_root(builder.getOrCreate(), folder)
 
 
 def xor_per_root(spark: "SparkSession", folder: Path) -> dict[str, object]:
-    """Of how many roots something is left."""
+    """Count the roots whose messages do not cancel out."""
     events = events_of(spark, folder).where("kind in (10, 11)")
     sums = events.groupBy("root").agg({"value": "bit_xor"}).toDF("root", "left_over")
     return (
@@ -186,40 +186,40 @@ def xor_per_root(spark: "SparkSession", folder: Path) -> dict[str, object]:
 
 
 def bare_start(_: Path, heap: str) -> dict[str, object]:
-    """A session, and a count of a range."""
+    """Start a session with Spark's defaults and count a range."""
     return {"count": defaults("local[1]").getOrCreate().range(1000).count(), "heap": heap}
 
 
 def our_start(_: Path, heap: str) -> dict[str, object]:
-    """The session of a small analysis, and a count of a range."""
+    """Start the session of a small analysis and count a range."""
     return {"count": spark_session(heap, None, "local[1]").range(1000).count(), "heap": heap}
 
 
 def text_scan(folder: Path, heap: str) -> dict[str, object]:
-    """The least that could be asked of a log: its lines, counted."""
+    """Count the lines of a log."""
     return {"lines": spark_session(heap, folder).read.text(str(folder / LOG)).count()}
 
 
 def log_ingested(folder: Path, heap: str) -> dict[str, object]:
-    """Its lines, taken to pieces: their books balance, and each event is looked at once."""
-    from stormlog import ingested
+    """Parse the lines of a log, check that each is accounted for, and read each event once."""
+    from stormlog import ingest
 
-    return {"lines": ingested(spark_session(heap, folder), str(folder / LOG))}
+    return {"lines": ingest(spark_session(heap, folder), str(folder / LOG))}
 
 
 def duckdb_lives(folder: Path, heap: str) -> dict[str, object]:
-    """The lives alone, by windows in DuckDB."""
+    """Compute the entries alone, by windows in DuckDB."""
     return in_duckdb(folder, heap, f"select {SUMMARY} from entries")
 
 
 def duckdb_verdicts(folder: Path, heap: str) -> dict[str, object]:
-    """Verdicts of all roots by windows in DuckDB, each column hashed as `verdicts_of` does."""
-    looked_at = f"bit_xor(hash(verdicts)) as {LOOKED_AT}"
-    return in_duckdb(folder, heap, f"select {VERDICT_SUMMARY.format(size='len')}, {looked_at} from verdicts")
+    """Compute the verdicts of all roots by windows in DuckDB, and a hash over every column."""
+    check = f"bit_xor(hash(verdicts)) as {CHECK}"
+    return in_duckdb(folder, heap, f"select {VERDICT_SUMMARY.format(size='len')}, {check} from verdicts")
 
 
 def in_duckdb(folder: Path, heap: str, query: str) -> dict[str, object]:
-    """The one row of a query on the tables of verdicts.duckdb.sql; DuckDB knows of no odd root."""
+    """Return the one row of a query on the tables of verdicts.duckdb.sql."""
     import duckdb
 
     base = duckdb.connect()
@@ -244,16 +244,16 @@ JOBS = {
     "first result": lambda folder, heap: verdicts_of(folder, heap, "local[1]"),
     "whole analysis": lambda folder, _: analysis(folder),
     "text scan": text_scan,
-    "log ingested": log_ingested,
+    "log ingest": log_ingested,
 }
 
 
-STARTS = ("start", "start, our settings", "first result", "whole analysis")  # of the smallest trace
-LOGS = ("text scan", "log ingested")  # of a log
+STARTS = ("start", "start, our settings", "first result", "whole analysis")  # for a small trace; see --jobs
+LOGS = ("text scan", "log ingest")  # see --lines
 
 
 def one(name: str, folder: Path, heap: str) -> None:
-    """Runs a job in this process and prints what it cost."""
+    """Run a job in this process and print its cost."""
     begin = time.perf_counter()
     answer = JOBS[name](folder, heap)
     wall = time.perf_counter() - begin
@@ -280,7 +280,7 @@ def one(name: str, folder: Path, heap: str) -> None:
 
 
 def tree(pid: int) -> list[int]:
-    """A process and all that it started; threads come and go while one looks."""
+    """Return a process and its descendants; a thread may end meanwhile."""
     found = [pid]
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         with suppress(OSError):
@@ -288,8 +288,8 @@ def tree(pid: int) -> list[int]:
     return found
 
 
-def measured(python: str, name: str, folder: Path, heap: str) -> dict[str, object]:
-    """A job in a process of its own."""
+def measure(python: str, name: str, folder: Path, heap: str) -> dict[str, object]:
+    """Run a job in a process of its own and return its cost."""
     done = subprocess.run(
         [python, str(HERE), str(folder), "--one", name, "--heap", heap],
         capture_output=True,
@@ -303,8 +303,10 @@ def measured(python: str, name: str, folder: Path, heap: str) -> dict[str, objec
 
 
 def main() -> None:
-    """All jobs on all sizes."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Run all jobs on all sizes."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("directory", type=Path)
     parser.add_argument("--events", type=int, nargs="+", default=[1_000_000, 10_000_000])
     parser.add_argument("--lines", type=int, nargs="*", default=[])
@@ -315,28 +317,31 @@ def main() -> None:
     parser.add_argument("--sick", action="store_true")
     parser.add_argument("--jobs", nargs="+", default=[name for name in JOBS if name not in (*STARTS, *LOGS)])
     parser.add_argument("--one", default="")
-    asked = parser.parse_args()
-    if asked.one:
-        one(asked.one, asked.directory, asked.heap)
+    options = parser.parse_args()
+    if options.one:
+        one(options.one, options.directory, options.heap)
         return
-    for events in asked.events:
-        folder = asked.directory / f"{events}{'-hot' * asked.hot}{'-idle' * asked.idle}{'-sick' * asked.sick}"
+    for events in options.events:
+        folder = (
+            options.directory
+            / f"{events}{'-hot' * options.hot}{'-idle' * options.idle}{'-sick' * options.sick}"
+        )
         if not (folder / "v1").exists():
-            script = f"import sys; sys.path.insert(0, {str(HERE.parent)!r}); import spark; from pathlib import Path; spark.generate(Path({str(folder)!r}), {events}, hot={asked.hot}, idle={asked.idle}, sick={asked.sick})"
-            subprocess.run([asked.duckdb or sys.executable, "-c", script], check=True)
-        for name in asked.jobs:
-            python = asked.duckdb if name.startswith("duckdb") else sys.executable
+            script = f"import sys; sys.path.insert(0, {str(HERE.parent)!r}); import spark; from pathlib import Path; spark.generate(Path({str(folder)!r}), {events}, hot={options.hot}, idle={options.idle}, sick={options.sick})"
+            subprocess.run([options.duckdb or sys.executable, "-c", script], check=True)
+        for name in options.jobs:
+            python = options.duckdb if name.startswith("duckdb") else sys.executable
             if python:
-                print(events, json.dumps(measured(python, name, folder, asked.heap)), flush=True)
-    for wanted in asked.lines:
-        folder = asked.directory / f"log-{wanted}"
+                print(events, json.dumps(measure(python, name, folder, options.heap)), flush=True)
+    for lines in options.lines:
+        folder = options.directory / f"log-{lines}"
         if not (folder / LOG).exists():
-            from stormlog import written
+            from stormlog import write_log
 
             folder.mkdir(parents=True)
-            written(folder / LOG, wanted)
+            write_log(folder / LOG, lines)
         for name in LOGS:
-            print(wanted, json.dumps(measured(sys.executable, name, folder, asked.heap)), flush=True)
+            print(lines, json.dumps(measure(sys.executable, name, folder, options.heap)), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""What a million lines of a worker's debug log cost: EVENTS, and their books, against Spark's text scan and count.
+"""Measure reading a worker's debug log on Spark, as a ratio to Spark's text scan and count.
 
     python benchmarks/stormlog.py [LINES]
 
-The log repeats that of a real 2.8.3 worker (fixtures/logs) with other root ids.  CPU seconds of the whole JVM, warm;
-spark.py has both as processes of their own, as it has all else.
+The log repeats that of a real 2.8.3 worker (fixtures/logs) with other root ids.  Figures are CPU seconds of one
+warm JVM.  `spark.py --lines` measures the same in a process for each run.
 """
 
 import re
@@ -27,47 +27,45 @@ REPEATS = 3
 
 
 def main() -> None:
-    """Prints the cost of each step."""
-    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    """Print the cost of the scan and of reading."""
+    lines_wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "worker.log"
-        count = written(path, wanted)
+        count = write_log(path, lines_wanted)
         spark = session(master="local[2]", input_bytes=path.stat().st_size)
         pid = _jvm(spark)
         rows = {
             "text scan + count": lambda: spark.read.text(str(path)).count(),
-            "ingest": lambda: ingested(spark, str(path)),
+            "ingest": lambda: ingest(spark, str(path)),
         }
         cost = _cpu(pid, rows)
         base = cost["text scan + count"]
         print(f"{count} lines, {path.stat().st_size / 1e6:.0f} MB")
         for name, seconds in cost.items():
             print(f"{name:24} {seconds:6.2f} CPU-s   {seconds / base:5.2f} x")
-        print("reach 6 x, moonshot 3 x")
 
 
-def ingested(spark: SparkSession, path: str) -> int:
-    """Parse and cache the text, count its lines, and read EVENTS once, as `analyze` does; return the number of lines."""
-    with Cache() as cache:
-        parsed, survey = read_logs(lines(spark, [path]), cache)
-        rows = events(parsed, survey)
-        ledger = books(survey)
+def ingest(spark: SparkSession, path: str) -> int:
+    """Parse a log as `analyze` does, check that every line is accounted for, read EVENTS once; return the lines."""
+    with Cache() as keep:
+        rows, counts = read_logs(lines(spark, [path]), keep)
+        ledger = books(counts)
         assert ledger.balanced
-        _drain(rows)
+        _read_to_the_end(events(rows, counts))
     return ledger.rows
 
 
-def written(path: Path, wanted: int) -> int:
-    """Writes a log of about so many lines, and tells how many."""
+def write_log(path: Path, lines_wanted: int) -> int:
+    """Write a log of about so many lines and return the exact number."""
     text = LOG.read_text(encoding="utf-8")
-    again = wanted // text.count("\n") + 1
+    copies = lines_wanted // text.count("\n") + 1
     with path.open("w", encoding="utf-8") as out:
-        for number in range(again):
+        for number in range(copies):
             out.write(re.sub(r"(?<=\d{12})\d{6}\b", f"{number:06d}", text))
-    return again * text.count("\n")
+    return copies * text.count("\n")
 
 
-def _drain(table: DataFrame) -> None:
+def _read_to_the_end(table: DataFrame) -> None:
     table.write.format("noop").mode("overwrite").save()
 
 
@@ -76,7 +74,7 @@ def _jvm(spark: SparkSession) -> int:
 
 
 def _cpu(pid: int, rows: Mapping[str, Callable[[], object]]) -> dict[str, float]:
-    """The smallest of some runs of each, after one to warm up; one after the other, so that they share the machine's moods."""
+    """Return the least CPU seconds of each row after a warm-up; the rows run in turns, on the same load."""
     spent: dict[str, list[float]] = {name: [] for name in rows}
     for _ in range(REPEATS + 1):
         for name, run in rows.items():

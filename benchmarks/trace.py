@@ -1,8 +1,8 @@
-"""What the trace on disk costs, and what it survives.
+"""Measure the trace on disk: writing, converting to Parquet, reading, the proxy, and what `kill -9` loses.
 
     python benchmarks/trace.py [--rounds 15] [--kills 100] [--writers 6]
 
-Figures are CPU time of this process, medians over rounds.  See README.md beside this file.
+Figures are CPU time of this process, medians over rounds; a round trip is wall time.
 """
 
 import argparse
@@ -32,13 +32,13 @@ TUPLES = ROWS_PER_PART // 5 * 5
 
 
 def ids(count: int) -> list[str]:
-    """Delivery ids as ShellBolt makes them: 64 random bits as decimal text."""
+    """Return delivery ids as ShellBolt makes them: 64 random bits as decimal text."""
     dice = random.Random(1)
     return [str(dice.getrandbits(64) - (1 << 63)) for _ in range(count)]
 
 
 def bolt(recorder: Recorder, deliveries: list[str]) -> None:
-    """Each tuple is received, makes three anchored emits, and is acked."""
+    """Record a bolt that receives each tuple, makes three anchored emits, and acks it."""
     received = recorder.template(K.RECEIVED, "count", 4, "default")
     emitted = recorder.template(K.EMITTED, "count", 4, "default", "/src/bolts.py:12 Count.process", RELIABLE)
     acked = recorder.template(K.ACKED, "count", 4, "", "/src/bolts.py:15 Count.process")
@@ -52,7 +52,7 @@ def bolt(recorder: Recorder, deliveries: list[str]) -> None:
 
 
 def acker(recorder: Recorder, roots: list[int]) -> None:
-    """An init and four acks of each root: no two rows are alike."""
+    """Record an init and four acks of each root; no two rows are equal."""
     for root in roots:
         recorder.write(K.INIT, "__acker", 4, root=root, value=root)
         for edge in range(4):
@@ -61,7 +61,7 @@ def acker(recorder: Recorder, roots: list[int]) -> None:
 
 
 def cpu(work: Callable[[], object]) -> float:
-    """Nanoseconds of CPU."""
+    """Return the CPU time of some work in nanoseconds."""
     start = time.process_time_ns()
     work()
     return time.process_time_ns() - start
@@ -69,17 +69,17 @@ def cpu(work: Callable[[], object]) -> float:
 
 @contextmanager
 def without_pyarrow() -> Iterator[None]:
-    """As in a process without pyarrow."""
+    """Write as in a process without pyarrow."""
     with patch("ackdoctor.tracer.trace.write.parquet_module", lambda: None):
         yield
 
 
 def cost(rounds: int) -> dict[str, list[float]]:
-    """Per event: writing, turning a full file into a part, both; bytes; reading."""
+    """Return the costs per event: write, convert a full file to Parquet, both, bytes on disk, read."""
     figures: dict[str, list[float]] = {
         "write": [],
         "acker": [],
-        "roll": [],
+        "convert": [],
         "both": [],
         "bytes": [],
         "read": [],
@@ -91,8 +91,8 @@ def cost(rounds: int) -> dict[str, list[float]]:
             recorder.roll()  # imports pyarrow
             deliveries = ids(TUPLES // 5)
             figures["write"].append(cpu(partial(bolt, recorder, deliveries)) / TUPLES)
-            figures["roll"].append(cpu(recorder.roll) / TUPLES)
-            figures["both"].append(figures["write"][-1] + figures["roll"][-1])
+            figures["convert"].append(cpu(recorder.roll) / TUPLES)
+            figures["both"].append(figures["write"][-1] + figures["convert"][-1])
             largest = max(path.stat().st_size for path in recorder.folder.glob("part-*"))
             figures["bytes"].append(largest / TUPLES)
             figures["read"].append(cpu(partial(count, directory)) / TUPLES)
@@ -103,12 +103,12 @@ def cost(rounds: int) -> dict[str, list[float]]:
 
 
 def count(directory: str) -> int:
-    """The rows of a trace, read one by one."""
+    """Read the rows of a trace one by one and count them."""
     return sum(1 for _ in read([directory]).events())
 
 
 def killed(directory: Path, writers: int, seed: int) -> tuple[int, int]:
-    """Writers that are killed at a random moment: events they had written, and how many of them are lost."""
+    """Kill all writers at a random moment; return how many events they had written and how many are lost."""
     counts = mmap(-1, 8 * writers)
     pids = []
     for writer in range(writers):
@@ -130,18 +130,18 @@ def killed(directory: Path, writers: int, seed: int) -> tuple[int, int]:
     for row in read([directory]).events():
         if row.kind is K.ACKED:
             found[row.task].append(row.delivery.removeprefix("text "))
-    known = struct.unpack(f"<{writers}q", counts)
+    written = struct.unpack(f"<{writers}q", counts)
     lost = 0
-    for writer, count in enumerate(known):
-        kept = len(found[writer])
-        assert found[writer] == [str(number) for number in range(kept)]
-        assert kept >= count - BATCH
-        lost += max(0, count - kept)
-    return sum(known), lost
+    for writer, count in enumerate(written):
+        read_back = len(found[writer])
+        assert found[writer] == [str(number) for number in range(read_back)]
+        assert read_back >= count - BATCH
+        lost += max(0, count - read_back)
+    return sum(written), lost
 
 
 def round_trips(argv: list[str], count: int) -> float:
-    """Wall time of a message to a component that answers, in microseconds."""
+    """Return the wall time of a message to a component and its answer, in microseconds."""
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -159,28 +159,28 @@ def round_trips(argv: list[str], count: int) -> float:
 
 
 def show(name: str, values: list[float], unit: str) -> None:
-    """One row: the median, and how far the rounds were apart."""
+    """Print the median of the rounds, the least and the most."""
     print(
         f"{name:44} {statistics.median(values):8.1f} {unit:9} (least {min(values):.1f}, most {max(values):.1f})"
     )
 
 
 def main() -> None:
-    """All of it."""
+    """Run all measurements."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--rounds", type=int, default=15)
     options.add_argument("--kills", type=int, default=100)
     options.add_argument("--writers", type=int, default=6)
-    asked = options.parse_args()
-    figures = cost(asked.rounds)
+    arguments = options.parse_args()
+    figures = cost(arguments.rounds)
     show("an event: written", figures["write"], "ns")
     show("an acker's event: written", figures["acker"], "ns")
-    show("an event: turned into Parquet", figures["roll"], "ns")
+    show("an event: converted to Parquet", figures["convert"], "ns")
     show("an event: both", figures["both"], "ns")
     show("an event on disk, Parquet", figures["bytes"], "bytes")
     show("an event read back as an Event", figures["read"], "ns")
     with without_pyarrow():
-        lines = cost(max(asked.rounds // 3, 1))
+        lines = cost(max(arguments.rounds // 3, 1))
     show("an event: both, JSON lines", lines["both"], "ns")
     show("an event on disk, JSON lines", lines["bytes"], "bytes")
     echo = [sys.executable, "-uc", "import os\nwhile d := os.read(0, 65536): os.write(1, d)"]
@@ -190,12 +190,12 @@ def main() -> None:
         show("a round trip without the proxy", [round_trips(echo, 5000) for _ in range(3)], "us wall")
         show("a round trip through the proxy", [round_trips(argv, 5000) for _ in range(3)], "us wall")
     events = lost = 0
-    for seed in range(asked.kills):
+    for seed in range(arguments.kills):
         with tempfile.TemporaryDirectory() as directory:
-            known, missing = killed(Path(directory), asked.writers, seed)
-            events, lost = events + known, lost + missing
+            written, missing = killed(Path(directory), arguments.writers, seed)
+            events, lost = events + written, lost + missing
     print(
-        f"kill -9 of {asked.writers} writers, {asked.kills} rounds: {events:,} events written, "
+        f"kill -9 of {arguments.writers} writers, {arguments.kills} rounds: {events:,} events written, "
         f"{lost} of them lost (at most {BATCH} a writer)"
     )
 

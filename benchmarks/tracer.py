@@ -1,9 +1,9 @@
-"""What the tracer costs on a driven pystorm bolt: one delivery, three emits, one ack, JSON over memory.
+"""Measure the overhead of the tracer on a pystorm bolt: one tuple, three emits, one ack, JSON in memory.
 
     python benchmarks/tracer.py [--rounds 31] [--deliveries 2000] [--memray PYTHON]
 
-CPU time of this process, pinned to one core; every loop runs beside an untraced one; memray's rows come from another interpreter (`--memray`), since
-it is no dependency of ours.
+Figures are CPU time of this process, pinned to one core.  Each traced loop runs right beside an untraced one,
+since the speed of a core changes within seconds.  `--memray` names another interpreter that has memray.
 """
 
 import argparse
@@ -25,12 +25,11 @@ from typing import Any
 from pystorm import Bolt
 
 from ackdoctor.tracer.instrument.install import install
-from ackdoctor.tracer.ledger.ledger import Ledger
-from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.ledger.ledger import Ledger, Level
 from ackdoctor.tracer.trace.write import Recorder
 
 WARM = 200
-BOUNDS = {"counts": (6, 3), "sites": (15, 10), "trace": (40, 30)}
+BARS = {"sites": 20, "trace": 45}  # % over the untraced loop
 
 
 class Split(Bolt):
@@ -39,14 +38,14 @@ class Split(Bolt):
     auto_ack = False
 
     def process(self, tup: Any) -> None:
-        """Splits a sentence."""
+        """Split a sentence."""
         for word in tup.values[0].split():
             self.emit([word])
         self.ack(tup)
 
 
 def frames(count: int) -> bytes:
-    """What ShellBolt would write."""
+    """Return what ShellBolt writes to the bolt."""
     row = {"comp": "spout", "stream": "default", "task": 4, "tuple": ["snow white dwarfs"]}
     return "".join(
         f"{json.dumps({'id': str(-6955786537413359385 + number), **row})}\nend\n" for number in range(count)
@@ -54,7 +53,7 @@ def frames(count: int) -> bytes:
 
 
 def loop(text: bytes, count: int) -> float:
-    """Nanoseconds per delivery."""
+    """Return CPU nanoseconds per tuple."""
     bolt = Split(input_stream=io.BytesIO(text), output_stream=io.BytesIO(), rdb_signal=None)
     for _ in range(WARM):
         bolt._run()  # noqa: SLF001 - "separated out so it can be properly unit tested"
@@ -67,7 +66,7 @@ def loop(text: bytes, count: int) -> float:
 
 @contextmanager
 def traced(level: Level) -> Iterator[None]:
-    """The loop under a level."""
+    """Trace at a level."""
     with ExitStack() as stack:
         recorder = None
         if level is Level.TRACE:
@@ -84,27 +83,27 @@ def traced(level: Level) -> Iterator[None]:
 
 @contextmanager
 def allocations() -> Iterator[None]:
-    """The loop under tracemalloc, one frame deep."""
+    """Run tracemalloc, one frame deep."""
     tracemalloc.start(1)
     yield
     tracemalloc.stop()
 
 
 def pair(
-    watched: Callable[[], Any],
+    overhead: Callable[[], Any],
     text: bytes,
     count: int,
-    first: bool,  # noqa: FBT001 - who goes first, in turns
+    first: bool,  # noqa: FBT001 - the untraced loop goes first
 ) -> tuple[float, float]:
-    """The loop by itself and watched, one right after the other: a core's speed changes within seconds."""
+    """Return the loop's time by itself and with the overhead, one right after the other."""
     base = loop(text, count) if first else 0.0
-    with watched():
+    with overhead():
         value = loop(text, count)
     return base or loop(text, count), value
 
 
 def under_memray(python: str, text: bytes, count: int) -> tuple[float, float] | None:
-    """The loop by itself and under memray, in another interpreter that has both."""
+    """Return the loop's time by itself and under memray, in another interpreter that has both."""
     script = (
         "import sys, runpy, tempfile, pathlib\n"
         "import memray\n"
@@ -120,7 +119,7 @@ def under_memray(python: str, text: bytes, count: int) -> tuple[float, float] | 
 
 
 def main() -> None:
-    """Prints a table."""
+    """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=31)
     parser.add_argument("--deliveries", type=int, default=2000)
@@ -132,30 +131,29 @@ def main() -> None:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     text = frames(options.deliveries + WARM)
     rows: dict[str, Callable[[], Any]] = {
-        "counts": lambda: traced(Level.COUNTS),
         "sites": lambda: traced(Level.SITES),
         "trace": lambda: traced(Level.TRACE),
         "tracemalloc": allocations,
     }
     pairs: dict[str, list[tuple[float, float]]] = {name: [] for name in rows}
     for number in range(options.rounds):
-        for name, watched in rows.items():
-            pairs[name].append(pair(watched, text, options.deliveries, number % 2 == 0))
+        for name, overhead in rows.items():
+            pairs[name].append(pair(overhead, text, options.deliveries, number % 2 == 0))
     bare = [base for several in pairs.values() for base, _ in several]
-    print(f"Python {sys.version.split()[0]}, {options.rounds} rounds of {options.deliveries} deliveries")
-    print(f"{'untraced':12} {median(bare):8.0f} ns per delivery (3 emits, 1 ack; least {min(bare):.0f})")
+    print(f"Python {sys.version.split()[0]}, {options.rounds} rounds of {options.deliveries} tuples")
+    print(f"{'untraced':12} {median(bare):8.0f} ns per tuple (3 emits, 1 ack; least {min(bare):.0f})")
     for name, several in pairs.items():
         ratios = sorted(100 * (value / base - 1) for base, value in several)
         low, high = ratios[len(ratios) // 4], ratios[3 * len(ratios) // 4]
-        bound = "  reach +{}, moonshot +{} %".format(*BOUNDS[name]) if name in BOUNDS else ""
+        bar = f"  bar <= +{BARS[name]} %" if name in BARS else ""
         time = median(value for _, value in several)
         print(
-            f"{name:12} {time:8.0f} ns  {median(ratios):+6.1f} % (half of them {low:+.1f} to {high:+.1f}){bound}"
+            f"{name:12} {time:8.0f} ns  {median(ratios):+6.1f} % (half of them {low:+.1f} to {high:+.1f}){bar}"
         )
     if options.memray:
         found = [under_memray(options.memray, text, options.deliveries) for _ in range(3)]
         ratios = [100 * (value / base - 1) for base, value in filter(None, found)]
-        print(f"{'memray':12} {median(ratios):+18.1f} %" if ratios else "memray: not there")
+        print(f"{'memray':12} {median(ratios):+18.1f} %" if ratios else "memray: not installed")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
--- The lives (`entries`) and `verdicts` of all roots as Storm 2.x has them, in DuckDB: what ackdoctor/spark tells, told by windows for all.
--- {files} are the parts of a trace of one run with one acker, whose rows are in the order of `seq`.  It knows of no root that is used again,
--- or that ticks drop in the middle of its messages: the generated traces have none.
+-- The acker's entries and the verdicts of all roots in Storm 2.x, computed by DuckDB windows.
+-- {files} are the parts of a trace of one run with one acker, with rows in the order of `seq`.
+-- The query does not support a root that is used again or that ticks drop between its messages; the generated traces have none.
 with raw as (select kind, root, value, seq as pos, time_ns as ns, task from read_parquet('{files}') where kind in (10, 11, 12, 13)),
 w1 as (select *, bit_xor(case when kind <= 11 then value else 0 end) over w as lft, max(kind = 10) over w as begun, max(kind = 12) over w as given_up
   from raw window w as (partition by root order by pos rows unbounded preceding)),
@@ -15,22 +15,22 @@ left_over as (select root, after, greatest(first_pos, coalesce(again_pos, first_
 dropped as (select root, after, d.ns as tick_ns from left_over asof join ticks t on t.pos > put join ticks d on d.number = t.number + 2),
 entries as (select l.*, tick_ns, case when ended and value = 0 then 'acked' when ended then 'failed' when tick_ns is not null then 'expired' else 'pending' end as outcome,
     case when ended then last_ns else tick_ns end as end_ns, outcome in ('expired', 'pending') as kept,
-    outcome in ('acked', 'failed') or outcome = 'expired' and n_init > 0 as told
+    outcome in ('acked', 'failed') or outcome = 'expired' and n_init > 0 as reported
   from lives l left join dropped using (root, after)),
 given_up as (select root, min(time_ns) as timed_ns from read_parquet('{files}') where kind = 23 group by root),
 roots as (select root, max(after) filter (kept) as left_life, arg_max(value, after) filter (kept) as value, arg_max(n_init > 0, after) filter (kept) as tracked,
     arg_max(failed, after) filter (kept) as left_failed, arg_max(outcome, after) filter (kept) = 'expired' as expired, arg_max(end_ns, after) filter (kept) as left_ns,
-    min(after) filter (outcome = 'failed') as failed_life, max(outcome = 'acked') as completed, arg_min(outcome, after) filter (told) as heard,
-    min(end_ns) filter (told) as heard_ns, arg_min(spout_task, after) filter (n_init > 0) as spout_task, max(after)::int + 1 as lives,
+    min(after) filter (outcome = 'failed') as failed_life, max(outcome = 'acked') as completed, arg_min(outcome, after) filter (reported) as outcome_at_spout,
+    min(end_ns) filter (reported) as outcome_ns, arg_min(spout_task, after) filter (n_init > 0) as spout_task, max(after)::int + 1 as lives,
     sum(case when n_init > 0 then 0 else n_ack end)::bigint as stray, sum(n)::bigint as n, min(first_ns) as first_ns, min(init_ns) as init_ns, max(last_ns) as last_ns
   from entries group by root),
 judged as (select r.*, case
     when left_life is not null and tracked then case when expired or timed_ns is not null then 'EXPIRED' else 'OPEN' end
-    when left_life is not null then case when timed_ns is not null and (heard_ns is null or timed_ns < heard_ns) then 'EXPIRED'
-      when heard = 'acked' then 'COMPLETE' when heard = 'failed' then 'FAILED' when heard = 'expired' then 'EXPIRED' else 'ORPHAN' end
+    when left_life is not null then case when timed_ns is not null and (outcome_ns is null or timed_ns < outcome_ns) then 'EXPIRED'
+      when outcome_at_spout = 'acked' then 'COMPLETE' when outcome_at_spout = 'failed' then 'FAILED' when outcome_at_spout = 'expired' then 'EXPIRED' else 'ORPHAN' end
     when failed_life is not null then 'FAILED' when timed_ns is not null then 'EXPIRED' else 'COMPLETE' end as verdict,
     case when left_life is null then 'NONE' when coalesce(left_failed or failed_life < left_life, false) then 'FAILED' when value != 0 then 'EVEN' else 'ODD' end as residue,
-    coalesce(least(heard_ns, timed_ns), left_ns) as end_ns
+    coalesce(least(outcome_ns, timed_ns), left_ns) as end_ns
   from roots r left join given_up using (root)),
 bad as (select root, value from judged where residue = 'EVEN'),
 tuples as (select root, delivery, component, task, value, count(*) as acks, max(site) as site

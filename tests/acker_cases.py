@@ -1,4 +1,4 @@
-"""Runs a case that consists of messages to an acker."""
+"""Run a rule's case that consists of messages to an acker."""
 
 import re
 from collections.abc import Iterator
@@ -7,10 +7,10 @@ from ackdoctor.acker.versions import profile
 from ackdoctor.model.finding import Finding, TreeWitness
 from ackdoctor.model.verdict import GrowthPoint
 from ackdoctor.rulebook.cases import Case
-from ackdoctor.tracer.judge.growth import growth_finding
-from ackdoctor.tracer.judge.inquest import inquest
-from ackdoctor.tracer.judge.slowness import Step, TimedOut, slow_findings
-from tests.acker_rows import events_of
+from ackdoctor.tracer.judge.acker import growth_finding
+from ackdoctor.tracer.judge.replay import judge_trace
+from ackdoctor.tracer.judge.timeouts import Step, TimedOut, slow_findings
+from tests.trace_rows import events_of
 
 __all__ = ["findings_by_line", "timed_out"]
 
@@ -41,7 +41,7 @@ def findings_by_line(case: Case) -> Iterator[tuple[int, Finding]]:
         return
     events = events_of(lines)
     last = {event.root: n for n, event in enumerate(events, start=1) if event.root}
-    for finding in inquest(lambda: events, version).findings:
+    for finding in judge_trace(lambda: events, version).findings:
         assert isinstance(finding.evidence, TreeWitness)
         yield last[finding.evidence.root or 0], finding
 

@@ -1,4 +1,4 @@
-"""Golden files, rewritten by `pytest --golden`; a shell; how long a test may take, and what it may not leave behind."""
+"""Fixtures for all tests: golden files (`pytest --golden` rewrites them), a shell, the cache; and time limits."""
 
 import os
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """`golden("cfg-loops", text)` compares text with tests/golden/cfg-loops.txt."""
+    """`golden("cfg-loops", text)` compares a text with tests/golden/cfg-loops.txt."""
 
     def compare(name: str, text: str) -> None:
         path = GOLDEN / f"{name}.txt"
@@ -42,7 +42,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
-    """Without colours; a worker of xdist has the width of a terminal."""
+    """A shell without colours and with the default width, also in a worker of xdist."""
     for name in (
         "NO_COLOR",
         "FORCE_COLOR",
@@ -56,7 +56,7 @@ def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 
 @pytest.fixture
 def cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where lint caches its results in this test; the folder is made by the first run."""
+    """The cache folder of lint in this test; the first run creates it."""
     root = tmp_path_factory.mktemp("cache")
     monkeypatch.setenv("XDG_CACHE_HOME", str(root))
     return root / "ackdoctor" / "lint"

@@ -1,7 +1,7 @@
-"""The frameworks that components are written with, as their projects published them (`make frameworks`).
+"""The published frameworks that components are written with (`make frameworks`).
 
-pystorm is installed with the dev extra.  The others lie in `.frameworks`, which comes last on the path: what
-tests/frameworks.txt names, and Storm's own storm.py, which Storm publishes to Maven's repositories only.
+The dev extra installs pystorm.  The others are in `.frameworks`, last on the path: the packages in tests/frameworks.txt,
+and storm.py, which Storm publishes to Maven's repositories only.
 """
 
 import sys
@@ -18,13 +18,13 @@ FOLDER = Path(__file__).parents[1] / ".frameworks"
 
 
 def framework(name: str) -> ModuleType:
-    """Module `name` of a framework; skips the test, or the test module, where it was not fetched."""
+    """Import a module of a framework, or skip the test if the framework is not fetched."""
     for folder in (FOLDER, FOLDER / "storm" / "resources"):
         if str(folder) not in sys.path:
             sys.path.append(str(folder))
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of their own age
+            warnings.simplefilter("ignore")  # about deprecated features
             return import_module(name)
     except ModuleNotFoundError as error:
-        pytest.skip(f"{name} is not here ({error}): `make frameworks` fetches it", allow_module_level=True)
+        pytest.skip(f"{name} is not installed ({error}): run `make frameworks`", allow_module_level=True)

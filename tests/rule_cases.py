@@ -1,4 +1,4 @@
-"""Reads the cases of `rules/` and `tests/rules/`, and runs one in memory: code through lint, messages through an acker."""
+"""Read the cases of `rules/` and `tests/rules/`, and run one in memory: code through lint, messages through an acker."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -24,7 +24,7 @@ CASE_PAGES = sorted((Path(__file__).parent / "rules").glob("ACK*/*.md"))
 
 @cache
 def cases_by_code() -> Mapping[str, tuple[Case, ...]]:
-    """Every rule's cases: those of its page, then those of its regression pages."""
+    """Return the cases of each rule: those of its page, then those of its regression pages."""
     cases = {code: page.cases for code, page in load_rules().items()}
     for path in CASE_PAGES:
         cases[path.parent.name] += read_case_page(path)
@@ -32,21 +32,21 @@ def cases_by_code() -> Mapping[str, tuple[Case, ...]]:
 
 
 def all_cases() -> list[Case]:
-    """Every case of every rule."""
+    """Return all cases of all rules."""
     return [case for cases in cases_by_code().values() for case in cases]
 
 
 def marked(case: Case, defaults: Mapping[str, bool]) -> list[Expected]:
     """Return the findings of the default rules and of the case's own rule, as markers.
 
-    Findings of severity info of other rules count only where a marker asks for them.
+    Other rules' findings of severity info count only if a marker names them.
     """
     found: set[Expected] = set()
     for mark, finding in _findings(case):
-        asked = case.severities.get(mark)
-        if asked is None and finding.code != case.code and not _is_shown(finding, defaults):
+        severity = case.severities.get(mark)
+        if severity is None and finding.code != case.code and not _is_shown(finding, defaults):
             continue
-        if asked is not None and finding.severity is not asked:
+        if severity is not None and finding.severity is not severity:
             found.add(mark._replace(code=f"{finding.code} as {finding.severity.word}"))
         else:
             found.add(mark)
@@ -54,7 +54,7 @@ def marked(case: Case, defaults: Mapping[str, bool]) -> list[Expected]:
 
 
 def _findings(case: Case) -> Iterator[tuple[Expected, Finding]]:
-    """Yield each finding with the marker that asks for it."""
+    """Yield each finding with its marker."""
     if case.language == "acker":
         for line, finding in findings_by_line(case):
             yield Expected(case.files[0].name, line, finding.code), finding

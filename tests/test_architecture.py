@@ -1,4 +1,4 @@
-"""The house rules that no tool checks."""
+"""Rules about the package that no other tool checks."""
 
 import ast
 import re
@@ -13,8 +13,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "ackdoctor"
 MODULES = sorted(path.relative_to(ROOT).as_posix() for path in PACKAGE.rglob("*.py"))
-LONGEST_FUNCTION = 60  # about 40 is the aim
-LONG_BY_NATURE = {  # one parameter for each option
+LONGEST_FUNCTION = 60  # lines; aim at 40
+MAY_BE_LONG = {  # one parameter per option
     "ackdoctor/cli/analyze.py:analyze",
     "ackdoctor/cli/lint.py:lint",
 }
@@ -22,13 +22,13 @@ BANNED = {"utils", "helpers", "common", "misc", "manager"}
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_a_function_stays_short_enough_to_read(module):
+def test_a_function_is_short(module):
     long = [
         f"{module}:{function.name}"
         for function in _functions(ROOT / module)
         if (function.end_lineno or 0) - function.lineno >= LONGEST_FUNCTION
     ]
-    assert set(long) <= LONG_BY_NATURE
+    assert set(long) <= MAY_BE_LONG
 
 
 def _functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -37,13 +37,13 @@ def _functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
             yield node
 
 
-def test_names_say_something():
+def test_no_module_has_a_vague_name():
     words = {word for module in MODULES for word in re.split(r"[/_.]", module)}
     assert not words & BANNED
 
 
 @pytest.mark.parametrize("module", [m for m in MODULES if not m.endswith("__main__.py")])
-def test_what_a_module_exports_exists_and_is_named_once(module):
+def test_every_exported_name_exists_once(module):
     name = module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     loaded = import_module(name)
     exported = getattr(loaded, "__all__", [])
@@ -52,12 +52,12 @@ def test_what_a_module_exports_exists_and_is_named_once(module):
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_what_a_module_imports_is_installed_with_ackdoctor(module):
-    wanted = [line for line in requires("ackdoctor") or () if 'extra == "dev"' not in line]
-    names = {re.split(r"[^\w-]", line)[0].replace("-", "_") for line in wanted}
-    names |= {"ackdoctor", "tomli", "tomllib", "guppy"}  # either of the toml; guppy3
-    names.add("markdown_it")  # the package is markdown-it-py
-    names |= {"py4j", "pytest", "_pytest"}  # with pyspark; pytest loads our plugin
+def test_every_imported_package_is_a_dependency(module):
+    dependencies = [line for line in requires("ackdoctor") or () if 'extra == "dev"' not in line]
+    names = {re.split(r"[^\w-]", line)[0].replace("-", "_") for line in dependencies}
+    names |= {"ackdoctor", "tomli", "tomllib", "guppy"}  # one of the toml parsers; the package guppy3
+    names.add("markdown_it")  # the package markdown-it-py
+    names |= {"py4j", "pytest", "_pytest"}  # pyspark installs py4j; pytest loads our plugin
     imported = {name.partition(".")[0] for name in _imports(ROOT / module)}
     assert imported <= names | sys.stdlib_module_names
 

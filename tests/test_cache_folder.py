@@ -1,4 +1,4 @@
-"""The user's cache folder: when it is used, and that it never leads anywhere else."""
+"""The user's cache folder: when a run uses it, and that it never follows a link."""
 
 import os
 import stat
@@ -8,13 +8,13 @@ import pytest
 
 from ackdoctor.cache_folder import CacheFolder, NoCacheError
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="there is no cache on this system")
-as_root = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can give a file away")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="this system has no cache")
+as_root = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can change an owner")
 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The cache root, which does not exist yet."""
+    """The cache root; it does not exist yet."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -23,7 +23,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.lstat().st_mode)
 
 
-def test_missing_folders_are_made_for_the_user_alone(root):
+def test_new_folders_are_private(root):
     folder = CacheFolder("lint")
     assert folder.path == root / "ackdoctor" / "lint"
     assert [mode(path) for path in (root, root / "ackdoctor", folder.path)] == [0o700] * 3
@@ -35,7 +35,7 @@ def test_missing_folders_are_made_for_the_user_alone(root):
     assert [path.name for path in folder.path.iterdir()] == ["entry"]
 
 
-def test_without_a_variable_it_is_in_the_home_folder(tmp_path, monkeypatch):
+def test_without_a_variable_the_cache_is_in_the_home_folder(tmp_path, monkeypatch):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "Library/Caches").mkdir(parents=True)  # macOS
@@ -51,7 +51,7 @@ def test_the_cache_root_may_be_a_link_of_the_user(root, tmp_path):
 
 @pytest.mark.parametrize("link", ["ackdoctor", "ackdoctor/lint"])
 @pytest.mark.parametrize("dangling", [False, True])
-def test_a_link_below_the_root_is_refused(root, tmp_path, link, dangling):
+def test_a_link_below_the_root_is_rejected(root, tmp_path, link, dangling):
     target = tmp_path / "target"
     if not dangling:
         (target / "lint").mkdir(parents=True)
@@ -64,14 +64,14 @@ def test_a_link_below_the_root_is_refused(root, tmp_path, link, dangling):
 
 @pytest.mark.parametrize("folder", ["ackdoctor", "ackdoctor/lint"])
 @pytest.mark.parametrize("bits", [0o720, 0o702, 0o777])
-def test_a_folder_that_others_can_write_to_is_refused(root, folder, bits):
+def test_a_folder_that_others_can_write_to_is_rejected(root, folder, bits):
     CacheFolder("lint")
     (root / folder).chmod(bits)
     with pytest.raises(NoCacheError, match="other users can write to it"):
         CacheFolder("lint")
 
 
-def test_a_folder_that_others_can_read_is_closed(root):
+def test_a_folder_that_others_can_read_is_made_private(root):
     (root / "ackdoctor" / "lint").mkdir(parents=True)
     (root / "ackdoctor").chmod(0o755)
     assert mode(CacheFolder("lint").path.parent) == 0o700
@@ -79,7 +79,7 @@ def test_a_folder_that_others_can_read_is_closed(root):
 
 @as_root
 @pytest.mark.parametrize("folder", ["", "ackdoctor", "ackdoctor/lint"])
-def test_a_folder_of_another_user_is_refused(root, folder):
+def test_a_folder_of_another_user_is_rejected(root, folder):
     CacheFolder("lint")
     os.chown(root / folder, 1, -1)
     with pytest.raises(NoCacheError, match="belongs to another user"):
@@ -87,7 +87,7 @@ def test_a_folder_of_another_user_is_refused(root, folder):
 
 
 @as_root
-def test_nothing_is_made_in_the_home_of_another_user(root):
+def test_nothing_is_created_in_the_home_of_another_user(root):
     os.chown(root.parent, 1, -1)
     with pytest.raises(NoCacheError, match="belongs to another user"):
         CacheFolder("lint")
@@ -119,17 +119,17 @@ def test_without_an_absolute_path_there_is_no_cache(tmp_path, monkeypatch, xdg, 
 
 
 @pytest.mark.parametrize("place", ["/dev/null", "/dev/null/cache", "/nonexistent/home/.cache", "/proc"])
-def test_where_nothing_can_be_made_there_is_no_cache(monkeypatch, place):
+def test_without_a_writable_root_there_is_no_cache(monkeypatch, place):
     monkeypatch.setenv("XDG_CACHE_HOME", place)
     with pytest.raises(NoCacheError):
         CacheFolder("lint")
 
 
-def test_a_cache_inside_the_tree_is_refused(root, tmp_path):
+def test_a_cache_inside_the_tree_is_rejected(root, tmp_path):
     (tmp_path / "link").symlink_to(tmp_path)
     CacheFolder("lint", outside=[tmp_path / "project"])
     for tree in (tmp_path, root, Path("/"), tmp_path / "link"):
-        with pytest.raises(NoCacheError, match="lies in the tree"):
+        with pytest.raises(NoCacheError, match="is in the linted tree"):
             CacheFolder("lint", outside=[tmp_path / "project", tree])
 
 
@@ -141,7 +141,7 @@ def test_a_file_of_another_user_is_not_read(root):
     assert folder.read("entry", 10) is None
 
 
-def test_a_link_is_neither_read_nor_written_through(root, tmp_path):
+def test_links_are_neither_read_nor_written(root, tmp_path):
     folder = CacheFolder("lint")
     (tmp_path / "precious").write_text("mine")
     (folder.path / "entry").symlink_to(tmp_path / "precious")
@@ -151,7 +151,7 @@ def test_a_link_is_neither_read_nor_written_through(root, tmp_path):
     assert folder.read("entry", 10) == b"text"
 
 
-def test_a_name_that_is_taken_is_not_written_to(root, tmp_path, monkeypatch):
+def test_an_existing_temporary_file_is_not_overwritten(root, tmp_path, monkeypatch):
     folder = CacheFolder("lint")
     (folder.path / f".part-{'00' * 8}").symlink_to(tmp_path / "created")
     monkeypatch.setattr(os, "urandom", bytes)
@@ -160,7 +160,7 @@ def test_a_name_that_is_taken_is_not_written_to(root, tmp_path, monkeypatch):
     assert not (tmp_path / "created").exists()
 
 
-def test_a_pipe_or_a_folder_in_the_place_of_an_entry_is_none(root):
+def test_a_pipe_or_a_folder_is_not_read(root):
     folder = CacheFolder("lint")
     os.mkfifo(folder.path / "pipe")
     (folder.path / "folder").mkdir()
@@ -171,7 +171,7 @@ def test_a_pipe_or_a_folder_in_the_place_of_an_entry_is_none(root):
     assert sorted(path.name for path in folder.path.iterdir()) == ["folder", "pipe"]
 
 
-def test_a_folder_that_is_exchanged_meanwhile_is_not_followed(root, tmp_path):
+def test_a_link_that_replaces_the_folder_is_not_followed(root, tmp_path):
     folder = CacheFolder("lint")
     folder.path.rename(tmp_path / "moved")
     (tmp_path / "target").mkdir()
@@ -186,7 +186,7 @@ def old(path: Path, days: float) -> None:
     os.utime(path, (then, then))
 
 
-def test_what_was_not_used_for_long_is_pruned(root):
+def test_unused_files_are_pruned(root):
     folder = CacheFolder("lint")
     for name, days in (("used", 29), ("unused", 31), ("read", 31), (".part-new", 0.01), (".part-old", 0.1)):
         folder.write(name, b"text")
@@ -197,7 +197,7 @@ def test_what_was_not_used_for_long_is_pruned(root):
 
 
 @pytest.mark.parametrize(("files", "size"), [(100, 35), (3, 1000)])
-def test_the_oldest_are_pruned_where_all_are_too_many_or_too_large(root, files, size):
+def test_the_oldest_files_are_pruned_if_there_are_too_many_or_too_large_ones(root, files, size):
     folder = CacheFolder("lint")
     for number in range(10):
         folder.write(str(number), b"x" * 10)
@@ -206,7 +206,7 @@ def test_the_oldest_are_pruned_where_all_are_too_many_or_too_large(root, files, 
     assert sorted(path.name for path in folder.path.iterdir()) == ["0", "1", "2"]
 
 
-def test_pruning_leaves_what_links_lead_to(root, tmp_path):
+def test_pruning_keeps_the_targets_of_links(root, tmp_path):
     folder = CacheFolder("lint")
     (tmp_path / "precious").write_text("mine")
     (folder.path / "entry").symlink_to(tmp_path / "precious")
@@ -216,7 +216,7 @@ def test_pruning_leaves_what_links_lead_to(root, tmp_path):
     assert list(folder.path.iterdir()) == []
 
 
-def test_a_write_that_fails_leaves_nothing(root, monkeypatch):
+def test_a_failed_write_leaves_no_file(root, monkeypatch):
     folder = CacheFolder("lint")
 
     def full(*_: object, **__: object) -> None:

@@ -1,4 +1,4 @@
-"""Settings: where they are found, what they say, and what is said about wrong ones."""
+"""Settings: the search for the file, the keys, and the errors."""
 
 import errno
 import pickle
@@ -12,14 +12,14 @@ from ackdoctor.model.finding import Confidence, Severity
 from ackdoctor.model.globs import matches_glob
 
 
-def written(folder: Path, text: str, name: str = "ackdoctor.toml") -> Path:
+def write_settings(folder: Path, text: str, name: str = "ackdoctor.toml") -> Path:
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return path
 
 
 def test_every_key_reaches_its_field(tmp_path):
-    path = written(
+    path = write_settings(
         tmp_path,
         """
         [tool.ackdoctor]
@@ -61,37 +61,37 @@ def test_every_key_reaches_its_field(tmp_path):
     )
 
 
-def test_the_nearest_file_upward_governs(tmp_path):
+def test_the_nearest_file_upward_applies(tmp_path):
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
-    outer = written(tmp_path, "[tool.ackdoctor]\n", "pyproject.toml")
+    outer = write_settings(tmp_path, "[tool.ackdoctor]\n", "pyproject.toml")
     assert find_config(inner) == outer
-    nearer = written(tmp_path / "a", "select = []\n")
+    nearer = write_settings(tmp_path / "a", "select = []\n")
     assert find_config(inner) == nearer
 
 
-def test_somebody_elses_pyproject_is_passed_over(tmp_path):
+def test_a_pyproject_without_our_table_is_skipped(tmp_path):
     inner = tmp_path / "a"
     inner.mkdir()
-    outer = written(tmp_path, "[tool.ackdoctor]\n", "pyproject.toml")
-    written(inner, '[project]\nname = "uses-ackdoctor"\n', "pyproject.toml")
+    outer = write_settings(tmp_path, "[tool.ackdoctor]\n", "pyproject.toml")
+    write_settings(inner, '[project]\nname = "uses-ackdoctor"\n', "pyproject.toml")
     assert find_config(inner) == outer
 
 
-def test_settings_that_may_not_be_read_are_not_passed_over(tmp_path, monkeypatch):
-    def refused(path: str, limit: int) -> bytes:
+def test_unreadable_settings_are_an_error(tmp_path, monkeypatch):
+    def denied(path: str, limit: int) -> bytes:
         if path == str(tmp_path / "pyproject.toml"):
             raise PermissionError(errno.EACCES, "Permission denied", path)
         raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
 
-    monkeypatch.setattr("ackdoctor.config.read_file", refused)
+    monkeypatch.setattr("ackdoctor.config.read_file", denied)
     with pytest.raises(ConfigError, match=r"pyproject\.toml: cannot be read: Permission denied$"):
         find_config(tmp_path / "src")
 
 
-def test_ackdoctor_toml_goes_before_a_pyproject_beside_it(tmp_path):
-    written(tmp_path, "[tool.ackdoctor]\n", "pyproject.toml")
-    own = written(tmp_path, "")
+def test_ackdoctor_toml_wins_over_a_pyproject_beside_it(tmp_path):
+    write_settings(tmp_path, "[tool.ackdoctor]\n", "pyproject.toml")
+    own = write_settings(tmp_path, "")
     assert find_config(tmp_path) == own
 
 
@@ -135,15 +135,15 @@ def test_ackdoctor_toml_goes_before_a_pyproject_beside_it(tmp_path):
         ),
     ],
 )
-def test_a_wrong_setting_names_file_line_and_key(tmp_path, monkeypatch, text, message):
+def test_the_error_about_a_setting_names_file_line_and_key(tmp_path, monkeypatch, text, message):
     monkeypatch.chdir(tmp_path)
-    written(tmp_path, text)
+    write_settings(tmp_path, text)
     with pytest.raises(ConfigError) as error:
         load_settings(Path("ackdoctor.toml"))
     assert str(error.value) == message
 
 
-def test_a_line_is_looked_for_in_our_table(tmp_path, monkeypatch):
+def test_the_error_has_the_line_of_our_table(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = Path("pyproject.toml")
     path.write_text('[tool.ruff.lint]\nselect = ["E"]\n\n[tool.ackdoctor]\nselect = "ACK1"\n')
@@ -154,25 +154,25 @@ def test_a_line_is_looked_for_in_our_table(tmp_path, monkeypatch):
         load_settings(path)
 
 
-def test_toml_that_does_not_parse_names_the_file(tmp_path):
-    path = written(tmp_path, "select = [\n")
+def test_the_error_about_invalid_toml_names_the_file(tmp_path):
+    path = write_settings(tmp_path, "select = [\n")
     with pytest.raises(ConfigError, match=r"ackdoctor\.toml: not TOML: "):
         load_settings(path)
 
 
-def test_a_byte_order_mark_is_no_part_of_the_settings(tmp_path):
-    assert load_settings(written(tmp_path, '\ufeffselect = ["ACK1"]\n')).select == ("ACK1",)
+def test_a_byte_order_mark_is_ignored(tmp_path):
+    assert load_settings(write_settings(tmp_path, '\ufeffselect = ["ACK1"]\n')).select == ("ACK1",)
     with pytest.raises(ConfigError, match=r"ackdoctor\.toml:1: unknown key `selct`"):
-        load_settings(written(tmp_path, '\ufeffselct = ["ACK1"]\n'))
+        load_settings(write_settings(tmp_path, '\ufeffselct = ["ACK1"]\n'))
 
 
-def test_a_table_of_ours_that_is_no_table_is_named(tmp_path):
-    path = written(tmp_path, "[tool]\nackdoctor = 1\n", "pyproject.toml")
+def test_a_value_instead_of_our_table_is_an_error(tmp_path):
+    path = write_settings(tmp_path, "[tool]\nackdoctor = 1\n", "pyproject.toml")
     with pytest.raises(ConfigError, match=r"pyproject\.toml: `tool\.ackdoctor` must be a table$"):
         load_settings(path)
 
 
-def test_a_missing_file_is_named(tmp_path):
+def test_a_missing_settings_file_is_an_error(tmp_path):
     with pytest.raises(ConfigError, match=r"none\.toml: cannot be read: No such file or directory$"):
         load_settings(tmp_path / "none.toml")
 
@@ -191,18 +191,18 @@ def test_a_missing_file_is_named(tmp_path):
         (Settings(select=("ACK101",), ignore=("missing-ack",)), False),
     ],
 )
-def test_the_more_exact_selector_wins_and_ignore_wins_a_draw(settings, selected):
+def test_the_more_exact_selector_wins_and_ignore_wins_a_tie(settings, selected):
     assert settings.selects("ACK101", "missing-ack") is selected
 
 
-def test_a_rule_that_is_off_by_default_runs_when_it_is_selected():
+def test_a_selected_rule_runs_even_if_it_is_off_by_default():
     assert not Settings().selects("ACK901", "unused-ignore", default=False)
     assert Settings(extend_select=("ACK9",)).selects("ACK901", "unused-ignore", default=False)
     assert Settings(select=("ACK",)).selects("ACK901", "unused-ignore", default=False)
 
 
 @pytest.mark.parametrize(
-    ("path", "glob", "fits"),
+    ("path", "glob", "matches"),
     [
         ("tests/test_a.py", "tests/**", True),
         ("tests/unit/test_a.py", "tests/*", True),
@@ -225,18 +225,18 @@ def test_a_rule_that_is_off_by_default_runs_when_it_is_selected():
         ("src/[z-a]/a.py", "src/[z-a]/a.py", True),
     ],
 )
-def test_a_glob_fits_as_gitignore_would_say(path, glob, fits):
-    assert matches_glob(path, glob) is fits
+def test_a_glob_matches_as_in_gitignore(path, glob, matches):
+    assert matches_glob(path, glob) is matches
 
 
-def test_per_file_ignores_silence_by_glob():
+def test_per_file_ignores_apply_by_glob():
     settings = Settings(per_file_ignores={"tests/**": ("ACK1",)})
     assert settings.ignores("tests/a.py", "ACK101", "missing-ack")
     assert not settings.ignores("tests/a.py", "ACK201", "unanchored-emit")
     assert not settings.ignores("src/a.py", "ACK101", "missing-ack")
 
 
-def test_the_fingerprint_changes_with_what_is_found_and_only_with_that():
+def test_the_fingerprint_covers_settings_that_change_findings():
     plain = Settings().fingerprint()
     assert (
         Settings(output_format="json", min_severity=Severity.ERROR, directory=Path("x")).fingerprint()
@@ -248,6 +248,6 @@ def test_the_fingerprint_changes_with_what_is_found_and_only_with_that():
     assert Settings(extra_bases=one).fingerprint() == Settings(extra_bases=other).fingerprint()
 
 
-def test_settings_travel_to_other_processes(tmp_path):
-    settings = load_settings(written(tmp_path, '[extra-bases]\n"a.B" = "c.D"\n'))
+def test_settings_can_be_pickled(tmp_path):
+    settings = load_settings(write_settings(tmp_path, '[extra-bases]\n"a.B" = "c.D"\n'))
     assert pickle.loads(pickle.dumps(settings)) == settings

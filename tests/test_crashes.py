@@ -1,4 +1,4 @@
-"""The benchmark that lints whole trees leaves nothing behind."""
+"""A run of benchmarks/crashes.py that exceeds its time limit kills its workers."""
 
 import os
 import subprocess
@@ -16,18 +16,18 @@ time.sleep(60)
 """
 
 
-def test_the_workers_of_a_run_end_with_it_at_its_limit(tmp_path, monkeypatch):
+def test_workers_die_when_a_run_exceeds_its_limit(tmp_path, monkeypatch):
     spec = spec_from_file_location("crashes", SCRIPT)
     assert spec is not None
     assert spec.loader is not None
     crashes = module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "crashes", crashes)
     spec.loader.exec_module(crashes)
-    fifo = tmp_path / "held by the worker"
+    fifo = tmp_path / "open in the worker"
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     with pytest.raises(subprocess.TimeoutExpired):
-        crashes.ended([sys.executable, "-c", PARENT, str(fifo)], 3)
+        crashes.run_to_end([sys.executable, "-c", PARENT, str(fifo)], 3)
     os.set_blocking(reader, True)
-    assert os.read(reader, 1) == b""  # would wait for a worker that lives on
+    assert os.read(reader, 1) == b""  # blocks as long as the worker lives
     os.close(reader)

@@ -1,4 +1,4 @@
-"""README, docs/ and the pages beside the fixtures: their screens, tables, links and options are those of the commands."""
+"""README, docs/ and the fixtures' pages agree with the commands: screens, tables, links and options."""
 
 import json
 import os
@@ -31,7 +31,7 @@ PAGES = [*sorted(ROOT.glob("*.md")), *DOCS, ROOT / "rules" / "README.md", ROOT /
 PAGES += sorted((ROOT / "fixtures").rglob("README.md"))
 CONSOLE = re.compile(r"(?<=```console\n).*?(?=```\n)", re.DOTALL)
 PROMPT = "$ "
-OF_OTHERS = set("--golden --no-header --junit-xml --basetemp --timestamps --since --histo".split())
+OF_OTHER_TOOLS = set("--golden --no-header --junit-xml --basetemp --timestamps --since --histo".split())
 
 
 @pytest.fixture
@@ -41,8 +41,8 @@ def shell(shell: Shell, monkeypatch, tmp_path) -> Shell:
     return shell
 
 
-def replayed(block: str, shell: Shell) -> Iterator[str]:
-    """The block with what its commands print now."""
+def replay(block: str, shell: Shell) -> Iterator[str]:
+    """Yield the block with the current output of its commands."""
     code = 0
     for line in block.splitlines():
         if not line.startswith(PROMPT):
@@ -62,7 +62,7 @@ def replayed(block: str, shell: Shell) -> Iterator[str]:
 
 
 def screen_of_pytest(*arguments: str) -> str:
-    """What pytest prints in this folder, on a terminal of 80 columns, without the time it took."""
+    """Return the output of pytest in this folder, 80 columns wide and with a fixed duration."""
     command = [
         sys.executable,
         "-m",
@@ -80,7 +80,7 @@ def screen_of_pytest(*arguments: str) -> str:
 
 
 def screen_of_spark(*arguments: str) -> str:
-    """What a process of its own prints: the JVM goes when it does."""
+    """Return the output of a process of its own, so that its JVM ends with it."""
     command = [sys.executable, "-m", "ackdoctor", *arguments]
     environment = os.environ | {"COLUMNS": "100"}
     done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=False)
@@ -92,22 +92,22 @@ def section(page: str, title: str) -> str:
     return re.split(r"^##+ ", text.partition(f"# {title}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
 
 
-def written(text: str, first_cell: str) -> list[str]:
-    """The words in back quotes in the first cells of the table with that heading."""
+def quoted_names(text: str, first_cell: str) -> list[str]:
+    """Return the words in back quotes in the first column of the table with that heading."""
     table = text.partition(f"| {first_cell} |")[2].partition("\n\n")[0]
     cells = [re.split(r"(?<!\\)\|", row)[1] for row in table.splitlines()[2:]]
     return [word for cell in cells for word in re.findall(r"`([^`]+)`", cell)]
 
 
 @pytest.mark.parametrize("page", SCREENS, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_every_screen_is_what_the_command_shows(page, shell, request):
+def test_every_screen_is_up_to_date(page, shell, request):
     spark = find_spec("pyspark") is not None and shutil.which("java") is not None
 
-    def shown(block: re.Match[str]) -> str:
+    def fresh_screen(block: re.Match[str]) -> str:
         known = spark or "$ ackdoctor analyze" not in block[0]
-        return "".join(replayed(block[0], shell)) if known else block[0]
+        return "".join(replay(block[0], shell)) if known else block[0]
 
-    compare(page, CONSOLE.sub(shown, page.read_text(encoding="utf-8")), request)
+    compare(page, CONSOLE.sub(fresh_screen, page.read_text(encoding="utf-8")), request)
 
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -116,14 +116,14 @@ def test_generated_tables_are_up_to_date(page, request):
 
 
 def compare(page: Path, fresh: str, request: pytest.FixtureRequest) -> None:
-    """The page as it should be with the page as it is, or with --golden in its place."""
+    """Compare a page with its fresh text; with --golden, write the fresh text."""
     if request.config.getoption("--golden"):
         page.write_text(fresh, encoding="utf-8", newline="\n")
     assert fresh == page.read_text(encoding="utf-8")
 
 
 def options() -> Iterator[tuple[str, typer.core.TyperOption]]:
-    """Every option of every command, with the words that lead to it: ("heap dump --top", ...)."""
+    """Yield every option of every command, with its full name: ("heap dump --top", ...)."""
     group = typer.main.get_group(app)
     context = typer.Context(group)
     for name in group.list_commands(context):
@@ -135,35 +135,35 @@ def options() -> Iterator[tuple[str, typer.core.TyperOption]]:
                     yield from ((f"{name} {leaf.name} {word}", parameter) for word in parameter.opts)
 
 
-def test_the_help_of_every_option_says_what_it_does():
+def test_every_option_has_a_help_text():
     assert [words for words, option in options() if not option.help] == []
 
 
-def test_no_option_that_a_page_names_is_unknown():
+def test_pages_name_no_unknown_option():
     ours = {words.split()[-1] for words, _ in options()}
     ours |= {spec.flag for spec in PYTEST.values() if spec.flag} | {
         "--ackdoctor",
         "--ackdoctor-write-baseline",
     }
-    known = ours | {"--version", "--help", "--install-completion"} | OF_OTHERS
+    known = ours | {"--version", "--help", "--install-completion"} | OF_OTHER_TOOLS
     pages = [
         page for page in PAGES if page.parent.name != "benchmarks"
-    ]  # whose scripts have options of their own
+    ]  # its scripts have options of their own
     words = {
         word for page in pages for word in re.findall(r"(?<![\w-])--[a-z][a-z-]*", page.read_text("utf-8"))
     }
     assert words - known == set()
 
 
-def test_every_format_is_there():
-    assert written(section("docs/guide/lint.md", "Formats"), "format") == list(FORMATS)
+def test_the_docs_name_every_format():
+    assert quoted_names(section("docs/guide/lint.md", "Formats"), "format") == list(FORMATS)
 
 
-def test_every_field_of_a_finding_is_there(shell):
+def test_the_docs_name_every_field_of_a_finding(shell):
     document = json.loads(shell("lint", "--output-format", "json").out)
     finding = document["findings"][0]
     fields = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
-    assert sorted(written(fields, "field")) == sorted(finding)
+    assert sorted(quoted_names(fields, "field")) == sorted(finding)
     beyond = {*finding["steps"][0], *document, *document["summary"]} - set(finding)
     assert [name for name in sorted(beyond) if f"`{name}`" not in fields] == []
 
@@ -184,7 +184,7 @@ def test_the_example_settings_are_valid(tmp_path):
     assert "unanchored-emit" in names.values()
 
 
-def test_every_dialect_is_there():
+def test_the_docs_name_every_dialect():
     rows = (
         section("docs/frameworks.md", "Frameworks")
         .partition("| framework |")[2]
@@ -195,7 +195,7 @@ def test_every_dialect_is_there():
     assert sorted(names) == [dialect.name for dialect in dialects.load()]
 
 
-def test_the_example_suppressions_are_understood(shell):
+def test_the_example_suppressions_work(shell):
     bolt = """from streamparse import Bolt
 
 
@@ -226,7 +226,7 @@ def _indented(text: str, columns: int) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_links_lead_somewhere(page):
+def test_links_have_targets(page):
     links = re.findall(r"\]\(([^)#:]*)(?:#([^)]+))?\)", page.read_text(encoding="utf-8"))
     targets = [(page.parent / path if path else page, heading) for path, heading in links]
     assert [path for path, _ in targets if not path.exists()] == []
@@ -234,7 +234,7 @@ def test_links_lead_somewhere(page):
 
 
 def headings(page: Path) -> set[str]:
-    """As links name them."""
+    """Return the headings of a page as links name them."""
     titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in titles}
 
@@ -245,7 +245,7 @@ def test_the_readme_names_every_command():
     assert named == {*commands} - {"rules"}
 
 
-def test_the_hook_is_the_command():
+def test_the_hook_runs_lint():
     hook = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert "entry: ackdoctor lint" in hook
@@ -267,7 +267,7 @@ def test_the_architecture_names_every_package():
 
 
 @pytest.mark.parametrize(("page", "lines"), [("README.md", 180), ("docs/architecture.md", 150)])
-def test_a_page_stays_short(page, lines):
+def test_a_page_is_short(page, lines):
     assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= lines
 
 

@@ -1,4 +1,4 @@
-"""The topologies under fixtures/: the sick say exactly what their findings.txt holds, the healthy say nothing."""
+"""The topologies in fixtures/: the sick ones have exactly the findings of findings.txt, the healthy ones none."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ def _name(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("folder", SICK, ids=_name)
-def test_a_sick_topology_has_the_findings_it_was_written_for(folder, shell, monkeypatch, request):
+def test_a_sick_topology_has_its_listed_findings(folder, shell, monkeypatch, request):
     monkeypatch.chdir(folder)
     outcome = shell(*LINT, ".")
     golden = folder / "findings.txt"
@@ -27,12 +27,12 @@ def test_a_sick_topology_has_the_findings_it_was_written_for(folder, shell, monk
 
 
 @pytest.mark.parametrize("folder", HEALTHY, ids=_name)
-def test_a_healthy_topology_has_none(folder, shell, monkeypatch):
+def test_a_healthy_topology_has_no_finding(folder, shell, monkeypatch):
     monkeypatch.chdir(folder)
     assert shell(*LINT, ".") == (0, "", "")
 
 
-def test_the_tutorial_s_spout_replays_for_ever_and_its_bolts_are_right(shell, monkeypatch):
+def test_the_tutorial_has_findings_in_its_spout_only(shell, monkeypatch):
     monkeypatch.chdir(TOPOLOGIES / "storm_java" / "word-count-sick")
     places = [line.split(" ")[:2] for line in shell(*LINT, ".").out.splitlines()]
     spout = "src/main/java/com/acme/words/SentenceSpout.java"
@@ -51,30 +51,30 @@ def test_every_sick_topology_has_a_healthy_twin_with_the_same_files():
     assert [_name(sick) for sick, healthy in twins.items() if files(sick) != files(healthy)] == []
 
 
-def test_side_by_side_the_topologies_say_the_same(shell, monkeypatch):
+def test_topologies_have_the_same_findings_in_one_run(shell, monkeypatch):
     monkeypatch.chdir(TOPOLOGIES)
-    apart = [
+    of_each = [
         f"{_name(folder)}/{line}"
         for folder in SICK
         for line in (folder / "findings.txt").read_text(encoding="utf-8").splitlines()
     ]
-    together = shell(*LINT, ".").out.splitlines()
-    assert sorted(together) == sorted(apart)
+    of_all = shell(*LINT, ".").out.splitlines()
+    assert sorted(of_all) == sorted(of_each)
 
 
 @pytest.mark.parametrize("folder", [*SICK, *HEALTHY], ids=_name)
-def test_every_topology_says_what_it_proves(folder):
+def test_every_topology_has_a_readme(folder):
     assert (folder / "README.md").read_text(encoding="utf-8").startswith("# ")
 
 
-def test_the_page_about_fixtures_names_every_pair():
+def test_the_fixtures_page_names_every_pair():
     page = (TOPOLOGIES.parent / "README.md").read_text(encoding="utf-8")
     assert sorted(re.findall(r"^\| \[.*?\]\(topologies/(.*?)\)", page, re.MULTILINE)) == [
         _name(pair) for pair in SICK
     ]
 
 
-def test_every_dialect_is_there():
+def test_every_dialect_has_a_topology():
     from ackdoctor.dialects import load
 
     assert {folder.parent.name for folder in SICK} == {dialect.name for dialect in load()}

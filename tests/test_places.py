@@ -1,4 +1,4 @@
-"""In how many places a dialect and a rule are named: adding one changes no more files than these."""
+"""The number of modules that name a dialect or a rule: an upper bound for the changes that a new one needs."""
 
 import ast
 import re
@@ -22,32 +22,10 @@ MORE_MODULES_OF_DIALECT = {
     "streamparse": 3,  # the example in a message of config.py
 }
 MODULES_OF_RULE = 2  # the check, and the catalogue of messages
-MORE_MODULES_OF_RULE = {
-    "ACK101": 10,
-    "ACK102": 3,
-    "ACK103": 5,
-    "ACK104": 5,
-    "ACK105": 5,
-    "ACK106": 5,
-    "ACK108": 3,
-    "ACK109": 3,
-    "ACK110": 3,
-    "ACK201": 4,
-    "ACK202": 5,
-    "ACK204": 3,
-    "ACK205": 3,
-    "ACK301": 3,
-    "ACK303": 3,
-    "ACK401": 8,
-    "ACK402": 3,
-    "ACK403": 3,
-    "ACK404": 3,
-    "ACK601": 6,
-    "ACK602": 5,
-    "ACK603": 6,
-    "ACK901": 3,
+MORE_MODULES_OF_RULE = {  # the rules of the examples in help texts and messages
+    "ACK101": 7,
+    "ACK201": 3,
 }
-"""Rules that more modules name, and how many do; to be emptied."""
 
 
 def words_of(path: Path) -> frozenset[str]:
@@ -79,7 +57,7 @@ def modules_with(word: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_dialect_is_named_in_few_modules(dialect: str) -> None:
+def test_few_modules_name_a_dialect(dialect: str) -> None:
     # a dialect that derives from this one names it, but adding this one does not touch it
     modules = [
         name
@@ -90,7 +68,7 @@ def test_a_dialect_is_named_in_few_modules(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_dialect_has_one_folder_of_fixtures_and_one_row_in_the_docs(dialect: str) -> None:
+def test_a_dialect_has_one_fixtures_folder_and_one_row_in_the_docs(dialect: str) -> None:
     folders = [path.name for path in (ROOT / "fixtures" / "topologies").iterdir() if path.name == dialect]
     rows = [
         page.name
@@ -102,7 +80,7 @@ def test_a_dialect_has_one_folder_of_fixtures_and_one_row_in_the_docs(dialect: s
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_rule_is_named_in_few_modules(rule: str) -> None:
+def test_few_modules_name_a_rule(rule: str) -> None:
     modules = [
         name
         for name, words in package().items()
@@ -112,7 +90,7 @@ def test_a_rule_is_named_in_few_modules(rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_rule_has_one_page_and_one_folder_of_cases_at_most(rule: str) -> None:
+def test_a_rule_has_one_page_and_at_most_one_folder_of_cases(rule: str) -> None:
     pages = list((ROOT / "rules").glob(f"{rule}-*.md"))
     cases = list((ROOT / "tests" / "rules").glob(f"{rule}*"))
     assert (len(pages), len(cases)) <= (1, 1)

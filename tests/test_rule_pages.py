@@ -8,7 +8,7 @@ import pytest
 from ackdoctor.checks import load as load_checks
 from ackdoctor.rulebook import load_metadata
 from ackdoctor.rulebook.cases import Case, Expected
-from tests.lint.project import lines, linted, write
+from tests.lint.project import lines, lint_project, write
 from tests.rule_cases import all_cases, cases_by_code, marked
 
 ROOT = Path(__file__).parent.parent
@@ -39,7 +39,7 @@ def test_a_case_has_exactly_the_findings_that_its_page_marks(case: Case) -> None
 @pytest.mark.parametrize("case", [c for c in CASES if c.code in FROM_COMMENTS], ids=_id)
 def test_a_case_of_comments_has_exactly_the_findings_that_its_page_marks(case: Case, tmp_path: Path) -> None:
     write(tmp_path, {file.name: file.text for file in case.files})
-    assert lines(linted(tmp_path)) == [f"{mark.file}:{mark.line} {mark.code}" for mark in case.expected]
+    assert lines(lint_project(tmp_path)) == [f"{mark.file}:{mark.line} {mark.code}" for mark in case.expected]
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.todo], ids=_id)

@@ -1,4 +1,4 @@
-"""The traces under fixtures/: what the lab makes of their topologies, and what we say of them, to the letter."""
+"""The traces in fixtures/: the lab records them again, and their reports are unchanged."""
 
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
@@ -27,12 +27,12 @@ def shell(shell: Shell, monkeypatch) -> Shell:
     return shell
 
 
-def recorded(monkeypatch) -> list[str]:
-    """155 virtual seconds of the topology in Storm 1.1.0."""
+def lab_rows(monkeypatch) -> list[str]:
+    """Run the topology for 155 virtual seconds in Storm 1.1.0 and return its rows."""
     spec = spec_from_file_location("topology", STATEMENTS / "topology.py")
     assert spec is not None
     module = module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "topology", module)  # inspect looks for the classes' source there
+    monkeypatch.setitem(sys.modules, "topology", module)  # inspect reads the source of the classes
     assert spec.loader is not None
     spec.loader.exec_module(module)
     rows: list[Event] = []
@@ -41,31 +41,31 @@ def recorded(monkeypatch) -> list[str]:
     return [files.line(row._replace(site=row.site.removeprefix(f"{ROOT}/"), pid=1)) for row in rows]
 
 
-def agrees(golden: Path, text: str, request: pytest.FixtureRequest) -> None:
+def compare(golden: Path, text: str, request: pytest.FixtureRequest) -> None:
     if request.config.getoption("--golden"):
         golden.parent.mkdir(parents=True, exist_ok=True)
         golden.write_text(text, encoding="utf-8", newline="\n")
     assert text == golden.read_text(encoding="utf-8")
 
 
-def test_the_trace_is_what_the_lab_records(monkeypatch, request):
-    agrees(PART, "".join(f"{line}\n" for line in recorded(monkeypatch)), request)
+def test_the_lab_records_the_same_trace(monkeypatch, request):
+    compare(PART, "".join(f"{line}\n" for line in lab_rows(monkeypatch)), request)
 
 
-def test_the_report_is_as_recorded(shell, request):
+def test_the_report_is_unchanged(shell, request):
     outcome = shell("trace", "report", TRACE, "--acker-version", "1.1.0", "--isolated")
-    agrees(STATEMENTS / "report.txt", outcome.out, request)
+    compare(STATEMENTS / "report.txt", outcome.out, request)
     assert (outcome.code, outcome.err) == (1, "")
 
 
 @pytest.mark.parametrize(("name", "root"), [("acked-twice", DOUBLE_ACKED), ("never-acked", FORGOTTEN)])
-def test_the_life_of_a_root_is_as_recorded(name, root, shell, request):
+def test_the_life_of_a_root_is_unchanged(name, root, shell, request):
     outcome = shell("explain", root, "--trace", TRACE, "--acker-version", "1.1.0")
-    agrees(STATEMENTS / f"{name}.txt", outcome.out, request)
+    compare(STATEMENTS / f"{name}.txt", outcome.out, request)
     assert (outcome.code, outcome.err) == (0, "")
 
 
-def test_later_versions_would_have_forgotten_the_entries(shell):
+def test_later_versions_drop_the_entries(shell):
     outcome = shell(
         "trace", "report", TRACE, "--acker-version", "2.8.8", "--message-timeout", "30", "--isolated"
     )

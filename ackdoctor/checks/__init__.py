@@ -1,7 +1,7 @@
 """The rules' logic: one module per rule page, found by its name (`ack101_missing_ack` is ACK101 missing-ack).
 
-A check is a function `check(context) -> Iterator[Finding]`.  It reads what the flow engine saw and the
-neutral code of the component; it never sees a syntax tree and never asks which language it looks at.
+A check is a function `check(context) -> Iterator[Finding]`.  It reads the events of the flow engine and the
+language-neutral code of the component, never a syntax tree.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +20,7 @@ __all__ = ["check_component", "load"]
 
 @cache
 def load() -> Mapping[str, ModuleType]:
-    """Every check module by its rule code, in order."""
+    """Return every check module by its rule code, in order."""
     names = sorted(module.name for module in iter_modules(__path__) if module.name.startswith("ack"))
     return MappingProxyType(
         {name.split("_")[0].upper(): import_module(f"{__name__}.{name}") for name in names}
@@ -30,9 +30,9 @@ def load() -> Mapping[str, ModuleType]:
 def check_component(
     program: Program, component: Component, failed: Callable[[str, Exception], None] | None = None
 ) -> Iterator[Finding]:
-    """All findings of all rules about one component.
+    """Yield the findings of all rules about one component.
 
-    `failed` gets the code of a rule whose check raises, and the exception; the other rules go on.
+    If a check raises, `failed` gets its rule code and the exception, and the other rules run.
     """
     context = RuleContext.of(program, component)
     for code, module in load().items():

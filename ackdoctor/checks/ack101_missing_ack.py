@@ -5,7 +5,7 @@ If no path completes the tuple, there is one finding at the handler; else one fi
 
 from collections.abc import Iterator, Sequence
 
-from ackdoctor.checks.facts.completions import ACKING, chosen
+from ackdoctor.checks.facts.completions import ACKING, depends_on_setting
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Stored
 from ackdoctor.flow.state import State, Token, TokenRef
@@ -35,7 +35,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
         ]
         if not missing or flow.function.docstring_only:
             continue
-        is_opt_out = chosen(context, ACKING)
+        is_opt_out = depends_on_setting(context, ACKING)
         missing = [ended for ended in missing if not is_opt_out(ended.path)]
         token = missing[0].token if missing else None
         if token is None:

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.dataflow import (
     derived_names,
-    given_names,
     handler_only,
     mentions_any,
-    raising_into,
+    raising_steps,
+    tuple_params,
 )
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Ended, Flow, PathPoint, points_back, turns_back
 from ackdoctor.flow.expressions import last_name
 from ackdoctor.flow.library import LOGGING, PURE_CALLS
-from ackdoctor.flow.transfer.effects import only_told
+from ackdoctor.flow.transfer.effects import logged_calls
 from ackdoctor.model.cfg import Bind, Call, Catch, EdgeKind, Name, Return, Step, Throw, Unpack
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind
@@ -85,8 +85,8 @@ def _was_completed(caught: PathPoint, ended: Ended) -> bool:
 def _is_retried(context: RuleContext, flow: Flow, caught: PathPoint, ended: Ended) -> bool:
     """Whether the path repeats the same work after the handler, successfully."""
     function = caught.visit.function
-    tried = raising_into(function, caught.visit.index)
-    derived = derived_names(function, given_names(flow, function))
+    tried = raising_steps(function, caught.visit.index)
+    derived = derived_names(function, tuple_params(flow, function))
     for visit, after, _ in points_back(ended.path):
         if visit is caught.visit:
             return False
@@ -108,8 +108,8 @@ def _swallows(context: RuleContext, flow: Flow, caught: PathPoint) -> bool:
         return False  # a helper that returns a value: the caller decides
     if not all(_ignores_failure(context, function, i) for i in handler_only(function, index)):
         return False
-    derived = derived_names(function, given_names(flow, function))
-    return any(_does_work(context, flow, function, steps[i], derived) for i in raising_into(function, index))
+    derived = derived_names(function, tuple_params(flow, function))
+    return any(_does_work(context, flow, function, steps[i], derived) for i in raising_steps(function, index))
 
 
 def _ignores_failure(context: RuleContext, function: Function, index: int) -> bool:
@@ -119,7 +119,7 @@ def _ignores_failure(context: RuleContext, function: Function, index: int) -> bo
             return False
         case Call() as call:
             kind = context.verb_kind(function, call)
-            getter = not call.args and index in only_told(function)
+            getter = not call.args and index in logged_calls(function)
             return getter or kind in _NO_REMEDY or last_name(call.func) in LOGGING | PURE_CALLS
         case Bind(target=target):
             return isinstance(target, Name) and target.id.startswith("%")

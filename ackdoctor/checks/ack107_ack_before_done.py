@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.dataflow import derived_names, given_names, mentions_any, origin
+from ackdoctor.checks.facts.dataflow import definition, derived_names, mentions_any, tuple_params
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back
 from ackdoctor.flow.expressions import callee_text, last_name, memoize
@@ -113,9 +113,9 @@ def _scoped(func: Expr) -> bool:
 
 def _runs_closure(flow: Flow, visit: Path, call: Call) -> bool:
     """Whether a runner gets a closure that reads the tuple's data."""
-    derived = derived_names(visit.function, given_names(flow, visit.function))
+    derived = derived_names(visit.function, tuple_params(flow, visit.function))
     for arg in call.args:
-        found = origin(visit, arg.value) if isinstance(arg.value, Name) else None
+        found = definition(visit, arg.value) if isinstance(arg.value, Name) else None
         work = found.made if found is not None else arg.value
         parts = work.items if isinstance(work, Build) else (work,)
         for part in parts:
@@ -126,7 +126,7 @@ def _runs_closure(flow: Flow, visit: Path, call: Call) -> bool:
 
 
 def _uses_tuple(flow: Flow, visit: Path, call: Call) -> bool:
-    derived = derived_names(visit.function, given_names(flow, visit.function))
+    derived = derived_names(visit.function, tuple_params(flow, visit.function))
     return any(mentions_any(arg.value, derived) for arg in call.args) and _runs_code(visit, call, derived)
 
 
@@ -137,7 +137,7 @@ def _runs_code(visit: Path, call: Call, derived: frozenset[str]) -> bool:
     work = next((arg.value for arg in call.args if arg.name in _WORK and not arg.star), None)
     if work is None or not mentions_any(work, derived):
         return work is not None
-    found = origin(visit, work)
+    found = definition(visit, work)
     return found is not None and isinstance(found.made, Call) and last_name(found.made.func) == "partial"
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.dataflow import derived_names, given_names, mentions_any
+from ackdoctor.checks.facts.dataflow import derived_names, mentions_any, tuple_params
 from ackdoctor.checks.facts.spouts import calls_super
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, points_back
@@ -283,7 +283,7 @@ def _mentions_ticks(condition: Expr) -> bool:
 
 def _reads_values(flow: Flow) -> bool:
     """Whether the handler reads the values of its tuple."""
-    names = given_names(flow, flow.function)
+    names = tuple_params(flow, flow.function)
     derived = derived_names(flow.function, names)
 
     def reads(expr: Expr) -> bool:

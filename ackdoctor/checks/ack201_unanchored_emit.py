@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.completions import ANCHORING, chosen
+from ackdoctor.checks.facts.completions import ANCHORING, depends_on_setting
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors, Emitted, Flow
 from ackdoctor.model.dialect import EntryKind, Misuse
@@ -23,7 +23,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     ]
     if not emits:
         return
-    is_opt_out = chosen(context, ANCHORING)
+    is_opt_out = depends_on_setting(context, ANCHORING)
     reported: set[int] = set()
     for flow, emit in emits:
         if id(emit.step) in reported or is_opt_out(emit.path):

@@ -5,8 +5,8 @@ The rows are in a list field that a data handler fills and another method emptie
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.buffers import BEGINNINGS
-from ackdoctor.checks.facts.dataflow import derived_names, given_names, mentions_any
+from ackdoctor.checks.facts.buffers import INITIALISERS
+from ackdoctor.checks.facts.dataflow import derived_names, mentions_any, tuple_params
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors, Emitted, Flow
 from ackdoctor.flow.library import COLLECTION_WRAPPERS, CONTAINER_STORES
@@ -66,7 +66,7 @@ def _filled(context: RuleContext) -> frozenset[str]:
     for flow in context.flows:
         if flow.entry is None or flow.entry.kind is not EntryKind.DATA or flow.entry.subject is None:
             continue
-        derived = derived_names(flow.function, given_names(flow, flow.function))
+        derived = derived_names(flow.function, tuple_params(flow, flow.function))
         for step in flow.function.cfg.steps:
             match step.op:
                 case Call(func=Attr(obj=Attr() as obj, name=name), args=args) if name in _APPENDS:
@@ -93,7 +93,7 @@ def _emptied(context: RuleContext) -> frozenset[str]:
     """The fields that some method other than an initialiser empties."""
     found: set[str] = set()
     for function in context.functions():
-        if function.name in BEGINNINGS:
+        if function.name in INITIALISERS:
             continue
         for step in function.cfg.steps:
             match step.op:

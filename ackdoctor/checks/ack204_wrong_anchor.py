@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ackdoctor.checks.facts.dataflow import origin
+from ackdoctor.checks.facts.dataflow import definition
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
 from ackdoctor.flow.state import Batch, Const, Container, Picked, Token, TokenKind, TokenRef, Value
@@ -168,7 +168,7 @@ def _ids(context: RuleContext, name: str, items: frozenset[Value]) -> _Fault | N
 
 def _nested(context: RuleContext, emit: Emitted, name: str) -> _Fault | None:
     """Check for a list in a list, such as `anchors=[tups]`."""
-    found = origin(emit.path, emit.args[name])
+    found = definition(emit.path, emit.args[name])
     if found is None or not isinstance(found.made, Build):
         return None
     for item in found.made.items:

@@ -6,7 +6,7 @@ A dialect's `serializer` is "json" (Python's own), "simplejson" (which knows Dec
 import builtins
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.dataflow import origin
+from ackdoctor.checks.facts.dataflow import definition
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted, Path
 from ackdoctor.model.cfg import Build, Call, Catch, Closure, Compare, Expr, IsType, Literal, Mix, Not, Star
@@ -51,7 +51,7 @@ _REJECTED_BY_PLAIN_JSON = frozenset(("a Decimal", "bytes"))
 
 def _rejected(context: RuleContext, visit: Path, expr: Expr, depth: int = 0) -> str | None:
     """Return the part of a payload that the dialect's serialiser rejects, in words; None for a payload it accepts."""
-    found = origin(visit, expr)
+    found = definition(visit, expr)
     if found is None or depth > _MAX_DEPTH:
         return None
     match found.made:
@@ -116,7 +116,7 @@ _SHAPES = {
 
 def _wrong_shape(context: RuleContext, visit: Path, expr: Expr) -> str | None:
     """Return the shape of a payload in words; None if it is, or may be, a list of fields."""
-    found = origin(visit, expr)
+    found = definition(visit, expr)
     kind = _shape(found.made) if found is not None else None
     accepted = context.discipline.payload_types or ("list", "tuple")
     return None if kind is None or kind in accepted else _SHAPES.get(kind, f"a {kind}")

@@ -8,8 +8,16 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ackdoctor.checks.facts.dataflow import derived_names, mentions_any
-from ackdoctor.checks.facts.provenance import source
-from ackdoctor.checks.facts.spouts import acts, data_emits, entry_method, first, has_id, reach, steps_of
+from ackdoctor.checks.facts.provenance import payload_source
+from ackdoctor.checks.facts.spouts import (
+    data_emits,
+    entry_method,
+    first_in_source,
+    has_id,
+    lasting_effects,
+    reach,
+    steps_of,
+)
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
 from ackdoctor.flow.expressions import name_words
@@ -34,7 +42,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     found = data_emits(context)
     if not found or any(has_id(emit) is not False for emit in found):
         return
-    emit = first(found)
+    emit = first_in_source(found)
     severity, reason = _severity(context, found)
     advice = context.advice(Misuse.NO_MESSAGE_ID, "") or _advice(context, emit)
     yield context.finding(
@@ -64,7 +72,7 @@ def _severity(context: RuleContext, found: list[Emitted]) -> tuple[Severity, str
     name = context.component.name
     failed, acked = (entry_method(context, kind) for kind in (EntryKind.FAILED, EntryKind.ACKED))
     for method, word in ((failed, "fail"), (acked, "ack")):
-        if acts(context, method):
+        if lasting_effects(context, method):
             return Severity.WARNING, context.phrase("waits", component=name, method=word)
     for method in (failed, acked):
         if method is not None and _logs_id(context, method):
@@ -75,7 +83,7 @@ def _severity(context: RuleContext, found: list[Emitted]) -> tuple[Severity, str
             return Severity.WARNING, context.phrase("unused", name=unused)
     if _keeps_records(context):
         return Severity.WARNING, context.phrase("keeps")
-    best = max(source(context, emit) for emit in found)
+    best = max(payload_source(context, emit) for emit in found)
     return (Severity.WARNING if best.replayable else Severity.INFO), ""
 
 

@@ -2,18 +2,18 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.buffers import is_container, taken_from
+from ackdoctor.checks.facts.buffers import drained_fields, is_container
 from ackdoctor.checks.facts.provenance import Source, provenance, source_of
 from ackdoctor.checks.facts.spouts import (
     REMOVALS,
-    acts,
-    calls_of,
     data_emits,
+    effective_calls,
     entry_method,
-    first,
+    first_in_source,
     has_id,
-    kept,
+    lasting_effects,
     reach,
+    stored_under_id,
 )
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
@@ -40,7 +40,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     if not found or (loss := _loss(context, found)) is None:
         return
     reason, severity = loss
-    emit = first(found)
+    emit = first_in_source(found)
     yield context.finding(
         context.words(reason=reason),
         at=(emit.function, emit.step.span),
@@ -53,7 +53,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
 def _loss(context: RuleContext, found: list[Emitted]) -> tuple[str, Severity] | None:
     """Return why failed tuples are lost, and the severity; None if the spout replays them."""
     fail = entry_method(context, EntryKind.FAILED)
-    actions = set(acts(context, fail))
+    actions = set(lasting_effects(context, fail))
     name = context.component.name
     if completed := _acked_at_source(context, fail, actions):
         return context.phrase("acked", component=name, call=completed), Severity.WARNING
@@ -68,7 +68,7 @@ def _loss(context: RuleContext, found: list[Emitted]) -> tuple[str, Severity] | 
 def _acked_at_source(context: RuleContext, fail: Function | None, actions: set[str]) -> str:
     """Return the call with which `fail` completes the record at its source, exactly as `ack` does; else ""."""
     ack = entry_method(context, EntryKind.ACKED)
-    if not actions <= _DROPS | (set(acts(context, ack)) - {"="}):
+    if not actions <= _DROPS | (set(lasting_effects(context, ack)) - {"="}):
         return ""
     common = _source_acks(context, fail) & _source_acks(context, ack)
     return min(common, default="")
@@ -78,7 +78,7 @@ def _source_acks(context: RuleContext, method: Function | None) -> set[str]:
     """The calls that complete a record at its source, as `field.method`."""
     return {
         f"{field}.{call.func.name}"
-        for function, call in calls_of(context, method)
+        for function, call in effective_calls(context, method)
         if isinstance(call.func, Attr)
         and call.func.name in _COMPLETES
         and (field := context.field(function, call.func.obj))
@@ -92,7 +92,7 @@ def _severity(context: RuleContext, found: list[Emitted]) -> Severity:
         if payload is not None:
             names |= provenance(context, emit.function, payload)
     source = source_of(names)
-    remembers = source is Source.UNKNOWN and any(True for _ in kept(context))
+    remembers = source is Source.UNKNOWN and any(True for _ in stored_under_id(context))
     return Severity.WARNING if source.replayable or remembers else Severity.INFO
 
 
@@ -102,7 +102,7 @@ def _next_tuple(context: RuleContext) -> tuple[Function, ...]:
 
 def _source_keeps(context: RuleContext) -> bool:
     """Whether `ack` completes the record at its source, so the source keeps every record without ack."""
-    for function, call in calls_of(context, entry_method(context, EntryKind.ACKED)):
+    for function, call in effective_calls(context, entry_method(context, EntryKind.ACKED)):
         if not isinstance(call.func, Attr):
             return True
         name = context.field(function, call.func.obj)
@@ -113,4 +113,6 @@ def _source_keeps(context: RuleContext) -> bool:
 
 def _replayed_elsewhere(context: RuleContext) -> bool:
     """Whether `next_tuple` reads the records that it stored."""
-    return any(name in taken_from(context, _next_tuple(context)) for _, _, name in kept(context))
+    return any(
+        name in drained_fields(context, _next_tuple(context)) for _, _, name in stored_under_id(context)
+    )

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.buffers import emptied_by, is_container
-from ackdoctor.checks.facts.spouts import calls_super, entry_method, kept, kept_for_ever, reach
+from ackdoctor.checks.facts.buffers import is_container, shrunk_fields
+from ackdoctor.checks.facts.spouts import calls_super, entry_method, reach, stored_for_ever, stored_under_id
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Kind
@@ -19,9 +19,9 @@ def check(context: RuleContext) -> Iterator[Finding]:
     yield from _overridden(context)
     if context.component.opaque:
         return
-    shrunk = emptied_by(context, _after_success(context))
+    shrunk = shrunk_fields(context, _after_success(context))
     reported: set[str] = set()
-    for function, step, name in kept(context):
+    for function, step, name in stored_under_id(context):
         if name in reported or name in shrunk or not is_container(context, name):
             continue
         reported.add(name)
@@ -36,7 +36,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
 
 def _replayed_under_new_id(context: RuleContext, reported: set[str]) -> Iterator[Finding]:
     """Yield the fields in which `fail` stores a record under a new id and keeps the entry under the old id."""
-    for function, step, name in kept_for_ever(context):
+    for function, step, name in stored_for_ever(context):
         if name in reported:
             continue
         reported.add(name)

@@ -3,18 +3,18 @@
 import re
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.buffers import emptied_by, is_container, own_field, taken_from
-from ackdoctor.checks.facts.dataflow import derived_names, mentions_any, spelling, words
-from ackdoctor.checks.facts.provenance import Source, source
+from ackdoctor.checks.facts.buffers import drained_fields, is_container, own_field, shrunk_fields
+from ackdoctor.checks.facts.dataflow import canonical_forms, derived_names, mentions_any, names_and_attributes
+from ackdoctor.checks.facts.provenance import Source, payload_source
 from ackdoctor.checks.facts.spouts import (
-    calls_of,
     data_emits,
+    effective_calls,
     emits,
     entry_method,
     has_id,
-    kept,
-    kept_for_ever,
     reach,
+    stored_for_ever,
+    stored_under_id,
 )
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.expressions import name_words
@@ -48,7 +48,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     if again is None:
         return
     function, step, does = again
-    growing = next((name for _, _, name in kept_for_ever(context)), None)
+    growing = next((name for _, _, name in stored_for_ever(context)), None)
     price = context.phrase("leaks", field=f"self.{growing}") if growing else _stays(context, fail)
     yield context.finding(
         context.words(component=context.component.name, does=does, price=price),
@@ -65,8 +65,8 @@ def _replays(
     for emit in emits(context, EntryKind.FAILED):
         if has_id(emit) and id(emit.function) in inside:
             yield emit.function, emit.step, context.phrase("emits")
-    queues = taken_from(context, reach(context, entry_method(context, EntryKind.NEXT)))
-    for function, call in calls_of(context, fail):
+    queues = drained_fields(context, reach(context, entry_method(context, EntryKind.NEXT)))
+    for function, call in effective_calls(context, fail):
         if (
             id(function) not in inside
             or not isinstance(call.func, Attr)
@@ -81,16 +81,18 @@ def _replays(
 
 def _stays(context: RuleContext, fail: Function | None) -> str:
     """Return the clause on the record's entry in the spout's own buffer, if `fail` leaves it there; else ""."""
-    emptied = emptied_by(context, reach(context, fail))
-    names = [name for _, _, name in kept(context) if is_container(context, name) and name not in emptied]
+    emptied = shrunk_fields(context, reach(context, fail))
+    names = [
+        name for _, _, name in stored_under_id(context) if is_container(context, name) and name not in emptied
+    ]
     return context.phrase("stays", field=f"self.{names[0]}") if names else ""
 
 
 def _generates_records(context: RuleContext) -> bool:
     """Whether the records are random and none is stored: a demo or a benchmark has no record that always fails."""
     sent = data_emits(context)
-    random = all(source(context, emit) is Source.GENERATED for emit in sent)
-    return bool(sent) and random and not any(True for _ in kept(context))
+    random = all(payload_source(context, emit) is Source.GENERATED for emit in sent)
+    return bool(sent) and random and not any(True for _ in stored_under_id(context))
 
 
 # ---- limits ----
@@ -101,7 +103,7 @@ def _limits(function: Function, step: Step) -> bool:
     match step.op:
         case Test(condition=value) | Return(value=value) if value is not None:
             ids = derived_names(function, frozenset(param.name for param in function.params[1:]))
-            return _measures(spelling(function).of(value), ids)
+            return _measures(canonical_forms(function).of(value), ids)
         case Call(func=Attr(name=name)) | Call(func=Global(id=name)):
             return name in _PAUSES
         case _:
@@ -127,5 +129,5 @@ def _measures(expr: Expr, ids: frozenset[str]) -> bool:
 def _about_the_tuple(expr: Expr, ids: frozenset[str]) -> bool:
     """Whether a comparison uses the failed id, or names a count or an age."""
     return mentions_any(expr, ids) or any(
-        _COUNTS.search(part) for word in words(expr) for part in name_words(word)
+        _COUNTS.search(part) for word in names_and_attributes(expr) for part in name_words(word)
     )

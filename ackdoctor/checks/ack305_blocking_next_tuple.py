@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.buffers import own_field
 from ackdoctor.checks.facts.dataflow import reachable
-from ackdoctor.checks.facts.provenance import field_values, given, provenance
+from ackdoctor.checks.facts.provenance import assigned_values, field_values, provenance
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
 from ackdoctor.flow.expressions import assigned_targets, calls_by_result, last_name, subexpressions
 from ackdoctor.flow.facts import normalise
-from ackdoctor.flow.transfer.liveness import read
+from ackdoctor.flow.transfer.liveness import operands
 from ackdoctor.model.cfg import (
     EXIT,
     Attr,
@@ -153,7 +153,7 @@ def _calls_itself(context: RuleContext, methods: set[str]) -> bool:
             continue
         own = context.own_name(function) if inside else None
         for step in function.cfg.steps:
-            parts = (part for expr in read(step.op) for part in subexpressions(expr))
+            parts = (part for expr in operands(step.op) for part in subexpressions(expr))
             named = (part for part in parts if isinstance(part, Attr) and part.name in methods)
             if any(own is None or part.obj == own for part in named):
                 return True
@@ -216,7 +216,7 @@ def _assigned_values(
     if field is not None:
         yield from field_values(context, context.functions(), field)
     elif isinstance(place, Name):
-        yield from ((function, value) for value in given(function, place))
+        yield from ((function, value) for value in assigned_values(function, place))
 
 
 def check(context: RuleContext) -> Iterator[Finding]:

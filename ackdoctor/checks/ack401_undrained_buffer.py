@@ -2,7 +2,13 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.buffers import LISTENERS, assigned, chain, kept_inputs, left_behind
+from ackdoctor.checks.facts.buffers import (
+    LISTENERS,
+    assigned_calls,
+    chained_methods,
+    stored_inputs,
+    unreleased_fields,
+)
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding
@@ -14,9 +20,9 @@ def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each such field, at its first store."""
     if context.component.opaque:
         return
-    fields = left_behind(context)
+    fields = unreleased_fields(context)
     reported: set[str] = set()
-    for flow, stored in kept_inputs(context):
+    for flow, stored in stored_inputs(context):
         field = stored.field.partition(".")[0]
         if field not in fields or field in reported or _has_listener(context, field):
             continue
@@ -36,7 +42,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
 def _has_listener(context: RuleContext, field: str) -> bool:
     """Whether the field is a cache with a listener for evicted entries."""
     return any(
-        LISTENERS & chain(function, call)
+        LISTENERS & chained_methods(function, call)
         for function in context.functions()
-        for call in assigned(context, function, field)
+        for call in assigned_calls(context, function, field)
     )

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.buffers import asks_about, kept_inputs, left_behind, waiting
-from ackdoctor.checks.facts.dataflow import origin
+from ackdoctor.checks.facts.buffers import pending_fields, reads_field, stored_inputs, unreleased_fields
+from ackdoctor.checks.facts.dataflow import definition
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Path, Stored, points_back
 from ackdoctor.flow.expressions import mentions
@@ -49,9 +49,9 @@ def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each store under a key from the data that does not look up the key first."""
     if context.component.opaque:
         return
-    fields = waiting(context) - left_behind(context)
+    fields = pending_fields(context) - unreleased_fields(context)
     reported: set[int] = set()
-    for flow, stored in kept_inputs(context):
+    for flow, stored in stored_inputs(context):
         field = stored.field
         if stored.how != "[]" or stored.key is None or field not in fields or id(stored.step) in reported:
             continue
@@ -115,7 +115,7 @@ def _operand(made: Expr | Call | Catch) -> Expr | None:
 
 def _definition(visit: Path, expr: Expr) -> tuple[Path, Expr | Call | Catch]:
     """Return the definition of an expression's value and its visit; the expression itself if it has none."""
-    found = origin(visit, expr)
+    found = definition(visit, expr)
     return (found.visit, found.made) if found is not None else (visit, expr)
 
 
@@ -148,14 +148,14 @@ def _looked_up(context: RuleContext, stored: Stored) -> bool:
             continue
         match visit.step.op:
             case Test(condition=condition) | Bind(value=condition):
-                if asks_about(context, visit.function, condition, stored.field):
+                if reads_field(context, visit.function, condition, stored.field):
                     return True
             case Call(func=Attr(obj=obj, name=name), args=args):
                 if visit.step is stored.step:
                     continue
                 if name in _LOOKS and context.field(visit.function, obj) == stored.field:
                     return True
-                if any(asks_about(context, visit.function, arg.value, stored.field) for arg in args):
+                if any(reads_field(context, visit.function, arg.value, stored.field) for arg in args):
                     return True
             case _:
                 pass

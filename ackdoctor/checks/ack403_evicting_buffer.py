@@ -2,7 +2,14 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.buffers import LISTENERS, asks_about, assigned, chain, kept_inputs, left_behind
+from ackdoctor.checks.facts.buffers import (
+    LISTENERS,
+    assigned_calls,
+    chained_methods,
+    reads_field,
+    stored_inputs,
+    unreleased_fields,
+)
 from ackdoctor.checks.facts.dataflow import derived_names, mentions_any
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Stored, points_back
@@ -32,9 +39,9 @@ _DEQUES = frozenset({"collections.deque", "deque"})
 
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each such container, at the first store."""
-    never_drained = left_behind(context)
+    never_drained = unreleased_fields(context)
     reported: set[str] = set()
-    for flow, stored in kept_inputs(context):
+    for flow, stored in stored_inputs(context):
         field = stored.field
         if field in reported or field in never_drained:
             continue
@@ -56,7 +63,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
 def _eviction(context: RuleContext, stored: Stored) -> str | None:
     field = stored.field
     for function in context.functions():
-        for call in assigned(context, function, field):
+        for call in assigned_calls(context, function, field):
             names = {symbol for symbol in context.resolve(function, call.func) if isinstance(symbol, str)}
             if names & _CACHES or (names & _TIMED and len(call.args) == 1):
                 return "a cache with a limit"
@@ -71,7 +78,7 @@ def _eviction(context: RuleContext, stored: Stored) -> str | None:
 
 def _built_with_limit(function: Function, call: Call) -> bool:
     """Whether a call ends a builder chain that bounds a cache and registers no eviction listener."""
-    words = chain(function, call)
+    words = chained_methods(function, call)
     return "newBuilder" in words and not LISTENERS & words and bool(_BOUNDS & words)
 
 
@@ -107,7 +114,7 @@ def _makes_room(context: RuleContext, stored: Stored) -> bool:
     """Whether the path to the store tests the container's size or removes an entry."""
     for visit, _, _ in points_back(stored.path):
         match visit.step.op:
-            case Test(condition=condition) if asks_about(context, visit.function, condition, stored.field):
+            case Test(condition=condition) if reads_field(context, visit.function, condition, stored.field):
                 return True
             case Call(func=Attr(obj=obj, name="popleft" | "pop")):
                 if context.field(visit.function, obj) == stored.field:
@@ -115,7 +122,7 @@ def _makes_room(context: RuleContext, stored: Stored) -> bool:
             case _:
                 pass
     return any(
-        isinstance(step.op, Test) and asks_about(context, stored.function, step.op.condition, stored.field)
+        isinstance(step.op, Test) and reads_field(context, stored.function, step.op.condition, stored.field)
         for step in stored.function.cfg.steps
     )
 

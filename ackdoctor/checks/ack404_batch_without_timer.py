@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.buffers import kept_inputs, sized, unfinished_joins
+from ackdoctor.checks.facts.buffers import is_size_of, stored_inputs, unfinished_joins
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Flow, PathPoint, Released, turns_back
 from ackdoctor.flow.expressions import subexpressions
@@ -40,7 +40,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
 
 
 def _full_batches(context: RuleContext) -> Iterator[Finding]:
-    fields = {stored.field for _, stored in kept_inputs(context)}
+    fields = {stored.field for _, stored in stored_inputs(context)}
     for field in sorted(fields):
         test = _only_when_full(context, field)
         if test is None:
@@ -93,7 +93,7 @@ def _is_size_test(context: RuleContext, station: PathPoint, field: str) -> bool:
     if op.condition.op not in (">=", ">", "==", "<", "<=", "!="):
         return False
     for part in subexpressions(op.condition):
-        if sized(context, function, part, field):
+        if is_size_of(context, function, part, field):
             return True
         if _is_counter(context, function, part):
             return True

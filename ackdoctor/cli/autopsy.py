@@ -26,7 +26,7 @@ from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Finding, Report, Severity, Unreadable
 from ackdoctor.reporters import Context, heap
 from ackdoctor.reporters.context import PLAIN, Sources, counted
-from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.judge.places import Places
 
 __all__ = ["DumpRequest", "HistRequest", "show_dump", "show_histograms"]
 

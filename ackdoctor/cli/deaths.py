@@ -8,13 +8,21 @@ from pathlib import Path
 from ackdoctor.diagnose import Death, deaths
 from ackdoctor.model.finding import Confidence, Finding, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.rulebook.messages import (
+    ACK_AND_FAIL,
+    ACK_IN_LOOP,
+    ACK_WITH_AUTO_ACK,
+    DOUBLE_ACK,
+    EMIT_AFTER_ACK,
+    words,
+)
 from ackdoctor.spark.read.file_kinds import FileKind
 from ackdoctor.spark.read.inputs import Inputs
 from ackdoctor.spark.read.logs import worker_of
 from ackdoctor.spark.read.paths import local
 from ackdoctor.spark.tables import Analysis, Deaths
 from ackdoctor.tracer.judge.findings import gathered
-from ackdoctor.tracer.judge.labels import name_of
+from ackdoctor.tracer.judge.messages import name_of
 
 __all__ = ["add_deaths"]
 
@@ -22,12 +30,12 @@ _MOST_BYTES = 512 << 20  # of logs; what is larger `diagnose` reads by itself
 _TOO_LARGE = "the logs are too large to look for the causes of deaths in passing: ackdoctor diagnose does it"
 _MOST_LEFT = 5
 _TWICE = frozenset(
-    {"ACK103", "ACK104", "ACK105", "ACK106"}
+    {DOUBLE_ACK, ACK_IN_LOOP, ACK_WITH_AUTO_ACK, ACK_AND_FAIL}
 )  # the same defect, where the log shows both completions
-_CHARGES: Mapping[str, tuple[str, str]] = {  # deaths that one mistake in acking explains
-    "acked twice": ("ACK103", "it acks a tuple that ShellBolt no longer knows, as after a first ack"),
-    "failed twice": ("ACK106", "it fails a tuple that ShellBolt no longer knows, as after an ack"),
-    "anchored too late": ("ACK202", "it anchors to a tuple that has been acked or failed"),
+_RULES: Mapping[str, str] = {  # symptoms of deaths that one mistake in acking explains
+    "acked twice": DOUBLE_ACK,
+    "failed twice": ACK_AND_FAIL,
+    "anchored too late": EMIT_AFTER_ACK,
 }
 
 
@@ -48,7 +56,7 @@ def add_deaths(analysis: Analysis, inputs: Inputs) -> None:
     )
     charged: defaultdict[tuple[str, str], list[Death]] = defaultdict(list)
     for death in found:
-        if death.symptom in _CHARGES and death.component:
+        if death.symptom in _RULES and death.component:
             charged[death.symptom, death.component].append(death)
     if charged:
         analysis.findings = gathered(_charged(analysis.findings, charged))
@@ -61,7 +69,7 @@ def _charged(
     named = set()
     for finding in findings:
         for (symptom, component), its in charged.items():
-            same = _TWICE if _CHARGES[symptom][0] in _TWICE else {_CHARGES[symptom][0]}
+            same = _TWICE if _RULES[symptom] in _TWICE else {_RULES[symptom]}
             if (
                 finding.component == component
                 and finding.code in same
@@ -77,14 +85,14 @@ def _charged(
 
 
 def _finding(symptom: str, component: str, its: Sequence[Death]) -> Finding:
-    code, what = _CHARGES[symptom]
+    code = _RULES[symptom]
     return Finding(
         code=code,
         name=name_of(code),
         severity=Severity.ERROR,
         confidence=Confidence.MAY,  # an id that a serializer changed looks the same
         site=Site(its[0].file, NOWHERE),
-        message=f"{what}, and the worker ends: all that it had in hand times out",
+        message=words(code, "death").message,
         component=component,
         handler="",
         dialect="",

@@ -24,12 +24,12 @@ from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.reporters import Context
 from ackdoctor.reporters.context import PLAIN, Sources, counted
 from ackdoctor.reporters.trace import About, document, life, screen, verdict
-from ackdoctor.tracer.judge.inquest import Inquest, inquest
 from ackdoctor.tracer.judge.life import life_of_delivery, life_of_root
-from ackdoctor.tracer.judge.place import Places
-from ackdoctor.tracer.levels import Level
-from ackdoctor.tracer.process.launch import name_of_run, run
+from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.judge.replay import TraceReport, judge_trace
+from ackdoctor.tracer.ledger.ledger import Level
 from ackdoctor.tracer.process.proxy import proxy
+from ackdoctor.tracer.process.run import name_of_run, run
 from ackdoctor.tracer.trace import files
 from ackdoctor.tracer.trace.read import Reading, read
 from ackdoctor.tracer.trace.write import finish_killed
@@ -103,7 +103,7 @@ def run_command(
     name = name or name_of_run()
     code = run(command, directory, wanted, name=name, observers=observers)
     if wanted is not Level.TRACE:
-        chatter(f"level {wanted} keeps its books in memory: no trace was written; --level trace writes one")
+        chatter(f"level {wanted} writes no trace; --level trace writes one")
     elif _is_recorded(directory, name):
         chatter(f"the trace is in {directory}; ackdoctor trace report {quote(str(directory))}")
     elif _folder(directory, name).exists():
@@ -138,7 +138,7 @@ def show_report(question: Question) -> int:
     trace = _Trace(question.traces)
     here = Path.cwd()
     nowhere = Site(question.traces[0].as_posix(), NOWHERE)
-    found = inquest(
+    found = judge_trace(
         trace.events,
         version,
         message_timeout_s=question.message_timeout_s,
@@ -237,7 +237,7 @@ def _number(subject: str) -> int | None:
 # ---- what is shown ----
 
 
-def _report(found: Inquest, trace: _Trace, settings: Settings, here: Path) -> Report:
+def _report(found: TraceReport, trace: _Trace, settings: Settings, here: Path) -> Report:
     """What lint's settings and comments leave of the findings."""
     chosen = shown(found.findings, settings, here)
     return Report(
@@ -252,7 +252,7 @@ def _report(found: Inquest, trace: _Trace, settings: Settings, here: Path) -> Re
 
 
 def _show(
-    form: str, report: Report, found: Inquest, version: Profile, stream: TextIO, sources: Sources
+    form: str, report: Report, found: TraceReport, version: Profile, stream: TextIO, sources: Sources
 ) -> None:
     context = _context(stream, sources, form)
     about = About(

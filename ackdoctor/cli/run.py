@@ -167,9 +167,9 @@ def _accept(
     file: Path, findings: Sequence[Finding], unseen: "Sequence[Entry]", *, change: Report, root: Path
 ) -> None:
     """Write the findings into the baseline, beside the entries that nobody looked for, and say what that changes."""
-    from ackdoctor.lint.baseline import write
+    from ackdoctor.lint.baseline import entries_of, write
 
-    write(file, findings, root=root, unseen=unseen)
+    write(file, [*entries_of(findings, file, root=root), *unseen])
     amount = len(findings) + len(unseen)
     counts = f"{amount} accepted, {len(change.findings)} of them new, {len(change.fixed)} fixed"
     chatter(f"{file.name}: {counts}")

@@ -11,6 +11,7 @@ from ackdoctor.lint.select import select
 from ackdoctor.model.finding import Finding, Report, Severity, stamp
 from ackdoctor.reporters import Context, reporter
 from ackdoctor.reporters.context import Sources, printable
+from ackdoctor.rulebook.messages import UNUSED_IGNORE
 
 __all__ = ["Shown", "settings_for", "show_with", "shown"]
 
@@ -41,7 +42,7 @@ def shown(findings: Iterable[Finding], settings: Settings, here: Path) -> Shown:
     sources = {path: content for path in paths if (content := texts.content(path))}
     chosen = select(found, sources, paths, settings, str(here))
     notes = (*chosen.notes, *(f"{fault.path}: {fault.reason}" for fault in chosen.unread))
-    heard = [finding for finding in chosen.findings if finding.code != "ACK901"]
+    heard = [finding for finding in chosen.findings if finding.code != UNUSED_IGNORE]
     kept = [finding for finding in heard if _is_shown(finding, settings)]
     return Shown(stamp(kept), chosen.suppressed, len(heard) - len(kept), notes)
 

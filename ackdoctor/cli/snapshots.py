@@ -11,7 +11,7 @@ from ackdoctor.reporters import Context
 from ackdoctor.reporters.context import Sources
 from ackdoctor.reporters.heap_python import snapshots_screen
 from ackdoctor.reporters.terminal import full
-from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.judge.places import Places
 
 __all__ = ["RECORDING", "show_heaps"]
 

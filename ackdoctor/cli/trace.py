@@ -48,8 +48,8 @@ def run(
     level: Annotated[
         str,
         typer.Option(
-            metavar="counts|sites|trace",
-            help="trace: a row on disk for everything, for report; counts, sites: no rows, only what --heap needs.",
+            metavar="sites|trace",
+            help="trace: write a row for every event; sites: write no rows, only what --heap needs.",
         ),
     ] = "trace",
     heap: Annotated[

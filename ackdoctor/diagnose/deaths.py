@@ -15,27 +15,27 @@ __all__ = ["Places", "Report", "deaths", "deaths_of"]
 
 @dataclass(slots=True)
 class Places:
-    """The files that were read as one text, and how many lines there were before each: where in them a line is."""
+    """Files that were read as one text, and the number of lines before each; maps a line back to its file."""
 
     files: tuple[str, ...] = ()
     begins: list[int] = field(default_factory=list)
 
     def of(self, line: int) -> tuple[str | None, int]:
-        """The file, None where there is none, and the line in it."""
+        """Return the file (None if there is none) and the line in it."""
         at = bisect_left(self.begins, line) - 1
         return (self.files[at], line - self.begins[at]) if at >= 0 else (None, line)
 
 
 @dataclass(slots=True, frozen=True)
 class Report:
-    """The deaths in the order of the files and lines, and why files could not be read to their end."""
+    """Deaths in the order of files and lines, and files that could not be read to their end."""
 
     deaths: tuple[Death, ...]
     faults: tuple[str, ...] = ()
 
 
 def deaths(paths: Sequence[Path]) -> Report:
-    """The deaths that these logs tell of, each once; a worker's rotated files are given from the oldest to the newest."""
+    """Find the deaths in these logs, each once; the rotated files of a worker come oldest first."""
     places = Places(tuple(map(str, paths)))
     faults: list[str] = []
     found = diagnose(_lines(paths, places, faults), places.files, begins=places.begins)
@@ -43,12 +43,12 @@ def deaths(paths: Sequence[Path]) -> Report:
 
 
 def deaths_of(found: Diagnosis, places: Places) -> tuple[Death, ...]:
-    """The deaths in a diagnosis."""
-    told = []
+    """Return the deaths of a diagnosis."""
+    result = []
     for each in fatal(found.signs):
         file, line = places.of(each.line)
         thrown = each.thrown
-        told.append(
+        result.append(
             Death(
                 time=each.at.text if each.at else "",
                 worker=each.worker,
@@ -62,7 +62,7 @@ def deaths_of(found: Diagnosis, places: Places) -> tuple[Death, ...]:
                 frames=tuple(frame.text for frame in thrown.evidence) if thrown else (),
             )
         )
-    return tuple(told)
+    return tuple(result)
 
 
 def _lines(paths: Sequence[Path], places: Places, faults: list[str]) -> Iterator[str]:

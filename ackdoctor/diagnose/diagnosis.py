@@ -84,8 +84,8 @@ def diagnose(
     notes.append(reading.threads.note)
     for occurrence in silent_logs(silences, rows):
         _note(found, occurrence)
-    told = without_echoes_of_supervisors(without_announcements(found.values()), reading.lives.ports)
-    signs = _in_time(told, rows.symptoms)
+    remaining = without_echoes_of_supervisors(without_announcements(found.values()), reading.lives.ports)
+    signs = _in_time(remaining, rows.symptoms)
     innermost = next((cause for sign in signs for cause in sign.causes if not cause.thread), reading.first)
     note = next(filter(None, notes), "")
     return Diagnosis(signs=signs, first=innermost, lines=number, other=other, note=note)
@@ -289,7 +289,7 @@ class _Reading:
         )
 
     def _tell(self, occurrence: Occurrence, *, echo: bool = False) -> None:
-        """A new occurrence, unless it is one that the log, or another log, has told of."""
+        """Record a new occurrence, or merge it into the earlier one that it repeats."""
         earlier = self.lives.earlier(occurrence, echo=echo)
         if earlier is None and (echo or (occurrence.symptom.generic and occurrence.thrown is None)):
             if self.kind not in DAEMONS:
@@ -303,7 +303,7 @@ class _Reading:
             self._join(earlier, occurrence)
 
     def _join(self, earlier: Occurrence, later: Occurrence) -> None:
-        """One occurrence that is told of twice: what the later telling adds."""
+        """Merge a repeated occurrence into the first: add what the later report has."""
         earlier.tellings |= later.tellings
         earlier.ended = earlier.ended or later.ended
         if later.thrown is not None:  # else it may be of another component

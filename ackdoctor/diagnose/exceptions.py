@@ -61,7 +61,7 @@ def is_own(frame: str) -> bool:
 def shown(stack: Sequence[str], around: Sequence[str] = ()) -> tuple[Frame, ...]:
     """The frames that a reader needs: the user's own nearest to the exception, then the nearest ones in their order.
 
-    Python's innermost frame is its last.  Where a traceback stands in a Java stack its frames are the cause's.  `around` are
+    Python's innermost frame is its last.  If a traceback is inside a Java stack, its frames are the cause's.  `around` are
     those of what wraps the exception, the nearest first: Java leaves out of the cause's frames what both have.
     """
     python = [each for each in stack if _PYTHON.match(each)]
@@ -152,7 +152,7 @@ class Exceptions:
         self._files: list[str] = []  # frames of the traceback that is being read
         self._python = False  # a traceback is being read,
         self._later = False  # which came of the one before
-        self._chained = False  # and it is said that the next one does
+        self._chained = False  # set by a line that announces the next one
 
     def read(self, number: int, line: str) -> None:
         """One line."""

@@ -75,7 +75,7 @@ class Sign:
 
     @property
     def components(self) -> list[str]:
-        """Those that it is said of, as far as the log tells."""
+        """The components, as far as the log names them."""
         return list(dict.fromkeys(each.component for each in self.occurrences if each.component))
 
     @property
@@ -154,8 +154,12 @@ def fatal(signs: Iterable[Sign]) -> list[Occurrence]:
     return sorted(found, key=lambda each: each.line)
 
 
-def _is_of_a_worker(told: Occurrence) -> bool:
+def _is_of_a_worker(occurrence: Occurrence) -> bool:
     """Whether it is a worker that ended, in its own log or as its supervisor saw it, and not a daemon."""
-    if told.kind not in DAEMONS:
+    if occurrence.kind not in DAEMONS:
         return True
-    return told.kind == "supervisor" and bool(told.symptom.logs) and told.symptom.logs <= _SEEN_BY_SUPERVISORS
+    return (
+        occurrence.kind == "supervisor"
+        and bool(occurrence.symptom.logs)
+        and occurrence.symptom.logs <= _SEEN_BY_SUPERVISORS
+    )

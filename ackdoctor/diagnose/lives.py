@@ -1,4 +1,4 @@
-"""Lives of workers in logs: a life lasts from one launch to the next."""
+"""Lives of workers in logs, from one launch to the next, and repeated reports of one event in them."""
 
 import re
 from collections.abc import Iterable
@@ -9,49 +9,36 @@ from ackdoctor.diagnose.findings import Occurrence, Sign, fatal
 from ackdoctor.diagnose.log_lines import Moment, moment_of
 
 __all__ = ["Lives", "without_announcements", "without_echoes_of_supervisors"]
-
-
 _LAUNCHED = re.compile(r"Launching worker for |Starting worker |Launching virtual worker")
-
-
 _STOPS = re.compile(
     r"ShutdownHook|Shutting down worker |Shutting down executor|Got shutdown signal|Begin to shutdown|received kill|Deactivating spout"
 )
-
-
 _SLOT = re.compile(r"Launching worker with assignment .* on port (?P<port>\d+) with id (?P<id>\S+)")
-
-
 _ROTATED = re.compile(r"(?:\.\d+)?(?:\.(?:gz|zip))?$|(?<=\.log)\.\d{4}-\d\d-\d\d\S*$")
-
-
-_NEAR = 60.0  # seconds in which a death is told to its end
-
-
+_NEAR = 60.0  # seconds within which all lines about one death appear
 _WORTH_READING = ("aunching", "hut", "Starting worker", "kill", "Deactivating", "Begin to")
-_SUPERVISOR_BEFORE, _SUPERVISOR_AFTER = 120.0, 15.0  # seconds in which a supervisor sees a death
-
-
+_SUPERVISOR_BEFORE, _SUPERVISOR_AFTER = (
+    120.0,
+    15.0,
+)  # seconds around a death in which its supervisor reports it
 _MOST_RECENT = 8
-
-
 _MOST_SEEN = 200_000
 
 
 @dataclass(slots=True)
 class Lives:
-    """Follows the logs of workers, one behind the other; `worker` is that of the log that is read."""
+    """Follows the logs of workers one after the other; `worker` is that of the current log."""
 
     worker: str = ""
     stopping: bool = False  # an orderly stop is under way
-    stopped: Moment | None = None  # when the last stop or death was told
-    ports: dict[str, str] = field(default_factory=dict)  # of a worker's id, as a supervisor tells
+    stopped: Moment | None = None  # time of the last stop or death
+    ports: dict[str, str] = field(default_factory=dict)  # worker id -> port, from a supervisor's log
     _file: int = 0
     _recent: list[Occurrence] = field(default_factory=list)
-    _seen: dict[tuple[str, str, float, str], int] = field(default_factory=dict)  # in which file
+    _seen: dict[tuple[str, str, float, str], int] = field(default_factory=dict)  # -> number of the file
 
     def begin(self, name: str) -> None:
-        """Another file begins."""
+        """Begin another file."""
         path = PurePath(name)
         worker = str(PurePath(path.parent.name, _ROTATED.sub("", path.name))) if name else ""
         if worker != self.worker:
@@ -60,7 +47,7 @@ class Lives:
         self._file += 1
 
     def read(self, line: str) -> None:
-        """A line that may begin or end a life."""
+        """Read a line that may begin or end a life."""
         if not any(map(line.__contains__, _WORTH_READING)):
             return
         if _LAUNCHED.search(line):
@@ -70,53 +57,53 @@ class Lives:
         elif _STOPS.search(line):
             self.stopping, self.stopped = True, moment_of(line)
 
-    def note(self, told: Occurrence) -> None:
-        """Something has happened."""
-        self._recent = [*self._recent[-_MOST_RECENT:], told]
-        if told.fatal:
-            self.stopped = told.at
+    def note(self, occurrence: Occurrence) -> None:
+        """Record an occurrence."""
+        self._recent = [*self._recent[-_MOST_RECENT:], occurrence]
+        if occurrence.fatal:
+            self.stopped = occurrence.at
 
-    def earlier(self, told: Occurrence, *, echo: bool) -> Occurrence | None:
-        """The occurrence that is told of once more, None for a new one."""
-        if self._is_copy(told):
-            return told
-        near = [each for each in reversed(self._recent) if _apart(each, told) <= _NEAR]
-        if echo or (told.thrown is None and told.symptom.generic):
+    def earlier(self, occurrence: Occurrence, *, echo: bool) -> Occurrence | None:
+        """Return the earlier occurrence that this one repeats; None for a new one."""
+        if self._is_copy(occurrence):
+            return occurrence
+        near = [each for each in reversed(self._recent) if _seconds_between(each, occurrence) <= _NEAR]
+        if echo or (occurrence.thrown is None and occurrence.symptom.generic):
             # the last death, or the last exception, which was that of the death
             return next(
                 (each for each in near if each.fatal), next((each for each in near if each.thrown), None)
             )
-        if told.kind == "supervisor" and told.subject:
-            return next((each for each in near if self._is_of_one_worker(each, told)), None)
-        if told.thrown is None:
+        if occurrence.kind == "supervisor" and occurrence.subject:
+            return next((each for each in near if self._is_of_one_worker(each, occurrence)), None)
+        if occurrence.thrown is None:
             return None
-        return next((each for each in near if _is_told_again(each, told)), None)
+        return next((each for each in near if _is_repeat(each, occurrence)), None)
 
-    def _is_copy(self, told: Occurrence) -> bool:
-        """Whether another file of this worker has told the very same."""
-        if told.at is None:
+    def _is_copy(self, occurrence: Occurrence) -> bool:
+        """Whether another file of this worker has the same line."""
+        if occurrence.at is None:
             return False
-        key = (self.worker, told.text, told.at.seconds, told.component)
+        key = (self.worker, occurrence.text, occurrence.at.seconds, occurrence.component)
         if len(self._seen) < _MOST_SEEN:
             return self._seen.setdefault(key, self._file) != self._file
         return self._seen.get(key, self._file) != self._file
 
     def _is_of_one_worker(self, one: Occurrence, other: Occurrence) -> bool:
         ids = [self.ports.get(each.subject, each.subject) for each in (one, other)]
-        # a slot's number and the id of the worker in it, which no line has tied together
+        # one is a slot's port, the other a worker id, and no line links them
         untied = ids[0].isdecimal() != ids[1].isdecimal()
         return one.kind == "supervisor" and (
-            ids[0] == ids[1] or (untied and _apart(one, other) <= _SUPERVISOR_AFTER)
+            ids[0] == ids[1] or (untied and _seconds_between(one, other) <= _SUPERVISOR_AFTER)
         )
 
 
 def without_announcements(signs: Iterable[Sign]) -> list[Sign]:
-    """The signs without lines that only say that something died, where an exception nearby says what."""
+    """Drop lines that only announce a death when an exception nearby explains it."""
     signs = list(signs)
-    told = [each for each in fatal(signs) if each.thrown is not None]
+    explained = [each for each in fatal(signs) if each.thrown is not None]
 
     def is_explained(line: Occurrence) -> bool:
-        return any(each.worker == line.worker and _apart(each, line) <= _NEAR for each in told)
+        return any(each.worker == line.worker and _seconds_between(each, line) <= _NEAR for each in explained)
 
     for sign in signs:
         if sign.symptom.generic:
@@ -125,7 +112,7 @@ def without_announcements(signs: Iterable[Sign]) -> list[Sign]:
 
 
 def without_echoes_of_supervisors(signs: Iterable[Sign], ports: dict[str, str]) -> list[Sign]:
-    """The signs without what a supervisor says of deaths that the workers' own logs explain."""
+    """Drop a supervisor's reports of deaths that the workers' own logs explain."""
     signs = list(signs)
     explained = [
         each for each in fatal(signs) if each.kind not in {"supervisor", "nimbus"} and each.at is not None
@@ -148,20 +135,20 @@ def without_echoes_of_supervisors(signs: Iterable[Sign], ports: dict[str, str]) 
     return [sign for sign in signs if sign.occurrences]
 
 
-def _apart(one: Occurrence, other: Occurrence) -> float:
-    """Seconds between them; 0 where the log has no times."""
+def _seconds_between(one: Occurrence, other: Occurrence) -> float:
+    """Seconds between two occurrences; 0 if the log has no times."""
     if one.at is None or other.at is None:
         return 0.0
     return abs(one.at.seconds - other.at.seconds)
 
 
-def _is_told_again(one: Occurrence, other: Occurrence) -> bool:
-    """Whether it is one exception, in other words around it."""
+def _is_repeat(one: Occurrence, other: Occurrence) -> bool:
+    """Whether both report the same exception with different text around it."""
     if one.thrown is None or other.thrown is None or "" in other.tellings:
         return False
     known = one.component and other.component and one.component != other.component
-    return not known and _said(one) == _said(other) and one.tellings.isdisjoint(other.tellings)
+    return not known and _text(one) == _text(other) and one.tellings.isdisjoint(other.tellings)
 
 
-def _said(told: Occurrence) -> str:
-    return told.thrown.text.removesuffix(": null") if told.thrown else told.text
+def _text(occurrence: Occurrence) -> str:
+    return occurrence.thrown.text.removesuffix(": null") if occurrence.thrown else occurrence.text

@@ -56,8 +56,8 @@ def _role(role: Role, discipline: Discipline) -> Role:
     )
 
 
-def _inherited(kept: str) -> tuple[Role, ...]:
-    return tuple(role for role in storm_java.roles(kept) if role.name in _ROLES)
+def _inherited(lifetime: str) -> tuple[Role, ...]:
+    return tuple(role for role in storm_java.roles(lifetime) if role.name in _ROLES)
 
 
 _STORM = replace(

@@ -56,8 +56,8 @@ UNTRACKED = Cost(
 )
 
 
-def _bolt(kept: str) -> Discipline:
-    """A bolt that acks by hand; `kept` says how long the acker keeps an entry that cannot complete."""
+def _bolt(lifetime: str) -> Discipline:
+    """A bolt that acks by hand; `lifetime` is how long the acker keeps an entry that cannot complete."""
     return Discipline(
         tick=TickDuty.OPTIONAL,
         ticks_in_data=True,
@@ -68,12 +68,12 @@ def _bolt(kept: str) -> Discipline:
             Misuse.TWICE: Cost(
                 prices=(Price.ZOMBIE, Price.TIMEOUT),
                 note="while its tree is open the acker's entry can never become zero again, and its tree times out; "
-                f"after that the second ack makes an orphan entry, kept {kept}",
+                f"after that the second ack makes an orphan entry, kept {lifetime}",
             ),
             Misuse.MIXED: Cost(
                 prices=(Price.ZOMBIE, Price.LOSS),
                 note="the spout gets one of the two, perhaps an ack for work that failed, and the other makes an orphan "
-                f"entry in the acker, kept {kept}",
+                f"entry in the acker, kept {lifetime}",
             ),
             Misuse.NEVER: Cost(
                 prices=(Price.TIMEOUT,),
@@ -82,15 +82,15 @@ def _bolt(kept: str) -> Discipline:
             Misuse.LATE_EMIT: Cost(
                 prices=(Price.LOSS, Price.ZOMBIE, Price.TIMEOUT),
                 note="its tree may be complete already, and a failure downstream is lost silently, or it can never "
-                f"become zero and times out; the late acks make an orphan entry, kept {kept}",
+                f"become zero and times out; the late acks make an orphan entry, kept {lifetime}",
             ),
         },
     )
 
 
-def _basic(kept: str) -> Discipline:
+def _basic(lifetime: str) -> Discipline:
     """A bolt whose executor anchors and acks, and fails the tuple only for a FailedException."""
-    return _bolt(kept).derive(
+    return _bolt(lifetime).derive(
         auto_ack=ON,
         auto_anchor=ON,
         anchoring=Anchoring.FORCED,
@@ -105,9 +105,9 @@ def _basic(kept: str) -> Discipline:
     )
 
 
-def _windowed(kept: str) -> Discipline:
+def _windowed(lifetime: str) -> Discipline:
     """A bolt whose tuples are acked when they leave the window, before the handler gets them as expired."""
-    return _bolt(kept).derive(
+    return _bolt(lifetime).derive(
         auto_ack=ON,
         auto_anchor=ON,
         anchoring=Anchoring.CURRENT,
@@ -124,20 +124,20 @@ def _windowed(kept: str) -> Discipline:
     )
 
 
-def _stateful_window(kept: str) -> Discipline:
+def _stateful_window(lifetime: str) -> Discipline:
     """A windowed bolt that acks at the checkpoint, and that may be persistent although its class does not say so."""
-    windowed = _windowed(kept)
+    windowed = _windowed(lifetime)
     twice = windowed.costs[Misuse.TWICE]
     note = f"{twice.note}; under withPersistence() it would do nothing"
     return windowed.derive(costs={Misuse.TWICE: Cost(prices=twice.prices, note=note)})
 
 
-def _persistent(kept: str) -> Discipline:
+def _persistent(lifetime: str) -> Discipline:
     """A windowed bolt whose tuples are acked at the checkpoint that stores them, and whose emits have no anchor.
 
     Its collector ignores acks and passes fails on (PersistentWindowedBoltExecutor.java:133-140,208-212,237-246 @ v2.8.8).
     """
-    return _windowed(kept).derive(
+    return _windowed(lifetime).derive(
         auto_anchor=OFF,
         anchoring=Anchoring.NONE,
         completion=Moment.STORED,
@@ -146,7 +146,7 @@ def _persistent(kept: str) -> Discipline:
             Misuse.MIXED: Cost(
                 prices=(Price.ZOMBIE,),
                 note="the spout gets a fail although the stored window has the tuple, and the checkpoint still acks it: "
-                f"an orphan entry in the acker, kept {kept}",
+                f"an orphan entry in the acker, kept {lifetime}",
             ),
             Misuse.SWALLOWED: Cost(
                 prices=(Price.LOSS,),
@@ -157,10 +157,10 @@ def _persistent(kept: str) -> Discipline:
     )
 
 
-def _stateful(kept: str) -> Discipline:
+def _stateful(lifetime: str) -> Discipline:
     """A bolt that acks at the checkpoint; an emit without anchor throws."""
     throws = "a stateful bolt's collector throws UnsupportedOperationException, which ends the worker"
-    return _bolt(kept).derive(costs={Misuse.UNANCHORED: Cost(prices=(Price.KILL,), note=throws)})
+    return _bolt(lifetime).derive(costs={Misuse.UNANCHORED: Cost(prices=(Price.KILL,), note=throws)})
 
 
 _SPOUT = Discipline(  # its collector belongs to the thread that calls nextTuple
@@ -333,9 +333,9 @@ def _role(name: str, classes: str, entries: tuple[Entry, ...], discipline: Disci
     )
 
 
-def roles(kept: str, *, persistence: bool = False) -> tuple[Role, ...]:
+def roles(lifetime: str, *, persistence: bool = False) -> tuple[Role, ...]:
     """The base classes; with `persistence` a stateful window may keep its tuples in the state as well, as from 2.0 on."""
-    bolt, collector = _bolt(kept), {"collector": _COLLECTOR}
+    bolt, collector = _bolt(lifetime), {"collector": _COLLECTOR}
     rich = _role("Bolt", "topology.base.BaseRichBolt topology.IRichBolt task.IBolt", _EXECUTE, bolt)
     tick_aware = _role(
         "TickAwareBolt",
@@ -353,19 +353,19 @@ def roles(kept: str, *, persistence: bool = False) -> tuple[Role, ...]:
         "WriterBolt", "hbase.bolt.AbstractHBaseBolt mongodb.bolt.AbstractMongoBolt", _EXECUTE, bolt
     )
     basic = _role(
-        "BasicBolt", "topology.base.BaseBasicBolt topology.IBasicBolt", _EXECUTE_BASIC, _basic(kept)
+        "BasicBolt", "topology.base.BaseBasicBolt topology.IBasicBolt", _EXECUTE_BASIC, _basic(lifetime)
     )
     windowed = _role(
         "WindowedBolt",
         "topology.base.BaseWindowedBolt topology.IWindowedBolt",
         _EXECUTE_WINDOW,
-        _windowed(kept),
+        _windowed(lifetime),
     )
     stateful = _role(
         "StatefulBolt",
         "topology.base.BaseStatefulBolt topology.IStatefulBolt",
         (*_EXECUTE, *_STATE),
-        _stateful(kept),
+        _stateful(lifetime),
     )
     spout = _role(
         "Spout", "topology.base.BaseRichSpout topology.IRichSpout spout.ISpout", _NEXT_TUPLE, _SPOUT
@@ -374,12 +374,12 @@ def roles(kept: str, *, persistence: bool = False) -> tuple[Role, ...]:
         "StatefulWindowedBolt",
         "topology.base.BaseStatefulWindowedBolt topology.IStatefulWindowedBolt",
         (*_EXECUTE_WINDOW, *_STATE),
-        _windowed(kept),
+        _windowed(lifetime),
     ).derive(by_hand=f"derive from `BaseStatefulBolt`, keep the window yourself, {_ONCE}")
     if persistence:
-        persistent = stateful_window.derive(name="PersistentWindowedBolt", discipline=_persistent(kept))
+        persistent = stateful_window.derive(name="PersistentWindowedBolt", discipline=_persistent(lifetime))
         stateful_window = stateful_window.derive(
-            discipline=_stateful_window(kept),
+            discipline=_stateful_window(lifetime),
             variant=Variant(role=persistent, call="withPersistence", predicate="isPersistent"),
         )
     return (
@@ -425,7 +425,7 @@ _OLDER = (
 DIALECTS = (
     STORM,
     *(
-        STORM.derive(name=name, replaces=STORM.name, since=since, until=(), roles=roles(kept))
-        for name, since, kept in _OLDER
+        STORM.derive(name=name, replaces=STORM.name, since=since, until=(), roles=roles(lifetime))
+        for name, since, lifetime in _OLDER
     ),
 )

@@ -30,7 +30,7 @@ from ackdoctor.flow.library import (
     NEVER_RAISES,
     REORDERING,
 )
-from ackdoctor.flow.predicates import (
+from ackdoctor.flow.pure_calls import (
     PURE_FUNCTIONS,
     SELF_NAMES,
     escaping_parts,

@@ -26,10 +26,10 @@ from ackdoctor.flow.state import (
     Value,
 )
 from ackdoctor.flow.transfer.calls import apply_value
-from ackdoctor.flow.transfer.containers import packed
-from ackdoctor.flow.transfer.dispatch import named
+from ackdoctor.flow.transfer.containers import packed_arguments
+from ackdoctor.flow.transfer.dispatch import methods_named
 from ackdoctor.flow.transfer.evaluate import evaluate
-from ackdoctor.flow.transfer.heap_cells import unsure
+from ackdoctor.flow.transfer.heap_cells import without_boxes
 from ackdoctor.flow.transfer.opaque_calls import Enter
 from ackdoctor.flow.transfer.verbs import complete
 from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Name
@@ -73,7 +73,7 @@ class _ComponentSolver:
 
     def _entry_method(self, entry: Entry) -> Function | None:
         """The method that the framework calls: among overloads, the one with the entry's parameter types."""
-        for function in named(self.component.lineage, entry.method) if entry.takes else ():
+        for function in methods_named(self.component.lineage, entry.method) if entry.takes else ():
             params = [param for param in function.params if param.kind == "positional"][1:]
             if tuple((param.type or "").rpartition(".")[2] for param in params) == entry.takes:
                 return function
@@ -175,7 +175,7 @@ class _ComponentSolver:
             tick = Tick.YES if entry.kind is EntryKind.TICK else self._untested_tick()
             tokens[subject] = TokenState(Stage.ACKED if self._acks_on_receipt() else Stage.OWED, tick)
         env.update((name, value) for name, value in zip(params, args, strict=False) if value is not None)
-        env.update(packed(context, function, args[len(params) :]))
+        env.update(packed_arguments(context, function, args[len(params) :]))
         return State(env=env, tokens=tokens, fields=self._constant_fields(context))
 
     def _acks_on_receipt(self) -> bool:
@@ -263,7 +263,7 @@ class _ComponentSolver:
 
     def _solve_deferred(self, context: Context, subject: Token | None, deferred: DeferredCall) -> None:
         tokens = self._tokens_when_deferred(deferred, subject)
-        state = State(tokens=tokens, fields=unsure(deferred.state.fields))
+        state = State(tokens=tokens, fields=without_boxes(deferred.state.fields))
         path = deferred.path.with_state(state)
         context.deferral = deferred.deferral
         call = deferred.path.step.op

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from ackdoctor.flow.expressions import memoize, mentions, names_in, subexpressions
 from ackdoctor.flow.induction import counted_loops, induction_variables, minus, split_offset
-from ackdoctor.flow.predicates import (
+from ackdoctor.flow.pure_calls import (
     inline_calls,
     is_field,
     is_size,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.expressions import assigned_targets, last_name, memoize, names_in, subexpressions
 from ackdoctor.flow.facts import normalise, subject_of
-from ackdoctor.flow.predicates import inline_calls, is_field
+from ackdoctor.flow.pure_calls import inline_calls, is_field
 from ackdoctor.flow.state import Const, SelfRef, State
 from ackdoctor.model.cfg import Attr, Call, EdgeKind, Expr, Test
 from ackdoctor.model.component import Function

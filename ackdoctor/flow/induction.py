@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ackdoctor.flow.expressions import assigned_targets, calls_by_result, memoize, names_in, subexpressions
-from ackdoctor.flow.predicates import (
+from ackdoctor.flow.pure_calls import (
     inline_calls,
     is_read_only,
     is_size,

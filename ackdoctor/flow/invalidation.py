@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from ackdoctor.flow.aliases import ALIAS, changed_aliases, collection_paths, collections, measured_collections
 from ackdoctor.flow.expressions import facts_about, last_name, memoize, subexpressions, without_facts
 from ackdoctor.flow.library import CONTAINER_STORES, REORDERING
-from ackdoctor.flow.predicates import (
+from ackdoctor.flow.pure_calls import (
     PURE_FUNCTIONS,
     escaping_parts,
     is_field,

@@ -19,7 +19,7 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import last_name
 from ackdoctor.flow.invalidation import invalidate_aliases, invalidate_by_call
-from ackdoctor.flow.predicates import is_field
+from ackdoctor.flow.pure_calls import is_field
 from ackdoctor.flow.state import (
     EMPTY_GENERATOR,
     Const,
@@ -31,21 +31,21 @@ from ackdoctor.flow.state import (
     suspend_generator,
 )
 from ackdoctor.flow.transfer.assignment import assign
-from ackdoctor.flow.transfer.calls import Done, resolve_call
+from ackdoctor.flow.transfer.calls import CallEffect, resolve_call
 from ackdoctor.flow.transfer.effects import (
     ANY,
-    about_locals,
-    by_given_code,
     callees,
     changed_fields,
-    taken_to_work,
+    cleanup_calls,
+    forget_changed_fields,
+    surviving_facts,
 )
-from ackdoctor.flow.transfer.escape import behind, behind_own, completed
+from ackdoctor.flow.transfer.escape import after_opaque_call, after_own_call, completes_any
 from ackdoctor.flow.transfer.evaluate import declared_result
-from ackdoctor.flow.transfer.heap_cells import beyond_a_call, left, unboxed
-from ackdoctor.flow.transfer.liveness import Needed, needed
+from ackdoctor.flow.transfer.heap_cells import after_call, drop_boxes, drop_cells
+from ackdoctor.flow.transfer.liveness import Live, live_at
 from ackdoctor.flow.transfer.opaque_calls import Enter
-from ackdoctor.flow.transfer.typestate import WayOn, each_element, ways_on
+from ackdoctor.flow.transfer.typestate import NextStep, next_steps, split_by_element
 from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, Call, EdgeKind
 from ackdoctor.model.component import Function
 
@@ -85,7 +85,7 @@ class Solver:
 
     def solve(self, function: Function, state: State, call: Path | None = None) -> list[FunctionExit]:
         """All exits of `function` entered in `state`; `call` is the visit of the call, if there is one."""
-        state = needed(function)[ENTRY].of(state)
+        state = live_at(function)[ENTRY].of(state)
         key = (id(function), state.key())
         known = self._summaries.get(key)
         if known is not None:
@@ -106,7 +106,7 @@ class Solver:
 
     def _run(self, function: Function, state: State, call: Path | None, summary: _Summary) -> None:
         outermost = self._depth == 1
-        live = needed(function)
+        live = live_at(function)
         if outermost:  # every statement that leaves the handler is an event of its own
             live = {index: names for index, names in live.items() if index not in (EXIT, RAISED)}
         visited: dict[int, set[object]] = {}
@@ -127,7 +127,7 @@ class Solver:
                 return
             context.steps_left -= 1
             for way, inner in self._successors(path):
-                for each in each_element(context, path, way) if way.state.loops else (way,):
+                for each in split_by_element(context, path, way) if way.state.loops else (way,):
                     following = self._extend(path, each, inner, live, visited)
                     if following is not None:
                         paths.append(following)
@@ -135,9 +135,9 @@ class Solver:
     def _extend(
         self,
         path: Path,
-        way: WayOn,
+        way: NextStep,
         inner: Path | None,
-        live: Mapping[int, Needed],
+        live: Mapping[int, Live],
         visited: dict[int, set[object]],
     ) -> Path | None:
         """The path extended by one visit, or None if another path has been there in the same state."""
@@ -161,45 +161,47 @@ class Solver:
 
     # ---- the transfer function of one step ----
 
-    def _successors(self, path: Path) -> Iterator[tuple[WayOn, Path | None]]:
+    def _successors(self, path: Path) -> Iterator[tuple[NextStep, Path | None]]:
         """The edges that the path may take next, each with the path through a helper, if one was entered."""
         op = path.step.op
         if not isinstance(op, Call):
-            for way in ways_on(self.context, path):
+            for way in next_steps(self.context, path):
                 yield way, None
             return
         outcome = resolve_call(self.context, path, op)
         if isinstance(outcome, Enter) and self._depth > MAX_DEPTH:
             self.context.limited = True
-            outcome = Done(path.state, None, may_raise=True)
-        if isinstance(outcome, Done):
+            outcome = CallEffect(path.state, None, may_raise=True)
+        if isinstance(outcome, CallEffect):
             yield from self._step_over(path, op, outcome)
         else:
             for each in (outcome, *outcome.others):
                 yield from self._step_into(path, op, each)
 
-    def _step_over(self, path: Path, op: Call, done: Done) -> Iterator[tuple[WayOn, Path | None]]:
+    def _step_over(self, path: Path, op: Call, done: CallEffect) -> Iterator[tuple[NextStep, Path | None]]:
         """The successors of a call whose effect is known without entering a function."""
         after = self._havoc(path, op, done.state)
         for kind, target in path.step.edges:
             if kind is not EdgeKind.RAISE:
-                yield WayOn(kind, target, assign(self.context, path, after, op.result, done.value)), None
+                yield NextStep(kind, target, assign(self.context, path, after, op.result, done.value)), None
             elif done.may_raise and self._follows_exception(path, target):
                 # the call may have had a part of its effect before it raised
                 raised = after if done.state is path.state else self._havoc(path, op, path.state)
                 if raised.raising is None:
                     raised = raised.replace(raising="")
-                yield WayOn(kind, target, raised), None
+                yield NextStep(kind, target, raised), None
 
     def _havoc(self, path: Path, op: Call, after: State) -> State:
-        """The state after a call that may change whatever its receiver and its arguments reach."""
+        """The state after a call that may change everything reachable from its receiver and its arguments."""
         if path.state.facts and not self._may_be_verb(op):
             fields = self._changed_fields(
                 callees(self.context, last_name(op.func)) if is_field(op.func) else ()
             )
             after = invalidate_aliases(path.function, path.index, path.state, after, fields)
-        after = by_given_code(self.context, path.function, after, op)
-        after = behind(self.context, path.function, invalidate_by_call(path.function, after, op), op)
+        after = forget_changed_fields(self.context, path.function, after, op)
+        after = after_opaque_call(
+            self.context, path.function, invalidate_by_call(path.function, after, op), op
+        )
         return bind_aliases(path.function, path.index, after)
 
     def _changed_fields(self, methods: tuple[Function, ...]) -> frozenset[str] | None:
@@ -225,13 +227,13 @@ class Solver:
         a log line or a close, is followed into a handler of the exception only before one.
         """
         is_caught = target != RAISED or self._depth > 1
-        rarely_raises = path.index in taken_to_work(path.function)
+        rarely_raises = path.index in cleanup_calls(path.function)
         if is_caught and not rarely_raises:
             return True
-        has_completed = completed(path.state)
+        has_completed = completes_any(path.state)
         return is_caught and not has_completed if rarely_raises else has_completed
 
-    def _step_into(self, path: Path, op: Call, enter: Enter) -> Iterator[tuple[WayOn, Path | None]]:
+    def _step_into(self, path: Path, op: Call, enter: Enter) -> Iterator[tuple[NextStep, Path | None]]:
         """The successors of a call that enters a function of the project: one for each exit of the function."""
         before = path.state
         exits = self.solve(enter.function, enter.state, path)
@@ -244,15 +246,15 @@ class Solver:
             after = before.replace(
                 tokens=each.state.tokens,
                 fields=each.state.fields,
-                facts=about_locals(before.facts, changed),
+                facts=surviving_facts(before.facts, changed),
                 caught=each.state.caught,
             )
             after = invalidate_aliases(path.function, path.index, before, after, fields)
-            after = behind_own(path.function, invalidate_by_call(path.function, after, op), op)
-            after = beyond_a_call(path.function, after)
+            after = after_own_call(path.function, invalidate_by_call(path.function, after, op), op)
+            after = after_call(path.function, after)
             for kind, target in path.step.edges:
                 if each.raised and kind is EdgeKind.RAISE:
-                    yield WayOn(kind, target, after.replace(raising=each.state.raising or "")), each.path
+                    yield NextStep(kind, target, after.replace(raising=each.state.raising or "")), each.path
                 elif not each.raised and kind is not EdgeKind.RAISE:
                     value = each.value
                     if value is None:
@@ -268,7 +270,7 @@ class Solver:
                     if value is not each.value and bound.key() in seen:
                         continue
                     seen.add(bound.key())
-                    yield WayOn(kind, target, bound), each.path
+                    yield NextStep(kind, target, bound), each.path
 
 
 # ---- exits of a function ----
@@ -305,7 +307,7 @@ def _exit_key(function_exit: FunctionExit, *, outermost: bool) -> object:
 
 def _leave(path: Path) -> FunctionExit:
     raised = path.index == RAISED
-    state = unboxed(path.function, left(path.function, path.state))
+    state = drop_boxes(path.function, drop_cells(path.function, path.state))
     after = State(tokens=state.tokens, fields=state.fields, caught=state.caught, raising=state.raising)
     return FunctionExit(raised, after, None if raised else _return_value(path), path)
 

@@ -150,7 +150,7 @@ class Count:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Index:
-    """The index of the current tuple in its batch; without a token, an index of a list that was not used before."""
+    """The index of the current tuple in its batch; without a token, an index that differs in each iteration."""
 
     token: Token | None = None
 
@@ -379,14 +379,15 @@ def _truncate(value: Value, depth: int) -> Value:
 class LoopState(NamedTuple):
     """What a path remembers of a loop.
 
-    `base` is the batch element's state before the loop, `rest` the worst state an earlier iteration left it in.
-    `position` is the index in a list of known elements, `among` are the locals that held the batch before the loop.
+    `base` is the state of the batch's token before the loop, `rest` the worst state in which an earlier iteration left
+    it.  `containers` are the locals that held the token in a container before the loop.  In a loop over known elements,
+    `position` is the index of the next one; in a loop with a body counter, whether iterations were missed.
     """
 
     base: TokenState | None
     rest: TokenState | None
     position: int = 0
-    among: frozenset[str] = frozenset()
+    containers: frozenset[str] = frozenset()
 
 
 _EMPTY: Mapping[str, Value] = {}

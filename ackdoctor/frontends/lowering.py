@@ -1,10 +1,11 @@
-"""What lowering shares between languages: tables by node type, and conditions as edges."""
+"""What lowering shares between languages: tables by node type, a module's body, and conditions as edges."""
 
 from collections.abc import Hashable, Sequence
 from typing import NoReturn, Protocol, TypeVar
 
 from ackdoctor.flow.build import CfgBuilder, Ends, Fork
 from ackdoctor.model.cfg import Bind, Expr, Literal, Not
+from ackdoctor.model.component import Function
 from ackdoctor.model.source import Span
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "conditional_value",
     "fork_on",
     "junction_fork",
+    "module_body",
 ]
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -34,6 +36,23 @@ class Table(dict[_Key, _Value]):
 
     def __missing__(self, key: _Key) -> NoReturn:
         raise UnknownSyntax(key.__name__ if isinstance(key, type) else str(key))
+
+
+def module_body(path: str, builder: CfgBuilder, closures: dict[str, Function] | None = None) -> Function:
+    """The code of a module outside its functions and classes."""
+    cfg = builder.finish()
+    span = cfg.steps[0].span
+    return Function(
+        name="<module>",
+        qualname="<module>",
+        path=path,
+        params=(),
+        cfg=cfg,
+        span=span,
+        head=span,
+        binding="none",
+        closures=closures or {},
+    )
 
 
 # ---- conditions ----

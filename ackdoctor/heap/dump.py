@@ -5,14 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ackdoctor.heap.jvm.class_dump import PRIMITIVES, Classes, Oops
-from ackdoctor.heap.jvm.configuration import settings_of
 from ackdoctor.heap.jvm.entries import Acker, entry_bytes, oops_of
 from ackdoctor.heap.jvm.holders import TUPLES, Holder, Holders, Roles, bolts, roles
 from ackdoctor.heap.jvm.hprof import Hprof
-from ackdoctor.heap.jvm.objects import Objects
-from ackdoctor.heap.jvm.pending import look_up
+from ackdoctor.heap.jvm.objects import Objects, settings_of
 from ackdoctor.heap.jvm.sweep import Census, Choice, Take, sweep
-from ackdoctor.heap.jvm.walk import AckObjects, Clock, ClojureMaps, Entries, Old, Terms, walk
+from ackdoctor.heap.jvm.walk import AckObjects, Clock, ClojureMaps, Entries, Old, Terms, look_up, walk
 
 __all__ = ["ClassRow", "HeapDump", "Timeout", "held_bytes", "read_dump"]
 

@@ -7,13 +7,12 @@ from itertools import pairwise
 
 from ackdoctor.heap.jvm.histogram import Histogram
 from ackdoctor.heap.signs import LONG, MAP_1, NODE, SIGNS, SPOUTS, Sign
+from ackdoctor.model.acker_versions import AckerVersion
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, stamp
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.verdict import GrowthPoint
-from ackdoctor.tracer.judge.entries import ACKER
-from ackdoctor.tracer.judge.growth import Trend, filled_in, trend
-from ackdoctor.tracer.judge.keeping import Keeper, stays
-from ackdoctor.tracer.judge.labels import name_of
+from ackdoctor.tracer.judge.acker import ACKER, Trend, filled_in, stays, trend
+from ackdoctor.tracer.judge.messages import name_of
 
 __all__ = ["TOP", "ClassTrend", "Growth", "findings", "growth"]
 
@@ -239,12 +238,12 @@ def _shares(row: ClassTrend, pattern: str, growing: dict[str, ClassTrend]) -> li
     ]
 
 
-def findings(grown: Growth, path: str, keeper: Keeper | None = None) -> tuple[Finding, ...]:
+def findings(grown: Growth, path: str, keeper: AckerVersion | None = None) -> tuple[Finding, ...]:
     """Return the growth as findings. A single histogram has none: it cannot tell a leak from load."""
     return stamp(list(_findings(grown, path, keeper)))
 
 
-def _findings(grown: Growth, path: str, keeper: Keeper | None) -> Iterator[Finding]:
+def _findings(grown: Growth, path: str, keeper: AckerVersion | None) -> Iterator[Finding]:
     if not grown.sufficient:
         return
     for row in grown.rows:
@@ -254,7 +253,7 @@ def _findings(grown: Growth, path: str, keeper: Keeper | None) -> Iterator[Findi
         entries = row.last if row.bounds is None else row.bounds[0]
         acker = sign.of == ACKER
         unbounded = keeper is not None and not keeper.forgets
-        message = f"{sign.grows}: an entry {stays(keeper)}" if acker else sign.grows
+        message = sign.grows.format(stays=stays(keeper))
         yield Finding(
             code=sign.code,
             name=name_of(sign.code),

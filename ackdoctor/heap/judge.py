@@ -11,14 +11,22 @@ from ackdoctor.heap.dump import HeapDump
 from ackdoctor.heap.jvm.entries import Acker, Kind, entry_bytes
 from ackdoctor.heap.jvm.holders import Holder
 from ackdoctor.heap.signs import CAUSES, LABELS
+from ackdoctor.model.acker_versions import AckerVersion
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, TreeWitness, Unreadable, stamp
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.verdict import PendingEntry, Residue, TupleTree, Verdict
-from ackdoctor.tracer.judge.entries import ACKER, tree_findings
-from ackdoctor.tracer.judge.keeping import Keeper, stays
-from ackdoctor.tracer.judge.labels import name_of
-from ackdoctor.tracer.judge.place import Places
+from ackdoctor.rulebook.messages import (
+    NEVER_ZERO_ENTRY,
+    ORPHAN_ENTRY,
+    PENDING_GROWTH,
+    UNDRAINED_BUFFER,
+    Words,
+    words,
+)
+from ackdoctor.tracer.judge.acker import ACKER, stays, tree_findings
+from ackdoctor.tracer.judge.messages import name_of
+from ackdoctor.tracer.judge.places import Places
 from ackdoctor.tracer.trace.read import read
 from ackdoctor.tracer.trace.worker_log import WorkerLogs, is_log
 
@@ -27,10 +35,9 @@ __all__ = ["RunEvidence", "findings", "heap_finding", "run_evidence", "trees", "
 
 def heap_finding(
     code: str,
-    message: str,
+    said: Words,
     witness: HeapWitness,
     *,
-    help: str,  # noqa: A002  # the name of the finding's field
     component: str = ACKER,
     site: Site | None = None,
     severity: Severity = Severity.WARNING,
@@ -42,13 +49,13 @@ def heap_finding(
         severity=severity,
         confidence=Confidence.MAY,
         site=site or Site(f"<{component}>", NOWHERE),
-        message=message,
+        message=said.message,
         component=component,
         handler="",
         dialect="",
         evidence=witness,
-        cause=f"{witness.path}|{message}",
-        help=help,
+        cause=f"{witness.path}|{said.message}",
+        help=said.help,
     )
 
 
@@ -171,13 +178,13 @@ class _RootHistory:
         return replace(tree, verdict=verdict, residue=residue(tree.entry, verdict)) if verdict else tree
 
 
-def findings(dump: HeapDump, keeper: Keeper | None = None) -> tuple[Finding, ...]:
+def findings(dump: HeapDump, keeper: AckerVersion | None = None) -> tuple[Finding, ...]:
     """Return all findings of a dump, sorted and stamped; `keeper` is the acker's version, if the user names it."""
     found = [*_of_ackers(dump, keeper), *_of_shells(dump)]
     return stamp(sorted(found, key=lambda finding: (finding.code, finding.component, finding.cause)))
 
 
-def _of_ackers(dump: HeapDump, keeper: Keeper | None) -> Iterator[Finding]:
+def _of_ackers(dump: HeapDump, keeper: AckerVersion | None) -> Iterator[Finding]:
     """At most one finding of each rule, over all ackers of the worker."""
     site, ackers = Site(dump.path, NOWHERE), dump.ackers
     waiting = sum(acker.tally.old.get(Kind.WAITING, 0) for acker in ackers)
@@ -185,13 +192,11 @@ def _of_ackers(dump: HeapDump, keeper: Keeper | None) -> Iterator[Finding]:
     if waiting:
         known, lines, certain = _given_up(dump)
         yield heap_finding(
-            "ACK601",
+            NEVER_ZERO_ENTRY,
+            words(NEVER_ZERO_ENTRY, "dump", known=known, stays=stays(keeper)),
             site=site,
-            message=f"the acker keeps entries that never became zero, {known}: "
-            f"a tuple of the tree was never acked, or an even number of times; such an entry {stays(keeper)}",
             severity=Severity.ERROR if certain else Severity.WARNING,
             witness=_witness(ackers, dump, (Kind.WAITING,), amount=waiting, more=lines, old=True),
-            help="to name the tuple, add --trace with a trace of the run or a worker's log with topology.debug; or lint the source",
         )
     if orphans:
         most = max(_ORPHANS, key=lambda kind: sum(acker.tally.kinds.get(kind, 0) for acker in ackers))
@@ -199,24 +204,20 @@ def _of_ackers(dump: HeapDump, keeper: Keeper | None) -> Iterator[Finding]:
         tracked = sum(acker.tally.kinds.get(Kind.WAITING, 0) for acker in ackers)
         old = any(acker.tally.old.get(kind, 0) for acker in ackers for kind in _ORPHANS)
         yield heap_finding(
-            "ACK602",
+            ORPHAN_ENTRY,
+            words(ORPHAN_ENTRY, "dump", reason=reason, stays=stays(keeper)),
             site=site,
-            message=f"the acker keeps entries that no spout waits for, most likely because {reason}; "
-            f"such an entry {stays(keeper)}",
             severity=Severity.WARNING if orphans > tracked or old else Severity.INFO,
             witness=_witness(ackers, dump, _ORPHANS, amount=orphans),
-            help="lint the source for a second ack; an orphan alone proves no fault while trees fail or time out",
         )
     limit_ms = _TIMEOUTS_OF_AN_OLD_MAP * dump.timeout.seconds * 1000
     if stuck := [acker for acker in ackers if acker.tally.oldest_ms > limit_ms]:
         yield heap_finding(
-            "ACK603",
+            PENDING_GROWTH,
+            words(PENDING_GROWTH, "dump"),
             site=site,
-            message="the acker's map does not rotate: entries are older than rotation allows, so the map grows "
-            "until the worker restarts",
             severity=Severity.ERROR,
             witness=_witness(stuck, dump, tuple(Kind), amount=sum(acker.tally.entries for acker in stuck)),
-            help="Storm 0.9 to 1.1.1 never rotates it (STORM-2786): upgrade; in 2.x enable message timeouts",
         )
 
 
@@ -261,16 +262,11 @@ def _of_shell(shells: Sequence[Holder], dump: HeapDump) -> Finding:
     of = f"in a sample of {looked_at:,}: " if looked_at < entries else ""
     of_all = f" of {len(shells)} ShellBolts" if len(shells) > 1 else ""
     return heap_finding(
-        "ACK401",
+        UNDRAINED_BUFFER,
+        words(UNDRAINED_BUFFER, "shell", ticks=", ticks among them" if ticks > _MORE_TICKS else ""),
         site=Site(dump.path, NOWHERE),
-        message="ShellBolt keeps tuples that its component has neither acked nor failed, ticks among them: only an "
-        "ack or a fail removes them"
-        if ticks > _MORE_TICKS
-        else "ShellBolt keeps tuples that its component has neither acked nor failed: only an ack or a fail "
-        "removes them",
         severity=Severity.WARNING if notable else Severity.INFO,
         witness=HeapWitness(path=f"{shells[0].path}{of_all}", entries=entries, left=(f"{of}{streams}",)),
-        help="lint the component for a path without ack, a buffer that is never drained, or ticks that are never acked",
         component=shells[0].owner or "ShellBolt",
     )
 
@@ -355,7 +351,7 @@ def with_culprits(
     dump: HeapDump,
     found: Sequence[Finding],
     *,
-    keeper: Keeper | None,
+    keeper: AckerVersion | None,
     places: Places,
 ) -> tuple[Finding, ...]:
     """Add the findings whose culprits the trace names: each cause once, with its roots.
@@ -371,7 +367,7 @@ def with_culprits(
     sample = (read, dump.entries) if read < dump.entries else None
     more = [_merged(group, path, sample) for group in causes.values()]
     if len(named) == dump.entries:
-        found = [each for each in found if each.code not in {"ACK601", "ACK602"}]
+        found = [each for each in found if each.code not in {NEVER_ZERO_ENTRY, ORPHAN_ENTRY}]
     return stamp(sorted([*found, *more], key=lambda each: (each.code, each.component, each.cause)))
 
 

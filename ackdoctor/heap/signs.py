@@ -6,7 +6,19 @@ from types import MappingProxyType
 
 from ackdoctor.heap.jvm.entries import Kind
 from ackdoctor.model.verdict import Cause
-from ackdoctor.tracer.judge.entries import ACKER
+from ackdoctor.rulebook.messages import (
+    ACK_AND_FAIL,
+    ACK_IN_LOOP,
+    ACK_WITH_AUTO_ACK,
+    DOUBLE_ACK,
+    EMIT_AFTER_ACK,
+    MESSAGES,
+    MISSING_ACK,
+    PENDING_GROWTH,
+    SWALLOWED_FAILURE,
+    UNDRAINED_BUFFER,
+)
+from ackdoctor.tracer.judge.acker import ACKER
 
 __all__ = [
     "CAUSES",
@@ -37,10 +49,10 @@ _SPOUT = "spout"  # the component of a finding about some spout
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Sign:
-    """A row: what instances are, and, if they grow, `because`.  `each` are the bytes of an entry that an instance stands for, 0 for unknown.
+    """A row: what instances are and, if they grow, `because`. `each` is the size in bytes of an entry per instance, 0 if unknown.
 
     `grows` is what a finding says of it, whose component is `of`; without a `code` there is none.  `exact`: every
-    instance is such a thing, whatever else grows.  `shared`: others use the class, too, so only bounds are known.
+    instance is such a thing, independent of other growth.  `shared`: others use the class, too, so only bounds are known.
     """
 
     pattern: str
@@ -49,7 +61,7 @@ class Sign:
     each: int = 0
     code: str = ""
     of: str = ACKER
-    grows: str = "the acker's pending map grows in every histogram"
+    grows: str = ""  # a template of the catalogue
     with_: str = ""  # another class that must grow along, about as fast
     not_slower: str = ""  # another that must grow along, as fast or faster
     without: str = ""  # another that explains it, if that grows along
@@ -59,16 +71,10 @@ class Sign:
     shared: bool = False
 
 
-_DUMP = "take a dump and read it: ackdoctor heap dump worker.hprof"
+_ACKER_GROWS = MESSAGES[PENDING_GROWTH]["histogram"]
+_SPOUT_GROWS = MESSAGES[PENDING_GROWTH]["histogram of a spout"]
+_SHELL_GROWS = MESSAGES[UNDRAINED_BUFFER]["histogram"]
 _WAITED_FOR = "messages that a spout waits for: slow, or never acked; topology.max.spout.pending bounds them"
-_SPOUT_GROWS = (
-    "the pending map of a spout grows in every histogram: its messages come faster than they are acked, or are "
-    "never acked, and an entry stays until an answer or a timeout"
-)
-_SPOUT_HELP = (
-    "set topology.max.spout.pending; if it grows past what a message timeout explains, ackdoctor lint the bolts: "
-    "a path without ack"
-)
 _SLOW_CHILD = (
     "set topology.shellbolt.max.pending (Storm 0.10 and later; before, the queue has no limit), and "
     "topology.max.spout.pending with ackers and message ids, so that the spout waits; then make the child faster "
@@ -85,19 +91,21 @@ SIGNS = (
         pattern=rf"{_STORM}daemon\.Acker\$AckObject",
         means="entries of the acker's pending map (2.x): one for each root that has not come to an end",
         each=_ENTRY_2,
-        code="ACK603",
-        help=_DUMP,
+        code=PENDING_GROWTH,
+        grows=_ACKER_GROWS.message,
+        help=_ACKER_GROWS.help,
         acking=True,
     ),
     Sign(
         pattern=r"clojure\.lang\.PersistentArrayMap",
         means="entries of the acker's pending map (1.x), among other uses of Clojure",
         each=_ORPHAN_1,
-        code="ACK603",
+        code=PENDING_GROWTH,
         with_=NODE,
         not_slower=LONG,
         without=r"clojure\.lang\.PersistentVector",
-        help=_DUMP,
+        grows=_ACKER_GROWS.message,
+        help=_ACKER_GROWS.help,
         acking=True,
         exact=False,
         shared=True,
@@ -105,27 +113,28 @@ SIGNS = (
     Sign(
         pattern=r"com\.alibaba\.jstorm\.task\.acker\.AckObject",
         means="entries of the acker's pending map (JStorm): one for each root that has not come to an end",
-        code="ACK603",
-        help=_DUMP,
+        code=PENDING_GROWTH,
+        grows=_ACKER_GROWS.message,
+        help=_ACKER_GROWS.help,
         acking=True,
     ),
     Sign(
         pattern=SPOUTS,
         means=_WAITED_FOR,
-        code="ACK603",
+        code=PENDING_GROWTH,
         of=_SPOUT,
-        grows=_SPOUT_GROWS,
-        help=_SPOUT_HELP,
+        grows=_SPOUT_GROWS.message,
+        help=_SPOUT_GROWS.help,
         acking=True,
     ),
     Sign(  # executor.clj: (.put pending root-id [task-id message-id {:stream .. :values ..} start-time])
         pattern=r"clojure\.lang\.PersistentVector",
         means=f"{_WAITED_FOR} (1.x)",
-        code="ACK603",
+        code=PENDING_GROWTH,
         of=_SPOUT,
-        grows=_SPOUT_GROWS,
+        grows=_SPOUT_GROWS.message,
         with_=r"clojure\.lang\.PersistentArrayMap",
-        help=_SPOUT_HELP,
+        help=_SPOUT_GROWS.help,
         acking=True,
         exact=False,
     ),
@@ -149,12 +158,12 @@ SIGNS = (
     Sign(
         pattern=_TUPLE,
         means="tuples kept with the nodes of a ConcurrentHashMap: ShellBolt's inputs, which only an ack or a fail empties",
-        code="ACK401",
+        code=UNDRAINED_BUFFER,
         of="ShellBolt",
-        grows="the inputs of a ShellBolt grow in every histogram: nothing takes them away but an ack or a fail",
+        grows=_SHELL_GROWS.message,
         with_=r"java\.util\.concurrent\.ConcurrentHashMap\$Node",
         without=_MESSAGE,
-        help="ackdoctor lint on the components: a path without ack, a buffer that is never drained, ticks",
+        help=_SHELL_GROWS.help,
         acking=True,
         exact=False,
     ),
@@ -266,16 +275,16 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
                 Cause(
                     text="a tuple of the tree was never acked: a path without ack or fail, a bolt that died, a buffer",
                     law="L1",
-                    rules=("ACK101", "ACK102", "ACK401"),
+                    rules=(MISSING_ACK, SWALLOWED_FAILURE, UNDRAINED_BUFFER),
                 ),
                 Cause(
                     text="a tuple was acked an even number of times while the tree was incomplete",
                     law="L1b",
-                    rules=("ACK103", "ACK104", "ACK105"),
+                    rules=(DOUBLE_ACK, ACK_IN_LOOP, ACK_WITH_AUTO_ACK),
                 ),
                 Cause(
                     text="an emit was anchored to a tuple that had been acked",
-                    rules=("ACK202",),
+                    rules=(EMIT_AFTER_ACK,),
                 ),
             ),
         ),
@@ -285,12 +294,12 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
                 Cause(
                     text="a tuple was acked an even number of times, the last time after the tree was complete",
                     law="L1b",
-                    rules=("ACK103", "ACK104", "ACK105"),
+                    rules=(DOUBLE_ACK, ACK_IN_LOOP, ACK_WITH_AUTO_ACK),
                 ),
                 _LATE,
                 Cause(
                     text="an emit was anchored to a tuple that had been acked, and the child acks",
-                    rules=("ACK202",),
+                    rules=(EMIT_AFTER_ACK,),
                 ),
             ),
         ),
@@ -300,7 +309,7 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
                 Cause(
                     text="a tuple was acked an odd number of times, three or more",
                     law="L1b",
-                    rules=("ACK103", "ACK104"),
+                    rules=(DOUBLE_ACK, ACK_IN_LOOP),
                 ),
                 Cause(text="a timeout was reset after the tree had ended (2.x)"),
             ),
@@ -311,7 +320,7 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
                 Cause(text="several tuples of one tree failed: correct programs leave it, too", law="L4"),
                 Cause(
                     text="a tuple was failed after its ack, or failed twice",
-                    rules=("ACK106",),
+                    rules=(ACK_AND_FAIL,),
                 ),
             ),
         ),

@@ -11,9 +11,9 @@ from ackdoctor.acker.collector import BoltCollector, MessageId, make_collector
 from ackdoctor.acker.spout import Heard, Reason
 from ackdoctor.acker.versions import Schedule
 from ackdoctor.lab.component import Tup
+from ackdoctor.lab.shell.child import ShellError
 from ackdoctor.lab.shell.components import ShellBolt, ShellSpout
 from ackdoctor.lab.shell.heron import HeronBolt, HeronSpout
-from ackdoctor.lab.shell.pipe import ShellError
 from ackdoctor.lab.topology import DEFAULT_STREAM, SYSTEM, SYSTEM_TASK, TICK_STREAM
 from ackdoctor.lab.workplace import SINK, SPOUT, Emitted, Workplace
 from ackdoctor.model.dialect import Kind

@@ -26,8 +26,21 @@ from ackdoctor.acker.versions import profile as profile_of
 from ackdoctor.lab.component import Bolt, Spout, TaskHook, WorkerDiedError
 from ackdoctor.lab.executors import AckerThread, BoltThread, SpoutThread
 from ackdoctor.lab.topology import SYSTEM_TASK, Topology
-from ackdoctor.lab.traffic import Loses, Parcel, Route, choose, lossless
-from ackdoctor.lab.worker import Action, Agenda, Executor, Phases, Record, Worker, assign, together
+from ackdoctor.lab.worker import (
+    Action,
+    Agenda,
+    Executor,
+    Loses,
+    Parcel,
+    Phases,
+    Record,
+    Route,
+    Worker,
+    assign,
+    choose,
+    lossless,
+    together,
+)
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.message import Tick
 from ackdoctor.model.verdict import GrowthPoint, PendingEntry

@@ -10,8 +10,7 @@ from ackdoctor.acker.versions import Engine
 from ackdoctor.lab.component import Bolt, BoltInfo, Spout, SpoutInfo, Tup, WorkerDiedError
 from ackdoctor.lab.recording import introduced
 from ackdoctor.lab.topology import ACKER, DEFAULT_STREAM
-from ackdoctor.lab.traffic import Inbox, Parcel, pace
-from ackdoctor.lab.worker import Place, Worker
+from ackdoctor.lab.worker import Inbox, Parcel, Place, Worker, pace
 from ackdoctor.model.event import RELIABLE, TICK, EventKind
 from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
 

@@ -6,7 +6,7 @@ from ackdoctor.acker.rotating_map import Clock
 from ackdoctor.lab.worker import Record
 from ackdoctor.model.dialect import Dialect, Discipline, Kind, Role
 from ackdoctor.model.event import Event
-from ackdoctor.tracer.ledger.suspects import belongs, describe
+from ackdoctor.tracer.ledger.components import belongs, describe
 from ackdoctor.tracer.trace.components import described
 from ackdoctor.tracer.trace.files import Writer
 

@@ -13,9 +13,9 @@ from ackdoctor.acker.spout import Heard, SpoutExecutor
 from ackdoctor.acker.versions import NEWEST, Profile, Schedule
 from ackdoctor.acker.versions import profile as profile_of
 from ackdoctor.lab.component import TaskHook
+from ackdoctor.lab.shell.child import ShellError
 from ackdoctor.lab.shell.frameworks import NotAComponentError, descent
 from ackdoctor.lab.shell.messages import json_of
-from ackdoctor.lab.shell.pipe import ShellError
 from ackdoctor.lab.shell.process import Setup
 from ackdoctor.lab.topology import DEFAULT_STREAM
 from ackdoctor.lab.worker import Action, Agenda, InvalidEmitError

@@ -1,1 +1,1 @@
-"""From paths to a Report: `files` are found, read by their `languages`, examined in `clusters`, `stored` for the next run, and `shown`; `analyze` is the way in."""
+"""Static analysis of a tree: `run.lint` turns paths and settings into a Report."""

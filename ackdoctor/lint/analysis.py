@@ -7,7 +7,7 @@ the number of workers: clusters know nothing of each other.
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from ackdoctor import checks, dialects
@@ -26,36 +26,37 @@ __all__ = ["Analyzer", "Progress", "analyze"]
 Progress = Callable[[int, int], None]
 
 _WORTH_WORKERS = 60_000  # bytes of source from which two processes beat one
-_BATCHES = 4  # per worker: enough to even out, few enough to share parsed files
 
 
 def analyze(
-    clusters: Sequence[Cluster], inputs: Inputs, sizes: Sequence[int], jobs: int, progress: Progress | None
+    clusters: Sequence[Cluster], inputs: Inputs, size: int, jobs: int, progress: Progress | None
 ) -> list[Result]:
-    """Return the result of each cluster, in order; `sizes` are the bytes that each of them reads.
+    """Return the result of each cluster, in order; `size` is the number of bytes that they read.
 
     `jobs` below 1 means as many as there are processors.  A cluster whose worker died is analysed once more, alone.
     """
     method = _start_method()
     wanted = min(jobs if jobs > 0 else _processors(), len(clusters))
-    workers = wanted if method and sum(sizes) >= _WORTH_WORKERS else 1
-    if workers <= 1:
-        return list(_analyze_here(clusters, inputs, progress))
-    if method == "fork":
-        for language in {cluster.language for cluster in clusters}:
-            lower(language, "", "", b"", is_package=False)  # import the parser once, before the fork
+    workers = wanted if method and size >= _WORTH_WORKERS else 1
+    analyzer = Analyzer(inputs, clusters)
     results: dict[int, Result] = {}
-    batches = _batches(sizes, workers * _BATCHES)
-    for batch, found in _analyze_in_workers(clusters, inputs, batches, workers, method):
-        results.update(zip(batch, found, strict=True))
-        if progress is not None:
-            progress(len(results), len(clusters))
-    for number, cluster in enumerate(clusters):
-        if number not in results:
-            results[number] = _worker_died(cluster)
-            for _, found in _analyze_in_workers(clusters, inputs, [[number]], 1, method):
-                results[number] = found[0]
-    return [results[number] for number in range(len(clusters))]
+
+    def add(found: Iterable[tuple[int, Result]]) -> None:
+        for number, result in found:
+            results[number] = result
+            if progress is not None:
+                progress(len(results), len(clusters))
+
+    if workers <= 1:
+        add((number, analyzer.analyze(cluster)) for number, cluster in enumerate(clusters))
+    else:
+        for language in {cluster.language for cluster in clusters}:
+            lower(language, "", "", b"", is_package=False)  # import the parser once, before a fork
+        add(_analyze_in_workers(analyzer, dict(enumerate(clusters)), workers, method))
+        for number, cluster in enumerate(clusters):
+            if number not in results:
+                add(_analyze_in_workers(analyzer, {number: cluster}, 1, method))
+    return [results.get(number) or _worker_died(cluster) for number, cluster in enumerate(clusters)]
 
 
 def _processors() -> int:
@@ -65,45 +66,44 @@ def _processors() -> int:
     return os.cpu_count() or 1
 
 
-def _analyze_here(
-    clusters: Sequence[Cluster], inputs: Inputs, progress: Progress | None = None
-) -> Iterator[Result]:
-    analyzer = Analyzer(inputs, clusters)
-    for number, cluster in enumerate(clusters, start=1):
-        yield analyzer.analyze(cluster)
-        if progress is not None:
-            progress(number, len(clusters))
-
-
 # ---- workers ----
 
 
 def _analyze_in_workers(
-    clusters: Sequence[Cluster], inputs: Inputs, batches: Sequence[list[int]], workers: int, method: str
-) -> Iterator[tuple[list[int], list[Result]]]:
-    """Yield every batch with its results, in any order.  Where a worker dies, the unfinished batches are missing."""
+    analyzer: "Analyzer", clusters: Mapping[int, Cluster], workers: int, method: str
+) -> Iterator[tuple[int, Result]]:
+    """Yield the results as they come.  If a worker dies, those of the unfinished clusters are missing."""
     from concurrent.futures import ProcessPoolExecutor, as_completed  # 50 ms, which a short run does not need
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 
     futures = {}
-    with _safe_path(), ProcessPoolExecutor(workers, mp_context=get_context(method)) as pool:
+    context = get_context(method)
+    with _safe_path(), ProcessPoolExecutor(workers, context, _start_worker, (analyzer,)) as pool:
         with suppress(BrokenProcessPool):
-            for batch in batches:
-                futures[pool.submit(_analyze_batch, [clusters[number] for number in batch], inputs)] = batch
+            for number, cluster in clusters.items():
+                futures[pool.submit(_analyze, cluster)] = number
         for future in as_completed(futures):
             with suppress(BrokenProcessPool):
                 yield futures[future], future.result()
 
 
-def _analyze_batch(clusters: Sequence[Cluster], inputs: Inputs) -> list[Result]:
-    return list(_analyze_here(clusters, inputs))
+_of_worker: "list[Analyzer]" = []  # in a worker, its analyzer
+
+
+def _start_worker(analyzer: "Analyzer") -> None:
+    _of_worker[:] = [analyzer]
+
+
+def _analyze(cluster: Cluster) -> Result:
+    return _of_worker[0].analyze(cluster)
 
 
 def _worker_died(cluster: Cluster) -> Result:
     what = "the process that analysed it died"
     return Result(
-        unreadable=tuple(Unreadable.crash(source.shown, what) for source in cluster.own), repeatable=False
+        unreadable=tuple(Unreadable.crash(source.display_path, what) for source in cluster.own),
+        repeatable=False,
     )
 
 
@@ -132,19 +132,6 @@ def _safe_path() -> Iterator[None]:
             os.environ["PYTHONSAFEPATH"] = before
 
 
-def _batches(sizes: Sequence[int], count: int) -> list[list[int]]:
-    """Split the clusters into batches of neighbours with about equally many bytes."""
-    share = sum(sizes) / count
-    batches: list[list[int]] = [[]]
-    filled = 0
-    for number, size in enumerate(sizes):
-        if batches[-1] and filled + size / 2 > share * len(batches):
-            batches.append([])
-        batches[-1].append(number)
-        filled += size
-    return batches
-
-
 # ---- one cluster ----
 
 
@@ -165,7 +152,7 @@ class Analyzer:
         faults: list[Unreadable] = []  # which the files do not cause
         lowered = [self._lower(source, cluster.language, faults) for source in cluster.sources]
         units = [item.unit for item in lowered if item.unit is not None]
-        own = {source.shown for source in cluster.own}
+        own = {source.display_path for source in cluster.own}
         findings: list[Finding] = []
         unknown: list[UnknownBase] = []
         count = 0
@@ -179,7 +166,7 @@ class Analyzer:
             language = LANGUAGES[cluster.language].dialects
             unknown = [each for each in unknown_bases(program, self._dialects, language) if each.path in own]
         except Exception as error:  # noqa: BLE001  # the other clusters go on
-            faults += (Unreadable.crash(source.shown, error) for source in cluster.own)
+            faults += (Unreadable.crash(source.display_path, error) for source in cluster.own)
         return Result(
             findings=tuple(findings),
             unreadable=(*(place for item in lowered for place in item.unreadable), *faults),
@@ -197,12 +184,12 @@ class Analyzer:
                 data = read_file(source.path, LIMIT)
             if self._inputs.digests and digest_of(data) != self._inputs.digests[source.path]:
                 self._changed.add(source.path)
-            lowered = lower(language, source.shown, source.module, data, is_package=source.is_package)
+            lowered = lower(language, source.display_path, source.module, data, is_package=source.is_package)
         except OSError as error:
-            faults.append(Unreadable(path=source.shown, line=0, column=0, reason=reason(error)))
+            faults.append(Unreadable(path=source.display_path, line=0, column=0, reason=reason(error)))
             return Lowered(None)
         except Exception as error:  # noqa: BLE001  # the other files go on
-            faults.append(Unreadable.crash(source.shown, error))
+            faults.append(Unreadable.crash(source.display_path, error))
             return Lowered(None)
         if source.path in self._shared:
             self._lowered[source.path] = lowered
@@ -211,34 +198,26 @@ class Analyzer:
 
 def _diagnose(program: Program, component: Component, faults: list[Unreadable]) -> list[Finding]:
     """Return the findings of all rules about a component."""
+    path, line = component.cls.path, component.cls.head.line
 
     def fail(code: str, error: Exception) -> None:
         if isinstance(error, RecursionError):
-            faults.append(_too_deep(component, code))
-            return
-        where = f"{component.name}, {code}" if code else component.name
-        line = component.cls.head.line
-        faults.append(Unreadable.crash(component.cls.path, error, line=line, where=where, partial=True))
+            what, by = "calls nested too deeply", f" by {code}" if code else ""
+            why = f"{what}; `{component.name}` is not judged{by}"
+            internal = (
+                f"RecursionError: {what}"  # an exit code of 2: no other finding hides an unjudged component
+            )
+            fault = Unreadable(path=path, line=line, column=0, reason=why, partial=True, internal=internal)
+        else:
+            where = f"{component.name}, {code}" if code else component.name
+            fault = Unreadable.crash(path, error, line=line, where=where, partial=True)
+        faults.append(fault)
 
     try:
         return list(checks.check_component(program, component, fail))
     except Exception as error:  # noqa: BLE001  # the other components go on
         fail("", error)
         return []
-
-
-def _too_deep(component: Component, code: str) -> Unreadable:
-    """Report a component whose calls exceed the interpreter's stack."""
-    by = f" by {code}" if code else ""
-    what = "calls nested too deeply"
-    return Unreadable(
-        path=component.cls.path,
-        line=component.cls.head.line,
-        column=0,
-        reason=f"{what}; `{component.name}` is not judged{by}",
-        partial=True,
-        internal=f"RecursionError: {what}",  # the component is not judged: no finding elsewhere hides that
-    )
 
 
 def _too_many_ancestors(program: Program, own: set[str]) -> Iterator[Unreadable]:

@@ -24,7 +24,6 @@ __all__ = [
     "compare",
     "entries_of",
     "read",
-    "save",
     "write",
 ]
 
@@ -174,18 +173,13 @@ def _read_entry(path: Path, number: int, raw: object) -> Entry:
     return Entry(*map(str, values))
 
 
-def write(path: Path, findings: Iterable[Finding], *, root: Path, unseen: Iterable[Entry] = ()) -> None:
-    """Write the findings into a baseline file, beside the entries that the run did not check."""
-    save(path, [*entries_of(findings, path, root=root), *unseen])
-
-
 def entries_of(findings: Iterable[Finding], path: Path, *, root: Path) -> list[Entry]:
     """Return the findings as entries of the baseline at `path`; `root` is where their own paths start."""
     return [_entry_of(finding, root, path) for finding in findings]
 
 
-def save(path: Path, entries: Iterable[Entry]) -> None:
-    """Write one entry a line, sorted, so that a diff shows what was added and what was fixed."""
+def write(path: Path, entries: Iterable[Entry]) -> None:
+    """Write the entries, one a line, sorted, so that a diff shows what was added and what was fixed."""
     import json
 
     lines = ",\n    ".join(json.dumps(entry._asdict(), ensure_ascii=False) for entry in sorted(entries))

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import asdict
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -59,7 +59,7 @@ class Cache:
         if checksum != _checksum(key, text):
             return None
         try:
-            return _decode(json.loads(text))
+            return _result(json.loads(text))
         except (
             TypeError,
             ValueError,
@@ -74,7 +74,7 @@ class Cache:
         key = self._key(cluster)
         if not (key and result.repeatable) or self._full:
             return
-        text = json.dumps(_encode(result), separators=(",", ":")).encode()
+        text = json.dumps(asdict(result), separators=(",", ":")).encode()
         entry = _checksum(key, text) + b"\n" + text
         if len(entry) <= _LARGEST:
             try:
@@ -126,53 +126,28 @@ def _version(name: str) -> str:
         return "unknown"
 
 
-# ---- results as JSON; a value of another shape raises ----
+# ---- results from JSON; a value of another shape raises ----
 
 
-def _encode(result: Result) -> list[Any]:
-    return [
-        result.components,
-        [_values(item) for item in result.unreadable],
-        [_values(item) for item in result.unknown_bases],
-        [_encode_finding(finding) for finding in result.findings],
-    ]
-
-
-def _decode(raw: list[Any]) -> Result:
-    components, unreadable, unknown, findings = raw
+def _result(raw: dict[str, Any]) -> Result:
     return Result(
-        components=components,
-        unreadable=tuple(Unreadable(**item) for item in unreadable),
-        unknown_bases=tuple(UnknownBase(**item) for item in unknown),
-        findings=tuple(_decode_finding(item) for item in findings),
+        findings=tuple(map(_finding, raw["findings"])),
+        unreadable=tuple(Unreadable(**item) for item in raw["unreadable"]),
+        components=raw["components"],
+        unknown_bases=tuple(UnknownBase(**item) for item in raw["unknown_bases"]),
     )
 
 
-def _values(item: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass by name, as they are."""
-    return {field.name: getattr(item, field.name) for field in fields(item)}
-
-
-def _encode_finding(finding: Finding) -> dict[str, Any]:
-    steps = [{**_values(step), "site": _encode_site(step.site)} for step in finding.evidence.steps]
-    return {**_values(finding), "site": _encode_site(finding.site), "evidence": steps}
-
-
-def _decode_finding(raw: dict[str, Any]) -> Finding:
-    steps = tuple(PathStep(**{**step, "site": _decode_site(step["site"])}) for step in raw["evidence"])
+def _finding(raw: dict[str, Any]) -> Finding:
+    steps = [{**step, "site": _site(step["site"])} for step in raw["evidence"]["steps"]]
     changes = {
-        "site": _decode_site(raw["site"]),
-        "evidence": PathWitness(steps=steps),
+        "site": _site(raw["site"]),
+        "evidence": PathWitness(steps=tuple(PathStep(**step) for step in steps)),
         "severity": Severity(raw["severity"]),
         "confidence": Confidence(raw["confidence"]),
     }
     return Finding(**{**raw, **changes})
 
 
-def _encode_site(site: Site) -> list[Any]:
-    return [site.path, *site.span]
-
-
-def _decode_site(raw: list[Any]) -> Site:
-    path, *span = raw
-    return Site(path, Span(*span))
+def _site(raw: dict[str, Any]) -> Site:
+    return Site(raw["path"], Span(*raw["span"]))

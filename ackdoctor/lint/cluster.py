@@ -13,7 +13,7 @@ class Source(NamedTuple):
     """A file to parse: its path, its path in findings, and its dotted module name."""
 
     path: str
-    shown: str
+    display_path: str
     module: str
     is_package: bool
 

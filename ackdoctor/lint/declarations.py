@@ -1,20 +1,12 @@
 """The classes and imports that the bytes of a file declare, before any parser.
 
-The parser is hundreds of times slower, and most files hold no component.  So a run reads these declarations first,
+A parser is hundreds of times slower, and most files hold no component.  So a run reads these declarations first,
 follows them from file to file, and parses only what leads to a component.  In ordinary code they may contain too much
 (a class in a docstring), never too little.
 
-`from .base import Bolt as B`, `import storm` and `class C(B, storm.X):` make
-
-    classes  (("C", ("B", "storm.X")),)
-    imports  (("B", ".base.Bolt"), ("storm", "storm"))
-
-`package a.b; import c.Base; import d.*;` and `class C<T extends X> extends Base<T> implements I {` make
-
-    package  "a.b"
-    classes  (("C", ("Base", "I")),)
-    imports  (("Base", "c.Base"),)
-    stars    ("a.b", "d")
+`from .base import Bolt as B`, `import storm` and `class C(B, storm.X):` make the classes `C: B, storm.X` and the imports
+`B = .base.Bolt, storm = storm`.  `package a.b; import c.Base; import d.*;` and `class C<T> extends Base<T> implements I`
+make the package `a.b`, the class `C: Base, I`, the import `Base = c.Base` and the stars `a.b, d`.
 
 Every expression that runs over a whole file starts with a literal: the regular expression engine then skips ahead at
 the speed of a substring search, ten times as fast as any pattern that starts at the beginning of a line.

@@ -1,6 +1,6 @@
 """Which files a run reads: named files as they are, folders by walking them for the languages' suffixes.
 
-A walk skips the names that the settings exclude and those that .gitignore files leave out; a file or folder that the
+A walk skips the names that the settings exclude and those that .gitignore files exclude; a file or folder that the
 user names is read whatever its name.  A folder or file behind a symbolic link is read once, unless the walk meets it
 anyway.  What the system refuses becomes an `Unreadable`.  The walk opens only folders and .gitignore files, so it
 cannot hang.
@@ -22,7 +22,7 @@ from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.globs import Patterns
 from ackdoctor.model.reading import read_file
 
-__all__ = ["LIMIT", "Candidate", "Discovery", "discover", "reason", "refusal", "shown"]
+__all__ = ["LIMIT", "Candidate", "Discovery", "discover", "display_path", "reason", "refusal"]
 
 LIMIT = 10_000_000  # bytes; larger files are generated, and none of them holds a component
 
@@ -48,17 +48,17 @@ class Candidate(NamedTuple):
     """A file to read: its path, its path in reports, its size, and whether the user named it."""
 
     path: str
-    shown: str
+    display_path: str
     size: int
     named: bool
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Discovery:
-    """The files of a run in the order of their shown paths, and what could not be reached.
+    """The files of a run in the order of their display paths, and what could not be reached.
 
     `foreign` are files in languages that ackdoctor does not read.  `other_settings` are settings files that are nearer
-    to some file than those of the run, `lists` the .gitignore files, both as shown paths.
+    to some file than those of the run, `lists` the .gitignore files, both as display paths.
     """
 
     files: tuple[Candidate, ...]
@@ -74,17 +74,17 @@ def discover(paths: Sequence[Path], settings: Settings, root: Path) -> Discovery
     for path in paths:
         walk.take(str(path))
     walk.drop_links()
-    files = sorted(walk.files.values(), key=attrgetter("shown"))
+    files = sorted(walk.files.values(), key=attrgetter("display_path"))
     return Discovery(
         files=tuple(file for file in files if language_of(file.path).is_read),
         foreign=tuple(file for file in files if not language_of(file.path).is_read),
         unreadable=tuple(sorted(walk.unreadable.values(), key=lambda item: item.path)),
-        other_settings=tuple(sorted(shown(path, walk.root) for path in walk.other_settings)),
-        lists=tuple(sorted(shown(path, walk.root) for path in walk.lists)),
+        other_settings=tuple(sorted(display_path(path, walk.root) for path in walk.other_settings)),
+        lists=tuple(sorted(display_path(path, walk.root) for path in walk.lists)),
     )
 
 
-def shown(path: str, root: str) -> str:
+def display_path(path: str, root: str) -> str:
     """Return the path for reports: relative to the root, with forward slashes, printable."""
     if path.startswith(root + os.sep):
         text = path[len(root) + 1 :]
@@ -163,7 +163,7 @@ class _Walk:
         if stat.S_ISDIR(status.st_mode):
             self._walk(path, _Ignores.above(path, self))
         else:
-            self._file(path, shown(path, self.root), status, named=True, link=os.path.islink(path))
+            self._file(path, display_path(path, self.root), status, named=True, link=os.path.islink(path))
 
     def drop_links(self) -> None:
         """Drop a link to a file that the run reads anyway, unless the user named the link."""
@@ -174,7 +174,7 @@ class _Walk:
 
     def refuse(self, path: str, why: str) -> None:
         """Report a path that is not read."""
-        self.unreadable[path] = Unreadable(path=shown(path, self.root), line=0, column=0, reason=why)
+        self.unreadable[path] = Unreadable(path=display_path(path, self.root), line=0, column=0, reason=why)
 
     def _look_for_settings_above(self, path: str) -> None:
         """Look for settings between a named path and the settings of the run."""
@@ -203,7 +203,7 @@ class _Walk:
             self.files[path] = Candidate(path, where, status.st_size, named)
 
     def _walk(self, top: str, ignores: "_Ignores") -> None:
-        waiting = [(top, "" if top == self.root else shown(top, self.root).rstrip("/") + "/", ignores)]
+        waiting = [(top, "" if top == self.root else display_path(top, self.root).rstrip("/") + "/", ignores)]
         while waiting:
             folder, where, ignores = waiting.pop()
             try:
@@ -224,28 +224,28 @@ class _Walk:
             ]
 
     def _look_at(self, entry: "os.DirEntry[str]", top: str, where: str, ignores: "_Ignores") -> bool:
-        """Add a file, whose shown path starts with `where`; True for a folder to walk."""
+        """Add a file, whose display path starts with `where`; True for a folder to walk."""
         wanted = entry.name.endswith(SUFFIXES)
         if entry.name in FILES:
             self._note_settings(entry.path)
         try:
             if entry.is_dir():
-                if self._is_left_out(entry, ignores, folder=True):
+                if self._is_excluded(entry, ignores, folder=True):
                     return False
                 return not entry.is_symlink() or self._leads_elsewhere(entry, top)
-            if wanted and not self._is_left_out(entry, ignores, folder=False):
+            if wanted and not self._is_excluded(entry, ignores, folder=False):
                 name, link = where + _printable(entry.name), entry.is_symlink()
                 self._file(entry.path, name, entry.stat(), named=False, link=link)
         except OSError as error:
-            if wanted and not self._is_left_out(entry, ignores, folder=False):
+            if wanted and not self._is_excluded(entry, ignores, folder=False):
                 broken = error.errno == errno.ENOENT and os.path.islink(entry.path)
                 self.refuse(entry.path, "a broken symbolic link" if broken else reason(error))
         return False
 
-    def _is_left_out(self, entry: "os.DirEntry[str]", ignores: "_Ignores", *, folder: bool) -> bool:
+    def _is_excluded(self, entry: "os.DirEntry[str]", ignores: "_Ignores", *, folder: bool) -> bool:
         inside = entry.path.startswith(self._prefix)
         relative = _below(entry.path, len(self._prefix)) if inside else entry.name
-        return bool(self._excludes.verdict(relative, folder=folder)) or ignores.leave_out(
+        return bool(self._excludes.verdict(relative, folder=folder)) or ignores.exclude(
             entry.path, folder=folder
         )
 
@@ -288,8 +288,8 @@ class _Ignores:
                 return _Ignores((found, *self._lists))
         return self
 
-    def leave_out(self, path: str, *, folder: bool) -> bool:
-        """Whether the nearest list with a pattern that fits leaves the path out."""
+    def exclude(self, path: str, *, folder: bool) -> bool:
+        """Whether the nearest list with a pattern that fits excludes the path."""
         verdicts = (patterns.verdict(_below(path, start), folder=folder) for start, patterns in self._lists)
         return bool(next((verdict for verdict in verdicts if verdict is not None), False))
 

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 from ackdoctor.lint.declarations import Declarations, java_declarations, python_declarations
-from ackdoctor.lint.discover import LIMIT, Candidate, reason, shown
+from ackdoctor.lint.discover import LIMIT, Candidate, display_path, reason
 from ackdoctor.lint.languages import Language, has_handler, is_not_text
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.reading import read_file
@@ -131,7 +131,7 @@ class Files:
                 return False
             if not stat.S_ISREG(found.st_mode) or found.st_size > LIMIT:
                 return False
-            self._filter(Candidate(path, shown(path, self.root), found.st_size, named=False))
+            self._filter(Candidate(path, display_path(path, self.root), found.st_size, named=False))
         return path in self.facts
 
     def read(self, path: str) -> bytes:
@@ -145,7 +145,7 @@ class Files:
             try:
                 found = declare(self.read(path))
             except Exception as error:  # noqa: BLE001  # the other files go on
-                self._refuse(Unreadable.crash(self.by_path[path].shown, error))
+                self._refuse(Unreadable.crash(self.by_path[path].display_path, error))
                 found = Declarations()
             self._declarations[path] = found
         return self._declarations[path]
@@ -167,7 +167,7 @@ class Files:
         try:
             return read_file(path, LIMIT)
         except OSError as error:
-            place = self.by_path[path].shown
+            place = self.by_path[path].display_path
             self._refuse(Unreadable(path=place, line=0, column=0, reason=reason(error)))
             return None
 

@@ -7,18 +7,10 @@ file is meant.  Files that the run does not list are looked for on disk.
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol
 
-__all__ = ["Importer", "JavaImporter", "PythonImporter", "module_name"]
+__all__ = ["JavaImporter", "PythonImporter", "module_name"]
 
 _Folders = tuple[str, ...]
-
-
-class Importer(Protocol):
-    """Finds the files of a run, and those near them, by qualified names."""
-
-    def locate(self, origin: str, qualified: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield the files that a name in the file `origin` may lead to, each with the rest of the name."""
 
 
 def _shared(one: _Folders, other: _Folders) -> int:
@@ -38,9 +30,9 @@ _HEIGHT = 8  # folders searched above a file that is outside the root
 _PACKAGE = "__init__"
 
 
-def module_name(shown: str) -> tuple[str, bool]:
-    """Return the dotted name of a Python file, as long as its shown path, and whether it is a package's own file."""
-    parts = shown.removesuffix(".py").split("/")
+def module_name(display_path: str) -> tuple[str, bool]:
+    """Return the dotted name of a Python file, as long as its display path, and whether it is a package's own file."""
+    parts = display_path.removesuffix(".py").split("/")
     is_package = parts[-1] == _PACKAGE and len(parts) > 1
     if is_package:
         parts.pop()

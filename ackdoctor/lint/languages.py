@@ -111,18 +111,18 @@ class Lowered(NamedTuple):
     unreadable: "tuple[Unreadable, ...]" = ()
 
 
-def lower(language: str, shown: str, module: str, data: bytes, *, is_package: bool) -> Lowered:
+def lower(language: str, display_path: str, module: str, data: bytes, *, is_package: bool) -> Lowered:
     """Parse and lower one file; never raises for bad input.  The parser is imported here, for the first file."""
     from ackdoctor.model.finding import Unreadable
 
     if language == "java":
         from ackdoctor.frontends import java
 
-        unit = java.lower_source(path=shown, data=data)
+        unit = java.lower_source(path=display_path, data=data)
         if isinstance(unit, Unreadable):
             return Lowered(None, (unit,))
         return Lowered(unit.unit, tuple(replace(place, partial=True) for place in unit.broken))
     from ackdoctor.frontends import python
 
-    found = python.lower_source(path=shown, module=module, is_package=is_package, data=data)
+    found = python.lower_source(path=display_path, module=module, is_package=is_package, data=data)
     return Lowered(None, (found,)) if isinstance(found, Unreadable) else Lowered(found)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ackdoctor.lint.cluster import Cluster, Source
 from ackdoctor.lint.declarations import Declarations, capital_names, meanings
 from ackdoctor.lint.files import Files
-from ackdoctor.lint.imports import Importer, JavaImporter, PythonImporter, module_name
+from ackdoctor.lint.imports import JavaImporter, PythonImporter, module_name
 
 __all__ = ["Project"]
 
@@ -44,15 +44,14 @@ class Project:
         self._names = files.names
         self._java = files.language.name == "java"
         self._listed = tuple(files.by_path)
-        self._importer: Importer = (
+        self._importer = (
             JavaImporter(self._listed, files.root, self._package_of)
             if self._java
             else PythonImporter(self._listed, files.root)
         )
         self._is_component: dict[_Class, bool] = {}
-        self._bases: dict[
-            str, set[str]
-        ] = {}  # the files in which a file's classes have bases, re-exports included
+        # Of each file, the files in which its classes have bases, re-exports included:
+        self._bases: dict[str, set[str]] = {}
         self._reached: dict[str, frozenset[str]] = {}
 
     def clusters(self) -> tuple[Cluster, ...]:
@@ -65,23 +64,26 @@ class Project:
         }
         components = self._component_files(users)
         own = {path for path in (components | users) & set(self._listed) if not self._is_framework(path)}
-        groups = {path: {path} for path in own}
-        for path in sorted(components & own):
-            for base in self._bases.get(path, ()):
-                if base in components and base in own and groups[base] is not groups[path]:
-                    group = groups[path]
-                    groups[base] |= group
-                    groups.update(dict.fromkeys(group, groups[base]))
-        found = [
-            self._cluster(sorted(group), components) for path, group in groups.items() if path == min(group)
-        ]
+        found = [self._cluster(sorted(group), components) for group in self._groups(own, components)]
         doubtful = (path for path in facts if facts[path].not_text)
         handlers = (path for path in self._listed if path in facts and facts[path].has_handler)
         others = {*doubtful, *(path for path in handlers if not self._is_framework(path))}
         found += [self._cluster([path], components) for path in sorted(others - components - users)]
-        return tuple(sorted(found, key=lambda cluster: cluster.own[0].shown))
+        return tuple(sorted(found, key=lambda cluster: cluster.own[0].display_path))
+
+    def _groups(self, own: set[str], components: set[str]) -> list[set[str]]:
+        """Group the own files so that a component file is with the files of its bases."""
+        groups = {path: {path} for path in own}
+        for path in sorted(components & own):
+            for base in self._bases.get(path, set()) & components & own:
+                if groups[base] is not groups[path]:
+                    group = groups[path]
+                    groups[base] |= group
+                    groups.update(dict.fromkeys(group, groups[base]))
+        return [group for path, group in groups.items() if path == min(group)]
 
     def _is_user(self, path: str) -> bool:
+        """Whether the file imports a framework."""
         found = self._files.declarations(path)
         names = (*found.modules, *found.stars, *(qualified for _, qualified in found.imports))
         return any(self._names.is_base(name) or self._names.is_module(name) for name in names)
@@ -94,7 +96,9 @@ class Project:
         return any(f"{tail}.{name}" in self._names.own_classes for tail in tails for name in classes)
 
     def _module(self, path: str) -> tuple[str, bool]:
-        return (self._package_of(path), False) if self._java else module_name(self._files.by_path[path].shown)
+        if self._java:
+            return self._package_of(path), False
+        return module_name(self._files.by_path[path].display_path)
 
     def _package_of(self, path: str) -> str:
         return self._files.declarations(path).package
@@ -214,8 +218,8 @@ class Project:
         context = sorted((bases | helpers) - set(group))
         return Cluster(
             language=self._files.language.name,
-            own=tuple(sorted(map(self._source, group), key=lambda source: source.shown)),
-            context=tuple(sorted(map(self._source, context), key=lambda source: source.shown)),
+            own=tuple(sorted(map(self._source, group), key=lambda source: source.display_path)),
+            context=tuple(sorted(map(self._source, context), key=lambda source: source.display_path)),
         )
 
     def _base_files(self, paths: Iterable[str]) -> set[str]:
@@ -268,4 +272,4 @@ class Project:
                 yield from (there for there, rest in self._importer.locate(path, name) if not rest)
 
     def _source(self, path: str) -> Source:
-        return Source(path, self._files.by_path[path].shown, *self._module(path))
+        return Source(path, self._files.by_path[path].display_path, *self._module(path))

@@ -11,14 +11,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ackdoctor import dialects
 from ackdoctor.cache_folder import CacheFolder, NoCacheError
 from ackdoctor.config import Settings
 from ackdoctor.lint.cluster import Inputs, Result
-from ackdoctor.lint.discover import LIMIT, Candidate, discover, refusal, shown
+from ackdoctor.lint.discover import LIMIT, Candidate, discover, display_path, refusal
 from ackdoctor.lint.files import Files, framework_names
 from ackdoctor.lint.languages import LANGUAGES, language_of
 from ackdoctor.lint.project import Project
@@ -53,22 +52,21 @@ def lint(
     """
     top = os.path.abspath(root)
     found = discover(paths, settings, root)
-    text = _text_of(stdin, top)
-    overlay = text.overlay
-    files = {file.path: file for file in (*found.files, *text.files)}
+    files = {file.path: file for file in found.files}
+    refused = list(found.unreadable)
+    overlay = _take_text(stdin, top, files, refused) if stdin else {}
     languages = _by_language((*files.values(), *found.foreign), settings, top, overlay)
     read = [each for each in languages if each.language.is_read]
-    inputs = Inputs(dict(settings.dialect_version), dict(settings.extra_bases), dict(overlay))
+    inputs = Inputs(dict(settings.dialect_version), dict(settings.extra_bases), overlay)
     results = _results(read, inputs, cache, jobs, progress)
     unreadable = _unique(
         (
-            *found.unreadable,
-            *text.refused,
+            *refused,
             *(fault for result in results for fault in result.unreadable),
             *(fault for each in read for fault in each.unreadable),
         )
     )
-    asked = {file.shown for file in files.values()}
+    asked = {file.display_path for file in files.values()}
     findings = [finding for result in results for finding in result.findings]
     choice = select(
         findings,
@@ -78,9 +76,9 @@ def lint(
         top,
         # Heirs and callers of the code in a named file may be anywhere; a walked folder has them.
         unsure={item.path for item in unreadable if item.partial}
-        | {file.shown for file in files.values() if file.named},
+        | {file.display_path for file in files.values() if file.named},
     )
-    beside = {file.shown for each in languages for file in each.by_path.values()} | set(found.lists)
+    beside = {file.display_path for each in languages for file in each.by_path.values()} | set(found.lists)
     unknown = [item for result in results for item in result.unknown_bases]
     return Report(
         findings=choice.findings,
@@ -94,26 +92,19 @@ def lint(
     )
 
 
-class _Text(NamedTuple):
-    """The text from standard input: its file and its content by path, or why it is refused."""
-
-    files: tuple[Candidate, ...] = ()
-    overlay: Mapping[str, bytes] = MappingProxyType({})
-    refused: tuple[Unreadable, ...] = ()
-
-
-def _text_of(stdin: tuple[str, bytes] | None, root: str) -> _Text:
-    if stdin is None:
-        return _Text()
-    name, data = stdin
-    path = os.path.normpath(os.path.join(root, name))
-    where = shown(path, root)
-    why = refusal(path)
-    if len(data) > LIMIT:
-        why = f"larger than {LIMIT // 1_000_000} MB ({len(data):,} bytes)"
+def _take_text(
+    stdin: tuple[str, bytes], root: str, files: dict[str, Candidate], refused: list[Unreadable]
+) -> Mapping[str, bytes]:
+    """Add the text from standard input to the files, or to the refused ones; return its content by path."""
+    path, data = os.path.normpath(os.path.join(root, stdin[0])), stdin[1]
+    where = display_path(path, root)
+    large = len(data) > LIMIT
+    why = f"larger than {LIMIT // 1_000_000} MB ({len(data):,} bytes)" if large else refusal(path)
     if why:
-        return _Text(refused=(Unreadable(path=where, line=0, column=0, reason=why),))
-    return _Text((Candidate(path, where, len(data), named=True),), {path: data})
+        refused.append(Unreadable(path=where, line=0, column=0, reason=why))
+        return {}
+    files[path] = Candidate(path, where, len(data), named=True)
+    return {path: data}
 
 
 def _by_language(
@@ -152,10 +143,8 @@ def _results(
         from ackdoctor.lint.analysis import analyze  # flow and checks, which an unchanged run does not need
 
         work = [clusters[number] for number in missing]
-        sizes = [
-            sum(files.by_path[source.path].size for source in cluster.sources) for cluster, files in work
-        ]
-        new = analyze([cluster for cluster, _ in work], inputs, sizes, jobs, progress)
+        size = sum(files.by_path[source.path].size for cluster, files in work for source in cluster.sources)
+        new = analyze([cluster for cluster, _ in work], inputs, size, jobs, progress)
         for number, result in zip(missing, new, strict=True):
             results[number] = result
             if cache:
@@ -183,14 +172,18 @@ def _sources(
     overlay: Mapping[str, bytes],
     root: str,
 ) -> Mapping[str, bytes]:
-    """Return the contents of the files whose suppression comments count, by shown path.
+    """Return the contents of the files whose suppression comments count, by display path.
 
     They are the files of the run, and others that hold findings of its components.
     """
     unread = {item.path for item in unreadable if not item.partial}
     marked = {path for each in languages for path, facts in each.facts.items() if facts.has_mark}
-    paths = {file.shown: path for path, file in files.items() if path in marked and file.shown not in unread}
-    asked = {file.shown for file in files.values()}
+    paths = {
+        file.display_path: path
+        for path, file in files.items()
+        if path in marked and file.display_path not in unread
+    }
+    asked = {file.display_path for file in files.values()}
     for finding in findings:
         place = finding.site.path
         if finding.home in asked and place not in asked:
@@ -205,7 +198,7 @@ def _sources(
 def _unread_languages(languages: Iterable[Files]) -> Iterator[str]:
     """Yield one line about the files that name a framework in a language that ackdoctor does not read."""
     places = [
-        (each.language.title, each.by_path[path].shown)
+        (each.language.title, each.by_path[path].display_path)
         for each in languages
         if not each.language.is_read
         for path, facts in each.facts.items()

@@ -40,7 +40,7 @@ def select(
 ) -> Selection:
     """Return the findings to report, sorted by path, line, column and code.
 
-    `sources` are the files that may hold suppression comments, by shown path.  In a file that was not `asked` for,
+    `sources` are the files that may hold suppression comments, by display path.  In a file that was not `asked` for,
     comments silence findings and are not judged.  In the files of `unsure` there may be more findings than this run
     knows.
     """

@@ -18,13 +18,12 @@ from ackdoctor.lint.files import MARK
 from ackdoctor.lint.languages import language_of
 from ackdoctor.model.finding import Confidence, Finding, PathWitness, Severity, Unreadable
 from ackdoctor.model.source import Comment, Site, Span
+from ackdoctor.rulebook.messages import UNUSED_IGNORE, Words, words
 
 if TYPE_CHECKING:
     from ackdoctor.frontends.java.comments import Annotation
 
-__all__ = ["UNUSED_IGNORE", "Suppressed", "suppress"]
-
-UNUSED_IGNORE = "ACK901"
+__all__ = ["Suppressed", "suppress"]
 
 
 class Suppressed(NamedTuple):
@@ -207,26 +206,26 @@ def _read(
     site = Site(path, directive.span)
     word, written = directive.word, directive.written
 
-    def complain(message: str, severity: Severity = Severity.ERROR) -> None:
-        complaints.append(_complaint(site, message, severity, f"write {directive.example}"))
+    def complain(case: str, severity: Severity = Severity.ERROR, **values: object) -> None:
+        said = words(UNUSED_IGNORE, case, written=written, example=directive.example, **values)
+        complaints.append(_complaint(site, said, severity))
 
     if word not in {"ignore", "ignore-file"}:
-        complain(f"`ackdoctor: {word}` means nothing, so it silences nothing")
+        complain("unknown word", word=word)
         return
     if not directive.names:
-        complain(f"`{written}` names no rule, so it silences nothing")
+        complain("no rule")
         return
     code_of = {**{code: code for code in rules}, **{name: code for code, name in rules.items()}}
     for name in directive.names:
         if name not in code_of:
             starts = any(code.startswith(name) for code in rules)
             hint = "; a comment names whole codes" if starts else nearest(name, code_of)
-            complain(f"`{written}`: there is no rule `{name}`{hint}")
+            complain("unknown rule", name=name, hint=hint)
     if not directive.reason:
-        complain(f"`{written}` gives no reason", Severity.WARNING)
+        complain("no reason", Severity.WARNING)
     if word == "ignore-file" and not directive.at_top:
-        where = f"it belongs above the first {directive.top} of the file"
-        complain(f"`{written}` silences nothing here: {where}")
+        complain("not at top", top=directive.top)
         return
     first, last = (1, 1 << 60) if word == "ignore-file" else (directive.first, directive.last)
     codes = tuple(dict.fromkeys(code_of[name] for name in directive.names if name in code_of))
@@ -253,23 +252,23 @@ def _unused(
         ]
         if idle:
             which = "" if len(idle) == len(ignore.codes) else f" for {', '.join(idle)}"
-            message = f"`{ignore.written}` silences nothing{which}"
-            complaints.append(_complaint(ignore.site, message, Severity.WARNING, "remove it"))
+            said = words(UNUSED_IGNORE, "unused", written=ignore.written, which=which)
+            complaints.append(_complaint(ignore.site, said, Severity.WARNING))
     return complaints
 
 
-def _complaint(site: Site, message: str, severity: Severity, advice: str) -> Finding:
+def _complaint(site: Site, said: Words, severity: Severity) -> Finding:
     return Finding(
         code=UNUSED_IGNORE,
         name="unused-ignore",
         severity=severity,
         confidence=Confidence.MUST,
         site=site,
-        message=message,
+        message=said.message,
         component="",
         handler="",
         dialect="",
         evidence=PathWitness(steps=()),
-        cause=message,
-        help=advice,
+        cause=said.message,
+        help=said.help,
     )

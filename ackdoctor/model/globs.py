@@ -1,12 +1,12 @@
-"""Patterns of .gitignore: what a list of them leaves out, and whether one of them fits a path.
+"""Patterns of .gitignore: the paths that a list of them excludes, and whether one of them fits a path.
 
 A pattern with a slash before its end is anchored to the folder of the list; one without fits a name at any depth; one
-that ends in a slash fits folders only; `!` takes back; the last pattern that fits decides.  `*` and `?` stop at
+that ends in a slash fits folders only; `!` re-includes; the last pattern that fits decides.  `*` and `?` stop at
 slashes, `**` does not.
 
 `fnmatch.translate` makes expressions that do not backtrack.  It knows no slash, so a path is matched segment by
 segment, in time linear in the path for each star.  A library that makes one expression of a whole pattern, as pathspec
-does, needs minutes for `*a*a*a*a*a*b` and one long name: a .gitignore could stop the run.
+does, needs minutes for `*a*a*a*a*a*b` and one long name: a hostile .gitignore would hang the run.
 """
 
 import re
@@ -27,7 +27,7 @@ _SPECIAL = frozenset("*?[\\")
 class _Pattern(NamedTuple):
     """One line of a list; it is anchored if `path` is set, else `name` is the expression of its only segment."""
 
-    leaves_out: bool
+    excludes: bool
     text: str
     folders_only: bool
     name: str = ""
@@ -37,7 +37,7 @@ class _Pattern(NamedTuple):
 class _Group(NamedTuple):
     """Neighbouring patterns of one sign: plain names, an expression for the other names, anchored paths."""
 
-    leaves_out: bool
+    excludes: bool
     names: frozenset[str]
     name: re.Pattern[str]
     paths: tuple[_Path, ...]
@@ -61,13 +61,13 @@ class Patterns:
         self._files = _groups([pattern for pattern in found if not pattern.folders_only])
 
     def verdict(self, path: str, *, folder: bool) -> bool | None:
-        """Return True if the path is left out, False if it is taken back, None if no pattern fits.
+        """Return True if the path is excluded, False if it is re-included, None if no pattern fits.
 
         `path` is relative to the folder of the list, with forward slashes.
         """
         name = path.rpartition("/")[2]
         groups = self._folders if folder else self._files
-        return next((group.leaves_out for group in groups if group.fits(path, name)), None)
+        return next((group.excludes for group in groups if group.fits(path, name)), None)
 
 
 def matches_glob(path: str, text: str) -> bool:
@@ -92,8 +92,8 @@ def _read(line: str) -> _Pattern | None:
         text = text[:-1]
     if not text or text.startswith("#"):
         return None
-    leaves_out = not text.startswith("!")
-    text = text if leaves_out else text[1:]
+    excludes = not text.startswith("!")
+    text = text if excludes else text[1:]
     folders_only = text.endswith("/")
     text = text.rstrip("/") if folders_only else text
     anchored = "/" in text
@@ -104,13 +104,13 @@ def _read(line: str) -> _Pattern | None:
     if any(part is None and written != "**" for part, written in zip(parts, text.split("/"), strict=True)):
         return None
     if anchored:
-        return _Pattern(leaves_out, text, folders_only, path=_compiled(parts))
-    return _Pattern(leaves_out, text, folders_only, name=parts[0] or "")
+        return _Pattern(excludes, text, folders_only, path=_compiled(parts))
+    return _Pattern(excludes, text, folders_only, name=parts[0] or "")
 
 
 def _groups(patterns: list[_Pattern]) -> tuple[_Group, ...]:
     """Group the patterns by sign; the last pattern decides, so the last group comes first."""
-    runs = [list(run) for _, run in groupby(patterns, key=lambda pattern: pattern.leaves_out)]
+    runs = [list(run) for _, run in groupby(patterns, key=lambda pattern: pattern.excludes)]
     return tuple(_group(run) for run in reversed(runs))
 
 
@@ -120,7 +120,7 @@ def _group(patterns: list[_Pattern]) -> _Group:
     names = dict.fromkeys(pattern.name for pattern in by_name if pattern.text not in plain)
     paths = dict.fromkeys(pattern.path for pattern in patterns if pattern.path is not None)
     return _Group(
-        patterns[0].leaves_out,
+        patterns[0].excludes,
         frozenset(plain),
         re.compile("|".join(names)) if names else _NOTHING,
         tuple(paths),

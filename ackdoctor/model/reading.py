@@ -1,4 +1,4 @@
-"""Reads a file's bytes: no named pipe is waited for, no device is opened, no endless file fills the memory."""
+"""Read a file's bytes without waiting for a named pipe, opening a device, or filling the memory."""
 
 import errno
 import os
@@ -10,7 +10,7 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0
 
 
 def read_file(path: str, limit: int) -> bytes:
-    """The bytes of a regular file.  OSError for anything else, EFBIG for more than `limit` bytes."""
+    """Return the bytes of a regular file.  OSError for anything else, EFBIG for more than `limit` bytes."""
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode):
         raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "not a file")
@@ -21,7 +21,7 @@ def read_file(path: str, limit: int) -> bytes:
             raise OSError(errno.EINVAL, "not a file")
         parts: list[bytes] = []
         left = limit + 1
-        size = status.st_size + 1  # asking for one more than there is shows the end in the same call
+        size = status.st_size + 1  # one byte more than the file has: the same call sees the end
         while left > 0 and (part := os.read(handle, min(left, size))):
             parts.append(part)
             left -= len(part)

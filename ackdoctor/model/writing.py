@@ -1,4 +1,4 @@
-"""Writes a file whole or not at all."""
+"""Write a file completely or not at all."""
 
 import errno
 import os
@@ -16,9 +16,9 @@ _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | g
 
 @contextmanager
 def replacing(path: Path) -> Iterator[TextIO]:
-    """A stream whose content takes the file's place when all of it is on the disk; until then the old file stays.
+    """Yield a stream that replaces the file at the end; after an error the old file stays.
 
-    A pipe or a device is written as it is.  OSError for a symbolic link to a file: it may lead out of the tree.
+    A pipe or a device is written directly.  OSError for a symbolic link to a file: it may lead out of the tree.
     """
     try:
         status = path.stat()
@@ -30,7 +30,7 @@ def replacing(path: Path) -> Iterator[TextIO]:
             yield stream
         return
     if path.is_symlink():
-        raise OSError(errno.ELOOP, "it is a symbolic link; name the file that it leads to", str(path))
+        raise OSError(errno.ELOOP, "it is a symbolic link; name its target", str(path))
     if status is not None and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     beside = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.tmp")

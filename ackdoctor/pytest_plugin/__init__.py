@@ -5,15 +5,17 @@ What is imported here is paid for by every pytest run on the machine: next to no
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from ackdoctor.pytest_plugin import marks, options
-from ackdoctor.pytest_plugin.table import Table
+from ackdoctor.pytest_plugin import options
+from ackdoctor.pytest_plugin.options import TURNED
 
 if TYPE_CHECKING:
     from ackdoctor.pytest_plugin.fixture import Fixture
+    from ackdoctor.pytest_plugin.outcome import Row
 
 __all__ = ["ackdoctor_fixture", "pytest_addoption", "pytest_collection_modifyitems", "pytest_configure"]
 
@@ -30,14 +32,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Reads the options and makes the mark known."""
-    config.addinivalue_line("markers", marks.MARK)
+    config.addinivalue_line("markers", options.MARK)
     config.stash[_OPTIONS] = session = options.read_options(config)
     config.pluginmanager.register(Table(session), "ackdoctor-table")
-    beginning = sys.modules.get("ackdoctor.tracer.process.begin")
+    beginning = sys.modules.get("ackdoctor.tracer.process.run")
     if beginning is not None and beginning.begun:
-        from ackdoctor.pytest_plugin.apart import Apart
+        from ackdoctor.pytest_plugin.hooks import TestSeparation
 
-        config.pluginmanager.register(Apart(*beginning.begun[0]), _APART)
+        config.pluginmanager.register(TestSeparation(*beginning.begun[0]), _APART)
 
 
 @pytest.hookimpl(trylast=True)
@@ -64,7 +66,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.pluginmanager.register(Refusal(str(error)))  # xdist would show a worker's error as its own
 
 
-@pytest.fixture(name=marks.NAME)
+@pytest.fixture(name=options.NAME)
 def ackdoctor_fixture(request: pytest.FixtureRequest) -> "Iterator[Fixture]":
     """Puts components on a bench, in virtual time, with an acker behind them; knows what they owe."""
     hooks = request.config.pluginmanager.get_plugin(_HOOKS)
@@ -80,11 +82,82 @@ def ackdoctor_fixture(request: pytest.FixtureRequest) -> "Iterator[Fixture]":
 def _wanted(item: pytest.Item, session: options.Options) -> options.Options | str | None:
     """What the test is traced with, or what is wrong with its marks; below `trace run` a mark alone switches nothing on."""
     apart = item.config.pluginmanager.hasplugin(_APART)
-    if apart and session.level == "off" and marks.NAME not in getattr(item, "fixturenames", ()):
+    if apart and session.level == "off" and options.NAME not in getattr(item, "fixturenames", ()):
         return None
     try:
-        return marks.asked(item, session)
+        return options.asked(item, session)
     except pytest.UsageError as error:
         if not hasattr(item.config, "workerinput"):
             raise
         return str(error)  # xdist would show a worker's error as its own; so the test says it
+
+
+class Table:
+    """Always registered, since under xdist only the workers know whether a mark turned a test on."""
+
+    def __init__(self, session: options.Options) -> None:
+        self.options = session
+        self.rows: dict[str, Row] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Takes the row of a finished test; of a repeated one the last."""
+        if report.when == "teardown" and report.user_properties:
+            self._take(report)
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> object:
+        """Letter and word of a test that only the acking made fail."""
+        if not report.failed or not hasattr(report, TURNED):
+            return None
+        return "failed" if report.when == "call" else "error", "A", "ACK"
+
+    def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
+        """The table, if any test was traced; else which options were given for nothing."""
+        if not self.rows:
+            if self.options.level == "off" and (flags := options.given(terminalreporter.config)):
+                terminalreporter.write_sep("=", "ackdoctor")
+                terminalreporter.write_line(f"no test was traced: {', '.join(flags)} without --ackdoctor")
+            return
+        from ackdoctor.pytest_plugin.outcome import summary
+
+        if self.options.warn:
+            self._warn(terminalreporter)
+        terminalreporter.write_sep("=", "ackdoctor")
+        for line in summary(self.rows, terminalreporter.verbosity):
+            terminalreporter.write_line(line)
+        if self.options.write_baseline and self.options.baseline is not None:
+            terminalreporter.write_line(self._accept(self.options.baseline))
+
+    def _warn(self, terminalreporter: "pytest.TerminalReporter") -> None:
+        """The findings of tests that passed all the same: of those pytest shows nothing, unless it is asked by -rP or -rA."""
+        from ackdoctor.pytest_plugin.outcome import SECTION
+
+        if not {"P", "A"}.isdisjoint(terminalreporter.reportchars):
+            return
+        passed = [each for each in terminalreporter.stats.get("passed", ()) if each.nodeid in self.rows]
+        shown = [(each, text) for each in passed for section, text in each.sections if section == SECTION]
+        for number, (report, text) in enumerate(shown):
+            if not number:
+                terminalreporter.write_sep("=", "ACKDOCTOR'S WARNINGS")
+            terminalreporter.write_sep("_", report.head_line or report.nodeid)
+            terminalreporter.write_line(text)
+
+    def _take(self, report: pytest.TestReport) -> None:
+        from ackdoctor.pytest_plugin.outcome import PROPERTY, read_row  # only where there may be one
+
+        for name, value in report.user_properties:
+            if name == PROPERTY and (row := read_row(str(value))) is not None:
+                self.rows[report.nodeid] = row
+
+    def _accept(self, file: Path) -> str:
+        """Writes the baseline; says what became of it."""
+        from ackdoctor.lint.baseline import Entry, read, write
+        from ackdoctor.model.errors import BaselineError
+
+        entries = {Entry(*map(str, entry)) for row in self.rows.values() for entry in row.baseline}
+        try:
+            before = {*read(file).entries} if file.exists() else set()
+            write(file, entries)
+        except BaselineError as error:
+            return str(error)
+        new, dropped = len(entries - before), len(before - entries)
+        return f"{file.name}: {len(entries)} accepted, {new} of them new, {dropped} dropped"

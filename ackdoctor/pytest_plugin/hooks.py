@@ -1,13 +1,16 @@
-"""The life of one traced test: begin, judge it after its fixtures are gone, turn its report.
+"""The life of a traced test: begin, judge it after its fixtures are gone, change its report."""
 
-The reports of a traced test are held back until its teardown is over, since a fixture may well be what
-flushes a bolt.  Where another plugin runs the protocol (pytest-rerunfailures, flaky) it is left to that one.
-"""
-
-from collections.abc import Generator, Sequence
+import errno
+import os
+import threading
+import time
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import replace
 from functools import partial
+from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pytest
 from _pytest import runner
@@ -16,17 +19,207 @@ from ackdoctor.model.finding import Finding
 from ackdoctor.model.verdict import TupleTree
 from ackdoctor.model.violation import Violation
 from ackdoctor.pytest_plugin import outcome
-from ackdoctor.pytest_plugin.judgement import Judge, Sentence
 from ackdoctor.pytest_plugin.options import Options
-from ackdoctor.pytest_plugin.rows import PROPERTY, Row, counted, totals
-from ackdoctor.pytest_plugin.watch import Watch
+from ackdoctor.pytest_plugin.outcome import PROPERTY, Judge, Judgement, Row, counted, totals
+from ackdoctor.tracer.instrument.install import Installation, install
+from ackdoctor.tracer.ledger.ledger import Ledger, Level, Settlement, violations
+from ackdoctor.tracer.trace.files import live_files, lock, parts
+from ackdoctor.tracer.trace.write import Recorder, finish_killed
+
+__all__ = ["ASKED", "Files", "Hooks", "Refusal", "SessionTracer", "TestSeparation", "wait"]
+
+
+_POLL_S = 0.005
+
+
+class SessionTracer:
+    """Wraps the frameworks from the first traced test to the end of the session.
+
+    They stay wrapped between traced tests: a component of a wider scope may outlive its test.  What
+    happens in tests that nobody asked to trace is forgotten.
+    """
+
+    def __init__(self, files: "Files | None" = None) -> None:
+        self._files = files
+        self.ledger = Ledger(Level.OFF)
+        self._installation: Installation | None = None
+        self._threads = set(threading.enumerate())  # of the runner itself: not worth waiting for
+
+    def begin(self, test: str, level: str) -> None:
+        """From now on, what components receive is this test's."""
+        wanted = Level.named(level)
+        if self._installation is None or self.ledger.level is not wanted:
+            self._unwrap()
+            self.ledger = Ledger(wanted)
+            self._installation = install(self.ledger, self._files.recorder if self._files else None)
+        else:
+            self.ledger.settle()
+            self._installation.mend()
+        self.ledger.test = test
+        if self._files is not None:
+            self._files.begin(test)
+
+    def wait(self, seconds: float) -> None:
+        """Gives threads that the tests have started time to complete what is open."""
+        wait(self.ledger, self._threads, seconds)
+
+    @property
+    def pending(self) -> int:
+        """How many deliveries are open."""
+        return _pending(self.ledger)
+
+    def look(self) -> tuple[Violation, ...]:
+        """What is wrong so far; nothing is closed."""
+        ledger = self.ledger
+        records = tuple(ledger.records.values())
+        return tuple(
+            o for record in records for o in violations(record, ledger.sites, ledger.now(), ledger.test)
+        )
+
+    def end(self) -> Settlement:
+        """What became of the deliveries of the test; later completions of them are nobody's."""
+        settlement = self.ledger.settle()
+        self.ledger.test = ""
+        return settlement
+
+    def judged(self, *, failed: bool) -> tuple[str, ...]:
+        """Keeps the trace of the test, or not; what to say of it."""
+        return self._files.end(failed=failed) if self._files is not None else ()
+
+    def close(self) -> None:
+        """The frameworks are as they were, and the traces are on disk."""
+        self._unwrap()
+        if self._files is not None:
+            self._files.close()
+
+    def _unwrap(self) -> None:
+        if self._installation is not None:
+            self._installation.undo()
+            self._installation = None
+
+
+def wait(ledger: Ledger, threads: Collection[threading.Thread], seconds: float) -> None:
+    """Gives all other threads time to complete what is open, no longer than they need.
+
+    Looks are counted, since the clock may be a fixture's that stands still.
+    """
+    for _ in range(ceil(seconds / _POLL_S)):
+        if not (_pending(ledger) and any(thread not in threads for thread in threading.enumerate())):
+            return
+        time.sleep(_POLL_S)
+
+
+def _pending(ledger: Ledger) -> int:
+    return sum(len(record.overdue()) for record in tuple(ledger.records.values()))
+
+
+class Files:
+    """One recorder for this process; a test's rows carry its node id, and a part ends where a test does.
+
+    UsageError for a folder that takes no file: the recorder would only count what it cannot write.
+    """
+
+    def __init__(self, config: pytest.Config, options: Options) -> None:
+        worker = getattr(config, "workerinput", {})  # under xdist
+        directory = options.trace_dir or config.rootpath
+        _need_writable(directory)
+        self.recorder = Recorder(
+            directory,
+            run=worker.get("testrunuid") or uuid4().hex,
+            worker=worker.get("workerid", "main"),
+        )
+        self._all = options.trace_keep == "all"
+        self._kept: set[Path] = set()
+        self._dropped = 0
+
+    def begin(self, test: str) -> None:
+        """Rows from here on are this test's."""
+        self._part(keep=False)
+        self.recorder.test = test
+        self._dropped = self.recorder.dropped
+
+    def end(self, *, failed: bool) -> tuple[str, ...]:
+        """Rows from here on are no test's; those of a test that passed go unless all are kept.  Says what is missing."""
+        self._part(keep=failed)
+        self.recorder.test = ""
+        missing = self.recorder.dropped - self._dropped
+        if not missing or not (failed or self._all):
+            return ()
+        return (f"its trace lacks {missing} {'row' if missing == 1 else 'rows'}, which could not be written",)
+
+    def close(self) -> None:
+        """Nothing is left in memory."""
+        self._part(keep=False)
+        self.recorder.close()
+        if self.recorder.folder.is_dir():
+            finish_killed(self.recorder.folder)
+
+    def _part(self, *, keep: bool) -> None:
+        """Ends a stretch of rows, which stay or go."""
+        if self._all:
+            return  # parts may span tests
+        if keep:
+            self.recorder.roll()
+        else:
+            self.recorder.discard()
+        folder = self.recorder.folder
+        mine = {path for stem, path in parts(folder) if stem.pid == os.getpid()}
+        live = {path for _, path in live_files(folder)}
+        if keep:
+            self._kept |= mine | live
+        for path in mine - self._kept:
+            path.unlink(missing_ok=True)
+        for path in live - self._kept:
+            with lock(path) as was_killed:  # a child of the test; multiprocessing's end by `os._exit`
+                if was_killed:
+                    path.unlink(missing_ok=True)
+
+
+def _need_writable(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise pytest.UsageError(f"{directory}: no traces can be written there: {error.strerror}") from None
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise pytest.UsageError(f"{directory}: no traces can be written there: {os.strerror(errno.EACCES)}")
+
 
 if TYPE_CHECKING:
-    from ackdoctor.pytest_plugin.files import Files
-    from ackdoctor.pytest_plugin.fixture import Fixture
-    from ackdoctor.pytest_plugin.heap import Counts, TestHeap
+    from ackdoctor.tracer.instrument.install import Installation
+    from ackdoctor.tracer.trace.write import Recorder
 
-__all__ = ["ASKED", "Hooks", "Refusal"]
+
+_PATIENCE_S = 0.5  # that threads have after a test, as by default under `--ackdoctor`
+
+
+class TestSeparation:
+    """Ends the records of all components where a test begins and where it ends."""
+
+    def __init__(self, installation: "Installation", recorder: "Recorder") -> None:
+        self._installation = installation
+        self._recorder = recorder
+        self._threads = set(threading.enumerate())
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """What components receive meanwhile is this test's."""
+        self._turn(item.nodeid)
+        try:
+            return (yield)
+        finally:
+            wait(self._installation.ledger, self._threads, _PATIENCE_S)
+            self._turn("")
+
+    def _turn(self, test: str) -> None:
+        """The last rows of the records are still those of the test before."""
+        self._installation.ledger.settle()
+        self._installation.mend()
+        self._recorder.test = test
+
+
+if TYPE_CHECKING:
+    from ackdoctor.pytest_plugin.fixture import Counts, Fixture, TestHeap
+
 
 ASKED = pytest.StashKey[Options | str]()  # what a test is traced with, or why that cannot be meant
 _FIXTURE = pytest.StashKey["Fixture"]()
@@ -42,7 +235,7 @@ class Hooks:
         self.config = config
         self.session = session
         self.judge = Judge.of(config, session)
-        self.watch = Watch(_files(config, session))
+        self.watch = SessionTracer(_files(config, session))
         self._counts: Counts | None = None
         self._shown: set[int] = set()
         self._phases: list[pytest.TestReport] = []  # of the test that runs
@@ -136,7 +329,7 @@ class Hooks:
 
         if why := missing():
             pytest.fail(f"ackdoctor: {why}", pytrace=False)
-        from ackdoctor.pytest_plugin.heap import Counts, TestHeap
+        from ackdoctor.pytest_plugin.fixture import Counts, TestHeap
 
         self._counts = self._counts or Counts()
         return TestHeap(self.watch.ledger, options.profile, str(self.judge.folder), self._counts)
@@ -145,7 +338,7 @@ class Hooks:
         strict = replace(options, max_pending=0)
         evidence = self._linked(item, self.watch.look())
         pending = self.watch.pending
-        return self.judge.sentence(*evidence, pending=pending, options=strict, ended=False).counted
+        return self.judge.judgement(*evidence, pending=pending, options=strict, ended=False).counted
 
     def _close(self, item: pytest.Item, reports: list[pytest.TestReport], options: Options) -> None:
         """The last word on a test, as a property of its reports; an error of ours ends no session."""
@@ -178,17 +371,19 @@ class Hooks:
             return None
         pending = sum(tally.pending for tally in settlement.tallies)
         evidence = self._linked(item, settlement.violations)
-        sentence = self.judge.sentence(*evidence, pending=pending, options=options)
+        judgement = self.judge.judgement(*evidence, pending=pending, options=options)
         fixture = item.stash.get(_FIXTURE, None)
         deaths, doubts = fixture.outcome() if fixture is not None else ((), ())
-        doubts = (*doubts, *sentence.waiting.notes, *settlement.notes)
+        doubts = (*doubts, *judgement.waiting.notes, *settlement.notes)
         remarks: tuple[str, ...] = ()
         if heap is not None:
-            sentence = self.judge.weighed(sentence, held, trees=evidence[1], pending=pending, options=options)
+            judgement = self.judge.weighed(
+                judgement, held, trees=evidence[1], pending=pending, options=options
+            )
             remarks = (*remarks, *filter(None, [heap.remark()]))
-        broken = bool(sentence.counted or deaths)
+        broken = bool(judgement.counted or deaths)
         remarks = (*remarks, *self.watch.judged(failed=failed or broken))
-        verdict = self._turn(reports, sentence, deaths, options) if broken else ""
+        verdict = self._turn(reports, judgement, deaths, options) if broken else ""
         if heap is not None:
             outcome.attach(self._main(reports), heap.text(), "ackdoctor heap")
         return Row(
@@ -198,13 +393,13 @@ class Hooks:
             ticks=sum(tally.ticks for tally in settlement.tallies),
             high_water=max((tally.high_water for tally in settlement.tallies), default=0),
             dropped=settlement.dropped,
-            findings=counted(sentence.counted),
-            accepted=counted(sentence.accepted),
+            findings=counted(judgement.counted),
+            accepted=counted(judgement.accepted),
             components=totals(settlement.tallies),
             unobserved=settlement.unobserved,
             notes=remarks,
             doubts=doubts,
-            baseline=self._entries(sentence, options),
+            baseline=self._entries(judgement, options),
         )
 
     def _linked(
@@ -217,13 +412,13 @@ class Hooks:
     def _turn(
         self,
         reports: list[pytest.TestReport],
-        sentence: Sentence,
+        judgement: Judgement,
         deaths: Sequence[str],
         options: Options,
     ) -> str:
         """Shows the findings where the reader looks; what the row says of it."""
         text = outcome.described(
-            sentence.counted,
+            judgement.counted,
             root=self.judge.folder,
             verbosity=self.config.get_verbosity(),
         )
@@ -231,7 +426,7 @@ class Hooks:
         outcome.attach(main, "\n".join((*deaths, *filter(None, [text]))))
         if options.warn or options.write_baseline:
             return "warned"
-        why = outcome.reason(sentence.counted) if sentence.counted else f"{deaths[0]}: {_HOW_TO_EXPECT}"
+        why = outcome.reason(judgement.counted) if judgement.counted else f"{deaths[0]}: {_HOW_TO_EXPECT}"
         return "failed" if outcome.fail(main, why) else "also"
 
     def _main(self, reports: list[pytest.TestReport]) -> pytest.TestReport:
@@ -242,12 +437,12 @@ class Hooks:
         )
         return teardown if id(main) in self._shown else main
 
-    def _entries(self, sentence: Sentence, options: Options) -> Sequence[Sequence[str]]:
+    def _entries(self, judgement: Judgement, options: Options) -> Sequence[Sequence[str]]:
         if options.baseline is None or not options.write_baseline:
             return ()
         from ackdoctor.lint.baseline import entries_of
 
-        return entries_of(sentence.counted, options.baseline, root=self.judge.folder)
+        return entries_of(judgement.counted, options.baseline, root=self.judge.folder)
 
 
 class Refusal:
@@ -263,9 +458,5 @@ class Refusal:
             pytest.fail(f"ackdoctor: {self._why}", pytrace=False)
 
 
-def _files(config: pytest.Config, session: Options) -> "Files | None":
-    if session.trace_dir is None:
-        return None
-    from ackdoctor.pytest_plugin.files import Files
-
-    return Files(config, session)
+def _files(config: pytest.Config, session: Options) -> Files | None:
+    return Files(config, session) if session.trace_dir is not None else None

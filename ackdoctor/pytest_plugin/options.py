@@ -1,10 +1,7 @@
-"""What the command line, pytest's ini file and `[tool.ackdoctor.pytest]` ask for, in this order of precedence.
-
-No option has a default of its own, so that one nobody gave never hides a value from a file.
-"""
+"""What the command line, pytest's ini file, `[tool.ackdoctor.pytest]` and the marks of a test ask for."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
@@ -12,17 +9,31 @@ from typing import Any, NamedTuple
 
 import pytest
 
-__all__ = ["LEVELS", "OPTIONS", "Options", "Spec", "add_options", "given", "parse", "read_options"]
+__all__ = [
+    "LEVELS",
+    "MARK",
+    "NAME",
+    "OPTIONS",
+    "TURNED",
+    "Options",
+    "Spec",
+    "add_options",
+    "asked",
+    "given",
+    "parse",
+    "read_options",
+]
+
 
 LEVELS: Mapping[str, str] = MappingProxyType(
     {
         "off": "trace nothing but tests that ask for it themselves",
-        "counts": "which tuples were not completed exactly once, without lines",
-        "sites": "the lines as well; what a bare --ackdoctor means",
+        "sites": "which tuples were not completed exactly once, and the lines; what a bare --ackdoctor means",
         "trace": "every event as well, on disk with --ackdoctor-trace-dir",
     }
 )
 _BARE = "sites"
+TURNED = "ackdoctor_turned"  # an attribute of reports that failed only because of us; xdist passes it on
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -253,3 +264,32 @@ def _bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:
         return b""
+
+
+NAME = "ackdoctor"  # of the mark and of the fixture
+_KEYWORDS = tuple(name for name, spec in OPTIONS.items() if spec.marker)
+MARK = f"{NAME}({', '.join(f'{keyword}=' for keyword in _KEYWORDS)}): trace this test's components"
+
+
+def asked(item: pytest.Item, session: Options) -> Options | None:
+    """What the test is to be traced with; None if nobody, neither session nor mark nor fixture, asks for it.
+
+    UsageError for a mark that cannot be meant.
+    """
+    marks = list(item.iter_markers(NAME))
+    if not marks and NAME not in getattr(item, "fixturenames", ()):
+        return session if session.level != "off" else None
+    wanted: dict[str, Any] = {"level": session.level if session.level != "off" else "sites"}
+    for mark in reversed(marks):  # the nearest last
+        wanted.update(_checked(mark, item.nodeid))
+    return replace(session, **wanted) if wanted["level"] != "off" else None
+
+
+def _checked(mark: pytest.Mark, test: str) -> dict[str, object]:
+    where = f"{test}: @pytest.mark.{NAME}"
+    if mark.args:
+        raise pytest.UsageError(f"{where}: takes keywords only: {', '.join(_KEYWORDS)}")
+    for keyword in mark.kwargs:
+        if keyword not in _KEYWORDS:
+            raise pytest.UsageError(f"{where}: unknown keyword `{keyword}`; it takes {', '.join(_KEYWORDS)}")
+    return {keyword: parse(keyword, value, f"{where}: {keyword}") for keyword, value in mark.kwargs.items()}

@@ -1,21 +1,467 @@
-"""What findings do to a test's report: a passed one fails, the user's own failure stays first."""
+"""What a test has shown: which findings count, its row in the summary, and its report."""
 
 import io
+import json
 import re
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from ackdoctor.model.finding import Finding, Report
-from ackdoctor.pytest_plugin.table import TURNED
+from ackdoctor.config import Settings, find_config, load_settings
+from ackdoctor.model.dialect import Misuse
+from ackdoctor.model.errors import AckdoctorError
+from ackdoctor.model.finding import Finding, Report, plain
+from ackdoctor.model.verdict import ComponentTally, TupleTree
+from ackdoctor.model.violation import Violation
+from ackdoctor.pytest_plugin.options import TURNED, Options
+from ackdoctor.rulebook.messages import (
+    EVICTING_BUFFER,
+    MISSING_ACK,
+    NEVER_ZERO_ENTRY,
+    PENDING_GROWTH,
+    PENDING_OVERWRITE,
+    UNDRAINED_BUFFER,
+    UNUSED_IGNORE,
+)
+
+__all__ = [
+    "COUNTS",
+    "PROPERTY",
+    "SECTION",
+    "Flushes",
+    "Judge",
+    "Judgement",
+    "Row",
+    "Waiting",
+    "attach",
+    "context_of",
+    "counted",
+    "described",
+    "fail",
+    "one_line",
+    "read_row",
+    "reason",
+    "summary",
+    "totals",
+]
+
+
+PROPERTY = "ackdoctor"  # the name of the user property, and of the testcase's property in JUnit
+COUNTS = ("delivered", "emitted", "acked", "failed", "pending")
+
+
+@dataclass(slots=True, kw_only=True)
+class Row:
+    """One test.  What no mark and no baseline accepts is in `findings`: rule codes and how many tuples."""
+
+    level: str
+    verdict: str = ""  # "failed": this alone made a passing test fail; "warned", "also": it failed anyway
+    asked: bool = False  # by mark or fixture, not only by the session
+    ticks: int = 0
+    high_water: int = 0
+    dropped: int = 0  # events that the tracer could not keep
+    findings: Mapping[str, int] = field(default_factory=dict)
+    accepted: Mapping[str, int] = field(default_factory=dict)
+    components: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # name -> COUNTS
+    unobserved: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    doubts: Sequence[str] = ()  # why not every tuple is known to be complete, although nothing is found
+    baseline: Sequence[Sequence[str]] = ()  # what is to be written into it: its entries
+
+    def __getitem__(self, count: str) -> int:
+        """One of COUNTS, of all components."""
+        return sum(counts.get(count, 0) for counts in self.components.values())
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether not every tuple is known to be complete, although no finding says so."""
+        return bool(self.doubts or self.dropped)
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing was seen at all, so that a test without findings is not thereby clean."""
+        return not self.ticks and not any(self[count] for count in COUNTS)
+
+    def dump(self) -> str:
+        """The row as JSON, without what is empty; `read_row` is the way back."""
+        return json.dumps(
+            {name: value for name, value in asdict(self).items() if value}, separators=(",", ":")
+        )
+
+
+def read_row(text: str) -> Row | None:
+    """The row, or None for a property of that name which somebody else wrote."""
+    try:
+        values = json.loads(text)
+        return Row(**{f.name: values[f.name] for f in fields(Row) if f.name in values})
+    except (ValueError, TypeError):
+        return None
+
+
+def totals(tallies: Iterable[ComponentTally]) -> dict[str, dict[str, int]]:
+    """The counts of a row by component; tasks of one component are added up."""
+    found: dict[str, dict[str, int]] = {}
+    for tally in tallies:
+        counts = found.setdefault(tally.component, dict.fromkeys(COUNTS, 0))
+        for count in COUNTS:
+            counts[count] += getattr(tally, count)
+    return found
+
+
+def counted(findings: Iterable[Finding]) -> dict[str, int]:
+    """How many tuples each rule speaks of."""
+    codes: Counter[str] = Counter()
+    for finding in findings:
+        codes[finding.code] += finding.seen
+    return dict(sorted(codes.items()))
+
+
+_NEVER = (
+    MISSING_ACK,
+    UNDRAINED_BUFFER,
+    PENDING_OVERWRITE,
+    EVICTING_BUFFER,
+)  # what lint finds where the tuples of a field stay open
+
+
+class Waiting(NamedTuple):
+    """Open tuples that a later flush would complete, and a note for each kind."""
+
+    violations: tuple[Violation, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def components(self) -> frozenset[str]:
+        """The components that keep them."""
+        return frozenset(_short(violation.traced.name) for violation in self.violations)
+
+
+class Flushes:
+    """What lint says of the bolts of a session; each file is linted once, and only after a test that left tuples in a field."""
+
+    def __init__(self, settings: Settings, folder: Path) -> None:
+        self._settings = replace(settings, select=_NEVER, ignore=(), per_file_ignores={}, exclude=())
+        self._folder = folder
+        self._messages: dict[str, dict[str, list[str]] | None] = {}  # file -> component -> messages
+
+    def waiting(self, violations: Iterable[Violation]) -> Waiting:
+        """Those of the violations that are the test's choice: the code has a flush for the field, which came too late."""
+        found = tuple(violation for violation in violations if self._has_flush(violation))
+        return Waiting(found, tuple(map(_note, found)))
+
+    def _has_flush(self, violation: Violation) -> bool:
+        """Whether lint sees the component, and nothing in it leaves the tuples of the field open for ever."""
+        field, traced = violation.held or violation.named, violation.traced
+        if violation.misuse is not Misuse.NEVER or not field or not traced.path:
+            return False
+        if traced.path not in self._messages:
+            self._messages[traced.path] = self._linted(Path(traced.path))
+        messages = self._messages[traced.path]
+        if messages is None:
+            return False
+        mine = messages.get(_short(traced.name), [])
+        # of a bare id lint does not always know the field
+        return not [said for said in mine if not violation.held or f"`{field}`" in said]
+
+    def _linted(self, file: Path) -> dict[str, list[str]] | None:
+        """The messages by component; None where lint cannot read the file, or sees no component in it."""
+        from ackdoctor.lint.run import lint
+        from ackdoctor.model.errors import AckdoctorError
+
+        try:
+            report = lint([file], self._settings, root=self._folder)
+        except AckdoctorError:
+            return None
+        if report.unreadable or not report.components:
+            return None
+        found: dict[str, list[str]] = {}
+        for finding in report.findings:
+            found.setdefault(_short(finding.component), []).append(finding.message)
+        return found
+
+
+def _note(violation: Violation) -> str:
+    tuples = "1 tuple waits" if violation.count == 1 else f"{violation.count} tuples wait"
+    return (
+        f"{_short(violation.traced.name)}: {tuples} in {violation.held or violation.named}, and the test ends before the code "
+        f"flushes it: feed more, tick, or mark max_pending={violation.count}"
+    )
+
+
+def _short(component: str) -> str:
+    return component.rpartition(".")[2]
+
+
+class Judgement(NamedTuple):
+    """What a test is told: `counted` fails it, `accepted` is allowed by a mark, the ini file or the baseline.
+
+    `waiting` are open tuples that fail nothing: the test ends before the code flushes them.
+    """
+
+    counted: tuple[Finding, ...]
+    accepted: tuple[Finding, ...]
+    waiting: Waiting = Waiting()
+
+
+@dataclass(slots=True, kw_only=True)
+class Judge:
+    """One session's settings; `folder` is where the paths of findings start."""
+
+    settings: Settings
+    folder: Path
+    flushes: Flushes
+    known: frozenset[str] = frozenset()  # fingerprints in the baseline
+
+    @classmethod
+    def of(cls, config: pytest.Config, options: Options) -> "Judge":
+        """The judge of a session; UsageError for settings or a baseline that cannot be read."""
+        try:
+            file = find_config(config.rootpath)
+            settings = load_settings(file) if file is not None else Settings(directory=config.rootpath)
+            known: frozenset[str] = frozenset()
+            baseline, writes = options.baseline, options.write_baseline
+            if baseline is not None and (baseline.exists() or not writes):
+                from ackdoctor.lint.baseline import read
+
+                if not baseline.exists():
+                    raise pytest.UsageError(
+                        f"{baseline}: there is no such baseline; --ackdoctor-write-baseline makes it"
+                    )
+                entries = read(baseline).entries  # what is none is not written over either
+                known = frozenset(plain(entry.fingerprint) for entry in entries if not writes)
+        except AckdoctorError as error:
+            raise pytest.UsageError(str(error)) from None
+        folder = config.invocation_params.dir
+        return cls(settings=settings, folder=folder, flushes=Flushes(settings, folder), known=known)
+
+    def judgement(
+        self,
+        violations: Sequence[Violation],
+        trees: Sequence[TupleTree],
+        *,
+        pending: int,
+        options: Options,
+        ended: bool = True,
+    ) -> Judgement:
+        """What the evidence comes to; `pending` is how many tuples were open.  Only once the test has `ended` may tuples wait."""
+        if not violations and not trees:  # a clean test needs neither judge nor rulebook
+            return Judgement((), ())
+        from ackdoctor.acker.versions import NEWEST, profile
+        from ackdoctor.tracer.judge.acker import Causes
+        from ackdoctor.tracer.judge.findings import findings
+        from ackdoctor.tracer.judge.places import Places
+
+        tolerated = pending <= options.max_pending
+        owed = [violation for violation in violations if tolerated and violation.misuse is Misuse.NEVER]
+        waiting = self.flushes.waiting(violations) if ended and not tolerated else Waiting()
+        rest = [violation for violation in violations if violation not in (*owed, *waiting.violations)]
+        version = profile(options.profile) if options.profile else NEWEST
+        places = Places(folder=str(self.folder))
+        causes = Causes(trees)
+        spared_roots = {
+            tree.root for violation in (*owed, *waiting.violations) for tree in causes.of(violation)
+        }
+        charged = [tree for tree in trees if tree.root not in spared_roots]
+        found = self._heard(findings(rest, charged, profile=version, places=places))
+        counted: list[Finding] = []
+        accepted = list(self._heard(findings(owed, places=places)))
+        for finding in found:
+            (accepted if self._spares(finding, options) else counted).append(finding)
+        return Judgement(tuple(counted), tuple(accepted), waiting)
+
+    def weighed(
+        self,
+        judgement: Judgement,
+        held: Sequence[Finding],
+        *,
+        trees: Sequence[TupleTree],
+        pending: int,
+        options: Options,
+    ) -> Judgement:
+        """The judgement with what the heap shows of it, and what only the heap shows.
+
+        What open tuples leave on the heap is accepted where they are.  Without `trees` nobody is charged with what an
+        acker holds: it waits for a framework's batch, or its worker is dead.
+        """
+        from ackdoctor.heap.python.judge import OF_OPEN_TUPLES, OF_THE_ACKER, with_heap_evidence
+
+        held = [finding for finding in held if trees or finding.code not in OF_THE_ACKER]
+        held = [finding for finding in held if not _waits(finding, judgement.waiting)]
+        counted, rest = with_heap_evidence(judgement.counted, held)
+        accepted, rest = with_heap_evidence(judgement.accepted, rest)
+        tolerated = 0 < pending <= options.max_pending
+        for finding in self._heard(rest):
+            spared = self._spares(finding, options) or (tolerated and finding.code in OF_OPEN_TUPLES)
+            if spared:
+                accepted = (*accepted, finding)
+            else:
+                counted = (*counted, finding)
+        return Judgement(counted, accepted, judgement.waiting)
+
+    def _spares(self, finding: Finding, options: Options) -> bool:
+        """Whether a mark or the baseline allows it."""
+        allowed = Settings(select=options.allow)
+        spared = bool(options.allow) and allowed.selects(finding.code, finding.name, default=False)
+        return spared or plain(finding.fingerprint) in self.known
+
+    def _heard(self, found: Sequence[Finding]) -> Sequence[Finding]:
+        """Without what the settings or a comment in the source silence."""
+        if not found:
+            return ()
+        from ackdoctor.lint.select import select
+
+        paths = {finding.site.path for finding in found}
+        sources = {path: content for path in paths if (content := _content(self.folder / path))}
+        chosen = select(found, sources, paths, self.settings, str(self.folder)).findings
+        return tuple(
+            finding
+            for finding in chosen
+            if finding.code != UNUSED_IGNORE  # what this test did not use, another may
+            and finding.severity >= self.settings.min_severity
+            and finding.confidence >= self.settings.min_confidence
+        )
+
+
+def _waits(finding: Finding, waiting: Waiting) -> bool:
+    """Whether a finding of the heap is about tuples that wait for a flush, or about their entries in the acker."""
+    if not waiting.violations:
+        return False
+    return finding.code in {NEVER_ZERO_ENTRY, PENDING_GROWTH} or (
+        finding.code == UNDRAINED_BUFFER and finding.component.rpartition(".")[2] in waiting.components
+    )
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except (OSError, ValueError):
+        return b""
+
+
+_MOST_ROWS = 10  # without -v
+_HEADS = {
+    "delivered": "delivered",
+    "emitted": "emitted",
+    "acked": "ack",
+    "failed": "fail",
+    "pending": "pending",
+}
+_WIDTHS = {name: max(7, len(head) + 2) for name, head in _HEADS.items()}
+_LONGEST_NAME = 60
+_OWN_ERROR = "met an error of its own"  # in a note of ours or of the tracer's
+
+
+def summary(rows: Mapping[str, Row], verbosity: int) -> Iterator[str]:
+    """The lines; `rows` by node id, `verbosity` as pytest counts it.
+
+    -q: totals only; by default the tests with something to tell; -v: all tests; -vv: their components.
+    """
+    ordered = sorted(rows.items(), key=lambda item: (-item[1]["pending"], item[0]))
+    shown = [(test, row) for test, row in ordered if verbosity > 0 or _telling(row)]
+    hidden = 0
+    if verbosity < 0:
+        shown = []
+    elif verbosity == 0 and len(shown) > _MOST_ROWS:
+        shown, hidden = shown[:_MOST_ROWS], len(shown) - _MOST_ROWS
+    if shown:
+        names = [test for test, _ in shown]
+        names += [f"  {name}" for _, row in shown for name in row.components if verbosity > 1]
+        width = min(_LONGEST_NAME, max(len(name) for name in [*names, _tests(len(rows))]))
+        yield _line("test", _HEADS, "findings", width)
+        for test, row in shown:
+            yield _line(test, {count: row[count] for count in COUNTS}, _remarks(row), width)
+            if verbosity > 1:
+                for name, counts in row.components.items():
+                    yield _line(f"  {name}", counts, "", width)
+        if hidden:
+            yield f"... and {_tests(hidden)} more; -v shows all"
+        sums = {count: sum(row[count] for row in rows.values()) for count in COUNTS}
+        yield _line(_tests(len(rows)), sums, "", width)
+    yield from _closing(rows)
+    if verbosity < 0:
+        doubted = [(test, row) for test, row in ordered if row.doubts]
+        yield from (f"{test}: {'; '.join(row.doubts)}" for test, row in doubted[:_MOST_ROWS])
+
+
+def _telling(row: Row) -> bool:
+    return bool(
+        row.findings
+        or row["pending"]
+        or row.unobserved
+        or row.notes
+        or row.doubtful
+        or (row.asked and row.silent)
+    )
+
+
+def _line(test: str, counts: Mapping[str, object], remarks: str, width: int) -> str:
+    name = test if len(test) <= width else f"...{test[3 - width :]}"
+    numbers = "".join(f"{counts.get(count, 0):>{_WIDTHS[count]}}" for count in COUNTS)
+    return f"{name:<{width}}{numbers}  {remarks}".rstrip()
+
+
+def _remarks(row: Row) -> str:
+    """The findings, and what makes a row less than the whole truth."""
+    remarks = [_times(code, number) for code, number in row.findings.items()]
+    remarks += [f"({_times(code, number)} accepted)" for code, number in row.accepted.items()]
+    if row.unobserved:
+        remarks.append(f"not observed: {'; '.join(row.unobserved)}")
+    elif row.silent:
+        remarks.append("observed 0 events")
+    if said := [*row.doubts, *row.notes]:
+        remarks.append("; ".join(said))
+    if row.dropped:
+        remarks.append(f"{row.dropped:,} events not kept")
+    return " ".join(remarks)
+
+
+def _times(code: str, number: int) -> str:
+    return code if number == 1 else f"{code} x{number}"
+
+
+def _tests(number: int) -> str:
+    return f"{number} test" if number == 1 else f"{number} tests"
+
+
+def _closing(rows: Mapping[str, Row]) -> Iterator[str]:
+    """What it comes to, in one judgement each."""
+    hidden = [row for row in rows.values() if row.unobserved and not row.findings]
+    silent = [row for row in rows.values() if row.silent and not row.unobserved]
+    seen = [row for row in rows.values() if row.findings or not (row.silent or row.unobserved)]
+    codes: Counter[str] = Counter()
+    for row in seen:
+        codes.update(row.findings)
+    if codes:
+        broken = sum(bool(row.findings) for row in seen)
+        listed = ", ".join(_times(code, number) for code, number in sorted(codes.items()))
+        yield f"{broken} of {_tests(len(seen))} broke the protocol: {listed} · ackdoctor explain {min(codes)}"
+    elif certain := [row for row in seen if not row.doubtful]:
+        given = [row for row in certain if row["delivered"]]
+        if any(row["pending"] or row.accepted for row in certain):
+            yield f"{_tests(len(certain))}: nothing that is not accepted"
+        elif given:
+            yield f"{_tests(len(given))}: every tuple completed exactly once"
+        if len(given) < len(certain):
+            yield f"{_tests(len(certain) - len(given))}: no tuple was handed to a bolt"
+    if doubted := [row for row in rows.values() if row.doubtful]:
+        yield f"{_tests(len(doubted))} in doubt: not every tuple is known to have completed exactly once"
+    if hidden:
+        yield f"{_tests(len(hidden))} not observed: something stands between the component and Storm that is not watched"
+    if silent:
+        yield f"{_tests(len(silent))} observed 0 events: no component was seen to run there"
+    troubles = [note for row in rows.values() for note in (*row.notes, *row.doubts) if _OWN_ERROR in note]
+    if troubles:
+        yield f"{_times(troubles[0], len(troubles))} · not everything was seen"
+
 
 if TYPE_CHECKING:
     from ackdoctor.reporters import Context
 
-__all__ = ["SECTION", "attach", "context_of", "described", "fail", "one_line", "reason"]
 
 SECTION = "ackdoctor"
 

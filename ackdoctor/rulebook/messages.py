@@ -93,7 +93,8 @@ class Words(NamedTuple):
 _RETURNS = "returns to the framework"
 _AUTO_FAILED = "the framework fails it"
 _CALL_BASE = "call `super().{method}(...)`"
-_LEFT_IN_SHELL = "nothing but an ack or a fail removes them"
+_LATE = "{roots} of {total} roots timed out, and their tuples were completed too late"
+_LEFT_IN_SHELL = "only an ack or a fail removes them"
 
 MESSAGES: Mapping[str, Mapping[str, Words]] = MappingProxyType(
     {
@@ -362,7 +363,7 @@ MESSAGES: Mapping[str, Mapping[str, Words]] = MappingProxyType(
             "shell": Words(
                 "ShellBolt keeps tuples that its component has neither acked nor failed{ticks}: "
                 + _LEFT_IN_SHELL,
-                "lint the component: a path without ack, a buffer that is never drained, ticks that are never acked",
+                "lint the component for a path without ack, a buffer that is never drained, or ticks that are never acked",
             ),
             "histogram": Words(
                 "the inputs of a ShellBolt grow in every histogram: " + _LEFT_IN_SHELL,
@@ -401,6 +402,86 @@ MESSAGES: Mapping[str, Mapping[str, Words]] = MappingProxyType(
                 "batches wait for ticks",
             ),
             "run": Words("{component} processes its batches later, and never processed {tup}", "{advice}"),
+        },
+        FLUSH_SLOWER_THAN_TIMEOUT: {
+            "hold": Words(f"it holds tuples for up to {{time}}, longer than {{limit}}: {_LATE}", "{advice}"),
+            "several hold": Words(
+                f"{{components}} each hold tuples for longer than {{limit}}: {_LATE}", "{advice}"
+            ),
+            "queue": Words(
+                f"tuples wait for up to {{time}} before it receives them, longer than {{limit}}: {_LATE}",
+                "give {component} more executors, or lower topology.max.spout.pending: the tuples wait in its queue",
+            ),
+            "path": Words(
+                "tuples take longer than {limit} on the way through {components}, and no bolt alone holds them so long: "
+                + _LATE,
+                "shorten the slowest step, lower topology.max.spout.pending where tuples wait, or {longer}",
+            ),
+            "early": Words(
+                f"the spout drops roots {{time}} after their emit, before {{limit}}: {_LATE}",
+                "give each spout executor one task: before Storm 2.8.0 an executor with several rotates its map "
+                "once for each (STORM-3693)",
+            ),
+        },
+        NEVER_ZERO_ENTRY: {
+            "trace": Words("the acker keeps an entry that {never}: {blame}; it {stays}", "{advice}"),
+            "heap": Words(
+                "the acker keeps entries that are not zero at the end: such an entry {stays}",
+                "the tuples acked an even number of times, or never, are named where the components are traced",
+            ),
+            "dump": Words(
+                "the acker keeps entries that never became zero, {known}: a tuple of the tree was never acked, "
+                "or an even number of times; such an entry {stays}",
+                "to name the tuple, add --trace with a trace of the run or a worker's log with topology.debug; "
+                "or lint the source",
+            ),
+        },
+        ORPHAN_ENTRY: {
+            "trace": Words(
+                "the acker keeps an entry that no spout waits for: {reason}; it {stays}", "{advice}"
+            ),
+            "dump": Words(
+                "the acker keeps entries that no spout waits for, most likely because {reason}; such an entry {stays}",
+                "lint the source for a second ack; an orphan alone proves no fault while trees fail or time out",
+            ),
+        },
+        PENDING_GROWTH: {
+            "trace": Words(
+                "the pending map grows in every window although the load does not: an entry {stays}",
+                "the never-zero entries and orphans of this run name what is acked again or never",
+            ),
+            "heap": Words(
+                "the pending map grows from snapshot to snapshot: an entry {stays}",
+                "fix the other findings first; an entry for each root in flight is no leak",
+            ),
+            "dump": Words(
+                "the acker's map does not rotate: entries are older than rotation allows, so the map grows "
+                "until the worker restarts",
+                "Storm 0.9 to 1.1.1 never rotates it (STORM-2786): upgrade; in 2.x enable message timeouts",
+            ),
+            "histogram": Words(
+                "the acker's pending map grows in every histogram: an entry {stays}",
+                "take a dump and read it: ackdoctor heap dump worker.hprof",
+            ),
+            "histogram of a spout": Words(
+                "the pending map of a spout grows in every histogram: its messages come faster than they are acked, "
+                "or are never acked, and an entry stays until an answer or a timeout",
+                "set topology.max.spout.pending; if it grows past what a message timeout explains, ackdoctor lint "
+                "the bolts: a path without ack",
+            ),
+        },
+        UNUSED_IGNORE: {
+            "unknown word": Words(
+                "`ackdoctor: {word}` means nothing, so it silences nothing", "write {example}"
+            ),
+            "no rule": Words("`{written}` names no rule, so it silences nothing", "write {example}"),
+            "unknown rule": Words("`{written}`: there is no rule `{name}`{hint}", "write {example}"),
+            "no reason": Words("`{written}` gives no reason", "write {example}"),
+            "not at top": Words(
+                "`{written}` silences nothing here: it belongs above the first {top} of the file",
+                "write {example}",
+            ),
+            "unused": Words("`{written}` silences nothing{which}", "remove it"),
         },
     }
 )
@@ -483,6 +564,28 @@ PHRASES: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "and ack": ", and ack the tick",
             "set": "set {setting} in the class's config or in the topology",
             "run ends": "let the component process its batch before the run ends",
+        },
+        FLUSH_SLOWER_THAN_TIMEOUT: {
+            "burst": "flush more often, well within {limit}, or {longer}",
+            "hold": (
+                "complete each tuple well within {limit} (more executors, where tuples queue up inside the bolt), "
+                "or {longer}"
+            ),
+            "longer": "set topology.message.timeout.secs to more than {seconds}",
+        },
+        NEVER_ZERO_ENTRY: {
+            "proved": "can never become zero",
+            "open": "is not zero at the end",
+            "no culprit": "trace the components as well: their acks carry the value that is left",
+            "lost": (
+                "the components did their part: look for messages that Netty dropped between workers, for a worker "
+                "that was started again, and for a log that is missing"
+            ),
+            "culprits": "complete each tuple exactly once: the value left is what its ack sends",
+        },
+        ORPHAN_ENTRY: {
+            "suspicious": "look for a tuple that is acked again, or used as an anchor, after its ack",
+            "harmless": "fix what fails and times out first: an orphan alone proves no misuse",
         },
     }
 )

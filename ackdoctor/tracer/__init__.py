@@ -1,4 +1,4 @@
-"""Watches components at work: wraps the functions that a framework's messages pass, keeps the ledger, writes and judges the trace.
+"""Traces components at run time: wraps a framework's functions, keeps a ledger of tuples, and judges runs and stored traces.
 
-Begin with `instrument.install`, which wraps, and `ledger.book`, which counts; `judge` makes findings of both.
+Begin with `instrument.install`, which wraps, and `ledger.component_record`, which counts; `judge` makes findings.
 """

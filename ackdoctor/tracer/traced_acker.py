@@ -1,8 +1,8 @@
-"""An acker that is watched: any object with the acker's protocol, wrapped.
+"""A wrapper around any object with the acker's protocol, which gives the same answers.
 
-It answers what the wrapped one answers.  Beside it a root ledger counts, windows measure growth, and what is
-known of each ack (`noted`: whose it was) is kept until its root completes, so that the residue law can name
-the culprits of what stays.
+Beside it a root ledger counts and windows measure growth. The component of each ack (`noted`) is
+kept until its root completes, so that the residue law can name
+the tuples at fault for each entry that stays.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,13 +15,13 @@ from ackdoctor.acker.versions import Profile
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
 from ackdoctor.model.verdict import GrowthPoint, PendingEntry, RunTally, TupleTree, Verdict
-from ackdoctor.tracer.ledger.windows import POINTS, halved
+from ackdoctor.tracer.ledger.ledger import POINTS, halved
 from ackdoctor.tracer.trace.files import Writer
 
 __all__ = ["MOST_TREES", "TracedAcker"]
 
 _MOST_NOTES = 200_000  # acks of open roots whose sender is remembered
-MOST_TREES = 10_000  # roots that ended badly, or have not ended, told one by one
+MOST_TREES = 10_000  # roots that ended badly, or have not ended
 _RECENT = 10_000
 _ACKER = "__acker"
 _ANSWERS = {
@@ -34,7 +34,7 @@ _Key = tuple[str, int, str]  # component, task, delivery
 
 
 class TracedAcker:
-    """Wraps an acker; `now_ms` is its clock, `dropped` counts the roots, notes and trees that were too many."""
+    """Wraps an acker. `now_ms` is its clock; the tally's `dropped` counts roots, notes and trees over the limits."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class TracedAcker:
     # ---- the acker's protocol ----
 
     def receive(self, message: Message) -> Answer | None:
-        """Takes one message; the wrapped acker's answer."""
+        """Pass on one message; returns the wrapped acker's answer."""
         now = self._now_ms()
         if now >= self._due_ms:
             self._window(now)
@@ -72,7 +72,7 @@ class TracedAcker:
         self._record(message)
         if isinstance(message, Tick):
             for entry in self._ledger.rotate():
-                self._tell(self._tree(entry, Verdict.EXPIRED))
+                self._keep(self._tree(entry, Verdict.EXPIRED))
             return answer
         self._ledger.receive(message)
         if answer is not None:
@@ -89,13 +89,13 @@ class TracedAcker:
     # ---- what the messages were for ----
 
     def linked(self, root: int, edge: int, *, delivery: str, component: str, task: int = 0) -> None:
-        """A component was handed edge `edge` of a root."""
+        """A component received edge `edge` of a root."""
         self._note(root, delivery, component, task, edge=edge)
 
     def noted(
         self, root: int, value: int, *, delivery: str, component: str, task: int = 0, site: str = ""
     ) -> None:
-        """The ack of one tuple, with the value that goes to the acker."""
+        """A component acked a tuple; `value` goes to the acker."""
         self._note(root, delivery, component, task, value=value, site=site)
 
     def _note(
@@ -132,14 +132,14 @@ class TracedAcker:
     # ---- what became of it ----
 
     def trees(self) -> tuple[TupleTree, ...]:
-        """The roots that ended badly and those that have not ended, with their culprits."""
+        """The roots that ended badly and those that have not ended, with the tuples at fault."""
         open_ = (self._tree(entry, Verdict.OPEN) for entry in self._ledger.entries())
-        told = [*self._unended, *open_]
-        roots = {tree.root for tree in told}
-        return (*told, *(tree for root, tree in self._ended.items() if root not in roots))[:MOST_TREES]
+        trees = [*self._unended, *open_]
+        roots = {tree.root for tree in trees}
+        return (*trees, *(tree for root, tree in self._ended.items() if root not in roots))[:MOST_TREES]
 
     def tally(self) -> RunTally:
-        """What was counted, with the trees."""
+        """The counts and the trees."""
         trees = self.trees()
         return RunTally(
             growth=(*self._growth, self._point(self._now_ms())),
@@ -165,7 +165,7 @@ class TracedAcker:
             self._recorder.write(_ANSWERS[answer.kind], _ACKER, answer.task, root=answer.root)
 
     def _remember(self, root: int) -> None:
-        """A root has completed: what is known of it is kept for a while."""
+        """A root has completed; keep its notes for a late ack."""
         notes = self._notes.pop(root, None)
         if notes is None:
             return
@@ -180,7 +180,7 @@ class TracedAcker:
         tree = TupleTree(root=entry.root, verdict=verdict, entry=entry, residue=residue(entry, heard))
         return blame(tree, tuple(self._notes.get(entry.root, {}).values()))
 
-    def _tell(self, tree: TupleTree) -> None:
+    def _keep(self, tree: TupleTree) -> None:
         self._noted -= len(self._notes.pop(tree.root, ()))
         if len(self._unended) < MOST_TREES:
             self._unended.append(tree)

@@ -1,4 +1,4 @@
-"""Lints the first path to have everything imported, then each other path; prints CPU seconds for each of those."""
+"""Lint the first path to import everything, then print the CPU seconds of linting each other path."""
 
 import contextlib
 import io
@@ -9,7 +9,7 @@ from ackdoctor.cli import main
 
 
 def lint(path: str) -> None:
-    """The whole command, in this process."""
+    """Run the whole command in this process."""
     sys.argv = ["ackdoctor", "lint", "--isolated", "--no-cache", "--exit-zero", "--jobs", "1", path]
     with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
         main()

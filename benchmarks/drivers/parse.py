@@ -1,4 +1,4 @@
-"""Parses every .py file under a folder with libcst; prints the CPU seconds of that alone."""
+"""Parse every .py file under a folder with libcst and print the CPU seconds of parsing."""
 
 import contextlib
 import sys

@@ -1,4 +1,4 @@
-"""Parses every .java file under a folder with tree-sitter; prints the CPU seconds of that alone."""
+"""Parse every .java file under a folder with tree-sitter and print the CPU seconds of parsing."""
 
 import sys
 import time

@@ -1,6 +1,6 @@
-"""Runs a command from a process too small to matter; prints its peak resident memory in MB last.
+"""Run a command from a small process and print the command's peak resident memory in MB last.
 
-A child starts with its parent's peak to its name (Linux keeps it across exec), so the parent must be small.
+Linux keeps the peak of the parent across exec, so the parent must be small.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What each message does to each kind of entry."""
+"""The state table: the effect of each message on each kind of entry."""
 
 import pytest
 
@@ -7,22 +7,22 @@ from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
 from ackdoctor.model.verdict import PendingEntry
-from tests.acker.playing import left
+from tests.acker.messages import entries_left
 
 INIT, ACK, FAIL, RESET = AckInit(1, 8, 11), AckAck(1, 4), AckFail(1), ResetTimeout(1)
 
 
-def after(version: str, *messages: Message) -> tuple[list[str], AnswerKind | None]:
-    """The entry, and the answer to the last message."""
+def entries_after(version: str, *messages: Message) -> tuple[list[str], AnswerKind | None]:
+    """Return the entries and the answer to the last message."""
     acker = make_acker(profile(version), VirtualClock())
     answer = None
     for message in messages:
         answer = acker.receive(message)
-    return left(acker), answer.kind if answer else None
+    return entries_left(acker), answer.kind if answer else None
 
 
 @pytest.mark.parametrize(
-    ("messages", "one", "two", "answer"),
+    ("messages", "storm_1", "storm_2", "answer"),
     [
         ((INIT,), "S(f)", "S(f)", None),
         ((ACK,), "O(e)", "O(e)", None),
@@ -46,9 +46,9 @@ def after(version: str, *messages: Message) -> tuple[list[str], AnswerKind | Non
     ],
 )
 @pytest.mark.parametrize("version", ["1.1.0", "1.2.4", "2.8.8"])
-def test_the_state_table_of_storm(version, messages, one, two, answer):
-    entry = one if version.startswith("1") else two
-    assert after(version, *messages) == ([entry] if entry else [], answer)
+def test_the_state_table_of_storm(version, messages, storm_1, storm_2, answer):
+    entry = storm_1 if version.startswith("1") else storm_2
+    assert entries_after(version, *messages) == ([entry] if entry else [], answer)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_the_state_table_of_storm(version, messages, one, two, answer):
     ],
 )
 def test_the_state_table_of_jstorm(messages, entry, answer):
-    assert after("jstorm", *messages) == ([entry] if entry else [], answer)
+    assert entries_after("jstorm", *messages) == ([entry] if entry else [], answer)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_the_state_table_of_jstorm(messages, entry, answer):
     ],
 )
 def test_the_state_table_of_heron(messages, entry, answer):
-    assert after("heron", *messages) == ([entry] if entry else [], answer)
+    assert entries_after("heron", *messages) == ([entry] if entry else [], answer)
 
 
 def buckets(acker: Acker) -> dict[int, int]:
@@ -97,7 +97,7 @@ def buckets(acker: Acker) -> dict[int, int]:
         ("2.8.8", {"ack": 1, "init": 1, "fail": 0, "reset": 0}),
     ],
 )
-def test_what_puts_an_entry_into_the_newest_bucket(version, bucket_after):
+def test_which_messages_move_an_entry_to_the_newest_bucket(version, bucket_after):
     touches: dict[str, Message] = {"ack": ACK, "init": INIT, "fail": FAIL, "reset": RESET}
     seen = {}
     for name, message in touches.items():
@@ -112,7 +112,7 @@ def test_what_puts_an_entry_into_the_newest_bucket(version, bucket_after):
 @pytest.mark.parametrize(
     ("version", "age_ms"), [("1.0.2", 0), ("1.1.0", 3000), ("2.8.8", 5000), ("jstorm", 0)]
 )
-def test_the_time_delta_counts_from_the_init_or_from_the_entry(version, age_ms):
+def test_the_age_in_an_answer_starts_at_the_init_or_at_the_entry(version, age_ms):
     clock = VirtualClock()
     acker = make_acker(profile(version), clock)
     acker.receive(AckAck(1, 4))
@@ -122,7 +122,7 @@ def test_the_time_delta_counts_from_the_init_or_from_the_entry(version, age_ms):
     assert acker.receive(AckAck(1, 8)) == Answer(AnswerKind.ACK, 1, 11, age_ms)
 
 
-def test_a_pending_entry_says_all_there_is():
+def test_pending_lists_every_detail_of_an_entry():
     clock = VirtualClock()
     acker = make_acker(profile("2.8"), clock)
     acker.receive(INIT)
@@ -136,7 +136,7 @@ def test_a_pending_entry_says_all_there_is():
     assert len(acker) == 2
 
 
-def test_jstorm_rotates_with_the_first_message_after_half_the_timeout_but_not_with_a_lost_fail():
+def test_jstorm_rotates_at_the_first_known_root_after_half_the_timeout():
     clock = VirtualClock()
     acker = make_acker(profile("jstorm"), clock, 30)
     acker.receive(INIT)

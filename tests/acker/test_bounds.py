@@ -1,4 +1,4 @@
-"""How many entries a steady stream of misuse keeps, by simulation: 20 roots a second, T = 30."""
+"""The size of the pending map under a steady stream of misuse, simulated: 20 roots per second, T = 30."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def never_acked(root: int) -> list[Message]:
 
 
 def pending_by_second(version: str, misuse) -> list[int]:
-    """The size of the pending map at each whole second, after its tick and before its messages."""
+    """Return the size of the pending map at each second, after the tick and before the messages."""
     read, clock, ids = profile(version), VirtualClock(), JavaRandom(1)
     acker, schedule, sizes = make_acker(read, clock, T), read.acker_schedule(T), []
     ticks = range(schedule.first_ms, LENGTH * 1000, schedule.every_ms) if schedule else range(0)
@@ -53,30 +53,30 @@ STEADY = [
 
 @pytest.mark.parametrize("misuse", [double_ack, fail_with_straggler, never_acked])
 @pytest.mark.parametrize(("version", "least", "most"), STEADY)
-def test_where_the_acker_gets_ticks_its_map_stays_within_bounds(version, least, most, misuse):
+def test_an_acker_with_ticks_keeps_its_map_within_bounds(version, least, most, misuse):
     steady = pending_by_second(version, misuse)[3 * T :]
     assert (min(steady), max(steady)) == (least, most)
 
 
 @pytest.mark.parametrize("misuse", [double_ack, fail_with_straggler, never_acked])
 @pytest.mark.parametrize("version", ["0.9.7", "0.10.0", "1.0.5", "1.1.0", "1.1.1", "2.8.8-no-timeouts"])
-def test_where_it_gets_none_the_map_grows_by_every_root(version, misuse):
+def test_without_ticks_the_map_grows_by_every_root(version, misuse):
     assert pending_by_second(version, misuse) == [Q * second for second in range(LENGTH)]
 
 
 @pytest.mark.parametrize("misuse", [double_ack, fail_with_straggler, never_acked])
-def test_jstorm_with_traffic_keeps_t_to_one_and_a_half_t(misuse):
+def test_a_busy_jstorm_acker_keeps_roots_for_t_to_one_and_a_half_t(misuse):
     steady = pending_by_second("jstorm-2.4.0", misuse)[3 * T :]
     assert min(steady) >= Q * T
     assert max(steady) <= Q * T * 1.5 + Q  # it rotates with the first message after T/2
 
 
 @pytest.mark.parametrize("misuse", [double_ack, fail_with_straggler])
-def test_heron_keeps_nothing_of_what_was_completed_or_failed(misuse):
+def test_heron_keeps_no_completed_or_failed_root(misuse):
     assert pending_by_second("heron", misuse) == [0] * LENGTH
 
 
-def test_heron_keeps_what_is_never_acked_for_two_thirds_of_t_to_t():
+def test_heron_keeps_a_never_acked_root_for_two_thirds_of_t_to_t():
     steady = pending_by_second("heron", never_acked)[3 * T :]
     assert (min(steady), max(steady)) == (Q * 20, Q * 29)
 
@@ -90,7 +90,7 @@ def test_an_idle_jstorm_acker_never_rotates():
 
 
 @pytest.mark.parametrize("version", ["0.9.7", "1.1.0", "1.2.4", "2.8.8"])
-def test_never_acked_roots_keep_the_spouts_map_between_t_and_two_t(version):
+def test_never_acked_roots_stay_in_the_spouts_map_for_t_to_two_t(version):
     clock = VirtualClock()
     spout = SpoutExecutor(profile(version), tasks=[1], ids=JavaRandom(1), clock=clock)
     sizes = []

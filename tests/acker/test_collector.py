@@ -1,4 +1,4 @@
-"""A bolt's collector: edges, multi-anchors, and what ack and fail say."""
+"""A bolt's collector: edges, several anchors, and the messages of ack and fail."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def test_a_tuple_listed_twice_gets_two_edges_and_stays_balanced(version):
 
 
 @pytest.mark.parametrize("version", ["1.1.0", "2.8.8", "jstorm", "heron"])
-def test_without_anchors_or_roots_nothing_is_tracked(version):
+def test_an_emit_without_anchors_or_roots_is_not_tracked(version):
     bolt, untracked = collector(version), TupleImpl({})
     assert bolt.emit([], targets=1) == Emission(({},))
     assert bolt.emit([untracked], targets=1) == Emission(({},))
@@ -58,7 +58,7 @@ def test_zero_targets_add_nothing(version):
 @pytest.mark.parametrize(
     ("version", "second"), [("1.1.0", 1 ^ 16), ("2.8.8", 1 ^ 16), ("jstorm", 1), ("heron", 1)]
 )
-def test_a_second_ack_says_the_same_but_in_jstorm(version, second):
+def test_a_second_ack_repeats_the_first_except_in_jstorm(version, second):
     bolt, tup = collector(version), TupleImpl({R: 1})
     bolt.emit([tup], targets=1)
     bolt.ack(tup)
@@ -77,14 +77,14 @@ def test_an_emit_between_two_acks_changes_the_second():
     ("version", "resets"),
     [("0.9.7", ()), ("1.0.0", (ResetTimeout(R), ResetTimeout(S))), ("jstorm", ()), ("heron", ())],
 )
-def test_fail_and_reset_speak_for_each_root(version, resets):
+def test_fail_and_reset_send_a_message_per_root(version, resets):
     bolt, tup = collector(version), TupleImpl({R: 1, S: 2})
     assert bolt.fail(tup) == (AckFail(R), AckFail(S))
     assert bolt.reset_timeout(tup) == resets
 
 
 @pytest.mark.parametrize(("held_s", "value"), [(47, 1 ^ 16), (48, 1)])
-def test_jstorm_forgets_the_children_of_a_tuple_held_too_long(held_s, value):
+def test_jstorm_loses_the_children_of_a_tuple_that_is_held_too_long(held_s, value):
     clock = VirtualClock()
     bolt, tup = collector("jstorm", clock), TupleImpl({R: 1})
     bolt.emit([tup], targets=1)
@@ -94,7 +94,7 @@ def test_jstorm_forgets_the_children_of_a_tuple_held_too_long(held_s, value):
     assert bolt.ack(tup) == (AckAck(R, value),)
 
 
-def test_heron_announces_a_child_once_to_each_root_when_it_is_emitted():
+def test_heron_announces_an_emitted_child_once_per_root():
     bolt, one, two = collector("heron"), TupleImpl({R: 1}), TupleImpl({R: 2, S: 4})
     emission = bolt.emit([one, two], targets=1)
     assert emission.message_ids == ({R: 16, S: 16},)

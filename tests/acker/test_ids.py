@@ -20,7 +20,7 @@ def test_java_util_random_bit_for_bit():
     assert [second.next_long() for _ in range(2)] == [-4962768465676381896, 4437113781045784766]
 
 
-def test_next_int_is_the_high_bits_of_the_state():
+def test_next_int_returns_the_high_bits_of_the_state():
     assert JavaRandom(42).next_int() == -1170105035
 
 
@@ -53,11 +53,11 @@ def test_an_index_is_one_of_the_ackers(root, ackers):
 
 
 @given(value=LONGS)
-def test_signed_and_unsigned_are_two_ways_to_write_a_long(value):
+def test_signed_and_unsigned_convert_a_long(value):
     assert signed(unsigned(value)) == value
 
 
-def test_advancing_backwards_is_refused():
+def test_a_clock_rejects_a_negative_step():
     from ackdoctor.acker.rotating_map import VirtualClock
 
     clock = VirtualClock()

@@ -1,4 +1,4 @@
-"""The laws of what an acker keeps, each by enumeration or on random trees."""
+"""The laws of the acker's pending map, by enumeration or on random trees."""
 
 import random
 from dataclasses import dataclass, field
@@ -17,30 +17,44 @@ from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.acker.spout import Heard, Reason, SpoutExecutor
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.message import AckAck, AckFail, AckInit, AnswerKind, Message, Tick
-from tests.acker.orders import ROOT, SPOUT, A, B, E, F, ack, fork, inner, interleavings, j, leaf
-from tests.acker.playing import left, play
+from tests.acker.messages import (
+    ROOT,
+    SPOUT,
+    A,
+    B,
+    E,
+    F,
+    ack,
+    entries_left,
+    fork,
+    inner,
+    interleavings,
+    j,
+    leaf,
+    play,
+)
 
 STORMS = ["0.8.2", "0.9.7", "1.1.0", "1.2.4", "2.8.8"]
 versions = pytest.mark.parametrize("version", STORMS)
 
 
-def received(acker: Acker, messages: list[Message]) -> list[AnswerKind]:
+def answers_to(acker: Acker, messages: list[Message]) -> list[AnswerKind]:
     answers = [acker.receive(message) for message in messages]
     return [answer.kind for answer in answers if answer is not None]
 
 
 @dataclass
 class Tree:
-    """A tree of tuples as collectors make it; `acks` says how often each tuple was acked."""
+    """A tree of tuples as collectors make it; `acks` counts the acks of each tuple."""
 
     init: AckInit
     acks: dict[TupleImpl, int] = field(default_factory=dict)
-    carried: dict[TupleImpl, int] = field(default_factory=dict)
+    ack_values: dict[TupleImpl, int] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)
 
 
 def grow(seed: int, version: str) -> Tree:
-    """A random tree of up to 24 tuples, each of them acked 0 to 4 times after its last emit."""
+    """Build a random tree of up to 24 tuples, each acked 0 to 4 times after its last emit."""
     dice = random.Random(seed)
     read, clock = profile(version), VirtualClock()
     spout = SpoutExecutor(read, tasks=[SPOUT], ids=JavaRandom(seed), clock=clock)
@@ -56,7 +70,7 @@ def grow(seed: int, version: str) -> Tree:
             children = bolt.emit(anchors, targets=dice.randint(0, 2))
             waiting += [TupleImpl(message_id) for message_id in children.message_ids]
         tree.acks[tup] = dice.choice([0, 1, 1, 1, 1, 1, 1, 2, 3, 4])
-        tree.carried[tup] = next(iter(tup.message_id.values())) ^ tup.ack_val
+        tree.ack_values[tup] = next(iter(tup.message_id.values())) ^ tup.ack_val
         for _ in range(tree.acks[tup]):
             tree.messages += bolt.ack(tup)
     dice.shuffle(tree.messages)
@@ -65,11 +79,11 @@ def grow(seed: int, version: str) -> Tree:
 
 @versions
 @given(seed=st.integers(0, 2**32))
-def test_law_l1_what_is_left_is_the_xor_of_the_tuples_acked_an_even_number_of_times(version, seed):
+def test_law_l1_the_value_left_is_the_xor_of_tuples_acked_an_even_number_of_times(version, seed):
     tree = grow(seed, version)
     acker = make_acker(profile(version), VirtualClock())
-    answers = received(acker, tree.messages)
-    even = reduce(xor, (tree.carried[tup] for tup, acks in tree.acks.items() if acks % 2 == 0), 0)
+    answers = answers_to(acker, tree.messages)
+    even = reduce(xor, (tree.ack_values[tup] for tup, acks in tree.acks.items() if acks % 2 == 0), 0)
     entries = list(acker.pending())
     completions = [
         place
@@ -88,7 +102,7 @@ def test_law_l1_what_is_left_is_the_xor_of_the_tuples_acked_an_even_number_of_ti
 
 
 @given(seed=st.integers(0, 2**32))
-def test_law_l1_in_jstorm_a_second_ack_leaves_the_tuples_own_edge(seed):
+def test_law_l1_in_jstorm_a_second_ack_leaves_the_edge(seed):
     dice, clock = random.Random(seed), VirtualClock()
     bolt = make_collector(profile("jstorm"), ids=PowersOfTwo(1), clock=clock)
     tup = TupleImpl({ROOT: A})
@@ -96,7 +110,7 @@ def test_law_l1_in_jstorm_a_second_ack_leaves_the_tuples_own_edge(seed):
     messages = [AckInit(ROOT, A, SPOUT), *bolt.ack(tup), *bolt.ack(tup), *bolt.ack(TupleImpl(child))]
     order = dice.choice(list(permutations(messages)))
     acker = make_acker(profile("jstorm"), clock)
-    received(acker, list(order))
+    answers_to(acker, list(order))
     assert [entry.value for entry in acker.pending()] == [A]
 
 
@@ -108,7 +122,7 @@ CHAIN = inner
 @pytest.mark.parametrize(
     ("shape", "value", "written"), [(leaf, A, "a"), (CHAIN, A ^ E, "a^e"), (fork, A, "a")]
 )
-def test_law_l1b_how_many_acks_came_early_decides_stuck_or_orphan(version, k, shape, value, written):
+def test_law_l1b_early_acks_decide_between_stuck_and_orphan(version, k, shape, value, written):
     for order in interleavings(shape(k)):
         early = j(order, value)
         if k % 2 == 0:
@@ -131,24 +145,24 @@ def test_law_l2_surplus_acks_never_complete_a_tree_early(version, seed):
             continue
         seen = tree.messages[: place + 1]
         assert tree.init in seen
-        assert all(seen.count(AckAck(tree.init.root, value)) % 2 == 1 for value in tree.carried.values())
+        assert all(seen.count(AckAck(tree.init.root, value)) % 2 == 1 for value in tree.ack_values.values())
 
 
 @pytest.mark.parametrize(
     ("order", "why"),
     [
-        ((AckInit(ROOT, A, SPOUT), ack(A)), "work emitted unanchored: the child is not in the tree"),
+        ((AckInit(ROOT, A, SPOUT), ack(A)), "an unanchored emit: the child is not in the tree"),
         ((AckInit(ROOT, A, SPOUT), ack(A), ack(E)), "anchored emit after ack"),
-        ((AckFail(ROOT), ack(A), AckInit(ROOT, A, SPOUT)), "a fail overtaken by an ack before the init"),
-        ((AckInit(ROOT, A, SPOUT), AckInit(ROOT, A, SPOUT)), "a duplicated init"),
+        ((AckFail(ROOT), ack(A), AckInit(ROOT, A, SPOUT)), "a fail and an ack that arrive before the init"),
+        ((AckInit(ROOT, A, SPOUT), AckInit(ROOT, A, SPOUT)), "a duplicate init"),
         (
             (AckInit(ROOT, 1 ^ 2, SPOUT), ack(3)),
-            "coincidence: an edge 3 where 1 and 2 are out, and 1 ^ 2 == 3",
+            "coincidence: an edge 3 while 1 and 2 are pending, and 1 ^ 2 == 3",
         ),
     ],
 )
 @versions
-def test_law_l2_the_five_ways_to_a_false_completion(version, order, why):
+def test_law_l2_five_ways_complete_a_tree_too_early(version, order, why):
     assert play(profile(version), order)[1] == ["ACK"], why
 
 
@@ -160,7 +174,7 @@ def test_law_l3_zero_beats_failed(version):
 
 
 @versions
-def test_law_l4_the_stragglers_of_a_correct_fail_leave_an_orphan(version):
+def test_law_l4_late_acks_of_a_failed_tree_leave_an_orphan(version):
     init = AckInit(ROOT, A ^ B ^ E ^ F, SPOUT)
     for stragglers in ([B], [B, E], [B, E, F]):
         late = [ack(edge) for edge in stragglers]
@@ -170,14 +184,14 @@ def test_law_l4_the_stragglers_of_a_correct_fail_leave_an_orphan(version):
 
 
 @versions
-def test_law_l4_so_does_an_ack_after_the_entry_has_expired(version):
+def test_law_l4_an_ack_after_the_expiry_leaves_an_orphan(version):
     acker = make_acker(profile(version), VirtualClock())
-    received(acker, [AckInit(ROOT, A, SPOUT), Tick(), Tick(), Tick(), ack(A)])
-    assert left(acker) == ["O(a)"]
+    answers_to(acker, [AckInit(ROOT, A, SPOUT), Tick(), Tick(), Tick(), ack(A)])
+    assert entries_left(acker) == ["O(a)"]
 
 
 def timed_out(version: str) -> tuple[Acker, SpoutExecutor]:
-    """A root that its spout has given up."""
+    """Return an acker and a spout with a root that timed out at the spout."""
     read, clock = profile(version), VirtualClock()
     acker, spout = make_acker(read, clock), SpoutExecutor(read, tasks=[SPOUT], ids=PowersOfTwo(), clock=clock)
     emission = spout.emit(SPOUT, "m", targets=1)
@@ -190,7 +204,7 @@ def timed_out(version: str) -> tuple[Acker, SpoutExecutor]:
 
 
 @versions
-def test_law_l5_a_timeout_does_not_tell_the_acker(version):
+def test_law_l5_a_timeout_sends_no_message_to_the_acker(version):
     acker, _ = timed_out(version)
     (entry,) = acker.pending()
     assert (entry.task, entry.value, entry.age_ms) == (SPOUT, 2, 60_000)
@@ -216,13 +230,13 @@ def test_law_l5_the_entry_stays_until_the_rotation(version, rotations):
 @pytest.mark.parametrize(
     "version", ["0.9.0-rc3", "0.9.7", "0.10.2", "1.0.5", "1.1.0", "1.1.1", "2.8.8-no-timeouts"]
 )
-def test_law_l5_where_the_acker_gets_no_ticks_it_stays_for_ever(version):
+def test_law_l5_an_acker_without_ticks_keeps_the_entry_forever(version):
     assert profile(version).acker_schedule(30) is None
     assert not profile(version).forgets
 
 
-def test_in_heron_an_announced_child_that_completes_the_tree_is_the_end_of_the_stream_manager():
+def test_in_heron_an_announcement_that_makes_the_value_zero_kills_the_stream_manager():
     acker = make_acker(profile("heron"), VirtualClock())
-    received(acker, [AckInit(ROOT, A ^ E, SPOUT), ack(A)])
+    answers_to(acker, [AckInit(ROOT, A ^ E, SPOUT), ack(A)])
     with pytest.raises(RuntimeError, match=rf"^an emit made the value of root {ROOT} zero$"):
         acker.receive(AckEmit(ROOT, E))

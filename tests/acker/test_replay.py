@@ -1,4 +1,4 @@
-"""A stored stream through a profile."""
+"""The replay of a stored stream in a Storm version."""
 
 import random
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.message import AckAck, AckFail, AckInit, AnswerKind, Message, ResetTimeout, Tick
 from ackdoctor.model.verdict import Culprit, GrowthPoint, PendingEntry, Residue, RunTally, TupleTree, Verdict
-from tests.acker_rows import with_culprits
+from tests.trace_rows import with_culprits
 
 K = EventKind
 
@@ -34,7 +34,7 @@ def test_a_root_that_completes_is_only_counted():
     )
 
 
-def test_never_acked_acked_twice_acked_three_times():
+def test_a_root_is_judged_by_its_number_of_acks():
     stream = [
         *((K.INIT, root, 8, 11, 0) for root in (1, 2, 3)),
         *((K.ACK, 2, 8, 3, 0) for _ in range(2)),
@@ -47,7 +47,7 @@ def test_never_acked_acked_twice_acked_three_times():
     )
 
 
-def test_a_failed_tree_and_its_straggler():
+def test_a_failed_tree_and_a_late_ack():
     stream = [
         (K.INIT, 1, 8 ^ 4, 11, 0),
         (K.FAIL, 1, 0, 3, 0),
@@ -61,17 +61,17 @@ def test_a_failed_tree_and_its_straggler():
     )
 
 
-def test_a_reset_after_completion_leaves_an_entry_without_blame():
+def test_a_reset_after_completion_leaves_an_entry_without_residue():
     stream = [(K.INIT, 1, 8, 11, 0), (K.ACK, 1, 8, 3, 0), (K.RESET, 1, 0, 3, 0)]
     assert trees(stream) == (
         TupleTree(root=1, verdict=Verdict.ORPHAN, entry=entry(1, None), residue=Residue.NONE),
     )
 
 
-def test_a_root_that_its_spout_gave_up_is_expired_while_the_acker_still_holds_it():
+def test_a_root_that_timed_out_at_its_spout_is_expired():
     stream = [(K.INIT, 1, 8, 11, 0), (K.TIMED_OUT, 1, 0, 11, 60_000)]
-    (told,) = trees(stream)
-    assert (told.verdict, told.residue) == (Verdict.EXPIRED, Residue.EVEN)
+    (replayed,) = trees(stream)
+    assert (replayed.verdict, replayed.residue) == (Verdict.EXPIRED, Residue.EVEN)
 
 
 def test_rotations_come_from_the_trace_or_from_the_version():
@@ -96,7 +96,7 @@ def test_rotations_come_from_the_trace_or_from_the_version():
     ]
 
 
-def test_growth_is_told_by_the_window_and_quiet_windows_are_left_out():
+def test_growth_has_one_point_per_window_with_messages():
     stream = [(K.INIT, root, 8, 11, at) for root, at in ((1, 0), (2, 400), (3, 1100), (4, 10**15))]
     assert replay(stream, profile("2.8")).growth == (
         GrowthPoint(time_ms=1000, pending=2, started=2),
@@ -105,7 +105,7 @@ def test_growth_is_told_by_the_window_and_quiet_windows_are_left_out():
     )
 
 
-def test_a_gap_of_thousands_of_years_costs_nothing():
+def test_a_gap_of_thousands_of_years_is_cheap():
     stream = [(K.INIT, 1, 8, 11, 0), (K.INIT, 2, 8, 11, 10**15)]
     tally = replay(stream, profile("2.8"), message_timeout_s=1)
     assert [tree.verdict for tree in tally.trees] == [Verdict.EXPIRED, Verdict.OPEN]
@@ -146,11 +146,11 @@ def message(kind: int, root: int, value: int, task: int) -> Message:
 
 @pytest.mark.parametrize("version", ["0.9.7", "1.1.0", "1.2.4", "2.8.8", "jstorm", "heron"])
 @pytest.mark.parametrize("seed", range(10))
-def test_a_replay_ends_as_the_acker_does(version, seed):
+def test_a_replay_ends_with_the_entries_of_the_acker(version, seed):
     read = profile(version)
     rotations: list[Row] = [(K.ROTATED, 0, 0, 0, at) for at in range(3000, 20_000, 3000)]
     if version == "jstorm":
-        rotations = []  # rotates by its own clock
+        rotations = []  # JStorm rotates by its own clock
     stream = sorted(
         [row for row in random_stream(seed) if row[0] != K.RESET or read.resets] + rotations,
         key=lambda row: row[4],
@@ -162,13 +162,13 @@ def test_a_replay_ends_as_the_acker_does(version, seed):
     assert tally.completed == sum(answer is not None and answer.kind is AnswerKind.ACK for answer in answers)
     assert tally.pending == len(acker)
     pending = {entry.root: replace(entry, age_ms=0) for entry in acker.pending()}
-    told = {tree.root: replace(tree.entry, age_ms=0) for tree in tally.trees if tree.entry}
-    assert {root: told[root] for root in pending} == pending
+    replayed = {tree.root: replace(tree.entry, age_ms=0) for tree in tally.trees if tree.entry}
+    assert {root: replayed[root] for root in pending} == pending
     dropped = {tree.root for tree in tally.trees if tree.entry and tree.entry.bucket == read.acker_buckets}
-    assert set(told) == set(pending) | dropped
+    assert set(replayed) == set(pending) | dropped
 
 
-def test_a_second_reading_names_the_culprits():
+def test_a_second_pass_names_the_culprits():
     events = [
         Event(K.INIT, 0, task=11, root=1, value=8),
         Event(K.ACK, 1, component="sql", task=3, delivery="t", root=1, value=8, site="sql.py:7 process"),

@@ -1,4 +1,4 @@
-"""Who left a value: parity classes, and culprits by the residue law."""
+"""Parity classes of entries, and culprits by the residue law."""
 
 import random
 from functools import reduce
@@ -49,7 +49,7 @@ def brute(target: int, columns: list[int]) -> list[tuple[int, ...]]:
 
 
 @given(columns=st.lists(st.integers(0, 31), max_size=9), target=st.integers(0, 31))
-def test_the_smallest_set_is_found_and_rivals_are_noticed(columns, target):
+def test_the_smallest_set_is_found_and_ties_are_ambiguous(columns, target):
     solution, expected = solve(target, columns), brute(target, columns)
     if solution is None:
         assert expected == []
@@ -60,7 +60,7 @@ def test_the_smallest_set_is_found_and_rivals_are_noticed(columns, target):
 
 
 @pytest.mark.parametrize("guilty", range(1, 12))
-def test_any_number_of_culprits_among_fifty_random_ids(guilty):
+def test_all_culprits_among_fifty_random_ids_are_found(guilty):
     ids, dice = JavaRandom(guilty), random.Random(guilty)
     columns = [ids.next_long() for _ in range(50)]
     places = tuple(sorted(dice.sample(range(50), guilty)))
@@ -69,7 +69,7 @@ def test_any_number_of_culprits_among_fifty_random_ids(guilty):
 
 
 @pytest.mark.parametrize(("tuples", "guilty"), [(100_000, 1), (100_000, 2), (1_000, 3), (150, 4)])
-def test_few_culprits_among_very_many_are_looked_up(tuples, guilty):
+def test_few_culprits_among_very_many_ids_are_found(tuples, guilty):
     ids, dice = JavaRandom(guilty), random.Random(guilty)
     columns = [ids.next_long() for _ in range(tuples)]
     places = tuple(sorted(dice.sample(range(tuples), guilty)))
@@ -77,7 +77,7 @@ def test_few_culprits_among_very_many_are_looked_up(tuples, guilty):
     assert solve(target, columns) == Solution(columns=places, ambiguous=False)
 
 
-def test_too_many_among_too_many_is_an_answer_that_says_so():
+def test_too_many_culprits_give_an_ambiguous_solution():
     ids = JavaRandom(7)
     columns = [ids.next_long() for _ in range(5000)]
     target = reduce(xor, columns[:9])
@@ -87,7 +87,7 @@ def test_too_many_among_too_many_is_an_answer_that_says_so():
     assert reduce(xor, (columns[place] for place in solution.columns)) == target
 
 
-def test_a_value_that_nothing_explains():
+def test_a_value_without_explanation_has_no_solution():
     assert solve(8, [1, 2, 4]) is None
 
 
@@ -110,52 +110,52 @@ def guilty(name: str, value: int, acks: int) -> Culprit:
     return Culprit(delivery=name, component="bolt", task=3, value=value, acks=acks)
 
 
-def named(left: int, *seen: Suspicion) -> tuple[Culprit, ...]:
-    told = blame(tree(left), seen)
-    assert not told.ambiguous
-    return told.culprits
+def culprits_of(left: int, *seen: Suspicion) -> tuple[Culprit, ...]:
+    judged = blame(tree(left), seen)
+    assert not judged.ambiguous
+    return judged.culprits
 
 
 def test_a_tuple_acked_twice_is_named():
-    assert named(8, traced("t", 8, 8), traced("u", 16)) == (guilty("t", 8, 2),)
+    assert culprits_of(8, traced("t", 8, 8), traced("u", 16)) == (guilty("t", 8, 2),)
 
 
-def test_a_leaf_never_acked_is_named_by_its_edge():
-    assert named(8, traced("t", edge=8), traced("u", 16, edge=16)) == (guilty("t", 8, 0),)
+def test_a_never_acked_leaf_is_named_by_its_edge():
+    assert culprits_of(8, traced("t", edge=8), traced("u", 16, edge=16)) == (guilty("t", 8, 0),)
 
 
-def test_an_inner_tuple_never_acked_is_named_though_its_child_was():
-    assert named(8 ^ 16, traced("t", edge=8), traced("child", 16, edge=16)) == (guilty("t", 8 ^ 16, 0),)
+def test_a_never_acked_inner_tuple_is_named_although_its_child_is_acked():
+    assert culprits_of(8 ^ 16, traced("t", edge=8), traced("child", 16, edge=16)) == (guilty("t", 8 ^ 16, 0),)
 
 
 def test_three_culprits_are_named_together():
     seen = [traced("t", 8, 8), traced("u", 16, 16, 16), traced("v", 32, 32, 32, 32), traced("w", edge=64)]
-    assert named(8 ^ 32 ^ 64, *seen) == (guilty("t", 8, 2), guilty("v", 32, 4), guilty("w", 64, 0))
+    assert culprits_of(8 ^ 32 ^ 64, *seen) == (guilty("t", 8, 2), guilty("v", 32, 4), guilty("w", 64, 0))
 
 
-def test_all_that_went_wrong_explains_even_dependent_ids():
-    assert named(3, traced("t", 1, 1), traced("u", 2, 2)) == (guilty("t", 1, 2), guilty("u", 2, 2))
+def test_all_wrong_tuples_together_explain_dependent_ids():
+    assert culprits_of(3, traced("t", 1, 1), traced("u", 2, 2)) == (guilty("t", 1, 2), guilty("u", 2, 2))
 
 
-def test_an_emit_between_two_acks_leaves_the_first_value_as_in_row_14d():
-    assert named(8 ^ 16, traced("t", 8 ^ 16, 8 ^ 16 ^ 32)) == (guilty("t", 8 ^ 16, 2),)
+def test_an_emit_between_two_acks_leaves_the_first_value():
+    assert culprits_of(8 ^ 16, traced("t", 8 ^ 16, 8 ^ 16 ^ 32)) == (guilty("t", 8 ^ 16, 2),)
 
 
 def test_in_jstorm_a_second_ack_leaves_the_edge():
-    assert named(8, traced("t", 8 ^ 16, 8), traced("u", 16)) == (guilty("t", 8, 2),)
+    assert culprits_of(8, traced("t", 8 ^ 16, 8), traced("u", 16)) == (guilty("t", 8, 2),)
 
 
-def test_two_that_explain_it_equally_well_are_ambiguous():
-    told = blame(tree(8), [traced("t", 8, 8), traced("u", 8, 8), traced("v", 16, 16)])
-    assert told.ambiguous
-    assert told.culprits == (guilty("t", 8, 2),)
+def test_two_equally_good_culprits_are_ambiguous():
+    judged = blame(tree(8), [traced("t", 8, 8), traced("u", 8, 8), traced("v", 16, 16)])
+    assert judged.ambiguous
+    assert judged.culprits == (guilty("t", 8, 2),)
 
 
-def test_what_nobody_explains_names_nobody():
+def test_an_unexplained_value_names_no_culprit():
     assert blame(tree(8), [traced("t", 16, 16)]) == tree(8)
 
 
-def test_the_rest_of_a_failed_tree_is_nobodys_fault():
+def test_a_failed_tree_has_no_culprit():
     failed = TupleTree(root=1, verdict=Verdict.ORPHAN, entry=entry(8), residue=Residue.FAILED)
     assert blame(failed, [traced("t", 8, 8)]) == failed
 
@@ -164,7 +164,7 @@ def event(kind: EventKind, value: int, delivery: str = "", site: str = "", root:
     return Event(kind, 0, component="bolt", task=3, delivery=delivery, root=root, value=value, site=site)
 
 
-def test_a_trace_says_who_acked_what_and_where():
+def test_a_trace_gives_the_acks_and_sites_of_each_tuple():
     seen = suspicions(
         [
             event(EventKind.LINKED, 8, "t"),
@@ -188,6 +188,6 @@ def test_a_trace_says_who_acked_what_and_where():
     }
 
 
-def test_in_an_ackers_log_one_value_is_one_tuple():
+def test_equal_values_in_an_ackers_log_are_one_tuple():
     seen = suspicions([event(EventKind.ACK, 8), event(EventKind.ACK, 16), event(EventKind.ACK, 8)], {1: None})
     assert seen == {1: (traced("", 8, 8), traced("", 16))}

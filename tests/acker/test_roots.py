@@ -1,4 +1,4 @@
-"""The root ledger holds what the acker holds."""
+"""The root ledger holds the same entries as the acker."""
 
 import pytest
 from hypothesis import given
@@ -30,16 +30,16 @@ def state(entries) -> list[PendingEntry]:
 
 @pytest.mark.parametrize("version", ["0.8.2", "0.9.7", "1.1.0", "1.2.4", "2.7.1", "2.8.8", "jstorm", "heron"])
 @given(messages=st.lists(MESSAGES, max_size=60))
-def test_after_every_message_the_ledger_and_the_acker_hold_the_same(version, messages):
+def test_the_ledger_equals_the_acker_after_every_message(version, messages):
     read, clock = profile(version), VirtualClock()
     acker, ledger, high = make_acker(read, clock), RootLedger(read), 0
     for message in messages:
         if isinstance(message, ResetTimeout) and not read.resets:
             continue
         if isinstance(message, Tick) and read.engine is Engine.JSTORM:
-            continue  # rotates by its own clock
+            continue  # JStorm rotates by its own clock
         if isinstance(message, AckInit) and read.engine is Engine.HERON and ledger.get(message.root):
-            continue  # there, a root is created once
+            continue  # Heron creates a root once
         answer = acker.receive(message)
         assert ledger.receive(message) is (answer.kind if answer else None)
         assert state(ledger.entries()) == state(acker.pending())
@@ -50,7 +50,7 @@ def test_after_every_message_the_ledger_and_the_acker_hold_the_same(version, mes
         assert ledger.high_water >= high
 
 
-def test_a_windows_growth_tells_what_is_pending_and_what_was_begun():
+def test_a_window_counts_pending_and_started_roots():
     ledger = RootLedger(profile("1.1.0"))
     ledger.init(1, 8, 11)
     ledger.init(2, 8, 11)
@@ -63,7 +63,7 @@ def test_a_windows_growth_tells_what_is_pending_and_what_was_begun():
     assert (ledger.completed, ledger.failed, ledger.high_water) == (1, 1, 3)
 
 
-def test_ages_are_counted_from_the_begin_of_the_window():
+def test_ages_start_at_the_begin_of_the_window():
     ledger = RootLedger(profile("2.8"), now_ms=500)
     ledger.init(1, 8, 11)
     ledger.window(1500)
@@ -81,7 +81,7 @@ def test_roots_beyond_the_cap_are_dropped_and_counted():
     assert (ledger.dropped, len(ledger)) == (3, 2)
 
 
-def test_a_rotation_tells_what_it_drops():
+def test_a_rotation_returns_the_dropped_entries():
     ledger = RootLedger(profile("1.2"))
     ledger.init(1, 8, 11)
     ledger.ack(2, 4)

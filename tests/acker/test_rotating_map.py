@@ -1,4 +1,4 @@
-"""How long a key lives in Storm's RotatingMap."""
+"""The life of a key in Storm's RotatingMap."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def test_a_key_lives_for_as_many_rotations_as_there_are_buckets(buckets):
     assert 1 not in pending
 
 
-def test_get_and_remove_take_the_first_bucket_that_has_the_key():
+def test_get_and_remove_use_the_first_bucket_with_the_key():
     pending: RotatingMap[int, str] = RotatingMap(2)
     pending.put(1, "old")
     pending.rotate()
@@ -39,6 +39,6 @@ def test_a_value_of_none_is_present():
     assert len(pending) == 1
 
 
-def test_one_bucket_is_refused_as_in_java():
+def test_one_bucket_is_rejected_as_in_java():
     with pytest.raises(ValueError, match=r"^numBuckets must be >= 2$"):
         RotatingMap(1)

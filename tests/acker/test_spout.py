@@ -1,4 +1,4 @@
-"""The spout executor: what it sends, what it remembers, and what its spout is told."""
+"""The spout executor: its messages, its pending map, and its calls of the spout."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.acker.spout import Heard, Reason, SpoutEmission, SpoutExecutor, TaskMismatchError
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.message import AckInit, Answer, AnswerKind
-from tests.acker.playing import Listed
+from tests.acker.messages import FixedIds
 
 ALL = ["0.9.7", "1.1.0", "1.2.4", "2.8.8", "jstorm", "heron"]
 
@@ -19,13 +19,13 @@ def executor(version: str, *, tasks=(7,), clock=None, ids=None, **settings) -> S
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_a_root_and_an_edge_for_each_target_then_the_init(version):
+def test_an_emit_gives_each_target_an_edge_and_sends_the_init(version):
     emission = executor(version).emit(7, "m", targets=2)
     assert emission == SpoutEmission(({1: 2}, {1: 4}), 1, AckInit(1, 2 ^ 4, 7))
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_without_a_message_id_nothing_is_tracked_and_nobody_is_told(version):
+def test_an_emit_without_message_id_is_not_tracked(version):
     spout = executor(version)
     assert spout.emit(7, None, targets=2) == SpoutEmission(({}, {}))
     assert len(spout) == 0
@@ -53,14 +53,14 @@ def test_zero_targets(version, emission, pending):
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_per_root_the_spout_hears_one_answer_and_no_more(version):
+def test_the_spout_receives_one_answer_per_root(version):
     spout = executor(version)
     spout.emit(7, "m", targets=1)
     answers = [Answer(AnswerKind.ACK, 1, 7), Answer(AnswerKind.FAIL, 1, 7), Answer(AnswerKind.ACK, 1, 7)]
     assert [spout.hear(answer) for answer in answers] == [Heard(Reason.ACK, 7, "m", 1), None, None]
 
 
-def test_a_fail_says_so():
+def test_a_failed_root_calls_fail():
     spout = executor("2.8")
     spout.emit(7, "m", targets=1)
     assert spout.hear(Answer(AnswerKind.FAIL, 1, 7)) == Heard(Reason.FAIL, 7, "m", 1)
@@ -73,7 +73,7 @@ def test_an_answer_for_another_task_ends_the_worker():
         spout.hear(Answer(AnswerKind.ACK, 1, 8))
 
 
-def test_a_reset_starts_a_new_life_if_the_root_is_still_pending():
+def test_a_reset_restarts_the_timeout_of_a_pending_root():
     spout = executor("2.8")
     spout.emit(7, "m", targets=1)
     assert spout.tick() == ()
@@ -98,7 +98,7 @@ def test_jstorm_keeps_a_root_for_three_rotations():
     assert [spout.tick(), spout.tick(), spout.tick()] == [(), (), (Heard(Reason.TIMEOUT, 7, "m", 1),)]
 
 
-def test_heron_looks_at_the_age_of_each():
+def test_heron_compares_the_age_of_each_root():
     clock = VirtualClock()
     spout = executor("heron", clock=clock, message_timeout_s=30)
     spout.emit(7, "early", targets=1)
@@ -120,7 +120,7 @@ def test_max_spout_pending_counts_for_each_task():
     assert allowed == [True, True, False]
 
 
-def test_without_max_spout_pending_there_is_no_gate():
+def test_without_max_spout_pending_the_spout_is_always_asked():
     spout = executor("1.1.0")
     for _ in range(20):
         spout.emit(7, "m", targets=1)
@@ -130,8 +130,8 @@ def test_without_max_spout_pending_there_is_no_gate():
 @pytest.mark.parametrize(
     ("version", "pending"), [("1.1.0", {5: "second"}), ("jstorm", {5: "first", 9: "second"})]
 )
-def test_a_root_that_collides_overwrites_but_in_jstorm(version, pending):
-    spout = executor(version, ids=Listed(5, 1, 5, 9, 2))
+def test_a_colliding_root_overwrites_except_in_jstorm(version, pending):
+    spout = executor(version, ids=FixedIds(5, 1, 5, 9, 2))
     spout.emit(7, "first", targets=1)
     spout.emit(7, "second", targets=1)
     assert {root: info.message_id for root, info in spout.pending().items()} == pending

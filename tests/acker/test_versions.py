@@ -1,4 +1,4 @@
-"""What each version does differently, and what can be asked for by name."""
+"""The differences between acker versions, and their names."""
 
 import pytest
 
@@ -12,13 +12,13 @@ EVERY_RELEASE = """0.8.0 0.8.1 0.8.2 0.9.0-rc1 0.9.0-rc2 0.9.0-rc3 0.9.0 0.9.1 0
     2.8.0 2.8.1 2.8.2 2.8.3 2.8.4 2.8.5 2.8.6 2.8.7 2.8.8""".split()
 
 
-def test_the_bold_row_gets_no_ticks():
+def test_which_storm_versions_send_no_ticks_to_the_acker():
     silent = [version for version in EVERY_RELEASE if not profile(version).acker_ticks]
     bold = "0.9.0-rc3 0.9.0 0.9.1 0.9.2 0.9.3 0.9.4 0.9.5 0.9.6 0.9.7 0.10.0 0.10.1 0.10.2"
     assert silent == [*bold.split(), "1.0.0", "1.0.1", "1.0.2", "1.0.3", "1.0.4", "1.0.5", "1.1.0", "1.1.1"]
 
 
-def test_two_buckets_and_clojure_before_2_0_three_and_java_since():
+def test_storm_2_0_has_three_buckets_and_java():
     shapes = {version: (profile(version).engine, profile(version).acker_buckets) for version in EVERY_RELEASE}
     assert {version for version, shape in shapes.items() if shape == (Engine.JAVA, 3)} == {
         version for version in EVERY_RELEASE if version.startswith("2.")
@@ -35,7 +35,7 @@ def test_the_spout_rotates_once_for_each_task_before_2_8_0():
     ]
 
 
-def test_resets_came_with_1_0_0_and_time_deltas_with_1_0_3():
+def test_resets_exist_since_1_0_0_and_ages_since_1_0_3():
     assert [profile(version).resets for version in ("0.10.2", "1.0.0", "jstorm", "heron")] == [
         False,
         True,
@@ -50,7 +50,7 @@ def test_resets_came_with_1_0_0_and_time_deltas_with_1_0_3():
     ]
 
 
-def test_without_timeouts_1_2_still_ticks_its_acker_and_2_x_nobody():
+def test_without_timeouts_only_1_2_sends_ticks_to_its_acker():
     assert (profile("1.2.4-no-timeouts").acker_ticks, profile("1.2.4-no-timeouts").spout_ticks) == (
         True,
         False,
@@ -73,7 +73,7 @@ def test_schedules():
     assert profile("heron").spout_schedule(30) == Schedule(3_000, 3_000)
 
 
-def test_what_forgets():
+def test_which_versions_drop_old_entries():
     forgetful = [
         version
         for version in ("0.8.2", "0.9.7", "1.1.0", "1.2.4", "2.8.8", "jstorm", "heron")
@@ -83,7 +83,7 @@ def test_what_forgets():
 
 
 @pytest.mark.parametrize(
-    ("asked", "name"),
+    ("version", "name"),
     [
         ("1.1.0", "storm-1.1.0"),
         ("storm-2.8.3", "storm-2.8.3"),
@@ -97,8 +97,8 @@ def test_what_forgets():
         ("2.8-no-timeouts", "storm-2.8-no-timeouts"),
     ],
 )
-def test_a_profile_is_named_as_it_was_asked_for(asked, name):
-    assert profile(asked).name == name
+def test_a_profile_has_the_requested_name(version, name):
+    assert profile(version).name == name
 
 
 KNOWN = (
@@ -109,39 +109,39 @@ KNOWN = (
 
 
 @pytest.mark.parametrize(
-    "asked", ["2.9.0", "1.0.8", "flink-1.0", "", "1.1.0.foo", "jstorm-2.2.1", "storm1.2", "latest"]
+    "version", ["2.9.0", "1.0.8", "flink-1.0", "", "1.1.0.foo", "jstorm-2.2.1", "storm1.2", "latest"]
 )
-def test_an_unknown_version_is_refused_with_those_that_are_known(asked):
-    with pytest.raises(ConfigError) as refused:
-        profile(asked)
-    assert str(refused.value) == f"unknown acker version {asked!r}; known are {KNOWN}"
+def test_an_unknown_version_is_rejected_with_a_list(version):
+    with pytest.raises(ConfigError) as error:
+        profile(version)
+    assert str(error.value) == f"unknown acker version {version!r}; known are {KNOWN}"
 
 
-def test_a_series_whose_releases_differ_is_refused():
-    with pytest.raises(ConfigError) as refused:
+def test_an_ambiguous_series_is_rejected():
+    with pytest.raises(ConfigError) as error:
         profile("1.1")
-    assert str(refused.value) == (
+    assert str(error.value) == (
         "acker version '1.1' is ambiguous, its releases differ: 1.1.0 to 1.1.1 (2 buckets, never a tick: entries live "
         "for ever), 1.1.2 to 1.1.4 (2 buckets, ticks even without timeouts; every message refreshes; life T..2T); "
         "name one release"
     )
 
 
-def test_before_0_8_is_not_modelled():
-    with pytest.raises(ConfigError) as refused:
+def test_versions_before_0_8_are_rejected():
+    with pytest.raises(ConfigError) as error:
         profile("storm-0.7.4")
-    assert str(refused.value) == (
+    assert str(error.value) == (
         "acker version 'storm-0.7.4' is not modelled: before 0.8 Storm's acker had a TimeCacheMap and threads"
     )
 
 
-@pytest.mark.parametrize("asked", ["jstorm-no-timeouts", "heron-no-timeouts"])
-def test_only_storm_can_disable_timeouts(asked):
+@pytest.mark.parametrize("version", ["jstorm-no-timeouts", "heron-no-timeouts"])
+def test_only_storm_can_disable_timeouts(version):
     with pytest.raises(ConfigError, match=r"has no setting that disables message timeouts$"):
-        profile(asked)
+        profile(version)
 
 
-def test_the_newest_is_the_last_storm():
+def test_the_newest_version_is_the_last_storm_release():
     newest = [release for release in RELEASES if release.family == "storm"][-1]
     assert profile(newest.version.name) == NEWEST
 

@@ -1,4 +1,4 @@
-"""Worked examples: a tree with its values after each message, and what is lost when something dies."""
+"""Worked examples: the value of a tree after each message, and the losses after a death."""
 
 from itertools import permutations
 
@@ -11,13 +11,13 @@ from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.acker.spout import Heard, Reason, SpoutExecutor
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.message import AckAck, AckInit, Answer, AnswerKind, Message
-from tests.acker.playing import Listed
+from tests.acker.messages import FixedIds
 
 versions = pytest.mark.parametrize("version", ["1.1.0", "1.2.4", "2.8.8"])
 
 
 def values(version: str, order: list[Message]) -> tuple[list[int | None], list[int]]:
-    """The value after each message, and after which messages the spout was told ACK."""
+    """Return the value after each message, and the indices of the messages that the acker answers with ACK."""
     acker = make_acker(profile(version), VirtualClock())
     seen, acked = [], []
     for place, message in enumerate(order):
@@ -34,7 +34,7 @@ def make_collector_of(version: str, ids):
 
 @versions
 def test_the_value_after_each_message_of_a_tree(version):
-    acker, bolt = make_acker(profile(version), VirtualClock()), make_collector_of(version, Listed(4, 7))
+    acker, bolt = make_acker(profile(version), VirtualClock()), make_collector_of(version, FixedIds(4, 7))
     assert acker.receive(AckInit(66, 8, 11)) is None
     tup = TupleImpl({66: 8})
     assert bolt.emit([tup], targets=2).message_ids == ({66: 4}, {66: 7})
@@ -44,45 +44,45 @@ def test_the_value_after_each_message_of_a_tree(version):
 
 
 @versions
-def test_no_order_gives_a_premature_zero(version):
+def test_no_order_completes_the_tree_early(version):
     messages: list[Message] = [AckInit(66, 8, 11), AckAck(66, 11), AckAck(66, 4), AckAck(66, 7)]
     assert {tuple(values(version, list(order))[1]) for order in permutations(messages)} == {(3,)}
 
 
-def told(init: int, *acks: int) -> list[Message]:
+def messages_of(init: int, *acks: int) -> list[Message]:
     return [AckInit(9, init, 1), *(AckAck(9, value) for value in acks)]
 
 
-SMALL_IDS = told(1 ^ 2, 1 ^ 3, 2 ^ 4, 3, 4)
+SMALL_IDS = messages_of(1 ^ 2, 1 ^ 3, 2 ^ 4, 3, 4)
 
 
 @versions
-def test_ids_that_are_not_independent_complete_in_this_order(version):
+def test_dependent_ids_may_complete_in_order(version):
     assert values(version, SMALL_IDS) == ([3, 1, 7, 4, 0], [4])
 
 
 @versions
-def test_but_twelve_of_120_orders_are_premature_since_1_xor_2_is_3(version):
+def test_with_dependent_ids_twelve_of_120_orders_complete_early(version):
     early = [order for order in permutations(SMALL_IDS) if values(version, list(order))[1][0] < 4]
     assert len(early) == 12
     assert (SMALL_IDS[0], SMALL_IDS[3], *SMALL_IDS[1:3], SMALL_IDS[4]) in early
 
 
 @versions
-def test_with_powers_of_two_no_order_is_premature(version):
-    messages = told(1 ^ 2, 1 ^ 4, 2 ^ 8, 4, 8)
+def test_with_powers_of_two_no_order_completes_early(version):
+    messages = messages_of(1 ^ 2, 1 ^ 4, 2 ^ 8, 4, 8)
     assert {tuple(values(version, list(order))[1]) for order in permutations(messages)} == {(4,)}
 
 
 @versions
-def test_when_a_bolt_task_dies_the_root_times_out(version):
+def test_a_root_times_out_if_a_bolt_task_dies(version):
     _, spout = emitted(version)
     assert spout.tick() == ()
     assert spout.tick() == (Heard(Reason.TIMEOUT, 11, "m", 1),)
 
 
 @versions
-def test_when_the_acker_dies_all_its_trees_time_out(version):
+def test_all_trees_time_out_if_the_acker_dies(version):
     acker, spout = emitted(version)
     restarted = make_acker(profile(version), VirtualClock())
     assert restarted.receive(AckAck(1, 2)) is None
@@ -92,7 +92,7 @@ def test_when_the_acker_dies_all_its_trees_time_out(version):
 
 
 @versions
-def test_when_the_spout_dies_nobody_hears_the_answer(version):
+def test_a_restarted_spout_ignores_the_answer(version):
     acker, _ = emitted(version)
     restarted = SpoutExecutor(profile(version), tasks=[11], ids=PowersOfTwo(10), clock=VirtualClock())
     answer = acker.receive(AckAck(1, 2))
@@ -102,7 +102,7 @@ def test_when_the_spout_dies_nobody_hears_the_answer(version):
 
 
 def emitted(version: str):
-    """An acker and a spout executor with root 1, edge 2, pending."""
+    """Return an acker and a spout executor with a pending root 1, edge 2."""
     clock = VirtualClock()
     acker = make_acker(profile(version), clock)
     spout = SpoutExecutor(profile(version), tasks=[11], ids=PowersOfTwo(), clock=clock)
@@ -123,20 +123,20 @@ def sizes_after_each_step(version: str, acks: int) -> list[tuple[int, int]]:
     return sizes
 
 
-def test_every_put_has_its_remove():
+def test_a_correct_tree_leaves_no_entry():
     assert sizes_after_each_step("1.1.0", acks=1) == [(1, 1), (0, 0)]
 
 
-def test_a_further_ack_is_put_and_never_removed():
+def test_a_second_ack_leaves_an_entry():
     assert sizes_after_each_step("1.1.0", acks=2) == [(1, 1), (0, 0), (1, 0)]
 
 
-def test_of_an_ack_after_each_sql_statement_one_entry_stays():
+def test_an_ack_per_sql_statement_leaves_one_entry():
     sizes = sizes_after_each_step("1.1.0", acks=6)
     assert sizes[2:] == [(1, 0)] * 5
 
 
-def test_an_anchored_tuple_for_each_statement_leaves_nothing():
+def test_an_anchored_tuple_per_statement_leaves_no_entry():
     bolt = make_collector_of("1.1.0", PowersOfTwo(2))
     acker, spout = emitted("1.1.0")
     tup = TupleImpl({1: 2})

@@ -1,4 +1,4 @@
-"""The correct cases of all rules, run with good and bad records: each names its price.
+"""The correct cases of all rules, run with good and bad records: each marks its costs.
 
 A page marks a case with `# price: an exception ends the worker`, or another of `Cost`'s words (tests/rules/README.md).
 """
@@ -10,17 +10,15 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.rulebook.cases import Case
-from tests.advice.play import Cost, Played, play
+from tests.advice.component_runs import Cost, Result, run_components
 from tests.rule_cases import all_cases
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore"
-)  # threads that raise, old names: they belong to the examples
+pytestmark = pytest.mark.filterwarnings("ignore")  # of the examples: threads that raise, deprecated names
 
 CASES = [case for case in all_cases() if case.language == "python" and not case.expected and not case.todo]
 CODES = sorted({case.code for case in CASES})
 QUICK = ("ACK105",)
-_GONE = "ImportError: cannot import name 'BasicBolt' from 'streamparse.bolt'"  # of versions before 2
+_GONE = "ImportError: cannot import name 'BasicBolt' from 'streamparse.bolt'"  # streamparse 1
 NOT_RUN = {
     "ACK101/the-framework-acks-streamparse_legacy": _GONE,
     "ACK201/basicbolt-anchors-by-itself-streamparse_legacy": _GONE,
@@ -31,8 +29,8 @@ NOT_RUN = {
     "ACK301/a-spout-written-in-java-streamparse": "no component",
 }
 LATE = {
-    "ACK104/a-flag-ends-the-loop-pystorm",  # it tries again until the answer is yes
-    "ACK305/one-record-per-call-or-all-available-records-streamparse",  # the source is never empty
+    "ACK104/a-flag-ends-the-loop-pystorm",  # it retries until the answer is yes
+    "ACK305/one-record-per-call-or-all-available-records-streamparse",  # its source is never empty
 }
 PRICE = re.compile(r"^# price: (.+)$", re.MULTILINE)
 
@@ -41,45 +39,47 @@ def _id(case: Case) -> str:
     return f"{case.code}/{case.name}"
 
 
-def _marked(case: Case) -> set[str]:
+def _marked_costs(case: Case) -> set[str]:
     return {price for file in case.files for found in PRICE.findall(file.text) for price in found.split("; ")}
 
 
 @pytest.mark.parametrize(
     "code", [pytest.param(code, marks=() if code in QUICK else pytest.mark.minutes) for code in CODES]
 )
-def test_an_example_costs_what_it_says(code, tmp_path, monkeypatch):
+def test_an_example_has_exactly_its_marked_costs(code, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cases = [case for case in CASES if case.code == code]
-    played = {
-        _id(case): play(case.dialect, {f.name: f.text for f in case.files}, tmp_path / case.name)
+    results = {
+        _id(case): run_components(case.dialect, {f.name: f.text for f in case.files}, tmp_path / case.name)
         for case in cases
     }
-    assert {name: run.reason for name, run in played.items() if run.reason} == _of(code, NOT_RUN)
-    assert {name for name, run in played.items() if run.late} == set(_of(code, dict.fromkeys(LATE, "")))
-    assert {_id(case): _marked(case) for case in cases} == {
-        _id(case): _shown(case, played[_id(case)]) for case in cases
-    }, "\n".join(_costs(played))
+    assert {name: run.reason for name, run in results.items() if run.reason} == _with_code(code, NOT_RUN)
+    assert {name for name, run in results.items() if run.late} == set(
+        _with_code(code, dict.fromkeys(LATE, ""))
+    )
+    assert {_id(case): _marked_costs(case) for case in cases} == {
+        _id(case): _costs_of_run(case, results[_id(case)]) for case in cases
+    }, "\n".join(_descriptions(results))
 
 
-def _shown(case: Case, run: Played) -> set[str]:
-    """The prices that a run showed; a rule's page leaves out that an exception ends the worker."""
-    unsaid = {Cost.EXITS.value} if case.section == "How to fix" else set()
-    return {cost.value for cost in run.costs} - unsaid
+def _costs_of_run(case: Case, run: Result) -> set[str]:
+    """Return the costs of a run; a fix on a rule's page does not mark that an exception ends the worker."""
+    unmarked = {Cost.EXITS.value} if case.section == "How to fix" else set()
+    return {cost.value for cost in run.costs} - unmarked
 
 
-def _of(code: str, table: dict[str, str]) -> dict[str, str]:
+def _with_code(code: str, table: dict[str, str]) -> dict[str, str]:
     return {name: reason for name, reason in table.items() if name.startswith(code)}
 
 
-def _costs(played: dict[str, Played]) -> Iterable[str]:
-    for name, run in played.items():
-        for cost, how in run.costs.items():
-            yield f"{name}: {cost.value}: {how}"
+def _descriptions(results: dict[str, Result]) -> Iterable[str]:
+    for name, run in results.items():
+        for cost, setting in run.costs.items():
+            yield f"{name}: {cost.value}: {setting}"
 
 
-def test_most_examples_are_run_and_few_cost_anything_but_the_worker():
-    marks = [_marked(case) for case in CASES]
+def test_most_examples_run_and_few_have_costs_besides_the_worker():
+    marks = [_marked_costs(case) for case in CASES]
     assert len(CASES) - len(NOT_RUN) >= 338
     assert sum(not mark for mark in marks) >= 150
     assert sum(bool(mark - {Cost.EXITS.value}) for mark in marks) <= 15

@@ -1,4 +1,4 @@
-"""Every help text with a component before and after it: the fix has no finding and costs nothing that the help does not name."""
+"""Each help text with a component before and after the fix: the fixed component has no finding and no unnamed cost."""
 
 import re
 from collections import Counter
@@ -10,7 +10,7 @@ import pytest
 from ackdoctor.model.finding import Finding, Severity
 from ackdoctor.rulebook import load_metadata
 from ackdoctor.rulebook.cases import Case, CaseFile
-from tests.advice.play import Cost, play
+from tests.advice.component_runs import Cost, run_components
 from tests.rule_cases import cases_by_code, findings_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # threads that raise
@@ -28,7 +28,7 @@ QUICK = ("ACK105", "ACK106")
 
 
 _WINDOW = "derive from `_`, keep the window yourself, anchor each emit and complete each tuple by hand, once on every path"
-UNPROVED = {  # of Java's windows: a window of one's own is long
+UNPROVED = {  # Java's windows: a hand-written window is long
     ("ACK105", _WINDOW),
     ("ACK107", f"{_WINDOW}: keep tuple and future together and complete them at a later tick; or wait first"),
     (
@@ -82,7 +82,7 @@ def _findings(pair: Pair, text: str) -> list[Finding]:
 
 
 @each_pair
-def test_the_help_is_given_before_and_nothing_is_found_after(pair: Pair) -> None:
+def test_lint_gives_the_help_before_the_fix_and_reports_nothing_after(pair: Pair) -> None:
     before = [(found.code, found.help) for found in _findings(pair, pair.before)]
     assert (pair.code, pair.help) in before
     after = [
@@ -96,12 +96,12 @@ def test_the_help_is_given_before_and_nothing_is_found_after(pair: Pair) -> None
 @pytest.mark.parametrize(
     "pair", [pair for pair in PAIRS if pair.language == "python"], ids=lambda pair: pair.name
 )
-def test_the_fix_costs_nothing_that_its_help_does_not_name(pair: Pair, tmp_path, monkeypatch) -> None:
+def test_a_fix_has_no_cost_that_its_help_does_not_name(pair: Pair, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    played = play(pair.dialect, {"case.py": pair.after}, tmp_path)
-    assert (played.reason, played.late) == ("", False)
-    assert played.classes
-    costs = dict(played.costs)
+    result = run_components(pair.dialect, {"case.py": pair.after}, tmp_path)
+    assert (result.reason, result.late) == ("", False)
+    assert result.classes
+    costs = dict(result.costs)
     if _ENDS in pair.help:
         costs.pop(Cost.EXITS, None)
     assert costs == {}
@@ -115,13 +115,13 @@ def test_the_fix_costs_nothing_that_its_help_does_not_name(pair: Pair, tmp_path,
     ],
 )
 def test_every_help_text_of_a_page_has_a_pair(code) -> None:
-    shown = {
+    helps = {
         (found.code, _plain(found.help)) for case in cases_by_code()[code] for found in findings_of(case)
     }
-    assert shown - _proved() - UNPROVED == set()
+    assert helps - _proved() - UNPROVED == set()
 
 
-def test_what_is_proved_is_not_listed_as_unproved() -> None:
+def test_no_help_with_a_pair_is_listed_as_unproved() -> None:
     assert UNPROVED & _proved() == set()
 
 
@@ -136,7 +136,7 @@ def _plain(text: str) -> str:
     return re.sub(r"line \d+( of \S+\w)?", "line N", text)
 
 
-def test_there_is_a_pair_for_every_rule_that_lint_has_help_for() -> None:
+def test_every_rule_with_help_has_a_pair() -> None:
     with_help = {code for code, page in load_metadata().items() if "path" in page.evidence} - {"ACK901"}
     assert {pair.code for pair in PAIRS} == with_help
     run = Counter(pair.dialect for pair in PAIRS)

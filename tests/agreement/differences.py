@@ -1,4 +1,4 @@
-"""Where lint and run are known to differ: the tables of fixtures/topologies/DIFFERENCES.md."""
+"""Known differences between lint and a run: the tables of fixtures/topologies/DIFFERENCES.md."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -7,11 +7,11 @@ __all__ = ["Difference", "differences"]
 
 
 class Difference(NamedTuple):
-    """One row; '' where a witness says nothing."""
+    """One row; '' if lint or the run reports nothing."""
 
-    foretold: str
-    shown: str
-    because: str
+    by_lint: str
+    by_run: str
+    reason: str
 
 
 def differences(page: Path) -> dict[str, list[Difference]]:
@@ -22,7 +22,7 @@ def differences(page: Path) -> dict[str, list[Difference]]:
         if line.startswith("## "):
             topology = line.removeprefix("## ")
             tables[topology] = []
-        elif line.startswith("| ") and not line.startswith(("| foretold", "| ---")):
+        elif line.startswith("| ") and not line.startswith(("| lint", "| ---")):
             cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
             tables[topology].append(Difference(*cells))
     return tables

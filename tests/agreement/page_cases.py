@@ -1,4 +1,4 @@
-"""Runs the bolts on a rule page, in every world that their imports allow, and says which breaches a run shows."""
+"""Run the bolts of a rule page with every outcome of their imports, and collect the breaches."""
 
 import io
 import signal
@@ -13,19 +13,19 @@ from unittest import mock
 import pystorm.component
 
 from ackdoctor.lab.bench import Bench
+from ackdoctor.lab.shell.child import ShellError
 from ackdoctor.lab.shell.frameworks import descent
-from ackdoctor.lab.shell.pipe import ShellError
 from ackdoctor.model.dialect import EntryKind, Kind
 from ackdoctor.rulebook.cases import Case
 from ackdoctor.tracer.judge.findings import findings
-from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.ledger.components import belongs
 from ackdoctor.tracer.ledger.ledger import Ledger
-from ackdoctor.tracer.ledger.suspects import belongs
-from tests.agreement.make_believe import Answers, World, make_believe, wants
-from tests.agreement.rest import wait_for_rest
-from tests.agreement.stage import stage
+from tests.agreement.fake_imports import Answers, Outcome, fake_imports, input_values
+from tests.agreement.fixture_modules import import_fixture
+from tests.agreement.idle_threads import wait_until_idle
 
-__all__ = ["BREACHES", "Breach", "Run", "played"]
+__all__ = ["BREACHES", "Breach", "Run", "run_case"]
 
 _COMPLETIONS = frozenset({"ACK103", "ACK104", "ACK105", "ACK106"})
 BREACHES: Mapping[str, frozenset[str]] = {
@@ -33,32 +33,32 @@ BREACHES: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(sorted(_COMPLETIONS), _COMPLETIONS),
     "ACK202": frozenset({"ACK202"}),
 }
-"""What a run shows without a doubt, and by which names lint may foretell it."""
+"""The codes that a run proves, each with the codes under which lint may report it."""
 
-_TICKS = 3  # the most that a batch waits for
+_TICKS = 3  # more than any batch needs
 _CONF = {"tumblingwindowbolt_duration_secs": 1, "slidingwindowbolt_duration_secs": 1}
 _CONF |= {"slidingwindowbolt_slideinterval_secs": 1}
-_BATCH_S = 2  # TicklessBatchingBolt's own timer
-_CASE_S = 5  # of the processor's time, however busy the machine is
-_THREADS_S = 1  # at most, for what threads of the case still do
+_BATCH_S = 2  # TicklessBatchingBolt's timer
+_CASE_S = 5  # of processor time
+_THREADS_S = 1  # at most, for threads of the case
 
 
 class Breach(NamedTuple):
-    """What a run has shown: a rule, broken by a component."""
+    """A rule that a component violated in a run."""
 
     code: str
     component: str
 
 
 class Run(NamedTuple):
-    """What a case's bolts have shown, and why some of it was not run."""
+    """The breaches of a case, and the reasons for parts that could not run."""
 
-    shown: set[Breach]
-    left_out: list[str]
+    breaches: set[Breach]
+    skipped: list[str]
 
 
-def played(case: Case, folder: Path, ledger: Ledger) -> Run:
-    """A case's bolts in every world.  `ledger` is installed."""
+def run_case(case: Case, folder: Path, ledger: Ledger) -> Run:
+    """Run the bolts of a case with every outcome; `ledger` must be installed."""
     sources = [file.text for file in case.files]
     for file in case.files:
         place = folder / file.name
@@ -66,49 +66,49 @@ def played(case: Case, folder: Path, ledger: Ledger) -> Run:
         place.write_text(file.text, encoding="utf-8")
     run = Run(set(), [])
     try:
-        values, keys = wants(sources)
+        values, keys = input_values(sources)
     except SyntaxError as error:
-        run.left_out.append(type(error).__name__)
+        run.skipped.append(type(error).__name__)
         return run
     ticks = _TICKS if any("tick" in source for source in sources) else 0
-    for world in World:
-        answers = Answers(world)
+    for outcome in Outcome:
+        answers = Answers(outcome)
         try:
-            with _time_limit(), _performed(folder, answers, sources) as bolts:
+            with _time_limit(), _imported_bolts(folder, answers, sources) as bolts:
                 for bolt in bolts:
-                    run.shown.update(
-                        _shown(bolt, values, answers, conf=keys | _CONF, ticks=ticks, ledger=ledger)
+                    run.breaches.update(
+                        _breaches_of(bolt, values, answers, conf=keys | _CONF, ticks=ticks, ledger=ledger)
                     )
-        except (_Unplayable, _LateError) as error:
-            run.left_out.append(f"{world.name}: {error}")
+        except (_ImportFailed, _LateError) as error:
+            run.skipped.append(f"{outcome.name}: {error}")
         if not answers.asked:
-            break  # the other worlds are the same
+            break  # the other outcomes are the same
     return run
 
 
 class _LateError(BaseException):
-    """A case that never ends."""
+    """The case does not end."""
 
 
-class _Unplayable(Exception):  # noqa: N818 - nothing is wrong
+class _ImportFailed(Exception):  # noqa: N818 - nothing is wrong
     """The modules of a case cannot be imported."""
 
 
 @contextmanager
-def _performed(folder: Path, answers: Answers, sources: Sequence[str]) -> Iterator[list[type]]:
-    """The bolts of a case, in a world; scripts do not start their components, nor do these get our streams."""
+def _imported_bolts(folder: Path, answers: Answers, sources: Sequence[str]) -> Iterator[list[type]]:
+    """The bolts of a case with fake imports; scripts do not start, and components do not get pytest's streams."""
     component = pystorm.component.Component
-    streams = (io.BytesIO(), io.BytesIO(), None, "json")  # not pytest's
+    streams = (io.BytesIO(), io.BytesIO(), None, "json")
     with (
-        make_believe(answers, sources),
+        fake_imports(answers, sources),
         mock.patch.object(component, "run"),
         mock.patch.object(component.__init__, "__defaults__", streams),
     ):
-        opened = stage(folder, {})
+        opened = import_fixture(folder, {})
         try:
             modules = opened.__enter__()
         except Exception as error:
-            raise _Unplayable(f"{type(error).__name__}: {error}") from error
+            raise _ImportFailed(f"{type(error).__name__}: {error}") from error
         try:
             yield _bolts(modules)
         finally:
@@ -127,7 +127,7 @@ def _bolts(modules: Mapping[str, ModuleType]) -> list[type]:
     return [cls for cls, role in known if role is not None and role[1].kind is Kind.BOLT]
 
 
-def _shown(
+def _breaches_of(
     bolt: type,
     values: Iterable[Sequence[Any]],
     answers: Answers,
@@ -139,24 +139,26 @@ def _shown(
     batches = any(entry.kind is EntryKind.BATCH for entry in descent(bolt)[1].entries)
     for each in values:
         answers.begin()
-        lived = _play(bolt, each, answers, conf, _TICKS if batches else ticks)
+        survived = _run_bolt(bolt, each, answers, conf, _TICKS if batches else ticks)
         for finding in findings(ledger.settle().violations, places=Places()):
-            if finding.code in BREACHES and (finding.code != "ACK101" or (lived and not answers.handed)):
+            if finding.code in BREACHES and (finding.code != "ACK101" or (survived and not answers.escaped)):
                 yield Breach(finding.code, finding.component)
 
 
-def _play(bolt: type, values: Sequence[Any], answers: Answers, conf: Mapping[str, Any], ticks: int) -> bool:
-    """Whether the worker has lived; one that dies, or code that is out of sight, may leave tuples open."""
+def _run_bolt(
+    bolt: type, values: Sequence[Any], answers: Answers, conf: Mapping[str, Any], ticks: int
+) -> bool:
+    """Whether the worker survived; a dead one may leave tuples pending."""
     before = set(threading.enumerate())
     try:
-        with suppress(ShellError), Bench(bolt, conf=conf) as bench:  # whatever kills it
-            answers.at_work = True
+        with suppress(ShellError), Bench(bolt, conf=conf) as bench:  # any fatal error
+            answers.running = True
             bench.feed(*values)
             bench.feed(*values)
             for _ in range(ticks):
                 bench.tick()
                 bench.advance(_BATCH_S)
-            wait_for_rest(set(threading.enumerate()) - before, _THREADS_S)
+            wait_until_idle(set(threading.enumerate()) - before, _THREADS_S)
             return bench.died is None
         return False
     finally:
@@ -164,7 +166,7 @@ def _play(bolt: type, values: Sequence[Any], answers: Answers, conf: Mapping[str
 
 
 def _stop_timers(threads: set[threading.Thread]) -> None:
-    """A timer that fires in some later test would raise there, since its pipe is closed."""
+    """Cancel timers: one that fires in a later test would raise there."""
     for thread in threads:
         if isinstance(thread, threading.Timer):
             thread.cancel()
@@ -172,10 +174,10 @@ def _stop_timers(threads: set[threading.Thread]) -> None:
 
 @contextmanager
 def _time_limit() -> Iterator[None]:
-    def late(number: int, frame: object) -> None:
+    def on_timeout(number: int, frame: object) -> None:
         raise _LateError("it does not end")
 
-    handler = signal.signal(signal.SIGPROF, late)
+    handler = signal.signal(signal.SIGPROF, on_timeout)
     signal.setitimer(signal.ITIMER_PROF, _CASE_S, 1)
     try:
         yield

@@ -1,6 +1,6 @@
-"""Runs the cases of all rules: lint must report each breach that a run proves.
+"""Lint reports each breach that a run of a rule page's case proves.
 
-Frameworks whose loop runs in the caller's thread only: pystorm, streamparse, heronpy.
+Only frameworks whose loop runs in the caller's thread: pystorm, streamparse, heronpy.
 """
 
 from collections.abc import Iterator
@@ -9,11 +9,11 @@ import pytest
 
 from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.ledger.ledger import Ledger
-from tests.agreement.page_cases import BREACHES, played
+from tests.agreement.page_cases import BREACHES, run_case
 from tests.frameworks import framework
 from tests.rule_cases import cases_by_code, findings_of
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # threads that raise, old names: they belong to the cases
+pytestmark = pytest.mark.filterwarnings("ignore")  # of the cases: threads that raise, deprecated names
 
 DIALECTS = ("heronpy", "pystorm", "streamparse")
 NOT_RUN = {
@@ -29,7 +29,7 @@ ZIPPED = "lint assumes that `zip(tups, answers)` covers the whole batch; here th
 FIRST = (
     "lint reports the tuples that stay open; it does not follow repeated calls on the first one of the batch"
 )
-UNFORETOLD = {
+NOT_REPORTED = {
     "ACK101/the-same-index-in-every-iteration-and-a-range-that-is-one-short-streamparse FirstOnly: ACK104": FIRST,
     "ACK101/the-same-index-in-every-iteration-and-a-range-that-is-one-short-streamparse FirstOnly: ACK202": FIRST,
     "ACK101/auto-ack-is-switched-off-in-other-words-pystorm Trim: ACK105": "its `main` switches it off, and the test does not call `main`",
@@ -39,7 +39,7 @@ UNFORETOLD = {
     "ACK109/a-batching-bolt-takes-over-the-framework-s-methods-streamparse OrderTotals: ACK101": "lint names the cause: "
     "it replaces the framework's `process`, so that tuples are neither batched nor acked",
 }
-LEFT_OUT = {
+SKIPPED = {
     "ACK101/a-mapped-ack-that-runs-streamparse SyntaxError": "Python 2",
     "ACK104/a-flag-ends-the-loop-pystorm NO: it does not end": "it tries again until the answer is yes",
 }
@@ -56,19 +56,19 @@ def ledger() -> Iterator[Ledger]:
 
 
 @pytest.mark.parametrize("code", [code for code, cases in CASES.items() if cases])
-def test_a_breach_that_a_run_shows_was_foretold(code, ledger, tmp_path, monkeypatch):
+def test_lint_reports_each_breach_that_a_run_shows(code, ledger, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    unforetold, left_out = [], []
+    not_reported, skipped = [], []
     seen = False
     for case in CASES[code]:
-        shown, reasons = played(case, tmp_path / case.name, ledger)
-        left_out += [f"{code}/{case.name} {reason}" for reason in reasons]
-        told = {(finding.code, finding.component) for finding in findings_of(case)}
-        told |= {(mark.code, breach.component) for mark in case.todo for breach in shown}
-        for breach in sorted(shown):
+        breaches, reasons = run_case(case, tmp_path / case.name, ledger)
+        skipped += [f"{code}/{case.name} {reason}" for reason in reasons]
+        reported = {(finding.code, finding.component) for finding in findings_of(case)}
+        reported |= {(mark.code, breach.component) for mark in case.todo for breach in breaches}
+        for breach in sorted(breaches):
             seen = seen or breach.code == code
-            if not any((name, breach.component) in told for name in BREACHES[breach.code]):
-                unforetold.append(f"{code}/{case.name} {breach.component}: {breach.code}")
-    assert sorted(unforetold) == sorted(line for line in UNFORETOLD if line.startswith(code))
-    assert sorted(left_out) == sorted(line for line in LEFT_OUT if line.startswith(code))
-    assert seen or code not in BREACHES  # else these runs show nothing at all
+            if not any((name, breach.component) in reported for name in BREACHES[breach.code]):
+                not_reported.append(f"{code}/{case.name} {breach.component}: {breach.code}")
+    assert sorted(not_reported) == sorted(line for line in NOT_REPORTED if line.startswith(code))
+    assert sorted(skipped) == sorted(line for line in SKIPPED if line.startswith(code))
+    assert seen or code not in BREACHES  # otherwise the runs prove nothing

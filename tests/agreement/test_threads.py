@@ -1,4 +1,4 @@
-"""A component that completes its tuples in a thread: traced as it is, and ACK108 where nothing guards the pipe."""
+"""Components that complete tuples in another thread: ACK108 unless a lock protects the pipe."""
 
 import threading
 from contextlib import ExitStack
@@ -12,9 +12,9 @@ from ackdoctor.lab.bench import Bench
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.ledger.ledger import Ledger
-from tests.agreement.scenes import Scene, Take
-from tests.agreement.stage import stage
-from tests.agreement.witness import foretold, shown
+from tests.agreement.defects import lint_defects, run_defects
+from tests.agreement.fixture_modules import import_fixture
+from tests.agreement.scenarios import Scenario, Steps
 from tests.cli.running import Shell
 from tests.frameworks import framework
 
@@ -68,7 +68,7 @@ class LaterBolt(Bolt):
 """
 
 
-def take(*values: object) -> Take:
+def feed(*values: object) -> Steps:
     return [lambda bench: bench.feed(*values)]
 
 
@@ -91,15 +91,15 @@ def test_lint_and_run_agree_on_an_ack_from_a_thread(module, source, expected, tm
     report = shell(
         "lint", "--isolated", "--no-cache", "--output-format", "json", "--quiet", "--exit-zero", "."
     )
-    scene = Scene(topology="", component="later LaterBolt", takes=[take("a"), take("b")])
-    with stage(Path(tmp_path), {}) as modules:
+    scenario = Scenario(topology="", component="later LaterBolt", runs=[feed("a"), feed("b")])
+    with import_fixture(Path(tmp_path), {}) as modules:
         assert isinstance(modules["later"], ModuleType)
-        by_run = shown(tmp_path, modules, scene, scene.takes)
-    assert sorted(map(str, foretold(report.out))) == expected
+        by_run = run_defects(tmp_path, modules, scenario, scenario.runs)
+    assert sorted(map(str, lint_defects(report.out))) == expected
     assert sorted(map(str, by_run)) == expected
 
 
-def test_a_thread_speaks_for_its_own_component_though_its_ident_was_that_of_an_ended_one():
+def test_a_reused_thread_ident_is_attributed_to_the_new_component():
     storm: Any = framework("storm")
     ended, workers = set(), []
 

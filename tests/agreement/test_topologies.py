@@ -1,4 +1,4 @@
-"""Each defect that lint foretells of a fixture is shown by a run, and the other way round; or the difference is listed."""
+"""Lint and a run report the same defects of the fixtures, except for the differences that are listed."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from ackdoctor.dialects import load
-from tests.agreement.business import BUSINESS
+from tests.agreement.defects import Defect, lint_defects, run_defects
 from tests.agreement.differences import differences
-from tests.agreement.scenes import SCENES
-from tests.agreement.stage import components_of, stage
-from tests.agreement.witness import Defect, foretold, shown
+from tests.agreement.fixture_modules import components_of, import_fixture
+from tests.agreement.scenarios import SCENARIOS
+from tests.agreement.stand_ins import STAND_INS
 from tests.frameworks import framework
 
 TOPOLOGIES = Path(__file__).parents[2] / "fixtures" / "topologies"
@@ -27,7 +27,9 @@ MODULES = {
     "storm_py": "storm",
     "streamparse": "streamparse",
 }
-FOLDERS = sorted(folder for folder in TOPOLOGIES.glob("*/*") if folder.parent.name in MODULES)  # Python's
+FOLDERS = sorted(
+    folder for folder in TOPOLOGIES.glob("*/*") if folder.parent.name in MODULES
+)  # the Python ones
 
 
 def name(folder: Path) -> str:
@@ -39,15 +41,15 @@ def topology(folder: Path) -> str:
 
 
 @contextmanager
-def performed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mapping[str, ModuleType]]:
+def imported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mapping[str, ModuleType]]:
     """The modules of a topology."""
     module: Any = framework(MODULES[folder.parent.name])
     scripts: list[type] = []
     if folder.parent.name == "storm_py":
         scripts = [module.Bolt, module.BasicBolt, module.Spout]
-        monkeypatch.setattr(module, "json_decode", json.loads)  # as where no simplejson refuses NaN
+        monkeypatch.setattr(module, "json_decode", json.loads)  # simplejson would reject NaN
     root = folder / "src"
-    with stage(root if root.exists() else folder, BUSINESS[topology(folder)], scripts) as modules:
+    with import_fixture(root if root.exists() else folder, STAND_INS[topology(folder)], scripts) as modules:
         yield modules
 
 
@@ -57,27 +59,27 @@ def test_lint_and_run_agree(folder, shell, monkeypatch):
     report = shell(
         "lint", "--isolated", "--no-cache", "--output-format", "json", "--quiet", "--exit-zero", "."
     )
-    by_lint, by_run = foretold(report.out), set[Defect]()
-    with performed(folder, monkeypatch) as modules:
-        for scene in SCENES:
-            if scene.topology == topology(folder):
-                more = scene.broken if folder.name.endswith("-sick") else scene.mended
-                by_run |= shown(folder, modules, scene, [*scene.takes, *more])
+    by_lint, by_run = lint_defects(report.out), set[Defect]()
+    with imported(folder, monkeypatch) as modules:
+        for scenario in SCENARIOS:
+            if scenario.topology == topology(folder):
+                more = scenario.sick_runs if folder.name.endswith("-sick") else scenario.healthy_runs
+                by_run |= run_defects(folder, modules, scenario, [*scenario.runs, *more])
     listed = DIFFERENCES.get(name(folder), [])
-    assert {str(one) for one in by_lint - by_run} == {row.foretold for row in listed} - {""}
-    assert {str(one) for one in by_run - by_lint} == {row.shown for row in listed} - {""}
+    assert {str(one) for one in by_lint - by_run} == {row.by_lint for row in listed} - {""}
+    assert {str(one) for one in by_run - by_lint} == {row.by_run for row in listed} - {""}
 
 
 def test_every_difference_has_a_reason_and_a_topology():
     assert set(DIFFERENCES) <= {name(folder) for folder in FOLDERS if folder.name.endswith("-sick")}
-    assert [row for rows in DIFFERENCES.values() for row in rows if not row.because] == []
+    assert [row for rows in DIFFERENCES.values() for row in rows if not row.reason] == []
 
 
-def test_no_framework_of_python_is_left_out():
+def test_every_python_framework_is_covered():
     assert set(MODULES) == {dialect.name for dialect in load() if dialect.language == "python"}
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=name)
-def test_no_component_is_left_out(folder, monkeypatch):
-    with performed(folder, monkeypatch) as modules:
-        assert components_of(modules) == {s.component for s in SCENES if s.topology == topology(folder)}
+def test_every_component_has_a_scenario(folder, monkeypatch):
+    with imported(folder, monkeypatch) as modules:
+        assert components_of(modules) == {s.component for s in SCENARIOS if s.topology == topology(folder)}

@@ -1,4 +1,4 @@
-"""A bolt around a few lines of handler, and what is found in it."""
+"""Lint a bolt around a few lines of handler."""
 
 from textwrap import dedent, indent
 

@@ -1,4 +1,4 @@
-"""Where a second completion is told, and under which code."""
+"""Repeated completions: the reported line and rule."""
 
 from tests.checks.sources import codes, findings, in_bolt
 
@@ -19,7 +19,7 @@ def test_a_helper_called_twice_is_no_loop():
     assert codes(source) == [(14, "ACK103")]
 
 
-def test_a_helper_called_in_a_loop_is_one():
+def test_a_helper_called_in_a_loop_is_a_loop():
     source = in_bolt(
         """
         def finish(self, tup):
@@ -51,7 +51,7 @@ def test_an_emit_that_may_raise_does_not_hide_another_call_that_may():
     assert codes(source) == [(11, "ACK106")]
 
 
-def test_a_second_completion_is_told_once_whatever_was_done_in_between():
+def test_a_second_completion_is_reported_once():
     source = in_bolt(
         """
         def process(self, tup):

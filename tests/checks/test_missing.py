@@ -1,9 +1,9 @@
-"""Of a tuple that nobody completes: how sure that is."""
+"""The confidence of missing-ack findings."""
 
 from tests.checks.sources import findings, in_bolt
 
 
-def test_what_no_path_completes_takes_no_assumption():
+def test_a_tuple_that_no_path_completes_is_must():
     source = in_bolt(
         """
         def process(self, tup):
@@ -21,7 +21,7 @@ def test_what_no_path_completes_takes_no_assumption():
     assert [(f.code, f.confidence.word) for f in findings(source)] == [("ACK101", "must")]
 
 
-def test_what_only_an_exception_forgets_is_an_assumption():
+def test_a_tuple_that_only_an_exception_misses_is_may():
     source = in_bolt(
         """
         def process(self, tup):

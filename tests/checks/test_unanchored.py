@@ -1,4 +1,4 @@
-"""What to do about an emit without anchors."""
+"""The help text of unanchored emits."""
 
 from tests.checks.sources import findings, in_bolt
 
@@ -10,13 +10,13 @@ def help_of(*lines: str) -> list[str]:
     return [finding.help for finding in findings(source) if finding.code == "ACK201"]
 
 
-def test_what_is_emitted_while_the_tuple_is_owed_takes_it_for_its_anchor():
+def test_the_help_names_the_owed_tuple_as_anchor():
     assert help_of("self.emit([1])", "self.ack(tup)") == [
         "pass `anchors=[tup]`, or `anchors=[]` if the new tuple needs no replay"
     ]
 
 
-def test_a_tuple_that_is_acked_by_then_is_not_to_be_the_anchor_there():
+def test_the_help_moves_an_emit_before_the_ack():
     assert help_of("self.ack(tup)", "self.emit([1])") == [
         "emit before `tup` is completed, and pass `anchors=[tup]`, or `anchors=[]` if the new tuple needs no replay"
     ]

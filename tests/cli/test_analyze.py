@@ -211,7 +211,9 @@ class TestOnSpark:
         document = json.loads(outcome.out)
         assert (outcome.code, outcome.err) == (1, "")
         assert [finding["code"] for finding in document["findings"]] == ["ACK104", "ACK101", "ACK603"]
-        assert document["verdict"].startswith("BROKEN: sql: the tuple is completed again by the same call")
+        assert document["verdict"].startswith(
+            "BROKEN: sql: the tuple is completed again in every iteration of the loop"
+        )
         assert document["analysis"]["books"] == {
             "files": 1,
             "rows": 191,
@@ -256,9 +258,7 @@ class TestOnSpark:
         )
         assert missing == "  no line is of s[4]: give the logs of all workers"
         assert acker.startswith("  no line is of an acker: the logs do not say what became of the roots")
-        assert note.startswith(
-            "  1 tuple was in hand where a log ends or its worker restarted, for less"
-        )
+        assert note.startswith("  1 tuple was in hand where a log ends or its worker restarted, for less")
 
     def test_where_all_that_a_component_was_given_is_in_hand_it_is_not_called_sound(self, shell, tmp_path):
         line = "2026-11-21 20:22:0{}.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] Processing received message FOR 3 TUPLE: source: s:4, stream: default, id: {{{}=2}}, [1]\n"

@@ -72,7 +72,7 @@ def test_a_cache_root_inside_the_tree_is_not_used(tree, shell, monkeypatch, plac
     outcome = shell(*LINT, "--verbose", *arguments)
     assert outcome.code == 1
     assert "ackdoctor: no cache: " in outcome.err
-    assert "lies in the tree that is looked at" in outcome.err
+    assert "it is in the linted tree" in outcome.err
     assert contents(tree) == before
 
 

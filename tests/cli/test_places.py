@@ -9,7 +9,7 @@ import pytest
 from tests.lint.project import BOLT, JAVA_BOLT, write
 
 
-def test_settings_count_where_a_project_is_reached_by_a_link(shell):
+def test_settings_apply_to_a_project_behind_a_link(shell):
     settings = 'extend-exclude = ["gen/**"]\n[per-file-ignores]\n"old/**" = ["ACK103"]\n'
     write(Path("real"), {"ackdoctor.toml": settings, "gen/a.py": BOLT, "old/b.py": BOLT, "c.py": BOLT})
     Path("link").symlink_to("real")
@@ -19,7 +19,7 @@ def test_settings_count_where_a_project_is_reached_by_a_link(shell):
         assert outcome.err == ""
 
 
-def test_a_baseline_in_the_settings_counts_where_the_project_is_reached_by_a_link(shell):
+def test_a_baseline_in_the_settings_applies_to_a_project_behind_a_link(shell):
     write(Path("real"), {"ackdoctor.toml": 'baseline = "known.json"\n', "a.py": BOLT})
     Path("link").symlink_to("real")
     assert (
@@ -29,7 +29,7 @@ def test_a_baseline_in_the_settings_counts_where_the_project_is_reached_by_a_lin
     assert shell("lint", "link") == (0, "no findings in 1 file, 1 component · 1 in the baseline\n", "")
 
 
-def test_settings_that_do_not_count_are_named(shell):
+def test_unused_settings_files_are_named(shell):
     write(Path(), {"a/ackdoctor.toml": 'ignore = ["ACK1"]\n', "a/src/a.py": BOLT, "b/src/b.py": BOLT})
     why = "not used, since a run has the settings of the folder that its paths share: lint"
     one = f"ackdoctor: a/ackdoctor.toml is {why} its folder by itself\n"
@@ -58,7 +58,7 @@ def test_settings_that_do_not_count_are_named(shell):
 
 
 @pytest.mark.parametrize("head", ["", "\ufeff", "/*\n * Licensed ** to you.\n */\n// generated\n\n"])
-def test_java_without_a_name_is_not_taken_for_clean_python(shell, monkeypatch, head):
+def test_java_without_a_name_is_rejected(shell, monkeypatch, head):
     def typed(text: str) -> None:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
 
@@ -71,14 +71,14 @@ def test_java_without_a_name_is_not_taken_for_clean_python(shell, monkeypatch, h
     assert shell("lint", "-").code == 1
 
 
-def test_text_that_begins_with_a_bar_of_slashes_is_known_at_once_not_to_be_java(shell, monkeypatch):
+def test_a_long_line_of_slashes_is_checked_for_java_fast(shell, monkeypatch):
     text = f"{'/' * 78}\n// one // two\n{'/' * 78}\nfinal class Made {{}}\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
 
-    assert shell("lint", "-").code == 0  # else it takes longer than anybody waits
+    assert shell("lint", "-").code == 0  # with backtracking it would take years
 
 
-def test_annotations_start_at_the_workspace_whatever_folder_a_step_runs_in(shell, monkeypatch):
+def test_annotations_start_at_the_workspace(shell, monkeypatch):
     write(Path(), {"services/a/a.py": BOLT, "services/a/b.py": "import streamparse\nx = (\n", "c.py": BOLT})
     workspace = Path.cwd()
     monkeypatch.setenv("GITHUB_WORKSPACE", str(workspace))

@@ -8,8 +8,7 @@ import pytest
 
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.tracer.trace import files
-from tests.acker_rows import events_of
-from tests.slow_trace import slow_trace
+from tests.trace_rows import events_of, slow_trace
 
 HEALTHY = ["init 66 1", "ack 66 1 by count"]
 SICK = ["init 66 1", "ack 66 1 by sql", "ack 66 1 by sql"]

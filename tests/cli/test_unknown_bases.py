@@ -8,7 +8,7 @@ import pytest
 
 from ackdoctor.config import Settings
 from tests.cli.running import BOLT
-from tests.lint.project import lines, linted, write
+from tests.lint.project import lines, lint_project, write
 
 PYTHON = """\
 from acme.topologies import AcmeBolt
@@ -145,7 +145,7 @@ def test_doing_what_it_says_makes_it_a_component(shell, name, source):
 )
 def test_what_need_not_be_a_component_is_not_named(tmp_path, source):
     write(tmp_path, {"worker.py": source})
-    assert linted(tmp_path).unknown_bases == ()
+    assert lint_project(tmp_path).unknown_bases == ()
 
 
 def test_a_base_in_another_file_is_not_unknown(tmp_path):
@@ -156,13 +156,13 @@ def test_a_base_in_another_file_is_not_unknown(tmp_path):
             "b.py": PYTHON,
         },
     )
-    report = linted(tmp_path)
+    report = lint_project(tmp_path)
     assert (lines(report), report.unknown_bases) == (["b.py:9 ACK103"], ())
-    assert linted(tmp_path, "b.py").unknown_bases == ()
+    assert lint_project(tmp_path, "b.py").unknown_bases == ()
 
 
 def test_a_setting_for_the_last_part_of_the_name_will_do(tmp_path):
     write(tmp_path, {"b.py": PYTHON})
     settings = Settings(extra_bases={"AcmeBolt": "streamparse.Bolt"})
-    report = linted(tmp_path, settings=settings)
+    report = lint_project(tmp_path, settings=settings)
     assert (lines(report), report.unknown_bases) == (["b.py:9 ACK103"], ())

@@ -94,7 +94,7 @@ def test_a_link_is_not_written_through(shell, arguments, dangling):
     Path("out.json").symlink_to(target.name)
     outcome = shell("lint", "--no-cache", *arguments, "bolt.py")
     assert (outcome.code, outcome.out) == (2, "")
-    assert "it is a symbolic link; name the file that it leads to" in outcome.err
+    assert "it is a symbolic link; name its target" in outcome.err
     assert (target.read_text() if target.exists() else None) == before
 
 

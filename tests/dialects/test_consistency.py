@@ -1,4 +1,4 @@
-"""What must hold of any dialect, whatever its framework."""
+"""Rules that every dialect follows."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def test_every_price_has_a_note(dialect: Dialect, role: Role) -> None:
     assert set(role.discipline.prices) <= set(role.discipline.notes)
 
 
-def test_what_is_priced_is_what_a_check_or_the_tracer_can_see() -> None:
+def test_a_check_or_the_tracer_reads_every_misuse() -> None:
     package = Path(ackdoctor.__file__).parent
     sources = [*package.glob("checks/*.py"), *package.glob("tracer/*/*.py")]
     text = "".join(source.read_text(encoding="utf-8") for source in sources)
@@ -47,7 +47,7 @@ def test_a_note_is_one_clause_without_a_full_stop(dialect: Dialect, role: Role) 
 
 
 @pytest.mark.parametrize(("dialect", "role"), ROLES)
-def test_a_method_is_entered_once_and_not_also_owned(dialect: Dialect, role: Role) -> None:
+def test_a_method_has_one_entry_and_is_not_also_owned(dialect: Dialect, role: Role) -> None:
     methods = [entry.method for entry in role.entries]
     assert len(methods) == len(set(methods))
     if role.kind is Kind.BOLT:

@@ -139,7 +139,7 @@ def test_no_class_path_belongs_to_two_roles_in_force(version: str) -> None:
     assert [path for path, count in paths.items() if count > 1] == []
 
 
-def test_every_role_of_this_table_is_described_and_no_other() -> None:
+def test_the_dialects_have_exactly_the_roles_of_this_table() -> None:
     described = {d.name: [role.name for role in d.roles] for d in load()}
     assert described == {name: list(roles) for name, roles in PATHS.items()}
 
@@ -178,7 +178,7 @@ STORM_VERSIONS = [
 
 
 @pytest.mark.parametrize(("version", "name", "kept"), STORM_VERSIONS)
-def test_what_a_second_ack_leaves_depends_on_the_version_of_storm(version: str, name: str, kept: str) -> None:
+def test_the_cost_of_a_second_ack_depends_on_the_version_of_storm(version: str, name: str, kept: str) -> None:
     (dialect,) = [d for d in load({"storm_java": version}) if d.name.startswith("storm_java")]
     bolt = next(role for role in dialect.roles if role.name == "Bolt")
     assert dialect.name == name
@@ -198,12 +198,12 @@ VERSIONS = [
 ]
 
 
-def test_every_framework_says_where_its_versions_end() -> None:
+def test_every_framework_states_its_last_version() -> None:
     assert [dialect.name for dialect in load() if not dialect.until] == []
 
 
 @pytest.mark.parametrize(("version", "name"), VERSIONS)
-def test_a_chosen_version_stands_in_for_the_current_one(version: str, name: str) -> None:
+def test_a_chosen_version_replaces_the_current_one(version: str, name: str) -> None:
     assert [d.name for d in load({"streamparse": version}) if "streamparse" in d.name] == [name]
 
 
@@ -230,7 +230,7 @@ def test_a_chosen_version_stands_in_for_the_current_one(version: str, name: str)
         ({"pyleus": "1"}, "dialect-version: no pyleus 1 is known; described are all up to 0.3"),
     ],
 )
-def test_a_version_that_cannot_be_is_an_error_that_says_why(versions: dict[str, str], message: str) -> None:
+def test_an_unknown_version_is_an_error_with_the_reason(versions: dict[str, str], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load(versions)
     assert str(caught.value) == message

@@ -1,4 +1,4 @@
-"""What is known of each framework, written down a second time as rows."""
+"""The facts of each framework, stated independently as rows."""
 
 import pytest
 
@@ -68,7 +68,7 @@ ENTRIES = [
 
 
 @pytest.mark.parametrize(("name", "method", "kind", "subject"), ENTRIES)
-def test_a_role_is_entered_where_this_table_says(
+def test_the_entries_of_a_role_match_this_table(
     name: str, method: str, kind: EntryKind, subject: int | None
 ) -> None:
     entries = [entry for entry in role_named(name).entries if entry.method == method]
@@ -124,7 +124,7 @@ AUTOMATISMS = [
 
 
 @pytest.mark.parametrize("row", AUTOMATISMS, ids=lambda row: row[0])
-def test_a_bolt_completes_and_anchors_by_itself_as_this_table_says(row: tuple[object, ...]) -> None:
+def test_the_automatic_behaviour_of_a_bolt_matches_this_table(row: tuple[object, ...]) -> None:
     name = str(row[0])
     d = role_named(name).discipline
     assert row == (name, d.auto_ack.default, d.auto_fail.default, d.anchoring, d.tick, d.ticks_in_data)
@@ -178,7 +178,7 @@ EMITS = [
 
 
 @pytest.mark.parametrize(("name", "stream", "anchors", "message_id"), EMITS)
-def test_emit_takes_its_arguments_in_the_order_of_this_table(
+def test_the_arguments_of_emit_match_this_table(
     name: str, stream: int, anchors: int | None, message_id: int | None
 ) -> None:
     emit = emit_of(name)
@@ -214,7 +214,7 @@ ACCEPTS = [
 
 
 @pytest.mark.parametrize("row", ACCEPTS, ids=lambda row: row[0])
-def test_ack_and_emit_check_what_this_table_says(row: tuple[object, ...]) -> None:
+def test_the_checks_of_ack_and_emit_match_this_table(row: tuple[object, ...]) -> None:
     name = str(row[0])
     d = role_named(name).discipline
     assert row == (name, d.accepts_id, d.payload_types)
@@ -289,7 +289,7 @@ PRICES = [
 
 
 @pytest.mark.parametrize(("name", "misuse", "price"), PRICES)
-def test_a_misuse_costs_what_this_table_says(
+def test_the_cost_of_a_misuse_matches_this_table(
     name: str, misuse: Misuse, price: tuple[Price, ...] | None
 ) -> None:
     assert role_named(name).discipline.prices.get(misuse) == price
@@ -336,6 +336,6 @@ def test_code_can_ask_whether_a_tuple_is_a_tick(name: str, verb: str, on: str) -
     assert [(v.name, v.on) for v in verbs if v.kind is VerbKind.TICK_TEST] == [(verb, on)]
 
 
-def test_a_pyleus_tuple_calls_its_component_comp() -> None:
+def test_the_component_of_a_pyleus_tuple_is_named_comp() -> None:
     assert dialect_named("pyleus").shape.component == "comp"
     assert dict(dialect_named("pyleus").shape.ticks)["comp"] == "__system"

@@ -1,4 +1,4 @@
-"""Real Storm, and a real HDFS, from their published artefacts, resolved by Maven when the tests run and kept in pytest's cache."""
+"""Real Storm and a real HDFS: Maven downloads the published artifacts into pytest's cache."""
 
 import shutil
 import socket
@@ -22,7 +22,7 @@ WORKER_LAYOUT = "%d{yyyy-MM-dd HH:mm:ss.SSS} %c{1.} %t [%p] %msg%n"
 
 @pytest.fixture(scope="session")
 def ask(pytestconfig, tmp_path_factory) -> Ask:
-    """`ask("storm-client", "2.8.3", "AckerDriver", lines)` gives the lines that a driver answers."""
+    """`ask("storm-client", "2.8.3", "AckerDriver", lines)` returns the answers of a Java driver."""
     missing = [tool for tool in ("java", "mvn") if shutil.which(tool) is None]
     if missing:
         pytest.skip(f"needs {' and '.join(missing)} on the path")
@@ -30,7 +30,7 @@ def ask(pytestconfig, tmp_path_factory) -> Ask:
 
     def answers(artifact: str, version: str, driver: str, lines: list[str]) -> list[str]:
         jars = _jars(pytestconfig, artifact, version)
-        ran = subprocess.run(
+        done = subprocess.run(
             ["java", f"-Djava.io.tmpdir={scratch}", "-cp", f"{jars}/*", str(JAVA / f"{driver}.java")],
             input="".join(f"{line}\n" for line in lines),
             capture_output=True,
@@ -38,17 +38,17 @@ def ask(pytestconfig, tmp_path_factory) -> Ask:
             check=False,
             timeout=300,
         )
-        assert ran.returncode == 0, ran.stderr[-2000:]
-        return ran.stdout.splitlines()
+        assert done.returncode == 0, done.stderr[-2000:]
+        return done.stdout.splitlines()
 
     return answers
 
 
 @pytest.fixture(scope="session")
 def misuse(pytestconfig, tmp_path_factory) -> Topology:
-    """`misuse("storm-server", "2.8.3", layout)`: a folder with `heard.txt`, the logs of a worker, and `local.log`.
+    """`misuse("storm-server", "2.8.3", layout)` runs MisuseTopology in a real LocalCluster.
 
-    Of one run of MisuseTopology in a real LocalCluster.
+    It returns a folder with `heard.txt`, the logs of a worker, and `local.log`.
     """
     missing = [tool for tool in ("java", "javac", "mvn") if shutil.which(tool) is None]
     if missing:
@@ -61,11 +61,11 @@ def misuse(pytestconfig, tmp_path_factory) -> Topology:
         if version.startswith("0."):
             source = source.replace("org.apache.storm", "backtype.storm")
         (folder / "MisuseTopology.java").write_text(source, encoding="utf-8")
-        # the ZooKeeper client of old versions takes an address apart that Java 14 and later print otherwise
+        # old ZooKeeper clients parse an address that Java 14 and later print differently
         hosts = f"127.0.0.1 localhost localhost/<unresolved> {socket.gethostname()}\n"
         (folder / "hosts").write_text(hosts, encoding="utf-8")
-        _ran(["javac", "-nowarn", "-cp", f"{jars}/*", "-d", ".", "MisuseTopology.java"], folder)
-        heard = _ran(
+        _run(["javac", "-nowarn", "-cp", f"{jars}/*", "-d", ".", "MisuseTopology.java"], folder)
+        heard = _run(
             [
                 "java", *OPEN, "-Djava.io.tmpdir=.", "-cp", f".:{jars}/*", "-Djdk.net.hosts.file=hosts", "-Dzookeeper.sasl.client=false",
                 f"-Dlog4j.configurationFile={JAVA / 'log4j2.xml'}", "-Dlog.dir=.", "-Dlog.size=250KB",
@@ -81,65 +81,65 @@ def misuse(pytestconfig, tmp_path_factory) -> Topology:
 
 @pytest.fixture(scope="session")
 def hdfs(pytestconfig, tmp_path_factory) -> Iterator[Callable[..., str]]:
-    """`hdfs(folder, ...)`: the address of a new file system that has those folders in /data."""
+    """`hdfs(folder, ...)` starts a file system with these folders in /data and returns its address."""
     missing = [tool for tool in ("java", "mvn") if shutil.which(tool) is None]
     if missing:
         pytest.skip(f"needs {' and '.join(missing)} on the path")
     with ExitStack() as running:
 
-        def started(*folders: Path) -> str:
-            jars = _jars(pytestconfig, "hadoop-minicluster", "3.4.1", whose="hdfs")
+        def start(*folders: Path) -> str:
+            jars = _jars(pytestconfig, "hadoop-minicluster", "3.4.1", pom="hdfs")
             base = tmp_path_factory.mktemp("hdfs")
             command = ["java", f"-Djava.io.tmpdir={base}", "-cp", f"{jars}/*", str(JAVA / "HdfsDriver.java")]
-            said = running.enter_context((base / "said.txt").open("w+", encoding="utf-8"))
+            stderr = running.enter_context((base / "stderr.txt").open("w+", encoding="utf-8"))
             server = running.enter_context(
                 subprocess.Popen(
                     [*command, str(base), *map(str, folders)],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
-                    stderr=said,
+                    stderr=stderr,
                     text=True,
                 )
-            )  # that ends when its input does
+            )  # it ends with its input
             address = server.stdout.readline().strip() if server.stdout else ""
-            said.seek(0)
-            assert address, said.read()[-2000:]
+            stderr.seek(0)
+            assert address, stderr.read()[-2000:]
             return address
 
-        yield started
+        yield start
 
 
-def _ran(command: list[str], folder: Path) -> str:
-    ran = subprocess.run(
+def _run(command: list[str], folder: Path) -> str:
+    done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False, timeout=300
     )
-    assert ran.returncode == 0, ran.stderr[-2000:]
-    return ran.stdout
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
 
 
-def _jars(config: pytest.Config, artifact: str, version: str, *, whose: str = "storm") -> Path:
-    """The folder with an artefact and all it needs; `whose` names the POM that asks for it."""
-    home = config.cache.mkdir(whose)
+def _jars(config: pytest.Config, artifact: str, version: str, *, pom: str = "storm") -> Path:
+    """Return the folder with an artifact and its dependencies; `pom` names the POM."""
+    home = config.cache.mkdir(pom)
     folder = home / f"{artifact}-{version}"
     if folder.is_dir():
         return folder
-    arriving = Path(tempfile.mkdtemp(dir=home)) / folder.name
-    ran = subprocess.run(
+    download = Path(tempfile.mkdtemp(dir=home)) / folder.name
+    done = subprocess.run(
         [
-            "mvn", "-q", "-B", "-f", str(JAVA / f"{whose}.xml"),
+            "mvn", "-q", "-B", "-f", str(JAVA / f"{pom}.xml"),
             f"-Dasked.artifact={artifact}", f"-Dasked.version={version}",
-            "dependency:copy-dependencies", f"-DoutputDirectory={arriving}",
+            "dependency:copy-dependencies", f"-DoutputDirectory={download}",
         ],
         capture_output=True,
         text=True,
         check=False,
         timeout=600,
     )  # fmt: skip
-    if ran.returncode != 0:
-        pytest.skip(f"Maven cannot resolve {artifact} {version}: {_reason(ran.stdout)}")
+    if done.returncode != 0:
+        pytest.skip(f"Maven cannot resolve {artifact} {version}: {_reason(done.stdout)}")
     try:
-        arriving.rename(folder)
-    except OSError:  # another worker was faster
+        download.rename(folder)
+    except OSError:  # another worker has finished first
         assert folder.is_dir()
     return folder
 

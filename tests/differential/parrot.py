@@ -1,6 +1,6 @@
-"""A bolt or spout that writes what it is told: each tuple's value, or acked id, is a JSON list of frames.
+"""A bolt or spout that writes the frames in its input: a tuple's value, or an acked id, is a JSON list of frames.
 
-`$READ` stands for reading task ids and reporting them, `$EXIT` for the end of the process.
+`$READ` reads task ids and reports them; `$EXIT` ends the process.
 """
 
 import json

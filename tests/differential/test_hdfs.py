@@ -1,4 +1,4 @@
-"""`ackdoctor analyze` on a real HDFS: it says what it says of the same files here, and its tables lie there."""
+"""`ackdoctor analyze` on a real HDFS: the same report as for local files, and tables on HDFS."""
 
 import json
 import shutil
@@ -25,8 +25,8 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory) -> Path:
-    """Logs, parts of a trace, and what nobody can read."""
+def local_data(tmp_path_factory) -> Path:
+    """Logs, parts of a trace, and unreadable files."""
     folder: Path = tmp_path_factory.mktemp("here") / "data"
     shutil.copytree(LOGS, folder / ODD)
     shutil.copytree(ROOT / "fixtures" / "traces" / "statements" / "v1", folder / "v1")
@@ -38,13 +38,13 @@ def here(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def there(hdfs, here) -> str:
-    """The same folder, at its address."""
-    return f"{hdfs(*here.iterdir())}/data"
+def remote_data(hdfs, local_data) -> str:
+    """The address of the same folder on HDFS."""
+    return f"{hdfs(*local_data.iterdir())}/data"
 
 
-def said(shell: Shell, base: str, below: str, *options: str) -> tuple[int, dict[str, Any]]:
-    """The exit code and the report, as if all lay in the root, in an order that does not ask where."""
+def report_of(shell: Shell, base: str, below: str, *options: str) -> tuple[int, dict[str, Any]]:
+    """Return the exit code and the report, without the base path, sorted."""
     done = shell("analyze", base + below, "--output-format", "json", *options)
     report = json.loads(done.out.replace(base, ""))
     report["findings"].sort(key=lambda finding: finding["fingerprint"])
@@ -52,9 +52,9 @@ def said(shell: Shell, base: str, below: str, *options: str) -> tuple[int, dict[
 
 
 @pytest.mark.parametrize("below", ["", "/a b *", "/v1/run=*"])
-def test_it_says_there_what_it_says_here(shell, spark, here, there, below):  # noqa: F811
-    code, answer = said(shell, there, below)
-    expected_code, expected = said(shell, str(here), below)
+def test_the_report_is_the_same_as_for_local_files(shell, spark, local_data, remote_data, below):  # noqa: F811
+    code, answer = report_of(shell, remote_data, below)
+    expected_code, expected = report_of(shell, str(local_data), below)
     assert code == expected_code
     faults = {fault["path"] for fault in answer.pop("unreadable")}
     assert faults == {fault["path"] for fault in expected.pop("unreadable")}
@@ -62,12 +62,12 @@ def test_it_says_there_what_it_says_here(shell, spark, here, there, below):  # n
     assert answer["findings"]
 
 
-def test_the_tables_lie_there_and_nothing_else_is_overwritten(shell, spark, there):  # noqa: F811
-    tables = f"{there.removesuffix('/data')}/tables"
+def test_tables_on_hdfs_overwrite_no_foreign_table(shell, spark, remote_data):  # noqa: F811
+    tables = f"{remote_data.removesuffix('/data')}/tables"
     for _ in range(2):
-        _, report = said(shell, there, "/v1", "--output-dir", tables)
+        _, report = report_of(shell, remote_data, "/v1", "--output-dir", tables)
         assert spark.read.parquet(f"{tables}/verdicts").count() == report["analysis"]["roots"] > 0
     spark.createDataFrame([(1,)], ["one"]).write.csv(f"{tables}-of-others/verdicts")
-    refused = shell("analyze", f"{there}/v1", "--output-dir", f"{tables}-of-others")
+    refused = shell("analyze", f"{remote_data}/v1", "--output-dir", f"{tables}-of-others")
     assert refused.code == 2
     assert "would overwrite another file" in refused.err

@@ -1,4 +1,4 @@
-"""The model against the real ackers: the same random messages, every answer and the whole map after each of them."""
+"""The model against the real ackers: equal answers and equal maps after each random message."""
 
 import random
 import zlib
@@ -14,9 +14,9 @@ from ackdoctor.model.verdict import PendingEntry
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
-MESSAGES = 102_000  # for each version, in equal parts of the mixes
+MESSAGES = 102_000  # per version, split over the mixes
 REAL = {"1.1.0": "storm-core", "1.2.4": "storm-core", "2.8.3": "storm-client"}
-MIXES = {  # init, ack, fail, reset, tick; how many roots, how many different values
+MIXES = {  # weights of init, ack, fail, reset, tick; number of roots; number of values
     "everything collides": ((30, 50, 8, 6, 6), 9, 4),
     "trees complete": ((25, 70, 2, 2, 1), 12, 2),
     "long ids": ((30, 50, 8, 6, 6), 6, 1 << 64),
@@ -43,13 +43,13 @@ def test_the_model_agrees_with_the_real_acker_after_every_message(version, mix, 
 
 def _stream(rng: random.Random, mix: str, count: int) -> Iterator[tuple[int, Message]]:
     weights, roots, values = MIXES[mix]
-    pool = [rng.randrange(-(1 << 63), 1 << 63) for _ in range(roots)]
-    few = [rng.randrange(-(1 << 63), 1 << 63) for _ in range(3)]
+    root_ids = [rng.randrange(-(1 << 63), 1 << 63) for _ in range(roots)]
+    some_values = [rng.randrange(-(1 << 63), 1 << 63) for _ in range(3)]
     now = 0
     for _ in range(count):
         now += rng.choice((0, 0, 1, 7, 1000))
-        root = rng.choice(pool)
-        value = rng.choice((0, *few)) if values > 1 << 32 else rng.randrange(values)
+        root = rng.choice(root_ids)
+        value = rng.choice((0, *some_values)) if values > 1 << 32 else rng.randrange(values)
         kind = rng.choices(("init", "ack", "fail", "reset", "tick"), weights)[0]
         match kind:
             case "init":

@@ -1,4 +1,4 @@
-"""Our ShellBolt and ShellSpout against Storm's own: the same frames from a component, all that comes of them."""
+"""Our ShellBolt and ShellSpout against Storm's own: the same frames have the same effects."""
 
 import json
 import random
@@ -12,9 +12,9 @@ import pytest
 from pystorm import Bolt, Spout
 
 from ackdoctor.lab.component import TaskHook, Tup
+from ackdoctor.lab.shell.child import ShellError
 from ackdoctor.lab.shell.components import ShellBolt, ShellSpout
 from ackdoctor.lab.shell.messages import java_text, json_of
-from ackdoctor.lab.shell.pipe import ShellError
 from ackdoctor.lab.shell.process import Setup
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
@@ -25,8 +25,8 @@ RANDOM_CASES = 150
 SEED = 7
 
 
-class Repeats:
-    """parrot.py, as a component."""
+class RepeatsFrames:
+    """parrot.py as a component."""
 
     def _repeat(self: Any, frames: str) -> None:
         for frame in json.loads(frames):
@@ -42,20 +42,20 @@ class Repeats:
         self.serializer.output_stream.flush()
 
 
-class Parrot(Repeats, Bolt):
+class Parrot(RepeatsFrames, Bolt):
     auto_ack = auto_fail = False
 
     def process(self, tup: Any) -> None:
         self._repeat(tup.values[0])
 
 
-class SpoutParrot(Repeats, Spout):
+class SpoutParrot(RepeatsFrames, Spout):
     def ack(self, tup_id: str) -> None:
         self._repeat(tup_id)
 
 
 class Collector:
-    """What our ShellBolt does, in the words of ShellDriver.java."""
+    """Records the calls of our ShellBolt in the format of ShellDriver.java."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
@@ -68,9 +68,9 @@ class Collector:
         stream: str = "default",
         task: int | None = None,
     ) -> Sequence[int]:
-        said = json.dumps(values, separators=(",", ":"))
+        output = json.dumps(values, separators=(",", ":"))
         to = "" if task is None else f" to {task}"
-        self.events.append(f"emit {stream} {[anchor.delivery for anchor in anchors]} {said}{to}")
+        self.events.append(f"emit {stream} {[anchor.delivery for anchor in anchors]} {output}{to}")
         return [7, 8]
 
     def ack(self, tup: Tup) -> None:
@@ -121,7 +121,7 @@ def ours(case: list[list[str]], version: str) -> list[str]:
 
 
 def theirs(line: str) -> list[str]:
-    """Java's newer words made Java 8's; errors last, as ours."""
+    """Parse a line of the driver: messages of newer Javas as in Java 8, errors last."""
     events = []
     for event in line.removeprefix("case\t").split("\t"):
         plain = re.sub(
@@ -138,7 +138,7 @@ def say(**message: object) -> str:
 FIXED: list[list[list[str]]] = [
     [[say(command="ack", id="1")], [say(command="fail", id="2")]],
     *([[say(command=first, id="1"), say(command=second, id="1")]] for first in ("ack", "fail") for second in ("ack", "fail")),
-    *([[say(command=command, id=given)]] for command in ("ack", "fail") for given in ("9", 5, 1.5, True, ["1"], {"a": "b"}, None)),
+    *([[say(command=command, id=message_id)]] for command in ("ack", "fail") for message_id in ("9", 5, 1.5, True, ["1"], {"a": "b"}, None)),
     [[say(command="ack")]],
     [[say(command="emit", tuple=["a"], anchors=["1"]), "$READ"]],
     [[say(command="emit", tuple=["a"]), say(command="emit", tuple=["b"], need_task_ids=False), "$READ"]],
@@ -180,8 +180,8 @@ FIXED: list[list[list[str]]] = [
 ]  # fmt: skip
 
 
-def drawn(rng: random.Random) -> list[list[str]]:
-    """Some deliveries, of which most messages are right."""
+def random_case(rng: random.Random) -> list[list[str]]:
+    """Return random tuples whose messages are mostly correct."""
     case = []
     for number in range(1, rng.randint(2, 8)):
         frames = []
@@ -202,21 +202,21 @@ def drawn(rng: random.Random) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("version", REAL)
-def test_our_shellbolt_does_what_storm_s_does(version, ask):
+def test_our_shellbolt_agrees_with_storm_s(version, ask):
     rng = random.Random(SEED)
-    cases = [*FIXED, *(drawn(rng) for _ in range(RANDOM_CASES))]
+    cases = [*FIXED, *(random_case(rng) for _ in range(RANDOM_CASES))]
     lines = ["\t".join(json.dumps(frames) for frames in case) for case in cases]
-    said = ask(
+    output = ask(
         REAL[version], version, "ShellDriver", ["bolt", "\t".join((sys.executable, str(PARROT))), *lines]
     )
-    real = [line for line in said if line.startswith("case\t")]
+    real = [line for line in output if line.startswith("case\t")]
     assert len(real) == len(cases)
     for case, line in zip(cases, real, strict=True):
         assert ours(case, version) == theirs(line), f"seed {SEED}: {case}"
 
 
 class SpoutCollector:
-    """What our ShellSpout does."""
+    """Records the calls of our ShellSpout."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
@@ -229,9 +229,9 @@ class SpoutCollector:
         stream: str = "default",
         task: int | None = None,
     ) -> Sequence[int]:
-        said = json.dumps(values, separators=(",", ":"))
+        output = json.dumps(values, separators=(",", ":"))
         to = "" if task is None else f" to {task}"
-        self.events.append(f"emit {stream} {java_text(msg_id)} {said}{to}")
+        self.events.append(f"emit {stream} {java_text(msg_id)} {output}{to}")
         return [7, 8]
 
 
@@ -255,7 +255,7 @@ def our_spout(case: list[list[str]], version: str) -> list[str]:
 SPOUT: list[list[list[str]]] = [
     [[]],
     [[say(command="emit", tuple=["a"], need_task_ids=False)], [say(command="emit", tuple=["a"], id="m"), "$READ"]],
-    *([[say(command="emit", tuple=["a"], id=given, need_task_ids=False)]] for given in ("m", 5, 1.5, ["m", 1], {"a": 1})),
+    *([[say(command="emit", tuple=["a"], id=message_id, need_task_ids=False)]] for message_id in ("m", 5, 1.5, ["m", 1], {"a": 1})),
     [[say(command="emit", tuple=["a"], task=4, id="m"), say(command="emit", tuple=["b"], stream="s", need_task_ids=False)]],
     [[say(command="ack", id="m")]],
     [[say(command="dance")]],
@@ -273,12 +273,12 @@ SPOUT: list[list[list[str]]] = [
 
 
 @pytest.mark.parametrize("version", REAL)
-def test_our_shellspout_does_what_storm_s_does(version, ask):
+def test_our_shellspout_agrees_with_storm_s(version, ask):
     lines = ["\t".join(json.dumps(frames) for frames in case) for case in SPOUT]
-    said = ask(
+    output = ask(
         REAL[version], version, "ShellDriver", ["spout", "\t".join((sys.executable, str(PARROT))), *lines]
     )
-    real = [line for line in said if line.startswith("case\t")]
+    real = [line for line in output if line.startswith("case\t")]
     assert len(real) == len(SPOUT)
     for case, line in zip(SPOUT, real, strict=True):
         assert our_spout(case, version) == theirs(line), case

@@ -1,4 +1,4 @@
-"""Lowers several small files and links them."""
+"""Helpers: lower several small files and link them."""
 
 from textwrap import dedent
 
@@ -10,8 +10,8 @@ from ackdoctor.model.component import Component, Unit
 __all__ = ["component", "link"]
 
 
-def link(files: dict[str, str], **given: dict[str, str]) -> Program:
-    """The program of these files, by path; a module is named after its path."""
+def link(files: dict[str, str], **options: dict[str, str]) -> Program:
+    """Link these files, given by path; the path gives the module name."""
     units = []
     for path, text in files.items():
         package = path.endswith("__init__.py")
@@ -19,10 +19,10 @@ def link(files: dict[str, str], **given: dict[str, str]) -> Program:
         unit = lower_source(path=path, module=module, is_package=package, data=dedent(text).encode())
         assert isinstance(unit, Unit), unit
         units.append(unit)
-    return Program(units, load({}), **given)
+    return Program(units, load({}), **options)
 
 
 def component(files: dict[str, str], name: str) -> Component:
-    """The one component of that name."""
+    """The component of that name."""
     (found,) = (each for each in link(files).components if each.name == name)
     return found

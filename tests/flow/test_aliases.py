@@ -1,12 +1,12 @@
-"""Second names: what is done to a collection under one of its names is known of all."""
+"""Aliases: a change of a collection under one name is a change under all of its names."""
 
 import pytest
 
 from tests.checks.sources import codes, in_bolt, java_codes
 
 
-def asked_twice(begin: str, between: str, asked: str = "rows") -> str:
-    """A bolt that acks where `rows` has nothing, and acks once more where it then has something."""
+def bolt_testing_twice(begin: str, between: str, condition: str = "rows") -> str:
+    """A bolt that acks if `rows` is empty, and acks again if it is not empty later."""
     lines = "\n            ".join(between.split("\n"))
     return in_bolt(
         f"""
@@ -18,17 +18,17 @@ def asked_twice(begin: str, between: str, asked: str = "rows") -> str:
 
         def process(self, tup):
             {begin}
-            if len({asked}) == 0:
+            if len({condition}) == 0:
                 self.ack(tup)
             {lines}
-            if len({asked}) > 0:
+            if len({condition}) > 0:
                 self.ack(tup)
         """
     )
 
 
 def in_java(begin: str, between: str) -> list[str]:
-    """The same in Java."""
+    """The Java version of `bolt_testing_twice`."""
     return java_codes(
         f"""
     List<String> current = new ArrayList<>();
@@ -63,12 +63,12 @@ def in_java(begin: str, between: str) -> list[str]:
         ("rows = []; fill = lambda row: rows.append(row)", "fill(1)"),
     ],
 )
-def test_what_is_put_in_under_one_name_is_in_under_the_other(begin, between):
-    assert "ACK103" in [code for _, code in codes(asked_twice(begin, between))]
+def test_adding_under_one_name_changes_the_other_name(begin, between):
+    assert "ACK103" in [code for _, code in codes(bolt_testing_twice(begin, between))]
 
 
-def test_a_field_is_asked_anew_when_a_local_for_it_was_filled():
-    source = asked_twice("rows = self.rows", "rows.append(1)", asked="self.rows")
+def test_adding_to_a_local_changes_the_field_it_aliases():
+    source = bolt_testing_twice("rows = self.rows", "rows.append(1)", condition="self.rows")
 
     assert "ACK103" in [code for _, code in codes(source)]
 
@@ -89,13 +89,13 @@ def test_a_field_is_asked_anew_when_a_local_for_it_was_filled():
         ("rows = work(1); self.tup = tup", "self.note()"),
     ],
 )
-def test_what_is_done_to_another_object_changes_nothing(begin, between):
-    assert codes(asked_twice(begin, between)) == []
+def test_changing_another_object_keeps_the_fact(begin, between):
+    assert codes(bolt_testing_twice(begin, between)) == []
 
 
 @pytest.mark.parametrize("value", ["work(1)", "self.enabled", "work(1).ok"])
 @pytest.mark.parametrize("between", ["self.note()", "answer.close()", "other = ok"])
-def test_a_flag_is_no_collection(value, between):
+def test_a_flag_is_not_a_collection(value, between):
     source = in_bolt(
         f"""
         def note(self):
@@ -129,7 +129,7 @@ def test_a_flag_is_no_collection(value, between):
         ("Map<String, String> rows = client.rows(1);", "rows.keySet().retainAll(client.known());"),
     ],
 )
-def test_in_java_too(begin, between):
+def test_adding_under_one_name_changes_the_other_name_in_java(begin, between):
     assert "ACK103" in in_java(begin, between)
 
 
@@ -148,5 +148,5 @@ def test_in_java_too(begin, between):
         ("List<String> rows = client.rows(1);", "String key = keyOf(tuple);"),
     ],
 )
-def test_nor_does_it_in_java(begin, between):
+def test_changing_another_object_keeps_the_fact_in_java(begin, between):
     assert in_java(begin, between) == []

@@ -1,4 +1,4 @@
-"""Loops over a batch: what happens to the elements that are not at hand."""
+"""Loops over a batch: what happens to the elements that the path does not process."""
 
 import pytest
 
@@ -16,24 +16,24 @@ class Made(TicklessBatchingBolt):
 """
 
 
-def told(body):
-    """Line and code of what is found in this body of a batch handler; it begins on line 9."""
+def lines_and_codes(body):
+    """Line and code of the findings in this body of a batch handler, which starts on line 9."""
     source = HEAD + "".join(f"        {line}\n" for line in body.strip("\n").splitlines())
     return [(finding.site.span.line, finding.code) for finding in findings(source)]
 
 
-def test_every_element_acked_in_its_round_is_right():
+def test_acking_each_element_in_its_iteration_is_correct():
     body = """
 for tup in tups:
     self.emit([1], anchors=[tup])
     self.ack(tup)
 """
 
-    assert told(body) == []
+    assert lines_and_codes(body) == []
 
 
 @pytest.mark.parametrize("leaves", ["break", "return"])
-def test_a_loop_left_early_leaves_the_rest_of_the_batch(leaves):
+def test_leaving_the_loop_early_leaves_the_rest_of_the_batch_pending(leaves):
     body = f"""
 for tup in tups:
     if ready():
@@ -42,10 +42,10 @@ for tup in tups:
     self.ack(tup)
 """
 
-    assert told(body) == [(12, "ACK101")]
+    assert lines_and_codes(body) == [(12, "ACK101")]
 
 
-def test_the_path_says_that_the_rest_is_left():
+def test_the_witness_says_that_the_rest_stays_pending():
     source = HEAD + (
         "        for tup in tups:\n"
         "            self.ack(tup)\n"
@@ -65,7 +65,7 @@ def test_the_path_says_that_the_rest_is_left():
     ]
 
 
-def test_a_break_of_an_inner_loop_leaves_nothing():
+def test_a_break_of_an_inner_loop_leaves_nothing_pending():
     body = """
 for tup in tups:
     for part in tup.values:
@@ -74,10 +74,10 @@ for tup in tups:
     self.ack(tup)
 """
 
-    assert told(body) == []
+    assert lines_and_codes(body) == []
 
 
-def test_what_is_completed_after_a_break_is_the_rest_as_well():
+def test_a_loop_after_a_break_completes_the_rest():
     body = """
 for tup in tups:
     if ready():
@@ -86,10 +86,10 @@ for tup in tups:
     self.ack(tup)
 """
 
-    assert told(body) == []
+    assert lines_and_codes(body) == []
 
 
-def test_an_element_acked_before_a_break_and_again_behind_it():
+def test_an_element_acked_before_a_break_and_again_after_it():
     body = """
 for tup in tups:
     self.ack(tup)
@@ -99,10 +99,10 @@ for tup in tups:
     self.ack(tup)
 """
 
-    assert told(body) == [(14, "ACK103")]
+    assert lines_and_codes(body) == [(14, "ACK103")]
 
 
-def test_a_failure_in_the_middle_fails_what_was_acked_before():
+def test_a_failure_in_the_middle_fails_elements_acked_before():
     body = """
 try:
     for tup in tups:
@@ -113,10 +113,10 @@ except Exception:
         self.fail(tup)
 """
 
-    assert told(body) == [(15, "ACK106")]
+    assert lines_and_codes(body) == [(15, "ACK106")]
 
 
-def test_a_handler_in_the_loop_that_leaves_it_leaves_the_rest():
+def test_an_except_block_that_returns_leaves_the_rest_pending():
     body = """
 for tup in tups:
     try:
@@ -127,10 +127,10 @@ for tup in tups:
     self.ack(tup)
 """
 
-    assert told(body) == [(14, "ACK101")]
+    assert lines_and_codes(body) == [(14, "ACK101")]
 
 
-def test_a_failure_that_is_caught_in_the_loop_leaves_nothing():
+def test_a_failure_caught_in_the_loop_leaves_nothing_pending():
     body = """
 for tup in tups:
     try:
@@ -141,10 +141,10 @@ for tup in tups:
     self.ack(tup)
 """
 
-    assert told(body) == []
+    assert lines_and_codes(body) == []
 
 
-def test_an_emit_of_a_helper_is_anchored_to_what_earlier_rounds_have_acked():
+def test_a_helpers_emit_is_anchored_to_elements_acked_in_earlier_iterations():
     source = HEAD.replace(
         "    def process_batch",
         "    def send(self, tup):\n        self.pending = tup\n        self.emit([1])\n\n    def process_batch",

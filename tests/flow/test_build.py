@@ -1,4 +1,4 @@
-"""The graph builder, driven by hand as a frontend would."""
+"""The graph builder, called as a frontend calls it."""
 
 from ackdoctor.flow.build import CfgBuilder, Fork, Handler
 from ackdoctor.flow.dump import dump
@@ -11,9 +11,9 @@ def call(builder, name):
 
 
 def lines(builder):
-    """The dump without spans and without the three fixed steps, but for ENTRY."""
-    kept = [line for line in dump(builder.finish()).splitlines() if not line.startswith(("1 ", "2 "))]
-    return [line.replace("1:1-1:1 ", "") for line in kept]
+    """The dump without spans, EXIT and RAISED."""
+    shown = [line for line in dump(builder.finish()).splitlines() if not line.startswith(("1 ", "2 "))]
+    return [line.replace("1:1-1:1 ", "") for line in shown]
 
 
 def adding(builder, op):
@@ -31,11 +31,11 @@ def doing(builder, *names):
     return body
 
 
-def test_an_empty_function_goes_straight_to_the_exit():
+def test_an_empty_function_leads_to_the_exit():
     assert lines(CfgBuilder()) == ["0 ENTRY -> NEXT 1"]
 
 
-def test_what_follows_a_return_is_left_out():
+def test_code_after_a_return_is_omitted():
     builder = CfgBuilder()
     builder.leave(None, NOWHERE)
     assert not builder.alive
@@ -69,13 +69,13 @@ def test_a_branch_without_an_else_falls_through():
     assert lines(builder)[1] == "3 Test a -> TRUE 4, FALSE 1"
 
 
-def test_a_negated_condition_only_swaps_its_ends():
+def test_a_negated_condition_swaps_its_ends():
     builder = CfgBuilder()
     builder.branch(builder.test(Name("a"), NOWHERE).swapped(), doing(builder, "no"), None)
     assert lines(builder)[1] == "3 Test a -> TRUE 1, FALSE 4"
 
 
-def test_a_back_edge_never_hides_the_side_of_a_test():
+def test_a_back_edge_keeps_the_branch_of_a_test():
     builder = CfgBuilder()
 
     def body():
@@ -91,14 +91,14 @@ def test_a_back_edge_never_hides_the_side_of_a_test():
     ]
 
 
-def test_a_loop_that_never_turns_is_passed_by():
+def test_a_loop_with_a_false_condition_is_skipped():
     builder = CfgBuilder()
     builder.loop_while(NOWHERE, lambda: Fork([], builder.take()), doing(builder, "never"))
     call(builder, "after")
     assert lines(builder) == ["0 ENTRY -> NEXT 3", "3 Call %2 = @after() -> NEXT 1, RAISE 2"]
 
 
-def test_a_loop_without_a_condition_goes_back_to_its_header():
+def test_an_endless_loop_goes_back_to_its_header():
     builder = CfgBuilder()
     builder.loop_while(NOWHERE, lambda: Fork(builder.take(), []), doing(builder, "work"))
     assert lines(builder) == [
@@ -126,7 +126,7 @@ def test_a_labelled_break_leaves_the_outer_loop():
     ]
 
 
-def test_a_step_that_computes_raises_only_where_someone_listens():
+def test_a_computing_step_has_a_raise_edge_only_inside_a_try():
     item = Bind(Name("x"), Item(Name("a"), Literal(0)))
     builder = CfgBuilder()
     builder.add(item, NOWHERE)
@@ -143,7 +143,7 @@ def test_a_step_that_computes_raises_only_where_someone_listens():
     ]
 
 
-def test_nothing_gets_past_a_total_handler():
+def test_no_exception_passes_a_total_handler():
     builder = CfgBuilder()
     late = Handler(("KeyError",), None, NOWHERE, doing(builder, "never"))
     builder.attempt(
@@ -162,7 +162,7 @@ def test_an_else_body_is_not_guarded_by_the_handlers():
     ]
 
 
-def test_a_finally_is_copied_once_per_way_in():
+def test_a_finally_is_copied_for_each_way_into_it():
     builder = CfgBuilder()
 
     def body():
@@ -180,7 +180,7 @@ def test_a_finally_is_copied_once_per_way_in():
 
 
 def nested_finallys(depth):
-    """A return and a call inside that many nested try bodies, each with a finally of its own."""
+    """A return and a call inside `depth` nested try bodies, each with its own finally."""
     builder = CfgBuilder()
 
     def level(left):
@@ -219,20 +219,20 @@ def test_deeply_nested_finallys_keep_the_graph_small():
     assert len(finallys_in_finallys(50).steps) < 20_000
 
 
-def test_a_merged_finally_still_leads_everywhere_its_ways_lead():
+def test_a_shared_finally_leads_to_the_destinations_of_all_ways():
     cfg = nested_finallys(4)
     assert {edge.target for step in cfg.steps for edge in step.edges} >= {1, 2}
     innermost = next(i for i, step in enumerate(cfg.steps) if "close1" in str(step.op))
     assert len([edge for edge in cfg.steps[innermost].edges if edge.kind is EdgeKind.NEXT]) == 3
 
 
-def test_a_break_outside_any_loop_is_an_error_path_not_a_crash():
+def test_a_break_outside_any_loop_becomes_a_throw():
     builder = CfgBuilder()
     builder.jump("break", NOWHERE)
     assert lines(builder) == ["0 ENTRY -> NEXT 3", "3 Throw -> RAISE 2"]
 
 
-def test_the_dump_names_the_way_into_a_finally():
+def test_the_dump_shows_the_way_into_a_finally():
     builder = CfgBuilder()
     builder.attempt(doing(builder, "work"), [], None, adding(builder, Jump("finally")))
     assert lines(builder)[1:] == [

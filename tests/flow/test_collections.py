@@ -1,19 +1,19 @@
-"""What a path remembers about a collection: whether there is anything in it."""
+"""Facts about collections: whether they are empty."""
 
 import pytest
 
 from tests.checks.sources import codes, in_bolt, java_codes
 
 
-@pytest.mark.parametrize("asked", ["not rows", "len(rows) == 0", "len(rows) < 1"])
+@pytest.mark.parametrize("condition", ["not rows", "len(rows) == 0", "len(rows) < 1"])
 @pytest.mark.parametrize("view", ["rows", "rows.items()"])
 @pytest.mark.parametrize("then", ["return", "pass"])
-def test_a_loop_over_what_is_not_empty_has_a_round_and_over_what_is_empty_none(asked, view, then):
+def test_a_loop_over_a_non_empty_collection_has_an_iteration(condition, view, then):
     source = in_bolt(
         f"""
         def process(self, tup):
             rows = work(tup.values[0])
-            if {asked}:
+            if {condition}:
                 self.fail(tup)
                 {then}
             for row in {view}:
@@ -25,7 +25,7 @@ def test_a_loop_over_what_is_not_empty_has_a_round_and_over_what_is_empty_none(a
     assert codes(source) == []
 
 
-def test_a_loop_may_end_after_any_round():
+def test_a_loop_may_end_after_any_iteration():
     source = in_bolt(
         """
         def process(self, tup):
@@ -51,7 +51,7 @@ def test_a_loop_may_end_after_any_round():
         ("rows[:] = work()", [(14, "ACK101")]),
     ],
 )
-def test_a_list_that_was_empty_has_what_is_put_into_it(change, expected):
+def test_an_empty_list_is_not_empty_after_an_append(change, expected):
     source = in_bolt(
         f"""
         def process(self, tup):
@@ -68,7 +68,7 @@ def test_a_list_that_was_empty_has_what_is_put_into_it(change, expected):
     assert codes(source) == expected
 
 
-def test_a_list_that_was_emptied_is_asked_about_anew():
+def test_emptying_a_list_drops_the_fact():
     source = in_bolt(
         """
         def process(self, tup):
@@ -98,8 +98,8 @@ def test_a_list_that_was_emptied_is_asked_about_anew():
         "rows[:] = [1]",
     ],
 )
-@pytest.mark.parametrize("asked", ["rows", "len(rows) > 0"])
-def test_what_was_empty_may_have_something_once_others_were_given_it(asked, change):
+@pytest.mark.parametrize("condition", ["rows", "len(rows) > 0"])
+def test_an_empty_collection_may_be_filled_by_code_that_receives_it(condition, change):
     source = in_bolt(
         f"""
         def fill(self, rows):
@@ -107,7 +107,7 @@ def test_what_was_empty_may_have_something_once_others_were_given_it(asked, chan
 
         def process(self, tup):
             rows = tup.values[0]
-            if {asked}:
+            if {condition}:
                 self.ack(tup)
                 return
             {change}
@@ -131,7 +131,7 @@ def test_what_was_empty_may_have_something_once_others_were_given_it(asked, chan
         ("rows[:] = []", [(17, "ACK101")]),
     ],
 )
-def test_what_has_something_still_has_it_behind_what_takes_nothing_out(change, expected):
+def test_a_non_empty_collection_stays_so_after_a_call_that_removes_nothing(change, expected):
     source = in_bolt(
         f"""
         def empty(self, rows):
@@ -152,20 +152,20 @@ def test_what_has_something_still_has_it_behind_what_takes_nothing_out(change, e
     assert codes(source) == expected
 
 
-@pytest.mark.parametrize("asked", ["rows", "len(rows) > 2", "self.rows"])
+@pytest.mark.parametrize("condition", ["rows", "len(rows) > 2", "self.rows"])
 @pytest.mark.parametrize(
     "call", ["rows.sort()", "self.rows.reverse()", "random.shuffle(rows)", "work(sum(rows))"]
 )
-def test_what_is_ordered_anew_has_as_much_as_before(asked, call):
+def test_reordering_keeps_the_size(condition, call):
     source = in_bolt(
         f"""
         def process(self, tup):
             rows = work(tup.values[0])
-            if not {asked}:
+            if not {condition}:
                 self.fail(tup)
                 return
             {call}
-            if {asked}:
+            if {condition}:
                 self.ack(tup)
         """
     )
@@ -183,7 +183,7 @@ def test_what_is_ordered_anew_has_as_much_as_before(asked, call):
         ("List<Integer> rows", "rows == null", "rows.add(1); rows.clear();"),
     ],
 )
-def test_in_java_too_and_what_is_put_in_or_taken_out_makes_it_no_other_object(rows, any_in, call):
+def test_reordering_keeps_size_and_identity_in_java(rows, any_in, call):
     body = f"""
     public void execute(Tuple tuple) {{
         {rows} = client.rows(tuple.getString(0));
@@ -196,7 +196,7 @@ def test_in_java_too_and_what_is_put_in_or_taken_out_makes_it_no_other_object(ro
     assert java_codes(body) == []
 
 
-def test_at_a_place_of_what_is_ordered_anew_lies_something_else():
+def test_reordering_changes_the_element_at_an_index():
     source = in_bolt(
         """
         def process(self, tup):
@@ -212,7 +212,7 @@ def test_at_a_place_of_what_is_ordered_anew_lies_something_else():
     assert "ACK103" in [code for _, code in codes(source)]
 
 
-def test_a_list_made_here_may_have_something_once_a_helper_was_given_it():
+def test_a_new_list_may_be_filled_by_a_helper():
     source = in_bolt(
         """
         def fill(self, rows, words):
@@ -236,7 +236,7 @@ def test_a_list_made_here_may_have_something_once_a_helper_was_given_it():
     "made", ["new ArrayList<>(client.rows())", "Arrays.asList(client.rows())", "new LinkedList<>()"]
 )
 @pytest.mark.parametrize(("last", "expected"), [("size() - 1", []), ("size() - 2", ["ACK101"])])
-def test_in_a_list_made_here_the_last_place_comes_once(made, last, expected):
+def test_a_loop_over_a_new_list_reaches_the_last_index_once(made, last, expected):
     body = f"""
     public void execute(Tuple tuple) {{
         List<String> rows = {made};
@@ -253,7 +253,7 @@ def test_in_a_list_made_here_the_last_place_comes_once(made, last, expected):
 
 @pytest.mark.parametrize("view", ["rows.iterator()", "rows.listIterator()", "rows.values().iterator()"])
 @pytest.mark.parametrize(("guard", "expected"), [("rows.isEmpty()", []), ("rows == null", ["ACK101"])])
-def test_an_iterator_over_what_has_something_has_a_first_element(view, guard, expected):
+def test_an_iterator_of_a_non_empty_collection_has_a_first_element(view, guard, expected):
     body = f"""
     public void execute(Tuple tuple) {{
         List<String> rows = client.rows();
@@ -273,7 +273,7 @@ def test_an_iterator_over_what_has_something_has_a_first_element(view, guard, ex
     ("split", "expected"),
     [("split(',')", []), ("rsplit(',', 1)", []), ("split()", ["ACK101"]), ("split(None, 2)", ["ACK101"])],
 )
-def test_what_is_split_at_a_comma_has_a_part(split, expected):
+def test_split_at_a_comma_is_not_empty(split, expected):
     named = in_bolt(
         f"""
         def process(self, tup):

@@ -1,12 +1,12 @@
-"""What a path remembers about conditions, so that it does not go where no run goes."""
+"""Facts: conditions that a path remembers, so that it takes no infeasible branch."""
 
 import pytest
 
 from tests.checks.sources import codes, in_bolt
 
 
-def asked(first, then):
-    """The findings where the second condition is asked once the first was true."""
+def findings_after(first, then):
+    """The findings if the second condition is tested after the first was true."""
     return codes(
         in_bolt(
             f"""
@@ -40,7 +40,7 @@ def asked(first, then):
     ],
 )
 def test_one_condition_decides_another(first, then):
-    assert asked(first, then) == []
+    assert findings_after(first, then) == []
 
 
 @pytest.mark.parametrize(
@@ -56,10 +56,10 @@ def test_one_condition_decides_another(first, then):
     ],
 )
 def test_one_condition_leaves_another_open(first, then):
-    assert asked(first, then) == [(15, "ACK101")]
+    assert findings_after(first, then) == [(15, "ACK101")]
 
 
-def test_a_helper_that_falls_off_its_end_has_returned_none():
+def test_a_helper_without_return_returns_none():
     source = in_bolt(
         """
         def rejected(self, tup):
@@ -77,7 +77,7 @@ def test_a_helper_that_falls_off_its_end_has_returned_none():
     assert codes(source) == []
 
 
-def test_a_generator_has_not_returned_none():
+def test_a_generator_call_is_not_none():
     source = in_bolt(
         """
         def parts(self, tup):
@@ -93,7 +93,7 @@ def test_a_generator_has_not_returned_none():
     assert (13, "ACK101") in codes(source)
 
 
-def test_a_flag_keeps_its_value_under_another_name():
+def test_a_copied_flag_keeps_its_value():
     source = in_bolt(
         """
         def finish(self, tup, ok=False):
@@ -109,7 +109,7 @@ def test_a_flag_keeps_its_value_under_another_name():
     assert codes(source) == []
 
 
-def test_a_default_is_for_an_argument_that_is_not_given():
+def test_a_default_applies_only_to_a_missing_argument():
     source = in_bolt(
         """
         def finish(self, tup, ok=False):
@@ -140,7 +140,7 @@ def test_a_default_may_be_overridden_by_a_dictionary():
     assert codes(source) == [(9, "ACK101")]
 
 
-def test_what_does_not_change_in_a_loop_is_the_same_in_every_round():
+def test_a_condition_that_no_iteration_changes_is_the_same_in_all():
     source = in_bolt(
         """
         def process(self, tup):
@@ -174,15 +174,15 @@ def test_what_does_not_change_in_a_loop_is_the_same_in_every_round():
 
 
 @pytest.mark.parametrize(
-    ("asked", "other", "inside"),
+    ("condition", "other", "inside"),
     [('kind == "new"', 'kind == "old"', 'sort == "new"'), ("kind", "kind is None", "sort")],
 )
-def test_what_was_decided_about_an_argument_holds_for_the_parameter(asked, other, inside):
+def test_a_fact_about_an_argument_holds_for_the_parameter(condition, other, inside):
     source = in_bolt(
         f"""
         def process(self, tup):
             kind = tup.values[0]
-            if {asked}:
+            if {condition}:
                 self.finish(tup, kind)
             elif {other}:
                 self.fail(tup)
@@ -198,7 +198,7 @@ def test_what_was_decided_about_an_argument_holds_for_the_parameter(asked, other
     assert codes(source) == []
 
 
-def test_what_was_asked_once_holds_for_the_parameter_too():
+def test_a_condition_tested_once_holds_for_the_parameter():
     source = in_bolt(
         """
         def process(self, tup):
@@ -217,7 +217,7 @@ def test_what_was_asked_once_holds_for_the_parameter_too():
     assert codes(source) == []
 
 
-def test_a_parameter_is_not_the_local_of_its_name():
+def test_a_parameter_differs_from_the_callers_local_of_the_same_name():
     source = in_bolt(
         """
         def process(self, tup):
@@ -236,7 +236,7 @@ def test_a_parameter_is_not_the_local_of_its_name():
     assert codes(source) == [(16, "ACK101")]
 
 
-def test_a_loop_takes_one_side_of_a_flag_in_every_round():
+def test_a_loop_takes_the_same_branch_of_a_flag_in_every_iteration():
     source = in_bolt(
         """
         def process(self, tup):
@@ -252,7 +252,7 @@ def test_a_loop_takes_one_side_of_a_flag_in_every_round():
     assert codes(source) == [(10, "ACK101"), (12, "ACK104"), (14, "ACK104")]
 
 
-def test_a_condition_keeps_its_answer_under_another_name():
+def test_a_copied_condition_keeps_its_truth():
     source = in_bolt(
         """
         def process(self, tup):
@@ -268,7 +268,7 @@ def test_a_condition_keeps_its_answer_under_another_name():
     assert codes(source) == []
 
 
-def test_what_ack_returns_is_none():
+def test_ack_returns_none():
     source = in_bolt(
         """
         def reject(self, tup):
@@ -284,7 +284,7 @@ def test_what_ack_returns_is_none():
     assert codes(source) == []
 
 
-def test_a_stored_comparison_is_decided_where_its_parts_are():
+def test_a_stored_comparison_is_decided_by_facts_about_its_parts():
     source = in_bolt(
         """
         def process(self, tup):

@@ -1,4 +1,4 @@
-"""Generators of the project's own: what they and the loop over them do to the same tuple."""
+"""Generators of the project: what they and a loop over them do to the same tuple."""
 
 import pytest
 
@@ -12,7 +12,7 @@ WORDS = """
 """
 
 
-def test_the_tuple_that_a_helper_completes_behind_its_last_yield_may_come_from_a_field():
+def test_a_generator_completes_a_tuple_from_a_field_after_its_last_yield():
     source = in_bolt(
         f"""
         def process(self, tup):
@@ -26,7 +26,7 @@ def test_the_tuple_that_a_helper_completes_behind_its_last_yield_may_come_from_a
     assert codes(source) == []
 
 
-def test_what_the_loop_looks_up_in_the_field_meanwhile_is_another_tuple():
+def test_a_lookup_in_the_loop_reads_another_tuple():
     source = in_bolt(
         f"""
         def process(self, tup):
@@ -45,7 +45,7 @@ def test_what_the_loop_looks_up_in_the_field_meanwhile_is_another_tuple():
 
 @pytest.mark.parametrize(("verb", "expected"), [("ack", "ACK103"), ("fail", "ACK106")])
 @pytest.mark.parametrize("over", ["self.words(tup)", "self.all(tup)"])
-def test_what_the_loop_has_completed_the_helper_completes_once_more(verb, expected, over):
+def test_the_generator_completes_a_tuple_that_the_loop_has_completed(verb, expected, over):
     source = in_bolt(
         f"""
         def process(self, tup):
@@ -62,7 +62,7 @@ def test_what_the_loop_has_completed_the_helper_completes_once_more(verb, expect
     assert (9, expected) in codes(source)
 
 
-def test_a_loop_that_is_left_with_the_tuple_completed_leaves_the_helper_where_it_is():
+def test_a_break_leaves_the_generator_suspended():
     source = in_bolt(
         f"""
         def process(self, tup):

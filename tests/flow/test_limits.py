@@ -1,4 +1,4 @@
-"""Handlers that would never end, or not soon, if every path were followed."""
+"""Handlers with too many paths to follow them all: the solver ends, and soon."""
 
 import time
 
@@ -21,7 +21,7 @@ def flow_of(source):
 
 
 def flags(count):
-    """A handler that sets and asks `count` flags, each of them independent of the others."""
+    """A handler that sets and tests `count` independent flags."""
     lines = ["def process(self, tup):"]
     lines += [f"    flag{n} = ready()" for n in range(count)]
     for n in range(count):
@@ -37,7 +37,7 @@ def test_forty_flags_are_solved_in_time():
     assert seconds < SECONDS
 
 
-def test_forty_flags_that_are_asked_once_limit_nothing():
+def test_forty_flags_tested_once_do_not_reach_the_cap():
     lines = ["def process(self, tup):"]
     for n in range(40):
         lines += [f"    if ready({n}):", f"        work({n})"]
@@ -47,7 +47,7 @@ def test_forty_flags_that_are_asked_once_limit_nothing():
     assert not flow.limited
 
 
-def test_what_only_a_forgotten_flag_allows_is_no_certainty():
+def test_a_finding_on_a_widened_path_is_not_certain():
     contradiction = "self.ack(tup)\n        if flag0 and not flag0:\n            self.ack(tup)\n"
     few, many = (flags(count).replace("self.ack(tup)\n", contradiction) for count in (3, 40))
 
@@ -55,7 +55,7 @@ def test_what_only_a_forgotten_flag_allows_is_no_certainty():
     assert [f.confidence.word for f in findings(many) if f.code == "ACK103"] in ([], ["may"])
 
 
-def test_what_all_flags_allow_is_found_behind_forty_of_them():
+def test_a_finding_after_forty_flags_is_reported():
     source = flags(40).replace("self.ack(tup)\n", "self.ack(tup)\n        self.ack(tup)\n")
 
     assert [code for _, code in codes(source)] == ["ACK103"]
@@ -71,7 +71,7 @@ def test_deeply_nested_loops_end():
     assert not flow.limited
 
 
-def test_what_follows_helpers_with_many_words_is_found():
+def test_a_finding_after_helpers_with_many_results_is_reported():
     lines = ["def process(self, tup):"]
     for n in range(12):
         lines += [f"    word{n} = self.word(tup)"]
@@ -92,7 +92,7 @@ def test_what_follows_helpers_with_many_words_is_found():
     assert [code for _, code in codes(source)] == ["ACK101"]
 
 
-def test_a_chain_of_helpers_deeper_than_anyone_writes_ends():
+def test_a_very_deep_chain_of_helpers_ends():
     lines = ["def process(self, tup):", "    self.h0(tup)"]
     for n in range(40):
         lines += ["", f"def h{n}(self, tup):", f"    self.h{n + 1}(tup)"]
@@ -103,7 +103,7 @@ def test_a_chain_of_helpers_deeper_than_anyone_writes_ends():
     assert flow.limited
 
 
-def test_recursion_ends_and_finds_what_it_does():
+def test_recursion_ends_and_its_acks_count():
     source = in_bolt(
         """
         def walk(self, tup, parts):
@@ -120,7 +120,7 @@ def test_recursion_ends_and_finds_what_it_does():
     assert codes(source) == []
 
 
-def test_recursion_that_forgets_the_tuple_at_its_end_is_found():
+def test_recursion_that_misses_an_ack_is_reported():
     source = in_bolt(
         """
         def walk(self, tup, parts):
@@ -160,7 +160,7 @@ def test_mutual_recursion_ends():
     assert codes(source) == []
 
 
-def test_mutual_recursion_that_never_returns_has_no_end():
+def test_code_after_endless_mutual_recursion_is_unreachable():
     source = in_bolt(
         """
         def ping(self, tup):
@@ -196,9 +196,9 @@ def test_a_closure_that_calls_itself_ends():
     assert codes(source) == []
 
 
-def chain_of(questions):
-    """Seconds for so many questions about one thing, each in the else of the one before."""
-    chain = " else ".join(f"if (t.getInteger(0) == {n}) {{ out.ack(t); }}" for n in range(questions))
+def chain_of(tests):
+    """Seconds to solve an else-if chain of so many tests of one expression."""
+    chain = " else ".join(f"if (t.getInteger(0) == {n}) {{ out.ack(t); }}" for n in range(tests))
     source = f"""
         import org.apache.storm.task.OutputCollector;
         import org.apache.storm.topology.base.BaseRichBolt;
@@ -215,5 +215,5 @@ def chain_of(questions):
     return time.process_time() - before
 
 
-def test_four_times_as_many_questions_about_one_thing_take_about_four_times_as_long():
-    assert chain_of(2000) < 9 * chain_of(500)  # sixteen times, if each question looked at all before it
+def test_the_time_of_an_else_if_chain_grows_linearly():
+    assert chain_of(2000) < 9 * chain_of(500)  # quadratic time would be sixteen times as long

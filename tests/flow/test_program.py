@@ -1,4 +1,4 @@
-"""Which class is a component, and which name means what, across files."""
+"""Linking: names across files, components and their switches."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def names(files):
         ("try:\n    from fast import Bolt\nexcept ImportError:\n    from streamparse import Bolt", "Bolt"),
     ],
 )
-def test_a_framework_class_is_known_by_any_way_of_importing_it(imports, base):
+def test_a_framework_class_is_found_through_any_import(imports, base):
     assert names({"bolts.py": f"{imports}\n{BOLT.format(base=base)}"}) == [("Count", "streamparse", "Bolt")]
 
 
@@ -48,7 +48,7 @@ def test_a_framework_class_is_known_by_any_way_of_importing_it(imports, base):
         ("from streamparse import Topology", "Topology"),
     ],
 )
-def test_another_class_of_that_name_is_none(imports, base):
+def test_another_class_of_the_same_name_is_not_a_component(imports, base):
     assert names({"bolts.py": f"{imports}\n{BOLT.format(base=base)}"}) == []
 
 
@@ -80,7 +80,7 @@ def test_relative_imports_start_from_the_file(imports):
     assert ("Count", "pystorm", "Bolt") in names(files)
 
 
-def test_the_nearest_module_of_a_name_wins():
+def test_the_nearest_module_wins():
     base = "from streamparse import Bolt\n\nclass Base(Bolt):\n    auto_ack = {value}\n"
     files = {
         "one/src/base.py": base.format(value="False"),
@@ -93,7 +93,7 @@ def test_the_nearest_module_of_a_name_wins():
     assert component(files, "Two").auto_ack is True
 
 
-def test_a_source_folder_need_not_be_named():
+def test_a_source_directory_is_not_part_of_the_module_name():
     files = {
         "src/bolts/base.py": "from streamparse import Bolt\n\nclass Base(Bolt):\n    auto_ack = False\n",
         "src/bolts/count.py": f"from bolts.base import Base\n{BOLT.format(base='Base')}",
@@ -115,7 +115,7 @@ def test_a_class_that_is_its_own_base_ends():
     assert names({"a.py": "class A(A):\n    pass\n"}) == []
 
 
-def test_modules_that_import_each_other_in_a_circle_end():
+def test_circular_imports_end():
     files = {
         "a.py": "from b import Base\n",
         "b.py": "from a import Base\n",
@@ -126,7 +126,7 @@ def test_modules_that_import_each_other_in_a_circle_end():
 
 
 @pytest.mark.parametrize(("bases", "auto_ack"), [("Manual, Bolt", False), ("Bolt, Manual", True)])
-def test_a_mixin_counts_only_ahead_of_the_framework_class(bases, auto_ack):
+def test_a_mixin_sets_a_switch_only_before_the_framework_class(bases, auto_ack):
     source = f"""
         from streamparse import Bolt
 
@@ -166,7 +166,7 @@ def test_auto_ack_may_be_switched_off_in_another_file():
     assert component(files, "Count").auto_ack is False
 
 
-def test_a_switch_that_only_a_run_can_know_is_unknown():
+def test_a_computed_switch_is_unknown():
     source = """
         from streamparse import Bolt
 
@@ -178,7 +178,7 @@ def test_a_switch_that_only_a_run_can_know_is_unknown():
     assert component({"count.py": source}, "Count").auto_ack is None
 
 
-def test_a_base_that_cannot_be_read_makes_a_component_opaque():
+def test_an_unresolved_base_makes_a_component_opaque():
     source = """
         from elsewhere import Mixin
         from streamparse import Bolt
@@ -190,7 +190,7 @@ def test_a_base_that_cannot_be_read_makes_a_component_opaque():
     assert component({"count.py": source}, "Count").opaque
 
 
-def test_an_unknown_base_is_named_by_a_hint():
+def test_extra_bases_map_an_unknown_base():
     files = {"count.py": f"from house.bolts import HouseBolt\n{BOLT.format(base='HouseBolt')}"}
 
     assert link(files).components == ()

@@ -1,4 +1,4 @@
-"""What a class says of itself holds only where nobody says otherwise."""
+"""Class attributes count as constants only if no code assigns them."""
 
 from textwrap import dedent
 
@@ -37,11 +37,11 @@ PAUSE = "def pause(bolt): bolt.paused = True"
         ("pause(self)", PAUSE),
     ],
 )
-def test_a_flag_of_the_class_that_any_code_sets_may_be_set(begin, around):
+def test_a_class_attribute_that_any_code_assigns_is_unknown(begin, around):
     found = codes(dedent(PAUSED).format(begin=begin, around=around))
 
     assert [code for _, code in found] == ["ACK106"]
 
 
-def test_a_flag_that_nobody_sets_is_what_the_class_says():
+def test_a_class_attribute_without_assignments_is_constant():
     assert codes(dedent(PAUSED).format(begin="watch(self)", around="")) == []

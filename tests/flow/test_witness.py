@@ -1,4 +1,4 @@
-"""The path that a finding shows: every station, in order, as the reader will see it."""
+"""The witness of a finding: every step, in order, as the reader sees it."""
 
 import pytest
 

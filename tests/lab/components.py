@@ -1,4 +1,4 @@
-"""Bolts of Storm's own tests, and others that many tests need."""
+"""Components that many tests use; some are from Storm's own tests."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,7 +11,7 @@ STORMS = ("storm-1.1.0", "storm-1.2.4", "storm-2.8.8")
 
 
 class Ack(Bolt):
-    """Acks, and keeps what it saw."""
+    """Acks each tuple and records its first value."""
 
     def __init__(self, seen: list[Any] | None = None) -> None:
         self.seen = [] if seen is None else seen
@@ -22,7 +22,7 @@ class Ack(Bolt):
 
 
 class Branch(Bolt):
-    """So many anchored emits, then ack."""
+    """Emits each tuple `branches` times, anchored, and acks it."""
 
     def __init__(self, branches: int = 1) -> None:
         self.branches = branches
@@ -34,7 +34,7 @@ class Branch(Bolt):
 
 
 class Aggregate(Bolt):
-    """Collects so many tuples, emits one that is anchored on all, acks them."""
+    """Collects `size` tuples, emits one tuple that is anchored to all of them, and acks them."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -50,7 +50,7 @@ class Aggregate(Bolt):
 
 
 class AckEveryOther(Bolt):
-    """Acks the first, the third, ..."""
+    """Acks the first tuple, the third, and so on."""
 
     def __init__(self) -> None:
         self.acking = False
@@ -62,7 +62,7 @@ class AckEveryOther(Bolt):
 
 
 class Do(Bolt):
-    """What a function says, given the bolt's collector and a tuple."""
+    """Calls a function with the bolt and each tuple."""
 
     def __init__(self, execute: Callable[[Bolt, Tup], Iterator[float] | None]) -> None:
         self._execute = execute
@@ -72,9 +72,9 @@ class Do(Bolt):
 
 
 class Numbers(Spout):
-    """Emits what a source offers; a message that fails is emitted again, one that was acked is done.
+    """Emits the numbers of a source, and emits a failed number again.
 
-    The source is a dict number -> done; it outlives the spout.  A number is not offered twice to the same spout.
+    The source is a dict number -> done, which outlives the spout.
     """
 
     def __init__(self, source: dict[int, bool]) -> None:
@@ -95,10 +95,12 @@ class Numbers(Spout):
         self.todo.insert(0, msg_id)
 
 
-def fed(bolt: Callable[[], Bolt], settings: Settings | None = None, **how: Any) -> tuple[Feed, Cluster]:
-    """A feeder and one bolt, as most of Storm's own tests have it."""
+def cluster_of(
+    bolt: Callable[[], Bolt], settings: Settings | None = None, **options: Any
+) -> tuple[Feed, Cluster]:
+    """Return a feeder and a cluster with one bolt, as in most of Storm's own tests."""
     feed = Feed()
     builder = TopologyBuilder()
     builder.set_spout("spout", feed, outputs=["value"])
     builder.set_bolt("bolt", bolt).global_grouping("spout")
-    return feed, Cluster(builder.build(settings), **how)
+    return feed, Cluster(builder.build(settings), **options)

@@ -1,4 +1,4 @@
-"""The bench: one component, an acker behind it, virtual time."""
+"""The bench: one component, its acker, virtual time."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,7 @@ from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.acker.spout import Reason
 from ackdoctor.acker.versions import NEWEST, profile
 from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
-from ackdoctor.lab.shell.pipe import ShellError
+from ackdoctor.lab.shell.child import ShellError
 from ackdoctor.model.errors import ConfigError
 from ackdoctor.model.message import AckAck, AckInit, Answer, AnswerKind, Message, Tick
 from ackdoctor.model.verdict import PendingEntry, Verdict
@@ -25,7 +25,7 @@ class Echo(Bolt):
 
 
 class Holds(Bolt):
-    """Acks everything when it is told to."""
+    """Acks all tuples when a tuple says `flush`."""
 
     auto_ack = False
 
@@ -43,8 +43,8 @@ class Holds(Bolt):
         self.emit([len(self.held)], anchors=[])
 
 
-class Watched:
-    """An acker that keeps what it was told."""
+class RecordingAcker:
+    """An acker that records its messages."""
 
     def __init__(self, acker: Acker) -> None:
         self.acker = acker
@@ -61,17 +61,17 @@ class Watched:
         return len(self.acker)
 
 
-def test_the_sink_acks_what_the_bolt_emits_after_the_bolt_had_its_turn():
-    with Bench(Echo, wrap_acker=Watched, ids=PowersOfTwo()) as bench:
+def test_the_sink_acks_emitted_tuples_after_the_bolt_returns():
+    with Bench(Echo, wrap_acker=RecordingAcker, ids=PowersOfTwo()) as bench:
         delivery = bench.feed("a")
-        assert isinstance(bench.acker, Watched)
+        assert isinstance(bench.acker, RecordingAcker)
         # root 1, edge 2, child 4
         assert bench.acker.messages == [AckInit(1, 2, 1), AckAck(1, 6), AckAck(1, 4)]
         assert bench.answers == [Answer(AnswerKind.ACK, 1, 1)]
         assert bench.verdict(delivery) is Verdict.COMPLETE
 
 
-def test_a_tuple_that_is_held_is_pending_until_it_is_acked():
+def test_a_held_tuple_is_pending_until_it_is_acked():
     with Bench(Holds) as bench:
         first = bench.feed("a")
         assert [entry.task for entry in bench.pending] == [1]
@@ -80,7 +80,7 @@ def test_a_tuple_that_is_held_is_pending_until_it_is_acked():
         assert bench.verdict(first) is bench.verdict(second) is Verdict.COMPLETE
 
 
-def test_a_tree_of_two_deliveries_is_complete_with_the_second():
+def test_a_tree_of_two_deliveries_completes_with_the_second():
     with Bench(Holds) as bench:
         first = bench.feed("a")
         second = bench.feed("flush", beside=first)
@@ -96,13 +96,13 @@ def test_an_untracked_tuple_has_no_verdict():
             bench.verdict(delivery)
 
 
-def test_a_message_id_of_the_test_s_own_is_what_the_spout_hears():
+def test_the_spout_receives_the_message_id_of_the_test():
     with Bench(Echo) as bench:
         bench.feed("a", msg_id="offset 7")
         assert [(heard.reason, heard.message_id) for heard in bench.heard] == [(Reason.ACK, "offset 7")]
 
 
-def test_ticks_come_when_they_are_due():
+def test_ticks_arrive_on_time():
     with Bench(Holds, tick_secs=5) as bench:
         bench.feed("a")
         bench.advance(14)
@@ -112,32 +112,32 @@ def test_ticks_come_when_they_are_due():
         assert bench.component.storm_conf["topology.tick.tuple.freq.secs"] == 5
 
 
-@pytest.mark.parametrize(("version", "left"), [("storm-1.1.0", 1), ("storm-1.2.4", 0), ("storm-2.8.8", 0)])
-def test_a_forgotten_tuple_stays_with_the_acker_as_long_as_the_version_says(version, left):
+@pytest.mark.parametrize(("version", "pending"), [("storm-1.1.0", 1), ("storm-1.2.4", 0), ("storm-2.8.8", 0)])
+def test_the_acker_keeps_a_forgotten_tuple_as_long_as_its_version_does(version, pending):
     with Bench(Holds, profile=version, message_timeout_secs=10) as bench:
         delivery = bench.feed("a")
         bench.advance(100)
-        assert (bench.verdict(delivery), len(bench.pending)) == (Verdict.EXPIRED, left)
+        assert (bench.verdict(delivery), len(bench.pending)) == (Verdict.EXPIRED, pending)
 
 
-def test_an_unknown_version_is_refused():
+def test_an_unknown_version_is_rejected():
     with pytest.raises(ConfigError, match="unknown acker version 'storm-9'"):
         Bench(Echo, profile="storm-9")
     with Bench(Echo) as bench:
         assert bench.profile is NEWEST
 
 
-def test_streams_and_sources_are_what_the_test_says():
-    class Tells(Bolt):
+def test_a_tuple_has_the_stream_and_source_of_the_test():
+    class EmitsItsSource(Bolt):
         def process(self, tup: Any) -> None:
-            self.emit([tup.component, tup.stream], stream="told")
+            self.emit([tup.component, tup.stream], stream="sources")
 
-    with Bench(Tells) as bench:
+    with Bench(EmitsItsSource) as bench:
         bench.feed("a", component="orders", stream="late")
-        assert bench.emitted == [Emitted(["orders", "late"], stream="told", anchors=("1",))]
+        assert bench.emitted == [Emitted(["orders", "late"], stream="sources", anchors=("1",))]
 
 
-def test_a_dead_worker_is_told_and_then_refuses():
+def test_a_dead_worker_is_reported_and_rejects_further_calls():
     class Broken(Bolt):
         def process(self, tup: Any) -> None:
             raise ValueError("no")
@@ -151,7 +151,7 @@ def test_a_dead_worker_is_told_and_then_refuses():
                 call()
 
 
-def test_what_a_dead_worker_held_times_out_and_the_new_one_works():
+def test_tuples_of_a_dead_worker_time_out_and_a_new_worker_continues():
     class Once(Holds):
         def process(self, tup: Any) -> None:
             if tup.values[0] == "die":
@@ -177,14 +177,14 @@ def test_two_benches_can_share_a_clock():
     assert clock.now_ms() == 5000
 
 
-def test_an_acker_is_rotated_by_ticks():
-    with Bench(Echo, wrap_acker=Watched) as bench:
+def test_ticks_rotate_the_acker():
+    with Bench(Echo, wrap_acker=RecordingAcker) as bench:
         bench.advance(90)
-        assert isinstance(bench.acker, Watched)
+        assert isinstance(bench.acker, RecordingAcker)
         assert bench.acker.messages == [Tick()] * 3
 
 
-def test_a_traced_acker_names_the_component_that_forgot():
+def test_a_traced_acker_names_the_component_that_forgets():
     version = profile("storm-1.1.0")
     with Bench(Holds, profile=version, wrap_acker=lambda acker: TracedAcker(acker, version)) as bench:
         delivery = bench.feed("a")
@@ -208,7 +208,7 @@ class Words(Spout):
         self.todo.append(tup_id)
 
 
-def test_a_spout_s_messages_wait_for_the_test():
+def test_a_spout_s_messages_wait_for_an_ack_of_the_test():
     with SpoutBench(Words) as bench:
         assert bench.next_tuple() == [Emitted(["a"], msg_id="a")]
         bench.next_tuple()
@@ -220,7 +220,7 @@ def test_a_spout_s_messages_wait_for_the_test():
         assert bench.next_tuple() == [Emitted(["b"], msg_id="b")]
 
 
-def test_a_message_that_nobody_completes_times_out():
+def test_an_uncompleted_message_times_out():
     with SpoutBench(Words, message_timeout_secs=5) as bench:
         bench.next_tuple()
         bench.advance(10)

@@ -1,4 +1,4 @@
-"""Running, interfering, looking."""
+"""The cluster simulator: running, killing, holding messages, and inspecting."""
 
 from collections import Counter
 from functools import partial
@@ -9,13 +9,12 @@ from ackdoctor.acker.ids import PowersOfTwo
 from ackdoctor.lab.cluster import Cluster, RestlessError
 from ackdoctor.lab.component import BasicBolt, Bolt, FailedError, Feed, Spout
 from ackdoctor.lab.topology import ACKER, Settings, TopologyBuilder
-from ackdoctor.lab.traffic import lossy
-from ackdoctor.lab.worker import apart
+from ackdoctor.lab.worker import apart, lossy
 from ackdoctor.model.message import AckAck, AckInit, Tick
-from tests.lab.components import Ack, Do, fed
+from tests.lab.components import Ack, Do, cluster_of
 
 
-def test_whatever_the_seed_every_root_completes_in_some_order():
+def test_every_seed_completes_all_roots_in_some_order():
     orders = set()
     for seed in range(20):
         feed = Feed()
@@ -30,17 +29,17 @@ def test_whatever_the_seed_every_root_completes_in_some_order():
     assert len(orders) > 1
 
 
-def test_what_one_task_sends_another_arrives_in_order():
+def test_messages_between_two_tasks_arrive_in_order():
     for seed in range(20):
         seen: list[object] = []
-        feed, cluster = fed(partial(Ack, seen), seed=seed)
+        feed, cluster = cluster_of(partial(Ack, seen), seed=seed)
         for number in range(10):
             feed.put(number, msg_id=number)
         cluster.settle()
         assert seen == list(range(10))
 
 
-def test_every_acker_message_passes_what_wraps_the_acker():
+def test_a_wrapped_acker_receives_every_message():
     passed: list[object] = []
 
     class Wrapped:
@@ -58,15 +57,17 @@ def test_every_acker_message_passes_what_wraps_the_acker():
             return len(self.acker)
 
     ids = PowersOfTwo()
-    feed, cluster = fed(Ack, Settings(message_timeout_secs=10), wrap_acker=Wrapped, ids=lambda _seed: ids)
+    feed, cluster = cluster_of(
+        Ack, Settings(message_timeout_secs=10), wrap_acker=Wrapped, ids=lambda _seed: ids
+    )
     feed.put("x", msg_id=1)
     cluster.advance(10)
     assert set(passed) == {AckInit(1, 2, 3), AckAck(1, 2), Tick()}
     assert all(isinstance(acker, Wrapped) for acker in cluster.ackers)
 
 
-def test_roots_are_spread_over_the_ackers():
-    feed, cluster = fed(lambda: Do(lambda _bolt, _tup: None), Settings(ackers=3))
+def test_roots_are_distributed_over_the_ackers():
+    feed, cluster = cluster_of(lambda: Do(lambda _bolt, _tup: None), Settings(ackers=3))
     for number in range(60):
         feed.put(number, msg_id=number)
     cluster.settle()
@@ -74,8 +75,8 @@ def test_roots_are_spread_over_the_ackers():
     assert (sum(sizes), min(sizes) > 0, len(list(cluster.pending()))) == (60, True, 60)
 
 
-def test_what_is_held_stays_under_way_until_it_is_released():
-    feed, cluster = fed(Ack)
+def test_a_held_message_arrives_after_its_release():
+    feed, cluster = cluster_of(Ack)
     cluster.hold("bolt", ACKER)
     feed.put("x", msg_id=1)
     cluster.settle()
@@ -86,7 +87,7 @@ def test_what_is_held_stays_under_way_until_it_is_released():
     assert (cluster.under_way("bolt", ACKER), feed.acked) == ((), [1])
 
 
-def test_a_component_s_time_passes_before_it_goes_on_and_nothing_else_reaches_it():
+def test_a_working_component_receives_no_other_tuple():
     log: list[tuple[int, object]] = []
 
     def execute(bolt, tup):
@@ -95,7 +96,7 @@ def test_a_component_s_time_passes_before_it_goes_on_and_nothing_else_reaches_it
         log.append((bolt.context.now_ms(), tup.values[0]))
         bolt.collector.ack(tup)
 
-    feed, cluster = fed(lambda: Do(execute))
+    feed, cluster = cluster_of(lambda: Do(execute))
     feed.put("a", msg_id="a")
     feed.put("b", msg_id="b")
     cluster.advance(3)
@@ -104,7 +105,7 @@ def test_a_component_s_time_passes_before_it_goes_on_and_nothing_else_reaches_it
     assert (log[3:], feed.acked) == ([(4000, "b")], ["a", "b"])
 
 
-def test_a_bolt_that_is_killed_while_it_works_never_goes_on():
+def test_a_bolt_that_is_killed_at_work_does_not_resume():
     log: list[str] = []
 
     def execute(bolt, tup):
@@ -112,7 +113,7 @@ def test_a_bolt_that_is_killed_while_it_works_never_goes_on():
         yield 2
         log.append("ends")
 
-    feed, cluster = fed(lambda: Do(execute), Settings(message_timeout_secs=10))
+    feed, cluster = cluster_of(lambda: Do(execute), Settings(message_timeout_secs=10))
     feed.put("x", msg_id=1)
     feed.put("y", msg_id=2)
     cluster.advance(1)
@@ -134,8 +135,8 @@ def test_one_task_can_be_killed_alone():
     assert [old is new for old, new in zip(before, after, strict=True)] == [True, False, True]
 
 
-def test_nobody_can_be_killed_who_is_not_there():
-    _, cluster = fed(Ack)
+def test_killing_an_unknown_component_is_an_error():
+    _, cluster = cluster_of(Ack)
     with pytest.raises(KeyError, match="no component 'no' in this topology"):
         cluster.kill("no")
 
@@ -160,22 +161,22 @@ def test_ticks_reach_every_task_of_a_bolt_from_its_own_start():
     assert time % 5000 != 0
 
 
-def test_a_topology_wide_tick_frequency_is_for_bolts_only():
+def test_a_topology_wide_tick_frequency_applies_to_bolts_only():
     def execute(_bolt, tup):
         seen.append(tup.values)
 
     seen: list[object] = []
     settings = Settings(message_timeout_secs=10, tick_tuple_freq_secs=1)
-    feed, cluster = fed(lambda: Do(execute), settings)
+    feed, cluster = cluster_of(lambda: Do(execute), settings)
     cluster.advance(3)
     assert seen == [(1,), (1,), (1,)]
     feed.put("x", msg_id=1)
-    cluster.advance(8)  # two ticks of 1 s would have failed it
+    cluster.advance(8)  # two ticks of 1 s would fail it
     assert feed.failed == []
 
 
-def test_a_spout_is_not_asked_while_max_spout_pending_roots_are_pending():
-    feed, cluster = fed(lambda: Do(lambda _bolt, _tup: None), Settings(max_spout_pending=3))
+def test_max_spout_pending_pauses_the_spout():
+    feed, cluster = cluster_of(lambda: Do(lambda _bolt, _tup: None), Settings(max_spout_pending=3))
     for number in range(10):
         feed.put(number, msg_id=number)
     cluster.settle()
@@ -184,7 +185,7 @@ def test_a_spout_is_not_asked_while_max_spout_pending_roots_are_pending():
     assert (len(cluster.spout_pending("spout")), len(feed.failed)) == (3, 3)
 
 
-def test_a_spout_that_never_stops_is_told_so(monkeypatch):
+def test_a_spout_that_never_stops_emitting_is_an_error(monkeypatch):
     class Endless(Spout):
         def next_tuple(self):
             self.collector.emit([1], msg_id=1)
@@ -193,16 +194,16 @@ def test_a_spout_that_never_stops_is_told_so(monkeypatch):
     builder = TopologyBuilder()
     builder.set_spout("spout", Endless, outputs=["value"])
     builder.set_bolt("bolt", Ack).shuffle_grouping("spout")
-    with pytest.raises(RestlessError) as told:
+    with pytest.raises(RestlessError) as error:
         Cluster(builder.build()).settle()
-    assert str(told.value) == (
+    assert str(error.value) == (
         "100 steps at 0 ms and no end: a spout that always emits needs max_spout_pending, "
         "or must yield the seconds between two tuples"
     )
 
 
-def test_a_deactivated_spout_still_hears():
-    feed, cluster = fed(Ack)
+def test_a_deactivated_spout_still_receives_acks():
+    feed, cluster = cluster_of(Ack)
     cluster.hold(ACKER, "spout")
     feed.put("x", msg_id=1)
     cluster.settle()
@@ -216,38 +217,38 @@ def test_a_deactivated_spout_still_hears():
     assert feed.acked == [1, 2]
 
 
-def test_a_basic_bolt_acks_what_returns_and_fails_what_raises():
+def test_a_basic_bolt_acks_if_it_returns_and_fails_if_it_raises():
     class Picky(BasicBolt):
         def process(self, tup):
             if tup["value"] < 0:
                 raise FailedError
 
-    feed, cluster = fed(Picky)
+    feed, cluster = cluster_of(Picky)
     feed.put(1, msg_id="good")
     feed.put(-1, msg_id="bad")
     cluster.settle()
     assert (feed.acked, feed.failed) == (["good"], ["bad"])
 
 
-def test_any_other_exception_is_the_author_s_to_see():
+def test_any_other_exception_reaches_the_test():
     def execute(_bolt, _tup):
         raise ZeroDivisionError
 
-    feed, cluster = fed(lambda: Do(execute))
+    feed, cluster = cluster_of(lambda: Do(execute))
     feed.put("x", msg_id=1)
     with pytest.raises(ZeroDivisionError):
         cluster.settle()
 
 
-def test_a_network_that_loses_everything_delivers_nothing():
-    feed, cluster = fed(Ack, Settings(message_timeout_secs=10), loses=lossy(1))
+def test_a_network_that_loses_all_messages_delivers_none():
+    feed, cluster = cluster_of(Ack, Settings(message_timeout_secs=10), loses=lossy(1))
     feed.put("x", msg_id=1)
     cluster.advance(20)
     assert (feed.failed, list(cluster.pending()), cluster.lost) == ([1], [], 2)  # tuple and init
 
 
-def test_something_is_done_at_a_time():
-    feed, cluster = fed(Ack)
+def test_an_action_runs_at_its_time():
+    feed, cluster = cluster_of(Ack)
     cluster.at(3, lambda: feed.put(cluster.clock.now_ms(), msg_id="at 3"))
     cluster.advance(2.9)
     assert feed.acked == []
@@ -255,24 +256,24 @@ def test_something_is_done_at_a_time():
     assert feed.acked == ["at 3"]
 
 
-def test_components_are_cleaned_up_when_the_cluster_is_shut_down_and_not_when_they_die():
+def test_cleanup_runs_at_shutdown_and_not_at_a_death():
     log: list[str] = []
 
     class Tidy(Bolt):
         def cleanup(self):
             log.append("cleaned up")
 
-    _, cluster = fed(Tidy)
+    _, cluster = cluster_of(Tidy)
     cluster.kill("bolt")
     assert log == []
     cluster.shutdown()
     assert log == ["cleaned up"]
 
 
-def test_a_tuple_prints_as_storm_prints_it():
+def test_a_tuple_prints_as_in_storm():
     seen: list[object] = []
     ids = PowersOfTwo()
-    feed, cluster = fed(lambda: Do(lambda _bolt, tup: seen.append(repr(tup))), ids=lambda _seed: ids)
+    feed, cluster = cluster_of(lambda: Do(lambda _bolt, tup: seen.append(repr(tup))), ids=lambda _seed: ids)
     feed.put("the cow", msg_id=1)
     cluster.settle()
     assert seen == ["source: spout:3, stream: default, id: {1=2}, [the cow]"]

@@ -1,7 +1,7 @@
-"""What others have measured on a cluster, at a hundredth of its size.
+"""Published measurements of delivery guarantees, at a hundredth of their size.
 
-Numbers go from a source through a bolt to a sink.  Duplicates are numbers that the sink saw twice.
-Trident's "exactly once" rows are outside the model.
+Numbers go from a source through a bolt to a sink.  A number that the sink receives twice is a duplicate.
+The model does not cover Trident's "exactly once" rows.
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ import pytest
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import Bolt, WorkerDiedError
 from ackdoctor.lab.topology import ACKER, Settings, TopologyBuilder
-from ackdoctor.lab.traffic import lossy
+from ackdoctor.lab.worker import lossy
 from tests.lab.components import STORMS, Ack, Numbers
 
 each_storm = pytest.mark.parametrize("storm", STORMS)
@@ -21,7 +21,7 @@ PENDING = 20
 
 
 class Pass(Bolt):
-    """Emits and acks; dies at one point of some executions, counted over all its lives."""
+    """Emits and acks; dies in some executions, counted over all restarts."""
 
     def __init__(self, executions, before=(), after=()):
         self.executions, self.before, self.after = executions, before, after
@@ -37,9 +37,9 @@ class Pass(Bolt):
 
 
 class Run:
-    """Source, bolt, sink, and what the sink saw."""
+    """Source, bolt, sink, and the numbers at the sink."""
 
-    def __init__(self, storm, *, total=TOTAL, seed=0, ackers=1, before=(), after=(), **how):
+    def __init__(self, storm, *, total=TOTAL, seed=0, ackers=1, before=(), after=(), **options):
         self.source = dict.fromkeys(range(total), False)
         self.seen: list[object] = []
         executions = iter(range(10 * total))
@@ -49,10 +49,10 @@ class Run:
         bolt.shuffle_grouping("spout")
         builder.set_bolt("sink", lambda: Ack(self.seen)).shuffle_grouping("bolt")
         settings = Settings(ackers=ackers, max_spout_pending=PENDING)
-        self.cluster = Cluster(builder.build(settings), profile=storm, seed=seed, **how)
+        self.cluster = Cluster(builder.build(settings), profile=storm, seed=seed, **options)
 
     def kill_when_saturated(self, component, times):
-        """Each time with as many roots pending as may be, none of them complete, all on their way to the sink."""
+        """Kill a component several times, each time with the most roots pending and none complete."""
         for _ in range(times):
             done = sum(self.source.values()) + 5 * PENDING
             assert self.cluster.advance(3600, until=partial(self.has_done, done))
@@ -74,14 +74,14 @@ class Run:
 
     @property
     def times_seen(self):
-        """How many numbers were seen once, twice, ..."""
+        """How many numbers arrived once, twice, and so on."""
         return dict(Counter(Counter(self.seen).values()))
 
 
 @each_storm
 @pytest.mark.parametrize("ackers", [0, 1])
 @pytest.mark.parametrize("total", [100, 200, 300, 400])
-def test_without_faults_nothing_is_lost_and_nothing_repeated(storm, ackers, total):
+def test_without_faults_each_number_arrives_once(storm, ackers, total):
     run = Run(storm, total=total, ackers=ackers)
     run.finish()
     assert run.times_seen == {1: total}
@@ -89,15 +89,17 @@ def test_without_faults_nothing_is_lost_and_nothing_repeated(storm, ackers, tota
 
 @each_storm
 @pytest.mark.parametrize("crashes", [1, 2, 3, 4])
-def test_at_most_once_loses_the_queue_of_the_bolt_that_dies_and_repeats_nothing(storm, crashes):
+def test_at_most_once_loses_the_queue_of_a_dead_bolt(storm, crashes):
     run = Run(storm, ackers=0, before=set(range(50, 50 * crashes + 1, 50)))
     run.finish()
     assert len(run.cluster.deaths) == crashes
-    assert len(run.missing) == sum(death.lost + 1 for death in run.cluster.deaths)  # one was in hand
+    assert len(run.missing) == sum(
+        death.lost + 1 for death in run.cluster.deaths
+    )  # and the tuple in execution
     assert run.times_seen == {1: TOTAL - len(run.missing)}
 
 
-def test_at_most_once_loss_grows_with_the_crashes_in_no_fixed_ratio():
+def test_at_most_once_loss_grows_with_the_crashes():
     losses = []
     for crashes in (1, 2, 3, 4):
         run = Run("storm-1.1.0", ackers=0, seed=7, before=set(range(50, 50 * crashes + 1, 50)))
@@ -109,7 +111,7 @@ def test_at_most_once_loss_grows_with_the_crashes_in_no_fixed_ratio():
 
 @each_storm
 @pytest.mark.parametrize("kills", [1, 2, 3, 4])
-def test_at_least_once_an_ackers_death_repeats_what_was_pending(storm, kills):
+def test_at_least_once_an_acker_s_death_repeats_its_pending_roots(storm, kills):
     run = Run(storm)
     run.kill_when_saturated(ACKER, kills)
     run.finish()
@@ -118,7 +120,7 @@ def test_at_least_once_an_ackers_death_repeats_what_was_pending(storm, kills):
 
 @each_storm
 @pytest.mark.parametrize("kills", [1, 2, 4, 6])
-def test_at_least_once_a_spouts_death_repeats_what_was_pending(storm, kills):
+def test_at_least_once_a_spout_s_death_repeats_its_pending_roots(storm, kills):
     run = Run(storm)
     run.kill_when_saturated("spout", kills)
     run.finish()
@@ -127,7 +129,7 @@ def test_at_least_once_a_spouts_death_repeats_what_was_pending(storm, kills):
 
 @each_storm
 @pytest.mark.parametrize("crashes", [1, 2, 4, 8, 10])
-def test_at_least_once_a_bolt_that_dies_before_it_emits_repeats_nothing(storm, crashes):
+def test_at_least_once_a_death_before_the_emit_repeats_nothing(storm, crashes):
     run = Run(storm, before=set(range(40, 40 * crashes + 1, 40)))
     run.finish()
     assert len(run.cluster.deaths) == crashes
@@ -136,8 +138,8 @@ def test_at_least_once_a_bolt_that_dies_before_it_emits_repeats_nothing(storm, c
 
 @each_storm
 @pytest.mark.parametrize("crashes", [1, 2, 4, 8, 10])
-def test_at_least_once_a_bolt_that_dies_after_it_has_emitted_repeats_one_tuple_each_time(storm, crashes):
-    """The published measurement counted one more, n + 1, which nothing in the model explains."""
+def test_at_least_once_a_death_after_the_emit_repeats_one_tuple(storm, crashes):
+    """The published measurement has one more, n + 1; the model does not explain it."""
     run = Run(storm, after=set(range(40, 40 * crashes + 1, 40)))
     run.finish()
     assert len(run.cluster.deaths) == crashes
@@ -145,7 +147,7 @@ def test_at_least_once_a_bolt_that_dies_after_it_has_emitted_repeats_one_tuple_e
 
 
 @each_storm
-def test_at_least_once_over_a_network_that_loses_messages_loses_nothing(storm):
+def test_at_least_once_a_lossy_network_loses_no_number(storm):
     run = Run(storm, loses=lossy(0.02))
     run.finish()
     assert run.cluster.lost > 0

@@ -1,4 +1,4 @@
-"""Python components behind ShellBolt in a cluster: what a misuse costs there, and how a trace names it."""
+"""Python components behind ShellBolt in a cluster: the effect of a misuse, and the component in a trace."""
 
 import inspect
 
@@ -27,18 +27,18 @@ class AckPerWord(Bolt):
             self.ack(tup)
 
 
-def _cluster(bolt, **how):
+def _cluster(bolt, **options):
     feed = Feed()
     words: list[object] = []
     builder = TopologyBuilder()
     builder.set_spout("lines", feed, outputs=["line"])
     builder.set_bolt("split", lambda: ShellBolt(bolt), outputs=["word"]).shuffle_grouping("lines")
     builder.set_bolt("words", lambda: Ack(words)).shuffle_grouping("split")
-    cluster = Cluster(builder.build(Settings(message_timeout_secs=10)), profile="storm-1.1.0", **how)
+    cluster = Cluster(builder.build(Settings(message_timeout_secs=10)), profile="storm-1.1.0", **options)
     return feed, cluster, words
 
 
-def test_a_pystorm_bolt_is_a_bolt_of_a_cluster():
+def test_a_pystorm_bolt_runs_in_a_cluster():
     feed, cluster, words = _cluster(Split)
     feed.put("the cow jumped over the moon", msg_id=1)
     cluster.settle()
@@ -47,18 +47,18 @@ def test_a_pystorm_bolt_is_a_bolt_of_a_cluster():
     cluster.shutdown()
 
 
-def test_an_ack_per_word_completes_the_tree_with_the_first_word_and_then_kills_the_worker():
+def test_an_ack_per_word_completes_the_tree_early_and_kills_the_worker():
     feed, cluster, words = _cluster(AckPerWord)
     feed.put("the cow", msg_id=1)
     cluster.advance(60)
     assert [death.reason for death in cluster.deaths] == [
         "java.lang.RuntimeException: Anchored onto 1 after ack/fail"
     ]
-    assert (words, feed.acked, list(cluster.pending())) == (["the"], [1], [])  # "cow" is lost in silence
+    assert (words, feed.acked, list(cluster.pending())) == (["the"], [1], [])  # "cow" is lost silently
     cluster.shutdown()
 
 
-def test_a_trace_names_the_author_s_class_and_no_line_of_ours():
+def test_a_trace_names_the_user_s_class_and_no_line_of_ackdoctor():
     rows: list[Event] = []
     feed, cluster, _ = _cluster(Split, record=rows.append)
     feed.put("the cow", msg_id=1)

@@ -1,4 +1,4 @@
-"""Whatever the topology, the order and the version: without faults, correct bolts complete every root."""
+"""Without faults, correct bolts complete every root, for any topology, order and version."""
 
 import pytest
 from hypothesis import given, settings
@@ -33,7 +33,7 @@ GROUPINGS = (SHUFFLE, LOCAL_OR_SHUFFLE, NONE, ALL, GLOBAL, fields_of("value"))
 
 
 class Pairs(Bolt):
-    """Anchors to two tuples where it can; a tick, or the next tuple, acks the one that waits alone."""
+    """Anchors to two tuples if it can; a tick or the next tuple acks a waiting tuple."""
 
     def __init__(self) -> None:
         self.waiting = None
@@ -51,7 +51,7 @@ class Pairs(Bolt):
 
 
 class Slow(Bolt):
-    """Works for a while."""
+    """Works for 20 ms per tuple."""
 
     def execute(self, tup):
         yield 0.01
@@ -67,7 +67,7 @@ BOLTS = st.one_of(
 
 @st.composite
 def topologies(draw):
-    """A spout and up to four bolts, each with inputs from those before it."""
+    """Draw a spout and up to four bolts, each with inputs from earlier components."""
     feed = Feed()
     builder = TopologyBuilder()
     names = ["spout"]
@@ -94,8 +94,8 @@ def topologies(draw):
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(topologies(), st.sampled_from(VERSIONS), st.integers(0, 2**32), st.sampled_from([together, apart]))
-def test_without_faults_every_root_completes_and_nothing_is_left(made, version, seed, phases):
-    feed, topology = made
+def test_without_faults_every_root_completes(drawn, version, seed, phases):
+    feed, topology = drawn
     cluster = Cluster(topology, profile=version, seed=seed, phases=phases)
     for number in range(6):
         feed.put(number, msg_id=number)
@@ -104,10 +104,10 @@ def test_without_faults_every_root_completes_and_nothing_is_left(made, version, 
     assert (feed.failed, list(cluster.pending()), cluster.spout_pending("spout")) == ([], [], {})
 
 
-def _rows(made, seed, **how):
-    feed, topology = made
+def _rows(drawn, seed, **options):
+    feed, topology = drawn
     rows: list[Event] = []
-    cluster = Cluster(topology, seed=seed, record=rows.append, **how)
+    cluster = Cluster(topology, seed=seed, record=rows.append, **options)
     for number in range(6):
         feed.put(number, msg_id=number)
     cluster.advance(120)
@@ -117,11 +117,11 @@ def _rows(made, seed, **how):
 @settings(max_examples=50, deadline=None)
 @given(st.data(), st.integers(0, 2**32))
 def test_equal_seeds_give_equal_runs(data, seed):
-    made = data.draw(topologies())
-    assert _rows(made, seed) == _rows(made, seed)
+    drawn = data.draw(topologies())
+    assert _rows(drawn, seed) == _rows(drawn, seed)
 
 
-def test_seeds_bring_acks_both_before_and_after_their_init():
+def test_seeds_vary_the_order_of_init_and_ack():
     feed = Feed()
     builder = TopologyBuilder()
     builder.set_spout("spout", feed, outputs=["value"])

@@ -1,6 +1,6 @@
-"""One tuple becomes several SQL statements, and the bolt acks after each.
+"""A tuple becomes several SQL statements, and the bolt acks after each.
 
-Twenty tuples a second for ten minutes, T = 30 s.
+Twenty tuples per second for ten minutes, T = 30 s.
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from ackdoctor.model.verdict import GrowthPoint
 RATE = 20
 T = 30
 MINUTES = 10
-STEADY_MS = 3 * T * 1000  # from here on, what is forgotten and what is added keep the balance
+STEADY_MS = 3 * T * 1000  # from here on the acker drops as many entries as it adds
 
 
 class Orders(Spout):
-    """So many tuples a second."""
+    """Emits RATE tuples per second."""
 
     count = 0
     acked = failed = 0
@@ -38,7 +38,7 @@ class Orders(Spout):
 
 
 class AckPerStatement(Bolt):
-    """The defect."""
+    """The fault: an ack per statement."""
 
     def __init__(self, statements):
         self.statements = statements
@@ -50,7 +50,7 @@ class AckPerStatement(Bolt):
 
 
 class AckAtTheEnd(Bolt):
-    """The simplest cure."""
+    """The simplest fix: one ack at the end."""
 
     def __init__(self, statements):
         self.statements = statements
@@ -62,7 +62,7 @@ class AckAtTheEnd(Bolt):
 
 
 class EmitPerStatement(Bolt):
-    """The cure: a tuple for each statement."""
+    """The other fix: an anchored tuple per statement."""
 
     def __init__(self, statements):
         self.statements = statements
@@ -90,19 +90,19 @@ def _steady(growth: Sequence[GrowthPoint]):
     return min(pending), max(pending)
 
 
-def _heard(cluster):
+def _acked_and_failed(cluster):
     (orders,) = cluster.instances("orders")
     return orders.acked, orders.failed
 
 
 def _added(growth: Sequence[GrowthPoint]):
-    """What each window brought."""
+    """Return the growth of each window."""
     return {after.pending - before.pending for before, after in pairwise(growth)}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("statements", [2, 3, 4])  # even leaves O(a), odd O(0): both stay
-def test_in_1_1_0_the_pending_map_grows_by_every_tuple_for_ever(statements):
+def test_in_1_1_0_the_pending_map_grows_by_every_tuple(statements):
     cluster = _run("storm-1.1.0", statements, window=T)
     assert _added(cluster.growth) == {RATE * T}
     assert 11_990 <= cluster.growth[-1].pending <= 12_000
@@ -113,7 +113,7 @@ def test_in_1_1_0_the_pending_map_grows_by_every_tuple_for_ever(statements):
 @pytest.mark.slow
 @pytest.mark.parametrize("statements", [2, 3])
 @pytest.mark.parametrize(("storm", "lives"), [("storm-1.2.4", (1, 2)), ("storm-2.8.8", (2, 3))])
-def test_later_versions_forget_after_so_many_timeouts(storm, lives, statements):
+def test_later_versions_drop_entries_after_some_timeouts(storm, lives, statements):
     cluster = _run(storm, statements)
     least, most = _steady(cluster.growth)
     assert lives[0] * RATE * T - 5 <= least
@@ -130,17 +130,17 @@ def test_2_8_without_timeouts_grows_as_1_1_0_does_and_1_2_does_not():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("storm", ["storm-1.1.0", "storm-1.2.4", "storm-2.8.8"])
-def test_the_spout_notices_nothing(storm):
+def test_the_spout_receives_an_ack_for_every_tuple(storm):
     cluster = _run(storm, window=T)
-    acked, failed = _heard(cluster)
+    acked, failed = _acked_and_failed(cluster)
     assert (acked >= RATE * 60 * MINUTES - 2, failed) == (True, 0)
     assert len(cluster.spout_pending("orders")) <= 2
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cure", [AckAtTheEnd, EmitPerStatement])
+@pytest.mark.parametrize("fix", [AckAtTheEnd, EmitPerStatement])
 @pytest.mark.parametrize("storm", ["storm-1.1.0", "storm-2.8.8"])
-def test_both_cures_keep_the_map_empty(storm, cure):
-    cluster = _run(storm, bolt=cure)
+def test_both_fixes_keep_the_map_empty(storm, fix):
+    cluster = _run(storm, bolt=fix)
     assert _steady(cluster.growth)[1] <= 1
     assert all(point.orphans == 0 for point in cluster.growth)

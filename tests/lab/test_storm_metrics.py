@@ -1,17 +1,17 @@
-"""Storm's own tests of its metrics, told to the lab."""
+"""Storm's own tests of its metrics, run in the lab."""
 
 import pytest
 
 from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.lab.component import BoltInfo, EmitInfo, SpoutInfo, TaskHook
 from ackdoctor.lab.topology import Settings
-from tests.lab.components import STORMS, Ack, AckEveryOther, fed
+from tests.lab.components import STORMS, Ack, AckEveryOther, cluster_of
 
 each_storm = pytest.mark.parametrize("storm", STORMS)
 
 
 class Buckets(TaskHook):
-    """Built-in metrics at sample rate 1.0: counts per bucket, from the first in which there was one."""
+    """Built-in metrics at sample rate 1.0: counts per bucket, from the first bucket with a count."""
 
     def __init__(self, seconds):
         self.clock = VirtualClock()
@@ -46,7 +46,9 @@ class Buckets(TaskHook):
 
 def _metered(bolt, seconds, storm, **settings):
     buckets = Buckets(seconds)
-    feed, cluster = fed(bolt, Settings(**settings), profile=storm, hooks=[buckets], clock=buckets.clock)
+    feed, cluster = cluster_of(
+        bolt, Settings(**settings), profile=storm, hooks=[buckets], clock=buckets.clock
+    )
     return feed, cluster, buckets
 
 

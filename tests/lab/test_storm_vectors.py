@@ -1,4 +1,4 @@
-"""Storm's own tests, told to the lab."""
+"""Storm's own tests, run in the lab."""
 
 from functools import partial
 from typing import Any
@@ -8,13 +8,13 @@ import pytest
 from ackdoctor.lab.cluster import Cluster, Status
 from ackdoctor.lab.component import BasicBolt, Bolt, Feed, TaskHook
 from ackdoctor.lab.topology import SYSTEM_STREAM, Settings, TopologyBuilder
-from tests.lab.components import STORMS, Ack, AckEveryOther, Aggregate, Branch, Do, fed
+from tests.lab.components import STORMS, Ack, AckEveryOther, Aggregate, Branch, Do, cluster_of
 
 each_storm = pytest.mark.parametrize("storm", STORMS)
 
 
 class Checker:
-    """Feeds, waits, and says how many acks came since the last question."""
+    """Feeds, waits, and counts the acks since the last call."""
 
     def __init__(self, cluster, *feeds):
         self.cluster, self.feeds = cluster, feeds
@@ -102,7 +102,7 @@ def test_vector_3_a_tuple_that_is_twice_its_own_anchor(storm):
 @each_storm
 @pytest.mark.parametrize(("start", "wait"), [(0, 12), (0, 20), (11, 12)])  # 1.x, testing4j, 2.8
 def test_vector_4_timeout(storm, start, wait):
-    feed, cluster = fed(AckEveryOther, Settings(message_timeout_secs=10), profile=storm)
+    feed, cluster = cluster_of(AckEveryOther, Settings(message_timeout_secs=10), profile=storm)
     cluster.advance(start)
     for number in (1, 2, 3):
         feed.put("abc"[number - 1], msg_id=number)
@@ -116,14 +116,14 @@ def test_vector_4_timeout(storm, start, wait):
 @pytest.mark.parametrize("wait", [20, 12])  # 1.x, 2.8
 def test_vector_5_timeouts_disabled(storm, wait):
     settings = Settings(message_timeout_secs=10, enable_message_timeouts=False)
-    feed, cluster = fed(AckEveryOther, settings, profile=storm)
+    feed, cluster = cluster_of(AckEveryOther, settings, profile=storm)
     for number in (1, 2, 3):
         feed.put(number, msg_id=number)
     cluster.advance(9)
     assert feed.acked == [1, 3]
     cluster.advance(wait)
     assert feed.failed == []
-    forgets = storm == "storm-1.2.4"  # its acker ticks all the same
+    forgets = storm == "storm-1.2.4"  # its acker still receives ticks
     assert [entry.task for entry in cluster.pending()] == ([] if forgets else [_spout_task(cluster)])
 
 
@@ -146,8 +146,8 @@ def _wait(bolt, tup):
 
 
 @each_storm
-def test_vector_6_reset_timeout_as_1_1_0_tests_it(storm):
-    feed, cluster = fed(lambda: Do(_extend_twice), Settings(message_timeout_secs=10), profile=storm)
+def test_vector_6_reset_timeout_in_1_1_0(storm):
+    feed, cluster = cluster_of(lambda: Do(_extend_twice), Settings(message_timeout_secs=10), profile=storm)
     cluster.advance(11)
     feed.put("a", msg_id=1)
     cluster.advance(21)
@@ -157,8 +157,8 @@ def test_vector_6_reset_timeout_as_1_1_0_tests_it(storm):
 
 
 @each_storm
-def test_vector_6_without_resets_it_fails_at_the_second_tick(storm):
-    feed, cluster = fed(lambda: Do(_wait), Settings(message_timeout_secs=10), profile=storm)
+def test_vector_6_without_resets_the_root_fails_at_the_second_tick(storm):
+    feed, cluster = cluster_of(lambda: Do(_wait), Settings(message_timeout_secs=10), profile=storm)
     cluster.advance(11)
     feed.put("a", msg_id=1)
     cluster.advance(18.9)
@@ -168,7 +168,7 @@ def test_vector_6_without_resets_it_fails_at_the_second_tick(storm):
 
 
 @each_storm
-def test_vector_7_reset_timeout_as_2_8_tests_it(storm):
+def test_vector_7_reset_timeout_in_2_8(storm):
     class ResetFirst(Bolt):
         def __init__(self):
             self.count = 0
@@ -185,7 +185,7 @@ def test_vector_7_reset_timeout_as_2_8_tests_it(storm):
                 self.collector.ack(self.first)
                 self.collector.ack(tup)
 
-    feed, cluster = fed(ResetFirst, Settings(message_timeout_secs=10), profile=storm)
+    feed, cluster = cluster_of(ResetFirst, Settings(message_timeout_secs=10), profile=storm)
     feed.put("a", msg_id=1)
     feed.put("b", msg_id=2)
     cluster.advance(9)
@@ -213,7 +213,9 @@ def test_vector_8_a_topology_that_is_submitted_inactive(storm):
             super().prepare(context, collector)
             opened.append("bolt")
 
-    feed, cluster = fed(Prepared, Settings(message_timeout_secs=10), profile=storm, status=Status.INACTIVE)
+    feed, cluster = cluster_of(
+        Prepared, Settings(message_timeout_secs=10), profile=storm, status=Status.INACTIVE
+    )
     feed.put("a", msg_id=1)
     cluster.advance(9)
     assert (opened, cluster.instances("spout")) == ([], ())

@@ -1,4 +1,4 @@
-"""What is run and who gets what: builder, groupings, task ids, and Storm's own refusals."""
+"""Topologies: the builder, groupings, task ids, and the errors of Storm."""
 
 from random import Random
 
@@ -40,7 +40,7 @@ def test_all_global_and_none():
     assert set(_choices(NONE, [("k", 0)] * 50)) == {(4,), (5,), (6,)}
 
 
-def test_fields_sends_equal_keys_to_the_task_that_a_jvm_would_choose():
+def test_fields_grouping_chooses_the_task_of_the_jvm():
     # Arrays.deepHashCode(["a"]) = 31 + 97 = 128, 128 mod 3 = 2; of "b" 0; of the Long -1, whose hash is 0, 1
     assert _choices(fields_of("key"), [("a", 1), ("a", 2), ("b", 3), (-1, 4)]) == [(6,), (6,), (4,), (5,)]
 
@@ -70,11 +70,11 @@ def test_values_hash_as_in_java(value, expected):
     assert java_hash(value) == expected
 
 
-def test_any_other_value_hashes_alike_in_every_run():
+def test_other_values_have_the_same_hash_in_every_run():
     assert java_hash({"a": 1}) == java_hash({"a": 1}) != java_hash({"a": 2})
 
 
-def test_task_ids_count_over_the_components_by_name_and_the_ackers_are_first():
+def test_task_ids_start_with_the_ackers_and_follow_the_names():
     builder = TopologyBuilder()
     builder.set_spout("words", Feed(), outputs=["word"])
     builder.set_bolt("count", Ack, parallelism=2, tasks=5).shuffle_grouping("words")
@@ -85,7 +85,7 @@ def test_task_ids_count_over_the_components_by_name_and_the_ackers_are_first():
 
 
 @pytest.mark.parametrize(
-    ("subscribe", "said"),
+    ("subscribe", "message"),
     [
         (
             lambda bolt: bolt.shuffle_grouping("3"),
@@ -101,28 +101,30 @@ def test_task_ids_count_over_the_components_by_name_and_the_ackers_are_first():
         ),
     ],
 )
-def test_a_topology_that_storm_refuses_is_refused(subscribe, said):  # integration_test.clj, test-validate-...
+def test_a_topology_that_storm_rejects_is_rejected(
+    subscribe, message
+):  # integration_test.clj, test-validate-...
     builder = TopologyBuilder()
     builder.set_spout("1", Feed(), outputs=["word"])
     subscribe(builder.set_bolt("2", Ack))
-    with pytest.raises(InvalidTopologyError) as refused:
+    with pytest.raises(InvalidTopologyError) as error:
         builder.build()
-    assert str(refused.value) == said
+    assert str(error.value) == message
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("1", "there are two components with the id '1'"),
         ("__acker", "'__acker' is not a valid component id: it starts with '__'"),
     ],
 )
-def test_a_component_s_id_is_its_own(name, said):
+def test_a_component_s_id_is_unique_and_valid(name, message):
     builder = TopologyBuilder()
     builder.set_spout("1", Feed())
-    with pytest.raises(InvalidTopologyError) as refused:
+    with pytest.raises(InvalidTopologyError) as error:
         builder.set_bolt(name, Ack)
-    assert str(refused.value) == said
+    assert str(error.value) == message
 
 
 def _emitting(execute, *, direct=False):
@@ -140,7 +142,7 @@ def _emitting(execute, *, direct=False):
 
 
 @pytest.mark.parametrize(
-    ("emit", "direct", "said"),
+    ("emit", "direct", "message"),
     [
         ({"stream": "no"}, False, "Unknown stream ID: no"),
         (
@@ -152,11 +154,11 @@ def _emitting(execute, *, direct=False):
         ({}, True, "Cannot do regular emit to direct stream"),
     ],
 )
-def test_an_emit_that_storm_refuses_is_refused(emit, direct, said):
+def test_an_emit_that_storm_rejects_is_rejected(emit, direct, message):
     cluster, _, _ = _emitting(lambda bolt, _: bolt.collector.emit(**{"values": ["x"], **emit}), direct=direct)
-    with pytest.raises(InvalidEmitError) as refused:
+    with pytest.raises(InvalidEmitError) as error:
         cluster.settle()
-    assert str(refused.value) == said
+    assert str(error.value) == message
 
 
 def test_a_direct_emit_reaches_the_task_it_names():
@@ -166,10 +168,10 @@ def test_a_direct_emit_reaches_the_task_it_names():
             assert self.collector.emit(["direct"], anchors=[tup], task=target) == [target]
             self.collector.ack(tup)
 
-    told = ToLast()
-    cluster, feed, seen = _emitting(lambda bolt, tup: told.execute(tup), direct=True)
+    inner = ToLast()
+    cluster, feed, seen = _emitting(lambda bolt, tup: inner.execute(tup), direct=True)
     (bolt,) = cluster.instances("bolt")
-    told.prepare(bolt.context, bolt.collector)
+    inner.prepare(bolt.context, bolt.collector)
     cluster.settle()
     assert (seen, feed.acked, list(cluster.pending())) == (["direct"], [1], [])
 

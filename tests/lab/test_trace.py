@@ -1,4 +1,4 @@
-"""A lab run leaves a trace that the tracer's own tools read: the lab against the acker's replay and the inquest."""
+"""The trace of a lab run: the lab's ackers against the replay and the findings of the trace."""
 
 import inspect
 
@@ -12,12 +12,12 @@ from ackdoctor.lab.component import BasicBolt, Bolt, Feed
 from ackdoctor.lab.recording import nanoseconds, recorded
 from ackdoctor.lab.topology import Settings, TopologyBuilder
 from ackdoctor.model.event import Event, EventKind
-from ackdoctor.tracer.judge.inquest import inquest
+from ackdoctor.tracer.judge.replay import judge_trace
 from ackdoctor.tracer.trace.read import read
 from ackdoctor.tracer.trace.write import Recorder
 from ackdoctor.tracer.traced_acker import TracedAcker
-from tests.acker_rows import with_culprits
 from tests.lab.components import STORMS, Ack, AckEveryOther, Branch, Do
+from tests.trace_rows import with_culprits
 
 each_storm = pytest.mark.parametrize("storm", STORMS)
 
@@ -45,32 +45,34 @@ def _topology(last, **settings):
     return feed, builder.build(Settings(message_timeout_secs=10, **settings))
 
 
-def _run(storm, last, seconds=5, **how):
-    written: list[Event] = []
+def _run(storm, last, seconds=5, **options):
+    events: list[Event] = []
     feed, topology = _topology(last)
-    cluster = Cluster(topology, profile=storm, record=written.append, **how)
+    cluster = Cluster(topology, profile=storm, record=events.append, **options)
     for number in range(20):
         feed.put(number, msg_id=number)
         cluster.advance(0.5)
     cluster.advance(seconds)
-    return cluster, written
+    return cluster, events
 
 
 @each_storm
 @pytest.mark.parametrize("last", [Ack, Twice, AckEveryOther])
 @pytest.mark.parametrize("seconds", [5, 25, 60])
-def test_the_replay_of_a_trace_holds_what_the_ackers_held(storm, last, seconds):
-    cluster, written = _run(storm, last, seconds)
-    tally = replay(rows(written), profile(storm))
-    left = {(entry.root, entry.value, entry.task) for entry in cluster.pending()}
-    told = {(tree.root, tree.entry.value, tree.entry.task) for tree in tally.trees if tree.entry is not None}
-    assert (left <= told, tally.pending) == (True, len(left))
+def test_the_replay_of_a_trace_holds_the_entries_of_the_ackers(storm, last, seconds):
+    cluster, events = _run(storm, last, seconds)
+    tally = replay(rows(events), profile(storm))
+    pending = {(entry.root, entry.value, entry.task) for entry in cluster.pending()}
+    replayed = {
+        (tree.root, tree.entry.value, tree.entry.task) for tree in tally.trees if tree.entry is not None
+    }
+    assert (pending <= replayed, tally.pending) == (True, len(pending))
 
 
 @each_storm
-def test_law_l1_names_each_tuple_that_was_acked_twice_and_the_line(storm):
-    cluster, written = _run(storm, Twice, 0)
-    tally = with_culprits(replay(rows(written), profile(storm)), written)
+def test_law_l1_names_each_tuple_that_was_acked_twice_and_its_lines(storm):
+    cluster, events = _run(storm, Twice, 0)
+    tally = with_culprits(replay(rows(events), profile(storm)), events)
     lines = [_line_of(Twice.execute, "ack"), _line_of(Twice.execute, "yield") + 1]
     blamed = {
         tuple(int(site.split()[0].rpartition(":")[2]) for site in culprit.sites)
@@ -82,49 +84,49 @@ def test_law_l1_names_each_tuple_that_was_acked_twice_and_the_line(storm):
     assert len(tally.trees) == len(list(cluster.pending())) > 0
 
 
-def test_an_inquest_finds_what_was_done_and_by_whom():
-    _, written = _run("storm-1.1.0", Twice, 0)
-    found = inquest(lambda: iter(written), profile("storm-1.1.0")).findings
-    told = {(finding.code, finding.component, finding.site.span.line) for finding in found}
-    assert told == {("ACK103", "last", _line_of(Twice.execute, "yield") + 1), ("ACK603", "acker", 1)}
+def test_the_findings_of_a_trace_name_component_and_line():
+    _, events = _run("storm-1.1.0", Twice, 0)
+    found = judge_trace(lambda: iter(events), profile("storm-1.1.0")).findings
+    places = {(finding.code, finding.component, finding.site.span.line) for finding in found}
+    assert places == {("ACK103", "last", _line_of(Twice.execute, "yield") + 1), ("ACK603", "acker", 1)}
     assert not any("ShellBolt" in finding.message for finding in found)
 
 
-def test_what_a_basic_bolt_acks_was_done_by_the_framework():
+def test_an_ack_of_a_basic_bolt_has_the_framework_as_its_site():
     class Quiet(BasicBolt):
         def process(self, tup):
             pass
 
-    _, written = _run("storm-2.8.8", Quiet, 0)
+    _, events = _run("storm-2.8.8", Quiet, 0)
     sites = {
-        row.site.split()[-1] for row in written if row.kind is EventKind.ACKED and row.component == "last"
+        row.site.split()[-1] for row in events if row.kind is EventKind.ACKED and row.component == "last"
     }
     assert sites == {"BasicBolt.execute"}
 
 
-def test_a_cluster_that_is_recorded_is_read_as_it_was_written(tmp_path):
+def test_a_recorded_trace_reads_back_unchanged(tmp_path):
     clock = VirtualClock()
     recorder = Recorder(tmp_path, run="lab", clock=nanoseconds(clock), seconds=3600)
-    written: list[Event] = []
-    keep = recorded(recorder)
+    events: list[Event] = []
+    write = recorded(recorder)
 
-    def both(row):
-        written.append(row)
-        keep(row)
+    def write_and_keep(row):
+        events.append(row)
+        write(row)
 
     feed, topology = _topology(Twice)
-    cluster = Cluster(topology, clock=clock, record=both)
+    cluster = Cluster(topology, clock=clock, record=write_and_keep)
     for number in range(20):
         feed.put(number, msg_id=number)
     cluster.advance(30)
     recorder.close()
     reading = read([tmp_path])
     found = [row._replace(seq=0, run="", worker="", pid=0) for row in reading.events()]
-    assert found == [row._replace(seq=0) for row in written]
+    assert found == [row._replace(seq=0) for row in events]
     assert list(reading.unreadable) == []
 
 
-def test_without_a_recorder_no_call_site_is_looked_for():
+def test_without_a_recorder_no_call_site_is_computed():
     feed, topology = _topology(lambda: Do(lambda bolt, tup: bolt.collector.ack(tup)))
     cluster = Cluster(topology)
     feed.put(1, msg_id=1)
@@ -134,7 +136,7 @@ def test_without_a_recorder_no_call_site_is_looked_for():
 
 @each_storm
 @pytest.mark.parametrize("last", [Ack, Twice, AckEveryOther])
-def test_a_traced_acker_in_a_cluster_tells_what_the_replay_of_its_trace_tells(storm, last):
+def test_a_traced_acker_agrees_with_the_replay_of_its_trace(storm, last):
     clock = VirtualClock()
     traced: list[TracedAcker] = []
 
@@ -142,22 +144,22 @@ def test_a_traced_acker_in_a_cluster_tells_what_the_replay_of_its_trace_tells(st
         traced.append(TracedAcker(acker, profile(storm), now_ms=clock.now_ms))
         return traced[0]
 
-    def tell(row):
-        written.append(row)
-        whose = {"delivery": row.delivery, "component": row.component, "task": row.task}
+    def record(row):
+        events.append(row)
+        origin = {"delivery": row.delivery, "component": row.component, "task": row.task}
         if row.kind is EventKind.LINKED:
-            traced[0].linked(row.root, row.value, **whose)
+            traced[0].linked(row.root, row.value, **origin)
         elif row.kind is EventKind.ACK:
-            traced[0].noted(row.root, row.value, site=row.site, **whose)
+            traced[0].noted(row.root, row.value, site=row.site, **origin)
 
-    written: list[Event] = []
+    events: list[Event] = []
     feed, topology = _topology(last)
-    cluster = Cluster(topology, profile=storm, clock=clock, wrap_acker=wrap, record=tell)
+    cluster = Cluster(topology, profile=storm, clock=clock, wrap_acker=wrap, record=record)
     for number in range(20):
         feed.put(number, msg_id=number)
         cluster.advance(0.5)
     live = traced[0].tally()
-    stored = with_culprits(replay(rows(written), profile(storm)), written)
+    stored = with_culprits(replay(rows(events), profile(storm)), events)
     assert (live.pending, live.completed) == (stored.pending, stored.completed)
     assert {(tree.root, tree.culprits) for tree in live.trees if tree.entry} == {
         (tree.root, tree.culprits) for tree in stored.trees if tree.entry

@@ -21,12 +21,12 @@ __all__ = [
     "CLEAN",
     "HEIR",
     "JAVA_BOLT",
+    "clusters_of",
     "java",
     "lines",
-    "linted",
-    "lowered",
-    "printed",
-    "refused",
+    "lint_project",
+    "output_of",
+    "unreadable_lines",
     "write",
 ]
 
@@ -73,7 +73,7 @@ public class CountBolt extends BaseRichBolt {
 
 
 def java(package: str, *body: str) -> str:
-    """A Java file with the framework's base classes imported."""
+    """Return a Java file that imports the framework's base classes."""
     imports = (
         "import org.apache.storm.topology.base.BaseRichBolt;",
         "import org.apache.storm.topology.IRichBolt;",
@@ -89,13 +89,13 @@ def write(root: Path, files: Mapping[str, str | bytes]) -> None:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
-def linted(root: Path, *paths: str, settings: Settings | None = None, **more: object) -> Report:
+def lint_project(root: Path, *paths: str, settings: Settings | None = None, **more: object) -> Report:
     """Lint some paths of a project, all of it by default."""
     chosen = [root / path for path in paths or (".",)]
-    return lint(chosen, settings or Settings(), root=root, **more)  # type: ignore[arg-type]  # as given
+    return lint(chosen, settings or Settings(), root=root, **more)  # type: ignore[arg-type]
 
 
-def printed(root: Path, script: str) -> str:
+def output_of(root: Path, script: str) -> str:
     """Return the output of a script that runs in a process of its own."""
     begin = (
         "import sys; from pathlib import Path; from ackdoctor.config import Settings;"
@@ -115,17 +115,17 @@ def lines(report: Report) -> list[str]:
     return [f"{f.site.path}:{f.site.span.line} {f.code}" for f in report.findings]
 
 
-def refused(report: Report) -> list[str]:
+def unreadable_lines(report: Report) -> list[str]:
     """Return every unreadable input as path, line, column and reason."""
     return [f"{u.path}:{u.line}:{u.column} {u.reason}" for u in report.unreadable]
 
 
-def lowered(
+def clusters_of(
     root: Path,
     *paths: str,
     settings: Settings | None = None,
     language: str = "python",
-    by: Literal["module", "shown"] = "module",
+    by: Literal["module", "display_path"] = "module",
 ) -> list[str]:
     """Return every cluster as "own files <- context files", by the names of their modules or their paths."""
     settings = settings or Settings()

@@ -1,4 +1,4 @@
-"""Which results are taken from the cache, and which never."""
+"""Which results come from the cache, and which never do."""
 
 import json
 import os
@@ -16,7 +16,17 @@ from ackdoctor.cache_folder import CacheFolder
 from ackdoctor.config import Settings
 from ackdoctor.model.finding import Report
 from ackdoctor.model.reading import read_file
-from tests.lint.project import BASE, BOLT, CLEAN, HEIR, JAVA_BOLT, lines, linted, refused, write
+from tests.lint.project import (
+    BASE,
+    BOLT,
+    CLEAN,
+    HEIR,
+    JAVA_BOLT,
+    lines,
+    lint_project,
+    unreadable_lines,
+    write,
+)
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="there is no cache on this system")
 
@@ -30,7 +40,7 @@ CLUSTERS = 8
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Bolts that are linted, and beside them a base class that is not."""
+    """Bolts that are lint_project, and beside them a base class that is not."""
     root = tmp_path / "project"
     files = {
         "bolts/a.py": BOLT,
@@ -50,19 +60,19 @@ def project(tmp_path: Path) -> Path:
 
 
 class Runs:
-    """Runs with a cache, and how many clusters the last of them really examined."""
+    """Runs with a cache, and how many clusters the last of them analysed."""
 
     def __init__(self, project: Path) -> None:
         self.project = project
-        self.examined = 0
+        self.analysed = 0
 
     def __call__(self, *paths: str, **more: Any) -> Report:
-        self.examined = 0
+        self.analysed = 0
         cache = CacheFolder("lint")
-        return linted(self.project, *(paths or ("bolts",)), cache=cache, progress=self._count, **more)
+        return lint_project(self.project, *(paths or ("bolts",)), cache=cache, progress=self._count, **more)
 
     def _count(self, done: int, _total: int) -> None:
-        self.examined = done
+        self.analysed = done
 
 
 @pytest.fixture
@@ -70,26 +80,26 @@ def run(project: Path, cache: Path) -> Runs:
     return Runs(project)
 
 
-def test_an_unchanged_run_examines_nothing_and_reports_the_same(run, project):
+def test_an_unchanged_run_analyses_nothing_and_reports_the_same(run, project):
     first = run()
-    assert run.examined == CLUSTERS
+    assert run.analysed == CLUSTERS
     assert lines(first) == ["bolts/CountBolt.java:20 ACK103", "bolts/a.py:9 ACK103", "bolts/heir.py:9 ACK103"]
-    assert refused(first) == ["bolts/broken.py:2:5 syntax error: '(' was never closed"]
+    assert unreadable_lines(first) == ["bolts/broken.py:2:5 syntax error: '(' was never closed"]
     assert first.suppressed == 1
     assert [item.name for item in first.unknown_bases] == ["OursBolt"]
     for _ in range(2):
-        assert run() == first == linted(project, "bolts")
-        assert run.examined == 0
+        assert run() == first == lint_project(project, "bolts")
+        assert run.analysed == 0
 
 
-def test_a_change_costs_its_own_cluster_only(run, project):
+def test_a_change_costs_one_cluster(run, project):
     run()
     write(project, {"bolts/b.py": BOLT})
     assert "bolts/b.py:9 ACK103" in lines(run())
-    assert run.examined == 1
+    assert run.analysed == 1
     write(project, {"shared/base.py": BASE + "\n"})
     run()
-    assert run.examined == 2  # its two heirs
+    assert run.analysed == 2  # its two heirs
 
 
 def test_a_fresh_checkout_costs_no_analysis(run, project, tmp_path):
@@ -98,11 +108,11 @@ def test_a_fresh_checkout_costs_no_analysis(run, project, tmp_path):
     shutil.rmtree(project)
     run.project = tmp_path / "clone"
     assert run() == first
-    assert run.examined == 0
+    assert run.analysed == 0
 
 
-def keeping_time(path: Path, text: str) -> None:
-    """Other bytes, as many as before and under the old time."""
+def write_keeping_time(path: Path, text: str) -> None:
+    """Write as many other bytes, and keep the time of the file."""
     before = path.stat()
     path.write_text(text)
     assert path.stat().st_size == before.st_size
@@ -111,7 +121,7 @@ def keeping_time(path: Path, text: str) -> None:
 
 CHANGES: dict[str, Callable[[Path], object]] = {
     "a file has other content": lambda root: write(root, {"bolts/b.py": BOLT}),
-    "a file has other content, its old size and time": lambda root: keeping_time(
+    "a file has other content, its old size and time": lambda root: write_keeping_time(
         root / "bolts/a.py", BOLT.replace("self.ack(tup)\n", "self.log(tup)\n", 1)
     ),
     "a file was added": lambda root: write(root, {"bolts/c.py": BOLT}),
@@ -123,7 +133,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     ),
     "a file is left out by git": lambda root: write(root, {".git/HEAD": "", ".gitignore": "a.py\n"}),
     "a base class has changed": lambda root: write(root, {"shared/base.py": QUIET_BASE}),
-    "a base class has changed, not its size and time": lambda root: keeping_time(
+    "a base class has changed, not its size and time": lambda root: write_keeping_time(
         root / "shared/base.py", BASE.replace("auto_ack = False", "auto_ack = 1    ")
     ),
     "a base class is gone": lambda root: (root / "shared/base.py").unlink(),
@@ -143,11 +153,11 @@ def test_after_a_change_the_report_is_that_of_a_run_without_a_cache(run, project
     first = run()
     change(project)
     again = run()
-    assert again == linted(project, "bolts") != first
+    assert again == lint_project(project, "bolts") != first
     assert run() == again
 
 
-def test_a_base_class_that_appears_in_a_neighbouring_source_tree_is_seen(run, project):
+def test_a_new_base_class_in_a_neighbouring_source_tree_is_found(run, project):
     heir = JAVA_BOLT.replace("extends BaseRichBolt", "extends Base").replace(
         "import java.util.Map;", "import java.util.Map;\nimport shared.Base;"
     )
@@ -160,7 +170,7 @@ def test_a_base_class_that_appears_in_a_neighbouring_source_tree_is_seen(run, pr
 
 
 @pytest.mark.parametrize(
-    ("settings", "examined"),
+    ("settings", "analysed"),
     [
         (Settings(extra_bases={"x.Y": "streamparse.Bolt"}), CLUSTERS),
         (Settings(dialect_version={"streamparse": "0.0"}), CLUSTERS),
@@ -168,10 +178,10 @@ def test_a_base_class_that_appears_in_a_neighbouring_source_tree_is_seen(run, pr
         (Settings(per_file_ignores={"a.py": ("ACK103",)}), 0),
     ],
 )
-def test_other_settings_have_results_of_their_own(run, project, settings, examined):
+def test_other_settings_have_their_own_results(run, project, settings, analysed):
     run()
-    assert run(settings=settings) == linted(project, "bolts", settings=settings)
-    assert run.examined == examined
+    assert run(settings=settings) == lint_project(project, "bolts", settings=settings)
+    assert run.analysed == analysed
 
 
 def other_code(patch: pytest.MonkeyPatch, folder: Path) -> None:
@@ -189,41 +199,41 @@ OTHERS: dict[str, Callable[[pytest.MonkeyPatch, Path], object]] = {
 
 
 @pytest.mark.parametrize("change", OTHERS.values(), ids=OTHERS.keys())
-def test_another_tool_examines_again(run, monkeypatch, tmp_path, change):
+def test_another_version_analyses_again(run, monkeypatch, tmp_path, change):
     run()
     change(monkeypatch, tmp_path)
     run()
-    assert run.examined == CLUSTERS
+    assert run.analysed == CLUSTERS
 
 
-def test_own_code_with_its_old_size_and_time_examines_again(run, monkeypatch, tmp_path):
+def test_changed_code_of_the_same_size_and_time_analyses_again(run, monkeypatch, tmp_path):
     other_code(monkeypatch, tmp_path)
     run()
     run()
-    assert run.examined == 0
-    keeping_time(tmp_path / "ackdoctor" / "flow.py", "x = 2\n")
+    assert run.analysed == 0
+    write_keeping_time(tmp_path / "ackdoctor" / "flow.py", "x = 2\n")
     run()
-    assert run.examined == CLUSTERS
+    assert run.analysed == CLUSTERS
 
 
-def test_a_run_from_elsewhere_has_results_of_its_own(run, project):
-    """The same files go by other names there."""
+def test_a_run_from_another_folder_has_its_own_results(run, project):
+    """The same files have other names there."""
     run()
     run.project = project / "bolts"
-    assert run(".") == linted(project / "bolts")
+    assert run(".") == lint_project(project / "bolts")
 
 
-def test_what_the_system_refused_is_not_cached(run, project, monkeypatch):
+def test_a_refused_file_is_not_cached(run, project, monkeypatch):
     def refuse(path: str, limit: int) -> bytes:
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
         patch.setattr("ackdoctor.lint.analysis.read_file", refuse)
-        assert "bolts/a.py:0:0 permission denied" in refused(run())
-    assert run() == linted(project, "bolts")
+        assert "bolts/a.py:0:0 permission denied" in unreadable_lines(run())
+    assert run() == lint_project(project, "bolts")
 
 
-def test_a_file_that_cannot_be_read_is_not_taken_for_an_empty_one(run, project, monkeypatch):
+def test_a_file_that_cannot_be_read_does_not_count_as_empty(run, project, monkeypatch):
     write(project, {"shared/base.py": ""})
     run()
     write(project, {"shared/base.py": BASE})
@@ -236,10 +246,10 @@ def test_a_file_that_cannot_be_read_is_not_taken_for_an_empty_one(run, project, 
 
     for module in ("ackdoctor.lint.files", "ackdoctor.lint.analysis"):
         monkeypatch.setattr(f"{module}.read_file", refuse)
-    assert run() == linted(project, "bolts")
+    assert run() == lint_project(project, "bolts")
 
 
-def test_a_file_that_changes_before_it_is_examined_is_not_cached(run, project, monkeypatch):
+def test_a_file_that_changes_during_the_run_is_not_cached(run, project, monkeypatch):
     def other(path: str, limit: int) -> bytes:
         return CLEAN.encode()
 
@@ -249,22 +259,22 @@ def test_a_file_that_changes_before_it_is_examined_is_not_cached(run, project, m
     assert lines(run("bolts/a.py")) == ["bolts/a.py:9 ACK103"]
 
 
-def test_standard_input_has_results_of_its_own(run):
+def test_standard_input_has_its_own_results(run):
     run()
     text = CLEAN.encode()
     assert "bolts/a.py:9 ACK103" not in lines(run(stdin=("bolts/a.py", text)))
     assert "bolts/a.py:9 ACK103" in lines(run())
 
 
-# ---- entries that are none ----
+# ---- invalid entries ----
 
 
 def entries(cache: Path) -> list[Path]:
     return sorted(cache.iterdir())
 
 
-def forged(key: str, content: object) -> bytes:
-    """An entry with a checksum that fits."""
+def entry_with(key: str, content: object) -> bytes:
+    """Return an entry with the right checksum."""
     text = json.dumps(content).encode()
     return blake2b(text, key=key.encode(), digest_size=20).hexdigest().encode() + b"\n" + text
 
@@ -277,7 +287,7 @@ def test_an_entry_of_another_shape_is_ignored_and_replaced(run, project, cache, 
     first = run()
     before = {path: path.read_bytes() for path in entries(cache)}
     for path in before:
-        path.write_bytes(forged(path.name, content))
+        path.write_bytes(entry_with(path.name, content))
     assert run() == first
     assert {path: path.read_bytes() for path in entries(cache)} == before
 
@@ -295,7 +305,7 @@ def test_a_result_under_the_name_of_another_is_ignored(run, project, cache):
             path.write_bytes(clean.read_bytes())
     (project / "bolts/clean.py").unlink()
     assert run() == first
-    assert run.examined == CLUSTERS
+    assert run.analysed == CLUSTERS
 
 
 def test_links_and_pipes_in_the_place_of_entries_are_replaced(run, project, cache, tmp_path):
@@ -308,7 +318,7 @@ def test_links_and_pipes_in_the_place_of_entries_are_replaced(run, project, cach
         else:
             path.symlink_to(tmp_path / ("precious", "dangling")[number % 2])
     assert run() == first
-    assert run.examined == CLUSTERS
+    assert run.analysed == CLUSTERS
     assert all(path.is_file() and not path.is_symlink() for path in entries(cache))
     assert (tmp_path / "precious").read_text() == "mine"
     assert not (tmp_path / "dangling").exists()
@@ -323,11 +333,11 @@ def test_a_full_disk_costs_the_cache_only(run, cache, monkeypatch):
         first = run()
     assert entries(cache) == []
     assert run() == first
-    assert run.examined == CLUSTERS
+    assert run.analysed == CLUSTERS
 
 
-def damaged(data: bytes, dice: random.Random) -> bytes:
-    """The same bytes with some of them changed, cut out, doubled or cut off."""
+def damage(data: bytes, dice: random.Random) -> bytes:
+    """Return the bytes with some of them changed, deleted, doubled or cut off."""
     at = dice.randrange(len(data) + 1)
     end = min(len(data), at + dice.choice((1, 8, 100)))
     match dice.randrange(6):
@@ -349,17 +359,17 @@ def damaged(data: bytes, dice: random.Random) -> bytes:
 
 
 def fuzz(root: Path, cache: Path, seed: int, rounds: int) -> None:
-    """Damages every entry again and again; the report is always that of a run without a cache."""
+    """Damage every entry repeatedly; the report is always that of a run without a cache."""
     dice = random.Random(seed)
-    want = linted(root)
-    assert linted(root, cache=CacheFolder("lint")) == want
+    want = lint_project(root)
+    assert lint_project(root, cache=CacheFolder("lint")) == want
     good = {path: path.read_bytes() for path in entries(cache)}
     assert good
     for _ in range(rounds):
         chosen = dice.sample(sorted(good), dice.randint(1, len(good)))
         for path in chosen:
-            path.write_bytes(damaged(good[path], dice))
-        assert linted(root, cache=CacheFolder("lint")) == want
+            path.write_bytes(damage(good[path], dice))
+        assert lint_project(root, cache=CacheFolder("lint")) == want
         assert {path: path.read_bytes() for path in entries(cache)} == good
 
 

@@ -1,4 +1,4 @@
-"""Which files a run takes, and what it says about those it cannot take."""
+"""Which files a run reads, and what it reports about the others."""
 
 import os
 import shutil
@@ -16,15 +16,15 @@ from tests.lint.project import write
 
 def found(root: Path, *paths: str, settings: Settings | None = None) -> list[str]:
     chosen = [root / path for path in paths or (".",)]
-    return [file.shown for file in discover(chosen, settings or Settings(), root).files]
+    return [file.display_path for file in discover(chosen, settings or Settings(), root).files]
 
 
-def test_a_folder_gives_its_python_files_in_the_order_of_their_paths(tmp_path):
+def test_the_python_files_of_a_folder_are_sorted_by_path(tmp_path):
     write(tmp_path, {"b.py": "", "a/z.py": "", "a.py": "", "a/b/c.py": "", "notes.txt": "", "stub.pyi": ""})
     assert found(tmp_path) == ["a.py", "a/b/c.py", "a/z.py", "b.py"]
 
 
-def test_a_folder_gives_its_java_files_too(tmp_path):
+def test_a_walk_finds_java_files(tmp_path):
     write(
         tmp_path,
         {"b.py": "", "a/Z.java": "", "A.java": "", "A.class": "", "K.kt": "", "build.gradle.kts": ""},
@@ -32,17 +32,17 @@ def test_a_folder_gives_its_java_files_too(tmp_path):
     assert found(tmp_path) == ["A.java", "a/Z.java", "b.py"]
 
 
-def test_files_in_languages_that_nobody_reads_are_kept_apart(tmp_path):
+def test_files_in_languages_without_a_parser_are_foreign(tmp_path):
     write(tmp_path, {"A.java": "", "K.kt": "", "b/S.scala": "", "build.gradle.kts": "", "gen/L.kt": ""})
     settings = Settings(extend_exclude=("gen/",))
     foreign = discover([tmp_path], settings, tmp_path).foreign
-    assert [file.shown for file in foreign] == ["K.kt", "b/S.scala", "build.gradle.kts"]
+    assert [file.display_path for file in foreign] == ["K.kt", "b/S.scala", "build.gradle.kts"]
 
 
 @pytest.mark.parametrize(
     ("name", "kind"), [("A.kt", "Kotlin"), ("A.scala", "Scala"), ("a.ipynb", "a notebook")]
 )
-def test_a_named_file_in_such_a_language_is_refused(tmp_path, name, kind):
+def test_a_named_file_in_a_language_without_a_parser_is_refused(tmp_path, name, kind):
     write(tmp_path, {name: ""})
     (item,) = discover([tmp_path / name], Settings(), tmp_path).unreadable
     assert (item.path, item.reason) == (name, f"{kind}; only Python and Java source is read")
@@ -69,17 +69,17 @@ def test_a_named_file_in_any_other_language_is_refused(tmp_path, name):
     result = discover(paths, Settings(), tmp_path)
     (item,) = result.unreadable
     assert (item.path, item.reason) == (name, "not Python or Java, which is all that lint reads")
-    assert [file.shown for file in result.files] == ["good.py"]
+    assert [file.display_path for file in result.files] == ["good.py"]
 
 
-def test_a_named_file_is_taken_whether_excluded_or_without_a_suffix(tmp_path):
+def test_a_named_file_is_read_although_it_is_excluded_or_has_no_suffix(tmp_path):
     write(tmp_path, {"bolt": "", "build/gen.py": "", ".gitignore": "build/\n", ".git/HEAD": ""})
     write(tmp_path, {"bolt.cgi": "#!/usr/bin/env python3\n", "B.PY": "", "x.pyi": "", ".bolt": ""})
     names = [".bolt", "B.PY", "bolt", "bolt.cgi", "build/gen.py", "x.pyi"]
     assert found(tmp_path, *names) == names
 
 
-def test_a_file_named_twice_is_taken_once(tmp_path):
+def test_a_file_named_twice_is_read_once(tmp_path):
     write(tmp_path, {"a/b.py": ""})
     assert found(tmp_path, "a", "a/b.py", ".") == ["a/b.py"]
 
@@ -87,13 +87,13 @@ def test_a_file_named_twice_is_taken_once(tmp_path):
 @pytest.mark.parametrize(
     "name", [".venv", "venv", "node_modules", "__pycache__", "site-packages", "build", ".git"]
 )
-def test_other_peoples_code_is_left_out_unless_it_is_named(tmp_path, name):
+def test_default_excludes_are_skipped_unless_named(tmp_path, name):
     write(tmp_path, {"mine.py": "", f"{name}/theirs.py": ""})
     assert found(tmp_path) == ["mine.py"]
     assert found(tmp_path, name) == [f"{name}/theirs.py"]
 
 
-def test_excludes_of_the_settings_start_where_the_settings_lie(tmp_path):
+def test_excludes_start_at_the_settings_file(tmp_path):
     write(
         tmp_path,
         {"project/gen/a.py": "", "project/src/gen/a.py": "", "project/x_pb2.py": "", "project/b.py": ""},
@@ -102,7 +102,7 @@ def test_excludes_of_the_settings_start_where_the_settings_lie(tmp_path):
     assert found(tmp_path, settings=settings) == ["project/b.py", "project/src/gen/a.py"]
 
 
-def test_gitignore_files_count_from_the_top_of_the_repository_down(tmp_path):
+def test_gitignore_files_apply_from_the_top_of_the_repository_down(tmp_path):
     write(
         tmp_path,
         {
@@ -124,15 +124,15 @@ def test_gitignore_files_count_from_the_top_of_the_repository_down(tmp_path):
     assert found(tmp_path, "sub") == kept
 
 
-def test_a_gitignore_above_a_folder_that_is_no_repository_does_not_count(tmp_path):
+def test_a_gitignore_outside_a_repository_does_not_apply(tmp_path):
     write(tmp_path, {".gitignore": "*.py\n", "sub/a.py": ""})
     assert found(tmp_path, "sub") == ["sub/a.py"]
 
 
-def test_files_outside_the_root_are_shown_relative_to_it(tmp_path):
+def test_paths_outside_the_root_are_relative_to_it(tmp_path):
     write(tmp_path, {"here/a.py": "", "there/b.py": ""})
     files = discover([tmp_path / "there", tmp_path / "here"], Settings(), tmp_path / "here").files
-    assert [file.shown for file in files] == ["../there/b.py", "a.py"]
+    assert [file.display_path for file in files] == ["../there/b.py", "a.py"]
 
 
 def test_a_path_that_does_not_exist_is_a_wrong_command(tmp_path):
@@ -148,7 +148,7 @@ def test_a_linked_folder_is_walked_once(tmp_path):
     assert found(tmp_path, "p") == ["p/inside/a.py", "p/one/b.py"]
 
 
-def test_a_linked_file_is_taken_once(tmp_path):
+def test_a_linked_file_is_read_once(tmp_path):
     write(tmp_path, {"p/inside.py": "", "p/b.txt": "", "outside/b.py": ""})
     for name, target in (("again", "p/inside"), ("one", "outside/b"), ("two", "outside/b")):
         (tmp_path / f"p/{name}.py").symlink_to(tmp_path / f"{target}.py")
@@ -187,7 +187,7 @@ PLACES = [
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is the judge here")
 @pytest.mark.parametrize("text", [PATTERNS, "/**\n!/*/\n!/one/*\n", "**\n!sub\n"])
-def test_patterns_mean_what_git_says_they_mean(tmp_path, text):
+def test_patterns_mean_the_same_as_in_git(tmp_path, text):
     write(tmp_path, {".gitignore": text})
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     asked = subprocess.run(
@@ -208,7 +208,7 @@ def test_patterns_mean_what_git_says_they_mean(tmp_path, text):
     assert [p for p in PLACES if left_out(p)] == [p for p in PLACES if p in asked.stdout.decode().split("\0")]
 
 
-def test_a_name_that_is_no_text_is_shown_escaped(tmp_path):
+def test_a_name_that_is_no_text_is_escaped(tmp_path):
     try:
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/b\xff.py")).write_text("")
     except OSError:

@@ -1,17 +1,18 @@
-"""Which Java files are lowered, and with which others."""
+"""Which Java files are clusters_of, and with which others."""
 
 import pytest
 
 from ackdoctor.lint.project import SHORT_RUN
-from tests.lint.project import java, lowered, write
+from tests.lint.project import clusters_of, java, write
 
 BASE = java("package lib;", "public abstract class Base<T> extends BaseRichBolt {}")
 
 
-def shown(root, *paths: str) -> list[list[str]]:
-    """The own files of every cluster."""
+def own_files(root, *paths: str) -> list[list[str]]:
+    """Return the own files of every cluster."""
     return [
-        cluster.split(" <- ")[0].split() for cluster in lowered(root, *paths, language="java", by="shown")
+        cluster.split(" <- ")[0].split()
+        for cluster in clusters_of(root, *paths, language="java", by="display_path")
     ]
 
 
@@ -24,15 +25,15 @@ def padding(request) -> dict[str, str]:
     }
 
 
-def test_a_tree_without_components_is_not_lowered(tmp_path, padding):
+def test_a_tree_without_components_has_no_cluster(tmp_path, padding):
     write(tmp_path, {**padding, "A.java": "// a thunderstorm\nclass A extends B {}\n"})
-    assert shown(tmp_path) == []
+    assert own_files(tmp_path) == []
 
 
-def test_a_file_that_only_builds_a_topology_is_not_lowered(tmp_path, padding):
+def test_a_file_that_only_builds_a_topology_is_no_cluster(tmp_path, padding):
     main = "import org.apache.storm.topology.TopologyBuilder;\nclass Main { void f() { new TopologyBuilder(); } }\n"
     write(tmp_path, {**padding, "Main.java": main})
-    assert shown(tmp_path) == []
+    assert own_files(tmp_path) == []
 
 
 @pytest.mark.parametrize(
@@ -48,9 +49,9 @@ def test_a_file_that_only_builds_a_topology_is_not_lowered(tmp_path, padding):
         "package lib;\nclass Child extends Base {}\n",
     ],
 )
-def test_a_child_that_names_no_framework_is_found_by_its_base(tmp_path, padding, child):
+def test_a_subclass_that_names_no_framework_is_found_by_its_base(tmp_path, padding, child):
     write(tmp_path, {**padding, "src/lib/Base.java": BASE, "src/app/Child.java": child})
-    assert shown(tmp_path) == [["src/app/Child.java", "src/lib/Base.java"]]
+    assert own_files(tmp_path) == [["src/app/Child.java", "src/lib/Base.java"]]
 
 
 def test_children_of_an_interface_and_grandchildren_are_found(tmp_path, padding):
@@ -63,7 +64,7 @@ def test_children_of_an_interface_and_grandchildren_are_found(tmp_path, padding)
             "b/Leaf.java": "package b;\nimport a.Mid;\npublic class Leaf extends Mid {}\n",
         },
     )
-    assert shown(tmp_path) == [["a/Acks.java", "a/Mid.java", "b/Leaf.java"]]
+    assert own_files(tmp_path) == [["a/Acks.java", "a/Mid.java", "b/Leaf.java"]]
 
 
 def test_a_nested_class_is_a_base_by_either_of_its_names(tmp_path):
@@ -71,19 +72,19 @@ def test_a_nested_class_is_a_base_by_either_of_its_names(tmp_path):
     one = "package b;\nimport a.Outer;\nclass One extends Outer.Inner {}\n"
     two = "package b;\nimport a.Outer.Inner;\nclass Two extends Inner {}\n"
     write(tmp_path, {"a/Outer.java": outer, "b/One.java": one, "b/Two.java": two})
-    assert shown(tmp_path) == [["a/Outer.java", "b/One.java", "b/Two.java"]]
+    assert own_files(tmp_path) == [["a/Outer.java", "b/One.java", "b/Two.java"]]
 
 
-def test_a_class_is_found_by_its_package_where_the_folders_do_not_say_it(tmp_path):
+def test_a_class_is_found_by_its_package_if_the_folders_differ(tmp_path):
     child = "package app;\nimport lib.Base;\nclass Child extends Base {}\n"
     write(
         tmp_path,
         {"flat/Base.java": BASE, "flat/Child.java": child, "x/Base.java": "package x;\nclass Base {}\n"},
     )
-    assert shown(tmp_path) == [["flat/Base.java", "flat/Child.java"]]
+    assert own_files(tmp_path) == [["flat/Base.java", "flat/Child.java"]]
 
 
-def test_the_nearest_of_several_classes_of_one_name_is_meant(tmp_path):
+def test_an_import_leads_to_the_nearest_class_of_that_name(tmp_path):
     child = "package app;\nimport lib.Base;\nclass Child extends Base {}\n"
     write(
         tmp_path,
@@ -93,7 +94,7 @@ def test_the_nearest_of_several_classes_of_one_name_is_meant(tmp_path):
             for name, text in (("lib/Base.java", BASE), ("app/Child.java", child))
         },
     )
-    assert shown(tmp_path) == [
+    assert own_files(tmp_path) == [
         ["p/app/Child.java", "p/lib/Base.java"],
         ["q/app/Child.java", "q/lib/Base.java"],
     ]
@@ -107,17 +108,17 @@ def test_a_base_outside_the_paths_is_found_in_the_same_build(tmp_path, base):
     child = "package app;\nimport lib.Base;\nclass Child extends Base {}\n"
     place = "app/src/test/java/app/Child.java"
     write(tmp_path, {base: BASE, place: child})
-    assert lowered(tmp_path, place, language="java", by="shown") == [f"{place} <- {base}"]
+    assert clusters_of(tmp_path, place, language="java", by="display_path") == [f"{place} <- {base}"]
 
 
-def test_a_framework_class_is_none_of_the_projects_components(tmp_path):
+def test_a_framework_class_is_no_component(tmp_path):
     theirs = "package org.apache.storm.topology.base;\npublic class BaseRichBolt implements org.apache.storm.topology.IRichBolt {}\n"
     user = java("package user;", "class A extends BaseRichBolt {}")
     write(tmp_path, {"client/org/apache/storm/topology/base/BaseRichBolt.java": theirs, "user/A.java": user})
-    assert shown(tmp_path) == [["user/A.java"]]
+    assert own_files(tmp_path) == [["user/A.java"]]
 
 
-def test_what_a_component_hands_tuples_to_is_lowered_with_it(tmp_path, padding):
+def test_the_receivers_of_a_components_tuples_are_in_its_cluster(tmp_path, padding):
     uses = "import org.apache.storm.tuple.Tuple;"
     write(
         tmp_path,
@@ -133,7 +134,9 @@ def test_what_a_component_hands_tuples_to_is_lowered_with_it(tmp_path, padding):
             "a/Stranger.java": f"package a;\n{uses}\nclass Stranger {{ void f() {{ c.ack(t); }} }}\n",
         },
     )
-    assert lowered(tmp_path, language="java", by="shown") == ["a/Bolt.java <- a/Deep.java <- a/Near.java"]
+    assert clusters_of(tmp_path, language="java", by="display_path") == [
+        "a/Bolt.java <- a/Deep.java <- a/Near.java"
+    ]
 
 
 def test_a_cycle_of_bases_ends(tmp_path, padding):
@@ -145,4 +148,4 @@ def test_a_cycle_of_bases_ends(tmp_path, padding):
             "a/B.java": "package a;\nclass B extends A {}\n",
         },
     )
-    assert shown(tmp_path) == []
+    assert own_files(tmp_path) == []

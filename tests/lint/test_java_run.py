@@ -1,4 +1,4 @@
-"""Java, and both languages together, from paths to a report."""
+"""Java, alone and with Python, from paths to a report."""
 
 import random
 from pathlib import Path
@@ -10,7 +10,7 @@ from ackdoctor.config import Settings
 from ackdoctor.lint import analysis
 from ackdoctor.lint.run import lint
 from ackdoctor.model.finding import Report
-from tests.lint.project import BOLT, CLEAN, JAVA_BOLT, lines, linted, printed, refused, write
+from tests.lint.project import BOLT, CLEAN, JAVA_BOLT, lines, lint_project, output_of, unreadable_lines, write
 
 TOP = Path(__file__).parents[2]
 KOTLIN = "import org.apache.storm.topology.base.BaseRichBolt\nclass K : BaseRichBolt()\n"
@@ -24,7 +24,7 @@ FOUND = ["src/main/java/bolts/CountBolt.java:20 ACK103", "src/main/resources/res
 
 def test_python_and_java_are_linted_in_one_run(tmp_path):
     write(tmp_path, MIXED)
-    report = linted(tmp_path)
+    report = lint_project(tmp_path)
     assert lines(report) == FOUND
     assert (report.components, report.files) == (3, tuple(sorted(MIXED)))
 
@@ -32,43 +32,43 @@ def test_python_and_java_are_linted_in_one_run(tmp_path):
 def test_a_mixed_report_does_not_depend_on_order_jobs_or_cache(tmp_path, monkeypatch, cache):
     for number in range(6):
         write(tmp_path / f"p{number}", MIXED)
-    alone = linted(tmp_path)
+    alone = lint_project(tmp_path)
     assert len(alone.findings) == 12
     names = [f"p{number}/{name}" for number in range(6) for name in MIXED]
     random.Random(1).shuffle(names)
     monkeypatch.setattr(analysis, "_WORTH_WORKERS", 0)
-    assert linted(tmp_path, *names, jobs=2) == alone
+    assert lint_project(tmp_path, *names, jobs=2) == alone
     for _ in range(2):
-        assert linted(tmp_path, cache=CacheFolder("lint")) == alone
+        assert lint_project(tmp_path, cache=CacheFolder("lint")) == alone
 
 
-def test_a_cached_outcome_holds_until_a_file_of_its_cluster_changes(tmp_path, cache):
-    examined: list[int] = []
+def test_a_cached_result_holds_until_a_file_of_its_cluster_changes(tmp_path, cache):
+    analysed: list[int] = []
 
     def run() -> Report:
-        examined.append(0)
-        return linted(tmp_path, cache=CacheFolder("lint"), progress=_count(examined))
+        analysed.append(0)
+        return lint_project(tmp_path, cache=CacheFolder("lint"), progress=_count(analysed))
 
     write(tmp_path, MIXED)
     run()
     assert run() == run()
     write(tmp_path, {"src/main/java/bolts/CountBolt.java": JAVA_BOLT.replace("ack(tuple)", "fail(tuple)", 1)})
     assert lines(run())[0] == "src/main/java/bolts/CountBolt.java:20 ACK106"
-    assert examined == [3, 0, 0, 1]
+    assert analysed == [3, 0, 0, 1]
 
 
-def _count(examined: list[int]):
+def _count(analysed: list[int]):
     def progress(done: int, _total: int) -> None:
-        examined[-1] = done
+        analysed[-1] = done
 
     return progress
 
 
-def test_standard_input_is_java_by_its_name(tmp_path):
+def test_the_name_makes_standard_input_java(tmp_path):
     report = lint([], Settings(), root=tmp_path, stdin=("src/CountBolt.java", JAVA_BOLT.encode()))
     assert lines(report) == ["src/CountBolt.java:20 ACK103"]
     report = lint([], Settings(), root=tmp_path, stdin=("K.kt", KOTLIN.encode()))
-    assert refused(report) == ["K.kt:0:0 Kotlin; only Python and Java source is read"]
+    assert unreadable_lines(report) == ["K.kt:0:0 Kotlin; only Python and Java source is read"]
 
 
 def test_comments_and_annotations_silence_findings(tmp_path):
@@ -79,11 +79,11 @@ def test_comments_and_annotations_silence_findings(tmp_path):
         "public void execute", '@SuppressWarnings("ackdoctor:ACK103 counted")\n    public void execute'
     )
     write(tmp_path, {"A.java": comment, "B.java": annotated})
-    report = linted(tmp_path)
+    report = lint_project(tmp_path)
     assert (lines(report), report.suppressed) == ([], 2)
 
 
-# ---- what is not read ----
+# ---- files that lint does not read ----
 
 
 def test_files_that_use_a_framework_in_other_languages_are_named_once(tmp_path, cache):
@@ -91,30 +91,32 @@ def test_files_that_use_a_framework_in_other_languages_are_named_once(tmp_path, 
         tmp_path,
         {"A.java": JAVA_BOLT, "K.kt": KOTLIN, "L.kt": "class L\n", "s/S.scala": KOTLIN, "T.scala": KOTLIN},
     )
-    report = linted(tmp_path)
+    report = lint_project(tmp_path)
     assert report.notes == (
         "not read: 1 Kotlin and 2 Scala files that use a Storm framework: K.kt, T.scala, s/S.scala",
     )
     assert report.files == ("A.java",)
     assert (
-        linted(tmp_path, cache=CacheFolder("lint")) == linted(tmp_path, cache=CacheFolder("lint")) == report
+        lint_project(tmp_path, cache=CacheFolder("lint"))
+        == lint_project(tmp_path, cache=CacheFolder("lint"))
+        == report
     )
 
 
-def test_a_file_is_read_around_a_syntax_error(tmp_path):
+def test_the_code_around_a_syntax_error_is_linted(tmp_path):
     broken = JAVA_BOLT.replace(
         "this.collector = collector;", "this.collector = collector;\n        int x = (;"
     )
     write(tmp_path, {"A.java": broken})
-    report = linted(tmp_path)
+    report = lint_project(tmp_path)
     assert lines(report) == ["A.java:21 ACK103"]
     assert [(item.path, item.line, item.partial) for item in report.unreadable] == [("A.java", 15, True)]
 
 
-def test_no_comment_is_called_unused_beside_a_syntax_error(tmp_path):
+def test_no_comment_is_unused_in_a_file_with_a_syntax_error(tmp_path):
     broken = JAVA_BOLT.replace("this.collector = collector;", "int x = (; // ackdoctor: ignore[ACK101] why")
     write(tmp_path, {"A.java": broken})
-    assert lines(linted(tmp_path)) == ["A.java:20 ACK103"]
+    assert lines(lint_project(tmp_path)) == ["A.java:20 ACK103"]
 
 
 @pytest.mark.parametrize(
@@ -124,9 +126,9 @@ def test_no_comment_is_called_unused_beside_a_syntax_error(tmp_path):
         (JAVA_BOLT.encode() + b"\0", "A.java:23:1 byte 0x00: not source text"),
     ],
 )
-def test_bytes_that_are_no_text_are_named_with_their_place(tmp_path, content, reason):
+def test_bytes_that_are_no_text_are_reported_with_their_place(tmp_path, content, reason):
     write(tmp_path, {"A.java": content})
-    assert refused(linted(tmp_path)) == [reason]
+    assert unreadable_lines(lint_project(tmp_path)) == [reason]
 
 
 def test_old_encodings_are_read(tmp_path):
@@ -134,9 +136,9 @@ def test_old_encodings_are_read(tmp_path):
     silenced = source.replace("ack(tuple);\n    }", "ack(tuple); // ackdoctor: ignore[ACK103] counted\n    }")
     write(tmp_path, {"A.java": source.encode("latin-1"), "B.java": source.encode("utf-16"), "C.java": source})
     write(tmp_path, {"D.java": silenced.encode("utf-16"), "E.java": silenced.encode("latin-1")})
-    report = linted(tmp_path)
+    report = lint_project(tmp_path)
     assert lines(report) == ["A.java:21 ACK103", "B.java:21 ACK103", "C.java:21 ACK103"]
-    assert (refused(report), report.suppressed) == ([], 2)
+    assert (unreadable_lines(report), report.suppressed) == ([], 2)
 
 
 # ---- what is not imported ----
@@ -151,4 +153,4 @@ def test_a_run_on_one_language_loads_no_parser_of_another(tmp_path, content, par
         "r = lint([root], Settings(), root=root);"
         "print(len(r.findings), *sorted({'libcst', 'tree_sitter'} & set(sys.modules)))"
     )
-    assert printed(tmp_path, script) == f"1 {parser}\n"
+    assert output_of(tmp_path, script) == f"1 {parser}\n"

@@ -1,14 +1,14 @@
-"""Java comments and annotations that silence findings, and what is said about them."""
+"""Java comments and annotations that silence findings, and the findings about them."""
 
 import pytest
 
 from ackdoctor.lint.suppress import Suppressed, suppress
-from tests.lint.test_suppress import RULES, finding, said
+from tests.lint.test_suppress import RULES, finding, messages
 
 PATH = "Bolt.java"
 
 
-def judged(source: str, *lines: int, unsure: tuple[str, ...] = ()) -> Suppressed:
+def run_suppress(source: str, *lines: int, unsure: tuple[str, ...] = ()) -> Suppressed:
     found = [finding(line, path=PATH) for line in lines]
     return suppress(found, {PATH: source.encode()}, RULES, unsure=unsure)
 
@@ -29,27 +29,30 @@ def judged(source: str, *lines: int, unsure: tuple[str, ...] = ()) -> Suppressed
 )
 def test_a_comment_or_an_annotation_silences_its_statement(source):
     line = 3 if "*/ coll" in source else 2
-    assert judged(source, line) == Suppressed((), 1)
+    assert run_suppress(source, line) == Suppressed((), 1)
 
 
-def test_what_another_tool_is_told_is_no_reason():
-    outcome = judged("collector.ack(t); // ackdoctor: ignore[ACK103] // NOPMD\n", 1)
-    assert said(outcome) == ["1:19 warning `ignore[ACK103]` gives no reason"]
+def test_a_comment_for_another_tool_is_no_reason():
+    outcome = run_suppress("collector.ack(t); // ackdoctor: ignore[ACK103] // NOPMD\n", 1)
+    assert messages(outcome) == ["1:19 warning `ignore[ACK103]` gives no reason"]
     assert (
-        said(judged("collector.ack(t); // ackdoctor: ignore[ACK103] see https://a.b/c // NOPMD\n", 1)) == []
+        messages(
+            run_suppress("collector.ack(t); // ackdoctor: ignore[ACK103] see https://a.b/c // NOPMD\n", 1)
+        )
+        == []
     )
 
 
 def test_an_annotation_leaves_other_methods_alone():
     source = '@SuppressWarnings("ackdoctor:ACK103 why")\nvoid f() {\n}\nvoid g() {\n}\n'
-    assert judged(source, 2, 4) == Suppressed((finding(4, path=PATH),), 1)
+    assert run_suppress(source, 2, 4) == Suppressed((finding(4, path=PATH),), 1)
 
 
 @pytest.mark.parametrize(
     "source", ['s = "// ackdoctor: ignore[ACK103] no";\n', 's = """\n// ackdoctor: ignore[ACK103] no\n""";\n']
 )
 def test_a_string_silences_nothing(source):
-    assert judged(source, 1) == Suppressed((finding(1, path=PATH),), 0)
+    assert run_suppress(source, 1) == Suppressed((finding(1, path=PATH),), 0)
 
 
 @pytest.mark.parametrize(
@@ -83,17 +86,17 @@ def test_a_string_silences_nothing(source):
         ),
     ],
 )
-def test_what_is_wrong_with_it_is_said(source, message):
+def test_a_faulty_comment_or_annotation_is_a_finding(source, message):
     lines = (1,) if "no reason" in message else ()
-    assert said(judged(source, *lines)) == [message]
+    assert messages(run_suppress(source, *lines)) == [message]
 
 
-def test_advice_is_in_the_words_of_the_language():
-    (complaint,) = judged("x(); // ackdoctor: ignore\n").kept
+def test_the_advice_uses_the_syntax_of_the_language():
+    (complaint,) = run_suppress("x(); // ackdoctor: ignore\n").kept
     assert complaint.help == "write `// ackdoctor: ignore[ACK101] reason`"
-    (complaint,) = judged('@SuppressWarnings("ackdoctor:")\nclass A {}\n').kept
+    (complaint,) = run_suppress('@SuppressWarnings("ackdoctor:")\nclass A {}\n').kept
     assert complaint.help == 'write `@SuppressWarnings("ackdoctor:ACK101 reason")`'
 
 
-def test_nothing_is_called_unused_in_a_file_of_which_a_part_was_not_read():
-    assert judged("x(); // ackdoctor: ignore[ACK103] why\n", unsure=(PATH,)) == Suppressed((), 0)
+def test_no_comment_is_unused_in_a_file_that_was_read_in_part():
+    assert run_suppress("x(); // ackdoctor: ignore[ACK103] why\n", unsure=(PATH,)) == Suppressed((), 0)

@@ -1,10 +1,10 @@
-"""Which files are lowered, and with which others."""
+"""Which files are clusters_of, and with which others."""
 
 import pytest
 
 from ackdoctor.config import Settings
 from ackdoctor.lint.project import HELPER_SIZE, SHORT_RUN
-from tests.lint.project import BOLT, lowered, write
+from tests.lint.project import BOLT, clusters_of, write
 
 BASE = "from streamparse import Bolt\nclass Base(Bolt):\n    auto_ack = False\n"
 
@@ -19,14 +19,14 @@ def padding(request) -> dict[str, str]:
     return unrelated(request.param)
 
 
-def test_a_tree_without_components_is_not_lowered(tmp_path, padding):
+def test_a_tree_without_components_has_no_cluster(tmp_path, padding):
     write(tmp_path, {**padding, "a.py": "import os\n# a thunderstorm\nclass A(B):\n    pass\n"})
-    assert lowered(tmp_path) == []
+    assert clusters_of(tmp_path) == []
 
 
-def test_a_file_that_imports_a_framework_is_lowered_alone(tmp_path, padding):
+def test_a_file_that_imports_a_framework_is_a_cluster(tmp_path, padding):
     write(tmp_path, {**padding, "a.py": BOLT, "b.py": "import json\n"})
-    assert lowered(tmp_path) == ["a"]
+    assert clusters_of(tmp_path) == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -45,14 +45,14 @@ def test_a_file_that_imports_a_framework_is_lowered_alone(tmp_path, padding):
         "import os; from base import Base\nclass B(Base): pass\n",
     ],
 )
-def test_a_child_that_names_no_framework_is_found_by_its_base(tmp_path, padding, child):
+def test_a_subclass_that_names_no_framework_is_found_by_its_base(tmp_path, padding, child):
     write(tmp_path, {**padding, "base.py": BASE, "child.py": child})
-    assert lowered(tmp_path) == ["base child"]
+    assert clusters_of(tmp_path) == ["base child"]
 
 
-def test_a_bolt_behind_a_byte_order_mark_is_lowered(tmp_path, padding):
+def test_a_bolt_after_a_byte_order_mark_is_found(tmp_path, padding):
     write(tmp_path, {**padding, "a.py": b"\xef\xbb\xbf" + BOLT.encode()})
-    assert lowered(tmp_path) == ["a"]
+    assert clusters_of(tmp_path) == ["a"]
 
 
 def test_grandchildren_are_found_through_reexports_and_star_imports(tmp_path, padding):
@@ -67,7 +67,7 @@ def test_grandchildren_are_found_through_reexports_and_star_imports(tmp_path, pa
             "app/leaf.py": "from .mid import Mid\nclass Leaf(Mid):\n    pass\n",
         },
     )
-    assert lowered(tmp_path) == ["app.leaf app.mid lib.deep <- lib <- lib.core"]
+    assert clusters_of(tmp_path) == ["app.leaf app.mid lib.deep <- lib <- lib.core"]
 
 
 def test_a_framework_class_is_known_through_a_reexport(tmp_path, padding):
@@ -79,7 +79,7 @@ def test_a_framework_class_is_known_through_a_reexport(tmp_path, padding):
             "a.py": "from compat import Bolt\nclass A(Bolt):\n    pass\n",
         },
     )
-    assert lowered(tmp_path) == ["a <- compat", "compat"]
+    assert clusters_of(tmp_path) == ["a <- compat", "compat"]
 
 
 def test_a_base_outside_the_paths_is_found_on_disk(tmp_path):
@@ -90,13 +90,13 @@ def test_a_base_outside_the_paths_is_found_on_disk(tmp_path):
             "src/app/leaf.py": "from lib.base import Base\nclass Leaf(Base):\n    pass\n",
         },
     )
-    assert lowered(tmp_path, "src/app/leaf.py") == ["src.app.leaf <- src.lib.base"]
+    assert clusters_of(tmp_path, "src/app/leaf.py") == ["src.app.leaf <- src.lib.base"]
 
 
-def test_the_nearest_of_several_modules_of_one_name_is_meant(tmp_path):
+def test_an_import_leads_to_the_nearest_module_of_that_name(tmp_path):
     child = "from base import Base\nclass Leaf(Base):\n    pass\n"
     write(tmp_path, {"one/base.py": BASE, "one/leaf.py": child, "two/base.py": BASE, "two/leaf.py": child})
-    assert lowered(tmp_path) == ["one.base one.leaf", "two.base two.leaf"]
+    assert clusters_of(tmp_path) == ["one.base one.leaf", "two.base two.leaf"]
 
 
 def test_a_module_of_the_project_does_not_hide_the_standard_library(tmp_path):
@@ -104,10 +104,10 @@ def test_a_module_of_the_project_does_not_hide_the_standard_library(tmp_path):
         tmp_path,
         {"bolts/a.py": "import queue\nimport helper\n" + BOLT, "lib/queue.py": "", "lib/helper.py": ""},
     )
-    assert lowered(tmp_path) == ["bolts.a <- lib.helper"]
+    assert clusters_of(tmp_path) == ["bolts.a <- lib.helper"]
 
 
-def test_helpers_and_mixins_of_a_component_are_lowered_with_it(tmp_path, padding):
+def test_helpers_and_mixins_of_a_component_are_in_its_cluster(tmp_path, padding):
     write(
         tmp_path,
         {
@@ -120,24 +120,24 @@ def test_helpers_and_mixins_of_a_component_are_lowered_with_it(tmp_path, padding
             "stranger.py": "def ack():\n    pass\n",
         },
     )
-    assert lowered(tmp_path) == ["a <- mixin <- tools.check <- tools.deep"]
+    assert clusters_of(tmp_path) == ["a <- mixin <- tools.check <- tools.deep"]
 
 
-def test_a_shared_helper_does_not_tie_components_together(tmp_path):
+def test_a_shared_helper_does_not_join_clusters(tmp_path):
     write(tmp_path, {"a.py": "import tool\n" + BOLT, "b.py": "import tool\n" + BOLT, "tool.py": ""})
-    assert lowered(tmp_path) == ["a <- tool", "b <- tool"]
+    assert clusters_of(tmp_path) == ["a <- tool", "b <- tool"]
 
 
 def test_a_helper_that_is_a_table_is_left_out(tmp_path):
     write(tmp_path, {"a.py": "import table\n" + BOLT, "table.py": "X = 1\n" * (HELPER_SIZE // 6 + 1)})
-    assert lowered(tmp_path) == ["a"]
+    assert clusters_of(tmp_path) == ["a"]
 
 
 def test_a_vendored_framework_is_no_component(tmp_path):
     storm = "class Bolt(object):\n    pass\n\n\nclass BasicBolt(object):\n    pass\n"
     user = "import storm\nclass B(storm.BasicBolt):\n    pass\n"
     write(tmp_path, {"multilang/resources/storm.py": storm, "multilang/resources/bolt.py": user})
-    assert lowered(tmp_path) == ["multilang.resources.bolt"]
+    assert clusters_of(tmp_path) == ["multilang.resources.bolt"]
 
 
 def test_a_framework_that_builds_on_another_is_no_component(tmp_path):
@@ -149,7 +149,7 @@ def test_a_framework_that_builds_on_another_is_no_component(tmp_path):
             "site/pystorm/bolt.py": "class Bolt(Component):\n    pass\nclass BatchingBolt(Bolt):\n    pass\n",
         },
     )
-    assert lowered(tmp_path) == ["site.streamparse.examples <- site.streamparse.storm.bolt"]
+    assert clusters_of(tmp_path) == ["site.streamparse.examples <- site.streamparse.storm.bolt"]
 
 
 def test_a_frameworks_own_code_is_no_helper(tmp_path):
@@ -157,14 +157,14 @@ def test_a_frameworks_own_code_is_no_helper(tmp_path):
         "from heronpy.api.bolt.bolt import Bolt\nfrom heronpy.api import stream\nclass B(Bolt):\n    pass\n"
     )
     write(tmp_path, {"user.py": user, "heronpy/api/stream.py": "def emit():\n    pass\n"})
-    assert lowered(tmp_path) == ["user"]
+    assert clusters_of(tmp_path) == ["user"]
 
 
 def test_an_extra_base_makes_its_children_components(tmp_path, padding):
     write(tmp_path, {**padding, "a.py": "from corp.bolts import Special\nclass A(Special):\n    pass\n"})
     settings = Settings(extra_bases={"corp.bolts.Special": "streamparse.Bolt"})
-    assert lowered(tmp_path) == []
-    assert lowered(tmp_path, settings=settings) == ["a"]
+    assert clusters_of(tmp_path) == []
+    assert clusters_of(tmp_path, settings=settings) == ["a"]
 
 
 def test_a_cycle_of_bases_and_a_module_that_imports_itself_end(tmp_path, padding):
@@ -177,4 +177,4 @@ def test_a_cycle_of_bases_and_a_module_that_imports_itself_end(tmp_path, padding
             "c.py": "import c\nfrom c import C\n" + BOLT + "class C(c.C):\n    pass\n",
         },
     )
-    assert lowered(tmp_path) == ["a", "b", "c"]
+    assert clusters_of(tmp_path) == ["a", "b", "c"]

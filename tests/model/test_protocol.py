@@ -59,7 +59,7 @@ def test_a_row_of_the_table(state, op, after, breach):
     assert move(state, op) == (after, breach)
 
 
-def test_the_table_is_total_and_these_are_all_its_rows():
+def test_the_table_has_exactly_these_rows():
     assert set(TABLE) == set(product(Stage, Op))
     assert [(state, op) for state, op, _, _ in _rows()] == list(product(Stage, Op))
 
@@ -71,16 +71,16 @@ def test_a_completion_is_never_lost(done, op):
 
 
 @pytest.mark.parametrize("op", [Op.ACK, Op.FAIL, Op.AUTO_ACK, Op.AUTO_FAIL])
-def test_the_first_completion_is_no_breach_and_every_later_one_is(op):
+def test_only_a_second_completion_is_a_breach(op):
     for state in Stage:
         assert (move(state, op).breach is not None) == (state in (ACKED, FAILED))
 
 
 @pytest.mark.parametrize(("by_hand", "automatic"), [(Op.ACK, Op.AUTO_ACK), (Op.FAIL, Op.AUTO_FAIL)])
-def test_the_framework_completes_as_code_does(by_hand, automatic):
+def test_automatic_completions_equal_manual_ones(by_hand, automatic):
     for state in Stage:
         assert move(state, by_hand) == move(state, automatic)
 
 
-def test_only_a_tuple_that_nobody_holds_can_be_missing():
+def test_only_an_owed_tuple_can_be_missing():
     assert [state for state in Stage if move(state, Op.END).breach is Breach.MISSING_ACK] == [OWED]

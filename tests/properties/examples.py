@@ -1,4 +1,4 @@
-"""How many examples a property is tried with: few and always the same, or with ACKDOCTOR_SEARCH=n many new ones."""
+"""The number of examples per property: few and fixed, or with ACKDOCTOR_SEARCH=n many new ones."""
 
 import os
 
@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from tests.properties.handlers import write
-from tests.properties.settings import SETTINGS, Setting
+from tests.properties.bolt_settings import SETTINGS, Setting
+from tests.properties.generator import write
 
 __all__ = ["SEARCH", "examples", "handlers", "seeds"]
 
@@ -15,7 +15,7 @@ SEARCH = int(os.environ.get("ACKDOCTOR_SEARCH", "0"))
 
 
 def examples(count: int) -> settings:
-    """The settings of a property that is worth `count` examples in every run of the tests."""
+    """The hypothesis settings of a property with `count` examples in a normal test run."""
     return settings(
         max_examples=SEARCH or count,
         derandomize=not SEARCH,
@@ -27,11 +27,11 @@ def examples(count: int) -> settings:
 
 @st.composite
 def handlers(draw: DrawFn, size: int = 6) -> tuple[str, Setting]:
-    """A generated bolt and its setting; shrinks to few and plain statements."""
+    """A generated bolt and its setting; shrinks to few simple statements."""
     setting = draw(st.sampled_from(SETTINGS))
     return write(lambda options: options[draw(st.integers(0, len(options) - 1))], setting, size), setting
 
 
 def seeds(count: int) -> range:
-    """The seeds of generated bolts: those of the tests, or others for a search."""
+    """The seeds of generated bolts: fixed ones, or new ones for a search."""
     return range(1_000_000, 1_000_000 + SEARCH) if SEARCH else range(count)

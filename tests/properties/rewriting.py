@@ -1,10 +1,10 @@
-"""Rewritings of a bolt's source that change nothing about what it does."""
+"""Rewritings of a bolt's source that keep its behaviour."""
 
 import ast
 from collections.abc import Callable
 from copy import copy
 
-from tests.properties.settings import Setting
+from tests.properties.bolt_settings import Setting
 
 __all__ = ["REWRITINGS", "Rewriting", "extract_the_body"]
 
@@ -12,8 +12,8 @@ Rewriting = Callable[[ast.Module, Setting], None]
 
 
 def _methods(tree: ast.Module) -> list[ast.FunctionDef]:
-    (made,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
-    return [node for node in made.body if isinstance(node, ast.FunctionDef)]
+    (bolt,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
+    return [node for node in bolt.body if isinstance(node, ast.FunctionDef)]
 
 
 def _handler(tree: ast.Module, setting: Setting) -> ast.FunctionDef:
@@ -33,7 +33,7 @@ class _Renamed(ast.NodeTransformer):
 
 
 def rename_locals(tree: ast.Module, _setting: Setting) -> None:
-    """Every local has another name."""
+    """Rename every local."""
     _Renamed().visit(tree)
 
 
@@ -51,7 +51,7 @@ def swap_branches(tree: ast.Module, _setting: Setting) -> None:
 
 
 def wrap_in_finally(tree: ast.Module, setting: Setting) -> None:
-    """The handler's body stands in a try whose finally does nothing."""
+    """Wrap the handler's body in a try with an empty finally."""
     handler = _handler(tree, setting)
     handler.body = [ast.Try(handler.body, [], [], [ast.Pass()])]
 
@@ -65,7 +65,7 @@ class _Other(ast.NodeTransformer):
 
 
 def alias_the_tuple(tree: ast.Module, setting: Setting) -> None:
-    """The handler first gives the tuple another name, and goes on with that."""
+    """Bind the tuple to another name first, and use that."""
     handler = _handler(tree, setting)
     other = _Other()
     body = [other.visit(node) for node in handler.body]
@@ -73,17 +73,17 @@ def alias_the_tuple(tree: ast.Module, setting: Setting) -> None:
 
 
 def extract_the_body(tree: ast.Module, setting: Setting) -> None:
-    """The handler's body becomes a method of its own: paths that meet there are told once."""
-    (made,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
+    """Move the handler's body to a helper; joined paths are then reported once."""
+    (bolt,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
     handler = _handler(tree, setting)
     inner = copy(handler)
     inner.name = "_handle"
     handler.body = ast.parse("return self._handle(tup)").body
-    made.body.insert(made.body.index(handler), inner)
+    bolt.body.insert(bolt.body.index(handler), inner)
 
 
 def alias_the_verbs(tree: ast.Module, setting: Setting) -> None:
-    """`ack = self.ack` at the top, and `ack(...)` from then on."""
+    """Bind `self.ack` to a local first, and call that."""
 
     class Bare(ast.NodeTransformer):
         def visit_Call(self, node: ast.Call) -> ast.Call:

@@ -1,4 +1,4 @@
-"""The algebra that the solver rests on: joining forgets no path, forgetting allows more, and nothing depends on order."""
+"""The algebra of the abstract domain: join is a semilattice, widening and transfer are monotone, order does not matter."""
 
 from collections.abc import Iterator
 
@@ -9,13 +9,13 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Completed, Path, points_back
 from ackdoctor.flow.expressions import mentions
 from ackdoctor.flow.state import Const, SelfRef, State, Tick, Token, TokenKind, TokenRef, TokenState, Value
-from ackdoctor.flow.transfer.escape import worse
-from ackdoctor.flow.transfer.typestate import ways_on
+from ackdoctor.flow.transfer.escape import worse_state
+from ackdoctor.flow.transfer.typestate import next_steps
 from ackdoctor.model.cfg import Call, Compare, EdgeKind, Literal, Name
 from ackdoctor.model.protocol import Op, Stage, move
+from tests.properties.bolt_settings import Setting
+from tests.properties.comparison import analysed, linked
 from tests.properties.examples import examples, handlers
-from tests.properties.judging import diagnosed, linked
-from tests.properties.settings import Setting
 
 TOKENS = (Token(TokenKind.INPUT, "tup"), Token(TokenKind.STORED, "self.pending[...]", "pending"))
 
@@ -48,7 +48,7 @@ states = st.builds(
 
 
 def join(*parts: list[State]) -> frozenset[object]:
-    """The abstract state where paths meet, as the solver keeps it: one path for each key."""
+    """The join of abstract states, as in the solver: one path for each key."""
     return frozenset(state.key() for part in parts for state in part)
 
 
@@ -65,7 +65,7 @@ def test_the_join_of_abstract_states_is_a_semilattice(one, two, three):
 
 @examples(50)
 @given(states, st.randoms(use_true_random=False))
-def test_states_that_know_the_same_are_one_in_whatever_order_they_learnt_it(state, random):
+def test_the_key_of_a_state_does_not_depend_on_insertion_order(state, random):
     def shuffled(mapping):
         items = list(mapping.items())
         random.shuffle(items)
@@ -83,7 +83,7 @@ def test_states_that_know_the_same_are_one_in_whatever_order_they_learnt_it(stat
 
 @examples(100)
 @given(states, states)
-def test_states_that_differ_in_anything_stay_apart(one, two):
+def test_states_with_any_difference_have_different_keys(one, two):
     same = all(
         getattr(one, part) == getattr(two, part)
         for part in ("env", "tokens", "fields", "facts", "loops", "caught", "raising")
@@ -94,52 +94,52 @@ def test_states_that_differ_in_anything_stay_apart(one, two):
 
 @examples(100)
 @given(states, st.sampled_from("abcd"), st.one_of(st.none(), values))
-def test_a_rebound_name_keeps_no_fact_about_its_old_value(state, name, value):
+def test_binding_a_name_drops_the_facts_about_it(state, name, value):
     after = state.bind(name, value)
 
     assert after.env.get(name) == value
     assert not any(mentions(fact, Name(name)) for fact in after.facts)
-    assert {other: held for other, held in after.env.items() if other != name} == {
-        other: held for other, held in state.env.items() if other != name
+    assert {other: old for other, old in after.env.items() if other != name} == {
+        other: value for other, value in state.env.items() if other != name
     }
 
 
-# ---- token_states ----
+# ---- token states ----
 
 
 @examples(100)
 @given(token_states, token_states, token_states)
-def test_the_worse_of_two_holdings_is_a_semilattice(one, two, three):
-    assert worse(one, one) == one
-    assert worse(one, two) == worse(two, one)
-    assert worse(worse(one, two), three) == worse(one, worse(two, three))
-    assert worse(None, one) == one
+def test_the_worse_of_two_token_states_is_a_semilattice(one, two, three):
+    assert worse_state(one, one) == one
+    assert worse_state(one, two) == worse_state(two, one)
+    assert worse_state(worse_state(one, two), three) == worse_state(one, worse_state(two, three))
+    assert worse_state(None, one) == one
 
 
 @examples(50)
 @given(token_states, token_states)
-def test_a_tuple_that_one_round_left_owed_stays_owed(one, two):
-    assert (worse(one, two).stage is Stage.OWED) == (Stage.OWED in (one.stage, two.stage))
+def test_a_tuple_left_owed_by_one_iteration_stays_owed(one, two):
+    assert (worse_state(one, two).stage is Stage.OWED) == (Stage.OWED in (one.stage, two.stage))
 
 
-# ---- forgetting ----
+# ---- widening and transfer ----
 
 
 @examples(100)
 @given(states)
-def test_a_weakened_state_knows_nothing_that_the_full_one_did_not(state):
-    weak = state.widen()
+def test_a_widened_state_is_a_subset(state):
+    widened = state.widen()
 
-    assert set(weak.env.items()) <= set(state.env.items())
-    assert set(weak.facts.items()) <= set(state.facts.items())
-    assert weak.tokens == state.tokens
-    assert weak.raising == state.raising
-    assert weak.widen().key() == weak.key()
+    assert set(widened.env.items()) <= set(state.env.items())
+    assert set(widened.facts.items()) <= set(state.facts.items())
+    assert widened.tokens == state.tokens
+    assert widened.raising == state.raising
+    assert widened.widen().key() == widened.key()
 
 
 def _visits(source: str, setting: Setting) -> Iterator[tuple[Context, Path]]:
     program, component = linked(source)
-    _, flow = diagnosed(source, setting)
+    _, flow = analysed(source, setting)
     context = Context(program=program, component=component, subject=None, stored_stages={})
     seen = set()
     for event in flow.events:
@@ -151,25 +151,25 @@ def _visits(source: str, setting: Setting) -> Iterator[tuple[Context, Path]]:
 
 @examples(40)
 @given(handlers())
-def test_a_path_that_knows_less_can_go_wherever_one_that_knows_more_can(made):
-    """Transfer is monotone: forgetting what only prunes never closes a way on, nor changes a tuple's stage there."""
-    for context, visit in _visits(*made):
+def test_the_transfer_functions_are_monotone(generated):
+    """Widening a state removes no successor and changes no token state in one."""
+    for context, visit in _visits(*generated):
         if isinstance(visit.step.op, Call):
             continue
-        weak = Path(visit.function, visit.index, visit.state.widen(), visit.before, visit.via)
-        allowed = _ways(context, weak)
+        widened = Path(visit.function, visit.index, visit.state.widen(), visit.before, visit.via)
+        allowed = _ways(context, widened)
 
         assert _ways(context, visit) <= allowed
 
 
 def _ways(context: Context, path: Path) -> set[tuple[EdgeKind, int, frozenset[object]]]:
-    return {(way.kind, way.target, frozenset(way.state.tokens.items())) for way in ways_on(context, path)}
+    return {(way.kind, way.target, frozenset(way.state.tokens.items())) for way in next_steps(context, path)}
 
 
 @examples(40)
 @given(handlers())
-def test_every_completion_the_engine_saw_is_a_row_of_the_protocol(made):
-    _, flow = diagnosed(*made)
+def test_every_completed_event_follows_the_protocol_table(generated):
+    _, flow = analysed(*generated)
     for event in flow.events:
         if isinstance(event, Completed) and event.token is not None:
             before = event.path.state.tokens.get(event.token, TokenState(Stage.OWED)).stage
@@ -178,7 +178,7 @@ def test_every_completion_the_engine_saw_is_a_row_of_the_protocol(made):
 
 @examples(60)
 @given(st.lists(st.sampled_from([op for op in Op if op is not Op.END]), max_size=8))
-def test_the_protocol_walks_one_way_only(ops):
+def test_the_protocol_is_deterministic(ops):
     def walk() -> list[object]:
         state = Stage.OWED
         walked: list[object] = []

@@ -1,10 +1,10 @@
-"""The engine against real runs: small bolts are executed, and what it said about them must be so.
+"""The oracle: generated bolts are executed, and the analysis must agree with the runs.
 
-A search for more: `ACKDOCTOR_SEARCH=2000 pytest tests/properties/test_oracle.py`.  What it may still turn up, and why:
+To search for more: `ACKDOCTOR_SEARCH=2000 pytest tests/properties/test_oracle.py`.  Known imprecision that it may find:
 
-- a field asked about before and after a helper call: the helper might have changed it, so both answers are followed;
-- a flag asked about by the handler and, under another name, by a helper it is given to;
-- a batch of which the first loop completed some elements and left others: the worst of them stands for all.
+- a field tested before and after a helper call: the helper may change it, so both branches are followed;
+- a flag tested by the handler and, under another name, by a helper that receives it;
+- a batch whose first loop completes only some elements: the worst state represents all.
 """
 
 from random import Random
@@ -12,10 +12,10 @@ from random import Random
 import pytest
 from hypothesis import given, note
 
+from tests.properties.bolt_settings import BATCH, SETTINGS, Setting
+from tests.properties.comparison import disagreements
 from tests.properties.examples import examples, handlers, seeds
-from tests.properties.handlers import write
-from tests.properties.judging import disputes
-from tests.properties.settings import BATCH, SETTINGS, Setting
+from tests.properties.generator import write
 
 BATCHES = 10
 PER_BATCH = 10
@@ -23,26 +23,26 @@ PER_BATCH = 10
 
 @examples(60)
 @given(handlers())
-def test_what_runs_do_is_what_the_engine_says(made: tuple[str, Setting]) -> None:
-    source, setting = made
+def test_the_analysis_agrees_with_runs(generated: tuple[str, Setting]) -> None:
+    source, setting = generated
     note(source)
 
-    assert disputes(source, setting) == []
+    assert disagreements(source, setting) == []
 
 
 @pytest.mark.parametrize("batch", seeds(BATCHES))
-def test_what_runs_do_is_what_the_engine_says_of_larger_handlers(batch: int) -> None:
+def test_the_analysis_agrees_with_runs_of_larger_handlers(batch: int) -> None:
     for number in range(PER_BATCH):
         seed = batch * PER_BATCH + number
         setting = SETTINGS[seed % len(SETTINGS)]
         source = write(Random(seed).choice, setting, size=8)
 
-        assert disputes(source, setting) == [], f"seed {seed}\n{source}"
+        assert disagreements(source, setting) == [], f"seed {seed}\n{source}"
 
 
 @pytest.mark.parametrize("batch", seeds(3))
-def test_what_runs_do_to_a_batch_is_what_the_engine_says(batch: int) -> None:
+def test_the_analysis_agrees_with_runs_of_batches(batch: int) -> None:
     for number in range(PER_BATCH):
         source = write(Random(batch * PER_BATCH + number).choice, BATCH, size=6)
 
-        assert disputes(source, BATCH) == [], source
+        assert disagreements(source, BATCH) == [], source

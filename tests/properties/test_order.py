@@ -1,4 +1,4 @@
-"""Output is a function of the input: neither the order of files nor that of components shows in it."""
+"""The findings do not depend on the order of files or components."""
 
 from pathlib import Path
 from random import Random
@@ -24,7 +24,7 @@ def _unit(path: str, data: bytes) -> Unit:
 
 
 def _pages() -> dict[str, bytes]:
-    """Every case of every rule page that has several files, each case in a folder of its own."""
+    """Every case of every rule page that has several files, each case in its own directory."""
     return {
         f"{case.code.lower()}_{number}/{file.name}": file.text.encode()
         for cases in cases_by_code().values()
@@ -40,8 +40,8 @@ def _fixtures() -> dict[str, bytes]:
     }
 
 
-def _told(texts: dict[str, bytes], random: Random) -> list[Finding]:
-    """The findings, from files and components in an order of chance."""
+def _findings(texts: dict[str, bytes], random: Random) -> list[Finding]:
+    """The findings for files and components in random order."""
     units = [_unit(path, text) for path, text in texts.items()]
     random.shuffle(units)
     program = Program(units, load({}))
@@ -55,25 +55,25 @@ def _told(texts: dict[str, bytes], random: Random) -> list[Finding]:
 
 @pytest.mark.parametrize("texts", [_pages(), _fixtures()], ids=["rule pages", "fixtures"])
 def test_findings_do_not_depend_on_the_order_of_files_or_components(texts: dict[str, bytes]) -> None:
-    first = _told(texts, Random(0))
+    first = _findings(texts, Random(0))
 
     assert first
     for seed in range(1, 4):
-        assert _told(texts, Random(seed)) == first
+        assert _findings(texts, Random(seed)) == first
 
 
-def test_a_topology_has_the_same_findings_alone_and_in_company() -> None:
+def test_a_topology_has_the_same_findings_alone_and_with_others() -> None:
     texts = _fixtures()
-    together = _told(texts, Random(0))
+    together = _findings(texts, Random(0))
     apart = [
         finding
         for topology in sorted({Path(path).parts[:2] for path in texts})
-        for finding in _told({p: t for p, t in texts.items() if Path(p).parts[:2] == topology}, Random(0))
+        for finding in _findings({p: t for p, t in texts.items() if Path(p).parts[:2] == topology}, Random(0))
     ]
 
-    assert _own(apart) == _own(together)
+    assert _independent(apart) == _independent(together)
 
 
-def _own(findings: list[Finding]) -> list[str]:
-    """All but batch-without-timer, which looks for a tick setting in everything it is given."""
+def _independent(findings: list[Finding]) -> list[str]:
+    """All findings but batch-without-timer, which searches all files for a tick setting."""
     return sorted(repr(finding) for finding in findings if finding.code != "ACK404")

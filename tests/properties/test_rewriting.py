@@ -1,4 +1,4 @@
-"""What is found does not depend on how the same thing is written."""
+"""Rewriting a bolt without a change of behaviour keeps its findings."""
 
 import ast
 import re
@@ -7,17 +7,17 @@ from random import Random
 
 import pytest
 
+from tests.properties.bolt_settings import SETTINGS
+from tests.properties.comparison import FAMILIES, findings_about
 from tests.properties.examples import seeds
-from tests.properties.handlers import write
-from tests.properties.judging import FAMILIES, findings_about
+from tests.properties.generator import write
 from tests.properties.rewriting import REWRITINGS, Rewriting, extract_the_body
-from tests.properties.settings import SETTINGS
 
 SOURCES = 50
 
 
 def _kinds(source: str) -> set[tuple[str, str, str]]:
-    """Code, confidence, and the message without what a rewriting may change: names, lines, callees."""
+    """Code, confidence and message of each finding, without names, lines and callees."""
     found = set()
     for finding in findings_about(source):
         if finding.code in FAMILIES:
@@ -36,12 +36,12 @@ def _pairs(rewrite: Rewriting) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("rewrite", REWRITINGS, ids=lambda rewrite: rewrite.__name__)
-def test_the_findings_are_the_same_after(rewrite: Rewriting) -> None:
+def test_a_rewriting_keeps_the_findings(rewrite: Rewriting) -> None:
     for source, rewritten in _pairs(rewrite):
         assert _kinds(rewritten) == _kinds(source), f"{source}\n{rewritten}"
 
 
-def test_the_rules_broken_are_the_same_when_the_body_is_a_helper() -> None:
+def test_a_helper_for_the_body_keeps_the_codes() -> None:
     for source, rewritten in _pairs(extract_the_body):
         before, after = ({code for code, _, _ in _kinds(text)} for text in (source, rewritten))
 

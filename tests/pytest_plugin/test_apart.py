@@ -6,12 +6,11 @@ import time
 import pytest
 
 from ackdoctor.acker.versions import NEWEST
-from ackdoctor.pytest_plugin import apart
+from ackdoctor.pytest_plugin import hooks
 from ackdoctor.tracer.instrument.install import install
-from ackdoctor.tracer.judge.inquest import inquest
-from ackdoctor.tracer.ledger.ledger import Ledger
-from ackdoctor.tracer.levels import Level
-from ackdoctor.tracer.process import begin
+from ackdoctor.tracer.judge.replay import judge_trace
+from ackdoctor.tracer.ledger.ledger import Ledger, Level
+from ackdoctor.tracer.process import run as begin
 from ackdoctor.tracer.trace.read import read
 from ackdoctor.tracer.trace.write import Recorder
 from tests.pytest_plugin.inner import write
@@ -54,10 +53,16 @@ def test_completes_in_a_thread():
 class Slow(Recorder):
     """A thread of a test's own may have to wait before it can write."""
 
-    def put(self, stamp, delivery):
-        if threading.current_thread() is not threading.main_thread():
-            time.sleep(0.1)
-        super().put(stamp, delivery)
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        put = self.put
+
+        def slowly(template, delivery):
+            if threading.current_thread() is not threading.main_thread():
+                time.sleep(0.1)
+            put(template, delivery)
+
+        self.put = slowly
 
 
 @pytest.fixture
@@ -65,7 +70,7 @@ def trace(tmp_path, monkeypatch):
     """The recorder of this process, as below `trace run`."""
     recorder = Slow(tmp_path / "trace", run="r", worker="w")
     installation = install(Ledger(Level.TRACE), recorder)
-    monkeypatch.setattr(apart, "_PATIENCE_S", 20)  # on a machine with much else to do
+    monkeypatch.setattr(hooks, "_PATIENCE_S", 20)  # on a machine with much else to do
     monkeypatch.setattr(begin, "begun", [(installation, recorder)])
     yield recorder
     installation.undo()
@@ -76,7 +81,7 @@ def test_what_one_test_leaves_or_mocks_is_not_judged_with_the_next(pytester, tra
     write(pytester, TESTS)
     pytester.runpytest_inprocess().assert_outcomes(passed=5)
     trace.flush()
-    found = inquest(read([trace.folder]).events, NEWEST)
+    found = judge_trace(read([trace.folder]).events, NEWEST)
     [finding] = found.findings
     assert (finding.code, finding.component, finding.evidence.test) == (
         "ACK101",

@@ -92,7 +92,7 @@ def test_a_test_that_looks_at_the_death_passes_and_is_named(run):
 
 def test_feeding_a_dead_worker_tells_the_test_that_it_died(run):
     result = run(f"""
-    from ackdoctor.lab.shell.pipe import ShellError
+    from ackdoctor.lab.shell.child import ShellError
     {DIES}
     def test_dies(ackdoctor):
         bench = ackdoctor.bench(Dies)

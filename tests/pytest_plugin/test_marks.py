@@ -2,8 +2,7 @@
 
 import pytest
 
-from ackdoctor.pytest_plugin.marks import asked
-from ackdoctor.pytest_plugin.options import Options
+from ackdoctor.pytest_plugin.options import Options, asked
 
 pytest_plugins = ["pytester"]
 
@@ -20,7 +19,7 @@ def test_nobody_asks(pytester):
 
 
 def test_the_session_asks_for_every_test(pytester):
-    session = Options(level="counts", max_pending=3)
+    session = Options(level="trace", max_pending=3)
     assert wanted(pytester, "def test(): pass", session) is session
 
 
@@ -89,8 +88,8 @@ def test_a_parameter_set_carries_its_own_mark(pytester):
         ("max_pending=-1", "max_pending: must be a number from 0, not -1"),
         ("allow='ACK103'", "allow: must list codes or names of rules, not 'ACK103'"),
         ("allow=['ACK999']", "allow: no rule is called `ACK999`"),
-        ("level='loud'", "level: must be one of off, counts, sites, trace, not 'loud'"),
-        ("level=None", "level: must be one of off, counts, sites, trace, not None"),
+        ("level='loud'", "level: must be one of off, sites, trace, not 'loud'"),
+        ("level=None", "level: must be one of off, sites, trace, not None"),
         ("profile='storm-7'", "profile: unknown acker version 'storm-7'"),
         ("profile=2.1", "profile: must be the name of a version, such as storm-1.1.0, not 2.1"),
         ("complete_within='soon'", "complete_within: must be a number from 0, not 'soon'"),

@@ -51,7 +51,7 @@ def test_a_component_of_the_module_is_charged_to_the_test_that_it_received_in(ru
         "Keeps: 1 tuple waits in self.kept, and the test ends before the code flushes it"
         in lines["test_keeps"]
     )
-    assert "Keeps: 1 completion of tuples that nobody was seen to hand over" in lines["test_flushes"]
+    assert "Keeps: 1 completion of tuples that no input was seen to bring" in lines["test_flushes"]
     assert "test_again" not in lines
 
 
@@ -114,7 +114,7 @@ PATCHED = """
 
 
 @pytest.mark.parametrize(
-    "mark", ["", '@pytest.mark.ackdoctor(level="counts")'], ids=["one level", "two levels"]
+    "mark", ["", '@pytest.mark.ackdoctor(level="trace")'], ids=["one level", "two levels"]
 )
 @pytest.mark.parametrize(
     "patch",

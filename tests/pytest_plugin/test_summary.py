@@ -1,8 +1,7 @@
 """The table at the end, line by line."""
 
 from ackdoctor.model.verdict import ComponentTally
-from ackdoctor.pytest_plugin.rows import Row, read_row, totals
-from ackdoctor.pytest_plugin.summary import summary
+from ackdoctor.pytest_plugin.outcome import Row, read_row, summary, totals
 
 
 def counts(

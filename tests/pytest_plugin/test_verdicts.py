@@ -289,13 +289,6 @@ def test_writing_a_baseline_needs_its_name(run):
 # ---- how much is said ----
 
 
-def test_counts_tell_the_tuple_without_lines(pytester):
-    write(pytester, "def test_twice(): drive(Twice)")
-    result = pytester.runpytest_inprocess("--ackdoctor=counts")
-    result.assert_outcomes(failed=1)
-    assert "   24 | def process(self, tup):  ╭ received     owed" in finding(result, "test_twice")
-
-
 def test_quiet_shows_the_finding_and_one_sentence_twice_quiet_only_the_sentence(run):
     quiet = run("def test_twice(): drive(Twice)", "-q")
     assert any("error ACK103" in line for line in quiet.outlines)

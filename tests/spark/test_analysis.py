@@ -13,15 +13,14 @@ from ackdoctor.model.event import RELIABLE, Event, EventKind
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.spark.analysis import Terms, analyze, frames
 from ackdoctor.spark.judge.examine import examine
-from ackdoctor.spark.judge.findings import AckerProfile
 from ackdoctor.spark.read.events import quarantined
 from ackdoctor.spark.read.inputs import find_inputs
 from ackdoctor.spark.replay.messages import acker_version
 from ackdoctor.spark.roots import growth, holders, replays
 from ackdoctor.spark.schema import ENTRIES, EVENTS, QUARANTINE
 from ackdoctor.spark.tables import Analysis, Books, Holder, Latency, Replays, TreeCount
-from ackdoctor.tracer.judge.inquest import inquest
-from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.judge.replay import judge_trace
 from ackdoctor.tracer.trace.read import read
 from tests.spark.event_tables import STATEMENTS, events
 
@@ -39,7 +38,7 @@ def told():
     rows = list(read([STATEMENTS / "v1"]).events())
     nowhere = Site("trace", NOWHERE)
     places = Places(folder=TERMS.folder, nowhere="trace")
-    return inquest(lambda: iter(rows), profile("1.1.0"), patience_s=30, places=places, nowhere=nowhere)
+    return judge_trace(lambda: iter(rows), profile("1.1.0"), patience_s=30, places=places, nowhere=nowhere)
 
 
 def test_the_findings_of_the_code_are_those_of_the_trace_report(analysis, told):
@@ -185,7 +184,7 @@ def test_open_deliveries_of_a_trace_without_an_acker_are_those_of_the_trace_repo
             done = Event(EventKind.ACKED, at + second // 2, 2 * number + 1, "words", 5, "", str(number))
             rows.append(done)
     rows.append(Event(EventKind.COMPLETED, 41 * second, 99, "jobs", 3, "", "m-1"))
-    here = inquest(lambda: iter(rows), profile("1.1.0")).tally
+    here = judge_trace(lambda: iter(rows), profile("1.1.0")).tally
     with frames(events(spark, rows), TERMS) as tables:
         there = examine(spark, tables, TERMS).tally
     assert (there.pending, there.high_water) == (here.pending, here.high_water) == (10, 11)
@@ -412,5 +411,5 @@ def test_a_message_that_comes_again_is_a_replay(spark):
 
 @pytest.mark.parametrize("name", ["1.1.0", "1.2.4", "2.8.8", "2.8-no-timeouts", "jstorm-2.4.0", "heron"])
 def test_what_an_entry_costs_depends_on_the_version_as_in_the_model(name):
-    keeper, model = AckerProfile.of(acker_version(name)), profile(name)
+    keeper, model = acker_version(name), profile(name)
     assert (keeper.name, keeper.engine, keeper.forgets) == (model.name, model.engine, model.forgets)

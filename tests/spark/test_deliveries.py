@@ -8,8 +8,8 @@ from ackdoctor.model.event import RELIABLE, TICK, Event, EventKind
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.tracer.judge.findings import findings
-from ackdoctor.tracer.judge.inquest import inquest
-from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.judge.replay import judge_trace
 
 pytest.importorskip("pyspark")
 
@@ -73,7 +73,7 @@ def by_spark(spark, rows: list[Event]) -> tuple[Finding, ...]:
 def by_tracer(rows: list[Event]) -> tuple[Finding, ...]:
     from ackdoctor.acker.versions import NEWEST
 
-    return inquest(
+    return judge_trace(
         lambda: iter(rows), NEWEST, places=Places(nowhere="trace"), nowhere=Site("trace", NOWHERE)
     ).findings
 

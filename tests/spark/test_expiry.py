@@ -17,12 +17,12 @@ from ackdoctor.spark.analysis import Terms, analyze
 from ackdoctor.spark.read.inputs import find_inputs
 from ackdoctor.spark.replay.messages import acker_version
 from ackdoctor.spark.tables import Analysis
-from ackdoctor.tracer.judge.inquest import inquest
-from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.judge.replay import judge_trace
 from ackdoctor.tracer.trace import files
 from ackdoctor.tracer.trace.read import read
-from tests.slow_trace import slow_trace
 from tests.spark.worker_log import WorkerLog
+from tests.trace_rows import slow_trace
 
 TASKS = {"events": 3, "parse": 4, "batch": 2}
 T = 10  # the message timeout, in seconds
@@ -213,7 +213,7 @@ def test_the_trace_report_says_the_same_of_roots_that_timed_out(spark, tmp_path,
         message_timeout_s=timeout_s,
     )
     mine = analyze(find_inputs([str(tmp_path / "v1")]), session=spark, terms=terms)
-    theirs = inquest(
+    theirs = judge_trace(
         lambda: read([tmp_path / "v1"]).events(),
         profile("storm-2.8.8"),
         message_timeout_s=timeout_s,

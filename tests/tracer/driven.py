@@ -9,8 +9,8 @@ from typing import Any
 
 from ackdoctor.model.violation import Access, Violation
 from ackdoctor.tracer.instrument.install import install
-from ackdoctor.tracer.ledger.ledger import Ledger, Settlement
-from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.ledger.ledger import Ledger, Level, Settlement
+from ackdoctor.tracer.trace.write import Recorder
 
 __all__ = ["Traced", "drive", "frame", "made", "said", "tick", "traced"]
 
@@ -24,9 +24,9 @@ class Traced:
 
 
 @contextmanager
-def traced(level: Level = Level.SITES, **options: Any) -> Iterator[Traced]:
+def traced(level: Level = Level.SITES, recorder: Recorder | None = None, **options: Any) -> Iterator[Traced]:
     run = Traced(Ledger(level, **options))
-    installation = install(run.ledger)
+    installation = install(run.ledger, recorder)
     try:
         yield run
     finally:

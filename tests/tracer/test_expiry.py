@@ -5,15 +5,17 @@ import pytest
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
-from ackdoctor.tracer.judge.inquest import Inquest, inquest
-from tests.slow_trace import T, slow_trace
+from ackdoctor.tracer.judge.replay import TraceReport, judge_trace
+from tests.trace_rows import T, slow_trace
 
 
-def held(events: list[Event], timeout_s: int | None = None) -> Inquest:
-    return inquest(lambda: iter(events), profile("storm-2.8.8"), message_timeout_s=timeout_s, patience_s=30)
+def held(events: list[Event], timeout_s: int | None = None) -> TraceReport:
+    return judge_trace(
+        lambda: iter(events), profile("storm-2.8.8"), message_timeout_s=timeout_s, patience_s=30
+    )
 
 
-def told(found: Inquest) -> list[Finding]:
+def told(found: TraceReport) -> list[Finding]:
     return [finding for finding in found.findings if finding.severity > Severity.INFO]
 
 

@@ -1,4 +1,4 @@
-"""A tuple that a component gives to a mock is that mock's to complete: nobody is accused, and the run is not called clean."""
+"""A tuple that a component gives to a mock is that mock's to complete: nobody is traced_now, and the run is not called clean."""
 
 import sys
 import threading

@@ -6,10 +6,10 @@ from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import AUTO, BARE, IN_HAND, TICK, Event, EventKind
 from ackdoctor.model.finding import Finding, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.tracer.judge.inquest import Inquest, inquest
+from ackdoctor.tracer.judge.replay import TraceReport, judge_trace
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.trace.components import MULTILANG, recalled
-from tests.acker_rows import events_of
+from tests.trace_rows import events_of
 
 SECOND = 1_000_000_000
 NAMED, RECEIVED, ACKED, FAILED, EMITTED, ANCHORED = (
@@ -44,11 +44,13 @@ def named(note: str) -> Event:
 
 def held(
     events: list[Event], version: str = "storm-2.8.8", *, timeout_s: int | None = None, patience_s: int = 0
-) -> Inquest:
-    return inquest(lambda: iter(events), profile(version), message_timeout_s=timeout_s, patience_s=patience_s)
+) -> TraceReport:
+    return judge_trace(
+        lambda: iter(events), profile(version), message_timeout_s=timeout_s, patience_s=patience_s
+    )
 
 
-def codes(found: Inquest) -> list[tuple[str, str, str]]:
+def codes(found: TraceReport) -> list[tuple[str, str, str]]:
     return [(f.code, str(f.site), f.message.partition(": ")[0]) for f in found.findings]
 
 
@@ -149,7 +151,7 @@ ENDS = [
 ]
 
 
-def blamed(found: Inquest) -> list[tuple[str, str]]:
+def blamed(found: TraceReport) -> list[tuple[str, str]]:
     return [(f.code, f.evidence.delivery) for f in found.findings]
 
 
@@ -221,11 +223,11 @@ def test_rows_that_the_recorder_lost_are_counted():
 def test_a_stored_trace_has_the_growth_of_the_run_that_wrote_it():
     now = 0
     ledger = Ledger(now=lambda: now)
-    book = ledger.open(recalled("SqlBolt", 0), MULTILANG)
+    record = ledger.open(recalled("SqlBolt", 0), MULTILANG)
     rows = []
     for number in range(1_500):
         now = (number + 1) * SECOND
-        book.received(str(number), now)
+        record.received(str(number), now)
         rows.append(row(RECEIVED, str(number)))
         if now >= ledger.windows.due:
             ledger.grow(now)

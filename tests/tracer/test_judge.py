@@ -14,8 +14,8 @@ from ackdoctor.model.violation import AccessKind
 from ackdoctor.reporters import Context, reporter
 from ackdoctor.reporters.context import Sources
 from ackdoctor.rulebook import load_metadata
-from ackdoctor.tracer.judge.charges import CHARGES
 from ackdoctor.tracer.judge.findings import findings
+from ackdoctor.tracer.judge.messages import RULE_MESSAGES
 from tests.tracer.lives import call, culprit, framework, orphan, said, touch, traced, tree, violation, written
 
 ACKED, FAILED, ANCHORED, EMITTED, RETURNED, ENDED = (
@@ -57,8 +57,8 @@ def test_one_call_that_acks_twice_while_one_tuple_is_handled_is_an_ack_in_a_loop
     again = violation(Misuse.TWICE, traced(path), touch(ACKED, call(path, 10)), touch(ACKED, call(path, 10)))
     (found,) = findings([again], places=places)
     assert said(found) == (
-        "sql.py:10:13: error ACK104 ack-in-loop the tuple is completed again by the same call, "
-        f"once in every round: {ANSWER}"
+        "sql.py:10:13: error ACK104 ack-in-loop the tuple is completed again in every "
+        f"iteration of the loop: {ANSWER}"
     )
 
 
@@ -112,9 +112,9 @@ def test_a_fail_by_hand_that_the_framework_acks_is_told_with_the_price_of_a_mixt
 @pytest.mark.parametrize(
     ("misuse", "first", "then", "message"),
     [
-        (Misuse.MIXED, ACKED, FAILED, "the tuple is failed although the code has already acked it"),
-        (Misuse.MIXED, FAILED, ACKED, "the tuple is acked although the code has already failed it"),
-        (Misuse.TWICE, FAILED, FAILED, "the tuple is failed although the code has already failed it"),
+        (Misuse.MIXED, ACKED, FAILED, "the tuple is failed although it was already acked"),
+        (Misuse.MIXED, FAILED, ACKED, "the tuple is acked although it was already failed"),
+        (Misuse.TWICE, FAILED, FAILED, "the tuple is failed although it was already failed"),
     ],
 )
 def test_completions_that_contradict_each_other_are_ack_and_fail(misuse, first, then, message, path, places):
@@ -129,7 +129,7 @@ def test_an_exception_after_an_ack_is_ack_and_fail(path, places):
     )
     (found,) = findings([rescue], places=places)
     assert said(found) == (
-        "sql.py:10:13: error ACK106 ack-and-fail an exception leaves after the tuple was acked, "
+        "sql.py:10:13: error ACK106 ack-and-fail an exception leaves the handler after the tuple was acked, "
         f"and the framework fails it again: {MIXED_ANSWER}"
     )
 
@@ -138,7 +138,7 @@ def test_a_tuple_that_nobody_completes_is_told_at_its_handler(path, places):
     never = violation(Misuse.NEVER, traced(path), touch(RETURNED), touch(ENDED))
     (found,) = findings([never], places=places)
     assert said(found) == (
-        "sql.py:7:5: error ACK101 missing-ack the tuple leaves SqlBolt.process and is neither acked nor failed: "
+        "sql.py:7:5: error ACK101 missing-ack the tuple leaves SqlBolt.process neither acked nor failed: "
         + STAYS
     )
     assert [step.note for step in found.evidence.steps] == [
@@ -152,8 +152,8 @@ def test_a_tuple_that_a_field_still_holds_is_an_undrained_buffer(path, places):
     held = violation(Misuse.NEVER, traced(path), touch(RETURNED), touch(ENDED), held="self.pending")
     (found,) = findings([held], places=places)
     assert said(found) == (
-        "sql.py:7:5: error ACK401 undrained-buffer the tuple is kept in `self.pending`, and nothing in SqlBolt "
-        f"has acked or failed it: {STAYS}"
+        "sql.py:7:5: error ACK401 undrained-buffer the tuple is stored in `self.pending`, and SqlBolt never acks "
+        f"or fails it: {STAYS}"
     )
     assert found.evidence.steps[-1].note == "the run ends, still in self.pending"
 
@@ -170,7 +170,7 @@ def test_a_batch_that_never_came_is_a_batch_without_timer(path, places):
     (found,) = findings([waiting], places=places)
     assert said(found) == (
         "sql.py:4:1: warning ACK404 batch-without-timer SqlBolt processes its batches later, "
-        "and for a tuple of the batch that never came"
+        "and never processed a tuple of the batch"
     )
     assert found.help == "set topology.tick.tuple.freq.secs in the class's config or in the topology"
 
@@ -226,7 +226,7 @@ def test_a_run_is_charged_with_what_the_tracer_can_see_and_with_nothing_else():
     sources = [*folder.glob("ledger/*.py"), *folder.glob("instrument/*.py")]
     text = "".join(source.read_text(encoding="utf-8") for source in sources)
     seen = {misuse for misuse in Misuse if f"Misuse.{misuse.name}" in text}
-    assert {misuse for misuse, _ in CHARGES} == seen - {
+    assert {misuse for misuse, _ in RULE_MESSAGES} == seen - {
         Misuse.SPOUT_COMPLETES,  # ShellSpout says so and dies: no rule of lint has it either
     }
 
@@ -234,14 +234,14 @@ def test_a_run_is_charged_with_what_the_tracer_can_see_and_with_nothing_else():
 def test_the_page_of_a_rule_says_that_a_run_can_show_it():
     roots = {"ACK504", "ACK601", "ACK602", "ACK603"}  # what becomes of roots, and what an acker keeps
     said_so = {code for code, rule in load_metadata().items() if "tree" in rule.evidence}
-    assert {charge.code for charge in CHARGES.values()} | roots == said_so
+    assert {charge.code for charge in RULE_MESSAGES.values()} | roots == said_so
 
 
 def test_every_charge_has_a_page():
-    assert {charge.code for charge in CHARGES.values()} <= set(load_metadata())
+    assert {charge.code for charge in RULE_MESSAGES.values()} <= set(load_metadata())
 
 
-@pytest.mark.parametrize(("misuse", "turn"), CHARGES)
+@pytest.mark.parametrize(("misuse", "turn"), RULE_MESSAGES)
 def test_every_charge_can_say_its_words(misuse, turn, path, places):
     life = (touch(ACKED, call(path, 10)), touch(RETURNED))
     for dialect in ("pystorm", "heronpy", "none of ours"):
@@ -254,7 +254,7 @@ def test_a_framework_that_nobody_described_costs_nothing_that_we_would_invent(pa
     (found,) = findings([never], places=places)
     assert (found.severity, found.message) == (
         Severity.ERROR,
-        "the tuple leaves SqlBolt.process and is neither acked nor failed",
+        "the tuple leaves SqlBolt.process neither acked nor failed",
     )
 
 
@@ -318,11 +318,11 @@ def test_a_finding_of_a_run_looks_like_one_of_lint(path, places, tmp_path):
     stream = io.StringIO()
     reporter("full")(Report(findings=found), stream, Context(sources=Sources(root=tmp_path)))
     assert stream.getvalue() == (
-        "sql.py:10:13  error ACK104 ack-in-loop  the tuple is completed again by the same call, "
-        f"once in every round: {ANSWER}\n"
-        "    7 | def process(self, tup):  ╭ received                           owed\n"
-        "   10 |         self.ack(tup)    ├ acked                              acked\n"
-        "      |                          ╰ completed again in the next round  acked\n"
+        "sql.py:10:13  error ACK104 ack-in-loop  the tuple is completed again in every "
+        f"iteration of the loop: {ANSWER}\n"
+        "    7 | def process(self, tup):  ╭ received                               owed\n"
+        "   10 |         self.ack(tup)    ├ acked                                  acked\n"
+        "      |                          ╰ completed again in the next iteration  acked\n"
         "      |         ^^^^^^^^^^^^^\n"
         "      = seen: 42 times, first of delivery 7 in tests/test_sql.py::test_insert\n"
         "      = left: acker: root 77 leaves an orphan, value 3; the spout heard ack\n"

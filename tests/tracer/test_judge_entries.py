@@ -7,8 +7,8 @@ from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Confidence, Severity
 from ackdoctor.model.verdict import GrowthPoint, Verdict
 from ackdoctor.model.violation import AccessKind
+from ackdoctor.tracer.judge.acker import growth_finding
 from ackdoctor.tracer.judge.findings import findings
-from ackdoctor.tracer.judge.growth import growth_finding
 from tests.tracer.lives import call, culprit, orphan, pending, said, touch, traced, tree, violation
 
 ACKED, FAILED = AccessKind.ACKED, AccessKind.FAILED

@@ -11,10 +11,9 @@ import pytest
 
 from ackdoctor.acker.versions import NEWEST
 from ackdoctor.model.event import EventKind
-from ackdoctor.tracer.judge.inquest import inquest
-from ackdoctor.tracer.levels import Level
-from ackdoctor.tracer.process.begin import VARIABLE
-from ackdoctor.tracer.process.launch import environment
+from ackdoctor.tracer.judge.replay import judge_trace
+from ackdoctor.tracer.ledger.ledger import Level
+from ackdoctor.tracer.process.run import VARIABLE, environment
 from tests.tracer.trace.traces import rows
 
 K = EventKind
@@ -22,8 +21,8 @@ ROOT = Path(__file__).parents[2]
 RUN = """
 import sys
 from pathlib import Path
-from ackdoctor.tracer.process.launch import run
-from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.process.run import run
+from ackdoctor.tracer.ledger.ledger import Level
 sys.exit(run(sys.argv[2:], Path(sys.argv[1]), Level.TRACE, name="r"))
 """
 BOLT = """
@@ -79,7 +78,7 @@ def test_the_tuple_in_hand_of_a_bolt_that_was_killed_is_not_told(tmp_path, end):
     trace = tmp_path / "trace"
     bolt = f"self.auto_ack = False; import os, time; time.sleep(0.01); tup.id == '78' and {end}"
     ran(trace, *python(BOLT.replace("END", bolt)), input=fed(tmp_path, TUPLE | {"id": "78"}))
-    found = inquest(lambda: iter(rows(trace)), NEWEST)
+    found = judge_trace(lambda: iter(rows(trace)), NEWEST)
     assert [(finding.code, finding.evidence.delivery) for finding in found.findings] == [("ACK101", "77")]
     assert found.notes == (
         "Count[4] ended: without closing its trace: killed, or by os._exit, tuples under way: 1",

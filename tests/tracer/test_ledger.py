@@ -1,4 +1,4 @@
-"""The books by themselves, fed with plain data as a stored trace feeds them."""
+"""The records by themselves, fed with plain data as a stored trace feeds them."""
 
 from collections import Counter
 from typing import Any
@@ -12,10 +12,8 @@ from ackdoctor.model.dialect import Misuse, Role
 from ackdoctor.model.protocol import TABLE, Breach, Op, Stage
 from ackdoctor.model.verdict import GrowthPoint
 from ackdoctor.model.violation import AccessKind, CallSite, TracedComponent
-from ackdoctor.tracer.ledger.book import BREACHES, Book, Delivery, Mark, Owed
-from ackdoctor.tracer.ledger.ledger import Ledger
-from ackdoctor.tracer.ledger.windows import POINTS, Windows
-from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.ledger.component_record import BREACHES, ComponentRecord, Delivery, Mark, PendingTuple
+from ackdoctor.tracer.ledger.ledger import POINTS, Ledger, Level, Windows
 from tests.tracer.driven import said
 
 SUSPECT = TracedComponent(name="Bolt", dialect="pystorm", role="Bolt", path="bolt.py", line=1)
@@ -23,19 +21,19 @@ DELIVERIES = ["1", "2", "3"]
 OPS = [Op.ANCHOR, Op.ACK, Op.AUTO_ACK, Op.FAIL, Op.AUTO_FAIL]
 
 
-def ledger_and_book(role: Role = pystorm.BOLT, **options) -> tuple[Ledger, Book]:
+def ledger_and_book(role: Role = pystorm.BOLT, **options) -> tuple[Ledger, ComponentRecord]:
     ledger = Ledger(now=lambda: 0, **options)
     return ledger, ledger.open(SUSPECT, role)
 
 
-def perform(book: Book, op: Op, delivery: str, mark: Mark | None = None) -> None:
+def perform(record: ComponentRecord, op: Op, delivery: str, mark: Mark | None = None) -> None:
     match op:
         case Op.ANCHOR:
-            book.emitted([delivery], mark=mark)
+            record.emitted([delivery], mark=mark)
         case Op.ACK | Op.AUTO_ACK:
-            book.acked(delivery, mark=mark)
+            record.acked(delivery, mark=mark)
         case _:
-            book.failed(delivery, mark=mark)
+            record.failed(delivery, mark=mark)
 
 
 def fold(steps: list[tuple[str, Op]]) -> tuple[Counter[Misuse], int]:
@@ -54,11 +52,11 @@ def fold(steps: list[tuple[str, Op]]) -> tuple[Counter[Misuse], int]:
 
 @given(st.lists(st.tuples(st.sampled_from(DELIVERIES), st.sampled_from(OPS), st.booleans()), max_size=30))
 def test_the_verdict_is_that_of_the_protocols_table(steps):
-    ledger, book = ledger_and_book()
+    ledger, record = ledger_and_book()
     for delivery in DELIVERIES:
-        book.received(delivery)
+        record.received(delivery)
     for delivery, op, marked in steps:
-        perform(book, op, delivery, Mark(in_except=True) if marked else None)
+        perform(record, op, delivery, Mark(in_except=True) if marked else None)
     found = ledger.settle().violations
     expected, breaches = fold([(delivery, op) for delivery, op, _ in steps])
     counted: Counter[Misuse] = Counter()
@@ -73,12 +71,12 @@ def test_every_breach_has_its_misuse():
 
 
 def test_a_stored_trace_brings_its_own_sites():
-    ledger, book = ledger_and_book()
+    ledger, record = ledger_and_book()
     line = ledger.sites.named(CallSite("bolt.py", 7, "Bolt.process"))
     framework = ledger.sites.named(CallSite("pystorm/bolt.py", 199, "Bolt._run", framework=True))
-    book.received("17", 5)
-    book.acked("17", line)
-    book.acked("17", framework)
+    record.received("17", 5)
+    record.acked("17", line)
+    record.acked("17", framework)
     (violation,) = ledger.settle().violations
     assert [(touch.kind, str(touch.site), touch.time_ns, touch.entry) for touch in violation.history] == [
         (AccessKind.RECEIVED, "None", 5, 1),
@@ -88,84 +86,84 @@ def test_a_stored_trace_brings_its_own_sites():
 
 
 def test_an_id_that_comes_again_while_it_is_open_is_owed_twice():
-    ledger, book = ledger_and_book()
+    ledger, record = ledger_and_book()
     for _ in range(3):
-        book.received("14")
-    book.acked("14")
-    book.acked("14")
+        record.received("14")
+    record.acked("14")
+    record.acked("14")
     assert said(ledger.settle().violations) == ["never completed: 14: received; end of the run"]
 
 
 def test_an_id_that_comes_again_after_its_ack_is_another_tuple():
-    ledger, book = ledger_and_book()
+    ledger, record = ledger_and_book()
     for _ in range(2):
-        book.received("14")
-        book.acked("14")
+        record.received("14")
+        record.acked("14")
     assert ledger.settle().violations == ()
 
 
 def test_an_ack_of_what_nobody_handed_over_is_a_note():
-    ledger, book = ledger_and_book()
-    book.acked("99")
+    ledger, record = ledger_and_book()
+    record.acked("99")
     settlement = ledger.settle()
     assert settlement.violations == ()
-    assert settlement.notes == ("Bolt: 1 completion of tuples that nobody was seen to hand over",)
+    assert settlement.notes == ("Bolt: 1 completion of tuples that no input was seen to bring",)
 
 
-class Shared(dict[Delivery, Owed]):
+class Shared(dict[Delivery, PendingTuple]):
     """Open deliveries; what has just been taken out of them is acked by another thread at once."""
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, record: ComponentRecord) -> None:
         super().__init__()
-        self.book = book
+        self.record = record
 
     def pop(self, delivery: Delivery, *default: Any) -> Any:
         taken = super().pop(delivery, *default)
         if taken is not None:
-            self.book.acked(delivery)
+            self.record.acked(delivery)
         return taken
 
 
 def test_an_ack_between_two_steps_of_another_threads_ack_is_a_second_one():
-    ledger, book = ledger_and_book()
-    book.open = Shared(book)
+    ledger, record = ledger_and_book()
+    record.open = Shared(record)
     for delivery in DELIVERIES:
-        book.received(delivery)
-        book.acked(delivery)
+        record.received(delivery)
+        record.acked(delivery)
     assert said(ledger.settle().violations) == ["completed twice x3: 1: received; acked; acked"]
 
 
 def test_an_ack_of_what_is_handed_over_only_later_is_no_second_one():
-    ledger, book = ledger_and_book()
-    book.acked("1")
-    book.received("1")
-    book.acked("1")
+    ledger, record = ledger_and_book()
+    record.acked("1")
+    record.received("1")
+    record.acked("1")
     settled = ledger.settle()
     assert (settled.violations, len(settled.notes)) == ((), 1)
 
 
 def test_a_completion_from_another_thread_is_a_fault_where_nothing_is_locked():
     for role, expected in ((pystorm.BOLT, []), (storm_py.DIALECTS[0].roles[0], [Misuse.OFF_THREAD])):
-        ledger, book = ledger_and_book(role)
-        book.received("1")
-        book.acked("1", mark=Mark(thread="worker"))
+        ledger, record = ledger_and_book(role)
+        record.received("1")
+        record.acked("1", mark=Mark(thread="worker"))
         assert [violation.misuse for violation in ledger.settle().violations] == expected
 
 
 def test_completed_deliveries_are_forgotten_by_generations():
-    ledger, book = ledger_and_book(cap=1024)
+    ledger, record = ledger_and_book(cap=1024)
     for number in range(5000):
-        book.received(str(number))
-        book.acked(str(number))
-    assert "4999" in book
-    assert "1" not in book
-    assert len(book.done) <= 2048
+        record.received(str(number))
+        record.acked(str(number))
+    assert "4999" in record
+    assert "1" not in record
+    assert len(record.done) <= 2048
     assert ledger.settle().dropped == 0
 
 
 def test_a_settled_ledger_begins_anew():
-    ledger, book = ledger_and_book(test="test_one")
-    book.received("1")
+    ledger, record = ledger_and_book(test="test_one")
+    record.received("1")
     first = ledger.settle()
     assert [violation.test for violation in first.violations] == ["test_one"]
     second = ledger.settle()
@@ -173,23 +171,23 @@ def test_a_settled_ledger_begins_anew():
 
 
 def test_the_oldest_book_is_closed_for_the_next(monkeypatch):
-    monkeypatch.setattr("ackdoctor.tracer.ledger.ledger.BOOKS", 2)
+    monkeypatch.setattr("ackdoctor.tracer.ledger.ledger.RECORDS", 2)
     ledger = Ledger(now=lambda: 3_000_000)
     for number in range(3):
         ledger.open(SUSPECT, pystorm.BOLT).received(str(number))
-    assert len(ledger.books) == 2
+    assert len(ledger.records) == 2
     settlement = ledger.settle()
     assert [violation.delivery for violation in settlement.violations] == ["0", "1", "2"]
     assert [(tally.delivered, tally.pending, tally.oldest_ms) for tally in settlement.tallies] == [(3, 3, 3)]
 
 
 def test_growth_is_open_deliveries_at_the_end_of_each_window():
-    ledger, book = ledger_and_book()
-    book.received("1")
+    ledger, record = ledger_and_book()
+    record.received("1")
     ledger.grow(1_000_000_000)
-    book.received("2")
-    book.received("3")
-    book.acked("1")
+    record.received("2")
+    record.received("3")
+    record.acked("1")
     ledger.grow(2_000_000_000)
     assert ledger.settle().growth[:2] == (
         GrowthPoint(time_ms=1000, pending=1, started=1),
@@ -212,5 +210,5 @@ def test_levels_have_names(name, level):
 
 
 def test_an_unknown_level_names_the_known():
-    with pytest.raises(ValueError, match="unknown level 'all'; known are off, counts, sites, trace"):
+    with pytest.raises(ValueError, match="unknown level 'all'; the levels are off, sites, trace"):
         Level.named("all")

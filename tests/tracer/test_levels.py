@@ -1,9 +1,10 @@
-"""Level `counts` against `sites`: the same tuples, the same violations, without the lines."""
+"""Level `sites` against `trace`: the same tuples, the same violations, and the rows tell the same."""
 
 import queue
 import sys
 import threading
-from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from pystorm import Bolt
 
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.ledger.ledger import Level
+from ackdoctor.tracer.trace.write import Recorder
 from tests.tracer.driven import drive, frame, made, said, tick, traced
 
 PLANS = st.lists(
@@ -56,23 +58,22 @@ def frames(plan):
         yield tick(f"{number}!") if kind == "tick" else frame(f"{number}!")
 
 
-def told(level, plan, cap):
-    """What a level says of a plan, but for lines, threads and times."""
+def outcome(level, plan, cap, recorder=None):
+    """The violations at a level, without threads and times, and the counts."""
     cls = type("Planned", (Planned,), {"plan": plan})
-    with traced(level, cap=cap, now=lambda: 0) as run:
+    with traced(level, recorder, cap=cap, now=lambda: 0) as run:
         drive(cls, *frames(plan))
-    violations = [
-        replace(one, history=tuple(replace(touch, site=None) for touch in one.history))
-        for one in run.settlement.violations
-    ]
-    return violations, run.settlement.tallies, run.settlement.dropped, run.settlement.notes
+    return run.settlement.violations, run.settlement.tallies, run.settlement.dropped, run.settlement.notes
 
 
 @pytest.mark.minutes
 @settings(deadline=None)
 @given(PLANS, st.sampled_from((3, 65_536)))
-def test_counts_says_of_every_tuple_what_sites_says(plan, cap):
-    assert told(Level.COUNTS, plan, cap) == told(Level.SITES, plan, cap)
+def test_the_levels_say_the_same_of_every_tuple(plan, cap):
+    with TemporaryDirectory() as folder:
+        recorder = Recorder(Path(folder), run="r")
+        assert outcome(Level.TRACE, plan, cap, recorder) == outcome(Level.SITES, plan, cap)
+        recorder.close()
 
 
 class Guesses(Bolt):
@@ -83,54 +84,24 @@ class Guesses(Bolt):
         self.ack("other")
 
 
-def test_a_tuple_in_hand_is_owed_until_the_end():
+def test_a_tuple_is_pending_until_the_end():
     class Forgets(Bolt):
         auto_ack = False
 
         def process(self, tup):
             self.emit([1])
 
-    with traced(Level.COUNTS, now=lambda: 7_000_000) as run:
+    with traced(now=lambda: 7_000_000) as run:
         drive(Forgets, frame("1"))
-        (book,) = run.ledger.books.values()
-        assert dict(book.open) == {"1": (7_000_000, 1, None)}
+        (record,) = run.ledger.records.values()
+        assert dict(record.open) == {"1": (7_000_000, 1, "")}
     assert said(run.settlement.violations) == ["never completed: 1: received; end of the run"]
 
 
-def kept(number, *forgotten):
-    """The windows of a run of so many tuples, a second each, and when those that it forgets came, in seconds."""
-    second = 1_000_000_000
-    clock = [0]
-
-    class Forgets(Bolt):
-        auto_ack = False
-
-        def process(self, tup):
-            clock[0] += second
-            if tup.id not in forgotten:
-                self.ack(tup)
-
-    with traced(Level.COUNTS, now=lambda: clock[0]) as run:
-        drive(Forgets, *(frame(str(one)) for one in range(number)))
-        (book,) = run.ledger.books.values()
-        open_ = {delivery: came // second for delivery, (came, _, _) in book.open.items()}
-    return [(point.started, point.pending) for point in run.settlement.growth], open_
-
-
-def test_the_clock_is_looked_at_now_and_then_while_nothing_stays_open():
-    assert kept(130) == ([(1, 1), (63, 1), (64, 1), (2, 0)], {})
-
-
-def test_the_clock_is_looked_at_for_every_tuple_as_soon_as_one_stays_open():
-    windows, open_ = kept(5, "1", "3")
-    assert windows == [(1, 1), (2, 2), (1, 2), (1, 3), (0, 2)]
-    assert open_ == {"1": 2, "3": 3}  # the first of them since the next one was read
-
-
 def test_an_ack_of_what_was_never_handed_over_is_a_stray():
-    with traced(Level.COUNTS) as run:
+    with traced() as run:
         drive(Guesses, frame("1"))
-    assert run.settlement.notes == ("Guesses: 1 completion of tuples that nobody was seen to hand over",)
+    assert run.settlement.notes == ("Guesses: 1 completion of tuples that no input was seen to bring",)
     assert (run.settlement.violations, run.settlement.tallies[0].high_water) == ((), 1)
 
 
@@ -152,7 +123,7 @@ def test_two_threads_ack_the_same_tuple_once_and_once_too_often():
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
-        with traced(Level.COUNTS) as run:
+        with traced() as run:
             bolt = made(Shared, [frame(str(one)) for one in range(number)])
             threads = [threading.Thread(target=acks, args=(bolt, lane)) for lane in lanes]
             for thread in threads:
@@ -192,7 +163,7 @@ def in_thread(name, work, *args):
     worker.join()
 
 
-@pytest.mark.parametrize("level", [Level.COUNTS, Level.SITES])
+@pytest.mark.parametrize("level", [Level.SITES, Level.TRACE])
 @pytest.mark.parametrize(("value", "thread"), [("", ""), ("worker", "worker")])
 def test_a_component_is_at_home_in_the_thread_that_runs_it_now(level, value, thread):
     with traced(level) as run:
@@ -209,6 +180,6 @@ def test_a_handler_may_be_called_with_nothing_at_all():
         def process(self, tup):
             return tup
 
-    with traced(Level.COUNTS) as run:
+    with traced() as run:
         assert made(Ignores).process(None) is None
     assert (run.settlement.violations, run.settlement.notes) == ((), ())

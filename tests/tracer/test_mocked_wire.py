@@ -10,12 +10,12 @@ from pystorm.component import Component
 from ackdoctor.dialects import known
 from ackdoctor.model.dialect import Kind, VerbKind
 from ackdoctor.tracer.instrument.mocks import Mocked
-from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.ledger.ledger import Level
 from tests.tracer.driven import drive, frame, made, said, traced
 from tests.tracer.styles import AckWithAuto, Auto, Forgets, Manual, tup
 
 NEVER = "never completed: 7: received; end of the run"
-LEVELS = pytest.mark.parametrize("level", [Level.COUNTS, Level.SITES])
+LEVELS = pytest.mark.parametrize("level", [Level.SITES, Level.TRACE])
 
 
 @LEVELS

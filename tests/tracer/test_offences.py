@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 from pystorm import BatchingBolt, Bolt, ReliableSpout, Spout, TicklessBatchingBolt
 
-from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.ledger.ledger import Level
 from tests.tracer.driven import drive, frame, made, said, tick, traced
 
 
@@ -122,7 +122,7 @@ def violations(component, *frames, level=Level.SITES):
     return run.settlement.violations
 
 
-@pytest.mark.parametrize("level", [Level.COUNTS, Level.SITES, Level.TRACE])
+@pytest.mark.parametrize("level", [Level.SITES, Level.TRACE])
 def test_a_clean_bolt_is_silent(level):
     assert violations(Clean, frame("1", "a"), frame("2", "b"), tick("3"), level=level)[1:] == ()
 
@@ -151,12 +151,6 @@ def test_the_framework_is_named_for_what_it_does_itself():
     ]
     assert said(violations(FailAndAuto, frame("1"))) == [
         "acked and failed: 1: received; failed at `self.fail(tup)`; acked by Bolt._run"
-    ]
-
-
-def test_below_sites_the_same_is_told_without_lines():
-    assert said(violations(AckTwice, frame("17"), level=Level.COUNTS)) == [
-        "completed twice: 17: received; acked; acked"
     ]
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from ackdoctor.acker.versions import NEWEST
 from ackdoctor.model.event import IN_HAND, RELIABLE, EventKind
-from ackdoctor.tracer.judge.inquest import inquest
-from ackdoctor.tracer.process.pump import Lane, pump
+from ackdoctor.tracer.judge.replay import judge_trace
+from ackdoctor.tracer.process.proxy import Lane, pump
 from ackdoctor.tracer.process.tap import Chunk, Direction, Tap, chunks
 from tests.tracer.piped import ECHO, command, frame, python, ran, rows, said
 
@@ -169,7 +169,7 @@ for line in sys.stdin:
     assert [(row.flags, row.note) for row in rows(trace) if row.kind is K.DIED] == [
         (IN_HAND, f"exit code {code}")
     ]
-    (finding,) = inquest(lambda: iter(rows(trace)), NEWEST).findings
+    (finding,) = judge_trace(lambda: iter(rows(trace)), NEWEST).findings
     assert (finding.code, finding.evidence.delivery, finding.evidence.seen) == ("ACK101", "76", 1)
 
 

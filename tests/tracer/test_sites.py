@@ -4,8 +4,8 @@ import sys
 from types import ModuleType
 
 from ackdoctor.model.violation import CallSite
-from ackdoctor.tracer.instrument.arguments import passes
-from ackdoctor.tracer.ledger.sites import NOWHERE, Sites, Way
+from ackdoctor.tracer.instrument.listener import passes
+from ackdoctor.tracer.ledger.sites import NOWHERE, CallPath, Sites
 
 
 def framework(sites: Sites) -> ModuleType:
@@ -40,10 +40,10 @@ def test_what_the_framework_does_itself_is_named_and_the_driver_is_not_blamed():
     assert (site.function, site.framework, site.line) == ("run", True, 6)
 
 
-def test_a_way_that_was_kept_does_not_hide_a_call_that_comes_another_way():
-    sites, way = Sites(["fw"]), Way()
+def test_a_remembered_path_does_not_hide_a_call_on_another_path():
+    sites, path = Sites(["fw"]), CallPath()
     module = ModuleType("fw.bolt")
-    vars(module)["wrapper"] = lambda: sites.along(way)
+    vars(module)["wrapper"] = lambda: sites.along(path)
     exec("def send():\n    return wrapper()\n\n\ndef ack():\n    return send()\n", vars(module))
 
     def override():

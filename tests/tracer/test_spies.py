@@ -8,8 +8,7 @@ from pystorm import BatchingBolt, Bolt, Spout
 
 from ackdoctor.model.event import RELIABLE, EventKind
 from ackdoctor.tracer.instrument.install import install
-from ackdoctor.tracer.ledger.ledger import Ledger
-from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.ledger.ledger import Ledger, Level
 from ackdoctor.tracer.trace.read import read
 from ackdoctor.tracer.trace.write import Recorder
 from tests.tracer.driven import drive, frame, made, said, tick, traced

@@ -11,9 +11,8 @@ from pystorm.component import Component
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import AUTO, BARE, EventKind
 from ackdoctor.tracer.instrument.install import install
-from ackdoctor.tracer.judge.inquest import inquest
-from ackdoctor.tracer.ledger.ledger import Ledger
-from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.judge.replay import judge_trace
+from ackdoctor.tracer.ledger.ledger import Ledger, Level
 from ackdoctor.tracer.trace.read import read
 from ackdoctor.tracer.trace.write import Recorder
 from tests.tracer.driven import drive, frame, made, said, traced
@@ -70,7 +69,7 @@ def test_the_trace_knows_what_a_handler_had_in_hand_when_it_raised(error, auto_f
     finally:
         installation.undo()
         recorder.close()
-    again = inquest(read([tmp_path]).events, profile("storm-2.8.8"))
+    again = judge_trace(read([tmp_path]).events, profile("storm-2.8.8"))
     assert (ledger.settle().violations, again.findings) == ((), ())
     ended = f".Breaks[0] ended: exception: {error.__name__}, tuples under way: 1"
     (note,) = again.notes
@@ -87,12 +86,12 @@ def test_the_parameter_of_a_handler_may_have_any_name():
     class Named(Bolt):
         auto_ack = False
 
-        def process(self, book):
-            self.ack(book)
+        def process(self, record):
+            self.ack(record)
 
     with traced() as run:
         bolt = drive(Named, *(frame(str(number)) for number in range(100)))
-        bolt.process(book=tup("hot"))
+        bolt.process(record=tup("hot"))
         bolt.process(tup("hotter"))
     assert run.settlement.violations == ()
     assert [(row.delivered, row.acked) for row in run.settlement.tallies] == [(102, 102)]

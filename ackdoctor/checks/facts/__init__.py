@@ -1,1 +1,1 @@
-"""What more than one check asks of a component: its fields, its spout's callbacks, where a value comes from."""
+"""Queries that several checks share: buffers, completions, data flow, provenance and spouts."""

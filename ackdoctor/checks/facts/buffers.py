@@ -1,17 +1,20 @@
-"""Fields of a component that hold tuples or records."""
+"""Fields of a component as containers: how they are created, filled and emptied, which tuples they hold, and joins.
+
+A join buffer is a dict field that collects parts under a key from the data until an entry is complete.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ackdoctor.checks.facts.completions import ACKING, chosen
-from ackdoctor.checks.facts.dataflow import derived_names, given_names, mentions_any, reachable
+from ackdoctor.checks.facts.completions import ACKING, depends_on_setting
+from ackdoctor.checks.facts.dataflow import derived_names, mentions_any, reachable, tuple_params
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Ended, Flow, Stored
 from ackdoctor.flow.expressions import calls_by_result, subexpressions
 from ackdoctor.flow.library import CONTAINER_STORES, CONTAINER_VIEWS, LOGGING, PURE_CALLS
 from ackdoctor.flow.state import TokenKind
 from ackdoctor.flow.transfer.escape import EVERYTHING
-from ackdoctor.flow.transfer.evaluate import maker
+from ackdoctor.flow.transfer.evaluate import defining_step
 from ackdoctor.model.cfg import (
     ENTRY,
     Arg,
@@ -37,27 +40,27 @@ from ackdoctor.model.dialect import EntryKind
 from ackdoctor.model.protocol import Stage
 
 __all__ = [
-    "BEGINNINGS",
+    "INITIALISERS",
     "LISTENERS",
     "Join",
-    "asks_about",
-    "assigned",
-    "chain",
-    "emptied_by",
+    "assigned_calls",
+    "chained_methods",
+    "drained_fields",
     "is_container",
-    "kept_inputs",
-    "left_behind",
+    "is_size_of",
     "own_field",
-    "released",
-    "sized",
-    "taken_from",
+    "pending_fields",
+    "reads_field",
+    "released_fields",
+    "shrunk_fields",
+    "stored_inputs",
     "unfinished_joins",
-    "waiting",
+    "unreleased_fields",
 ]
 
 
-# run once, before all else
-BEGINNINGS = frozenset(("__init__", "initialize", "init_state", "<init>", "prepare", "open"))
+# the framework runs them once, before all other methods
+INITIALISERS = frozenset(("__init__", "initialize", "init_state", "<init>", "prepare", "open"))
 
 _PLAIN = frozenset(
     "dict list set collections.OrderedDict collections.defaultdict collections.deque collections.Counter "
@@ -86,14 +89,14 @@ _TAKES = frozenset(
     "pop popleft popitem remove discard clear get_nowait intersection_update difference_update poll take "
     "pollFirst pollLast removeFirst removeLast removeAll removeIf retainAll drainTo".split()
 )
-_LOOKS = (
+_READS_ONLY = (
     frozenset("get count index copy size isEmpty containsKey contains peek getOrDefault".split())
     | CONTAINER_VIEWS
 )
 
 
 def own_field(context: RuleContext, function: Function, expr: Expr) -> str | None:
-    """The field that an expression is: `self.name` and nothing more."""
+    """Return the field that an expression is: `self.name` and nothing more."""
     match expr:
         case Attr(obj=obj, name=name) if obj == context.own_name(function):
             return name
@@ -105,17 +108,19 @@ def own_field(context: RuleContext, function: Function, expr: Expr) -> str | Non
 
 
 def is_container(context: RuleContext, name: str) -> bool:
-    """Whether a field is a plain container without a limit, wherever it is given a value."""
-    values = list(_given(context, name))
+    """Whether every assignment makes a field a plain container without a limit."""
+    values = list(_assigned_values(context, name))
     return bool(values) and all(_kind(context, function, value) for function, value in values)
 
 
 def _is_queue(context: RuleContext, name: str) -> bool:
-    """Whether `get` of a field takes something out."""
-    return any(_kind(context, function, value) == "queue" for function, value in _given(context, name))
+    """Whether `get` removes an element of a field."""
+    return any(
+        _kind(context, function, value) == "queue" for function, value in _assigned_values(context, name)
+    )
 
 
-def _given(context: RuleContext, name: str) -> Iterator[tuple[Function, Expr | Call]]:
+def _assigned_values(context: RuleContext, name: str) -> Iterator[tuple[Function, Expr | Call]]:
     for function in context.functions():
         made = calls_by_result(function)
         for step in function.cfg.steps:
@@ -131,21 +136,21 @@ def _given(context: RuleContext, name: str) -> Iterator[tuple[Function, Expr | C
 
 
 def _kind(context: RuleContext, function: Function, value: Expr | Call) -> str:
-    """Whether a value is an unlimited container of the standard library: "plain", "queue" or ""."""
+    """Return the kind of an unlimited container of the standard library: "plain", "queue", or "" for any other value."""
     match value:
         case Build(kind="dict" | "list" | "set"):
             return "plain"
         case Name(id=name) if name.startswith("%"):  # a comprehension
             return "plain"
         case Call(func=func, args=args):
-            return _made(context, function, func, args)
+            return _constructor_kind(context, function, func, args)
         case Mix(op="call", parts=(func, *rest)):
-            return _made(context, function, func, [Arg(part) for part in rest])
+            return _constructor_kind(context, function, func, [Arg(part) for part in rest])
         case _:
             return ""
 
 
-def _made(context: RuleContext, function: Function, func: Expr, args: Iterable[Arg]) -> str:
+def _constructor_kind(context: RuleContext, function: Function, func: Expr, args: Iterable[Arg]) -> str:
     names = {symbol for symbol in context.resolve(function, func) if isinstance(symbol, str)}
     arguments = list(args)
     plain = [arg for arg in arguments if arg.name is None]
@@ -161,8 +166,8 @@ def _made(context: RuleContext, function: Function, func: Expr, args: Iterable[A
 # ---- what happens to it ----
 
 
-def taken_from(context: RuleContext, functions: Iterable[Function]) -> frozenset[str]:
-    """The fields that these functions take something out of, or look through."""
+def drained_fields(context: RuleContext, functions: Iterable[Function]) -> frozenset[str]:
+    """Return the fields from which these functions remove, or through which they iterate."""
     found: set[str | None] = set()
     for function in functions:
         for step in function.cfg.steps:
@@ -175,11 +180,11 @@ def taken_from(context: RuleContext, functions: Iterable[Function]) -> frozenset
                     found.add(own_field(context, function, place))
                 case _:
                     pass
-    return frozenset(name for name in found if name is not None) | emptied_by(context, functions)
+    return frozenset(name for name in found if name is not None) | shrunk_fields(context, functions)
 
 
-def emptied_by(context: RuleContext, functions: Iterable[Function]) -> frozenset[str]:
-    """The fields that these functions may shrink: taken from, replaced, or handed to code that cannot be seen."""
+def shrunk_fields(context: RuleContext, functions: Iterable[Function]) -> frozenset[str]:
+    """Return the fields that these functions may shrink: they remove from them, replace them or pass them to opaque code."""
     found: set[str | None] = set()
     for function in functions:
         views = _views(context, function)
@@ -190,20 +195,20 @@ def emptied_by(context: RuleContext, functions: Iterable[Function]) -> frozenset
                 case Drop(target=Item(obj=place)) | Drop(target=Attr() as place):
                     found.add(own_field(context, function, place))
                 case Bind(target=target, value=value):
-                    if function.name not in BEGINNINGS:
+                    if function.name not in INITIALISERS:
                         found.add(own_field(context, function, target))
-                    found.add(own_field(context, function, value))  # another name for it
+                    found.add(own_field(context, function, value))  # an alias
                 case Update(target=target, op=op) if op != "+":
                     found.add(own_field(context, function, target))
                 case Call(func=func, args=args):
-                    found |= set(_by_call(context, function, func, args))
+                    found |= set(_shrunk_by_call(context, function, func, args))
                 case _:
                     pass
     return frozenset(name for name in found if name is not None)
 
 
 def _views(context: RuleContext, function: Function) -> Mapping[str, str]:
-    """The locals that are a view of a field, and the field: what is taken out of a `keySet()` leaves the map."""
+    """Map the locals that are a view of a field to the field: what is removed from a `keySet()` leaves the map."""
     found: dict[str, str] = {}
     for step in function.cfg.steps:
         match step.op:
@@ -219,14 +224,14 @@ def _views(context: RuleContext, function: Function) -> Mapping[str, str]:
     return found
 
 
-def _by_call(
+def _shrunk_by_call(
     context: RuleContext, function: Function, func: Expr, args: tuple[Arg, ...]
 ) -> Iterator[str | None]:
     match func:
         case Attr(obj=place, name=name):
             field = own_field(context, function, place)
             taken = name == "get" and field is not None and _is_queue(context, field)
-            if taken or name not in CONTAINER_STORES | _LOOKS:
+            if taken or name not in CONTAINER_STORES | _READS_ONLY:
                 yield field
         case _:
             pass
@@ -248,11 +253,11 @@ def _by_call(
             yield own_field(context, function, arg.value)
 
 
-LISTENERS = frozenset({"removalListener", "evictionListener"})  # of a cache: they hear what leaves it
+LISTENERS = frozenset({"removalListener", "evictionListener"})  # eviction listeners of a cache
 
 
-def kept_inputs(context: RuleContext) -> Iterator[tuple[Flow, Stored]]:
-    """Every place where a handler of a bolt that acks by hand puts its own input tuple into a field."""
+def stored_inputs(context: RuleContext) -> Iterator[tuple[Flow, Stored]]:
+    """Yield each store of an input tuple into a field, in the handlers of a bolt that acks by hand."""
     if context.component.auto_ack is not False or not context.is_bolt:
         return
     for flow, stored in context.events(Stored, EntryKind.DATA, EntryKind.BATCH):
@@ -260,32 +265,32 @@ def kept_inputs(context: RuleContext) -> Iterator[tuple[Flow, Stored]]:
             yield flow, stored
 
 
-def released(context: RuleContext) -> frozenset[str]:
-    """The fields whose tuples some code of the component completes or hands to code that cannot be seen."""
+def released_fields(context: RuleContext) -> frozenset[str]:
+    """Return the fields whose tuples some code of the component completes or passes to opaque code."""
     return frozenset(event.field.partition(".")[0] for _, event in context.releases())
 
 
-def left_behind(context: RuleContext) -> frozenset[str]:
-    """The fields that still hold an un-acked tuple when its handler returns, and that nobody ever releases."""
-    done = released(context)
+def unreleased_fields(context: RuleContext) -> frozenset[str]:
+    """Return the fields that still hold an un-acked tuple when its handler returns, and that no code releases."""
+    done = released_fields(context)
     if EVERYTHING in done:
         return frozenset()
     found: set[str] = set()
-    for holders in _waiting(context):
+    for holders in _waiting_holders(context):
         fields = {_field(holder) for holder in holders}
         if all(holder.startswith("self.") for holder in holders) and not fields & done:
             found |= fields
     return frozenset(found)
 
 
-def waiting(context: RuleContext) -> frozenset[str]:
-    """The fields that still hold an un-acked tuple when its handler returns, whatever becomes of it."""
-    return frozenset(_field(holder) for holders in _waiting(context) for holder in holders)
+def pending_fields(context: RuleContext) -> frozenset[str]:
+    """Return the fields that still hold an un-acked tuple when its handler returns, released later or not."""
+    return frozenset(_field(holder) for holders in _waiting_holders(context) for holder in holders)
 
 
-def _waiting(context: RuleContext) -> Iterator[list[str]]:
-    """What holds a tuple when its handler has returned, where nobody who builds the bolt has chosen that it be so."""
-    by_choice = chosen(context, ACKING)
+def _waiting_holders(context: RuleContext) -> Iterator[list[str]]:
+    """Yield the holders of each un-acked tuple at its handler's return, except on paths that a setting of the user selects."""
+    by_choice = depends_on_setting(context, ACKING)
     for _, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
         if ended.raised is not None or ended.deferral is not None or ended.token is None:
             continue
@@ -298,8 +303,8 @@ def _field(holder: str) -> str:
     return holder.removeprefix("self.").partition(".")[0]
 
 
-def assigned(context: RuleContext, function: Function, field: str) -> Iterator[Call]:
-    """The calls whose result becomes the field."""
+def assigned_calls(context: RuleContext, function: Function, field: str) -> Iterator[Call]:
+    """Yield the calls whose result is assigned to the field."""
     own = context.own_name(function)
     results = calls_by_result(function)
     for step in function.cfg.steps:
@@ -311,22 +316,22 @@ def assigned(context: RuleContext, function: Function, field: str) -> Iterator[C
                 pass
 
 
-def chain(function: Function, call: Call) -> frozenset[str]:
-    """The methods called one on the other's result, up to this call: `newBuilder().maximumSize(9).build()`."""
+def chained_methods(function: Function, call: Call) -> frozenset[str]:
+    """Return the methods of a call chain up to this call: `newBuilder().maximumSize(9).build()`."""
     words: set[str] = set()
     made: Call | Bind | None = call
     while isinstance(made, Call) and isinstance(made.func, Attr):
         words.add(made.func.name)
         obj = made.func.obj
-        made = maker(function, obj.id) if isinstance(obj, Name) else None
+        made = defining_step(function, obj.id) if isinstance(obj, Name) else None
     return frozenset(words)
 
 
-def sized(context: RuleContext, function: Function, expr: Expr, field: str) -> bool:
-    """Whether an expression is how much a field holds: `len(self.field)`, or the result of `field.size()`."""
+def is_size_of(context: RuleContext, function: Function, expr: Expr, field: str) -> bool:
+    """Whether an expression is the size of a field: `len(self.field)`, or the result of `field.size()`."""
     if isinstance(expr, Mix) and expr.op == "len":
-        return asks_about(context, function, expr, field)
-    made = maker(function, expr.id) if isinstance(expr, Name) and expr.id.startswith("%") else None
+        return reads_field(context, function, expr, field)
+    made = defining_step(function, expr.id) if isinstance(expr, Name) and expr.id.startswith("%") else None
     match made:
         case Call(func=Attr(obj=obj, name="size" | "length")):
             return context.field(function, obj) == field
@@ -334,7 +339,7 @@ def sized(context: RuleContext, function: Function, expr: Expr, field: str) -> b
             return False
 
 
-def asks_about(context: RuleContext, function: Function, expr: Expr, field: str) -> bool:
+def reads_field(context: RuleContext, function: Function, expr: Expr, field: str) -> bool:
     """Whether an expression reads `self.<field>`."""
     own = context.own_name(function)
     return any(part == Attr(own, field) for part in subexpressions(expr)) if own is not None else False
@@ -345,7 +350,7 @@ _TRIMS = frozenset({"popitem", "clear", "expire"})
 
 @dataclass(slots=True, unsafe_hash=True)
 class Join:
-    """A field whose entries leave only when complete, and the step that makes an entry."""
+    """A field whose entries leave only when complete, and the step that creates an entry."""
 
     field: str
     function: Function
@@ -353,24 +358,24 @@ class Join:
 
 
 def unfinished_joins(context: RuleContext) -> Iterator[Join]:
-    """The join buffers of a bolt that acks automatically, where nothing ends the wait for a missing part."""
+    """Yield the join buffers of an auto-acking bolt in which nothing ends the wait for a missing part."""
     if not context.component.auto_ack:
         return
     for flow in context.flows:
         if flow.entry is None or flow.entry.kind is not EntryKind.DATA or flow.entry.subject is None:
             continue
         handler = flow.function
-        derived = derived_names(handler, given_names(flow, handler))
+        derived = derived_names(handler, tuple_params(flow, handler))
         for field, deletions in sorted(_deletions(context, handler).items()):
             created = _creation(context, handler, field, derived)
-            if created is None or _leaves_otherwise(context, handler, field):
+            if created is None or _removed_elsewhere(context, handler, field):
                 continue
-            if all(_when_complete(context, handler, field, index) for index in deletions):
+            if all(_guarded_by_completeness(context, handler, field, index) for index in deletions):
                 yield Join(field, handler, created)
 
 
 def _deletions(context: RuleContext, handler: Function) -> dict[str, list[int]]:
-    """The steps of the handler that remove one entry of a dict field."""
+    """Return the steps of the handler that remove one entry of a dict field, by field."""
     found: dict[str, list[int]] = {}
     for index, step in enumerate(handler.cfg.steps):
         match step.op:
@@ -386,7 +391,7 @@ def _deletions(context: RuleContext, handler: Function) -> dict[str, list[int]]:
 
 
 def _creation(context: RuleContext, handler: Function, field: str, derived: frozenset[str]) -> Step | None:
-    """The step that makes an entry under a key from the data: an assignment, else setdefault, else an append."""
+    """Return the step that creates an entry under a key from the data: an assignment, else setdefault, else an append."""
     own = context.own_name(handler)
     if own is None:
         return None
@@ -409,8 +414,8 @@ def _creation(context: RuleContext, handler: Function, field: str, derived: froz
     return by_rank[min(by_rank)] if by_rank else None
 
 
-def _leaves_otherwise(context: RuleContext, handler: Function, field: str) -> bool:
-    """Whether some other code may remove entries: another method, a trim, or somebody the field was given to."""
+def _removed_elsewhere(context: RuleContext, handler: Function, field: str) -> bool:
+    """Whether other code may remove entries: another method, a trim, or code to which the field was passed."""
     for function in context.functions():
         for step in function.cfg.steps:
             match step.op:
@@ -418,7 +423,7 @@ def _leaves_otherwise(context: RuleContext, handler: Function, field: str) -> bo
                     function is not handler and context.field(function, target) == field
                 ):
                     return True
-                case Bind(target=Attr() as target) if function.name not in BEGINNINGS:
+                case Bind(target=Attr() as target) if function.name not in INITIALISERS:
                     if context.field(function, target) == field:
                         return True
                 case Call(func=Attr(obj=obj, name=name)) if context.field(function, obj) == field:
@@ -426,25 +431,25 @@ def _leaves_otherwise(context: RuleContext, handler: Function, field: str) -> bo
                         return True
                 case _:
                     pass
-            if isinstance(step.op, Call) and _gives_away(context, function, step.op, field):
+            if isinstance(step.op, Call) and _passes_field(context, function, step.op, field):
                 return True
     return False
 
 
-def _gives_away(context: RuleContext, function: Function, call: Call, field: str) -> bool:
-    """Whether a plain function gets the whole field."""
+def _passes_field(context: RuleContext, function: Function, call: Call, field: str) -> bool:
+    """Whether a call passes the whole field to a plain function."""
     own = context.own_name(function)
     if own is None or isinstance(call.func, Attr):
         return False
     return any(arg.value == Attr(own, field) for arg in call.args)
 
 
-def _when_complete(context: RuleContext, handler: Function, field: str, deletion: int) -> bool:
-    """Whether a deletion is reached only behind a test of the entry's own content."""
+def _guarded_by_completeness(context: RuleContext, handler: Function, field: str, deletion: int) -> bool:
+    """Whether a deletion is reached only after a test of the entry's own content."""
     steps = handler.cfg.steps
     entries = _entry_names(context, handler, field)
     for index, step in enumerate(steps):
-        if not isinstance(step.op, Test) or not _about_entry(
+        if not isinstance(step.op, Test) or not _tests_entry(
             context, handler, step.op.condition, field, entries
         ):
             continue
@@ -455,7 +460,7 @@ def _when_complete(context: RuleContext, handler: Function, field: str, deletion
 
 
 def _entry_names(context: RuleContext, handler: Function, field: str) -> frozenset[str]:
-    """The locals that hold one entry of the field, or something of it."""
+    """Return the locals that hold one entry of the field, or a part of it."""
     names: set[str] = set()
     for step in handler.cfg.steps:
         match step.op:
@@ -469,7 +474,7 @@ def _entry_names(context: RuleContext, handler: Function, field: str) -> frozens
     return derived_names(handler, frozenset(names)) if names else frozenset()
 
 
-def _about_entry(
+def _tests_entry(
     context: RuleContext, handler: Function, condition: Expr, field: str, entries: frozenset[str]
 ) -> bool:
     if not isinstance(condition, Compare) or condition.op in ("in", "not in"):
@@ -477,6 +482,6 @@ def _about_entry(
     if entries and mentions_any(condition, entries):
         return True
     return any(
-        isinstance(part, Item) and asks_about(context, handler, part, field)
+        isinstance(part, Item) and reads_field(context, handler, part, field)
         for part in subexpressions(condition)
     )

@@ -1,10 +1,10 @@
-"""Completions of tuples."""
+"""Repeated completions of a tuple, and paths on which a setting of the user turns acking off."""
 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ackdoctor.checks.facts.dataflow import spelling
+from ackdoctor.checks.facts.dataflow import canonical_forms
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Flow, Path, turns_back
 from ackdoctor.flow.expressions import name_words
@@ -14,7 +14,7 @@ from ackdoctor.model.cfg import Attr, Bind, Compare, Expr, Mix, Not, Test, Updat
 from ackdoctor.model.component import Function
 from ackdoctor.model.protocol import Op
 
-__all__ = ["ACKING", "ANCHORING", "Repeat", "chosen", "repeats"]
+__all__ = ["ACKING", "ANCHORING", "Repeat", "depends_on_setting", "repeats"]
 
 
 AUTO = (Op.AUTO_ACK, Op.AUTO_FAIL)
@@ -22,7 +22,7 @@ AUTO = (Op.AUTO_ACK, Op.AUTO_FAIL)
 
 @dataclass(slots=True, unsafe_hash=True)
 class Repeat:
-    """`second` completes a tuple that `first` (None: cannot be told) had completed."""
+    """`second` completes a tuple that `first` (None: unknown) completed before."""
 
     flow: Flow
     token: Token
@@ -31,7 +31,7 @@ class Repeat:
 
     @property
     def same_site(self) -> bool:
-        """Whether one and the same call completes twice, in a loop: a helper called in two places is two."""
+        """Whether one call in a loop completes twice; a helper that is called in two places counts as two."""
         if self.first is None or self.first.step is not self.second.step:
             return False
         end = self.second.path
@@ -39,24 +39,24 @@ class Repeat:
 
     @property
     def automatic(self) -> bool:
-        """Whether the framework is the second to complete."""
+        """Whether the framework makes the second completion."""
         return self.second.op in AUTO
 
 
 def repeats(context: RuleContext) -> Iterator[Repeat]:
-    """Every second completion of a data tuple by code that runs in its handler, once for each pair of places."""
+    """Yield each second completion of a data tuple by code that runs in its handler, once for each pair of places."""
     seen: set[tuple[tuple[int, ...], tuple[int, ...], Op]] = set()
     for flow, second in context.events(Completed):
         token = second.token
         if second.breach is None or token is None or second.tick.is_system:
             continue
         if token.kind is TokenKind.STORED and context.component.auto_ack:
-            continue  # told as ack-with-auto-ack
+            continue  # ack-with-auto-ack reports it
         first = next(completions(second.path, token), None)
         end = second.path
         at = (
             (raising_visit(end) or end.before or end) if second.op in AUTO else end
-        )  # the framework: what leaves
+        )  # of an automatic completion, the exit that triggers it
         key = (call_chain(end, first) if first else (), call_chain(end, at), second.op)
         if key not in seen:
             seen.add(key)
@@ -68,26 +68,26 @@ ANCHORING = frozenset("anchor anchors anchored anchoring unanchored reliable rel
 _SETTERS = re.compile(r"<init>|__init__|prepare|initialize|set|with")
 
 
-def chosen(context: RuleContext, words: frozenset[str]) -> Callable[[Path], bool]:
-    """Tells whether a path takes a test of a field that one of these words names, and that only setters and the like fill."""
+def depends_on_setting(context: RuleContext, words: frozenset[str]) -> Callable[[Path], bool]:
+    """Return a test whether a path depends on a setting: a field named by one of these words that only setters assign."""
     tests = {
         id(step)
         for function in context.functions()
         for step in function.cfg.steps
-        if isinstance(step.op, Test) and _asks(context, function, step.op.condition, words)
+        if isinstance(step.op, Test) and _tests_setting(context, function, step.op.condition, words)
     }
     return lambda end: bool(tests) and any(id(turn.visit.step) in tests for turn in turns_back(end))
 
 
-def _asks(context: RuleContext, function: Function, condition: Expr, words: frozenset[str]) -> bool:
+def _tests_setting(context: RuleContext, function: Function, condition: Expr, words: frozenset[str]) -> bool:
     return any(
-        words.intersection(name_words(name)) and not _changes(context, name)
-        for name in _fields(context, function, spelling(function).of(condition))
+        words.intersection(name_words(name)) and not _is_reassigned(context, name)
+        for name in _fields(context, function, canonical_forms(function).of(condition))
     )
 
 
 def _fields(context: RuleContext, function: Function, condition: Expr) -> set[str]:
-    """The component's own fields that a condition, spelt out, asks."""
+    """Return the component's own fields that a condition, in canonical form, reads."""
     match condition:
         case Attr() as place:
             name = context.field(function, place)
@@ -103,8 +103,8 @@ def _fields(context: RuleContext, function: Function, condition: Expr) -> set[st
             return set()
 
 
-def _changes(context: RuleContext, field: str) -> bool:
-    """Whether the component itself turns a field while it runs: then it is a state, not a setting."""
+def _is_reassigned(context: RuleContext, field: str) -> bool:
+    """Whether the component assigns a field while it runs: then it is a state, not a setting."""
     return any(
         isinstance(step.op, (Bind, Update))
         and isinstance(step.op.target, Attr)

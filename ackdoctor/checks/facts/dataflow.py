@@ -1,4 +1,8 @@
-"""Data flow inside one function."""
+"""Data flow inside one function: reachable steps, derived locals, canonical expressions and definitions.
+
+In canonical form, temporaries and locals with one assignment are expanded: `key = str(msg.offset())` and a later
+`str(msg.offset())` are both  call(str, call(Attr(msg, offset))).
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,25 +35,25 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.component import Function
 
 __all__ = [
-    "Origin",
-    "Spelling",
-    "bare",
+    "CanonicalForms",
+    "Definition",
+    "canonical_forms",
+    "definition",
     "derived_names",
-    "given_names",
     "handler_only",
     "mentions_any",
-    "origin",
-    "raising_into",
+    "names_and_attributes",
+    "raising_steps",
     "reachable",
-    "spelling",
-    "words",
+    "tuple_params",
+    "without_casts",
 ]
 
 
 def reachable(
     function: Function, starts: Iterable[int], closed: frozenset[tuple[int, EdgeKind]] = frozenset()
 ) -> set[int]:
-    """The steps that can be reached without taking a closed edge."""
+    """Return the steps that can be reached without a closed edge."""
     seen = set(starts)
     stack = list(seen)
     while stack:
@@ -62,14 +66,14 @@ def reachable(
 
 
 def handler_only(function: Function, catch: int) -> set[int]:
-    """The steps that run only when the handler at `catch` was entered."""
+    """Return the steps that run only after the exception handler at `catch` was entered."""
     entered = [target for kind, target in function.cfg.steps[catch].edges if kind is EdgeKind.TRUE]
     without = reachable(function, [ENTRY], frozenset({(catch, EdgeKind.TRUE)}))
     return reachable(function, entered) - without
 
 
-def raising_into(function: Function, catch: int) -> set[int]:
-    """The steps whose exception the handler at `catch` is asked about."""
+def raising_steps(function: Function, catch: int) -> set[int]:
+    """Return the steps whose exceptions reach the exception handler at `catch`."""
     asked = {catch}
     steps = function.cfg.steps
     found: set[int] = set()
@@ -91,8 +95,8 @@ def mentions_any(expr: Expr, names: frozenset[str]) -> bool:
     return not names.isdisjoint(names_in(expr))
 
 
-def given_names(flow: Flow, function: Function) -> frozenset[str]:
-    """The parameters that carry the tuple: the handler's own one, or whatever a helper was given."""
+def tuple_params(flow: Flow, function: Function) -> frozenset[str]:
+    """Return the parameters that carry the tuple: that of the handler, or all of a helper."""
     names = [param.name for param in function.params]
     if function is flow.function and flow.entry is not None and flow.entry.subject is not None:
         return frozenset(names[flow.entry.subject + 1 : flow.entry.subject + 2])
@@ -101,8 +105,8 @@ def given_names(flow: Flow, function: Function) -> frozenset[str]:
 
 @memoize
 def derived_names(function: Function, names: frozenset[str]) -> frozenset[str]:
-    """The locals whose value may come from one of `names`, these included; order of statements does not count."""
-    given = _given(function)
+    """Return the locals whose value may derive from one of `names`, these included; the analysis is flow-insensitive."""
+    given = _flows(function)
     known, todo = set(names), list(names)
     while todo:
         new = given.get(todo.pop(), set()) - known
@@ -112,8 +116,8 @@ def derived_names(function: Function, names: frozenset[str]) -> frozenset[str]:
 
 
 @memoize
-def _given(function: Function) -> Mapping[str, set[str]]:
-    """For each local, those that are given a value with it in."""
+def _flows(function: Function) -> Mapping[str, set[str]]:
+    """Map each local to those that are assigned an expression with it."""
     given: dict[str, set[str]] = {}
     for step in function.cfg.steps:
         targets, values = _assignment(step.op)
@@ -124,7 +128,7 @@ def _given(function: Function) -> Mapping[str, set[str]]:
 
 
 def _assignment(op: Instr) -> tuple[tuple[str, ...], tuple[Expr, ...]]:
-    """The locals that an instruction gives a value, and what that is made of."""
+    """Return the locals that an instruction assigns, and the expressions of their value."""
     match op:
         case Bind(target=Name(id=target), value=value) | Update(target=Name(id=target), value=value):
             return (target,), (value,)
@@ -138,19 +142,19 @@ def _assignment(op: Instr) -> tuple[tuple[str, ...], tuple[Expr, ...]]:
             return (), ()
 
 
-DEEPEST = 8  # names followed and expressions entered
-LARGEST = 1_000  # parts of a spelling: a list of lists of lists grows with each name that is followed
+DEEPEST = 8  # nested expressions and expanded names
+LARGEST = 1_000  # parts of an expression: nested lists grow with each name that is expanded
 _CASTS = frozenset(("str", "int", "unicode", "repr", "float"))
 
 
-class Spelling:
-    """The canonical spelling of expressions of one function.
+class CanonicalForms:
+    """The canonical form of expressions of one function.
 
-    A parameter and a captured name have a value before the function's first step, so an assignment is their second:
-    `flag = not flag` leaves `flag` as it is written.
+    A parameter and a captured name have a value before the first step, so an assignment is their second:
+    `flag = not flag` is not expanded.
     """
 
-    __slots__ = ("_left", "_made")
+    __slots__ = ("_definitions", "_left")
 
     def __init__(self, function: Function) -> None:
         self._left = 0
@@ -170,10 +174,10 @@ class Spelling:
                     bound.update(target.id for target in targets if isinstance(target, Name))
                 case _:
                     pass
-        self._made = {name: value for name, value in made.items() if bound[name] == 1}
+        self._definitions = {name: value for name, value in made.items() if bound[name] == 1}
 
     def of(self, expr: Expr) -> Expr:
-        """The spelling of an expression."""
+        """Return the canonical form of an expression."""
         self._left = LARGEST
         return self._of(expr, 0)
 
@@ -182,8 +186,8 @@ class Spelling:
         if depth > DEEPEST or self._left < 0:
             return expr
         match expr:
-            case Name(id=name) if name in self._made:
-                return self._of(self._made[name], depth + 1)
+            case Name(id=name) if name in self._definitions:
+                return self._of(self._definitions[name], depth + 1)
             case Attr(obj=obj, name=name):
                 return Attr(self._of(obj, depth + 1), name)
             case Item(obj=obj, key=key):
@@ -203,13 +207,13 @@ class Spelling:
 
 
 @memoize
-def spelling(function: Function) -> Spelling:
-    """The spelling of a function's expressions, made once."""
-    return Spelling(function)
+def canonical_forms(function: Function) -> CanonicalForms:
+    """Return the canonical forms of a function's expressions, computed once."""
+    return CanonicalForms(function)
 
 
-def bare(expr: Expr) -> Expr:
-    """A spelling without casts around it: `str(n)` is taken for `n`."""
+def without_casts(expr: Expr) -> Expr:
+    """Return a canonical form without the casts around it: `str(n)` counts as `n`."""
     while True:
         match expr:
             case Mix(op="call", parts=(Global(id=word), inner)) if word in _CASTS:
@@ -218,43 +222,43 @@ def bare(expr: Expr) -> Expr:
                 return expr
 
 
-def words(expr: Expr) -> Iterator[str]:
-    """Every name and attribute in an expression."""
+def names_and_attributes(expr: Expr) -> Iterator[str]:
+    """Yield every name and attribute in an expression."""
     match expr:
         case Name(id=word) | Global(id=word):
             yield word
         case Attr(obj=obj, name=word):
             yield word
-            yield from words(obj)
+            yield from names_and_attributes(obj)
         case Item(obj=left, key=right) | Compare(left=left, right=right):
-            yield from words(left)
-            yield from words(right)
+            yield from names_and_attributes(left)
+            yield from names_and_attributes(right)
         case Mix(parts=parts) | Build(items=parts):
             for part in parts:
-                yield from words(part)
+                yield from names_and_attributes(part)
         case _:
             return
 
 
-HOPS = 8  # helper calls and plain renamings followed
+HOPS = 8  # helper calls and copies followed
 
 
 @dataclass(slots=True, unsafe_hash=True)
-class Origin:
-    """An expression, or the call or catch that made the value, and the visit at which it counts."""
+class Definition:
+    """The definition of a value: an expression, a call or a catch, and its visit."""
 
     made: Expr | Call | Catch
     visit: Path
 
 
-def origin(visit: Path, expr: Expr, hops: int = HOPS) -> Origin | None:
-    """What `expr` was made by on the path to `visit`; None where that cannot be told.
+def definition(visit: Path, expr: Expr, hops: int = HOPS) -> Definition | None:
+    """Return the definition of `expr` on the path to `visit`; None if it is unknown.
 
     An argument of a helper is followed to the call of the helper.
     """
     while isinstance(expr, Name) and hops:
         hops -= 1
-        maker = next((node for node in _before(visit) if _binds(node, expr)), None)
+        maker = next((node for node in _earlier_visits(visit) if _binds(node, expr)), None)
         if maker is None:
             found = _argument(visit, expr)
             if found is None:
@@ -265,14 +269,14 @@ def origin(visit: Path, expr: Expr, hops: int = HOPS) -> Origin | None:
             case Bind(value=value):
                 expr, visit = value, maker
             case Call() | Catch() as made:
-                return Origin(made, maker)
+                return Definition(made, maker)
             case _:
                 return None
-    return Origin(expr, visit) if hops else None
+    return Definition(expr, visit) if hops else None
 
 
-def _before(visit: Path) -> Iterator[Path]:
-    """The earlier visits in the same function, nearest first."""
+def _earlier_visits(visit: Path) -> Iterator[Path]:
+    """Yield the earlier visits in the same function, nearest first."""
     while visit.via is not None and visit.before is not None:
         visit = visit.before
         yield visit
@@ -293,8 +297,8 @@ def _binds(visit: Path, name: Name) -> bool:
 
 
 def _argument(visit: Path, name: Name) -> tuple[Expr, Path] | None:
-    """What the call of this helper gave for one of its parameters."""
-    entry = [visit, *_before(visit)][-1]
+    """Return the argument that the call of this helper passes for one of its parameters."""
+    entry = [visit, *_earlier_visits(visit)][-1]
     call = entry.before.step.op if entry.before is not None else None
     if not isinstance(call, Call) or entry.before is None or any(arg.star for arg in call.args):
         return None

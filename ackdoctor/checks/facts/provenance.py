@@ -1,4 +1,10 @@
-"""Provenance of values."""
+"""Provenance: the qualified names from which a value derives, and the kind of source that they denote.
+
+`self.emit([job.body])` leads from `job` to `self.tube.reserve()`, to `self.tube`, and in `initialize` to
+`beanstalkc.Connection`.  The search follows locals, fields, parameters and results of helpers, and stores into
+containers, in any order.  A library counts by the first parts of its qualified name ("kafka.KafkaConsumer" is "kafka"),
+a wrapper in the project by the words of its name ("utils.my_kafka.Reader").
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -31,22 +37,22 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.component import ClassInfo, Function
 
-__all__ = ["Source", "field_values", "given", "provenance", "source", "source_of"]
+__all__ = ["Source", "assigned_values", "field_values", "payload_source", "provenance", "source_of"]
 
 
 @unique
 class Source(IntEnum):
-    """What could be replayed; where several apply the greatest counts."""
+    """How a lost record could be replayed; of several sources the greatest counts."""
 
     UNKNOWN = 0
     FILE = 1  # lines can be read again
-    GENERATED = 2  # made up on the spot, even when it picks lines of a file
-    LIVE = 3  # a feed that cannot be asked again
-    KEPT = 4  # a log, queue server or database hands its records over one by one
+    GENERATED = 2  # created on the spot, even from lines of a file
+    LIVE = 3  # a feed that cannot be read again
+    KEPT = 4  # a log, queue server or database that keeps its records
 
     @property
     def replayable(self) -> bool:
-        """Whether the record could be had a second time."""
+        """Whether the record can be read a second time."""
         return self in (Source.FILE, Source.KEPT)
 
 
@@ -85,7 +91,7 @@ _WORDS = re.compile(
 
 
 def source_of(names: Iterable[str]) -> Source:
-    """The source that these qualified names speak of."""
+    """Return the source that these qualified names denote."""
     return max((_one(name) for name in names), default=Source.UNKNOWN)
 
 
@@ -100,7 +106,7 @@ def _one(name: str) -> Source:
 
 
 def provenance(context: RuleContext, function: Function, expr: Expr) -> frozenset[str]:
-    """The qualified names behind an expression of a function of the component."""
+    """Return the qualified names from which an expression of the component derives."""
     units = context.program.units.values()
     walk = _Walk(context, modules=tuple(f"{unit.module}." for unit in units))
     walk.value(function, expr)
@@ -108,8 +114,8 @@ def provenance(context: RuleContext, function: Function, expr: Expr) -> frozense
     return frozenset(walk.names)
 
 
-def source(context: RuleContext, emit: Emitted) -> Source:
-    """Where the payload of an emit comes from."""
+def payload_source(context: RuleContext, emit: Emitted) -> Source:
+    """Return the source of an emit's payload."""
     payload = emit.args.get(emit.verb.subject or "")
     return source_of(provenance(context, emit.function, payload)) if payload is not None else Source.UNKNOWN
 
@@ -121,11 +127,11 @@ class _Walk:
     todo: list[tuple[Function, Expr]] = field(default_factory=list)
     seen: set[tuple[int, Expr]] = field(default_factory=set)
     functions: tuple[Function, ...] = ()
-    modules: tuple[str, ...] = ()  # the project's own, as prefixes
+    modules: tuple[str, ...] = ()  # prefixes of the project's own modules
     owns: dict[int, Name | None] = field(default_factory=dict)
 
     def run(self) -> None:
-        """Follows everything that is to be followed."""
+        """Follow all pending places."""
         self.functions = tuple(self.context.functions())
         while self.todo:
             function, place = self.todo.pop()
@@ -137,7 +143,7 @@ class _Walk:
                 case _:
                     self._module_value(function, place)
 
-    def _later(self, function: Function, place: Expr) -> None:
+    def _enqueue(self, function: Function, place: Expr) -> None:
         key = (0 if isinstance(place, Attr) else id(function), place)
         if key not in self.seen:
             self.seen.add(key)
@@ -146,17 +152,17 @@ class _Walk:
     # ---- expressions ----
 
     def value(self, function: Function, expr: Expr) -> None:
-        """Follows an expression that stands in a function."""
+        """Follow an expression of a function."""
         match expr:
             case Name():
-                self._later(function, expr)
+                self._enqueue(function, expr)
             case Global():
                 self._symbols(function, expr)
-                self._later(function, expr)
+                self._enqueue(function, expr)
             case Attr(obj=obj):
                 name = self._own_field(function, expr)
                 if name is not None:
-                    self._later(function, Attr(Name("self"), name))
+                    self._enqueue(function, Attr(Name("self"), name))
                 else:
                     self._symbols(function, expr)
                     self.value(function, obj)
@@ -201,7 +207,7 @@ class _Walk:
     # ---- where a place gets its value ----
 
     def _local(self, function: Function, name: Name) -> None:
-        for source in given(function, name):
+        for source in assigned_values(function, name):
             self._source(function, source)
         params = [param.name for param in function.params]
         if name.id in params:
@@ -216,7 +222,7 @@ class _Walk:
 
     def _module_value(self, function: Function, place: Expr) -> None:
         body = self.context.program.units[function.path].body
-        for source in given(body, place):
+        for source in assigned_values(body, place):
             self._source(body, source)
 
     def _source(self, function: Function, source: Expr | Call) -> None:
@@ -231,7 +237,7 @@ class _Walk:
             self._returned(method)
 
     def _parameter(self, function: Function, position: int) -> None:
-        """The arguments that the component's own calls of a helper give, or whoever calls back."""
+        """Follow the arguments with which the component calls a helper, or with which a callback is registered."""
         offset = 0 if function.binding in ("static", "none") else 1
         name = function.params[position].name
         for caller in self.functions:
@@ -254,7 +260,7 @@ class _Walk:
             case Name():
                 return any(
                     isinstance(source, Closure) and caller.closures.get(source.key) is function
-                    for source in given(caller, value)
+                    for source in assigned_values(caller, value)
                 )
             case _:
                 return self.context.own_method(caller, value) is function
@@ -271,7 +277,7 @@ class _Walk:
                     pass
 
     def _called(self, function: Function) -> None:
-        """Every name that a method of another class of the project calls."""
+        """Add every name that a method of another class of the project calls."""
         for step in function.cfg.steps:
             if isinstance(step.op, Call):
                 for symbol in self.context.resolve(function, step.op.func):
@@ -282,15 +288,15 @@ class _Walk:
 def field_values(
     context: RuleContext, functions: Iterable[Function], name: str
 ) -> Iterator[tuple[Function, Expr | Call]]:
-    """Everything that these functions assign to a field of the component, or put into it."""
+    """Yield everything that these functions assign to a field of the component, or put into it."""
     for function in functions:
         own = context.own_name(function)
         if own is not None:
-            yield from ((function, value) for value in given(function, Attr(own, name)))
+            yield from ((function, value) for value in assigned_values(function, Attr(own, name)))
 
 
-def given(function: Function, place: Expr) -> Iterator[Expr | Call]:
-    """Everything that a function assigns to a local or field, or puts into it."""
+def assigned_values(function: Function, place: Expr) -> Iterator[Expr | Call]:
+    """Yield everything that a function assigns to a local or field, or puts into it."""
     for step in function.cfg.steps:
         match step.op:
             case Bind(target=target, value=value) | Update(target=target, value=value) if (

@@ -1,9 +1,13 @@
-"""What a spout emits and keeps."""
+"""What a spout emits and stores: its callbacks' effects, its message ids, and entries that stay after `ack` and `fail`.
+
+The *reach* of a method is the method with every method of the component, closure and function of its file that it calls.
+A method is *idle* if its reach has no lasting effect except counters and log lines.
+"""
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.buffers import emptied_by, is_container, own_field
-from ackdoctor.checks.facts.dataflow import bare, derived_names, mentions_any, spelling
+from ackdoctor.checks.facts.buffers import is_container, own_field, shrunk_fields
+from ackdoctor.checks.facts.dataflow import canonical_forms, derived_names, mentions_any, without_casts
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
 from ackdoctor.flow.library import CONTAINER_STORES, LOGGING, PURE_CALLS
@@ -13,18 +17,18 @@ from ackdoctor.model.dialect import EntryKind, VerbKind
 
 __all__ = [
     "REMOVALS",
-    "acts",
-    "calls_of",
     "calls_super",
     "data_emits",
+    "effective_calls",
     "emits",
     "entry_method",
-    "first",
+    "first_in_source",
     "has_id",
-    "kept",
-    "kept_for_ever",
+    "lasting_effects",
     "reach",
     "steps_of",
+    "stored_for_ever",
+    "stored_under_id",
 ]
 
 
@@ -44,7 +48,7 @@ _IDLE_CALLS = (
 
 
 def entry_method(context: RuleContext, kind: EntryKind) -> Function | None:
-    """The method that the framework calls for this, if the project defines it."""
+    """Return the project's method for this entry, if it defines one."""
     for entry in context.role.entries:
         if entry.kind is kind:
             return context.component.method(entry.method)
@@ -52,7 +56,7 @@ def entry_method(context: RuleContext, kind: EntryKind) -> Function | None:
 
 
 def reach(context: RuleContext, method: Function | None) -> tuple[Function, ...]:
-    """A method and everything of the project that it leads to, nearest first."""
+    """Return a method and all functions of the project that it calls, nearest first."""
     found: list[Function] = []
     todo = [method] if method is not None else []
     while todo:
@@ -76,13 +80,13 @@ def _callees(context: RuleContext, function: Function, call: Call) -> Iterator[F
     if own is not None:
         yield own
     elif _is_super(function, call.func):
-        yield from _inherited(context, function)
+        yield from _next_in_order(context, function)
     else:
         yield from (s for s in context.resolve(function, call.func) if isinstance(s, Function))
 
 
-def _inherited(context: RuleContext, function: Function) -> Iterator[Function]:
-    """The next method of the same name in the resolution order."""
+def _next_in_order(context: RuleContext, function: Function) -> Iterator[Function]:
+    """Yield the next method of the same name in the resolution order."""
     found = False
     for cls in context.component.lineage:
         method = cls.methods.get(function.name)
@@ -114,7 +118,7 @@ def calls_super(function: Function) -> bool:
 
 
 def steps_of(functions: tuple[Function, ...]) -> Iterator[tuple[Function, Step]]:
-    """Every step of these functions."""
+    """Yield every step of these functions."""
     for function in functions:
         for step in function.cfg.steps:
             yield function, step
@@ -124,7 +128,7 @@ def steps_of(functions: tuple[Function, ...]) -> Iterator[tuple[Function, Step]]
 
 
 def emits(context: RuleContext, *kinds: EntryKind) -> list[Emitted]:
-    """The emits reached from these entries, each call once, in the order of the text of the first file."""
+    """Return the emits reached from these entries, each call once, in source order."""
     found: dict[int, Emitted] = {}
     for _, emit in context.events(Emitted, *kinds):
         found.setdefault(id(emit.step), emit)
@@ -132,13 +136,13 @@ def emits(context: RuleContext, *kinds: EntryKind) -> list[Emitted]:
 
 
 def data_emits(context: RuleContext) -> list[Emitted]:
-    """The emits of `next_tuple` and its callbacks; where it has none, those of callbacks that `initialize` registers."""
+    """Return the emits of `next_tuple` and its callbacks; without any, those of callbacks that `initialize` registers."""
     found = emits(context, EntryKind.NEXT)
     return found or [emit for emit in emits(context, EntryKind.INIT) if emit.deferral is not None]
 
 
 def has_id(emit: Emitted) -> bool | None:
-    """Whether an emit passes a message id; None where only the caller knows."""
+    """Whether an emit passes a message id; None if only the caller knows."""
     if emit.verb.message_id is None:
         return None
     if emit.verb.message_id in emit.args:
@@ -147,34 +151,34 @@ def has_id(emit: Emitted) -> bool | None:
     return None if emit.unclear else False
 
 
-def first(found: list[Emitted]) -> Emitted:
-    """The emit that a reader comes to first."""
+def first_in_source(found: list[Emitted]) -> Emitted:
+    """Return the first emit in source order."""
     return min(found, key=lambda emit: (emit.function.path, emit.step.span))
 
 
 # ---- what a method does ----
 
 
-def acts(context: RuleContext, method: Function | None) -> list[str]:
-    """What a callback does that outlives it: the names of the calls and "=" for assignments; [] for an idle one."""
+def lasting_effects(context: RuleContext, method: Function | None) -> list[str]:
+    """Return the lasting effects of a callback: the names of calls, and "=" for assignments; [] for an idle one."""
     if method is None:
         return []
     return [
         word
         for function, step in steps_of(reach(context, method))
-        if (word := _deed(context, function, step))
+        if (word := _effect(context, function, step))
     ]
 
 
-def calls_of(context: RuleContext, method: Function | None) -> Iterator[tuple[Function, Call]]:
-    """The calls in the reach of a callback that do something which outlives it."""
+def effective_calls(context: RuleContext, method: Function | None) -> Iterator[tuple[Function, Call]]:
+    """Yield the calls with a lasting effect in the reach of a callback."""
     for function, step in steps_of(reach(context, method)):
-        if isinstance(step.op, Call) and _deed(context, function, step):
+        if isinstance(step.op, Call) and _effect(context, function, step):
             yield function, step.op
 
 
-def _deed(context: RuleContext, function: Function, step: Step) -> str:
-    """What one step does that outlives the call, or ""."""
+def _effect(context: RuleContext, function: Function, step: Step) -> str:
+    """Return the lasting effect of one step, or ""."""
     match step.op:
         case Throw():
             return "raise"
@@ -185,16 +189,16 @@ def _deed(context: RuleContext, function: Function, step: Step) -> str:
         case Unpack(targets=targets) if any(isinstance(target, (Item, Attr)) for target in targets):
             return "="
         case Call() as call:
-            return _call_deed(context, function, call)
+            return _call_effect(context, function, call)
         case _:
             return ""
 
 
-def _call_deed(context: RuleContext, function: Function, call: Call) -> str:
+def _call_effect(context: RuleContext, function: Function, call: Call) -> str:
     if context.verb_kind(function, call) in (VerbKind.LOG, VerbKind.REPORT):
         return ""
     if any(True for _ in _callees(context, function, call)):
-        return ""  # its own steps tell
+        return ""  # its own steps count
     match call.func:
         case Attr(name=name) | Global(id=name) | Name(id=name):
             return "" if name in _IDLE_CALLS else name
@@ -205,30 +209,30 @@ def _call_deed(context: RuleContext, function: Function, call: Call) -> str:
 MANY = 50  # message ids followed to callers of helpers
 
 
-def kept(context: RuleContext) -> Iterator[tuple[Function, Step, str]]:
-    """Each place on the way of `next_tuple` that puts something under or with a message id into a field."""
+def stored_under_id(context: RuleContext) -> Iterator[tuple[Function, Step, str]]:
+    """Yield each store in the reach of `next_tuple` under, or together with, a message id."""
     functions = reach(context, entry_method(context, EntryKind.NEXT))
-    yield from _stores(context, functions, _ids(context, data_emits(context), functions))
+    yield from _stores(context, functions, _message_ids(context, data_emits(context), functions))
 
 
-def _kept_anew(context: RuleContext) -> Iterator[tuple[Function, Step, str]]:
-    """Each place on the way of `fail` that puts something under or with a message id that is not the failed one."""
+def _stored_under_new_id(context: RuleContext) -> Iterator[tuple[Function, Step, str]]:
+    """Yield each store in the reach of `fail` under, or together with, a message id other than the failed one."""
     functions = reach(context, entry_method(context, EntryKind.FAILED))
-    ids = _ids(context, emits(context, EntryKind.FAILED), functions)
-    if not any(_of_the_failed(functions[0], function, expr) for function, expr in ids):
+    ids = _message_ids(context, emits(context, EntryKind.FAILED), functions)
+    if not any(_derives_from_failed(functions[0], function, expr) for function, expr in ids):
         yield from _stores(context, functions, ids)
 
 
-def kept_for_ever(context: RuleContext) -> Iterator[tuple[Function, Step, str]]:
-    """Of `_kept_anew`, the places whose field loses nothing in `fail`: an entry more for every failure."""
-    shrunk = emptied_by(context, reach(context, entry_method(context, EntryKind.FAILED)))
-    for function, step, name in _kept_anew(context):
+def stored_for_ever(context: RuleContext) -> Iterator[tuple[Function, Step, str]]:
+    """Yield the stores of `_stored_under_new_id` whose field `fail` does not shrink: each failure adds an entry."""
+    shrunk = shrunk_fields(context, reach(context, entry_method(context, EntryKind.FAILED)))
+    for function, step, name in _stored_under_new_id(context):
         if name not in shrunk and is_container(context, name):
             yield function, step, name
 
 
-def _of_the_failed(fail: Function, function: Function, expr: Expr) -> bool:
-    """Whether an id may come out of what `fail` was given; what a helper was given is asked at its callers."""
+def _derives_from_failed(fail: Function, function: Function, expr: Expr) -> bool:
+    """Whether an id may derive from the argument of `fail`; a helper's parameters are resolved at its callers."""
     given = frozenset(param.name for param in function.params[1:])
     if function is not fail and isinstance(expr, Name) and expr.id in given:
         return False
@@ -242,22 +246,24 @@ def _stores(
         wanted = [expr for owner, expr in ids if owner is function]
         if not wanted:
             continue
-        spelt = {bare(spelling(function).of(expr)) for expr in wanted}
+        spelt = {without_casts(canonical_forms(function).of(expr)) for expr in wanted}
         for step in function.cfg.steps:
-            name, keys = _stored(context, function, step)
-            if name is not None and any(bare(spelling(function).of(key)) in spelt for key in keys):
+            name, keys = _store_of(context, function, step)
+            if name is not None and any(
+                without_casts(canonical_forms(function).of(key)) in spelt for key in keys
+            ):
                 yield function, step, name
 
 
-def _stored(context: RuleContext, function: Function, step: Step) -> tuple[str | None, list[Expr]]:
-    """The field that a step puts something into, and what could be the id in it."""
+def _store_of(context: RuleContext, function: Function, step: Step) -> tuple[str | None, list[Expr]]:
+    """Return the field into which a step stores, and the expressions that could be the id."""
     match step.op:
         case Bind(target=Item(obj=place, key=key)):
             return own_field(context, function, place), [key]
         case Call(func=Attr(obj=place, name=verb), args=args) if verb in CONTAINER_STORES:
             keys: list[Expr] = []
             for arg in args:
-                value = spelling(function).of(arg.value)
+                value = canonical_forms(function).of(arg.value)
                 keys += (
                     value.items
                     if isinstance(value, Build) and value.kind in ("tuple", "list")
@@ -268,23 +274,23 @@ def _stored(context: RuleContext, function: Function, step: Step) -> tuple[str |
             return None, []
 
 
-def _ids(
+def _message_ids(
     context: RuleContext, sent: list[Emitted], functions: tuple[Function, ...]
 ) -> list[tuple[Function, Expr]]:
-    """The message ids of these emits, also as the callers of an emitting helper among the functions know them."""
+    """Return the message ids of these emits, also as the callers of an emitting helper pass them."""
     found = [
         (emit.function, emit.args[emit.verb.message_id])
         for emit in sent
         if has_id(emit) and emit.verb.message_id is not None
     ]
-    for function, expr in found:  # grows while it is walked
+    for function, expr in found:  # the list grows during the loop
         params = [param.name for param in function.params]
         if isinstance(expr, Name) and expr.id in params and len(found) < MANY:
-            found += _given(context, functions, function, params.index(expr.id), expr.id)
+            found += _passed_values(context, functions, function, params.index(expr.id), expr.id)
     return found
 
 
-def _given(
+def _passed_values(
     context: RuleContext, callers: tuple[Function, ...], helper: Function, position: int, name: str
 ) -> Iterator[tuple[Function, Expr]]:
     for caller in callers:

@@ -1,4 +1,4 @@
-"""What an assignment does: to a local, a field, an item of either, or several at once."""
+"""Transfer function of assignments: to a local, a field, an item of either, or several targets at once."""
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Path
@@ -6,7 +6,7 @@ from ackdoctor.flow.expressions import mentions
 from ackdoctor.flow.facts import DEFINED_AS, definition_of, tested_names
 from ackdoctor.flow.induction import counted_loops, induction_variables
 from ackdoctor.flow.invalidation import drop_facts, invalidate_size, invalidate_target
-from ackdoctor.flow.predicates import iterator_facts, split_results
+from ackdoctor.flow.pure_calls import iterator_facts, split_results
 from ackdoctor.flow.state import (
     BoundMethod,
     Const,
@@ -25,11 +25,11 @@ from ackdoctor.flow.state import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.transfer.escape import escape, store, within
-from ackdoctor.flow.transfer.evaluate import counted_on, evaluate, stored
-from ackdoctor.flow.transfer.heap_cells import in_cell, put
-from ackdoctor.flow.transfer.liveness import looked_up
-from ackdoctor.flow.transfer.predicates import begun, counted, decided
+from ackdoctor.flow.transfer.escape import escape, is_part_of, store
+from ackdoctor.flow.transfer.evaluate import evaluate, offset_value, stored_tuple
+from ackdoctor.flow.transfer.heap_cells import assign_cell, cell_value
+from ackdoctor.flow.transfer.liveness import indexed_containers
+from ackdoctor.flow.transfer.predicates import assign_counter, increment_counter, known_truth
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -46,19 +46,19 @@ from ackdoctor.model.cfg import (
     Update,
 )
 
-__all__ = ["assign", "next_number", "same_list", "same_under", "unpack", "update"]
+__all__ = ["alias_list", "assign", "assign_next_number", "copy_facts", "unpack", "update"]
 
 
 def assign(context: Context, path: Path, state: State, target: Expr | None, value: Value | None) -> State:
-    """`target = value`."""
+    """Apply `target = value`."""
     match target:
         case Name(id=name):
-            return _assign_local(path, _looked_up(context, path, state, name), name, value)
+            return _assign_local(path, _forget_looked_up(context, path, state, name), name, value)
         case Attr(obj=obj, name=name):
             return _assign_attribute(context, path, state, target, obj, name, value)
         case Item(obj=obj, key=key):
             return _assign_item(
-                context, path, _refilled(invalidate_target(state, target), obj, key), obj, key, value
+                context, path, _mark_nonempty(invalidate_target(state, target), obj, key), obj, key, value
             )
         case Star(value=inner):
             return assign(context, path, state, inner, None)
@@ -69,35 +69,40 @@ def assign(context: Context, path: Path, state: State, target: Expr | None, valu
 
 
 def _assign_local(path: Path, state: State, name: str, value: Value | None) -> State:
-    kept = put(path.function, state, name, value)
+    kept = assign_cell(path.function, state, name, value)
     if kept is not None:
         return kept
     if isinstance(value, Const) and name not in tested_names(path.function) and not name.startswith("%"):
         value = None
     if isinstance(value, TokenRef) and value.token.kind is TokenKind.STORED:
         copied = isinstance(path.step.op, (Bind, Unpack)) and _copies(path.step.op, value)
-        state = state if copied else _another(state, value.token)
+        state = state if copied else _forget_place(state, value.token)
     return state.bind(name, value)
 
 
-def _looked_up(context: Context, path: Path, state: State, name: str) -> State:
-    """The local `name` gets another value: what a field holds under it, `self.pending[name]`, is another tuple."""
+def _forget_looked_up(context: Context, path: Path, state: State, name: str) -> State:
+    """Forget what a field holds under `name` after an assignment to it: `self.pending[name]` is now another tuple."""
     if not any(token.field for token in state.tokens):
         return state
-    looked = (evaluate(context, path.function, state, obj) for obj in looked_up(path.function).get(name, ()))
+    looked = (
+        evaluate(context, path.function, state, obj)
+        for obj in indexed_containers(path.function).get(name, ())
+    )
     wholes = [
-        stored(value.name).token if isinstance(value, Field) else value.token
+        stored_tuple(value.name).token if isinstance(value, Field) else value.token
         for value in looked
         if isinstance(value, (Field, TokenRef))
     ]
     kept = {
-        token: held for token, held in state.tokens.items() if not any(within(token, each) for each in wholes)
+        token: held
+        for token, held in state.tokens.items()
+        if not any(is_part_of(token, each) for each in wholes)
     }
     return state.replace(tokens=kept) if len(kept) < len(state.tokens) else state
 
 
-def same_under(path: Path, context: Context, after: State, target: Expr, value: Expr) -> State:
-    """What was decided about a value holds under its new name, if that is asked about."""
+def copy_facts(path: Path, context: Context, after: State, target: Expr, value: Expr) -> State:
+    """Copy the facts about a value to its new name, if a condition tests that name."""
     if not isinstance(target, Name):
         return after
     asked = iterator_facts(path.function).get(value, ())
@@ -108,11 +113,11 @@ def same_under(path: Path, context: Context, after: State, target: Expr, value: 
     if target.id not in tested_names(path.function):
         return after
     if target.id in induction_variables(path.function):
-        after = begun(context, path.function, path.state, after, target.id, value)
+        after = assign_counter(context, path.function, path.state, after, target.id, value)
     if mentions(value, target):
         return after
     facts = dict(after.facts)
-    known = decided(context, path.function, path.state, value)
+    known = known_truth(context, path.function, path.state, value)
     if known is not None:
         facts[target] = known
     for fact, truth in path.state.facts.items():
@@ -124,8 +129,8 @@ def same_under(path: Path, context: Context, after: State, target: Expr, value: 
     return after.replace(facts=facts) if len(facts) > len(after.facts) else after
 
 
-def same_list(after: State, target: Expr, value: Expr) -> State:
-    """`target = good`: what is put into the one list is put into the other."""
+def alias_list(after: State, target: Expr, value: Expr) -> State:
+    """Apply `target = good`: both names are one list from here on."""
     if not isinstance(target, Name) or not isinstance(value, Name):
         return after
     if not isinstance(after.env.get(target.id), Container):
@@ -138,7 +143,7 @@ def same_list(after: State, target: Expr, value: Expr) -> State:
 
 
 def _copies(op: Bind | Unpack, value: TokenRef) -> bool:
-    """`a = b` is no new look into the field; `a = self.f[k]` is."""
+    """Whether an assignment copies a value: `a = b` does, `a = self.f[k]` reads the field again."""
     return isinstance(op.value, Name) and value.token.path == ""
 
 
@@ -150,15 +155,17 @@ def _assign_attribute(
         case SelfRef():
             if value is not None and any(tokens_in(value)):
                 state = store(context, path, state, name, value, how="=", key=None)
-            state = _filled_later(path, state, value, Field(name))
+            state = _store_empty_collection(path, state, value, Field(name))
             fields = {field: old for field, old in state.fields.items() if field != name}
-            if isinstance(value, (TokenRef, Const, BoundMethod, FunctionRef)) or (value and _may_run(value)):
+            if isinstance(value, (TokenRef, Const, BoundMethod, FunctionRef)) or (
+                value and _is_runnable(value)
+            ):
                 fields[name] = value
             return state.replace(fields=fields)
         case Field(name=field) if value is not None:
             return store(context, path, state, f"{field}.{name}", value, how="=", key=None)
         case TokenRef(token=token) if token.kind is TokenKind.STORED:
-            state = _another(state, stored(token.field, f"{token.path}.{name}").token)
+            state = _forget_place(state, stored_tuple(token.field, f"{token.path}.{name}").token)
             return store(context, path, state, token.field, value, how="=", key=None) if value else state
         case Container(items=items) if value is not None and any(tokens_in(value)) and isinstance(obj, Name):
             return state.bind(obj.id, Container(items | {value}))
@@ -166,14 +173,14 @@ def _assign_attribute(
             return escape(context, path, state, (value,), "an object") if value is not None else state
 
 
-def _another(state: State, whole: Token) -> State:
-    """What lay there is no longer there: another tuple, or none."""
-    kept = {token: held for token, held in state.tokens.items() if not within(token, whole)}
+def _forget_place(state: State, whole: Token) -> State:
+    """Forget the tuple that was stored there: the place holds another tuple, or none."""
+    kept = {token: held for token, held in state.tokens.items() if not is_part_of(token, whole)}
     return state.replace(tokens=kept) if len(kept) < len(state.tokens) else state
 
 
-def _filled_later(path: Path, state: State, value: Value | None, kept: Field | TokenRef) -> State:
-    """A local collection goes into a field while it is empty: what is put into it afterwards is held there too."""
+def _store_empty_collection(path: Path, state: State, value: Value | None, kept: Field | TokenRef) -> State:
+    """Store an empty local collection in a field: what is added to it later is held there too."""
     if not isinstance(value, Container) or any(tokens_in(value)) or not isinstance(path.step.op, Bind):
         return state
     source = path.step.op.value
@@ -186,8 +193,8 @@ def _filled_later(path: Path, state: State, value: Value | None, kept: Field | T
     return state.bind(source.id, kept) if isinstance(source, Name) else state
 
 
-def _may_run(value: Value) -> bool:
-    """Whether a value is an object that was given what it needs to run: a thread that is started later on."""
+def _is_runnable(value: Value) -> bool:
+    """Whether a value is an object that was constructed with code to run: a thread that starts later."""
     match value:
         case Instance(fields=given):
             return bool(given) and "run" in value.cls.methods
@@ -197,8 +204,8 @@ def _may_run(value: Value) -> bool:
             return False
 
 
-def _refilled(state: State, obj: Expr, key: Expr) -> State:
-    """What was empty has something under a key now; where a slice is replaced it is open whether anything is left."""
+def _mark_nonempty(state: State, obj: Expr, key: Expr) -> State:
+    """Record that an empty container has an entry now; after the replacement of a slice this is unknown."""
     state = invalidate_size(state, obj, key)
     known = state.facts.get(obj)
     if known is None or (known and not (isinstance(key, Mix) and key.op == "slice")):
@@ -212,7 +219,7 @@ def _assign_item(
     if value is None or not any(tokens_in(value)):
         match evaluate(context, path.function, state, obj):
             case Field(name=field):
-                return _filled_later(path, state, value, stored(field))
+                return _store_empty_collection(path, state, value, stored_tuple(field))
             case _:
                 return state
     match evaluate(context, path.function, state, obj):
@@ -229,41 +236,41 @@ def _assign_item(
 
 
 def unpack(context: Context, path: Path, targets: tuple[Expr | None, ...], value: Expr) -> State:
-    """`a, b = value`."""
+    """Apply `a, b = value`."""
     function, state = path.function, path.state
     plain = not any(isinstance(target, Star) for target in targets)
     if isinstance(value, Build) and plain and len(value.items) == len(targets):
         values = [evaluate(context, function, state, item) for item in value.items]
     else:
-        values = _parts(evaluate(context, function, state, value), len(targets))
+        values = _unpacked_values(evaluate(context, function, state, value), len(targets))
     for target, part in zip(targets, values, strict=True):
         state = assign(context, path, state, target, part)
-    return next_number(context, path, path.state, state, value)
+    return assign_next_number(context, path, path.state, state, value)
 
 
-def next_number(context: Context, path: Path, before: State, after: State, row: Expr | None) -> State:
-    """The state in which a loop over numbers has given the next one, which `row` is or is unpacked into."""
+def assign_next_number(context: Context, path: Path, before: State, after: State, row: Expr | None) -> State:
+    """Return the state in which a loop over numbers has produced the next one, which `row` is or is unpacked into."""
     for loop, (name, start, stop, given, step) in counted_loops(path.function).items():
         if given == row and loop in before.loops and name in induction_variables(path.function):
             if before.loops[loop].position:
-                return counted(context, path.function, before, after, name, step)
+                return increment_counter(context, path.function, before, after, name, step)
             after = after.bind(name, evaluate(context, path.function, before, start))
             return after.replace(facts={**after.facts, Compare(Name(name), "<", stop): True})
     return after
 
 
-def _parts(whole: Value | None, count: int) -> list[Value | None]:
-    """What the targets of an unpacking get."""
+def _unpacked_values(whole: Value | None, count: int) -> list[Value | None]:
+    """Yield the value of each target of an unpacking."""
     match whole:
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
-            return [stored(token.field, f"{token.path}#{index}") for index in range(count)]
+            return [stored_tuple(token.field, f"{token.path}#{index}") for index in range(count)]
         case Row(token=token, column=column, numbered=numbered):
             first = Index(token) if numbered else None
             return [TokenRef(token) if index == column else first for index in range(count)]
         case TokenRef(token=token, part=""):
             return [TokenRef(token, "id"), *[None] * (count - 1)]
         case Field(name=name):
-            return [stored(name, f"#{index}") for index in range(count)]
+            return [stored_tuple(name, f"#{index}") for index in range(count)]
         case Container(order=tuple(order)) if len(order) == count:
             return list(order)
         case Container(items=items) if len(items) == 1:
@@ -272,30 +279,30 @@ def _parts(whole: Value | None, count: int) -> list[Value | None]:
             return [None] * count
 
 
-def _counted(context: Context, path: Path, after: State, name: str) -> State:
-    """What is known of a counter when a step has counted it on."""
+def _count_on(context: Context, path: Path, after: State, name: str) -> State:
+    """Update the facts about a counter that a step increments."""
     match path.step.op:
         case Update(op="+" | "-" as sign, value=Literal(value=int() as step)):
             by = step if sign == "+" else -step
-            return counted(context, path.function, path.state, after, name, by)
+            return increment_counter(context, path.function, path.state, after, name, by)
         case _:
             return after
 
 
 def update(context: Context, path: Path, target: Expr, value: Value | None) -> State:
-    """`target += value`."""
+    """Apply `target += value`."""
     state = invalidate_target(path.state, target)
     if isinstance(target, Item):
         state = invalidate_size(state, target.obj, target.key)
     if value is None or not any(tokens_in(value)):
         if isinstance(target, Name):
-            before = in_cell(path.function, state, target.id) or state.env.get(target.id)
+            before = cell_value(path.function, state, target.id) or state.env.get(target.id)
             if isinstance(before, (Const, Count, Index)):
-                after = counted_on(before)
-                kept = put(path.function, state, target.id, after)
+                after = offset_value(before)
+                kept = assign_cell(path.function, state, target.id, after)
                 state = kept if kept is not None else state.bind(target.id, after)
-            state = _counted(context, path, state, target.id)
-            return _looked_up(context, path, state, target.id)
+            state = _count_on(context, path, state, target.id)
+            return _forget_looked_up(context, path, state, target.id)
         match target:
             case Attr(obj=obj, name=name) if evaluate(context, path.function, state, obj) == SelfRef():
                 return state.replace(

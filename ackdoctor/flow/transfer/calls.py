@@ -1,4 +1,4 @@
-"""Calls: the framework's, the project's own, and those that lead where nobody can look."""
+"""Transfer function of calls: of the framework, of the project's own code, and of opaque code."""
 
 from dataclasses import replace
 
@@ -19,41 +19,41 @@ from ackdoctor.flow.state import (
     TokenRef,
     Value,
 )
-from ackdoctor.flow.transfer.containers import Done, arguments, method_call
+from ackdoctor.flow.transfer.containers import CallEffect, arguments, method_call
 from ackdoctor.flow.transfer.dispatch import (
-    Method,
-    captured_by,
+    MethodTarget,
+    argument_sort,
+    captured_by_class,
     choose_functions,
-    constructed,
     method_of,
-    named,
-    read,
-    sort_of,
-    task,
+    methods_named,
+    new_instance,
+    read_getter,
+    thread_task,
     type_text,
     verb_on,
 )
-from ackdoctor.flow.transfer.effects import about_locals, changed_fields, fails, inert
-from ackdoctor.flow.transfer.evaluate import declared_result, evaluate, foreign_kind, stored
-from ackdoctor.flow.transfer.heap_cells import held_value
-from ackdoctor.flow.transfer.opaque_calls import Enter, enter, external, run_later, unknown
-from ackdoctor.flow.transfer.verbs import apply_verb, external_verb, own_verb, quiet
+from ackdoctor.flow.transfer.effects import changed_fields, helper_may_raise, is_skippable, surviving_facts
+from ackdoctor.flow.transfer.evaluate import declared_result, evaluate, framework_kind, stored_tuple
+from ackdoctor.flow.transfer.heap_cells import apply_value_object
+from ackdoctor.flow.transfer.opaque_calls import Enter, enter, library_call, opaque_call, run_later
+from ackdoctor.flow.transfer.verbs import apply_verb, external_verb, never_raises, own_verb
 from ackdoctor.model.cfg import Arg, Attr, Call, Global, Name
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.dialect import Verb
 
-__all__ = ["Done", "apply_value", "resolve_call"]
+__all__ = ["CallEffect", "apply_value", "resolve_call"]
 
 
-def resolve_call(context: Context, path: Path, call: Call) -> Done | Enter:
-    """What a call does, as far as it can be known from here."""
-    call, path = _spread(context, path, call)
+def resolve_call(context: Context, path: Path, call: Call) -> CallEffect | Enter:
+    """Return the effect of a call, or the functions of the project that it enters."""
+    call, path = _expand_stars(context, path, call)
     function, state = path.function, path.state
-    held = held_value(function, state, call, arguments(context, path, call)) if state.fields else None
+    held = apply_value_object(function, state, call, arguments(context, path, call)) if state.fields else None
     if held is not None:
-        return Done(*held, may_raise=False)
+        return CallEffect(*held, may_raise=False)
     if context.typed:
-        known = _typed(context, path, call)
+        known = _typed_call(context, path, call)
         if known is not None:
             return known
     target = evaluate(context, function, state, call.func)
@@ -67,28 +67,28 @@ def resolve_call(context: Context, path: Path, call: Call) -> Done | Enter:
     return _apply(context, path, call, target, None)
 
 
-def _typed(context: Context, path: Path, call: Call) -> Done | Enter | None:
-    """What a call does that declared types tell about; None for any other."""
+def _typed_call(context: Context, path: Path, call: Call) -> CallEffect | Enter | None:
+    """Return the effect of a call that declared types resolve; None for any other."""
     values = arguments(context, path, call)
     method = method_of(context, path, call, values)
     if method is not None:
         return _enter_one(context, path, call, method, values)
-    got = read(context, path, call)
+    got = read_getter(context, path, call)
     if got is not None:
-        return Done(*got)
+        return CallEffect(*got)
     if not isinstance(call.func, Attr) or isinstance(call.func.obj, Global):
-        made = constructed(context, path, call, values)
+        made = new_instance(context, path, call, values)
         if made is not None:
-            run_later(context, path, path.state, (task(context, made),), "Thread")
-            return Done(path.state, made, may_raise=not isinstance(made, ExceptionValue))
+            run_later(context, path, path.state, (thread_task(context, made),), "Thread")
+            return CallEffect(path.state, made, may_raise=not isinstance(made, ExceptionValue))
     if isinstance(call.func, Attr) and call.func.name in IMMEDIATE_CALLBACKS:
-        return _at_once(context, path, call, values)
-    target = _functional(context, path, call)
+        return _run_callback_now(context, path, call, values)
+    target = _functional_call(context, path, call)
     return _apply(context, path, call, target, values) if target is not None else None
 
 
-def _functional(context: Context, path: Path, call: Call) -> Value | None:
-    """What `task.run()` calls, where `task` is a lambda, a method reference or an object of an anonymous class."""
+def _functional_call(context: Context, path: Path, call: Call) -> Value | None:
+    """Return the code that `task.run()` calls if `task` is a lambda, a method reference or an object of an anonymous class."""
     if not isinstance(call.func, Attr):
         return None
     match evaluate(context, path.function, path.state, call.func.obj):
@@ -102,23 +102,29 @@ def _functional(context: Context, path: Path, call: Call) -> Value | None:
 
 
 def _enter_one(
-    context: Context, path: Path, call: Call, method: Method, values: tuple[Value | None, ...]
-) -> Done | Enter | None:
+    context: Context, path: Path, call: Call, method: MethodTarget, values: tuple[Value | None, ...]
+) -> CallEffect | Enter | None:
     functions = _overloads(context, path, call, method.functions, values)
-    if len(functions) > 1:  # the one that is running is asked for least
+    if len(functions) > 1:  # prefer a function that is not running yet
         functions = tuple(function for function in functions if function is not path.function)
     result = declared_result(context, functions[0]) if functions else None
     if functions and all(function.docstring_only for function in functions):
-        done = unknown(context, path, call, values)  # abstract: an heir's, out of sight
+        done = opaque_call(context, path, call, values)  # abstract: a subclass defines it, out of sight
         return done if result is None else replace(done, value=result)
     knowing = isinstance(method.receiver, Instance) and method.receiver.fields
-    seen = (*values, method.receiver) if knowing else values  # a getter of a record may give the tuple in it
-    if functions and all(inert(context, path.state, function, seen) for function in functions):
+    seen = (
+        (*values, method.receiver) if knowing else values
+    )  # a getter of a record may return the tuple in it
+    if functions and all(is_skippable(context, path.state, function, seen) for function in functions):
         fields = frozenset[str]().union(*(changed_fields(context, function) for function in functions))
-        may_raise = any(fails(context, function) for function in functions)
-        return Done(path.state.replace(facts=about_locals(path.state.facts, fields)), result, may_raise)
+        may_raise = any(helper_may_raise(context, function) for function in functions)
+        return CallEffect(
+            path.state.replace(facts=surviving_facts(path.state.facts, fields)), result, may_raise
+        )
     entered = [
-        enter(context, path, call, function, method.receiver, None, captured_by(function, method.receiver))
+        enter(
+            context, path, call, function, method.receiver, None, captured_by_class(function, method.receiver)
+        )
         for function in functions
     ]
     first = next((enter for enter in entered if isinstance(enter, Enter)), None)
@@ -148,15 +154,15 @@ def _overloads(
 ) -> tuple[Function, ...]:
     if len(functions) < 2 or len(values) != len(call.args):  # noqa: PLR2004
         return functions[:1]
-    sorts = [sort_of(context, path.function, path.state, arg.value) for arg in call.args]
+    sorts = [argument_sort(context, path.function, path.state, arg.value) for arg in call.args]
     texts = [type_text(path.function, arg.value) for arg in call.args]
     return choose_functions(functions, values, sorts, texts)
 
 
-def _at_once(
+def _run_callback_now(
     context: Context, path: Path, call: Call, values: tuple[Value | None, ...]
-) -> Done | Enter | None:
-    """`tuples.forEach(t -> ...)`: what is given runs before the call returns, here once."""
+) -> CallEffect | Enter | None:
+    """Apply `tuples.forEach(t -> ...)`: the callback runs before the call returns, here once."""
     target = next((value for value in values if isinstance(value, (FunctionRef, BoundMethod))), None)
     if target is None or not isinstance(call.func, Attr):
         return None
@@ -165,7 +171,7 @@ def _at_once(
         case Batch(token=token):
             element = TokenRef(token)
         case Field(name=name):
-            element = stored(name)
+            element = stored_tuple(name)
         case Container(items=items) if len(items) == 1:
             element = next(iter(items))
         case _:
@@ -176,8 +182,8 @@ def _at_once(
 
 def apply_value(
     context: Context, path: Path, call: Call, target: Value, given: tuple[Value | None, ...]
-) -> Done | Enter:
-    """What calling a value with these arguments does."""
+) -> CallEffect | Enter:
+    """Return the effect of calling a value with these arguments."""
     if isinstance(target, Partial):
         return apply_value(context, path, call, target.target, target.args + given)
     return _apply(context, path, call, target, given)
@@ -185,34 +191,34 @@ def apply_value(
 
 def _apply(
     context: Context, path: Path, call: Call, target: Value | None, given: tuple[Value | None, ...] | None
-) -> Done | Enter:
+) -> CallEffect | Enter:
     match target:
         case BoundMethod(name=name, on=kind) if kind:
-            spelt, at = (call, path) if given is None else _spelled_out(path, call, given)
+            spelt, at = (call, path) if given is None else _with_temporaries(path, call, given)
             verb = verb_on(context, at, spelt, kind, name)
             if verb is not None:
                 return _verb(context, at, spelt, verb, None)
-            return Done(path.state, None, may_raise=False)
+            return CallEffect(path.state, None, may_raise=False)
         case BoundMethod(name=name, after=after) if (
             after is not None and after not in context.component.lineage
         ):
-            return _inherited(context, path, call, after, name, given)
+            return _super_method(context, path, call, after, name, given)
         case BoundMethod(name=name, after=after):
             method = _method_after(context, name, after)
             verb = own_verb(context, name)
             if method is not None and context.typed and given is None:
-                offered = named(_behind(context, after), name)
+                offered = methods_named(_behind(context, after), name)
                 method = _overload(context, path, call, offered, arguments(context, path, call)) or method
-            if method is not None and _readable(context, method):
+            if method is not None and _has_known_decorators(context, method):
                 return enter(context, path, call, method, SelfRef(), given)
             if method is None and verb is not None:
                 return _verb(context, path, call, verb, given)
-        case FunctionRef(function=function, captured=captured, bare=bare) if bare or _readable(
+        case FunctionRef(function=function, captured=captured, bare=bare) if bare or _has_known_decorators(
             context, function
         ):
             if (
                 function.name in function.captures
-            ):  # it can call itself, but was not yet bound when it captured
+            ):  # a closure can call itself, but was not yet bound when it captured its own name
                 captured = (*captured, (function.name, target))
             owner = context.program.owner(function) if context.typed and given is None else None
             if owner is not None and function.name in owner.overloads:
@@ -223,10 +229,10 @@ def _apply(
             verb = external_verb(context.verbs(), target.names)
             if verb is not None:
                 return _verb(context, path, call, verb, given)
-            return external(context, path, call, target, given)
+            return library_call(context, path, call, target, given)
         case _:
             pass
-    return unknown(context, path, call, given)
+    return opaque_call(context, path, call, given)
 
 
 def _method_after(context: Context, name: str, after: object) -> Function | None:
@@ -241,45 +247,45 @@ def _behind(context: Context, after: object) -> tuple[ClassInfo, ...]:
     return lineage[index + 1 :]
 
 
-def _inherited(
+def _super_method(
     context: Context,
     path: Path,
     call: Call,
     after: ClassInfo,
     name: str,
     given: tuple[Value | None, ...] | None,
-) -> Done | Enter:
-    """`super.name(...)` in a class that is not the component."""
+) -> CallEffect | Enter:
+    """Resolve `super.name(...)` in a class that is not the component."""
     values = arguments(context, path, call) if given is None else given
-    functions = named(context.program.lineage(after).order[1:], name)
+    functions = methods_named(context.program.lineage(after).order[1:], name)
     function = _overload(context, path, call, functions, values)
     if function is not None and not function.docstring_only:
         return enter(context, path, call, function, path.state.env.get("this"), given)
-    handle = foreign_kind(context, after)
+    handle = framework_kind(context, after)
     if handle is not None:
         return _apply(context, path, call, BoundMethod(name, on=handle.kind), given)
-    return unknown(context, path, call, given)
+    return opaque_call(context, path, call, given)
 
 
 def _verb(
     context: Context, path: Path, call: Call, verb: Verb, given: tuple[Value | None, ...] | None
-) -> Done:
+) -> CallEffect:
     if given is not None:
-        call, path = _spelled_out(path, call, given)
+        call, path = _with_temporaries(path, call, given)
     state, value = apply_verb(context, path, call, verb)
-    return Done(state, value, not quiet(verb))
+    return CallEffect(state, value, not never_raises(verb))
 
 
-def _spelled_out(path: Path, call: Call, given: tuple[Value | None, ...]) -> tuple[Call, Path]:
-    """A call whose arguments are values rather than expressions, through temporaries of its own."""
+def _with_temporaries(path: Path, call: Call, given: tuple[Value | None, ...]) -> tuple[Call, Path]:
+    """Return a call whose arguments are abstract values, through fresh temporaries."""
     env = {**path.state.env, **{f"%given{i}": value for i, value in enumerate(given) if value is not None}}
     args = tuple(Arg(Name(f"%given{i}")) for i in range(len(given)))
     spelt = Call(call.result, call.func, args, call.awaited, call.dropped)
     return spelt, path.with_state(path.state.replace(env=env))
 
 
-def _spread(context: Context, path: Path, call: Call) -> tuple[Call, Path]:
-    """`f(*args, **kwargs)` with what is known to be in them, each an argument of its own."""
+def _expand_stars(context: Context, path: Path, call: Call) -> tuple[Call, Path]:
+    """Expand `f(*args, **kwargs)` into one argument for each known element."""
     if not any(arg.star for arg in call.args):
         return call, path
     env = dict(path.state.env)
@@ -297,8 +303,8 @@ def _spread(context: Context, path: Path, call: Call) -> tuple[Call, Path]:
     return spelt, path.with_state(path.state.replace(env=env))
 
 
-def _readable(context: Context, function: Function) -> bool:
-    """Whether nothing that we cannot read stands around a function; where types are declared, annotations wrap nothing."""
+def _has_known_decorators(context: Context, function: Function) -> bool:
+    """Whether the analysis knows every decorator of a function; with declared types, annotations wrap nothing."""
     if context.typed:
         return True
     unit = context.unit(function)

@@ -1,4 +1,4 @@
-"""Method calls on containers: local ones, fields, and what lies in fields."""
+"""Transfer function of method calls on containers: locals, fields, and objects stored in fields."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from ackdoctor.flow.library import (
     LOGGING,
     NEVER_RAISES,
 )
-from ackdoctor.flow.predicates import is_read_only
+from ackdoctor.flow.pure_calls import is_read_only
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
@@ -36,12 +36,18 @@ from ackdoctor.flow.state import (
     tokens_in,
 )
 from ackdoctor.flow.transfer.escape import escape, release, store
-from ackdoctor.flow.transfer.evaluate import as_held, evaluate, only, stored, system_question
-from ackdoctor.flow.transfer.liveness import read, written
+from ackdoctor.flow.transfer.evaluate import (
+    as_stored_tuple,
+    evaluate,
+    single_item,
+    stored_tuple,
+    tick_test_of_name,
+)
+from ackdoctor.flow.transfer.liveness import assigned_locals, operands
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Name
 from ackdoctor.model.component import Function
 
-__all__ = ["Done", "arguments", "elements", "method_call", "packed"]
+__all__ = ["CallEffect", "arguments", "elements", "method_call", "packed_arguments"]
 
 _KEY_AND_VALUE = 2
 _ELEMENTS = (TokenRef, Container, Batch, Instance)
@@ -49,8 +55,8 @@ _CALLABLE = (BoundMethod, FunctionRef, Partial)
 
 
 @dataclass(slots=True, unsafe_hash=True)
-class Done:
-    """The call needs no look inside: the state after it, its value, and whether it may raise."""
+class CallEffect:
+    """The effect of a call that needs no look inside: the state after it, its value, and whether it may raise."""
 
     state: State
     value: Value | None
@@ -58,23 +64,23 @@ class Done:
 
 
 def arguments(context: Context, path: Path, call: Call) -> tuple[Value | None, ...]:
-    """The values of a call's arguments, in the order they are written."""
+    """Return the abstract values of a call's arguments, in source order."""
     return tuple(evaluate(context, path.function, path.state, arg.value) for arg in call.args)
 
 
 def elements(context: Context, values: Iterable[Value | None]) -> frozenset[Value]:
-    """What of these values a collection of tuples has in it."""
-    known = (as_held(context, value) for value in values)
+    """Return the elements of those values that are collections of tuples."""
+    known = (as_stored_tuple(context, value) for value in values)
     return frozenset(value for value in known if isinstance(value, _ELEMENTS))
 
 
-def packed(
+def packed_arguments(
     context: Context, function: Function, more: Sequence[Value | None], named: Collection[str | None] = ()
 ) -> Iterator[tuple[str, Value]]:
-    """What `*args` and `**kwargs` hold of a call: what no parameter took, in Java perhaps as one array.  Values given by name are not kept."""
+    """Return what `*args` and `**kwargs` hold of a call: the arguments that no parameter took, in Java perhaps as one array."""
     own = {param.name for param in function.params}
     for param in function.params:
-        if param.kind == "positional" or param.name in _worked_on(function):
+        if param.kind == "positional" or param.name in _rebound_names(function):
             continue
         if param.kind == "*":
             array = more[0] if context.typed and len(more) == 1 else None
@@ -85,61 +91,67 @@ def packed(
 
 
 @memoize
-def _worked_on(function: Function) -> frozenset[str]:
-    """The names that a function binds anew, and those of dicts that it does more with than to hand them on."""
+def _rebound_names(function: Function) -> frozenset[str]:
+    """Return the names that a function rebinds, and the dicts that it uses for more than passing them on."""
     dicts = {param.name for param in function.params if param.kind == "**"}
     names: set[str] = set()
     for step in function.cfg.steps:
-        names.update(written(step.op))
+        names.update(assigned_locals(step.op))
         handed = [arg.value for arg in step.op.args if arg.star] if isinstance(step.op, Call) else []
         names.update(
-            name for expr in read(step.op) if expr not in handed for name in names_in(expr) if name in dicts
+            name
+            for expr in operands(step.op)
+            if expr not in handed
+            for name in names_in(expr)
+            if name in dicts
         )
     return frozenset(names)
 
 
-def method_call(context: Context, path: Path, call: Call, receiver: Value | None, func: Attr) -> Done | None:
-    """A method call on something that is not the component."""
+def method_call(
+    context: Context, path: Path, call: Call, receiver: Value | None, func: Attr
+) -> CallEffect | None:
+    """Apply a method call on an object that is not the component."""
     state, name = path.state, func.name
     match receiver:
         case Field(name=field):
             return _field_method(context, path, call, field, name)
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
             return _field_method(context, path, call, token.field, name, inner=True)
-        case TokenRef(token=token, part="") if kind := system_question(name):
-            return Done(state, TickTest(token, kind), may_raise=False)
+        case TokenRef(token=token, part="") if kind := tick_test_of_name(name):
+            return CallEffect(state, TickTest(token, kind), may_raise=False)
         case Container() as held:
             return _local_method(context, path, call, held, func)
         case Batch() if name == "copy":
-            return Done(state, receiver, may_raise=False)
+            return CallEffect(state, receiver, may_raise=False)
         case _:
             return None
 
 
-def _local_method(context: Context, path: Path, call: Call, held: Container, func: Attr) -> Done | None:
-    """A method call on a local collection or an iterator over one; what is taken out is no longer in it."""
+def _local_method(context: Context, path: Path, call: Call, held: Container, func: Attr) -> CallEffect | None:
+    """Apply a method call on a local collection or an iterator over one; an element that is removed is no longer in it."""
     name, items = func.name, held.items
     state = path.state if is_read_only(call) else invalidate_size(path.state, func.obj)
     if name in CONTAINER_STORES:
-        return Done(_add_to_local(context, path, state, call, func.obj, items), None, may_raise=False)
+        return CallEffect(_add_to_local(context, path, state, call, func.obj, items), None, may_raise=False)
     if name in CONTAINER_VIEWS:
-        return Done(state, held, may_raise=False)
+        return CallEffect(state, held, may_raise=False)
     if name in CONTAINER_READS:
-        value = only(held, *arguments(context, path, call))
+        value = single_item(held, *arguments(context, path, call))
         asked = (context.typed and name in CONTAINER_REMOVALS) or any(
             mentions(fact, func.obj) for fact in state.facts
         )
         quiet = name in NEVER_RAISES or bool(items) or asked
         if name in CONTAINER_REMOVALS and value is not None:
             state = _emptied(state, func.obj)
-        return Done(state, value, may_raise=not quiet)
+        return CallEffect(state, value, may_raise=not quiet)
     match name:
         case "size":
-            return Done(state, Count(held) if items else None, may_raise=False)
+            return CallEffect(state, Count(held) if items else None, may_raise=False)
         case "isEmpty" | "hasNext" | "isPresent" if items:
-            return Done(state, Const(name != "isEmpty"), may_raise=False)
+            return CallEffect(state, Const(name != "isEmpty"), may_raise=False)
         case "clear":
-            return Done(_emptied(state, func.obj), None, may_raise=False)
+            return CallEffect(_emptied(state, func.obj), None, may_raise=False)
         case _:
             return None
 
@@ -153,14 +165,14 @@ def _add_to_local(
 ) -> State:
     added = frozenset(v for v in arguments(context, path, call) if v is not None and any(tokens_in(v)))
     if not added:
-        return _no_longer_empty(state, call, obj)
+        return _mark_nonempty(state, call, obj)
     if isinstance(obj, Name):
         return _add_to_same(state.bind(obj.id, Container(items | added)), state, obj, added)
     return escape(context, path, state, added, "a container")
 
 
-def _no_longer_empty(state: State, call: Call, obj: Expr) -> State:
-    """Something else is put into a list that the path knows to be empty; of `extend` nobody knows whether it is anything."""
+def _mark_nonempty(state: State, call: Call, obj: Expr) -> State:
+    """Record that a list which was known to be empty has an element; after `extend` this is unknown."""
     if state.facts.get(obj) is not False:
         return state
     rest = {fact: truth for fact, truth in state.facts.items() if fact != obj}
@@ -168,7 +180,7 @@ def _no_longer_empty(state: State, call: Call, obj: Expr) -> State:
 
 
 def _add_to_same(after: State, before: State, obj: Name, added: frozenset[Value]) -> State:
-    """The same into the list that `obj` is another name of: `(good if ok else bad).append(tup)`."""
+    """Add an element to the list that `obj` is an alias of: `(good if ok else bad).append(tup)`."""
     for fact in before.facts:
         match fact:
             case Compare(left=left, op="is", right=Name(id=name)) if left == obj:
@@ -183,33 +195,33 @@ def _add_to_same(after: State, before: State, obj: Name, added: frozenset[Value]
 
 def _field_method(
     context: Context, path: Path, call: Call, field: str, name: str, *, inner: bool = False
-) -> Done | None:
+) -> CallEffect | None:
     values = arguments(context, path, call)
     carried = [value for value in values if value is not None and any(tokens_in(value))]
     state = invalidate_receiver(path.state, call)
     if context.typed and name in CONTAINER_STORES:
-        state = _shared(state, call, values, stored(field))
+        state = _store_added(state, call, values, stored_tuple(field))
     if name == "drainTo" and call.args and isinstance(call.args[0].value, Name):
-        drained = stored(field)
+        drained = stored_tuple(field)
         target = call.args[0].value.id
-        return Done(state.bind(target, Container(frozenset({drained}))), None, may_raise=False)
-    if inner and context.typed and not carried and (name.startswith("get") or _reads(call, name)):
-        return Done(state, stored(field, f".{name}"), may_raise=False)
+        return CallEffect(state.bind(target, Container(frozenset({drained}))), None, may_raise=False)
+    if inner and context.typed and not carried and (name.startswith("get") or _reads_part(call, name)):
+        return CallEffect(state, stored_tuple(field, f".{name}"), may_raise=False)
     if name in CONTAINER_STORES and carried and not any(isinstance(v, _CALLABLE) for v in values):
         keyed = context.typed and name == "put" and len(call.args) == _KEY_AND_VALUE
         how, key = ("[]", call.args[0].value) if keyed else (name, None)
         for value in carried:
             state = store(context, path, state, field, value, how=how, key=key)
-        element = stored(field) if name == "setdefault" else None
-        return Done(state, element, may_raise=name not in NEVER_RAISES)
+        element = stored_tuple(field) if name == "setdefault" else None
+        return CallEffect(state, element, may_raise=name not in NEVER_RAISES)
     if name in CONTAINER_READS:
-        read = stored(field, f".{name}" if inner else "")
+        read = stored_tuple(field, f".{name}" if inner else "")
         tokens = {token: held for token, held in state.tokens.items() if token != read.token}
-        return Done(state.replace(tokens=tokens), read, may_raise=name not in NEVER_RAISES)
+        return CallEffect(state.replace(tokens=tokens), read, may_raise=name not in NEVER_RAISES)
     if name in CONTAINER_VIEWS:
-        return Done(state, stored(field, ".view") if inner else Field(field), may_raise=False)
+        return CallEffect(state, stored_tuple(field, ".view") if inner else Field(field), may_raise=False)
     if name in CONTAINER_OTHERS:
-        return Done(state, None, may_raise=name not in NEVER_RAISES)
+        return CallEffect(state, None, may_raise=name not in NEVER_RAISES)
     if carried or name in NEVER_RAISES or name in LOGGING:
         return None
     if field in context.stored_stages:
@@ -217,14 +229,14 @@ def _field_method(
     return None
 
 
-def _reads(call: Call, name: str) -> bool:
-    """Whether a call on something stored asks it for a part: `held.tuple()` of a record."""
+def _reads_part(call: Call, name: str) -> bool:
+    """Whether a call reads a part of a stored object: `held.tuple()` of a record."""
     other = CONTAINER_READS | CONTAINER_VIEWS | CONTAINER_OTHERS
     return not call.args and not call.dropped and name not in other
 
 
-def _shared(state: State, call: Call, values: tuple[Value | None, ...], element: TokenRef) -> State:
-    """A local collection that was put into a field and is filled afterwards: what goes in is held there."""
+def _store_added(state: State, call: Call, values: tuple[Value | None, ...], element: TokenRef) -> State:
+    """Store the elements that are added to a local collection after it was put into a field."""
     for arg, value in zip(call.args, values, strict=True):
         if isinstance(arg.value, Name) and isinstance(value, Container) and not any(tokens_in(value)):
             state = state.bind(arg.value.id, element)

@@ -1,4 +1,8 @@
-"""Dispatch of method calls."""
+"""Dispatch: the verb of the framework or the functions of the project that a call denotes, by declared types and overloads.
+
+In `executor.submit(new Task(tuple, collector))` the `Task` is an `Instance` that carries the tuple.  A method of a class
+of the project is entered if it gets a tuple, a collector or the component.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -29,26 +33,33 @@ from ackdoctor.flow.state import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.transfer.evaluate import class_of, enclosing, evaluate, foreign_kind, maker, text_of
-from ackdoctor.flow.transfer.liveness import read as read_by
+from ackdoctor.flow.transfer.evaluate import (
+    class_of,
+    declared_type,
+    defining_step,
+    enclosing_class,
+    evaluate,
+    framework_kind,
+)
+from ackdoctor.flow.transfer.liveness import operands as read_by
 from ackdoctor.model.cfg import Arg, Attr, Bind, Call, Expr, Global, Literal, Mix, Name
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.dialect import Kind, Moment, Verb
 from ackdoctor.model.protocol import Stage
 
 __all__ = [
-    "Method",
-    "Read",
+    "GetterEffect",
+    "MethodTarget",
+    "argument_sort",
     "callbacks",
-    "captured_by",
+    "captured_by_class",
     "choose_functions",
     "choose_verb",
-    "constructed",
     "method_of",
-    "named",
-    "read",
-    "sort_of",
-    "task",
+    "methods_named",
+    "new_instance",
+    "read_getter",
+    "thread_task",
     "type_text",
     "verb_on",
 ]
@@ -83,11 +94,11 @@ _SORT_OF_RESULT = {
 }
 
 
-def sort_of(context: Context, function: Function, state: State, expr: Expr) -> str:
-    """One of the words in `Verb.types` as far as an argument tells, else ""."""
+def argument_sort(context: Context, function: Function, state: State, expr: Expr) -> str:
+    """Return the word of `Verb.types` that an argument fits, else ""."""
     match evaluate(context, function, state, expr):
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
-            return _stored(context, function, expr)
+            return _stored_sort(context, function, expr)
         case TokenRef(part=""):
             return "tuple"
         case FrameworkObject(kind="tuple"):
@@ -100,17 +111,17 @@ def sort_of(context: Context, function: Function, state: State, expr: Expr) -> s
             return "number"
         case Field(name=name):
             found = context.component.declared(name)
-            return _SORTS.get(found[1].rpartition(".")[2], "") if found else _by_look(expr)
+            return _SORTS.get(found[1].rpartition(".")[2], "") if found else _constant_sort(expr)
         case _:
             return _written(function, expr)
 
 
-def _stored(context: Context, function: Function, expr: Expr) -> str:
-    """What comes out of a field is a tuple, unless it is declared otherwise or a spout, which has none, keeps it."""
+def _stored_sort(context: Context, function: Function, expr: Expr) -> str:
+    """Return the word of a value from a field: a tuple, unless it is declared otherwise or a spout, which has no input, stores it."""
     if context.component.role.kind is Kind.SPOUT:
         return _written(function, expr)
     return (
-        _SORTS.get(text_of(function, expr.id).rpartition(".")[2]) if isinstance(expr, Name) else ""
+        _SORTS.get(declared_type(function, expr.id).rpartition(".")[2]) if isinstance(expr, Name) else ""
     ) or "tuple"
 
 
@@ -123,13 +134,13 @@ def _written(function: Function, expr: Expr) -> str:
         case Name(id=name) if name.startswith("%"):
             return _of_maker(function, name)
         case Name(id=name):
-            return _SORTS.get(text_of(function, name).rpartition(".")[2], "")
+            return _SORTS.get(declared_type(function, name).rpartition(".")[2], "")
         case _:
-            return _by_look(expr)
+            return _constant_sort(expr)
 
 
 def _of_maker(function: Function, name: str) -> str:
-    match maker(function, name):
+    match defining_step(function, name):
         case Call(func=func):
             word = last_name(func)
             return _SORTS.get(word, "") or _SORT_OF_RESULT.get(word, "") or _by_words(word)
@@ -139,8 +150,8 @@ def _of_maker(function: Function, name: str) -> str:
             return ""
 
 
-def _by_look(expr: Expr) -> str:
-    """A constant in capitals names a stream more often than anything else."""
+def _constant_sort(expr: Expr) -> str:
+    """Return the word of a constant in capitals, which usually names a stream."""
     match expr:
         case Attr(name=word) | Global(id=word) if word.isupper():
             return "text"
@@ -164,14 +175,14 @@ def _by_words(word: str) -> str:
 def choose_verb(
     context: Context, function: Function, state: State, args: tuple[Arg, ...], verbs: Iterable[Verb]
 ) -> Verb | None:
-    """The verb whose parameters take these arguments; of several that may, one that can be anchored.
+    """Return the verb whose parameters fit these arguments; of several, one that can be anchored.
 
-    Where one of those passes a message id and another does not, what it gives has no `message_id`: nobody knows.
+    If only some of them pass a message id, the result has no `message_id`: it is unknown.
     """
     candidates = [verb for verb in verbs if not verb.types or len(verb.params) == len(args)]
     if len(candidates) < 2:  # noqa: PLR2004
         return candidates[0] if candidates else None
-    sorts = [sort_of(context, function, state, arg.value) for arg in args]
+    sorts = [argument_sort(context, function, state, arg.value) for arg in args]
     fits = [_fit(verb.types, sorts) for verb in candidates]
     best = [verb for verb, fit in zip(candidates, fits, strict=True) if fit == max(fits)]
     chosen = max(best, key=lambda verb: verb.anchors == "anchors")
@@ -194,7 +205,7 @@ def choose_functions(
     sorts: Sequence[str],
     texts: Sequence[str],
 ) -> tuple[Function, ...]:
-    """The overloads that may take these arguments: several where nothing known tells them apart."""
+    """Return the overloads that may take these arguments; several if no type decides between them."""
     fitting = [function for function in functions if _arity_fits(function, len(values))] or list(functions)
     if len(fitting) < 2:  # noqa: PLR2004
         return tuple(fitting)
@@ -214,12 +225,12 @@ def _arity_fits(function: Function, count: int) -> bool:
 
 
 def type_text(function: Function, expr: Expr) -> str:
-    """The last part of the type that an argument is declared or made with, or ""."""
+    """Return the last part of the declared or constructed type of an argument, or ""."""
     if not isinstance(expr, Name):
         return ""
-    text = text_of(function, expr.id)
+    text = declared_type(function, expr.id)
     if not text and expr.id.startswith("%"):
-        match maker(function, expr.id):
+        match defining_step(function, expr.id):
             case Call(func=Global(id=word)) if word[:1].isupper():
                 return word
             case _:
@@ -249,23 +260,23 @@ CONSTRUCTOR = "<init>"
 _ITERATORS = ("iterator", "listIterator")
 
 
-class Method(NamedTuple):
-    """The project's own functions of one name that a call may mean, and the object they are called on."""
+class MethodTarget(NamedTuple):
+    """The project's own functions of one name that a call may denote, and the object they are called on."""
 
     functions: tuple[Function, ...]
     receiver: Value
 
 
-class Read(NamedTuple):
-    """A tuple or window is only read: the state after it, what it gives, and whether it may raise."""
+class GetterEffect(NamedTuple):
+    """A call that only reads a tuple or window: the state after it, its value, and whether it may raise."""
 
     state: State
     value: Value | None
     may_raise: bool
 
 
-def named(order: Sequence[ClassInfo], name: str) -> tuple[Function, ...]:
-    """The functions of that name that the first class in a resolution order to have one offers, and its bases' overloads."""
+def methods_named(order: Sequence[ClassInfo], name: str) -> tuple[Function, ...]:
+    """Return the functions of a name that the first class of a resolution order defines, and the overloads of its bases."""
     found: list[Function] = []
     for cls in order:
         found += [
@@ -275,42 +286,44 @@ def named(order: Sequence[ClassInfo], name: str) -> tuple[Function, ...]:
 
 
 def _overrides(heirs: Function, base: Function) -> bool:
-    """Whether a function takes the place of one of a base class, whose type parameters the heir may have filled."""
+    """Whether a function overrides one of a base class, whose type parameters the subclass may have bound."""
     given, asked = heirs.params[1:], base.params[1:]
     return len(given) == len(asked) and all(
         mine.type == its.type or its.type is None for mine, its in zip(given, asked, strict=True)
     )
 
 
-def method_of(context: Context, path: Path, call: Call, values: tuple[Value | None, ...]) -> Method | None:
-    """The project's own method that a call on the component or on another object of the project means."""
+def method_of(
+    context: Context, path: Path, call: Call, values: tuple[Value | None, ...]
+) -> MethodTarget | None:
+    """Return the project's own method that a call on the component or on another object of the project denotes."""
     if not isinstance(call.func, Attr):
         return None
     function, state = path.function, path.state
     name = call.func.name
     receiver = evaluate(context, function, state, call.func.obj)
     if isinstance(receiver, SelfRef):
-        functions = named(context.component.lineage, name)
-        return Method(functions, receiver) if functions else None
+        functions = methods_named(context.component.lineage, name)
+        return MethodTarget(functions, receiver) if functions else None
     cls = class_of(context, function, state, call.func.obj)
     if cls is None or isinstance(receiver, (TokenRef, Batch)):
         return None
-    found = named(context.program.lineage(cls).order, name)
+    found = methods_named(context.program.lineage(cls).order, name)
     instance = receiver if isinstance(receiver, Instance) else Instance(cls)
-    wanted = instance.fields or foreign_kind(context, cls) is not None or any(map(_matters, values))
+    wanted = instance.fields or framework_kind(context, cls) is not None or any(map(_matters, values))
     if found and wanted:
-        return Method(found, instance)
+        return MethodTarget(found, instance)
     outer = _outer_method(context, instance, name) if not found else ()
-    return Method(outer, SelfRef()) if outer else None
+    return MethodTarget(outer, SelfRef()) if outer else None
 
 
 def _outer_method(context: Context, instance: Instance, name: str) -> tuple[Function, ...]:
-    """A method of the component that an inner class of it calls by its bare name."""
+    """Return a method of the component that its inner class calls by the bare name."""
     around = instance.cls.qualname.rpartition(".")[0]
     inside = any(
         cls.path == instance.cls.path and cls.qualname == around for cls in context.component.lineage
     )
-    return named(context.component.lineage, name) if inside else ()
+    return methods_named(context.component.lineage, name) if inside else ()
 
 
 def _matters(value: Value | None) -> bool:
@@ -320,47 +333,49 @@ def _matters(value: Value | None) -> bool:
 
 
 def verb_on(context: Context, path: Path, call: Call, kind: str, name: str) -> Verb | None:
-    """The framework's call on one of its own objects."""
+    """Return the framework's verb that a call on one of its own objects denotes."""
     return choose_verb(context, path.function, path.state, call.args, context.verbs_of(kind, name))
 
 
 # ---- tuples and windows ----
 
 
-def read(context: Context, path: Path, call: Call) -> Read | None:
-    """What a getter of a tuple or window gives, if the call is one."""
+def read_getter(context: Context, path: Path, call: Call) -> GetterEffect | None:
+    """Apply a getter of a tuple or window; None for any other call."""
     if not isinstance(call.func, Attr):
         return None
     shape, name = context.component.dialect.shape, call.func.name
     if name in shape.keyed and not call.args:
-        return None  # `getValue()` is a map entry's
+        return None  # `getValue()` of a map entry
     state = path.state
     match evaluate(context, path.function, state, call.func.obj):
         case TokenRef(token=token, part="") if name in shape.getters:
             part = shape.getters[name]
             value = TupleAttribute(token, part) if part != "values" else None
-            return Read(state, value, name in shape.fallible)
+            return GetterEffect(state, value, name in shape.fallible)
         case FrameworkObject(kind="tuple") if name in shape.getters:
-            return Read(state, None, name in shape.fallible)
+            return GetterEffect(state, None, name in shape.fallible)
         case FrameworkObject(kind="tuple" | "window"):
-            return Read(state, None, may_raise=True)
+            return GetterEffect(state, None, may_raise=True)
         case Batch(token=token) if name == "next" or (name == "get" and call.args):
-            return Read(state.with_token(token, _next(context, token)), TokenRef(token), may_raise=False)
+            return GetterEffect(
+                state.with_token(token, _next_of_window(context, token)), TokenRef(token), may_raise=False
+            )
         case Batch(token=token) as batch if name in shape.views:
-            return Read(state, batch, may_raise=False)
+            return GetterEffect(state, batch, may_raise=False)
         case Batch(token=token) if name in shape.past:
             gone = Token(TokenKind.ELEMENT, f"{token.name}.{name}()")
-            return Read(
+            return GetterEffect(
                 state.with_token(gone, TokenState(Stage.ACKED, Tick.NO)), Batch(gone), may_raise=False
             )
         case Batch() as batch if name in _ITERATORS:
-            return Read(state, batch, may_raise=False)
+            return GetterEffect(state, batch, may_raise=False)
         case _:
             return None
 
 
-def _next(context: Context, token: Token) -> TokenState:
-    """The next tuple of a window: what the framework has acked by itself is not owed."""
+def _next_of_window(context: Context, token: Token) -> TokenState:
+    """Return the next tuple of a window; tuples that the framework acks itself are not owed."""
     gone = token != context.subject or context.component.role.discipline.completion is Moment.STORED
     return TokenState(Stage.ACKED if gone else Stage.OWED, Tick.NO)
 
@@ -368,8 +383,8 @@ def _next(context: Context, token: Token) -> TokenState:
 # ---- objects of the project ----
 
 
-def constructed(context: Context, path: Path, call: Call, values: tuple[Value | None, ...]) -> Value | None:
-    """What `new Class(...)` makes of a class of the project; None where that is not known."""
+def new_instance(context: Context, path: Path, call: Call, values: tuple[Value | None, ...]) -> Value | None:
+    """Return the object that `new Class(...)` creates, if the project defines the class."""
     symbols = context.program.resolve(context.unit(path.function), call.func) if _dotted(call.func) else ()
     cls = next((symbol for symbol in symbols if isinstance(symbol, ClassInfo)), None)
     if cls is None:
@@ -381,9 +396,11 @@ def constructed(context: Context, path: Path, call: Call, values: tuple[Value | 
     plain = tuple(value for name, value in pairs if name is None)
     captured = ((name, value) for name, value in pairs if name is not None and value is not None)
     maker = _constructor(context, cls, len(plain))
-    given = (*(_given(maker, plain) if maker else ()), *captured)
+    given = (*(_constructor_fields(maker, plain) if maker else ()), *captured)
     asked = (
-        _only_asked(maker, frozenset(context.component.dialect.shape.getters)) if maker else frozenset[int]()
+        _read_only_params(maker, frozenset(context.component.dialect.shape.getters))
+        if maker
+        else frozenset[int]()
     )
     carried = {token for at, value in enumerate(values) if at not in asked for token in tokens_in(value)}
     kept = {token for _, value in given for token in tokens_in(value)}
@@ -397,13 +414,13 @@ def _dotted(expr: Expr) -> bool:
 
 
 def _constructor(context: Context, cls: ClassInfo, count: int) -> Function | None:
-    """The first constructor that takes so many arguments."""
-    offered = named(context.program.lineage(cls).order[:1], CONSTRUCTOR)
+    """Return the first constructor with so many parameters."""
+    offered = methods_named(context.program.lineage(cls).order[:1], CONSTRUCTOR)
     return next((function for function in offered if len(function.params) == count + 1), None)
 
 
-def _given(function: Function, values: tuple[Value | None, ...]) -> Iterator[tuple[str, Value]]:
-    """The fields that a constructor fills with its parameters."""
+def _constructor_fields(function: Function, values: tuple[Value | None, ...]) -> Iterator[tuple[str, Value]]:
+    """Return the fields that a constructor fills from its parameters."""
     own, *params = function.params
     by_name = {param.name: value for param, value in zip(params, values, strict=True) if value is not None}
     for step in function.cfg.steps:
@@ -417,8 +434,8 @@ def _given(function: Function, values: tuple[Value | None, ...]) -> Iterator[tup
 
 
 @memoize
-def _only_asked(function: Function, getters: frozenset[str]) -> frozenset[int]:
-    """The places of the parameters that a constructor does nothing with but to ask them for what is in them."""
+def _read_only_params(function: Function, getters: frozenset[str]) -> frozenset[int]:
+    """Return the positions of the parameters from which a constructor only reads."""
     used: set[str] = set().union(*(inner.captures for inner in function.tree()))
     for step in function.cfg.steps:
         match step.op:
@@ -430,26 +447,26 @@ def _only_asked(function: Function, getters: frozenset[str]) -> frozenset[int]:
     return frozenset(at for at, param in enumerate(function.params[1:]) if param.name not in used)
 
 
-def task(context: Context, made: Value) -> Value | None:
-    """What a thread runs of an object of an inner class of the component, which knows all that the component knows."""
+def thread_task(context: Context, made: Value) -> Value | None:
+    """Return the code that a thread runs if it gets an object of an inner class of the component."""
     if not isinstance(made, Instance) or made.fields:
         return None
     run = next((made.cls.methods[name] for name in ("run", "call") if name in made.cls.methods), None)
-    if run is None or enclosing(context, made.cls) not in context.component.lineage:
+    if run is None or enclosing_class(context, made.cls) not in context.component.lineage:
         return None
     return Partial(FunctionRef(run, bare=True), (made,))
 
 
 def callbacks(value: Value | None) -> Iterator[Value]:
-    """The methods of an object that was handed over, as code that somebody else may call."""
+    """Return the methods of an object that was handed to other code, which may call them."""
     if not isinstance(value, Instance) or not value.fields:
         return
     for name, function in value.cls.methods.items():
         if name != CONSTRUCTOR and function.binding == "instance" and not function.docstring_only:
-            yield Partial(FunctionRef(function, captured_by(function, value), bare=True), (value,))
+            yield Partial(FunctionRef(function, captured_by_class(function, value), bare=True), (value,))
 
 
-def captured_by(function: Function, receiver: Value) -> tuple[tuple[str, Value], ...]:
-    """What a method of a local class knows of the locals around the class."""
+def captured_by_class(function: Function, receiver: Value) -> tuple[tuple[str, Value], ...]:
+    """Return what a method of a local class captures of the locals around the class."""
     given = receiver.fields if isinstance(receiver, Instance) else ()
     return tuple((name, value) for name, value in given if name in function.captures)

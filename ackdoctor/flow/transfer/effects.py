@@ -1,4 +1,8 @@
-"""Side effects of the project's functions: fields they change, exceptions they may raise."""
+"""Effect summaries of the project's functions: the fields they may change, whether they may raise, whether they can be skipped.
+
+A method of the component that only computes (`String key = keyOf(url)`) is skipped: neither it nor its callees call the
+framework, pass code on, raise or catch an exception themselves, or touch a field that holds a tuple.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -9,7 +13,7 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.expressions import assigned_targets, last_name, memoize, names_in, subexpressions
 from ackdoctor.flow.invalidation import drop_facts
 from ackdoctor.flow.library import CLEANUP, LOGGING, NEVER_RAISES
-from ackdoctor.flow.predicates import PURE_FUNCTIONS, SELF_NAMES, is_field, is_immutable, is_read_only
+from ackdoctor.flow.pure_calls import PURE_FUNCTIONS, SELF_NAMES, is_field, is_immutable, is_read_only
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
@@ -24,7 +28,7 @@ from ackdoctor.flow.state import (
     tokens_in,
 )
 from ackdoctor.flow.transfer.evaluate import declared_field, evaluate
-from ackdoctor.flow.transfer.liveness import read
+from ackdoctor.flow.transfer.liveness import operands
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -48,22 +52,22 @@ from ackdoctor.model.component import Function
 
 __all__ = [
     "ANY",
-    "about_locals",
-    "by_given_code",
     "callees",
     "changed_fields",
-    "fails",
-    "inert",
-    "only_told",
-    "taken_to_work",
+    "cleanup_calls",
+    "forget_changed_fields",
+    "helper_may_raise",
+    "is_skippable",
+    "logged_calls",
+    "surviving_facts",
 ]
 
 
 @memoize
-def taken_to_work(function: Function) -> frozenset[int]:
-    """The calls (by step) that are taken not to raise once a tuple was completed.
+def cleanup_calls(function: Function) -> frozenset[int]:
+    """Return the calls (by step) that are assumed not to raise after a tuple was completed.
 
-    What a `finally` closes or releases is closed as behind a `try` with resources, where the close that nobody wrote raises nothing either.
+    They close or release a resource in a `finally`, like the implicit close of a `try` with resources.
     """
     endings = {
         index
@@ -74,51 +78,51 @@ def taken_to_work(function: Function) -> frozenset[int]:
         and not step.op.args
         and last_name(step.op.func) in CLEANUP
     }
-    return only_told(function) | endings
+    return logged_calls(function) | endings
 
 
 @memoize
-def only_told(function: Function) -> frozenset[int]:
-    """The calls (by step) whose result is given to log lines and to nothing else, directly or through such a call."""
+def logged_calls(function: Function) -> frozenset[int]:
+    """Return the calls (by step) whose result goes to log lines only, directly or through another such call."""
     steps = function.cfg.steps
     takers: dict[str, set[int]] = {}
     for index, step in enumerate(steps):
-        for expr in read(step.op):
+        for expr in operands(step.op):
             for name in names_in(expr):
                 takers.setdefault(name, set()).add(index)
     lines: set[int] = set()
-    told: set[int] = set()
-    for index in range(len(steps) - 1, -1, -1):  # what is given is worked out before it is given
+    logged: set[int] = set()
+    for index in range(len(steps) - 1, -1, -1):  # arguments are evaluated before the call
         op = steps[index].op
         if not isinstance(op, Call):
             continue
         if op.dropped and last_name(op.func) in LOGGING:
             lines.add(index)
-        elif takers.get(op.result.id, set()) and takers[op.result.id] <= lines | told:
-            told.add(index)
-    return frozenset(told)
+        elif takers.get(op.result.id, set()) and takers[op.result.id] <= lines | logged:
+            logged.add(index)
+    return frozenset(logged)
 
 
-ANY = "*"  # among the fields: no one knows which
+ANY = "*"  # in a set of fields: unknown fields
 
 
 def changed_fields(context: Context, function: Function) -> frozenset[str]:
-    """The fields that a function, and what it calls of the component, may change; `ANY` among them where that is open."""
+    """Return the fields that a function and its callees in the component may change; with `ANY` if more may change."""
     known = context.changed_fields.get(id(function))
     if known is None:
-        context.changed_fields[id(function)] = frozenset({ANY})  # while it is being looked at
+        context.changed_fields[id(function)] = frozenset({ANY})  # during the search, for recursion
         found = frozenset(
             name
             for each in function.tree()
             for step in each.cfg.steps
-            for name in _by(context, each, step.op)
+            for name in _changed_by(context, each, step.op)
         )
         known = context.changed_fields[id(function)] = frozenset({ANY}) if ANY in found else found
     return known
 
 
-def by_given_code(context: Context, function: Function, state: State, call: Call) -> State:
-    """The state behind a call out of sight: what the methods and closures that it is given change of the fields may be changed by now."""
+def forget_changed_fields(context: Context, function: Function, state: State, call: Call) -> State:
+    """Return the state after an opaque call: without the fields that the methods and closures among its arguments may change."""
     if not call.args or not (state.facts or state.fields):
         return state
     given = (
@@ -142,7 +146,7 @@ def _is_one(expr: Expr, fields: frozenset[str]) -> bool:
 
 
 def _code(context: Context, value: Value | None) -> tuple[Function, ...]:
-    """The project's own code that a value is."""
+    """Return the project's own functions that a value denotes."""
     match value:
         case FunctionRef(function=function):
             return (function,)
@@ -157,23 +161,23 @@ def _code(context: Context, value: Value | None) -> tuple[Function, ...]:
 
 
 def callees(context: Context, name: str) -> tuple[Function, ...]:
-    """The methods of that name that the component has."""
+    """Return the methods of that name that the component has."""
     return tuple(function for cls in context.component.lineage for function in cls.named(name))
 
 
-def _by(context: Context, function: Function, op: Instr) -> Iterator[str]:
+def _changed_by(context: Context, function: Function, op: Instr) -> Iterator[str]:
     for target in assigned_targets(op):
         yield from _field(function, target)
     match op:
         case Call():
-            yield from _called(context, function, op)
+            yield from _changed_by_call(context, function, op)
         case Bind(target=Name() as local, value=value) if not is_immutable(function, local):
-            yield from _field(function, value)  # it has two names from here on
+            yield from _field(function, value)  # an alias from here on
         case _:
             pass
 
 
-def _called(context: Context, function: Function, call: Call) -> Iterator[str]:
+def _changed_by_call(context: Context, function: Function, call: Call) -> Iterator[str]:
     for arg in call.args:
         if isinstance(arg.value, Name) and arg.value.id in SELF_NAMES:
             yield ANY
@@ -197,7 +201,7 @@ def _called(context: Context, function: Function, call: Call) -> Iterator[str]:
 
 
 def _field(function: Function, expr: Expr) -> Iterator[str]:
-    """The field that an expression is, or lies in."""
+    """Yield the field that an expression is, or lies in."""
     at = access_path(function, expr)
     while isinstance(at, (Attr, Item)):
         if isinstance(at, Attr) and isinstance(at.obj, Name) and at.obj.id in SELF_NAMES:
@@ -205,53 +209,55 @@ def _field(function: Function, expr: Expr) -> Iterator[str]:
         at = at.obj
 
 
-class _Reach(NamedTuple):
-    """What a function leads to: whether it may matter by itself, the fields it touches, and whether it may raise."""
+class _Summary(NamedTuple):
+    """The summary of a function: whether it may matter to the protocol, the fields it touches, and whether it may raise."""
 
     active: bool
     fields: frozenset[str]
-    fails: bool
+    may_raise: bool
 
 
-_ACTIVE = _Reach(active=True, fields=frozenset(), fails=True)
+_ACTIVE = _Summary(active=True, fields=frozenset(), may_raise=True)
 _SEEN = (SelfRef, FunctionRef, BoundMethod, Partial, Batch, Instance)
 
 
-def inert(context: Context, state: State, function: Function, values: tuple[Value | None, ...]) -> bool:
-    """Whether a call of this function with these arguments can be passed over."""
+def is_skippable(
+    context: Context, state: State, function: Function, values: tuple[Value | None, ...]
+) -> bool:
+    """Whether a call of this function with these arguments can be skipped."""
     for value in values:
         if isinstance(value, _SEEN) or any(tokens_in(value)):
             return False
         if isinstance(value, FrameworkObject) and value.kind != "tuple":
             return False
-    reach = _reach(context, function)
+    reach = _summary(context, function)
     if reach.active:
         return False
     return not any(field in context.stored_stages or field in state.fields for field in reach.fields)
 
 
-def fails(context: Context, function: Function) -> bool:
-    """Whether a helper that is passed over may raise: one that only gives a field, or writes a log line, does not."""
-    return _reach(context, function).fails
+def helper_may_raise(context: Context, function: Function) -> bool:
+    """Whether a skipped helper may raise; one that only returns a field, or logs, does not."""
+    return _summary(context, function).may_raise
 
 
-def _reach(context: Context, function: Function) -> _Reach:
+def _summary(context: Context, function: Function) -> _Summary:
     known = context.reachable.get(id(function))
-    if isinstance(known, _Reach):
+    if isinstance(known, _Summary):
         return known
-    context.reachable[id(function)] = _Reach(
-        active=False, fields=frozenset(), fails=False
-    )  # while it is being looked at
-    found = context.reachable[id(function)] = _look(context, function)
+    context.reachable[id(function)] = _Summary(
+        active=False, fields=frozenset(), may_raise=False
+    )  # during the search, for recursion
+    found = context.reachable[id(function)] = _summarise(context, function)
     return found
 
 
-def _look(context: Context, function: Function) -> _Reach:
+def _summarise(context: Context, function: Function) -> _Summary:
     if function.closures:
         return _ACTIVE
     own = function.params[0].name if function.params and function.binding == "instance" else ""
     fields: set[str] = set()
-    raising = _raising(function)
+    raising = _raising_steps(function)
     for index, step in enumerate(function.cfg.steps):
         match step.op:
             case Throw() | Catch():
@@ -262,11 +268,11 @@ def _look(context: Context, function: Function) -> _Reach:
                 fields |= _fields(obj, own)
                 helpers = callees(context, name) if obj == Name(own) else ()
                 for callee in helpers:
-                    inner = _reach(context, callee)
+                    inner = _summary(context, callee)
                     if inner.active:
                         return _ACTIVE
                     fields |= inner.fields
-                if helpers and not any(_reach(context, callee).fails for callee in helpers):
+                if helpers and not any(_summary(context, callee).may_raise for callee in helpers):
                     raising.discard(index)
             case Call(func=Global(id="super")):
                 return _ACTIVE
@@ -281,14 +287,14 @@ def _look(context: Context, function: Function) -> _Reach:
                 fields |= _fields(target, own) | _fields(value, own)
             case _:
                 pass
-    return _Reach(active=False, fields=frozenset(fields), fails=bool(raising))
+    return _Summary(active=False, fields=frozenset(fields), may_raise=bool(raising))
 
 
-def _raising(function: Function) -> set[int]:
-    """The steps that may raise, as far as their own words tell."""
+def _raising_steps(function: Function) -> set[int]:
+    """Return the steps that may raise, judged by the step alone."""
     found: set[int] = set()
     for index, step in enumerate(function.cfg.steps):
-        if any(edge.kind is EdgeKind.RAISE for edge in step.edges) and index not in only_told(function):
+        if any(edge.kind is EdgeKind.RAISE for edge in step.edges) and index not in logged_calls(function):
             word = last_name(step.op.func) if isinstance(step.op, Call) else ""
             if word not in LOGGING and word not in NEVER_RAISES:
                 found.add(index)
@@ -303,8 +309,8 @@ def _fields(expr: Expr, own: str) -> set[str]:
     return set()
 
 
-def about_locals(facts: Mapping[Expr, bool], fields: frozenset[str]) -> Mapping[Expr, bool]:
-    """Facts about locals survive a helper call, and those about fields that it cannot change; what a module's name holds may have changed in it."""
+def surviving_facts(facts: Mapping[Expr, bool], fields: frozenset[str]) -> Mapping[Expr, bool]:
+    """Return the facts that survive a call of a helper: about locals, and about fields that it cannot change; globals may change."""
     return {fact: truth for fact, truth in facts.items() if not _reads_field(fact, fields)}
 
 
@@ -315,7 +321,7 @@ def _reads_field(expr: Expr, fields: frozenset[str]) -> bool:
         case Attr(name=name) if is_field(expr) and ANY not in fields:
             return name in fields
         case Attr(name=name) | Global(id=name):
-            return not name.isupper()  # a constant stays what it is
+            return not name.isupper()  # a constant does not change
         case Item():
             return True
         case Compare(left=left, right=right):

@@ -1,4 +1,8 @@
-"""Escape analysis: tuples that reach fields or opaque code, and locals that opaque code may write."""
+"""Escape analysis: tuples that reach fields or opaque code, and locals that opaque code may write.
+
+A closure that an opaque call gets may run at any later opaque call.  It may write the boxes and the cells that it captures,
+so their contents are unknown after each such call.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -8,7 +12,7 @@ from ackdoctor.flow.events import Path, Released, Stored
 from ackdoctor.flow.expressions import last_name, memoize
 from ackdoctor.flow.invalidation import invalidate_contents, invalidate_target
 from ackdoctor.flow.library import COLLECTION_WRAPPERS, LOGGING, NEVER_RAISES, PURE_CALLS
-from ackdoctor.flow.predicates import is_read_only
+from ackdoctor.flow.pure_calls import is_read_only
 from ackdoctor.flow.state import (
     Const,
     Container,
@@ -27,15 +31,15 @@ from ackdoctor.flow.state import (
 )
 from ackdoctor.flow.transfer.heap_cells import (
     BOX,
-    asked_places,
-    bare,
-    boxes,
-    emptied,
+    cell_name,
+    forget_box,
+    forget_cells,
     is_box,
-    own_method,
-    shared,
-    where,
-    without,
+    is_value_method,
+    local_boxes,
+    shared_locals,
+    tested_places,
+    value_operands,
 )
 from ackdoctor.model.cfg import Attr, Call, Closure, Expr, Item, Name
 from ackdoctor.model.component import Function
@@ -43,19 +47,19 @@ from ackdoctor.model.protocol import Stage
 
 __all__ = [
     "EVERYTHING",
-    "behind",
-    "behind_own",
-    "completed",
+    "after_opaque_call",
+    "after_own_call",
+    "after_store",
+    "completes_any",
     "escape",
-    "put_away",
+    "is_part_of",
     "release",
     "store",
-    "within",
-    "worse",
+    "worse_state",
 ]
 
 
-EVERYTHING = "*"  # the name under which all fields are released: the component itself was handed over
+EVERYTHING = "*"  # the name that releases all fields: the component itself escapes
 
 WORST = (Stage.OWED, Stage.HELD, Stage.FAILED, Stage.ACKED)
 _UNASKED = (
@@ -64,19 +68,19 @@ _UNASKED = (
     Tick.YES,
     Tick.HEARTBEAT,
     Tick.OTHER,
-)  # of two that are equally undone, the data tuple is worse
+)  # of two tuples in the same stage, the data tuple is worse
 
 
-def completed(state: State) -> bool:
-    """Whether the path has completed any tuple, be it in an earlier round."""
+def completes_any(state: State) -> bool:
+    """Whether the path has completed any tuple, perhaps in an earlier iteration."""
     earlier = (memory.rest for memory in state.loops.values() if memory.rest is not None)
     return any(
         token_state.stage in (Stage.ACKED, Stage.FAILED) for token_state in (*state.tokens.values(), *earlier)
     )
 
 
-def worse(one: TokenState | None, other: TokenState) -> TokenState:
-    """The token_state that leaves more undone."""
+def worse_state(one: TokenState | None, other: TokenState) -> TokenState:
+    """Return the token state that leaves more undone."""
     if one is None:
         return other
     return min(one, other, key=lambda held: (WORST.index(held.stage), _UNASKED.index(held.tick), held.holder))
@@ -85,7 +89,7 @@ def worse(one: TokenState | None, other: TokenState) -> TokenState:
 def store(
     context: Context, path: Path, state: State, field: str, value: Value, *, how: str, key: Expr | None
 ) -> State:
-    """A value goes into `self.<field>`; the tuples it carries are held there."""
+    """Store a value in `self.<field>`, which then holds the tuples that the value carries."""
     for token in dict.fromkeys(tokens_in(value)):
         if token.kind is TokenKind.STORED:
             if token.field != field:
@@ -105,12 +109,12 @@ def store(
             field,
             token,
         )
-        state = _kept_in(state, token, context.token_state(state, token), f"self.{field}")
+        state = _add_holder(state, token, context.token_state(state, token), f"self.{field}")
     return state
 
 
-def _kept_in(state: State, token: Token, token_state: TokenState, holder: str) -> State:
-    """The token is held by one field more; several are named one after the other."""
+def _add_holder(state: State, token: Token, token_state: TokenState, holder: str) -> State:
+    """Add a field to the holders of a token."""
     if token_state.stage is Stage.OWED:
         return state.with_token(token, TokenState(Stage.HELD, token_state.tick, holder))
     if token_state.stage is Stage.HELD and holder not in token_state.holder.split():
@@ -119,7 +123,7 @@ def _kept_in(state: State, token: Token, token_state: TokenState, holder: str) -
 
 
 def release(context: Context, path: Path, field: str) -> None:
-    """What a field holds goes where nobody can look."""
+    """Record that the contents of a field escape to opaque code."""
     released = Released(
         function=path.function,
         step=path.step,
@@ -138,18 +142,18 @@ def escape(
     values: "frozenset[Value] | tuple[Value | None, ...]",
     holder: str,
 ) -> State:
-    """Tuples handed to code that cannot be seen are held there; fields handed over are released."""
+    """Let values escape to opaque code: it holds their tuples, and their fields are released."""
     for value in values:
         if isinstance(value, Field):
             release(context, path, value.name)
         elif isinstance(value, SelfRef):
             release(context, path, EVERYTHING)
         for token in tokens_in(value):
-            state = _hand_over(context, path, state, token, holder)
+            state = _escape_token(context, path, state, token, holder)
     return state
 
 
-def _hand_over(context: Context, path: Path, state: State, token: Token, holder: str) -> State:
+def _escape_token(context: Context, path: Path, state: State, token: Token, holder: str) -> State:
     if token.kind is TokenKind.STORED:
         release(context, path, token.field)
         return state
@@ -159,8 +163,8 @@ def _hand_over(context: Context, path: Path, state: State, token: Token, holder:
     return state
 
 
-def within(token: Token, whole: Token) -> bool:
-    """Whether a tuple is what was taken out of a field, or a part of it."""
+def is_part_of(token: Token, whole: Token) -> bool:
+    """Whether a tuple is one that was read from a field, or a part of it."""
     return token.kind is TokenKind.STORED and token.field == whole.field and token.path.startswith(whole.path)
 
 
@@ -168,27 +172,29 @@ _EXPOSED = f"{BOX}exposed"
 _CODE = (FunctionRef, Partial, Container, Instance)
 _RUNS_NOTHING = (LOGGING | PURE_CALLS | NEVER_RAISES | COLLECTION_WRAPPERS) - {
     "sleep"
-}  # while this one sleeps others run
+}  # while this thread sleeps, others run
 
 
-class _Handing(NamedTuple):
-    """What a call gives away: locals, by their names, and what the closures know that are written there; and what it may change or run itself."""
+class _Passed(NamedTuple):
+    """What a call passes on: locals, by name, and the captures of closures written in its arguments; and what it may change or run."""
 
     names: tuple[str, ...]
     places: frozenset[str]
-    receiver: str  # the local that it is made on, itself or something in it, if it may change that
+    receiver: (
+        str  # the local that it is called on, directly or through an attribute, if the call may change it
+    )
     runs: str  # the local that it calls, or whose method
-    quiet: bool  # whether its name says that it runs nothing that others were given
+    quiet: bool  # whether its name says that it runs no code that other calls got
 
 
-def behind(context: Context, function: Function, state: State, call: Call) -> State:
-    """The state behind a call out of sight."""
-    handing = _handings(function)[call.result.id]
+def after_opaque_call(context: Context, function: Function, state: State, call: Call) -> State:
+    """Return the state after an opaque call."""
+    handing = _passed_by_call(function)[call.result.id]
     given = handing.places
     for name in (*handing.names, handing.runs):
         value = state.env.get(name)
         if isinstance(value, _CODE):
-            given |= frozenset(_reached(value))
+            given |= frozenset(_captured_names(value))
     given |= _boxes_in(function, state, handing.names)
     if not given and not handing.receiver and _EXPOSED not in state.fields:
         return state
@@ -196,25 +202,25 @@ def behind(context: Context, function: Function, state: State, call: Call) -> St
     changed = given | _receiver(function, state, call, handing)
     if _EXPOSED in state.fields and not _runs_nothing(context, function, state, call, handing):
         changed |= _exposed(state)
-    return _opened(function, state, call, changed, given)
+    return _havoc(function, state, call, changed, given)
 
 
-def behind_own(function: Function, state: State, call: Call) -> State:
-    """The state behind a call of the project's own code, which knows a box that it was given by another name, and may keep it."""
-    handing = _handings(function)[call.result.id]
+def after_own_call(function: Function, state: State, call: Call) -> State:
+    """Return the state after a call of the project's own code, for which a box that it gets has another name and may be kept."""
+    handing = _passed_by_call(function)[call.result.id]
     state = _expose(state, _boxes_in(function, state, handing.names))
-    return _opened(function, state, call, _exposed(state) | _receiver(function, state, call, handing))
+    return _havoc(function, state, call, _exposed(state) | _receiver(function, state, call, handing))
 
 
-def put_away(state: State, value: Value | None) -> State:
-    """The state in which a value lies where others find it."""
-    return _expose(state, frozenset(_reached(value))) if isinstance(value, _CODE) else state
+def after_store(state: State, value: Value | None) -> State:
+    """Return the state after a value was stored where other code can find it."""
+    return _expose(state, frozenset(_captured_names(value))) if isinstance(value, _CODE) else state
 
 
 def _boxes_in(function: Function, state: State, names: tuple[str, ...]) -> frozenset[str]:
-    if not names or not (function.captures or boxes(function)):
+    if not names or not (function.captures or local_boxes(function)):
         return frozenset()
-    return frozenset(where(function, name) for name in names if is_box(function, state, name))
+    return frozenset(cell_name(function, name) for name in names if is_box(function, state, name))
 
 
 def _expose(state: State, places: frozenset[str]) -> State:
@@ -231,34 +237,34 @@ def _exposed(state: State) -> frozenset[str]:
     return known.value if isinstance(known, Const) and isinstance(known.value, frozenset) else frozenset()
 
 
-def _opened(
+def _havoc(
     function: Function, state: State, call: Call, places: frozenset[str], given: frozenset[str] = frozenset()
 ) -> State:
-    """The state in which nothing is known of what is in these boxes and cells, nor of anything else that was given just now."""
+    """Return the state without the contents of these boxes and cells, and of every argument of the call."""
     if not places:
         return state
-    state = without(state, places)
+    state = forget_cells(state, places)
     for place in places:
-        state = emptied(state, place)
+        state = forget_box(state, place)
         name = place.rpartition(":")[2]
-        if where(function, name) == place and (place in given or name in _tracked(function)):
-            own = is_box(function, state, name) and name not in shared(function)
+        if cell_name(function, name) == place and (place in given or name in _tracked_locals(function)):
+            own = is_box(function, state, name) and name not in shared_locals(function)
             state = (
                 invalidate_contents(state, Name(name), call) if own else invalidate_target(state, Name(name))
             )
     return state
 
 
-def _receiver(function: Function, state: State, call: Call, handing: _Handing) -> frozenset[str]:
-    """The box that a call is made on and may change otherwise than is known."""
+def _receiver(function: Function, state: State, call: Call, handing: _Passed) -> frozenset[str]:
+    """Return the box on which a call is made that may change it in an unknown way."""
     name = handing.receiver
     if not name or not is_box(function, state, name) or _known_method(function, state, call):
         return frozenset()
-    return frozenset({where(function, name)})
+    return frozenset({cell_name(function, name)})
 
 
-def _runs_nothing(context: Context, function: Function, state: State, call: Call, handing: _Handing) -> bool:
-    """Whether a call is known to run no code of the project's that others were given."""
+def _runs_nothing(context: Context, function: Function, state: State, call: Call, handing: _Passed) -> bool:
+    """Whether a call is known to run none of the project's code that other calls got."""
     if handing.quiet or _known_method(function, state, call):
         return True
     return last_name(call.func) in context.verb_names
@@ -267,14 +273,14 @@ def _runs_nothing(context: Context, function: Function, state: State, call: Call
 def _known_method(function: Function, state: State, call: Call) -> bool:
     match call.func:
         case Attr(obj=Name(id=local), name=method):
-            return own_method(function, state, local, method)
+            return is_value_method(function, state, local, method)
         case _:
             return False
 
 
 @memoize
-def _handings(function: Function) -> Mapping[str, _Handing]:
-    """What each call of a function gives away, by its result."""
+def _passed_by_call(function: Function) -> Mapping[str, _Passed]:
+    """Return what each call of a function passes on, by its result."""
     return {
         step.op.result.id: _handing(function, step.op)
         for step in function.cfg.steps
@@ -282,18 +288,18 @@ def _handings(function: Function) -> Mapping[str, _Handing]:
     }
 
 
-def _handing(function: Function, call: Call) -> _Handing:
-    given = list(bare(arg.value for arg in call.args))
+def _handing(function: Function, call: Call) -> _Passed:
+    given = list(value_operands(arg.value for arg in call.args))
     closures = (function.closures.get(expr.key) for expr in given if isinstance(expr, Closure))
     func: Expr = call.func.obj if isinstance(call.func, Attr) else call.func
     root = func
     while isinstance(root, (Attr, Item)):
         root = root.obj
     changes = isinstance(call.func, Attr) and isinstance(root, Name) and not is_read_only(call)
-    return _Handing(
+    return _Passed(
         names=tuple(expr.id for expr in given if isinstance(expr, Name)),
         places=frozenset(
-            where(each, name) for each in closures if each is not None for name in each.captures
+            cell_name(each, name) for each in closures if each is not None for name in each.captures
         ),
         receiver=root.id if changes and isinstance(root, Name) else "",
         runs=func.id if isinstance(func, Name) else "",
@@ -301,24 +307,28 @@ def _handing(function: Function, call: Call) -> _Handing:
     )
 
 
-def _reached(value: Value | None) -> Iterator[str]:
-    """What the code knows that a value is, or has in it."""
+def _captured_names(value: Value | None) -> Iterator[str]:
+    """Return what the code captures that a value is, or contains."""
     match value:
         case FunctionRef(function=inner):
-            yield from (where(inner, name) for name in inner.captures)
+            yield from (cell_name(inner, name) for name in inner.captures)
         case Partial(target=target, args=args):
             for part in (target, *args):
-                yield from _reached(part)
+                yield from _captured_names(part)
         case Container(items=items):
             for item in items:
-                yield from _reached(item)
+                yield from _captured_names(item)
         case Instance(cls=cls):
-            yield from (where(inner, name) for inner in cls.methods.values() for name in inner.captures)
+            yield from (cell_name(inner, name) for inner in cls.methods.values() for name in inner.captures)
         case _:
             pass
 
 
 @memoize
-def _tracked(function: Function) -> frozenset[str]:
-    """The locals whose content is kept beside the fields, or is asked about although another function's."""
-    return boxes(function) | shared(function) | function.captures.intersection(asked_places(function))
+def _tracked_locals(function: Function) -> frozenset[str]:
+    """Return the locals whose contents the state tracks, or that a condition tests in another function."""
+    return (
+        local_boxes(function)
+        | shared_locals(function)
+        | function.captures.intersection(tested_places(function))
+    )

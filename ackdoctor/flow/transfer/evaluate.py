@@ -1,4 +1,4 @@
-"""Abstract values of expressions, along one path and from declared types."""
+"""The abstract value of an expression: from the state of a path, and from declared types where the language has them."""
 
 import re
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ from ackdoctor.flow.state import (
     TupleAttribute,
     Value,
 )
-from ackdoctor.flow.transfer.heap_cells import in_box, in_cell
+from ackdoctor.flow.transfer.heap_cells import box_value, cell_value
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -52,45 +52,45 @@ from ackdoctor.model.component import ClassInfo, Component, Function, Unit
 from ackdoctor.model.dialect import Dialect, Role
 
 __all__ = [
-    "as_held",
-    "attribute_of",
+    "as_stored_tuple",
+    "batch_part",
     "class_of",
-    "counted_on",
     "declared_field",
+    "declared_field_of",
     "declared_local",
     "declared_result",
-    "enclosing",
+    "declared_type",
+    "defining_step",
+    "enclosing_class",
     "evaluate",
-    "field_of",
-    "foreign_kind",
-    "maker",
-    "only",
-    "part",
-    "stored",
-    "system_question",
-    "text_of",
+    "framework_kind",
+    "instance_attribute",
+    "offset_value",
+    "single_item",
+    "stored_tuple",
     "tick_comparison",
+    "tick_test_of_name",
 ]
 
 
 def _handle_of(dialect: Dialect, names: tuple[str, ...]) -> FrameworkObject | None:
-    """The framework's object that one of these qualified classes declares."""
+    """Return the framework object that one of these qualified class names denotes."""
     return next((FrameworkObject(dialect.objects[name]) for name in names if name in dialect.objects), None)
 
 
-def foreign_kind(context: Context, cls: ClassInfo) -> FrameworkObject | None:
-    """What a class of the project that derives from a framework's object is."""
+def framework_kind(context: Context, cls: ClassInfo) -> FrameworkObject | None:
+    """Return the kind of framework object from which a class of the project derives."""
     return _handle_of(context.component.dialect, context.program.lineage(cls).foreign)
 
 
 def declared_local(context: Context, function: Function, name: str) -> Value | None:
-    """The framework's object that a local or parameter is declared to be."""
-    text = text_of(function, name)
+    """Return the framework object that a local or parameter is declared to be."""
+    text = declared_type(function, name)
     return _handle(context, context.unit(function), text) if text else None
 
 
-def text_of(function: Function, name: str) -> str:
-    """The declared type of a local or parameter as written, or ""."""
+def declared_type(function: Function, name: str) -> str:
+    """Return the declared type of a local or parameter as written, or ""."""
     return _texts(function).get(name, "")
 
 
@@ -100,7 +100,7 @@ def _texts(function: Function) -> Mapping[str, str]:
 
 
 def declared_field(context: Context, name: str) -> Value | None:
-    """The framework's object that a field of the component is declared to be."""
+    """Return the framework object that a field of the component is declared to be."""
     found = context.component.declared(name)
     if found is None:
         return _inherited(context.component.role, name)
@@ -112,20 +112,20 @@ def _inherited(role: Role, name: str) -> FrameworkObject | None:
     return FrameworkObject(role.fields[name]) if name in role.fields else None
 
 
-def field_of(context: Context, cls: ClassInfo, name: str) -> tuple[ClassInfo, str] | None:
-    """The declared type of a field of another class of the project, and the class that declares it."""
+def declared_field_of(context: Context, cls: ClassInfo, name: str) -> tuple[ClassInfo, str] | None:
+    """Return the declared type of a field of another class of the project, and the class that declares it."""
     for each in context.program.lineage(cls).order:
         if name in each.types:
             return each, each.types[name]
     return None
 
 
-def attribute_of(context: Context, instance: Instance, name: str) -> Value | None:
-    """What a field of another object of the project is."""
+def instance_attribute(context: Context, instance: Instance, name: str) -> Value | None:
+    """Return the abstract value of a field of another object of the project."""
     for field, value in instance.fields:
         if field == name:
             return value
-    found = field_of(context, instance.cls, name)
+    found = declared_field_of(context, instance.cls, name)
     if found is None:
         return None
     cls, text = found
@@ -133,16 +133,16 @@ def attribute_of(context: Context, instance: Instance, name: str) -> Value | Non
 
 
 def declared_result(context: Context, function: Function) -> FrameworkObject | None:
-    """The collector that a method is declared to give, however it comes by it."""
+    """Return the collector that a method is declared to return, however it gets it."""
     found = _handle(context, context.unit(function), function.returns) if function.returns else None
     return found if found is not None and found.kind not in _DATA else None
 
 
-_DATA = ("tuple", "window")  # which one it is tells more than what it is
+_DATA = ("tuple", "window")  # the object itself is more precise than its type
 
 
-def enclosing(context: Context, cls: ClassInfo) -> ClassInfo | None:
-    """The class around an inner one."""
+def enclosing_class(context: Context, cls: ClassInfo) -> ClassInfo | None:
+    """Return the class around an inner class."""
     outer = cls.qualname.rpartition(".")[0]
     return context.program.units[cls.path].classes.get(outer)
 
@@ -150,25 +150,25 @@ def enclosing(context: Context, cls: ClassInfo) -> ClassInfo | None:
 def _handle(context: Context, unit: Unit, text: str) -> FrameworkObject | None:
     found = context.program.type_of(unit, text)
     if isinstance(found, ClassInfo):
-        return foreign_kind(context, found)
+        return framework_kind(context, found)
     return _handle_of(context.component.dialect, found)
 
 
 def class_of(context: Context, function: Function, state: State, expr: Expr) -> ClassInfo | None:
-    """The class of the project that an expression's value is declared to be of."""
+    """Return the class of the project that an expression is declared to have."""
     match expr:
         case Name(id=name):
             value = state.env.get(name)
             if isinstance(value, Instance):
                 return value.cls
-            text, unit = text_of(function, name), context.unit(function)
+            text, unit = declared_type(function, name), context.unit(function)
             if not text and name.startswith("%"):
                 return _made(context, function, name)
             return _project(context, unit, text)
         case Attr(obj=Name(id=own), name=name) if own in _OWN:
             value = state.env.get(own)
             found = (
-                field_of(context, value.cls, name)
+                declared_field_of(context, value.cls, name)
                 if isinstance(value, Instance)
                 else context.component.declared(name)
             )
@@ -185,8 +185,8 @@ def _project(context: Context, unit: Unit, text: str) -> ClassInfo | None:
     return found if isinstance(found, ClassInfo) else None
 
 
-def maker(function: Function, name: str) -> Call | Bind | None:
-    """The step that made a temporary."""
+def defining_step(function: Function, name: str) -> Call | Bind | None:
+    """Return the step that assigns a temporary."""
     for step in function.cfg.steps:
         match step.op:
             case Call(result=Name(id=made)) | Bind(target=Name(id=made)) if made == name:
@@ -197,7 +197,7 @@ def maker(function: Function, name: str) -> Call | Bind | None:
 
 
 def _made(context: Context, function: Function, name: str) -> ClassInfo | None:
-    match maker(function, name):
+    match defining_step(function, name):
         case Call(func=Global() as func):
             symbols = context.program.resolve(context.unit(function), func)
             return next((symbol for symbol in symbols if isinstance(symbol, ClassInfo)), None)
@@ -211,16 +211,16 @@ _SYSTEM = "__"  # a project may not name its streams so
 _HEARTBEAT_TEST = re.compile(r"_?is_?heartbeat(_?tup(le)?)?", re.IGNORECASE)
 
 
-def stored(field: str, path: str = "") -> TokenRef:
-    """Any one tuple that a field holds."""
+def stored_tuple(field: str, path: str = "") -> TokenRef:
+    """Return the abstract value of any one tuple that a field holds."""
     return TokenRef(Token(TokenKind.STORED, f"self.{field}", field, path))
 
 
 def evaluate(context: Context, function: Function, state: State, expr: Expr) -> Value | None:
-    """The value of a pure expression; None where it does not matter to the protocol."""
+    """Return the abstract value of a pure expression; None if it does not matter to the protocol."""
     match expr:
         case Name(id=name):
-            value = in_cell(function, state, name) or state.env.get(name)
+            value = cell_value(function, state, name) or state.env.get(name)
             if value is not None or name.startswith("%") or not context.typed:
                 return value
             return declared_local(context, function, name)
@@ -229,10 +229,10 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
         case Global():
             return _global(context, function, expr)
         case Attr(obj=obj, name=name):
-            kept = in_box(function, state, expr)
+            kept = box_value(function, state, expr)
             return kept or _attribute(context, function, state, expr, obj, name)
         case Item(obj=obj, key=key):
-            return in_box(function, state, expr) or _looked_into(context, function, state, obj, key)
+            return box_value(function, state, expr) or _subscript(context, function, state, obj, key)
         case Build(kind="dict", items=items):
             values = _collection(context, function, state, items[1::2])
             return values if values.items else _collection(context, function, state, items)
@@ -249,9 +249,9 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
             counted = evaluate(context, function, state, whole)
             return Count(counted) if isinstance(counted, (Batch, Container)) else None
         case Mix(op="+" | "-" as sign, parts=(first, Literal(value=int() as step))):
-            return counted_on(evaluate(context, function, state, first), sign, step)
+            return offset_value(evaluate(context, function, state, first), sign, step)
         case Mix(op="+", parts=parts):
-            return _joined(context, function, state, parts)
+            return _concatenation(context, function, state, parts)
         case _:
             return None
 
@@ -280,9 +280,9 @@ def _attribute(
         return _global(context, function, expr)
     match evaluate(context, function, state, obj):
         case SelfRef():
-            return _own(context, state, name)
+            return _self_field(context, state, name)
         case Instance() as instance:
-            return _of_instance(context, state, instance, name)
+            return _instance_field(context, state, instance, name)
         case FrameworkObject(kind=kind):
             return BoundMethod(name, on=kind)
         case SuperRef(cls=cls):
@@ -300,7 +300,7 @@ def _attribute(
 
 
 def _part(context: Context, token: Token, name: str) -> Value | None:
-    """An attribute of a tuple: its id stands for it, its data does not; of something stored, it may hold the tuple."""
+    """Return an attribute of a tuple: its id refers to the tuple, its data does not; an attribute of a stored object may hold the tuple."""
     shape = context.component.dialect.shape
     if name == shape.id:
         return TokenRef(token, "id")
@@ -311,23 +311,25 @@ def _part(context: Context, token: Token, name: str) -> Value | None:
         shape.task,
     ):
         return None
-    return stored(token.field, f"{token.path}.{name}")
+    return stored_tuple(token.field, f"{token.path}.{name}")
 
 
-_A_TUPLE = FrameworkObject("tuple")  # in a field of the component it is one that the field holds
+_A_TUPLE = FrameworkObject(
+    "tuple"
+)  # a field of the component that is declared as a tuple holds a stored tuple
 
 
-def _own(context: Context, state: State, name: str) -> Value:
-    """What `self.name` is."""
+def _self_field(context: Context, state: State, name: str) -> Value:
+    """Return the value of `self.name` on this path."""
     if name in state.fields:
         return state.fields[name]
     if name not in context.field_values:
-        context.field_values[name] = _at_first(context, name)
+        context.field_values[name] = _declared_self_field(context, name)
     return context.field_values[name]
 
 
-def _at_first(context: Context, name: str) -> Value:
-    """What `self.name` is for all that the class says."""
+def _declared_self_field(context: Context, name: str) -> Value:
+    """Return the value of `self.name` that the class alone determines."""
     component = context.component
     if context.typed:
         handle = declared_field(context, name)
@@ -354,18 +356,18 @@ def _constant(component: Component, name: str) -> Value | None:
             return None
 
 
-def _of_instance(context: Context, state: State, instance: Instance, name: str) -> Value | None:
-    """A field of another object of the project; in an inner class also one of the class around it."""
-    value = attribute_of(context, instance, name)
-    if value is not None or field_of(context, instance.cls, name) is not None:
+def _instance_field(context: Context, state: State, instance: Instance, name: str) -> Value | None:
+    """Return a field of another object of the project; in an inner class also a field of the class around it."""
+    value = instance_attribute(context, instance, name)
+    if value is not None or declared_field_of(context, instance.cls, name) is not None:
         return value
-    outer = enclosing(context, instance.cls)
+    outer = enclosing_class(context, instance.cls)
     if outer is not None and outer in context.component.lineage:
-        return _own(context, state, name)
-    return _of_instance(context, state, Instance(outer), name) if outer is not None else None
+        return _self_field(context, state, name)
+    return _instance_field(context, state, Instance(outer), name) if outer is not None else None
 
 
-def _looked_into(context: Context, function: Function, state: State, obj: Expr, key: Expr) -> Value | None:
+def _subscript(context: Context, function: Function, state: State, obj: Expr, key: Expr) -> Value | None:
     container = evaluate(context, function, state, obj)
     if isinstance(container, Batch) and isinstance(key, Mix) and key.op == "slice":
         return _slice(context, container, [evaluate(context, function, state, p) for p in key.parts])
@@ -378,9 +380,9 @@ def _item(container: Value | None, key: Expr, place: Value | None) -> Value | No
         case Field(name=field):
             if isinstance(key, Mix) and key.op == "slice":
                 return container
-            return stored(field)
+            return stored_tuple(field)
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
-            return stored(token.field, f"{token.path}[{key.value if isinstance(key, Literal) else ''}]")
+            return stored_tuple(token.field, f"{token.path}[{key.value if isinstance(key, Literal) else ''}]")
         case TokenRef(token=token, part="") if key == Literal(0):
             return TokenRef(token, "id")
         case Row(token=token, column=column):
@@ -390,39 +392,39 @@ def _item(container: Value | None, key: Expr, place: Value | None) -> Value | No
         case Container(order=tuple(order)) if isinstance(place, Const) and isinstance(place.value, int):
             return order[place.value] if -len(order) <= place.value < len(order) else None
         case Batch(token=token):
-            return _at(token, place)
+            return _batch_element(token, place)
         case Container() as listed:
-            return only(listed, place)
+            return single_item(listed, place)
         case _:
             return None
 
 
 def _slice(context: Context, batch: Batch, bounds: list[Value | None]) -> Value:
-    """`tups[:]` is the batch, `tups[i:i + 100]` the part that a round is about; of any other part nobody knows what is in it."""
+    """Return a slice of a batch: `tups[:]` is the batch, `tups[i:i + 100]` the part of this iteration; the contents of any other slice are unknown."""
     if context.component.auto_ack or all(bound == Const(None) for bound in bounds):
         return batch
-    return batch if bounds[0] == Index(batch.token) else part(batch)
+    return batch if bounds[0] == Index(batch.token) else batch_part(batch)
 
 
-def part(batch: Batch) -> Container:
-    """Some tuples of a batch, at least one."""
+def batch_part(batch: Batch) -> Container:
+    """Return some tuples of a batch, at least one."""
     return Container(frozenset({Picked(batch.token)}))
 
 
-def only(listed: Container, *places: Value | None) -> Value | None:
-    """The one value that a local list has, unless it is asked for at another place than before."""
+def single_item(listed: Container, *places: Value | None) -> Value | None:
+    """Return the single value of a local list, unless a different index was read before."""
     return next(iter(listed.items)) if len(listed.items) == 1 and Index() not in places else None
 
 
-def _at(token: Token, place: Value | None) -> Value | None:
-    """What a batch has at a place."""
+def _batch_element(token: Token, place: Value | None) -> Value | None:
+    """Return the element of a batch at an index."""
     if place == Index(token):
         return TokenRef(token)
     return Picked(token) if isinstance(place, Const) else None
 
 
-def counted_on(number: Value | None, sign: str = "+", step: int = 1) -> Value | None:
-    """What a number is after so many were added to it or taken away: nobody counts along."""
+def offset_value(number: Value | None, sign: str = "+", step: int = 1) -> Value | None:
+    """Return a number after an addition or a subtraction; the sum itself is not tracked."""
     match number:
         case Count(of=whole, less=0) if sign == "-" and step == 1:
             return Count(whole, 1)
@@ -433,7 +435,7 @@ def counted_on(number: Value | None, sign: str = "+", step: int = 1) -> Value | 
 
 
 def _collection(context: Context, function: Function, state: State, items: tuple[Expr, ...]) -> Container:
-    values = (as_held(context, evaluate(context, function, state, item)) for item in items)
+    values = (as_stored_tuple(context, evaluate(context, function, state, item)) for item in items)
     kept = frozenset(
         value
         for value in values
@@ -443,16 +445,22 @@ def _collection(context: Context, function: Function, state: State, items: tuple
     return Container(kept)
 
 
-def _joined(context: Context, function: Function, state: State, parts: tuple[Expr, ...]) -> Value | None:
-    """`waiting + [tup]`: a collection of what is in both; nothing that matters where neither is one."""
+def _concatenation(
+    context: Context, function: Function, state: State, parts: tuple[Expr, ...]
+) -> Value | None:
+    """Return the value of `waiting + [tup]`: a collection with the contents of both operands; None if neither matters."""
     whole = _collection(context, function, state, parts)
     inner = [item.items if isinstance(item, Container) else frozenset({item}) for item in whole.items]
     return Container(frozenset[Value]().union(*inner)) if inner else None
 
 
-def as_held(context: Context, value: Value | None) -> Value | None:
-    """A field known to hold tuples, named as if it were one."""
-    return stored(value.name) if isinstance(value, Field) and value.name in context.stored_stages else value
+def as_stored_tuple(context: Context, value: Value | None) -> Value | None:
+    """Return a field that is known to hold tuples as one of these tuples."""
+    return (
+        stored_tuple(value.name)
+        if isinstance(value, Field) and value.name in context.stored_stages
+        else value
+    )
 
 
 def _closure(context: Context, function: Function, state: State, key: str) -> Value | None:
@@ -475,7 +483,7 @@ def _closure(context: Context, function: Function, state: State, key: str) -> Va
 def tick_comparison(
     context: Context, function: Function, state: State, condition: Compare
 ) -> TickTest | None:
-    """`tup.stream == "__tick"` and its like ask whether the tuple is a tick, or another one of Storm's own."""
+    """Return the test of a comparison such as `tup.stream == "__tick"`: whether the tuple is a tick or another system tuple."""
     names = context.component.dialect.shape.tick_names
     for one, other in ((condition.left, condition.right), (condition.right, condition.left)):
         match evaluate(context, function, state, one) if context.typed else None:
@@ -492,8 +500,8 @@ def tick_comparison(
     return None
 
 
-def system_question(name: str) -> Tick | None:
-    """What a function or method of this name asks of the tuple that it is given: `is_tick`, `is_heartbeat_tuple`."""
+def tick_test_of_name(name: str) -> Tick | None:
+    """Return the test that a function or method of this name makes on its argument: `is_tick`, `is_heartbeat_tuple`."""
     if TICK.search(name):
         return Tick.YES
     return Tick.HEARTBEAT if _HEARTBEAT_TEST.fullmatch(name) else None
@@ -502,7 +510,7 @@ def system_question(name: str) -> Tick | None:
 def _system_kind(
     context: Context, function: Function, expr: Expr, names: frozenset[str] = frozenset()
 ) -> Tick | None:
-    """Which of Storm's own tuples a stream, component or task stands for; where a tick is among several, it is one."""
+    """Return the kind of system tuple that a stream, component or task denotes; a set that includes ticks denotes a tick."""
     match context.program.constant(context.unit(function), expr) or expr:
         case Literal(value=value) if value in TICK_MARKS and not isinstance(value, bool):
             return Tick.YES

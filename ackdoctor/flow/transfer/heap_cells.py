@@ -1,4 +1,10 @@
-"""Abstract values in captured locals and in local boxes."""
+"""Abstract values in captured locals and in local boxes.
+
+A *cell* is a local that several functions share: a closure reads its value at the time it runs, and its assignments are
+seen by the others.  A *box* is a local array, dict or object whose places the code sets and tests, and which has no alias
+in the function: `boolean[] done`, `AtomicBoolean done`, `state = {"done": False}`.  A *place* is `done[0]`, `result.ok` or
+`done.get()`.  Cells and places are tracked beside the component's fields; a place with an unknown value has no entry.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,7 +14,7 @@ from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, ment
 from ackdoctor.flow.invalidation import drop_facts
 from ackdoctor.flow.library import CONTAINER_STORES
 from ackdoctor.flow.state import Const, State, Value
-from ackdoctor.flow.transfer.liveness import read, written
+from ackdoctor.flow.transfer.liveness import assigned_locals, operands
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -35,96 +41,96 @@ from ackdoctor.model.component import Function
 
 __all__ = [
     "BOX",
-    "asked_places",
-    "bare",
-    "beyond_a_call",
-    "boxes",
-    "emptied",
-    "held_value",
-    "in_box",
-    "in_cell",
+    "after_call",
+    "apply_value_object",
+    "assign_cell",
+    "assign_place",
+    "box_value",
+    "cell_name",
+    "cell_value",
+    "drop_boxes",
+    "drop_cells",
+    "forget_box",
+    "forget_cells",
     "is_box",
-    "left",
-    "made",
-    "own_method",
-    "put",
-    "set_in_box",
-    "shared",
-    "unboxed",
-    "unsure",
-    "where",
-    "without",
+    "is_value_method",
+    "local_boxes",
+    "new_box",
+    "shared_locals",
+    "tested_places",
+    "value_operands",
+    "without_boxes",
 ]
 
 
-def in_cell(function: Function, state: State, name: str) -> Value | None:
-    """The constant that a local has in its cell, if any."""
+def cell_value(function: Function, state: State, name: str) -> Value | None:
+    """Return the constant in a local's cell, if it is known."""
     if not state.fields or not (function.closures or function.captures):
         return None
-    cell = _cells(function).get(name)
+    cell = _cell_keys(function).get(name)
     return state.fields.get(cell) if cell is not None else None
 
 
-def put(function: Function, state: State, name: str, value: Value | None) -> State | None:
-    """The state with a constant in the cell of a local, or None where the value goes to the other locals."""
-    cell = _cells(function).get(name) if function.closures or function.captures else None
+def assign_cell(function: Function, state: State, name: str, value: Value | None) -> State | None:
+    """Return the state with a constant in the cell of a local; None if the local has no cell."""
+    cell = _cell_keys(function).get(name) if function.closures or function.captures else None
     if cell is None:
         return None
     if isinstance(value, Const):
         return state.bind(name, None).replace(fields={**state.fields, cell: value})
-    return without(state, {cell}).bind(name, value) if cell in state.fields else None
+    return forget_cells(state, {cell}).bind(name, value) if cell in state.fields else None
 
 
-def left(function: Function, state: State) -> State:
-    """The state when the function is over: its own cells are gone."""
+def drop_cells(function: Function, state: State) -> State:
+    """Return the state at a function's exit, without its own cells."""
     if not state.fields or not function.closures:
         return state
-    return without(state, {_cells(function)[name] for name in shared(function)})
+    return forget_cells(state, {_cell_keys(function)[name] for name in shared_locals(function)})
 
 
-def beyond_a_call(function: Function, state: State) -> State:
-    """The state behind a call: what was decided about a local in a cell is open, since the call may have assigned it."""
+def after_call(function: Function, state: State) -> State:
+    """Return the state after a call, without the facts about locals in cells: the call may have assigned them."""
     if not state.facts or not (function.closures or function.captures):
         return state
-    names = [Name(name) for name in _cells(function)]
+    names = [Name(name) for name in _cell_keys(function)]
     return drop_facts(state, [fact for fact in state.facts if any(mentions(fact, name) for name in names)])
 
 
-def without(state: State, cells: AbstractSet[str]) -> State:
-    """The state in which nothing is known of what is in these cells, which are named as by `where`."""
+def forget_cells(state: State, cells: AbstractSet[str]) -> State:
+    """Return the state without the contents of these cells, which are named as by `cell_name`."""
     if cells.isdisjoint(state.fields):
         return state
     return state.replace(fields={field: old for field, old in state.fields.items() if field not in cells})
 
 
 @memoize
-def _cells(function: Function) -> Mapping[str, str]:
-    """Where the locals are kept that have a cell, by their names; those around a closure are captured by it."""
-    return {name: where(function, name) for name in shared(function) | function.captures}
+def _cell_keys(function: Function) -> Mapping[str, str]:
+    """Map the names of the locals that have a cell to their keys; the cells around a closure are those it captures."""
+    return {name: cell_name(function, name) for name in shared_locals(function) | function.captures}
 
 
-def where(function: Function, name: str) -> str:
-    """What a local is called for all functions that know it: it belongs to the outermost of them."""
+def cell_name(function: Function, name: str) -> str:
+    """Return the name of a local for all functions that share it: it belongs to the outermost of them."""
     return f"{function.path}:{function.qualname.partition('.<locals>.')[0]}:{name}"
 
 
 @memoize
-def shared(function: Function) -> frozenset[str]:
-    """The function's own locals that a closure assigns, or takes along although they are assigned several times."""
+def shared_locals(function: Function) -> frozenset[str]:
+    """Return the function's own locals that a closure assigns, or captures although they are assigned several times."""
     if not function.closures:
         return frozenset()
-    times = Counter(name for step in function.cfg.steps for name in written(step.op))
+    times = Counter(name for step in function.cfg.steps for name in assigned_locals(step.op))
     shared: set[str] = set()
     for inner in function.tree():
         if inner is function:
             continue
-        assigned = {name for step in inner.cfg.steps for name in written(step.op)}
+        assigned = {name for step in inner.cfg.steps for name in assigned_locals(step.op)}
         shared.update(name for name in inner.captures if name in assigned or times[name] > 1)
     return frozenset(shared - function.captures)
 
 
 _EVENT = "Event"
-_HOLDERS = {  # objects that hold one value, with the one that they begin with
+_HOLDERS = {  # objects that hold one value -> their initial value
     "AtomicBoolean": False,
     "AtomicInteger": 0,
     "AtomicLong": 0,
@@ -132,100 +138,106 @@ _HOLDERS = {  # objects that hold one value, with the one that they begin with
     "MutableBoolean": False,
     _EVENT: False,
 }
-_EMPTY = {"boolean": False, "int": 0, "long": 0}  # what Java's arrays begin with
+_EMPTY = {"boolean": False, "int": 0, "long": 0}  # initial elements of Java's arrays
 _READS = frozenset("get getPlain getAcquire is_set isSet booleanValue isTrue getValue".split())
 _SETS = frozenset("set lazySet setPlain setRelease setValue".split())
 _TAKES = frozenset({"getAndSet", "compareAndSet", "clear"})
 _OF_EVENTS = frozenset("is_set isSet set clear".split())
-_METHODS = _READS | _SETS | _TAKES | CONTAINER_STORES  # no place is called so
+_METHODS = _READS | _SETS | _TAKES | CONTAINER_STORES  # no place has one of these names
 _VALUE = "()"  # the place of an object that holds one value
-_MARK, _HOLDS = "{}", "{()}"  # what says that there is a box, and that it is an object that holds one value
-BOX = "box "  # no field of a component is called so
-_FEW = 4  # places of a new array of which it is known what they begin with
+_MARK, _HOLDS = "{}", "{()}"  # mark a box, and a box that is an object with one value
+BOX = "box "  # no field of a component has this name
+_FEW = 4  # places of a new array whose initial value is tracked
 
 
-def in_box(function: Function, state: State, expr: Expr) -> Value | None:
-    """The constant in a place of a box, as far as the path knows."""
+def box_value(function: Function, state: State, expr: Expr) -> Value | None:
+    """Return the constant in a place of a box, if the path knows it."""
     if not state.fields:
         return None
-    keys = _keys(function)
+    keys = _box_keys(function)
     if not keys:
         return None
     name, place = _place(expr)
     return state.fields.get(keys[name] + place) if place and name in keys else None
 
 
-def made(function: Function, state: State, name: str, value: Expr) -> State:
-    """The state in which a local is another box, with what it begins with in its places."""
-    if name not in boxes(function):
+def new_box(function: Function, state: State, name: str, value: Expr) -> State:
+    """Return the state in which a local is a new box, with the initial values of its places."""
+    if name not in local_boxes(function):
         return state
-    key = _key(function, name)
-    state = _without(state, key)
+    key = _box_key(function, name)
+    state = _drop_places(state, key)
     return state.replace(
-        fields={**state.fields, key + _MARK: Const(value=True), **dict(_begun(function, key, name, value))}
+        fields={
+            **state.fields,
+            key + _MARK: Const(value=True),
+            **dict(_initial_places(function, key, name, value)),
+        }
     )
 
 
-def set_in_box(function: Function, state: State, target: Expr, value: Value | None) -> State:
-    """The state in which a place of a box is given a value."""
+def assign_place(function: Function, state: State, target: Expr, value: Value | None) -> State:
+    """Return the state after an assignment to a place of a box."""
     name, place = _place(target)
-    key = _keys(function).get(name)
+    key = _box_keys(function).get(name)
     if key is None or key + _MARK not in state.fields:
         return state
-    if not place:  # which one, nobody knows
-        return emptied(state, where(function, name))
+    if not place:  # an unknown place
+        return forget_box(state, cell_name(function, name))
     fields = {known: old for known, old in state.fields.items() if known != key + place}
     return state.replace(fields={**fields, key + place: value} if isinstance(value, Const) else fields)
 
 
-def held_value(
+def apply_value_object(
     function: Function, state: State, call: Call, values: tuple[Value | None, ...]
 ) -> tuple[State, Value | None] | None:
-    """What a call on an object that holds one value does and gives; None for any other call."""
+    """Apply a call on an object that holds one value: return the state after it and its value; None for any other call."""
     if not state.fields or not isinstance(call.func, Attr) or not isinstance(call.func.obj, Name):
         return None
-    if not own_method(function, state, call.func.obj.id, call.func.name):
+    if not is_value_method(function, state, call.func.obj.id, call.func.name):
         return None
-    key = _key(function, call.func.obj.id)
+    key = _box_key(function, call.func.obj.id)
     now = state.fields.get(key + _VALUE)
     match call.func.name, values:
         case name, () if name in _READS:
             return state, now
         case "set", ():
-            return _put(state, key, Const(value=True)), None
+            return _set_value(state, key, Const(value=True)), None
         case "clear", ():
-            return _put(state, key, Const(value=False)), None
+            return _set_value(state, key, Const(value=False)), None
         case name, (value,) if name in _SETS:
-            return _put(state, key, value), None
+            return _set_value(state, key, value), None
         case "getAndSet", (value,):
-            return _put(state, key, value), now
+            return _set_value(state, key, value), now
         case "compareAndSet", (Const() as wanted, value):
             if not isinstance(now, Const):
-                return _put(state, key, None), None
+                return _set_value(state, key, None), None
             return (
-                (_put(state, key, value), Const(value=True)) if now == wanted else (state, Const(value=False))
+                (_set_value(state, key, value), Const(value=True))
+                if now == wanted
+                else (state, Const(value=False))
             )
         case _:
             return None
 
 
-def unsure(fields: Mapping[str, Value]) -> Mapping[str, Value]:
-    """What is known of fields by the time that deferred code runs: nothing of what is in a box."""
+def without_boxes(fields: Mapping[str, Value]) -> Mapping[str, Value]:
+    """Return what is known of fields when deferred code runs: nothing of the contents of boxes."""
     return {field: value for field, value in fields.items() if not field.startswith(BOX)}
 
 
-def unboxed(function: Function, state: State) -> State:
-    """The state when the function is over: its own boxes are gone."""
-    own = boxes(function)
+def drop_boxes(function: Function, state: State) -> State:
+    """Return the state at a function's exit, without its own boxes."""
+    own = local_boxes(function)
     if not own or not state.fields:
         return state
     for name in own:
-        state = _without(state, _key(function, name))
+        state = _drop_places(state, _box_key(function, name))
     return state
 
 
-def bare(exprs: Iterable[Expr]) -> Iterator[Expr]:
-    """The locals and closures in expressions that stand there for themselves: not `done` in `done[0]`, but in `done.set`, a method."""
+def value_operands(exprs: Iterable[Expr]) -> Iterator[Expr]:
+    """Yield the locals and closures that expressions use as values: not `done` in `done[0]`, but in `done.set`, a method."""
     stack = list(exprs)
     while stack:
         expr = stack.pop()
@@ -247,50 +259,50 @@ def bare(exprs: Iterable[Expr]) -> Iterator[Expr]:
 
 
 def is_box(function: Function, state: State, name: str) -> bool:
-    """Whether a local is a box, as far as the path knows."""
-    key = _keys(function).get(name)
+    """Whether the path knows a local to be a box."""
+    key = _box_keys(function).get(name)
     return key is not None and key + _MARK in state.fields
 
 
-def own_method(function: Function, state: State, name: str, method: str) -> bool:
-    """Whether a call of this method on a local does what is known of an object that holds one value, and nothing else."""
-    key = _keys(function).get(name)
+def is_value_method(function: Function, state: State, name: str, method: str) -> bool:
+    """Whether a call of this method on a local has only the known effect of an object that holds one value."""
+    key = _box_keys(function).get(name)
     holder = state.fields.get(key + _HOLDS) if key is not None else None
     if not isinstance(holder, Const):
         return False
     return method in (_OF_EVENTS if holder.value == _EVENT else _READS | _SETS | _TAKES)
 
 
-def _put(state: State, key: str, value: Value | None) -> State:
+def _set_value(state: State, key: str, value: Value | None) -> State:
     fields = {field: old for field, old in state.fields.items() if field != key + _VALUE}
     return state.replace(fields={**fields, key + _VALUE: value} if isinstance(value, Const) else fields)
 
 
-def emptied(state: State, box: str) -> State:
-    """The state in which nothing is known of the places of a box, which is named as by `where`."""
+def forget_box(state: State, box: str) -> State:
+    """Return the state without the contents of a box, which is named as by `cell_name`."""
     key = f"{BOX}{box}:"
-    return _without(state, key, but=(key + _MARK, key + _HOLDS))
+    return _drop_places(state, key, but=(key + _MARK, key + _HOLDS))
 
 
-def _without(state: State, key: str, but: tuple[str, ...] = ()) -> State:
+def _drop_places(state: State, key: str, but: tuple[str, ...] = ()) -> State:
     kept = {field: old for field, old in state.fields.items() if field in but or not field.startswith(key)}
     return state.replace(fields=kept) if len(kept) < len(state.fields) else state
 
 
 @memoize
-def _keys(function: Function) -> Mapping[str, str]:
-    """Where the places of the boxes are kept that a function may know, by their names."""
-    return {name: _key(function, name) for name in boxes(function) | function.captures}
+def _box_keys(function: Function) -> Mapping[str, str]:
+    """Map the names of the boxes that a function may access to their keys."""
+    return {name: _box_key(function, name) for name in local_boxes(function) | function.captures}
 
 
-def _key(function: Function, name: str) -> str:
-    return f"{BOX}{where(function, name)}:"
+def _box_key(function: Function, name: str) -> str:
+    return f"{BOX}{cell_name(function, name)}:"
 
 
 def _place(expr: Expr) -> tuple[str, str]:
-    """The local, and the place in it; no place where only a run knows which."""
+    """Return a local and its place; the place is "" if it is known only at run time."""
     match expr:
-        case Item(obj=Name(id=name), key=Literal(value=value)) if not _from_behind(value):
+        case Item(obj=Name(id=name), key=Literal(value=value)) if not _is_negative(value):
             return name, f"[{value!r}]"
         case Item(obj=Name(id=name)) | Name(id=name):
             return name, ""
@@ -300,8 +312,8 @@ def _place(expr: Expr) -> tuple[str, str]:
             return "", ""
 
 
-def _from_behind(place: object) -> bool:
-    """Whether a place is counted from the end, so that it has another name as well."""
+def _is_negative(place: object) -> bool:
+    """Whether an index counts from the end, so that the place has a second name."""
     return isinstance(place, int) and place < 0
 
 
@@ -309,11 +321,11 @@ def _from_behind(place: object) -> bool:
 
 
 @memoize
-def boxes(function: Function) -> frozenset[str]:
-    """The function's own locals that are boxes."""
+def local_boxes(function: Function) -> frozenset[str]:
+    """Return the function's own locals that are boxes."""
     tree = list(function.tree())
     steps = [step.op for each in tree for step in each.cfg.steps]
-    asked = {name for each in tree for name in asked_places(each)}
+    asked = {name for each in tree for name in tested_places(each)}
     if not asked:
         return frozenset()
     own = {
@@ -322,34 +334,38 @@ def boxes(function: Function) -> frozenset[str]:
         if isinstance(op, Bind) and isinstance(op.target, Name)
     }
     aliased = {
-        expr.id for op in steps if not _only_reads(op) for expr in bare(_given(op)) if isinstance(expr, Name)
+        expr.id
+        for op in steps
+        if not _only_reads(op)
+        for expr in value_operands(_aliased_operands(op))
+        if isinstance(expr, Name)
     }
-    return frozenset((asked & own) - aliased - _set_otherwise(steps))
+    return frozenset((asked & own) - aliased - _assigned_otherwise(steps))
 
 
 def _only_reads(op: Instr) -> bool:
-    """Whether what stands in an instruction for itself gets no second name by it."""
+    """Whether an instruction creates no alias of its operands."""
     return isinstance(op, (Call, Test, Return)) or (isinstance(op, Next) and isinstance(op.iterable, Name))
 
 
-def _set_otherwise(steps: Iterable[Instr]) -> set[str]:
-    """The locals that an unpacking, a loop or the like gives another value, themselves or one of their places."""
+def _assigned_otherwise(steps: Iterable[Instr]) -> set[str]:
+    """Return the locals to which, or to whose places, an unpacking, a loop or the like assigns."""
     names: set[str] = set()
     for op in steps:
         if not isinstance(op, (Bind, Update)):
-            names.update(written(op))
+            names.update(assigned_locals(op))
         targets = op.targets if isinstance(op, Unpack) else (op.target,) if isinstance(op, Next) else ()
         names.update(_place(target)[0] for target in targets if target is not None)
     return names
 
 
-def _given(op: Instr) -> tuple[Expr, ...]:
-    """What an instruction gives another name."""
-    return tuple(expr for expr in read(op) if not (isinstance(op, (Bind, Update)) and expr == op.target))
+def _aliased_operands(op: Instr) -> tuple[Expr, ...]:
+    """Return the operands to which an instruction gives another name."""
+    return tuple(expr for expr in operands(op) if not (isinstance(op, (Bind, Update)) and expr == op.target))
 
 
-def asked_places(function: Function) -> Iterator[str]:
-    """The locals whose places are set or asked about in a function."""
+def tested_places(function: Function) -> Iterator[str]:
+    """Yield the locals whose places a function sets or tests."""
     for step in function.cfg.steps:
         match step.op:
             case Test(condition=condition):
@@ -364,7 +380,7 @@ def asked_places(function: Function) -> Iterator[str]:
         yield from (name for name, place in map(_place, exprs) if place)
 
 
-def _begun(function: Function, key: str, name: str, value: Expr) -> Iterator[tuple[str, Value]]:
+def _initial_places(function: Function, key: str, name: str, value: Expr) -> Iterator[tuple[str, Value]]:
     match value:
         case Build(kind="dict", items=items):
             for place, held in zip(items[::2], items[1::2], strict=False):

@@ -1,10 +1,10 @@
-"""What a function still asks for: the locals and the facts that are live where its paths meet.
+"""Liveness: the locals and the facts that later steps of a function read, where its paths meet.
 
-Two paths that differ only in what nobody asks again are one from there on.  `key = keyOf(tuple)` keeps them apart
-until the last step that reads `key`, and what `if (key == null)` has decided until the last test of `key`.
+Two paths that differ only in dead locals and dead facts are merged.  `key = keyOf(tuple)` keeps them apart until the last
+step that reads `key`, and the outcome of `if (key == null)` until the last test of `key`.
 
-Terms.  A *place* is a local, by its name, or the subject of facts: what a condition asks about.  It is live before a
-step if some way on from there reads it before it is given a new value.  A set of places is the bits of an integer.
+A *place* is a local, by its name, or the subject of facts: what a condition tests.  It is live before a step if some path
+from there reads it before it is assigned.  A set of places is a bit mask.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,7 +15,7 @@ from ackdoctor.flow.expressions import assigned_targets, memoize, names_in, sube
 from ackdoctor.flow.facts import definitions, normalise, subject_of, tested_names
 from ackdoctor.flow.induction import body_counters, counted_loops, induction_variables
 from ackdoctor.flow.library import CONTAINER_STORES
-from ackdoctor.flow.predicates import inline_calls, is_field, iterator_facts, nonempty_facts, size_facts
+from ackdoctor.flow.pure_calls import inline_calls, is_field, iterator_facts, nonempty_facts, size_facts
 from ackdoctor.flow.state import State
 from ackdoctor.model.cfg import (
     ENTRY,
@@ -43,21 +43,21 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.component import Function
 
-__all__ = ["Needed", "looked_up", "needed", "read", "written"]
+__all__ = ["Live", "assigned_locals", "indexed_containers", "live_at", "operands"]
 
 Place: TypeAlias = str | Expr
 
 _RESULT, _YIELDED, _OWN = "%return", "%yield", "this"
 
 
-class Needed(NamedTuple):
-    """What is live at a step: locals by name, and subjects of facts."""
+class Live(NamedTuple):
+    """The live places at a step: locals by name, and subjects of facts."""
 
     names: frozenset[str]
     subjects: frozenset[Expr]
 
     def of(self, state: State) -> State:
-        """A state without what is not live."""
+        """Return a state without its dead places."""
         env, facts = state.env, state.facts
         if not env.keys() <= self.names:
             env = {name: value for name, value in env.items() if name in self.names}
@@ -67,18 +67,18 @@ class Needed(NamedTuple):
 
 
 @memoize
-def needed(function: Function) -> Mapping[int, Needed]:
-    """What is live where a function begins, and at those of its steps where paths meet."""
+def live_at(function: Function) -> Mapping[int, Live]:
+    """Return the live places at a function's entry and at the steps where paths meet."""
     numbers: dict[Place, int] = {}
-    read = [_bits(numbers, _asked(function, step.op)) for step in function.cfg.steps]
+    read = [_bit_mask(numbers, _read_places(function, step.op)) for step in function.cfg.steps]
     named = (fact.left for facts in new_aliases(function).values() for fact in facts)
-    own = _bits(numbers, (_OWN, *named))  # a call on `super()` means `this` without naming it
-    live = _live(function, [places | own for places in read], _rewritten(function, numbers))
+    own = _bit_mask(numbers, (_OWN, *named))  # a call on `super()` uses `this` without naming it
+    live = _live(function, [places | own for places in read], _assigned_places(function, numbers))
     places = list(numbers)
-    known: dict[int, Needed] = {}
+    known: dict[int, Live] = {}
     for index in _meetings(function):
         if live[index] not in known:
-            known[live[index]] = _sorted(places, live[index])
+            known[live[index]] = _live_places(places, live[index])
     return {index: known[live[index]] for index in _meetings(function)}
 
 
@@ -91,11 +91,11 @@ def _meetings(function: Function) -> list[int]:
 
 
 @memoize
-def looked_up(function: Function) -> Mapping[str, tuple[Expr, ...]]:
-    """What is looked into at the places that a local gives: `self.pending` in `self.pending[key]`."""
+def indexed_containers(function: Function) -> Mapping[str, tuple[Expr, ...]]:
+    """Return the containers that the code indexes with a local: `self.pending` in `self.pending[key]`."""
     found: dict[str, tuple[Expr, ...]] = {}
     for step in function.cfg.steps:
-        for part in (each for expr in read(step.op) for each in subexpressions(expr)):
+        for part in (each for expr in operands(step.op) for each in subexpressions(expr)):
             if isinstance(part, Item):
                 for name in names_in(part.key):
                     found[name] = (*found.get(name, ()), part.obj)
@@ -106,7 +106,7 @@ def looked_up(function: Function) -> Mapping[str, tuple[Expr, ...]]:
 
 
 def _live(function: Function, read: list[int], rewritten: list[int]) -> list[int]:
-    """The places live before each step: what it reads, and what is live behind it and not given a new value by it."""
+    """Return the live places before each step: those it reads, and those live after it that it does not assign."""
     steps, live = function.cfg.steps, read
     grew = True
     while grew:
@@ -120,8 +120,8 @@ def _live(function: Function, read: list[int], rewritten: list[int]) -> list[int
     return live
 
 
-def _rewritten(function: Function, numbers: Mapping[Place, int]) -> list[int]:
-    """What each step gives a new value: a local, and with it all that is asked about it."""
+def _assigned_places(function: Function, numbers: Mapping[Place, int]) -> list[int]:
+    """Return the places that each step assigns: a local and all facts about it."""
     about: dict[str, int] = {}
     for place, number in numbers.items():
         for name in (place,) if isinstance(place, str) else names_in(place):
@@ -129,20 +129,20 @@ def _rewritten(function: Function, numbers: Mapping[Place, int]) -> list[int]:
     rewritten = []
     for step in function.cfg.steps:
         places = 0
-        for name in written(step.op):
+        for name in assigned_locals(step.op):
             places |= about.get(name, 0)
         rewritten.append(places)
     return rewritten
 
 
-def _bits(numbers: dict[Place, int], places: Iterable[Place]) -> int:
+def _bit_mask(numbers: dict[Place, int], places: Iterable[Place]) -> int:
     bits = 0
     for place in places:
         bits |= 1 << numbers.setdefault(place, len(numbers))
     return bits
 
 
-def _sorted(places: list[Place], bits: int) -> Needed:
+def _live_places(places: list[Place], bits: int) -> Live:
     names: list[str] = []
     subjects: list[Expr] = []
     while bits:
@@ -153,19 +153,19 @@ def _sorted(places: list[Place], bits: int) -> Needed:
         else:
             subjects.append(place)
         bits ^= lowest
-    return Needed(frozenset(names), frozenset(subjects))
+    return Live(frozenset(names), frozenset(subjects))
 
 
 # ---- what an instruction reads and writes ----
 
 
 def _writes(op: Instr, kind: EdgeKind) -> bool:
-    """Whether what an instruction assigns is assigned on this way out."""
+    """Whether an instruction assigns its targets on this edge."""
     return kind is EdgeKind.TRUE if isinstance(op, (Next, Catch)) else kind is not EdgeKind.RAISE
 
 
-def written(op: Instr) -> Iterator[str]:
-    """The locals that an instruction assigns."""
+def assigned_locals(op: Instr) -> Iterator[str]:
+    """Yield the locals that an instruction assigns."""
     for target in assigned_targets(op):
         if isinstance(target, Name):
             yield target.id
@@ -173,33 +173,33 @@ def written(op: Instr) -> Iterator[str]:
         yield _RESULT
 
 
-def _asked(function: Function, op: Instr) -> Iterator[Place]:
-    """The places that an instruction reads."""
-    for expr in read(op):
-        yield from _names(expr, function)
+def _read_places(function: Function, op: Instr) -> Iterator[Place]:
+    """Yield the places that an instruction reads."""
+    for expr in operands(op):
+        yield from _read_names(expr, function)
     match op:
         case Test(condition=condition):
-            yield from _subjects(condition)
-            yield from _subjects(inline_calls(function, condition))
+            yield from _condition_subjects(condition)
+            yield from _condition_subjects(inline_calls(function, condition))
             yield from _compared(inline_calls(function, condition))
             for name in names_in(condition):
                 for meant in definitions(function).get(name, ()):
-                    yield from _subjects(meant)
+                    yield from _condition_subjects(meant)
                     yield from _compared(meant)
         case Update(target=Name(id=name)) | Bind(target=Name(id=name)) if name in induction_variables(
             function
         ):
-            yield from _known_of(function, name)  # it is said anew of the next number
-            yield from (place for expr in read(op) for place in size_facts(expr))
+            yield from _counter_places(function, name)  # its facts are derived again for the next number
+            yield from (place for expr in operands(op) for place in size_facts(expr))
         case Bind(target=Name(id=name), value=value) if name in tested_names(function):
-            yield value  # what is known of the value is known of the new name
-            yield from _subjects(value)
+            yield value  # the facts about the value hold for the new name
+            yield from _condition_subjects(value)
             yield from _compared(value)
         case Next(iterable=iterable, loop=loop):
             yield from nonempty_facts(function, iterable)
             for loops in (counted_loops(function), body_counters(function)):
                 if loop in loops and (name := loops[loop].name) in induction_variables(function):
-                    yield from _known_of(function, name)
+                    yield from _counter_places(function, name)
         case Call(func=Attr(obj=Name() as obj, name=name)) if name in CONTAINER_STORES:
             yield obj  # which list it is
         case Bind(target=Name(), value=Name(id=name) as value) if name.startswith("%"):
@@ -213,7 +213,7 @@ def _asked(function: Function, op: Instr) -> Iterator[Place]:
             pass
 
 
-def _known_of(function: Function, counter: str) -> Iterator[Place]:
+def _counter_places(function: Function, counter: str) -> Iterator[Place]:
     yield Name(counter)
     yield counter
     for bound in induction_variables(function)[counter]:
@@ -222,23 +222,23 @@ def _known_of(function: Function, counter: str) -> Iterator[Place]:
 
 
 def _compared(condition: Expr) -> Iterator[Place]:
-    """The locals that are compared: each may stand for something else; and whether there is anything in what they are compared with."""
+    """Yield the operands of comparisons, since each may be an alias, and the emptiness of the containers among them."""
     if isinstance(condition, Compare):
         yield from (part for part in subexpressions(condition) if isinstance(part, Name) or is_field(part))
     yield from size_facts(condition)
 
 
-def read(op: Instr) -> tuple[Expr, ...]:
-    """The expressions that an instruction evaluates; a local that is only assigned is none."""
+def operands(op: Instr) -> tuple[Expr, ...]:
+    """Return the expressions that an instruction evaluates; a local that is only assigned is not among them."""
     match op:
         case Call(func=func, args=args):
             return (func, *(arg.value for arg in args))
         case Test(condition=value):
             return (value,)
         case Bind(target=target, value=value) | Next(target=target, iterable=value):
-            return (value, *_around(target))
+            return (value, *_target_operands(target))
         case Unpack(targets=targets, value=value):
-            return (value, *(expr for target in targets for expr in _around(target)))
+            return (value, *(expr for target in targets for expr in _target_operands(target)))
         case Update(target=target, value=value):
             return (target, value)
         case Drop(target=value):
@@ -249,26 +249,26 @@ def read(op: Instr) -> tuple[Expr, ...]:
             return ()
 
 
-def _around(target: Expr | None) -> tuple[Expr, ...]:
+def _target_operands(target: Expr | None) -> tuple[Expr, ...]:
     return () if target is None or isinstance(target, Name) else (target,)
 
 
-def _subjects(condition: Expr) -> Iterator[Expr]:
-    """What is asked of the facts where a condition is decided."""
+def _condition_subjects(condition: Expr) -> Iterator[Expr]:
+    """Yield the subjects whose facts decide a condition."""
     fact, _ = normalise(condition)
     match fact:
         case Compare(left=left):
             yield left
-            yield from _subjects(left)
+            yield from _condition_subjects(left)
         case Not(value=value):
             yield fact
-            yield from _subjects(value)
+            yield from _condition_subjects(value)
         case _:
             yield fact
 
 
-def _names(expr: Expr, function: Function) -> Iterator[str]:
-    """The locals that an expression reads, and those that a closure in it takes along."""
+def _read_names(expr: Expr, function: Function) -> Iterator[str]:
+    """Yield the locals that an expression reads, and those that a closure in it captures."""
     for part in subexpressions(expr):
         if isinstance(part, Name):
             yield part.id

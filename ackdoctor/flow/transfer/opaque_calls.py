@@ -1,4 +1,8 @@
-"""Calls of code outside the project."""
+"""Calls of opaque code, and entry into the project's own functions.
+
+An opaque call is judged by the last part of its name: it may read its arguments, store them, run callbacks now or later,
+or let tuples escape.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,7 +27,7 @@ from ackdoctor.flow.library import (
     THREADS,
     TRANSPARENT_DECORATORS,
 )
-from ackdoctor.flow.predicates import is_immutable
+from ackdoctor.flow.pure_calls import is_immutable
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
@@ -45,69 +49,74 @@ from ackdoctor.flow.state import (
     Zipped,
     tokens_in,
 )
-from ackdoctor.flow.transfer.containers import Done, arguments, elements, packed
+from ackdoctor.flow.transfer.containers import CallEffect, arguments, elements, packed_arguments
 from ackdoctor.flow.transfer.dispatch import callbacks
 from ackdoctor.flow.transfer.escape import escape
-from ackdoctor.flow.transfer.evaluate import evaluate, part, system_question
+from ackdoctor.flow.transfer.evaluate import batch_part, evaluate, tick_test_of_name
 from ackdoctor.model.cfg import Arg, Attr, Call, Compare, Expr, Literal, Name
 from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import Kind
 
-__all__ = ["Enter", "enter", "external", "run_later", "unknown"]
+__all__ = ["Enter", "enter", "library_call", "opaque_call", "run_later"]
 
 
 _CODE = (BoundMethod, FunctionRef, Partial)
 
 
-def external(
+def library_call(
     context: Context, path: Path, call: Call, target: External, given: tuple[Value | None, ...] | None
-) -> Done:
-    """What calling something outside the project does, as far as its name tells."""
+) -> CallEffect:
+    """Return the effect of a call of library code, as far as its qualified name determines it."""
     name = target.names[-1].rpartition(".")[2]
     values = arguments(context, path, call) if given is None else given
     state = path.state
-    if call.dropped and target.names == (name,) and name in LAZY and not _eager(context, path.function):
-        return Done(state, None, may_raise=False)
+    if (
+        call.dropped
+        and target.names == (name,)
+        and name in LAZY
+        and not _may_be_python2(context, path.function)
+    ):
+        return CallEffect(state, None, may_raise=False)
     if name == "partial" and values and values[0] is not None:
-        return Done(state, Partial(values[0], values[1:]), may_raise=False)
+        return CallEffect(state, Partial(values[0], values[1:]), may_raise=False)
     if name == "super":
-        return Done(state, SuperRef(context.program.owner(_outermost(context, path))), may_raise=False)
+        return CallEffect(state, SuperRef(context.program.owner(_outermost(context, path))), may_raise=False)
     if name == "wraps":
-        return Done(state, External(("identity",)), may_raise=False)
+        return CallEffect(state, External(("identity",)), may_raise=False)
     if name in TRANSPARENT_DECORATORS and values:
-        return Done(state, values[0], may_raise=False)
-    rounds = _rounds(name, values)
+        return CallEffect(state, values[0], may_raise=False)
+    rounds = _batch_iterable(name, values)
     if rounds is not None:
-        return Done(state, rounds, may_raise=False)
+        return CallEffect(state, rounds, may_raise=False)
     if context.typed and name in COLLECTION_LITERALS:
         if len(values) == 1 and name in ARRAYS and isinstance(values[0], (Batch, Container)):
-            return Done(state, values[0], may_raise=False)
-        return Done(state, Container(elements(context, values)), may_raise=False)
+            return CallEffect(state, values[0], may_raise=False)
+        return CallEffect(state, Container(elements(context, values)), may_raise=False)
     if name in COLLECTION_WRAPPERS:
         seen = [value for value in values if isinstance(value, (Batch, Container, Count, Field, TokenRef))]
-        return Done(state, seen[0] if seen else Container(frozenset()), may_raise=False)
+        return CallEffect(state, seen[0] if seen else Container(frozenset()), may_raise=False)
     if name in PURE_CALLS or name in LOGGING:
         token = next((t for value in values for t in tokens_in(value)), None)
-        if token is not None and (kind := system_question(name)):
-            return Done(state, TickTest(token, kind), may_raise=False)
-        return Done(state, None, may_raise=name not in NEVER_RAISES and name not in LOGGING)
-    if len(values) == 1 and isinstance(values[0], TokenRef) and (kind := system_question(name)):
-        return Done(state, TickTest(values[0].token, kind), may_raise=False)
+        if token is not None and (kind := tick_test_of_name(name)):
+            return CallEffect(state, TickTest(token, kind), may_raise=False)
+        return CallEffect(state, None, may_raise=name not in NEVER_RAISES and name not in LOGGING)
+    if len(values) == 1 and isinstance(values[0], TokenRef) and (kind := tick_test_of_name(name)):
+        return CallEffect(state, TickTest(values[0].token, kind), may_raise=False)
     if name.endswith(("Error", "Exception")):
-        return Done(state, ExceptionValue(target.names[-1]), may_raise=False)
-    return unknown(context, path, call, given)
+        return CallEffect(state, ExceptionValue(target.names[-1]), may_raise=False)
+    return opaque_call(context, path, call, given)
 
 
-def _rounds(name: str, values: tuple[Value | None, ...]) -> Zipped | Count | Container | None:
-    """What the standard library makes of a batch to loop over."""
+def _batch_iterable(name: str, values: tuple[Value | None, ...]) -> Zipped | Count | Container | None:
+    """Return the iterable that the standard library makes of a batch: `enumerate`, `reversed`, `zip`."""
     match name, values:
         case "islice", (Batch() as batch, _, *_):
-            return part(batch)
+            return batch_part(batch)
         case "enumerate", (Batch(token=token), *start):
             return Zipped(token, 1, numbered=not start)
         case "range" | "xrange", (Count(less=0) as count,) | (Const(value=0), Count(less=0) as count):
             return count
-        case "range" | "xrange", (Const(value=0), Count(of=Batch(), less=0) as count, _):  # by parts
+        case "range" | "xrange", (Const(value=0), Count(of=Batch(), less=0) as count, _):  # in parts
             return count
         case "range" | "xrange", (Count(of=whole, less=1), Const(value=-1), Const(value=-1)):
             return Count(whole)
@@ -118,8 +127,8 @@ def _rounds(name: str, values: tuple[Value | None, ...]) -> Zipped | Count | Con
             return None
 
 
-def _eager(context: Context, function: Function) -> bool:
-    """Whether a function may well run on Python 2, whose `map` builds its list at once."""
+def _may_be_python2(context: Context, function: Function) -> bool:
+    """Whether a function may run on Python 2, whose `map` builds its list at once."""
     unit = context.unit(function)
     return (
         unit.python2 or context.component.dialect.python2 or not COMPATIBILITY_NAMES.isdisjoint(unit.imports)
@@ -127,7 +136,7 @@ def _eager(context: Context, function: Function) -> bool:
 
 
 def _outermost(context: Context, path: Path) -> Function:
-    """The method that a path is in: `super()` in a closure means the method around it."""
+    """Return the method that a path is in: `super()` in a closure means the method around it."""
     visit: Path | None = path
     while visit is not None:
         if context.program.owner(visit.function) is not None:
@@ -136,14 +145,16 @@ def _outermost(context: Context, path: Path) -> Function:
     return path.function
 
 
-def unknown(context: Context, path: Path, call: Call, given: tuple[Value | None, ...] | None) -> Done:
-    """What a call does of which only the last part of its name is known, if that."""
+def opaque_call(
+    context: Context, path: Path, call: Call, given: tuple[Value | None, ...] | None
+) -> CallEffect:
+    """Return the effect of a call of which at most the last part of the name is known."""
     name = last_name(call.func) or "a call"
     if name in LOGGING or name in PURE_CALLS:
-        return Done(path.state, None, may_raise=name not in LOGGING and name not in NEVER_RAISES)
+        return CallEffect(path.state, None, may_raise=name not in LOGGING and name not in NEVER_RAISES)
     values = arguments(context, path, call) if given is None else given
-    if len(values) == 1 and isinstance(values[0], TokenRef) and (kind := system_question(name)):
-        return Done(path.state, TickTest(values[0].token, kind), may_raise=False)
+    if len(values) == 1 and isinstance(values[0], TokenRef) and (kind := tick_test_of_name(name)):
+        return CallEffect(path.state, TickTest(values[0].token, kind), may_raise=False)
     state = path.state
     if isinstance(call.func, Attr) and not is_immutable(path.function, call.func.obj):
         state = invalidate_receiver(state, call)
@@ -153,26 +164,26 @@ def unknown(context: Context, path: Path, call: Call, given: tuple[Value | None,
             isinstance(receiver, Container) and any(_callables((receiver,)))
         ):
             values = (*values, receiver)
-    if not (context.typed and _only_asks(name)):
+    if not (context.typed and _is_read_only_name(name)):
         state = escape(context, path, state, values, name)
         if context.typed:
-            state = _let_go(state, call, values)
+            state = _forget_emptiness(state, call, values)
     run_later(context, path, state, values, name)
     carried = frozenset(value for value in values if value is not None and any(tokens_in(value)))
     result = Container(carried) if carried and name[:1].isupper() else None
-    return Done(state, result, may_raise=name not in NEVER_RAISES)
+    return CallEffect(state, result, may_raise=name not in NEVER_RAISES)
 
 
-def _let_go(state: State, call: Call, values: tuple[Value | None, ...]) -> State:
-    """An empty collection that somebody else knows now: what goes in later may be taken out there."""
+def _forget_emptiness(state: State, call: Call, values: tuple[Value | None, ...]) -> State:
+    """Forget that an empty collection is empty after it escapes: other code may add to it and remove from it."""
     for arg, value in zip(call.args, values, strict=False):
         if isinstance(arg.value, Name) and isinstance(value, Container) and not value.items:
             state = state.bind(arg.value.id, None)
     return state
 
 
-def _only_asks(name: str) -> bool:
-    """Whether a call's name says that it reads what it is given: `getKey(tuple)`, `isValid(tuple)`."""
+def _is_read_only_name(name: str) -> bool:
+    """Whether a call's name says that it only reads its arguments: `getKey(tuple)`, `isValid(tuple)`."""
     word = next((word for word in _ASKING if name.startswith(word)), "")
     return bool(word) and (name == word or name[len(word) : len(word) + 1].isupper())
 
@@ -199,7 +210,7 @@ def run_later(
     values: tuple[Value | None, ...],
     runner: str,
 ) -> None:
-    """Callables among the arguments are looked at as code that runs later."""
+    """Record the callables among the arguments as code that runs later."""
     threaded = runner in THREADS or (context.typed and runner in EXECUTORS)
     awaited = runner in SCHEDULERS or (context.typed and runner in CALLBACKS)
     for target in _callables(values):
@@ -216,7 +227,7 @@ def run_later(
 
 
 def _passed_on(context: Context, target: Value, values: tuple[Value | None, ...]) -> Iterator[Value]:
-    """What a callable that was handed over may be called with: what came with it, but where types are declared no other code."""
+    """Return the arguments with which opaque code may call a callable: those that came with it; with declared types, no other code."""
     own = target.args if isinstance(target, Partial) else ()
     for value in values:
         if value is None or value is target:
@@ -247,12 +258,12 @@ def _callables(values: tuple[Value | None, ...]) -> Iterator[Value]:
                 pass
 
 
-_AROUND = 0  # stands for all loops around a helper's call; its own are counted from 1
+_AROUND = 0  # all loops around the call of a helper; its own are counted from 1
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Enter:
-    """The call enters a function of the project with this state; `others` are overloads it may mean as well."""
+    """The call enters a function of the project with this state; `others` are further overloads that it may mean."""
 
     function: Function
     state: State
@@ -267,10 +278,10 @@ def enter(
     receiver: Value | None,
     given: tuple[Value | None, ...] | None,
     captured: tuple[tuple[str, Value], ...] = (),
-) -> Done | Enter:
-    """What a call of this function begins with; `given` are values in place of the call's own arguments."""
+) -> CallEffect | Enter:
+    """Return the state at the entry of this function; `given` are values in place of the call's own arguments."""
     if function.is_async and not call.awaited:
-        return unknown(context, path, call, given)
+        return opaque_call(context, path, call, given)
     env: dict[str, Value] = {"%return": Const(None), **dict(captured)}
     params = [param for param in function.params if param.kind == "positional"]
     if receiver is not None and function.binding != "static" and params:
@@ -293,46 +304,50 @@ def enter(
         if name is not None and _matters(function, name, value):
             env[name] = value  # type: ignore[assignment]  # _matters refuses None
         elif arg.star and value is not None and any(tokens_in(value)):
-            return unknown(context, path, call, given)
+            return opaque_call(context, path, call, given)
     for param in function.params:
         if param.name not in filled and param.default is not None and not any(arg.star for arg in args):
             value = evaluate(context, function, State(), param.default)
             if isinstance(value, Const) and _matters(function, param.name, value):
                 env[param.name] = value
     if not any(arg.star for arg in args):
-        env.update(packed(context, function, more, named=filled - {None}))
+        env.update(packed_arguments(context, function, more, named=filled - {None}))
     before = path.state
     entered = State(
         env=env,
         tokens=before.tokens,
         fields=before.fields,
         facts=_facts_about(path, function, passed),
-        loops=_around(before),
+        loops=_loops_in_callee(before),
         caught=before.caught,
     )
     return Enter(function, entered)
 
 
 def _facts_about(path: Path, function: Function, passed: Mapping[str, Expr]) -> Mapping[Expr, bool]:
-    """What was decided about the arguments of a call, said of the parameters that they become."""
+    """Yield the facts about the arguments of a call, restated for the parameters."""
     known: dict[Expr, bool] = {}
     for fact, truth in path.state.facts.items() if passed else ():
         for name, expr in passed.items():
             if fact == expr:
                 known[Name(name)] = truth
-            elif isinstance(fact, Compare) and fact.left == expr and _said_there(path, function, fact.right):
+            elif (
+                isinstance(fact, Compare)
+                and fact.left == expr
+                and _holds_in_callee(path, function, fact.right)
+            ):
                 known[Compare(Name(name), fact.op, fact.right)] = truth
     return known
 
 
-def _said_there(path: Path, function: Function, right: Expr) -> bool:
-    """Whether what an argument was compared with means the same in the function that is called."""
+def _holds_in_callee(path: Path, function: Function, right: Expr) -> bool:
+    """Whether the other operand of a fact about an argument means the same in the callee."""
     here = path.function.path == function.path and not any(names_in(right))
     return isinstance(right, Literal) or here
 
 
-def _around(before: State) -> Mapping[int, LoopState]:
-    """What a helper called in a loop over a batch must know: that earlier rounds have left some element so."""
+def _loops_in_callee(before: State) -> Mapping[int, LoopState]:
+    """Return the loop memory for a helper that is called in a loop over a batch: earlier iterations left some element so."""
     rest = [memory.rest for memory in before.loops.values() if memory.rest is not None]
     return {_AROUND: LoopState(None, rest[0])} if rest else {}
 

@@ -1,4 +1,8 @@
-"""Truth of conditions along one path."""
+"""The truth of conditions on one path, and what the path knows after a branch.
+
+A path knows the outcomes of its earlier tests as facts.  Numbers are compared as a base and an offset: `n - 1` is `n` and
+-1, `3` has no base.  From `i < n` and `i != n - 1` it follows after `i++` that `i < n`, since `i` is an integer.
+"""
 
 import math
 from collections.abc import Iterator
@@ -15,7 +19,7 @@ from ackdoctor.flow.induction import (
     minus,
     split_offset,
 )
-from ackdoctor.flow.predicates import inline_calls, is_size, normalise_emptiness, size_calls
+from ackdoctor.flow.pure_calls import inline_calls, is_size, normalise_emptiness, size_calls
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
@@ -34,15 +38,15 @@ from ackdoctor.flow.state import (
     TokenState,
     Value,
 )
-from ackdoctor.flow.transfer.evaluate import evaluate, text_of, tick_comparison
+from ackdoctor.flow.transfer.evaluate import declared_type, evaluate, tick_comparison
 from ackdoctor.model.cfg import Attr, Build, Compare, Expr, Global, IsType, Item, Literal, Mix, Name, Not
 from ackdoctor.model.component import Function
 
-__all__ = ["begun", "branch", "counted", "decided", "ordered"]
+__all__ = ["assign_counter", "branch", "compare", "increment_counter", "known_truth"]
 
 
 _FLIPPED = {"<": ">", ">": "<", "==": "=="}
-_WHOLE = frozenset("int long short byte Integer Long Short Byte".split())
+_INTEGER_TYPES = frozenset("int long short byte Integer Long Short Byte".split())
 
 
 class _Line(NamedTuple):
@@ -50,8 +54,8 @@ class _Line(NamedTuple):
     more: float
 
 
-class _Limits(NamedTuple):
-    """What a number is at least and at most; `above` and `below` where it is not that itself; `never` what it is not."""
+class _Interval(NamedTuple):
+    """The interval of a number; `above` and `below` mark excluded bounds, and `never` holds excluded values."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -60,15 +64,15 @@ class _Limits(NamedTuple):
     never: frozenset[float] = frozenset()
 
 
-class _Apart(NamedTuple):
-    """One number is within `known` of another, and asked to be `bound` away; `flipped` if it is the right one that is asked about."""
+class _Difference(NamedTuple):
+    """The interval `known` of the difference of two numbers, which is compared with `bound`; `flipped` swaps the operands."""
 
-    known: _Limits
+    known: _Interval
     bound: float
     flipped: bool = False
 
     def holds(self, op: str) -> bool | None:
-        """Whether they compare so."""
+        """Return the outcome of the comparison, if the interval decides it."""
         known, bound = self.known, self.bound
         under = known.high < bound or (known.high == bound and known.below)
         over = known.low > bound or (known.low == bound and known.above)
@@ -85,25 +89,29 @@ class _Apart(NamedTuple):
                 return None
 
 
-def ordered(
+def compare(
     context: Context, function: Function, state: State, left: Expr, op: str, right: Expr
 ) -> bool | None:
-    """Whether `left op right` is so (`<`, `>` or `==`), as far as the path knows."""
-    apart = _apart(context, function, state, left, right) if op in _FLIPPED else None
+    """Return whether `left op right` holds (`<`, `>` or `==`), if the path knows."""
+    apart = _difference(context, function, state, left, right) if op in _FLIPPED else None
     return apart.holds(op) if apart is not None else None
 
 
-def counted(context: Context, function: Function, before: State, after: State, name: str, by: int) -> State:
-    """The state in which a counter is `by` more than it was: all that is asked about it, as far as it follows from what was known."""
-    return begun(context, function, before, after, name, minus(Name(name), -by))
+def increment_counter(
+    context: Context, function: Function, before: State, after: State, name: str, by: int
+) -> State:
+    """Return the state after a counter was incremented by `by`, with the outcomes that follow for the tests of it."""
+    return assign_counter(context, function, before, after, name, minus(Name(name), -by))
 
 
-def begun(context: Context, function: Function, before: State, after: State, name: str, value: Expr) -> State:
-    """The state in which a counter is given this value: all that is asked about it, as far as it follows from what was known."""
+def assign_counter(
+    context: Context, function: Function, before: State, after: State, name: str, value: Expr
+) -> State:
+    """Return the state after an assignment to a counter, with the outcomes that follow for the tests of it."""
     facts = dict(after.facts)
     value = size_calls(function).get(value, value)
     for bound in induction_variables(function).get(name, ()):
-        apart = _apart(context, function, before, value, bound)
+        apart = _difference(context, function, before, value, bound)
         for op in _FLIPPED:
             truth = apart.holds(op) if apart is not None else None
             if truth is not None:
@@ -128,30 +136,34 @@ def _line(context: Context, function: Function, state: State, expr: Expr) -> _Li
     return _Line(base, more)
 
 
-def _apart(context: Context, function: Function, state: State, left: Expr, right: Expr) -> _Apart | None:
-    """How far two expressions are apart, as far as they are numbers."""
-    if _no_number(right):
+def _difference(
+    context: Context, function: Function, state: State, left: Expr, right: Expr
+) -> _Difference | None:
+    """Return the interval of the difference of two expressions, if both are numbers."""
+    if _is_not_number(right):
         return None
     one, other = (_line(context, function, state, side) for side in (left, right))
-    if one.base == other.base:  # what is no number, NaN, is not even what it is
-        known = one.base is None or _is_whole(function, one.base)
-        return _Apart(_Limits(one.more, one.more), other.more) if known else None
+    if one.base == other.base:  # NaN is not equal to itself
+        known = one.base is None or _is_integer(function, one.base)
+        return _Difference(_Interval(one.more, one.more), other.more) if known else None
     flipped = one.base is None
     if flipped:
         one, other = other, one
     if isinstance(other.base, Literal):
         return None
-    return _Apart(_limits(context, function, state, one.base, other.base), other.more - one.more, flipped)
+    return _Difference(
+        _interval(context, function, state, one.base, other.base), other.more - one.more, flipped
+    )
 
 
-def _limits(
+def _interval(
     context: Context, function: Function, state: State, base: Expr | None, other: Expr | None
-) -> _Limits:
-    """What is known of `base - other`."""
-    known = _amount(state, base) if other is None and base is not None else _Limits()
-    whole = _is_whole(function, base) and _is_whole(function, other)
-    total = whole or other is None  # of two sets, or NaNs, none need be less, more or the same
-    for op, bound, truth in _decided(context, function, state, base, other):
+) -> _Interval:
+    """Return the interval of `base - other`."""
+    known = _size_interval(state, base) if other is None and base is not None else _Interval()
+    whole = _is_integer(function, base) and _is_integer(function, other)
+    total = whole or other is None  # sets and NaNs are only partially ordered
+    for op, bound, truth in _known_outcomes(context, function, state, base, other):
         match op, truth:
             case "<", True if bound <= known.high:
                 known = known._replace(high=bound, below=True)
@@ -167,14 +179,14 @@ def _limits(
                 known = known._replace(never=known.never | {bound})
             case _:
                 pass
-    return _whole(known) if whole else known
+    return _round_inward(known) if whole else known
 
 
-def _decided(
+def _known_outcomes(
     context: Context, function: Function, state: State, base: Expr | None, other: Expr | None
 ) -> Iterator[tuple[str, float, bool]]:
     for fact, truth in state.facts.items():
-        if not isinstance(fact, Compare) or fact.op not in _FLIPPED or _no_number(fact.right):
+        if not isinstance(fact, Compare) or fact.op not in _FLIPPED or _is_not_number(fact.right):
             continue
         one, two = (_line(context, function, state, side) for side in (fact.left, fact.right))
         if (one.base, two.base) == (base, other):
@@ -183,23 +195,23 @@ def _decided(
             yield _FLIPPED[fact.op], one.more - two.more, truth
 
 
-def _no_number(expr: Expr) -> bool:
+def _is_not_number(expr: Expr) -> bool:
     return isinstance(expr, Literal) and not is_number(expr.value)
 
 
-def _amount(state: State, base: Expr) -> _Limits:
-    """How much there is of something is never less than nothing."""
+def _size_interval(state: State, base: Expr) -> _Interval:
+    """Return the interval of a size, which is never negative."""
     if not is_size(base):
-        return _Limits()
+        return _Interval()
     asked, same = normalise_emptiness(Compare(base, ">", Literal(0)))
     some = state.facts.get(asked)
     if some is None:
-        return _Limits(low=0)
-    return _Limits(low=1) if some == same else _Limits(low=0, high=0)
+        return _Interval(low=0)
+    return _Interval(low=1) if some == same else _Interval(low=0, high=0)
 
 
-def _whole(known: _Limits) -> _Limits:
-    """The limits of a whole number are numbers that it can be."""
+def _round_inward(known: _Interval) -> _Interval:
+    """Round the interval of an integer to integers."""
     low, high = known.low, known.high
     if math.isfinite(low):
         low = math.floor(low) + 1 if known.above else math.ceil(low)
@@ -208,38 +220,39 @@ def _whole(known: _Limits) -> _Limits:
     for _ in known.never:
         low = low + 1 if low in known.never else low
         high = high - 1 if high in known.never else high
-    return _Limits(low, high, never=known.never)
+    return _Interval(low, high, never=known.never)
 
 
-def _is_whole(function: Function, base: Expr | None) -> bool:
-    """Whether it is a whole number; a constant, which has no base, says so itself."""
+def _is_integer(function: Function, base: Expr | None) -> bool:
+    """Whether a base is an integer; a constant has no base and is checked by its value."""
     if base is None or is_size(base):
         return True
-    declared = text_of(function, base.id).rpartition(".")[2] if isinstance(base, Name) else ""
+    declared = declared_type(function, base.id).rpartition(".")[2] if isinstance(base, Name) else ""
     if declared or not isinstance(base, (Name, Attr)):
-        return declared in _WHOLE
+        return declared in _INTEGER_TYPES
     return base in integer_bounds(function) or (
         isinstance(base, Name) and base.id in induction_variables(function)
     )
 
 
-MOST_FACTS = 60  # that a path remembers: a chain of `else if` may ask about one thing a thousand times
-_ANSWERS = (Const, Count)  # of calls, as the path knows them
+MOST_FACTS = 60  # facts per path: a chain of `else if` may test one thing a thousand times
+_CALL_RESULTS = (Const, Count)  # results of calls, as the path knows them
 
 
 def branch(
     context: Context, function: Function, state: State, condition: Expr
 ) -> Iterator[tuple[bool, State]]:
-    """The outcomes that this path allows for a condition, each with what is known after it."""
+    """Yield the outcomes of a condition that this path allows, each with the state after it."""
     test = _tick_question(context, function, state, condition)
     if test is not None:
         yield from _tick_branches(context, state, test, condition)
         return
     if not any(
-        isinstance(evaluate(context, function, state, side), _ANSWERS) for side in _answers_in(condition)
+        isinstance(evaluate(context, function, state, side), _CALL_RESULTS)
+        for side in _call_results(condition)
     ):
         condition = inline_calls(function, condition)
-    fact, positive = _asked(context, function, state, condition)
+    fact, positive = _normalised(context, function, state, condition)
     meant = current_definition(function, state, fact)
     if meant is not None and fact not in state.facts:
         for truth, learnt in branch(context, function, state, meant):
@@ -247,32 +260,32 @@ def branch(
         return
     known = _decide(context, function, recall_final(context, state, fact), fact)
     if known is not None and isinstance(evaluate(context, function, state, subject_of(fact)), Const):
-        yield known == positive, state  # the constant says it each time
+        yield known == positive, state  # the constant decides it every time
         return
     for truth in (True, False):
         if known is None or known == truth:
             yield truth == positive, _learn(context, function, state, fact, truth=truth)
 
 
-def _answers_in(condition: Expr) -> Iterator[Expr]:
-    """The temporaries that a condition looks at: answers of calls, of which the path may know better."""
+def _call_results(condition: Expr) -> Iterator[Expr]:
+    """Yield the temporaries of a condition: results of calls that the path may know better."""
     fact = normalise(condition)[0]
     for side in (fact.left, split_offset(fact.right)[0]) if isinstance(fact, Compare) else (fact,):
         if isinstance(side, Name) and side.id.startswith("%"):
             yield side
 
 
-def decided(context: Context, function: Function, state: State, condition: Expr) -> bool | None:
-    """Whether a path knows the truth of something that is only kept, not tested; constants speak for themselves."""
+def known_truth(context: Context, function: Function, state: State, condition: Expr) -> bool | None:
+    """Return the truth of an expression that is assigned, not tested, if the path knows it; constants are left to `evaluate`."""
     if not isinstance(condition, (Name, Attr, Item, Compare, Not)):
         return None
-    fact, positive = _asked(context, function, state, condition)
+    fact, positive = _normalised(context, function, state, condition)
     known = _decide(context, function, recall_final(context, state, fact), fact)
     return None if known is None else known == positive
 
 
-def _asked(context: Context, function: Function, state: State, condition: Expr) -> tuple[Expr, bool]:
-    """A condition in its positive form; a named constant on its right is what it stands for, `is` that is `==`, and `if left` is `left != 0`."""
+def _normalised(context: Context, function: Function, state: State, condition: Expr) -> tuple[Expr, bool]:
+    """Normalise a condition to its positive form: named constants become literals, `is` becomes `==` for them, `if left` becomes `left != 0`."""
     fact, positive = normalise(condition)
     if isinstance(fact, Name) and fact.id in induction_variables(function):
         return Compare(fact, "==", Literal(0)), not positive
@@ -280,17 +293,17 @@ def _asked(context: Context, function: Function, state: State, condition: Expr) 
         return fact, positive
     match fact.op, fact.right:
         case "==" | "is", Attr() | Global() as named:
-            said = _said(context, function, state, named)
+            said = _literal_of(context, function, state, named)
             return (Compare(fact.left, "==", said) if said != named else fact), positive
         case "in", Build(kind=kind, items=items):
-            spelt = tuple(_said(context, function, state, item) for item in items)
+            spelt = tuple(_literal_of(context, function, state, item) for item in items)
             return Compare(fact.left, "in", Build(kind, spelt)), positive
         case _:
             return fact, positive
 
 
-def _said(context: Context, function: Function, state: State, expr: Expr) -> Expr:
-    """The literal that a named constant stands for, or the expression as it is."""
+def _literal_of(context: Context, function: Function, state: State, expr: Expr) -> Expr:
+    """Return the literal that a named constant denotes; any other expression as it is."""
     value = evaluate(context, function, state, expr) if isinstance(expr, (Attr, Global)) else None
     return Literal(value.value) if isinstance(value, Const) and value.value is not None else expr
 
@@ -316,13 +329,13 @@ def _decide(context: Context, function: Function, state: State, fact: Expr) -> b
             if isinstance(value, Count) and right == Literal(0) and _truth(value):
                 return False
             known = _other_equality(context, function, state, left, right)
-            return ordered(context, function, state, left, "==", right) if known is None else known
+            return compare(context, function, state, left, "==", right) if known is None else known
         case Compare(left=left, op="in", right=Build(items=items)):
             return _one_of(context, function, state, left, items)
         case Compare(left=left, op="<" | ">" as order, right=right):
             sides = (evaluate(context, function, state, side) for side in (left, right))
             known = _ordered(order, *sides)
-            return ordered(context, function, state, left, order, right) if known is None else known
+            return compare(context, function, state, left, order, right) if known is None else known
         case Compare() | IsType():
             return None
         case Not(value=inner):
@@ -335,7 +348,7 @@ def _decide(context: Context, function: Function, state: State, fact: Expr) -> b
 
 
 def _ordered(order: str, left: Value | None, right: Value | None) -> bool | None:
-    """`0 < 3`: a loop that counts from one constant to another, or through a list, runs at least once."""
+    """Return the outcome of `0 < 3`: a loop between two constants, or over a literal list, runs at least once."""
     match left, right:
         case (Const(value=0), Count() as count) if order == "<":
             return _truth(count)
@@ -350,7 +363,7 @@ def _ordered(order: str, left: Value | None, right: Value | None) -> bool | None
 def _one_of(
     context: Context, function: Function, state: State, left: Expr, items: tuple[Expr, ...]
 ) -> bool | None:
-    """`x in (1, 2)` is true where the path knows `x == 2`, and false where it knows that x is neither."""
+    """Return the outcome of `x in (1, 2)`: true if the path knows `x == 2`, false if it knows that x is neither."""
     known = [_decide(context, function, state, Compare(left, "==", item)) for item in items]
     if any(known):
         return True
@@ -360,7 +373,7 @@ def _one_of(
 def _other_equality(
     context: Context, function: Function, state: State, left: Expr, wanted: Expr
 ) -> bool | None:
-    """`x == 1` is false where the path knows `x == 2`, `x in (2, 3)` or `x not in (1, 2)`."""
+    """Return the outcome of `x == 1`: false if the path knows `x == 2`, `x in (2, 3)` or `x not in (1, 2)`."""
     one = _constant(context, function, state, wanted)
 
     def hits(item: Expr) -> bool | None:
@@ -387,7 +400,7 @@ def _other_equality(
 
 
 def _constant(context: Context, function: Function, state: State, expr: Expr) -> Const | Expr | None:
-    """What is compared with: a value, or a name in capitals, which stands for one."""
+    """Return the constant of a comparison: a literal, or a name in capitals."""
     match expr:
         case Literal(value=value):
             return Const(value)
@@ -399,7 +412,7 @@ def _constant(context: Context, function: Function, state: State, expr: Expr) ->
 
 
 def _equal(one: Const | Expr | None, other: Const | Expr | None) -> bool | None:
-    """Whether two constants are the same: of one class, or of none, those of different names are not."""
+    """Whether two constants are equal; constants of different classes or of different names are not."""
     match one, other:
         case Const(value=first), Const(value=second):
             return bool(first == second)

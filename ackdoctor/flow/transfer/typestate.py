@@ -1,4 +1,8 @@
-"""The transfer function of one instruction."""
+"""The transfer function of one step: assignments, branches, loops, exception handlers and the exit of generators.
+
+A loop over a batch runs once for each element; a loop over known elements runs in their order; any other loop runs any
+number of times, or as often as its induction variable allows.
+"""
 
 import builtins
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +22,7 @@ from ackdoctor.flow.induction import (
 )
 from ackdoctor.flow.invalidation import invalidate_aliases, invalidate_contents, invalidate_target
 from ackdoctor.flow.library import EXCEPTIONS
-from ackdoctor.flow.predicates import nonempty_facts, split_results
+from ackdoctor.flow.pure_calls import nonempty_facts, split_results
 from ackdoctor.flow.state import (
     EMPTY_GENERATOR,
     Batch,
@@ -41,11 +45,18 @@ from ackdoctor.flow.state import (
     finish_generator,
     tokens_in,
 )
-from ackdoctor.flow.transfer.assignment import assign, next_number, same_list, same_under, unpack, update
-from ackdoctor.flow.transfer.escape import completed, put_away, worse
-from ackdoctor.flow.transfer.evaluate import evaluate, stored
-from ackdoctor.flow.transfer.heap_cells import made, set_in_box
-from ackdoctor.flow.transfer.predicates import branch, decided
+from ackdoctor.flow.transfer.assignment import (
+    alias_list,
+    assign,
+    assign_next_number,
+    copy_facts,
+    unpack,
+    update,
+)
+from ackdoctor.flow.transfer.escape import after_store, completes_any, worse_state
+from ackdoctor.flow.transfer.evaluate import evaluate, stored_tuple
+from ackdoctor.flow.transfer.heap_cells import assign_place, new_box
+from ackdoctor.flow.transfer.predicates import branch, known_truth
 from ackdoctor.flow.transfer.verbs import complete
 from ackdoctor.model.cfg import (
     RAISED,
@@ -73,14 +84,14 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.component import Function
 from ackdoctor.model.protocol import Op, Stage
 
-__all__ = ["WayOn", "catches", "each_element", "number_of_rounds", "ways_on"]
+__all__ = ["NextStep", "catches", "counted_loop_steps", "next_steps", "split_by_element"]
 
 
 _CATCH_ALL = frozenset({"Exception", "BaseException", "StandardError", "Throwable"})
 
 
 def catches(op: Catch, raising: str) -> tuple[bool, bool]:
-    """Whether a handler certainly, and whether it possibly, takes what is raised."""
+    """Return whether an exception handler certainly catches what is raised, and whether it possibly does."""
     names = {name.rpartition(".")[2] for name in op.types}
     raised = raising.rpartition(".")[2]
     if not op.types or names & _CATCH_ALL:
@@ -110,25 +121,29 @@ def _by_table(names: set[str], raised: str) -> tuple[bool, bool]:
     return False, False
 
 
-_IN_STEP, _BEHIND, _LOST = 1, 2, 3  # where a local stands that paces a loop; lost: nothing is known of it
+_AT_ELEMENT, _BEFORE_ELEMENT, _LOST = (
+    1,
+    2,
+    3,
+)  # the position of a local that counts along with a loop; lost: unknown
 
 
-def number_of_rounds(context: Context, path: Path, op: Next) -> Iterator[tuple[bool, State]]:
-    """Whether there is another round, with the state in it; or the state behind the loop."""
+def counted_loop_steps(context: Context, path: Path, op: Next) -> Iterator[tuple[bool, State]]:
+    """Yield whether a loop has another iteration, with the state in it, or the state after the loop."""
     function = path.function
     known = induction_variables(function)
     if (counted := counted_loops(function).get(op.loop)) and counted.name in known:
-        yield from _counted_rounds(context, path, op, counted)
+        yield from _counted_iterations(context, path, op, counted)
     elif (pace := body_counters(function).get(op.loop)) and pace.name in known:
-        yield from _paced_rounds(context, path, op, pace)
+        yield from _body_counter_iterations(context, path, op, pace)
     else:
-        yield from _unknown_rounds(context, path, op, again=op.loop in path.state.loops)
+        yield from _unknown_iterations(context, path, op, again=op.loop in path.state.loops)
 
 
-def _counted_rounds(
+def _counted_iterations(
     context: Context, path: Path, op: Next, loop: CountedLoop
 ) -> Iterator[tuple[bool, State]]:
-    """Over `range(n)` or `enumerate(rows)`: another round while the counter, one more than it was, is below the end."""
+    """Yield the iterations over `range(n)` or `enumerate(rows)`: another one while the incremented counter is below the end."""
     state, again = path.state, op.loop in path.state.loops
     last = (
         Compare(Name(loop.name), "<", minus(loop.stop, loop.step))
@@ -140,7 +155,7 @@ def _counted_rounds(
             memory = LoopState(None, None, position=1 if again else 0)
             before = after.replace(loops={**state.loops, op.loop: memory})
             given = assign(context, path, before, op.target, None)
-            yield True, next_number(context, path, before, given, op.target)
+            yield True, assign_next_number(context, path, before, given, op.target)
         else:
             yield (
                 False,
@@ -148,28 +163,30 @@ def _counted_rounds(
             )
 
 
-def _paced_rounds(context: Context, path: Path, op: Next, pace: BodyCounter) -> Iterator[tuple[bool, State]]:
-    """Over what a local counts: as many rounds as there are elements, and the local is then at the end if no round has left it behind."""
+def _body_counter_iterations(
+    context: Context, path: Path, op: Next, pace: BodyCounter
+) -> Iterator[tuple[bool, State]]:
+    """Yield the iterations that a local counts: as many as there are elements, so the local ends at the size unless an iteration skips it."""
     state = path.state
     memory = state.loops.get(op.loop)
-    at = _standing(memory, pace, state) if memory is not None else _LOST
+    at = _counter_position(memory, pace, state) if memory is not None else _LOST
     asked = nonempty_facts(path.function, op.iterable)
     known = None
-    if memory is None and decided(context, path.function, state, pace.first):
-        at, known = _IN_STEP, decided(context, path.function, state, pace.more)
-    if at == _IN_STEP and memory is not None:
+    if memory is None and known_truth(context, path.function, state, pace.first):
+        at, known = _AT_ELEMENT, known_truth(context, path.function, state, pace.more)
+    if at == _AT_ELEMENT and memory is not None:
         ways = branch(context, path.function, state, pace.more)
     else:
-        ways = _unknown_rounds(context, path, op, again=memory is not None)
+        ways = _unknown_iterations(context, path, op, again=memory is not None)
     for more, after in ways:
         if known is not None and more != known:
             continue
         facts = {fact: truth for fact, truth in after.facts.items() if fact != pace.mark}
-        if at == _IN_STEP:
+        if at == _AT_ELEMENT:
             facts[pace.more] = more
-            if memory is None:  # and whether there is anything
+            if memory is None:  # and whether there is any element
                 facts |= dict.fromkeys(asked, more)
-        elif at == _BEHIND:
+        elif at == _BEFORE_ELEMENT:
             facts |= {pace.more: True, pace.lagging: more}
         if not more:
             loops = {loop: kept for loop, kept in state.loops.items() if loop != op.loop}
@@ -180,15 +197,17 @@ def _paced_rounds(context: Context, path: Path, op: Next, pace: BodyCounter) -> 
         yield True, given if at == _LOST else given.replace(facts={**given.facts, pace.mark: False})
 
 
-def _standing(memory: LoopState, pace: BodyCounter, state: State) -> int:
-    """Where a local stands after a round that has counted it or not, if the path still knows."""
+def _counter_position(memory: LoopState, pace: BodyCounter, state: State) -> int:
+    """Return the position of a counting local after an iteration, if the path still knows it."""
     if memory.position == _LOST or pace.mark not in state.facts:
         return _LOST
-    return memory.position if state.facts[pace.mark] else _BEHIND
+    return memory.position if state.facts[pace.mark] else _BEFORE_ELEMENT
 
 
-def _unknown_rounds(context: Context, path: Path, op: Next, *, again: bool) -> Iterator[tuple[bool, State]]:
-    """Over something else: any number of rounds, at least one where the path has asked and there is something, none where there is nothing."""
+def _unknown_iterations(
+    context: Context, path: Path, op: Next, *, again: bool
+) -> Iterator[tuple[bool, State]]:
+    """Yield the iterations over an unknown iterable: at least one if the path knows it is not empty, none if it knows it is."""
     state = path.state
     known = next(
         (state.facts[fact] for fact in nonempty_facts(path.function, op.iterable) if fact in state.facts),
@@ -206,16 +225,16 @@ def _unknown_rounds(context: Context, path: Path, op: Next, *, again: bool) -> I
         )
 
 
-class WayOn(NamedTuple):
-    """An edge taken: its kind, its target and the state after it."""
+class NextStep(NamedTuple):
+    """An edge: its kind, its target and the state after it."""
 
     kind: EdgeKind
     target: int
     state: State
 
 
-def ways_on(context: Context, path: Path) -> Iterator[WayOn]:
-    """Where a path can go from a step that is no call."""
+def next_steps(context: Context, path: Path) -> Iterator[NextStep]:
+    """Yield the edges that a path can take from a step that is no call."""
     step = path.step
     match step.op:
         case Test(condition=condition):
@@ -223,22 +242,22 @@ def ways_on(context: Context, path: Path) -> Iterator[WayOn]:
         case Next():
             yield from _iterated(context, path, step.op)
         case Catch():
-            yield from _caught(path, step.op)
+            yield from _catch(path, step.op)
         case _:
-            after = _after(context, path, step)
-            quiet = isinstance(step.op, Yield) and _gives_nothing(context, path, step.op)
-            quiet = quiet or (_counts(step.op) and completed(path.state))
+            after = _after_step(context, path, step)
+            quiet = isinstance(step.op, Yield) and _is_finished_generator(context, path, step.op)
+            quiet = quiet or (_updates_counter(step.op) and completes_any(path.state))
             for kind, target in step.edges:
                 if kind is EdgeKind.RAISE and quiet:
                     continue
                 if kind is EdgeKind.RAISE:
-                    yield WayOn(kind, target, _raising(context, path, step))
+                    yield NextStep(kind, target, _raising(context, path, step))
                 else:
-                    yield WayOn(kind, target, after)
+                    yield NextStep(kind, target, after)
 
 
-def _counts(op: Instr) -> bool:
-    """Whether it is `stats["acked"] += 1`: behind a completion nobody expects that to fail."""
+def _updates_counter(op: Instr) -> bool:
+    """Whether a step is `stats["acked"] += 1`: after a completion it is assumed not to raise."""
     return isinstance(op, Update) and isinstance(op.target, Item) and isinstance(op.value, Literal)
 
 
@@ -256,8 +275,8 @@ def _raising(context: Context, path: Path, step: Step) -> State:
     return state if state.raising is not None else state.replace(raising="")
 
 
-def _after(context: Context, path: Path, step: Step) -> State:
-    """The state behind a step, with what has a second name by it."""
+def _after_step(context: Context, path: Path, step: Step) -> State:
+    """Return the state after a step, with the aliases that it creates."""
     after = invalidate_aliases(path.function, path.index, path.state, _done(context, path, step))
     return bind_aliases(path.function, path.index, after)
 
@@ -269,17 +288,17 @@ def _done(context: Context, path: Path, step: Step) -> State:
             given = evaluate(context, function, state, value)
             after = assign(context, path, state, target, given)
             if isinstance(target, Name):
-                after = made(function, after, target.id, value)
+                after = new_box(function, after, target.id, value)
             else:
-                after = set_in_box(function, after, target, given)
+                after = assign_place(function, after, target, given)
             if not isinstance(target, Name) or (isinstance(value, Build) and value.kind != "object"):
-                after = put_away(after, given)
-            return same_list(same_under(path, context, after, target, value), target, value)
+                after = after_store(after, given)
+            return alias_list(copy_facts(path, context, after, target, value), target, value)
         case Unpack(targets=targets, value=value):
             return unpack(context, path, targets, value)
         case Update(target=target, value=value):
             after = update(context, path, target, evaluate(context, function, state, value))
-            return set_in_box(function, after, target, None)
+            return assign_place(function, after, target, None)
         case Drop(target=Name(id=name)):
             return state.bind(name, None)
         case Drop(target=Item(obj=whole)):
@@ -289,7 +308,7 @@ def _done(context: Context, path: Path, step: Step) -> State:
                 "%return", _returned(context, path, value) if value is not None else Const(None)
             )
         case Yield():
-            return _yielded(context, path, step.op)
+            return _yield(context, path, step.op)
         case _:
             return state
 
@@ -304,16 +323,16 @@ def _returned(context: Context, path: Path, expr: Expr) -> Value | None:
     return value
 
 
-def _gives_nothing(context: Context, path: Path, op: Yield) -> bool:
-    """Whether it is a `yield from` of a generator that has come to its end and given nothing."""
+def _is_finished_generator(context: Context, path: Path, op: Yield) -> bool:
+    """Whether a step is a `yield from` of a generator that ended without an element."""
     given = evaluate(context, path.function, path.state, op.value) if op.value is not None else None
     return op.delegate and given == EMPTY_GENERATOR
 
 
-def _yielded(context: Context, path: Path, op: Yield) -> State:
-    """What a generator has given so far, and how the tuples are while somebody looks at it."""
+def _yield(context: Context, path: Path, op: Yield) -> State:
+    """Return the elements that a generator has yielded so far, and the token states while its consumer runs."""
     value = evaluate(context, path.function, path.state, op.value) if op.value is not None else None
-    if _gives_nothing(context, path, op):
+    if _is_finished_generator(context, path, op):
         return path.state.bind(op.result.id, None)
     before = path.state.env.get("%yield")
     items = before.items if isinstance(before, GeneratorResult) else frozenset()
@@ -322,37 +341,37 @@ def _yielded(context: Context, path: Path, op: Yield) -> State:
     given = GeneratorResult(items, frozenset(path.state.tokens.items()))
     state = path.state
     if isinstance(value, GeneratorResult) and op.delegate:
-        state = _run_out(context, path, state, value)
+        state = _finish_generator(context, path, state, value)
     return state.bind(op.result.id, None).bind("%yield", given)
 
 
 # ---- branches, loops, handlers ----
 
 
-def _tested(context: Context, path: Path, condition: Expr) -> Iterator[WayOn]:
+def _tested(context: Context, path: Path, condition: Expr) -> Iterator[NextStep]:
     step = path.step
     for truth, learnt in branch(context, path.function, path.state, condition):
-        after = _without_temporary(learnt, condition)
+        after = _forget_temporary(learnt, condition)
         wanted = EdgeKind.TRUE if truth else EdgeKind.FALSE
         for kind, target in step.edges:
             if kind is wanted or (
                 kind in (EdgeKind.BACK, EdgeKind.NEXT) and wanted not in {e.kind for e in step.edges}
             ):
-                yield WayOn(wanted, target, after)
+                yield NextStep(wanted, target, after)
     for kind, target in step.edges:
         if kind is EdgeKind.RAISE:
-            yield WayOn(kind, target, _raising(context, path, step))
+            yield NextStep(kind, target, _raising(context, path, step))
 
 
-def _without_temporary(state: State, condition: Expr) -> State:
-    """A temporary is tested once: what was known of it only keeps equal states apart."""
+def _forget_temporary(state: State, condition: Expr) -> State:
+    """Return the state without the facts about a temporary, which is tested once."""
     subject = condition.left if isinstance(condition, Compare) else condition
     if isinstance(subject, Name) and subject.id.startswith("%"):
         return invalidate_target(state, subject)
     return state
 
 
-def _iterated(context: Context, path: Path, op: Next) -> Iterator[WayOn]:
+def _iterated(context: Context, path: Path, op: Next) -> Iterator[NextStep]:
     state = path.state
     iterable = evaluate(context, path.function, state, op.iterable)
     again = op.loop in state.loops
@@ -361,11 +380,11 @@ def _iterated(context: Context, path: Path, op: Next) -> Iterator[WayOn]:
         for kind, target in path.step.edges:
             if kind is wanted:
                 known = bind_aliases(path.function, path.index, after) if more else after
-                yield WayOn(kind, target, known)
+                yield NextStep(kind, target, known)
     if iterable is None and isinstance(op.iterable, Name):
         for kind, target in path.step.edges:
             if kind is EdgeKind.RAISE and target != RAISED:
-                yield WayOn(kind, target, _raising(context, path, path.step))
+                yield NextStep(kind, target, _raising(context, path, path.step))
 
 
 def _rounds(
@@ -373,32 +392,32 @@ def _rounds(
 ) -> Iterator[tuple[bool, State]]:
     match iterable:
         case Batch(token=token):
-            yield from _batch_rounds(context, path, op, token, TokenRef(token), again=again)
+            yield from _batch_iterations(context, path, op, token, TokenRef(token), again=again)
         case Zipped(token=token, column=column, numbered=numbered):
-            yield from _batch_rounds(context, path, op, token, Row(token, column, numbered), again=again)
+            yield from _batch_iterations(context, path, op, token, Row(token, column, numbered), again=again)
         case Count(of=Batch(token=token)):
-            yield from _batch_rounds(context, path, op, token, Index(token), again=again)
+            yield from _batch_iterations(context, path, op, token, Index(token), again=again)
         case Count(of=Container(items=items) as listed) if any(tokens_in(listed)):
-            yield from _listed_rounds(context, path, op, [None] * len(items))
+            yield from _list_iterations(context, path, op, [None] * len(items))
         case Container(items=items) if any(tokens_in(iterable)) or any(isinstance(i, Picked) for i in items):
-            yield from _listed_rounds(context, path, op, sorted(items, key=repr))
+            yield from _list_iterations(context, path, op, sorted(items, key=repr))
         case Field(name=field):
-            yield from _open_rounds(context, path, op, stored(field))
+            yield from _field_iterations(context, path, op, stored_tuple(field))
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
-            yield from _open_rounds(context, path, op, stored(token.field, f"{token.path}[*]"))
+            yield from _field_iterations(context, path, op, stored_tuple(token.field, f"{token.path}[*]"))
         case GeneratorResult() if iterable == EMPTY_GENERATOR:
             yield False, path.state
         case GeneratorResult(items=items) as given:
             for more, after in _rounds(context, path, op, Container(items), again=again):
-                yield more, after if more else _run_out(context, path, after, given)
+                yield more, after if more else _finish_generator(context, path, after, given)
         case _:
-            yield from number_of_rounds(context, path, op)
+            yield from counted_loop_steps(context, path, op)
 
 
-def _run_out(context: Context, path: Path, state: State, given: GeneratorResult) -> State:
-    """A generator comes to its end: what was completed meanwhile is completed once more.
+def _finish_generator(context: Context, path: Path, state: State, given: GeneratorResult) -> State:
+    """Return the state after a generator ends, with the completions that happened in it.
 
-    Of a batch that is not said: its element may be another one than that of the loop.
+    The elements of a batch are left out: they may be other ones than that of the loop.
     """
     for token, token_state in given.token_states:
         now = context.token_state(state, token).stage
@@ -408,8 +427,10 @@ def _run_out(context: Context, path: Path, state: State, given: GeneratorResult)
     return finish_generator(state, given)
 
 
-def _open_rounds(context: Context, path: Path, op: Next, element: TokenRef) -> Iterator[tuple[bool, State]]:
-    """Over what a field holds: any number of rounds, each with a tuple not seen before."""
+def _field_iterations(
+    context: Context, path: Path, op: Next, element: TokenRef
+) -> Iterator[tuple[bool, State]]:
+    """Yield the iterations over the contents of a field: any number, each with a tuple not seen before."""
     state = path.state
     fresh = {
         token: held
@@ -420,31 +441,31 @@ def _open_rounds(context: Context, path: Path, op: Next, element: TokenRef) -> I
     yield False, state
 
 
-def _batch_rounds(
+def _batch_iterations(
     context: Context, path: Path, op: Next, token: Token, element: TokenRef | Row | Index, *, again: bool
 ) -> Iterator[tuple[bool, State]]:
-    """Over a batch: at least one round; each element starts where the loop found the batch, in no list that the loop fills.
+    """Yield the iterations over a batch: at least one, each with an element in the state before the loop and in no list that the loop fills.
 
-    After a loop that fills lists it is the last element that is in them, or not, and what was done with it that counts.
+    After a loop that fills lists, the last element and its state count for all.
     """
     state = path.state
     now = context.token_state(state, token)
     if again:
         memory = state.loops[op.loop]
         done = {loop: kept for loop, kept in state.loops.items() if loop != op.loop}
-        filled = _collections(state, token) - memory.among
-        rest = now if filled else worse(memory.rest, now)
+        filled = _collections(state, token) - memory.containers
+        rest = now if filled else worse_state(memory.rest, now)
         yield False, state.replace(loops=done).with_token(token, rest)
         memory = memory._replace(rest=None if filled else rest)
-        state = _emptied(state, token, filled)
+        state = _remove_token(state, token, filled)
     else:
-        memory = LoopState(now, None, among=_collections(state, token))
+        memory = LoopState(now, None, containers=_collections(state, token))
     state = state.replace(loops={**state.loops, op.loop: memory}).with_token(token, memory.base or now)
     yield True, assign(context, path, state, op.target, element)
 
 
 def _collections(state: State, token: Token) -> frozenset[str]:
-    """The locals that hold the token among others."""
+    """Return the local collections that contain the token."""
     return frozenset(
         name
         for name, value in state.env.items()
@@ -452,8 +473,8 @@ def _collections(state: State, token: Token) -> frozenset[str]:
     )
 
 
-def _emptied(state: State, token: Token, names: frozenset[str]) -> State:
-    """The state in which the token is in none of these collections."""
+def _remove_token(state: State, token: Token, names: frozenset[str]) -> State:
+    """Return the state in which none of these collections contains the token."""
     if not names:
         return state
     env = dict(state.env)
@@ -464,10 +485,10 @@ def _emptied(state: State, token: Token, names: frozenset[str]) -> State:
     return state.replace(env=env)
 
 
-def _listed_rounds(
+def _list_iterations(
     context: Context, path: Path, op: Next, items: Sequence[Value | None]
 ) -> Iterator[tuple[bool, State]]:
-    """Over a list whose tuples are known: each in turn, once."""
+    """Yield the iterations over a list whose tuples are known: one for each, in order."""
     state = path.state
     memory = state.loops.get(op.loop)
     position = memory.position if memory is not None else 0
@@ -479,24 +500,24 @@ def _listed_rounds(
     yield True, assign(context, path, after, op.target, items[position])
 
 
-def _caught(path: Path, op: Catch) -> Iterator[WayOn]:
+def _catch(path: Path, op: Catch) -> Iterator[NextStep]:
     state = path.state
     certain, possible = catches(op, state.raising or "")
     for kind, target in path.step.edges:
         if kind is EdgeKind.TRUE and possible:
             after = state.replace(raising=None, caught=(path.function.path, path.step.span.line))
-            yield WayOn(
+            yield NextStep(
                 kind, target, after.bind(op.name, ExceptionValue(state.raising or "")) if op.name else after
             )
         elif kind is not EdgeKind.TRUE and not certain:
-            yield WayOn(EdgeKind.FALSE, target, state)
+            yield NextStep(EdgeKind.FALSE, target, state)
 
 
-_ALL = range(1 << 30)  # the loops around a helper's call: no step of it leaves them
+_ALL = range(1 << 30)  # the loops around the call of a helper: no step of the helper leaves them
 
 
-def each_element(context: Context, path: Path, way: WayOn) -> Iterator[WayOn]:
-    """The way itself, or, where it leaves a loop over the batch early, one for each kind of element."""
+def split_by_element(context: Context, path: Path, way: NextStep) -> Iterator[NextStep]:
+    """Yield the edge itself, or one for each kind of element if it leaves a loop over a batch early."""
     token, state = context.subject, way.state
     bodies = _bodies(path.function)
     left = {loop: memory for loop, memory in state.loops.items() if way.target not in bodies.get(loop, _ALL)}
@@ -508,18 +529,18 @@ def each_element(context: Context, path: Path, way: WayOn) -> Iterator[WayOn]:
         return
     first = left[min(batches)]
     now = context.token_state(state, token)
-    yield WayOn(way.kind, way.target, state)
+    yield NextStep(way.kind, way.target, state)
     others = [
         token_state
         for token_state in (first.base, first.rest)
         if token_state is not None and token_state != now
     ]
     for token_state in dict.fromkeys(others):
-        yield WayOn(way.kind, way.target, _nameless(state, token).with_token(token, token_state))
+        yield NextStep(way.kind, way.target, _forget_element(state, token).with_token(token, token_state))
 
 
-def _nameless(state: State, token: Token) -> State:
-    """The state in which no local is that element: the names mean the one at hand."""
+def _forget_element(state: State, token: Token) -> State:
+    """Return the state in which no local is that element: the names mean the current one."""
 
     def other(value: Value) -> bool:
         return not (isinstance(value, (TokenRef, Index)) and value.token == token)
@@ -529,7 +550,7 @@ def _nameless(state: State, token: Token) -> State:
 
 @memoize
 def _bodies(function: Function) -> Mapping[int, range]:
-    """The steps of each loop by its number."""
+    """Return the steps of each loop, by its number."""
     cfg = function.cfg
     return {
         step.op.loop: cfg.bodies[head] for head, step in enumerate(cfg.steps) if isinstance(step.op, Next)

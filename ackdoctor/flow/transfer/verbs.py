@@ -1,4 +1,4 @@
-"""The framework's calls and what they do to tuples."""
+"""Transfer function of the framework's verbs: ack, fail, emit and tests for ticks."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -23,23 +23,23 @@ from ackdoctor.flow.state import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.transfer.evaluate import evaluate, stored
+from ackdoctor.flow.transfer.evaluate import evaluate, stored_tuple
 from ackdoctor.model.cfg import Arg, Attr, Build, Call, Expr, Literal, Name
 from ackdoctor.model.dialect import Anchoring, Misuse, Verb, VerbKind
 from ackdoctor.model.protocol import Breach, Op, Stage, move
 
-__all__ = ["apply_verb", "complete", "external_verb", "own_verb", "quiet"]
+__all__ = ["apply_verb", "complete", "external_verb", "never_raises", "own_verb"]
 
 _OPS = {VerbKind.ACK: Op.ACK, VerbKind.FAIL: Op.FAIL}
 
 
 def own_verb(context: Context, name: str) -> Verb | None:
-    """The framework's method of that name on the component."""
+    """Return the framework's method of that name on the component."""
     return next((verb for verb in context.verbs() if verb.on == "self" and verb.name == name), None)
 
 
 def external_verb(verbs: Iterable[Verb], names: tuple[str, ...]) -> Verb | None:
-    """The framework's module-level function that qualified names lead to; a vendored module counts by its last part."""
+    """Return the framework's module-level function that qualified names denote; a vendored module counts by its last part."""
     last = {name.rpartition(".")[2] for name in names}
     for verb in verbs:
         if verb.on in ("self", "tuple") or verb.name not in last:
@@ -51,8 +51,8 @@ def external_verb(verbs: Iterable[Verb], names: tuple[str, ...]) -> Verb | None:
     return None
 
 
-def quiet(verb: Verb) -> bool:
-    """Whether a verb is taken never to raise after it had its effect."""
+def never_raises(verb: Verb) -> bool:
+    """Whether a verb is assumed never to raise after it took effect."""
     return verb.kind not in (VerbKind.EMIT, VerbKind.EMIT_MANY)
 
 
@@ -86,7 +86,7 @@ def _bind(verb: Verb, args: tuple[Arg, ...]) -> _Bound:
 
 
 def apply_verb(context: Context, path: Path, call: Call, verb: Verb) -> tuple[State, Value | None]:
-    """The state after a framework call, and its value."""
+    """Return the state after a framework call, and its value."""
     bound = _bind(verb, call.args)
     function, state = path.function, path.state
     match verb.kind:
@@ -94,7 +94,7 @@ def apply_verb(context: Context, path: Path, call: Call, verb: Verb) -> tuple[St
             subject = bound.args.get(verb.subject or "")
             value = evaluate(context, function, state, subject) if subject is not None else None
             if isinstance(subject, Attr):
-                value = _inside(value)
+                value = _single_tuple(value)
             return _complete_value(context, path, state, _OPS[verb.kind], value, verb), Const(None)
         case VerbKind.EMIT | VerbKind.EMIT_MANY:
             return _emit(context, path, bound, verb), None
@@ -113,8 +113,8 @@ def apply_verb(context: Context, path: Path, call: Call, verb: Verb) -> tuple[St
 # ---- completion ----
 
 
-def _inside(value: Value | None) -> Value | None:
-    """What `job.tup` is where a local object is known to hold one tuple."""
+def _single_tuple(value: Value | None) -> Value | None:
+    """Return the single tuple that a local object is known to hold: `job.tup`."""
     return next(iter(value.items)) if isinstance(value, Container) and len(value.items) == 1 else value
 
 
@@ -122,41 +122,41 @@ def _complete_value(
     context: Context, path: Path, state: State, op: Op, value: Value | None, verb: Verb
 ) -> State:
     match value:
-        case TokenRef(token=token) if _taken(context, verb, value):
+        case TokenRef(token=token) if _is_accepted(context, verb, value):
             return complete(context, path, state, op, token, verb=verb, value=value)
         case TokenRef():
             _see_completion(context, path, op, None, TokenState(Stage.OWED), None, verb, value)
-            return state  # refused: the tuple is owed as before
+            return state  # rejected: the tuple is still owed
         case Field(name=field) if field in context.stored_stages:
-            return complete(context, path, state, op, stored(field).token, verb=verb, value=value)
+            return complete(context, path, state, op, stored_tuple(field).token, verb=verb, value=value)
         case Const():
             _see_completion(context, path, op, None, TokenState(Stage.OWED), None, verb, value)
             return state
-        case Picked() if _in_each_round(state):
+        case Picked() if _in_every_iteration(state):
             _see_completion(context, path, op, None, TokenState(Stage.OWED), None, verb, value)
-            return state  # the tuple that the round is about is owed as before
+            return state  # the element of this iteration is still owed
         case _:
             _see_completion(context, path, op, None, TokenState(Stage.OWED), None, verb, value)
-            return _perhaps_completed(state, value)
+            return _complete_unknown(state, value)
 
 
-def _in_each_round(state: State) -> bool:
-    """Whether a path is in a loop over a batch, and has not asked which round it is."""
+def _in_every_iteration(state: State) -> bool:
+    """Whether a path is in a loop over a batch and has not tested which iteration it is."""
     if all(memory.base is None for memory in state.loops.values()):
         return False
     places = [Name(name) for name, value in state.env.items() if isinstance(value, Index)]
     return not any(mentions(fact, place) for fact in state.facts for place in places)
 
 
-def _taken(context: Context, verb: Verb, value: TokenRef) -> bool:
-    """Whether the call takes what it is given: the tuple, or its id."""
+def _is_accepted(context: Context, verb: Verb, value: TokenRef) -> bool:
+    """Whether the verb accepts its argument: the tuple, or its id."""
     if context.component.role.discipline.accepts_id:
         return True
     return (value.part == "id") == verb.by_id
 
 
-def _perhaps_completed(state: State, value: Value | None) -> State:
-    """Something unknown was completed: it may have been any tuple still owed, so nobody can call it missing."""
+def _complete_unknown(state: State, value: Value | None) -> State:
+    """Return the state after the completion of an unknown tuple: any owed tuple may be completed now, so none is missing."""
     tokens = {
         token: token_state._replace(stage=Stage.HELD, holder="an ack of something unknown")
         if token_state.stage is Stage.OWED
@@ -179,7 +179,7 @@ def complete(
     verb: Verb | None = None,
     value: Value | None = None,
 ) -> State:
-    """The state after `op` completes `token`; what was seen is kept."""
+    """Return the state after `op` completes `token`, and record the event."""
     before = context.token_state(state, token)
     after, breach = move(before.stage, op)
     if token.kind is TokenKind.STORED:
@@ -193,7 +193,7 @@ def complete(
             field=token.field,
             completed=True,
         )
-        # a way of its own to get there
+        # a separate path to the release
         at_tick = any(held.tick is Tick.YES for held in state.tokens.values())
         context.record(released, token.field, True, at_tick)
     _see_completion(context, path, op, token, before, breach, verb, value)
@@ -276,7 +276,7 @@ def _emit(context: Context, path: Path, bound: _Bound, verb: Verb) -> State:
 
 
 def _worst_stage(context: Context, state: State, token: Token, how: Anchors) -> Stage:
-    """An anchor's stage; a whole batch as anchor includes the elements that earlier rounds have completed."""
+    """Return an anchor's stage; a whole batch as anchor includes the elements that earlier iterations completed."""
     stage = context.token_state(state, token).stage
     if token.kind is TokenKind.ELEMENT and how is Anchors.DEFAULT and stage in (Stage.OWED, Stage.HELD):
         earlier = [memory.rest.stage for memory in state.loops.values() if memory.rest is not None]
@@ -287,49 +287,49 @@ def _worst_stage(context: Context, state: State, token: Token, how: Anchors) -> 
 def _anchors(context: Context, path: Path, bound: _Bound, verb: Verb) -> tuple[Anchors, tuple[Token, ...]]:
     discipline = context.component.role.discipline
     if discipline.anchoring is Anchoring.FORCED:
-        return Anchors.DEFAULT, _current(context)
+        return Anchors.DEFAULT, _current_tuple(context)
     if verb.anchors is None:
-        return _default(context)
+        return _default_anchors(context)
     expr = bound.args.get(verb.anchors)
     if expr is None:
-        return (Anchors.UNKNOWN, ()) if bound.unclear else _default(context)
+        return (Anchors.UNKNOWN, ()) if bound.unclear else _default_anchors(context)
     if expr == Literal(None):
-        return _unnamed(context)
+        return _none_anchors(context)
     if isinstance(expr, Build) and not expr.items:
         return Anchors.EMPTY, ()
     match evaluate(context, path.function, path.state, expr):
         case Const(value=None):
-            return _unnamed(context)
+            return _none_anchors(context)
         case Container() | Batch() | TokenRef() as value:
             tokens = tuple(dict.fromkeys(tokens_in(value)))
             if not tokens and isinstance(expr, Name):
                 return Anchors.UNKNOWN, ()
             return (Anchors.EXPLICIT, tokens) if tokens else (Anchors.UNKNOWN, ())
         case Field(name=field):
-            held = (stored(field).token,) if field in context.stored_stages else ()
+            held = (stored_tuple(field).token,) if field in context.stored_stages else ()
             return Anchors.EXPLICIT, held
         case _:
             return Anchors.UNKNOWN, ()
 
 
-def _unnamed(context: Context) -> tuple[Anchors, tuple[Token, ...]]:
-    """`anchors=None`: the default, except where the framework stumbles over it and nothing is emitted."""
+def _none_anchors(context: Context) -> tuple[Anchors, tuple[Token, ...]]:
+    """Return the anchors of `anchors=None`: the default, unless the framework raises on it and emits nothing."""
     if Misuse.ANCHOR_NONE in context.component.role.discipline.prices:
         return Anchors.UNKNOWN, ()
-    return _default(context)
+    return _default_anchors(context)
 
 
-def _default(context: Context) -> tuple[Anchors, tuple[Token, ...]]:
+def _default_anchors(context: Context) -> tuple[Anchors, tuple[Token, ...]]:
     discipline = context.component.role.discipline
     match discipline.anchoring, context.component.auto_anchor:
         case Anchoring.CURRENT, True:
-            return Anchors.DEFAULT, _current(context)
+            return Anchors.DEFAULT, _current_tuple(context)
         case Anchoring.CURRENT, None:
             return Anchors.UNKNOWN, ()
         case _:
             return Anchors.NONE, ()
 
 
-def _current(context: Context) -> tuple[Token, ...]:
-    """The framework's idea of the current tuple: none in code that runs later."""
+def _current_tuple(context: Context) -> tuple[Token, ...]:
+    """Return the framework's current tuple: none in code that runs later."""
     return (context.subject,) if context.subject is not None and context.deferral is None else ()

@@ -1,7 +1,6 @@
-"""Java source to a `Unit`, by tree-sitter."""
+"""Java source to a `Unit`, parsed by tree-sitter."""
 
-from ackdoctor.frontends.java.grammar import new_parser
-from ackdoctor.frontends.java.source import decode
+from ackdoctor.frontends.java.grammar import decode, new_parser
 from ackdoctor.frontends.java.unit import Lowered, lower_tree
 from ackdoctor.model.finding import Unreadable
 
@@ -9,10 +8,10 @@ __all__ = ["Lowered", "lower_source"]
 
 
 def lower_source(*, path: str, data: bytes) -> Lowered | Unreadable:
-    """Lowers one file; never raises for bad input.
+    """Lower one file; never raises for bad input.
 
-    Around a syntax error the rest is read: `Lowered.broken` says where, and what was left out for it.
-    Where no class could be read, the file is unreadable.
+    A file with syntax errors is read in part: `Lowered.broken` lists the places and what they make unreadable.  Without
+    any class the file is unreadable.
     """
     source = decode(path, data)
     if isinstance(source, Unreadable):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ackdoctor.frontends.java.grammar import Node, by_type, child, parts
+from ackdoctor.frontends.java.grammar import ANNOTATIONS, Node, by_type, child, parts
 from ackdoctor.frontends.java.lowering import (
     UNREADABLE,
     Lowering,
@@ -43,7 +43,6 @@ __all__ = [
 ]
 
 
-_ANNOTATIONS = frozenset("annotation marker_annotation".split())
 _FIELDS = frozenset("field_declaration constant_declaration".split())
 _BASES = frozenset("superclass super_interfaces extends_interfaces".split())
 _NO_INITIALISERS = Initialisers([], [])
@@ -147,7 +146,7 @@ def _type_parameters(file: SourceFile, node: Node) -> Iterator[str]:
     """`S` and `T` of `class Base<S, @Nonnull T extends Event>`."""
     written = node.child_by_field_name("type_parameters")
     for each in () if written is None else parts(written):
-        yield file.positions.text(next(part for part in parts(each) if part.type not in _ANNOTATIONS))
+        yield file.positions.text(next(part for part in parts(each) if part.type not in ANNOTATIONS))
 
 
 def _members(
@@ -321,9 +320,9 @@ def _record_members(
 
         yield method(file, heading._replace(parameters=shape.components), owner, this="this", body=lower)
     text = file.positions.text
-    own = {text(child(each, "name")) for each in shape.members if each.type == "method_declaration"}
+    declared = {text(child(each, "name")) for each in shape.members if each.type == "method_declaration"}
     for param in params:
-        if param.name not in own:
+        if param.name not in declared:
             yield _accessor(file, owner, shape, param)
 
 
@@ -413,8 +412,8 @@ def _anonymous(fn: Lowering, node: Node) -> Expr:
 
 def _object(fn: Lowering, shape: Shape, base: str, args: tuple[Expr, ...]) -> Expr:
     file = fn.file
-    own = fn.frame.declare(shape.name, base)
-    owner = Owner(base, shape.qualname, fn.frame, extends=False, this=own.id)
+    this = fn.frame.declare(shape.name, base)
+    owner = Owner(base, shape.qualname, fn.frame, extends=False, this=this.id)
     scan(file, owner, shape)
     prefix = f"{fn.qualname}.<locals>.{shape.name}"
     closures: list[Expr] = []
@@ -427,10 +426,10 @@ def _object(fn: Lowering, shape: Shape, base: str, args: tuple[Expr, ...]) -> Ex
             closures.append(Closure(found.qualname))
     value = Build("object", (*closures, *args)) if closures else _plain(fn, shape, args)
     initialisers = initialisers_of(file, shape.members).instance
-    if not initialisers and own.id not in captured:
-        fn.frame.types.pop(own.id)
+    if not initialisers and this.id not in captured:
+        fn.frame.types.pop(this.id)
         return value
-    fn.builder.add(Bind(own, value), fn.span(shape.node))
+    fn.builder.add(Bind(this, value), fn.span(shape.node))
     if initialisers:
         span = fn.span(shape.node)
         heading = Heading("<init>", f"{prefix}.<init>", span, shape.head, shape.node)
@@ -446,7 +445,7 @@ def _object(fn: Lowering, shape: Shape, base: str, args: tuple[Expr, ...]) -> Ex
         )
         fn.closures[first.qualname] = first
         fn.builder.add(Call(fn.builder.temp(), Closure(first.qualname), (), dropped=True), span)
-    return own
+    return this
 
 
 def _plain(fn: Lowering, shape: Shape, args: tuple[Expr, ...]) -> Expr:

@@ -6,12 +6,10 @@ describes the header around it, else the next statement.  An annotation describe
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ackdoctor.frontends.java.grammar import COMMENTS, Node, new_parser
-from ackdoctor.frontends.java.source import Positions, decode
+from ackdoctor.frontends.java.grammar import COMMENTS, Node, Positions, decode, new_parser
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.source import Comment, Span
 
@@ -32,7 +30,7 @@ _GROUP = "switch_block_statement_group"
 class Annotation(NamedTuple):
     """One string of a @SuppressWarnings; `first` to `last` are the lines of the declaration.
 
-    `beside` is the comment behind it on its line.
+    `beside` is the comment after it on its line.
     """
 
     span: Span
@@ -57,8 +55,20 @@ def comments_of(data: bytes) -> tuple[list[Comment], list[Annotation]]:
     if isinstance(source, Unreadable):
         return [], []
     file = _File(source)
-    found = [comment for node in file.comments for comment in file.read(node)]
-    return found, [file.annotation(node) for node in file.strings]
+    return [comment for node in file.comments for comment in file.read(node)], list(file.annotations())
+
+
+class _Visit(NamedTuple):
+    """A node on the way through the tree, with the innermost statement that it is or that holds it.
+
+    `after` is the header that follows the statement in its block.
+    """
+
+    node: Node
+    statement: Node
+    headers: Sequence[_Header]
+    after: _Header | None = None
+    suppresses: bool = False
 
 
 class _File:
@@ -66,27 +76,51 @@ class _File:
 
     def __init__(self, source: bytes) -> None:
         self._positions = Positions(source)
-        self._root = new_parser().parse(source).root_node
+        root = new_parser().parse(source).root_node
+        tops = (each.start_byte for each in root.children if each.type not in COMMENTS | _ABOVE)
+        self._top = next(tops, len(source))
         self._code: dict[int, list[tuple[int, _Header | None]]] = {}  # by row
+        self._next: dict[int, _Header | None] = {}  # by comment: the header around it, else the next one
         self.comments: list[Node] = []
-        self.strings: list[Node] = []
-        tops = [each for each in self._root.children if each.type not in COMMENTS]
-        self._top = next((each.start_byte for each in tops if each.type not in _ABOVE), len(source))
-        waiting: list[tuple[Node, Sequence[_Header], bool]] = [(self._root, (), False)]
+        self._strings: list[tuple[Node, Node]] = []  # with their statements
+        waiting = [_Visit(root, root, ())]
         while waiting:
-            node, headers, suppresses = waiting.pop()
+            visit = waiting.pop()
+            node = visit.node
             if node.type in COMMENTS:
                 self.comments.append(node)
-                continue
-            if suppresses and node.type == "string_literal":
-                self.strings.append(node)
-            suppresses = suppresses or _suppresses(node)
-            if not node.children or node.type == "string_literal":
-                self._add_code(node, headers)
-                continue
-            for each in reversed(node.children):
-                own = _headers(each) if node.type in _BLOCKS and each.is_named else headers
-                waiting.append((each, own, suppresses))
+            elif node.type == "string_literal" or not node.children:
+                if visit.suppresses and node.type == "string_literal":
+                    self._strings.append((node, visit.statement))
+                self._add_code(node, visit.headers)
+            elif node.type in _BLOCKS:
+                waiting += self._visit_block(visit)
+            else:
+                waiting += self._visit_part(visit)
+
+    def _visit_block(self, visit: _Visit) -> Iterator[_Visit]:
+        """Yield the children of a block, the last one first."""
+        block = visit.node
+        following = visit.after if block.type == _GROUP else _continuation(block, visit.headers)
+        for each in reversed(block.children):
+            if each.type in COMMENTS:
+                self._next[each.id] = following
+                yield _Visit(each, block, ())
+            elif each.is_named:
+                headers = _headers(each)
+                yield _Visit(each, each, headers, following)
+                following = headers[0] if headers else following
+            else:
+                yield visit._replace(node=each)
+
+    def _visit_part(self, visit: _Visit) -> Iterator[_Visit]:
+        """Yield the children of a part of a statement, the last one first."""
+        suppresses = visit.suppresses or _suppresses(visit.node)
+        for each in reversed(visit.node.children):
+            if each.type in COMMENTS:
+                around = (header for header in visit.headers if header.end > each.start_byte)
+                self._next[each.id] = next(around, None)
+            yield visit._replace(node=each, suppresses=suppresses)
 
     def _add_code(self, token: Node, headers: Sequence[_Header]) -> None:
         place = token.start_byte
@@ -122,24 +156,22 @@ class _File:
             return min(each.first for each in headers), max(row + 1, *(each.last for each in headers))
         if code:  # a brace that closes a block
             return row + 1, row + 1
-        found = _header_of(comment)
+        found = self._next[comment.id]
         return (found.first, found.last) if found else (0, 0)
 
-    def annotation(self, node: Node) -> Annotation:
-        """Return a string of a @SuppressWarnings with the lines of its declaration."""
-        row = node.start_point[0]
-        owner = node
-        while owner.parent is not None and owner.parent.type not in _BLOCKS:
-            owner = owner.parent
-        at = bisect_right(self.comments, node.start_byte, key=lambda comment: comment.start_byte)
-        beside = [each for each in self.comments[at:] if each.start_point[0] == row]
-        return Annotation(
-            span=self._positions.span(node),
-            text=self._positions.text(node).strip('"'),
-            beside=self._positions.text(beside[-1]) if beside else "",
-            first=owner.start_point[0] + 1,
-            last=owner.end_point[0] + 1,
-        )
+    def annotations(self) -> Iterator[Annotation]:
+        """Yield the strings of @SuppressWarnings, with the lines of their declarations."""
+        beside = {comment.start_point[0]: comment for comment in self.comments}  # the last one on each row
+        for node, declaration in self._strings:
+            comment = beside.get(node.start_point[0])
+            after = comment is not None and comment.start_byte > node.start_byte
+            yield Annotation(
+                span=self._positions.span(node),
+                text=self._positions.text(node).strip('"'),
+                beside=self._positions.text(comment) if comment is not None and after else "",
+                first=declaration.start_point[0] + 1,
+                last=declaration.end_point[0] + 1,
+            )
 
 
 def _suppresses(node: Node) -> bool:
@@ -147,38 +179,16 @@ def _suppresses(node: Node) -> bool:
     return name is not None and (name.text or b"").endswith(b"SuppressWarnings")
 
 
-def _header_of(comment: Node) -> _Header | None:
-    """Return the header around a comment that is alone on its line, else the next one."""
-    node = comment
-    while node.parent is not None and node.parent.type not in _BLOCKS:
-        node = node.parent
-    if node != comment:  # inside a statement
-        return next((each for each in _headers(node) if each.end > comment.start_byte), None)
-    block = comment.parent
-    while block is not None:
-        after = (each for each in block.named_children if each.start_byte > comment.start_byte)
-        statement = next((each for each in after if each.type not in COMMENTS), None)
-        if statement is not None:
-            return next(iter(_headers(statement)), None)
-        if block.type != _GROUP:
-            return _continuation(block)
-        block = block.parent
-    return None
-
-
-def _continuation(block: Node) -> _Header | None:
+def _continuation(block: Node, headers: Sequence[_Header]) -> _Header | None:
     """Return the `else`, `catch` or `finally` on the line where a block ends."""
-    node = block
-    while node.parent is not None and node.parent.type not in _BLOCKS:
-        node = node.parent
     last = block.end_point[0] + 1
-    return next(
-        (each for each in _headers(node) if each.start >= block.end_byte and each.first == last), None
-    )
+    return next((each for each in headers if each.start >= block.end_byte and each.first == last), None)
 
 
 def _headers(statement: Node) -> list[_Header]:
     """Return the headers of a statement; one without a block of its own is its only header."""
+    if statement.type in _BLOCKS and statement.type != _GROUP and statement.children:
+        return [_header(statement.children[0], statement.children[0])]
     found: list[_Header] = []
     first: Node | None = None
     last: Node | None = None

@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from typing import NamedTuple, TypeAlias
 
 from ackdoctor.flow.build import CfgBuilder, Fork
-from ackdoctor.frontends.java.grammar import COMMENTS, Node
+from ackdoctor.frontends.java.grammar import COMMENTS, Node, Positions
 from ackdoctor.frontends.java.scope import Frame, Imported, Owner, type_name
-from ackdoctor.frontends.java.source import Positions
 from ackdoctor.model.cfg import Bind, Expr, Mix, Name
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.finding import Unreadable
@@ -52,20 +51,6 @@ class Tables(NamedTuple):
 class SourceFile:
     """The state that all functions of a file share."""
 
-    __slots__ = (
-        "_counts",
-        "_keys",
-        "broken",
-        "classes",
-        "imported",
-        "module",
-        "path",
-        "positions",
-        "quiet",
-        "tables",
-        "unread",
-    )
-
     def __init__(self, *, path: str, module: str, positions: Positions, tables: Tables) -> None:
         self.path = path
         self.module = module
@@ -79,12 +64,12 @@ class SourceFile:
         self._counts: dict[str, int] = {}
         self._keys: dict[tuple[int, str], str] = {}
 
-    def qualname(self, node: Node, wanted: str) -> str:
+    def qualname(self, node: Node, name: str) -> str:
         """A unique name for a definition: the second `f` of a file is `f#2`."""
-        key = self._keys.get((node.id, wanted))
+        key = self._keys.get((node.id, name))
         if key is None:
-            count = self._counts[wanted] = self._counts.get(wanted, 0) + 1
-            key = self._keys[node.id, wanted] = wanted if count == 1 else f"{wanted}#{count}"
+            count = self._counts[name] = self._counts.get(name, 0) + 1
+            key = self._keys[node.id, name] = name if count == 1 else f"{name}#{count}"
         return key
 
     def anonymous_name(self, node: Node, within: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from ackdoctor.frontends.java.grammar import Node, child, parts
+from ackdoctor.frontends.java.grammar import ANNOTATIONS, Node, child, parts
 from ackdoctor.frontends.java.lowering import TOO_DEEP, UNREADABLE, Lowering, SourceFile, report, report_error
 from ackdoctor.frontends.java.scope import Frame, Owner, type_name
 from ackdoctor.frontends.lowering import UnknownSyntax
@@ -25,9 +25,6 @@ __all__ = [
 ]
 
 
-_ANNOTATIONS = frozenset({"annotation", "marker_annotation"})
-
-
 class Modifiers(NamedTuple):
     """The annotations of a declaration, whether it is static, and the node after its annotations."""
 
@@ -42,9 +39,9 @@ def modifiers(node: Node) -> Modifiers:
     if first.type != "modifiers":
         return Modifiers((), static=False, start=first)
     words = first.children
-    annotations = [word for word in words if word.type in _ANNOTATIONS]
+    annotations = [word for word in words if word.type in ANNOTATIONS]
     rest = [*words, node.children[1]]
-    while rest[0].type in _ANNOTATIONS:
+    while rest[0].type in ANNOTATIONS:
         rest.pop(0)
     return Modifiers(annotations, any(word.type == "static" for word in words), rest[0])
 
@@ -66,7 +63,7 @@ def params_of(file: SourceFile, frame: Frame, node: Node | None) -> list[Param]:
         elif kind == "spread_parameter":
             inner = parts(each)
             declarator = inner[-1]
-            before = [part for part in inner[:-1] if part.type not in ("modifiers", *_ANNOTATIONS)]
+            before = [part for part in inner[:-1] if part.type not in ("modifiers", *ANNOTATIONS)]
             written = type_name(file.positions, before[0])
             word = child(declarator, "name")
             many = "*"

@@ -9,8 +9,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import TypeAlias
 
-from ackdoctor.frontends.java.grammar import Node, parts
-from ackdoctor.frontends.java.source import Positions
+from ackdoctor.frontends.java.grammar import ANNOTATIONS, Node, Positions, parts
 from ackdoctor.model.cfg import Attr, Expr, Global, Name
 
 __all__ = [
@@ -25,8 +24,6 @@ __all__ = [
     "type_of",
 ]
 
-
-_ANNOTATIONS = frozenset({"annotation", "marker_annotation"})
 
 TYPES = frozenset(
     """void_type integral_type floating_point_type boolean_type type_identifier
@@ -43,7 +40,7 @@ def type_name(positions: Positions, node: Node) -> str:
         elif kind == "annotated_type":
             node = node.named_children[-1]
         elif kind == "scoped_type_identifier":
-            inner = [part for part in parts(node) if part.type not in _ANNOTATIONS]
+            inner = [part for part in parts(node) if part.type not in ANNOTATIONS]
             return ".".join(type_name(positions, part) for part in inner)
         else:
             return positions.text(node)

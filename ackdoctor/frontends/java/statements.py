@@ -21,16 +21,16 @@ _BREAKABLE = frozenset(
 )
 
 
-def keyword(fn: Lowering, node: Node) -> Span:
+def _keyword(fn: Lowering, node: Node) -> Span:
     """The position of a statement's first word."""
     return fn.span(node.children[0])
 
 
 def _expression(fn: Lowering, node: Node) -> None:
-    expression_statement(fn, parts(node)[0])
+    _expression_statement(fn, parts(node)[0])
 
 
-def expression_statement(fn: Lowering, node: Node) -> None:
+def _expression_statement(fn: Lowering, node: Node) -> None:
     """An expression whose value is dropped."""
     kind = node.type
     if kind in _CALLS:
@@ -57,12 +57,12 @@ def _local(fn: Lowering, node: Node) -> None:
             fn.frame.declare(word, None if written == "var" else written)
             continue
         result = fn.value(value)
-        name = fn.frame.declare(word, local_type(fn, written, value))
+        name = fn.frame.declare(word, _local_type(fn, written, value))
         fn.builder.add(Bind(name, result), fn.file.positions.through(first or declarator, declarator))
         first = None
 
 
-def local_type(fn: Lowering, written: str, value: Node) -> str | None:
+def _local_type(fn: Lowering, written: str, value: Node) -> str | None:
     """The written type of a variable; for `var`, the type of the constructor or cast on the right."""
     if written != "var":
         return written
@@ -117,7 +117,7 @@ def _return(fn: Lowering, node: Node) -> None:
 
 
 def _through(fn: Lowering, node: Node, last: Node | None) -> Span:
-    return keyword(fn, node) if last is None else fn.file.positions.through(node, last)
+    return _keyword(fn, node) if last is None else fn.file.positions.through(node, last)
 
 
 def _throw(fn: Lowering, node: Node) -> None:
@@ -181,7 +181,7 @@ def _while(fn: Lowering, node: Node) -> None:
 def _do(fn: Lowering, node: Node) -> None:
     label = fn.take_label()
     condition = partial(fn.fork, child(node, "condition"))
-    fn.builder.loop_until(keyword(fn, node), condition, partial(fn.block, child(node, "body")), label=label)
+    fn.builder.loop_until(_keyword(fn, node), condition, partial(fn.block, child(node, "body")), label=label)
 
 
 def _for(fn: Lowering, node: Node) -> None:
@@ -194,14 +194,14 @@ def _for(fn: Lowering, node: Node) -> None:
 
     def again() -> None:
         for update in updates:
-            expression_statement(fn, update)
+            _expression_statement(fn, update)
 
     with fn.frame.block():
         for each in node.children_by_field_name("init"):
             if each.type == "local_variable_declaration":
                 fn.statement(each)
             else:
-                expression_statement(fn, each)
+                _expression_statement(fn, each)
         body = partial(fn.block, child(node, "body"))
         fn.builder.loop_while(_header(fn, node), ask, body, label=label, update=again if updates else None)
 
@@ -253,7 +253,7 @@ def _handler(fn: Lowering, node: Node) -> Handler:
 
 
 def _finally(fn: Lowering, node: Node) -> None:
-    fn.builder.add(Jump("finally"), keyword(fn, node))
+    fn.builder.add(Jump("finally"), _keyword(fn, node))
     fn.statement(parts(node)[-1])
 
 
@@ -275,7 +275,7 @@ def _resource(fn: Lowering, node: Node) -> Expr:
         return fn.value(parts(node)[0])
     result = fn.value(value)
     written = fn.type_name(child(node, "type"))
-    name: Name = fn.frame.declare(fn.text(child(node, "name")), local_type(fn, written, value))
+    name: Name = fn.frame.declare(fn.text(child(node, "name")), _local_type(fn, written, value))
     fn.builder.add(Bind(name, result), fn.span(node))
     return name
 
@@ -408,7 +408,7 @@ def _body(fn: Lowering, group: _Group, result: Name | None) -> None:
 def _yield(fn: Lowering, node: Node) -> None:
     value = parts(node)[0]
     if fn.result is None:
-        expression_statement(fn, value)
+        _expression_statement(fn, value)
     else:
         span = fn.file.positions.through(node, value)
         fn.builder.add(Bind(fn.result, fn.value(value)), span)

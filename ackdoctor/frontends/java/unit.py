@@ -19,7 +19,7 @@ from ackdoctor.frontends.java.classes import (
     top_level_function,
 )
 from ackdoctor.frontends.java.expressions import FORKS, PURE_VALUES, VALUES, plain_fork
-from ackdoctor.frontends.java.grammar import Node, parts
+from ackdoctor.frontends.java.grammar import Node, Positions, parts
 from ackdoctor.frontends.java.lowering import (
     TOO_DEEP,
     UNREADABLE,
@@ -31,13 +31,12 @@ from ackdoctor.frontends.java.lowering import (
     report_other_errors,
 )
 from ackdoctor.frontends.java.scope import dotted
-from ackdoctor.frontends.java.source import Positions
 from ackdoctor.frontends.java.statements import PURE_SWITCHES, STATEMENTS, SWITCH_VALUES
-from ackdoctor.frontends.lowering import Table, UnknownSyntax
+from ackdoctor.frontends.lowering import Table, UnknownSyntax, module_body
 from ackdoctor.model.component import Function, Unit
 from ackdoctor.model.finding import Unreadable
 
-__all__ = ["Lowered", "lower_tree"]
+__all__ = ["TABLES", "Lowered", "lower_tree"]
 
 
 _MOST = 200  # headers in one error; text with more is not Java
@@ -74,7 +73,7 @@ def _classes_in_error(file: SourceFile, error: Node) -> Iterator[Shape]:
         )
 
 
-_TABLES = Tables(
+TABLES = Tables(
     values=Table({**VALUES, **CALLS, **SWITCH_VALUES, **CLOSURES}),
     pure=Table({**PURE_VALUES, **PURE_CALLS, **PURE_SWITCHES, **PURE_CLOSURES}),
     forks=FORKS,
@@ -98,14 +97,13 @@ def lower_tree(root: Node, *, path: str, data: bytes) -> Lowered:
     tops = parts(root)
     package = next((each for each in tops if each.type == "package_declaration"), None)
     module = "" if package is None or package.has_error else dotted(positions, parts(package)[-1])
-    file = SourceFile(path=path, module=module, positions=positions, tables=_TABLES)
+    file = SourceFile(path=path, module=module, positions=positions, tables=TABLES)
     imports, stars = _imports(file, tops)
     functions: dict[str, Function] = {}
     for each in [root] if root.type == "ERROR" else tops:
         _declare(file, each, functions)
     if root.has_error:
         _add_unknown_bases(file, root, functions)
-    builder = CfgBuilder(positions.whole())
     unit = Unit(
         path=path,
         module=module,
@@ -114,7 +112,7 @@ def lower_tree(root: Node, *, path: str, data: bytes) -> Lowered:
         classes=file.classes,
         functions=functions,
         values={},
-        body=_no_code(path, builder),
+        body=module_body(path, CfgBuilder(positions.whole())),
     )
     return Lowered(unit, tuple(sorted(file.broken, key=lambda place: (place.line, place.column))))
 
@@ -172,18 +170,3 @@ def _imports(file: SourceFile, tops: list[Node]) -> tuple[dict[str, tuple[str, .
         static = any(each.type == "static" for each in node.children)
         (file.imported.statics if static else file.imported.types).add(word)
     return imports, stars
-
-
-def _no_code(path: str, builder: CfgBuilder) -> Function:
-    cfg = builder.finish()
-    span = cfg.steps[0].span
-    return Function(
-        name="<module>",
-        qualname="<module>",
-        path=path,
-        params=(),
-        cfg=cfg,
-        span=span,
-        head=span,
-        binding="none",
-    )

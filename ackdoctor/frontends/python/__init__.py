@@ -10,13 +10,10 @@ from ackdoctor.model.finding import Unreadable
 __all__ = ["lower_source"]
 
 
-def lower_source(
-    *, path: str, module: str, is_package: bool, data: bytes, only: frozenset[str] | None = None
-) -> Unit | Unreadable:
+def lower_source(*, path: str, module: str, is_package: bool, data: bytes) -> Unit | Unreadable:
     """Lower one file; never raises for bad input.
 
-    `module` is the dotted name that relative imports start from.  `only` restricts the work to these top-level
-    functions and classes, without the imports inside the others.
+    `module` is the dotted name that relative imports start from.
     """
     text = decode(path, data)
     if isinstance(text, Unreadable):
@@ -25,7 +22,7 @@ def lower_source(
         parsed = parse(path, text)
         if isinstance(parsed, Unreadable):
             return parsed
-        return lower_module(parsed, path=path, module=module, is_package=is_package, only=only)
+        return lower_module(parsed, path=path, module=module, is_package=is_package)
     except RecursionError:
         return Unreadable(path=path, line=0, column=0, reason=TOO_DEEP)
     except UnknownSyntax as unknown:

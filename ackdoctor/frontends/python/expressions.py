@@ -137,8 +137,7 @@ def _name(fn: Lowering, node: cst.Name) -> Expr:
 
 
 def _attribute(fn: Lowering, node: cst.Attribute) -> Expr:
-    inner = node.value
-    return Attr(fn.values[type(inner)](fn, inner), node.attr.value)
+    return Attr(fn.value(node.value), node.attr.value)
 
 
 def _subscript(fn: Lowering, node: cst.Subscript) -> Expr:
@@ -220,18 +219,14 @@ _FUNCTION_AND_ITEMS = 2
 
 
 def _call(fn: Lowering, node: cst.Call, *, awaited: bool = False, dropped: bool = False) -> Expr:
-    callee = node.func
-    func = fn.values[type(callee)](fn, callee)
+    func = fn.value(node.func)
     mapped = _map_loop(fn, node) if type(func) is Global and func.id in _MATERIALIZERS else None
     if mapped is not None:
         return mapped
-    args = []
-    for arg in node.args:
-        inner = arg.value
-        keyword = arg.keyword
-        args.append(
-            Arg(fn.values[type(inner)](fn, inner), None if keyword is None else keyword.value, arg.star)
-        )
+    args = [
+        Arg(fn.value(arg.value), arg.keyword.value if arg.keyword is not None else None, arg.star)
+        for arg in node.args
+    ]
     if type(func) is Global and func.id not in fn.file.module_names:
         pure = _pure_builtin(func.id, args)
         if pure is not None:

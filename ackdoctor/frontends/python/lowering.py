@@ -41,20 +41,6 @@ class Tables(NamedTuple):
 class SourceFile:
     """The state that all functions of a file share."""
 
-    __slots__ = (
-        "_counts",
-        "_keys",
-        "classes",
-        "has_walrus",
-        "has_yield",
-        "imports",
-        "module",
-        "module_names",
-        "path",
-        "positions",
-        "tables",
-    )
-
     def __init__(
         self, *, path: str, module: str, positions: Positions, tables: Tables, imports: Imports, text: str
     ) -> None:
@@ -70,12 +56,12 @@ class SourceFile:
         self._counts: dict[str, int] = {}
         self._keys: dict[int, str] = {}
 
-    def qualname(self, node: cst.CSTNode, wanted: str) -> str:
+    def qualname(self, node: cst.CSTNode, name: str) -> str:
         """A unique name for a definition: the second `f` of a file is `f#2`."""
         key = self._keys.get(id(node))
         if key is None:
-            count = self._counts[wanted] = self._counts.get(wanted, 0) + 1
-            key = self._keys[id(node)] = wanted if count == 1 else f"{wanted}#{count}"
+            count = self._counts[name] = self._counts.get(name, 0) + 1
+            key = self._keys[id(node)] = name if count == 1 else f"{name}#{count}"
         return key
 
 

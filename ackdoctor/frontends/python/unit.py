@@ -5,7 +5,7 @@ from typing import Any
 
 import libcst as cst
 
-from ackdoctor.frontends.lowering import Table
+from ackdoctor.frontends.lowering import Table, module_body
 from ackdoctor.frontends.python.comprehensions import COMPREHENSIONS, PURE_COMPREHENSIONS
 from ackdoctor.frontends.python.expressions import FORKS, PURE_VALUES, VALUES, plain_fork
 from ackdoctor.frontends.python.lowering import Lowering, SourceFile, Tables
@@ -250,10 +250,8 @@ _TABLES = Tables(
 )
 
 
-def lower_module(
-    parsed: Parsed, *, path: str, module: str, is_package: bool, only: frozenset[str] | None
-) -> Unit:
-    """Lower a file; `only` restricts the work to these top-level functions and classes."""
+def lower_module(parsed: Parsed, *, path: str, module: str, is_package: bool) -> Unit:
+    """Lower a parsed file."""
     tree, positions = parsed.tree, Positions(parsed.tree, parsed.text, parsed.translation)
     imports = Imports(module, is_package=is_package)
     file = SourceFile(
@@ -264,7 +262,7 @@ def lower_module(
     file.module_names.update(name for node in names.imports for name in imports.names(node))
     span = positions.whole()
     fn = Lowering(file, Scope({}, None), "<module>", span)
-    functions, values = _declare(fn, tree, only)
+    functions, values = _declare(fn, tree)
     fn.run(tree.body)
     return Unit(
         path=path,
@@ -274,39 +272,20 @@ def lower_module(
         classes=file.classes,
         functions=functions,
         values=values,
-        body=_module_body(fn),
+        body=module_body(path, fn.builder, fn.closures),
         python2=parsed.translation is not None or is_python2(parsed.text),
     )
 
 
-def _declare(
-    fn: Lowering, tree: cst.Module, only: frozenset[str] | None
-) -> tuple[dict[str, Function], dict[str, Expr]]:
+def _declare(fn: Lowering, tree: cst.Module) -> tuple[dict[str, Function], dict[str, Expr]]:
     functions: dict[str, Function] = {}
     values: dict[str, Expr] = {}
     for node in _declarations(tree.body):
-        if not isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+        if isinstance(node, cst.ClassDef):
+            _define_class(fn, node, fn.file.qualname(node, node.name.value))
+        elif isinstance(node, cst.FunctionDef):
+            name = node.name.value
+            functions[name] = _define_function(fn, node, fn.file.qualname(node, name), "none")
+        else:
             values.update((target, value) for target, value, _ in _assigned(fn, node))
-        elif only is None or node.name.value in only:
-            qualname = fn.file.qualname(node, node.name.value)
-            if isinstance(node, cst.ClassDef):
-                _define_class(fn, node, qualname)
-            else:
-                functions[node.name.value] = _define_function(fn, node, qualname, "none")
     return functions, values
-
-
-def _module_body(fn: Lowering) -> Function:
-    cfg = fn.builder.finish()
-    span = cfg.steps[0].span
-    return Function(
-        name="<module>",
-        qualname="<module>",
-        path=fn.file.path,
-        params=(),
-        cfg=cfg,
-        span=span,
-        head=span,
-        binding="none",
-        closures=fn.closures,
-    )

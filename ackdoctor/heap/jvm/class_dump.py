@@ -71,7 +71,7 @@ class ClassDump:
 
 
 def parse_class(data: bytes, at: int, id_size: int) -> tuple[ClassDump, int] | None:
-    """The CLASS_DUMP whose tag stands at `at`, and where it ends; None if the bytes do not reach that far.
+    """The CLASS_DUMP whose tag is at `at`, and where it ends; None if the bytes do not reach that far.
 
     Raises KeyError for a static field of a type that does not exist: where it ends is not known.
     """

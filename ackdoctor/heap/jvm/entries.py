@@ -58,7 +58,7 @@ _CLOJURE: Mapping[Kind, tuple[int, int]] = {
 
 
 def entry_bytes(kind: Kind, oops: Oops, *, clojure: bool) -> int:
-    """What an entry of an acker's map takes, its share of the table included; 0 where nobody has measured."""
+    """Bytes of one entry of an acker's map, its share of the table included; 0 if not measured."""
     compressed = oops.reference == COMPRESSED.reference
     if not clojure:
         return 0 if kind is Kind.OTHER else _JAVA[compressed]
@@ -66,7 +66,7 @@ def entry_bytes(kind: Kind, oops: Oops, *, clojure: bool) -> int:
 
 
 def oops_of(dump: Hprof, census: Census) -> Oops:
-    """What this JVM spends, judged by the distances between neighbours; compressed where nothing can be told."""
+    """Object layout of this JVM, from the distances between neighbours; compressed if they decide nothing."""
     if dump.id_size == 4:  # noqa: PLR2004
         return NARROW
     gaps: dict[int, int] = {}

@@ -6,7 +6,7 @@
 
 OpenJ9 says `object count` and `total size` and has no colon (runtime/jcl/common/jclvm.c); `jhsdb jmap --histo` ends in `Total : `.
 Neither says when it was taken.  A line before it may (`date`, an ISO time, seconds since the epoch); else it
-is the file's own time, or what the user says about the time between them.  In a log something may stand before
+is the file's own time, or what the user says about the time between them.  In a log a prefix may come before
 every line: what a collector of logs puts there (`kubectl logs --timestamps`), or the JVM itself, which with
 `-Xlog:gc+classhisto*=trace` prints one histogram before each full collection and one after it.
 """
@@ -37,7 +37,7 @@ _JVM = re.compile(r"^([0-9]{1,10}):$")  # jcmd's first line
 _UPTIME = re.compile(r"^\[([0-9]{1,12})[.,]([0-9]{3})s\]")
 _EPOCH = re.compile(r"^\s*(1[0-9]{9})(\d{3})?(?:\.\d+)?\s*$")
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
-# `date`, whose parts stand in another order, and the hours on another clock, in each locale
+# `date`, whose order of parts and clock depend on the locale
 _DATE = re.compile(
     r"^[^\W\d]{2,3}\.?,? (?=.{15,32}$)"
     rf"(?=.*?\b(?P<month>{'|'.join(_MONTHS)})\b)"
@@ -62,7 +62,7 @@ _ARRAYS: Mapping[str, str] = {
 class Histogram:
     """Instances and bytes by class; `time_ms` is None where nothing says when.
 
-    `whole` if it has its last line, whose `total` bytes also count classes that somebody has cut away.  `garbage`
+    `whole` if it has its last line, whose `total` bytes also count classes that were cut away.  `garbage`
     if it was taken before a full collection and counts what that takes away.  `jvm` is the id of its process, where
     jcmd has said it.
     """
@@ -89,10 +89,10 @@ class Histogram:
 
 
 def parse(lines: Iterable[str]) -> Iterator[Histogram]:
-    """Each histogram of a text; what stands around them is passed over, but for what it says of the next."""
+    """Return each histogram of a text. Lines around them are skipped, apart from times for the next one."""
     current: Histogram | None = None
     next_ = Histogram()
-    before = ""  # what stands before each line of this histogram
+    before = ""  # prefix of each line of this histogram
     row_of = _ROW
     for number, whole_line in enumerate(lines, start=1):
         if current is None and not _MAY_TELL.search(whole_line):
@@ -143,7 +143,7 @@ def _compare(histogram: Histogram, instances: int, line: int) -> None:
 
 
 def told_most(found: Iterable[Histogram]) -> str:
-    """The JVM of which there are most histograms, the later of two; '' where nobody has said."""
+    """The JVM of which there are most histograms, the later of two; '' if unknown."""
     amounts: dict[str, int] = {}
     for histogram in found:
         amounts[histogram.jvm] = amounts.pop(histogram.jvm, 0) + 1

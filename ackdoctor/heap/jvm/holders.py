@@ -149,8 +149,8 @@ class Holders:
         return made
 
     def others(self, found: Roles) -> Iterator[Holder]:
-        """ShellBolts and spout executors; a map that several closures refer to is told once."""
-        told: dict[int, Holder] = {}
+        """ShellBolts and spout executors; a map that several closures refer to counts once."""
+        spouts: dict[int, Holder] = {}
         for class_id, id_ in found.seen:
             name = self._classes.name(class_id)
             if _is_acker(name):
@@ -159,12 +159,12 @@ class Holders:
                 pending = self._objects.fields(id_).get("pending", 0)
                 if not pending:
                     continue
-                if pending not in told:
-                    told[pending] = self._spout(name, id_, pending)
-                told[pending].tasks |= self._tasks(id_)
+                if pending not in spouts:
+                    spouts[pending] = self._spout(name, id_, pending)
+                spouts[pending].tasks |= self._tasks(id_)
             else:
                 yield self._shell(name, id_)
-        yield from told.values()
+        yield from spouts.values()
 
     def _tasks(self, executor: int) -> frozenset[int]:
         """2.x: SpoutExecutor.taskIds, a list; 1.x: the keys of task_datas, or a closure's task_id; JStorm: taskId."""

@@ -207,7 +207,7 @@ def _unpacked(source: BinaryIO, copy: Copied) -> Iterator[bytes]:
                 read -= len(data)
                 member = zlib.decompressobj(_WINDOW)
         if begun:
-            yield member.flush()  # at most what one code stands for
+            yield member.flush()  # at most the output of one code
         copy.cut = "the compressed data end early" if begun and not member.eof else ""
     except zlib.error as error:
         copy.cut = f"the compressed data are damaged before byte {read:,}: {error}"
@@ -347,7 +347,7 @@ class Hprof:
         self._file.close()
 
     def read(self, at: int, length: int) -> bytes:
-        """Bytes from a place; fewer at the end of the file, whatever length a damaged record claims."""
+        """Bytes from a place; fewer at the end of the file, also if a damaged record claims more."""
         return os.pread(self._file.fileno(), max(0, min(length, self.size - at)), at)
 
     def records(self) -> Iterator[Record]:

@@ -1,18 +1,20 @@
-"""Single objects of a dump, found by id: for the few that lead to the entries, not for the entries themselves."""
+"""Single objects of a dump, found by id, and the topology's configuration among them."""
 
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from struct import Struct
 
 from ackdoctor.heap.jvm.class_dump import WIDTHS, parse_class
 from ackdoctor.heap.jvm.hprof import CLASS, INSTANCE, OBJECTS, PRIMITIVE, Hprof, heads
 from ackdoctor.heap.jvm.sweep import Census
 
-__all__ = ["Found", "Objects", "first_instances"]
+__all__ = ["Found", "Objects", "first_instances", "settings_of"]
+
 
 _STRETCH = 1 << 17
 _SAMPLE = 1 << 14
@@ -153,7 +155,7 @@ class Objects:
         return found
 
     def _leapt_to(self, data: bytes, wanted: int) -> Found | None:
-        """An instance, by its id: what stands around it can only be a head if class and length belong together."""
+        """An instance, by its id: bytes are a record's head only if class and length fit."""
         id_ = wanted.to_bytes(self.id_size, "big")
         head = self._heads.read
         at = data.find(id_, 1)
@@ -210,3 +212,72 @@ def _objects(data: bytes, end: int, width: int) -> Iterator[Found]:
             at += shape.roots[tag]
         else:
             return
+
+
+_CONFS = ("_stormConf", "_topoConf", "topoConf", "stormConf")
+_MOST_CONTEXTS = 200
+_MOST = 5_000  # settings of one map, nodes on the way to them
+_NUMBERS = {"java.lang.Integer", "java.lang.Long", "java.lang.Short"}
+
+
+def settings_of(
+    contexts: Iterable[int], names: Iterable[str], objects: Objects
+) -> Mapping[str, Counter[int]]:
+    """Numbers and booleans (0, 1) by setting: each value, and in how many configurations it is."""
+    wanted = frozenset(names)
+    found: dict[str, Counter[int]] = {name: Counter() for name in wanted}
+    fields = map(objects.fields, islice(contexts, _MOST_CONTEXTS))
+    confs = dict.fromkeys(each[name] for each in fields for name in _CONFS if each.get(name))
+    for conf in confs:
+        for key, value in islice(_items(conf, objects), _MOST):
+            name = objects.text(key)
+            if name not in wanted:
+                continue
+            number = objects.fields(value).get("value")
+            if number is not None and objects.class_name(value) in {*_NUMBERS, "java.lang.Boolean"}:
+                found[name][int(number)] += 1
+    return found
+
+
+def _items(map_id: int, objects: Objects) -> Iterator[tuple[int, int]]:
+    """Keys and values of a map of Java's or Clojure's, as ids."""
+    fields = objects.fields(map_id)
+    if "m" in fields and "table" not in fields:  # Collections.unmodifiableMap
+        fields = objects.fields(fields["m"])
+    if "table" in fields:
+        yield from _nodes(fields["table"], objects)
+    elif "root" in fields:
+        yield from _clojure(fields["root"], objects)
+    elif "array" in fields:
+        elements = list(islice(objects.elements(fields["array"]), _MOST))
+        yield from zip(elements[::2], elements[1::2], strict=False)
+
+
+def _nodes(table: int, objects: Objects) -> Iterator[tuple[int, int]]:
+    left = _MOST
+    for head in islice(objects.elements(table), _MOST):
+        at = head
+        while at and left:
+            left -= 1
+            node = objects.fields(at)
+            if "key" not in node:
+                break
+            yield node["key"], node.get("value", node.get("val", 0))
+            at = node.get("next", 0)
+
+
+def _clojure(root: int, objects: Objects) -> Iterator[tuple[int, int]]:
+    waiting, left = [root], _MOST
+    while waiting and left:
+        left -= 1
+        node = waiting.pop()
+        name = objects.class_name(node).rpartition("$")[2]
+        elements = list(islice(objects.elements(objects.fields(node).get("array", 0)), _MOST))
+        if name == "ArrayNode":
+            waiting += filter(None, elements)
+            continue
+        for key, value in zip(elements[::2], elements[1::2], strict=False):
+            if key:
+                yield key, value
+            elif value:
+                waiting.append(value)

@@ -78,7 +78,7 @@ class Columns:
 
 
 def stepped(data: bytes, places: range, at: int, width: int, code: str) -> "array[int]":
-    """What stands so far behind each place: byte by byte, the most significant first, as a column of that type."""
+    """The big-endian numbers at a fixed offset after each place, as a column of that type."""
     column = array(code)
     wide = column.itemsize
     cells = bytearray(wide * len(places))
@@ -157,7 +157,7 @@ class Find:
         self._cells[-1] = max(0, count - 1)  # so that every place that a search comes to is one
 
     def all(self, wanted: "array[int]") -> "array[int]":
-        """The place of each; the next few are looked at first, whether they stand in a row."""
+        """The place of each; the next few are tried first, since ids often ascend."""
         found, ids, guess = array("q"), self._ids, 0
         for at in range(0, len(wanted), _TOGETHER):
             some = wanted[at : at + _TOGETHER]
@@ -184,11 +184,11 @@ class Find:
 
 _FEWEST = 16  # turns: fewer are read as fast one by one
 _LONGEST = 1 << 10  # bytes of one turn
-_TRIES = 3  # times that the first record's class may stand in one turn
+_TRIES = 3  # occurrences of the first record's class in one period
 
 
 class Turn(NamedTuple):
-    """One record of the first turn: where its tag stands, and its head as `Heads.read` gives it."""
+    """One record of the first turn: the offset of its tag, and its head as `Heads.read` gives it."""
 
     at: int
     tag: int
@@ -204,7 +204,7 @@ class Run(NamedTuple):
     amount: int
 
     def places(self, at: int) -> range:
-        """Where a record of the first turn stands in every turn."""
+        """Offset of a record of the first period in every period."""
         return range(at, at + self.amount * self.period, self.period)
 
 
@@ -260,7 +260,7 @@ _MOST_DAMAGES = 100  # after which the rest of each segment is left out
 _IN_A_ROW = 4  # records that make sense are no chance
 _NARROW, _WIDE = 1 << 10, 1 << 14  # bytes that are read record by record before a run is looked for again
 LONGEST_ARRAY = 16  # elements: longer arrays are not handed out
-# bytes, and where in them the tags of objects stand: a range in a run, so that two of a class in one turn come apart
+# bytes, and offsets of the tags of objects: a range in a run, so that two of a class in one turn come apart
 Take: TypeAlias = Callable[[bytes, Sequence[int]], None]
 Choice: TypeAlias = Mapping[int, Take]
 
@@ -331,7 +331,7 @@ class _Reader:
         self._dump, self._census, self._choose = dump, census, choose
         self._heads = heads(dump.id_size)
         self._chosen: Choice | None = None
-        self._longest = self._heads.read.size  # bytes of an object that somebody takes, from its tag on
+        self._longest = self._heads.read.size  # longest object that a taker reads, in bytes from its tag
         # since the last `_flush`: of all instances, and of those arrays of objects that are wanted
         self._instances: defaultdict[int, list[int]] = defaultdict(list)
         self._arrays: defaultdict[int, list[int]] = defaultdict(list)

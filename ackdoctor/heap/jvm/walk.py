@@ -1,14 +1,15 @@
-"""Walk from an acker's hash buckets to every entry, as columns: AckObjects of Storm 2.x and Clojure maps of 1.x."""
+"""Walk from an acker's hash buckets to every entry, as columns, and look old entries up in the spouts' pending maps."""
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from itertools import compress, islice
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress, groupby, islice
 from struct import Struct
 from typing import NamedTuple
 
 from ackdoctor.heap.jvm.class_dump import BOOLEAN, INT, LONG, OBJECT, Classes
-from ackdoctor.heap.jvm.entries import Acker, Bucket, Kind, Tally, kind_of
+from ackdoctor.heap.jvm.entries import Acker, Bucket, Kind, Tally, Waits, kind_of
+from ackdoctor.heap.jvm.holders import Holder
 from ackdoctor.heap.jvm.hprof import Hprof, heads
 from ackdoctor.heap.jvm.objects import Found, Objects
 from ackdoctor.heap.jvm.sweep import LONGEST_ARRAY, Census, Choice, Columns, Find, Rows, Take, stepped, sweep
@@ -25,6 +26,7 @@ __all__ = [
     "Reading",
     "Terms",
     "hash_nodes",
+    "look_up",
     "mark",
     "walk",
 ]
@@ -480,3 +482,101 @@ class _Told:
         known.append(
             PendingEntry(root=root, value=value, task=task, failed=failed, age_ms=age_ms, bucket=bucket)
         )
+
+
+_LOST = -(1 << 63)  # the value of a number that the dump lacks; no id of a root in practice
+
+
+def look_up(
+    olds: Sequence[Old], spouts: Sequence[Holder], *, dump: Hprof, census: Census, objects: Objects
+) -> frozenset[int]:
+    """Fill `waits` of each acker, return the roots that spouts have pending; up to two more passes over the dump."""
+    known = [spout for spout in spouts if spout.tasks or spout.entries]
+    for old in olds:
+        old.acker.tally.waits = Waits(unknown=len(old.keys))
+    if not known or not any(len(old.keys) for old in olds):
+        return frozenset()
+    keys = _keys(known, dump, census, objects)
+    numbers = _Numbers(
+        dump, census, [*keys, *(old.keys for old in olds), *(old.tasks for old in olds if old.tasks_are_ids)]
+    )
+    pending = frozenset(root for each in keys for root in numbers.of(each)) - {_LOST}
+    whole = frozenset(
+        task
+        for spout, each in zip(known, keys, strict=True)
+        if len(each) >= spout.entries
+        for task in spout.tasks
+    )
+    for old in olds:
+        tasks: Iterable[int] = numbers.of(old.tasks) if old.tasks_are_ids else old.tasks
+        waits = old.acker.tally.waits = Waits()
+        for root, task in zip(numbers.of(old.keys), tasks, strict=True):
+            if root in pending:
+                waits.pending += 1
+            elif task in whole and root != _LOST:
+                waits.given_up += 1
+            else:
+                waits.unknown += 1
+    return pending
+
+
+def _keys(spouts: Sequence[Holder], dump: Hprof, census: Census, objects: Objects) -> "list[array[int]]":
+    """The ids of the keys in each spout's map."""
+    nodes = Rows("QQ")  # key, next node
+
+    def choose(classes: Classes) -> Choice:
+        concurrent = classes.family("java.util.concurrent.ConcurrentHashMap$Node")
+        of_all = [*hash_nodes(classes), *classes.with_fields(sorted(concurrent), key=OBJECT, next=OBJECT)]
+        return {each: _taker(Columns(classes, each, "key", "next"), nodes) for each in of_all}
+
+    sweep(dump, choose, census)
+    find = nodes.sort()
+    marks = array("I", bytes(4 * len(nodes)))
+    for number, spout in enumerate(spouts, start=1):
+        for map_id in spout.maps:
+            mark(objects.fields(map_id).get("table", 0), number, marks, objects, nodes.columns[1], find)
+    found = [array("Q") for _ in spouts]
+    for key, number in zip(nodes.columns[0], marks, strict=True):
+        if number:
+            found[number - 1].append(key)
+    return found
+
+
+def _taker(columns: Columns, rows: Rows) -> Take:
+    return lambda data, places: rows.extend(*columns.read(data, places))
+
+
+class _Numbers:
+    """The values of Longs and Integers by id."""
+
+    def __init__(self, dump: Hprof, census: Census, wanted: "Iterable[array[int]]") -> None:
+        ids = Rows()
+        for each in wanted:
+            ids.extend(each)
+        ids.sort()
+        unique = array("Q", (id_ for id_, _ in groupby(ids.ids)))
+        self._find = Find(unique)
+        self._values = array("q", [_LOST]) * len(unique)
+        sweep(dump, self._choose, census)
+
+    def _choose(self, classes: Classes) -> Choice:
+        kinds: Mapping[str, int] = {"java.lang.Long": LONG, "java.lang.Integer": INT}
+        return {
+            each: self._take(Columns(classes, each, "value"))
+            for name, kind in kinds.items()
+            for each in classes.with_fields(classes.named(name), value=kind)
+        }
+
+    def _take(self, columns: Columns) -> Take:
+        def take(data: bytes, places: Sequence[int]) -> None:
+            ids, values = columns.read(data, places)
+            found = self._find.all(ids)
+            wanted = [place >= 0 for place in found]
+            for place, value in zip(compress(found, wanted), compress(values, wanted), strict=True):
+                self._values[place] = value
+
+        return take
+
+    def of(self, ids: "array[int]") -> "Iterable[int]":
+        """The values, in order."""
+        return (self._values[place] for place in self._find.all(ids))

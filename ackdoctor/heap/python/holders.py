@@ -35,7 +35,7 @@ _TUPLE = frozenset(
 class Holder:
     """An object that may hold tuples: `tuples` is how many it has seen so far, `owed` those it must still hold.
 
-    `owed` are a bolt's open deliveries, or the ids of the messages that a spout waits for; None where nobody knows.
+    `owed` are a bolt's open deliveries, or the ids of the messages that a spout waits for; None if unknown.
     `file` and `line` are where its class begins, '' for an acker.
     """
 
@@ -126,7 +126,7 @@ def _is_leaf(value: Any) -> bool:
 
 
 def _steps(value: Any) -> Iterator[tuple[str, Any]]:
-    """What stands one step further in, and the text of the step."""
+    """The objects one step further in, each with the text of the step."""
     yield from _items(value)
     for name, item in _attributes(value):
         yield f".{name}", item
@@ -161,12 +161,12 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
             if isinstance(member, MemberDescriptorType):
                 try:
                     yield name, member.__get__(value)
-                except AttributeError:  # a slot that nobody has filled
+                except AttributeError:  # an unset slot
                     continue
 
 
 def _shown(key: object) -> str:
-    """A key as it stands in an expression; only plain keys have their own words."""
+    """A key as text of an expression; other than plain keys are abbreviated."""
     text = repr(key) if type(key) in (str, bytes, int, float, bool, type(None)) else f"<{type(key).__name__}>"
     return text if len(text) <= _LONGEST_KEY else f"{text[: _LONGEST_KEY - 3]}..."
 

@@ -7,11 +7,19 @@ from itertools import pairwise
 from ackdoctor.heap.judge import heap_finding
 from ackdoctor.heap.python.holders import ACKER, BOLT, SPOUT
 from ackdoctor.heap.python.snapshot import AckerMap, Holding, Snapshot
+from ackdoctor.model.acker_versions import AckerVersion
 from ackdoctor.model.finding import Finding, HeapWitness, Severity, TreeWitness, stamp
 from ackdoctor.model.verdict import GrowthPoint
-from ackdoctor.tracer.judge.growth import trend
-from ackdoctor.tracer.judge.keeping import Keeper, stays
-from ackdoctor.tracer.judge.place import Places
+from ackdoctor.rulebook.messages import (
+    NEVER_ZERO_ENTRY,
+    ORPHAN_ENTRY,
+    PENDING_GROWTH,
+    SPOUT_BUFFER_LEAK,
+    UNDRAINED_BUFFER,
+    words,
+)
+from ackdoctor.tracer.judge.acker import stays, trend
+from ackdoctor.tracer.judge.places import Places
 
 __all__ = [
     "OF_OPEN_TUPLES",
@@ -20,13 +28,13 @@ __all__ = [
     "TypeRow",
     "findings",
     "holding_rows",
-    "linked",
     "per_thousand",
     "type_rows",
+    "with_heap_evidence",
 ]
 
 
-_FEW = 10  # entries; a container with fewer is shown only where tuples are known to be in it
+_FEW = 10  # entries; a container with fewer is of_heap only where tuples are known to be in it
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -112,16 +120,18 @@ def _rate(holding: Holding, snapshots: Sequence[Snapshot]) -> float | None:
     return per_thousand([(0, 0), *points] if len(points) < len(snapshots) or len(points) == 1 else points)
 
 
-OF_OPEN_TUPLES = frozenset({"ACK401", "ACK601", "ACK603"})  # what tuples under way show, too
+OF_OPEN_TUPLES = frozenset(
+    {UNDRAINED_BUFFER, NEVER_ZERO_ENTRY, PENDING_GROWTH}
+)  # what tuples under way show, too
 _FEWEST_SNAPSHOTS = 4  # of a growth; fewer show two loads, not a line
 _FEWEST_ENTRIES = 10
 _MANY_TUPLES = 1_000  # a spout that has emitted fewer may still wait for half of them
 _STRAIGHT = 0.9  # R2
-OF_THE_ACKER = frozenset({"ACK601", "ACK602", "ACK603"})
+OF_THE_ACKER = frozenset({NEVER_ZERO_ENTRY, ORPHAN_ENTRY, PENDING_GROWTH})
 
 
 def findings(
-    snapshots: Sequence[Snapshot], places: Places, keeper: Keeper | None = None
+    snapshots: Sequence[Snapshot], places: Places, keeper: AckerVersion | None = None
 ) -> tuple[Finding, ...]:
     """All that the snapshots show, sorted and stamped; `keeper` is whose acker it is, where that is known."""
     if not snapshots:
@@ -143,7 +153,9 @@ def findings(
     return stamp(sorted(found, key=lambda each: (each.code, each.component, each.cause)))
 
 
-def _of_acker(acker: AckerMap, snapshots: Sequence[Snapshot], keeper: Keeper | None) -> Iterator[Finding]:
+def _of_acker(
+    acker: AckerMap, snapshots: Sequence[Snapshot], keeper: AckerVersion | None
+) -> Iterator[Finding]:
     held = [each for each in snapshots[-1].holdings if each.component == acker.component]
     if not held or not acker.entries:
         return
@@ -160,10 +172,9 @@ def _of_acker(acker: AckerMap, snapshots: Sequence[Snapshot], keeper: Keeper | N
     )
     if acker.tracked:
         yield heap_finding(
-            "ACK601",
-            f"the acker keeps entries that are not zero at the end: such an entry {stays(keeper)}",
+            NEVER_ZERO_ENTRY,
+            words(NEVER_ZERO_ENTRY, "heap", stays=stays(keeper)),
             witness,
-            help="the tuples acked an even number of times, or never, are named where the components are traced",
         )
     points = [
         (known.tuples, known.entries)
@@ -174,11 +185,10 @@ def _of_acker(acker: AckerMap, snapshots: Sequence[Snapshot], keeper: Keeper | N
     grown = _steady(points)
     if grown is not None:
         yield heap_finding(
-            "ACK603",
-            f"the pending map grows from snapshot to snapshot: an entry {stays(keeper)}",
+            PENDING_GROWTH,
+            words(PENDING_GROWTH, "heap", stays=stays(keeper)),
             replace(witness, left=(*witness.left, grown)),
             severity=Severity.ERROR if keeper is not None and not keeper.forgets else Severity.WARNING,
-            help="mend what the other findings name; an entry for each root under way is no leak",
         )
 
 
@@ -193,24 +203,22 @@ def _of_spout(row: HoldingRow, places: Places) -> Iterator[Finding]:
         return
     waits = "" if held.owed is None else f", and it waits for {held.owed:,} messages"
     yield heap_finding(
-        "ACK303",
-        "the spout keeps what it has emitted, and acks do not take it away",
+        SPOUT_BUFFER_LEAK,
+        words(SPOUT_BUFFER_LEAK, "heap"),
         _witness(row, f"{held.tuples:,} emitted{waits}"),
         component=held.component,
         site=places.line(held.file, held.line),
-        help="take the message out of the field when ack is called with its id",
     )
 
 
 def _of_bolt(row: HoldingRow, places: Places) -> Iterator[Finding]:
     if row.last.open:
         yield heap_finding(
-            "ACK401",
-            "a field of the bolt holds tuples that it has neither acked nor failed",
+            UNDRAINED_BUFFER,
+            words(UNDRAINED_BUFFER, "heap"),
             _witness(row, f"{row.last.open:,} open tuples in this field"),
             component=row.last.component,
             site=places.line(row.last.file, row.last.line),
-            help="complete what the field holds before it is let go, on a tick or when it is full",
         )
 
 
@@ -242,17 +250,17 @@ def _steady(points: Sequence[tuple[int, int]]) -> str | None:
     return f"{rate:,.0f} entries more per 1,000 tuples over {len(points)} snapshots (R2 {line.fit:.2f})"
 
 
-def linked(
-    told: Sequence[Finding], shown: Sequence[Finding]
+def with_heap_evidence(
+    of_run: Sequence[Finding], of_heap: Sequence[Finding]
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    """What the run told with what the heap shows of it, and what only the heap shows.
+    """Add the heap's evidence to the findings of the run; return these and the findings of the heap alone.
 
     The entries of an acker belong to the findings whose roots they are, a field to the component's finding of the
-    same code.  The growth of a map is told besides.
+    same code.  The growth of a map is a separate finding.
     """
-    mine = list(told)
+    mine = list(of_run)
     rest = []
-    for finding in shown:
+    for finding in of_heap:
         places = [place for place, each in enumerate(mine) if _explains(each, finding)]
         for place in places:
             mine[place] = _with(mine[place], finding)
@@ -261,19 +269,19 @@ def linked(
     return tuple(mine), tuple(rest)
 
 
-def _explains(told: Finding, shown: Finding) -> bool:
-    if not isinstance(told.evidence, TreeWitness):
+def _explains(of_run: Finding, of_heap: Finding) -> bool:
+    if not isinstance(of_run.evidence, TreeWitness):
         return False
-    if shown.code == "ACK601":
-        return told.code in OF_THE_ACKER or any(
-            line.startswith(f"{ACKER}: root ") for line in told.evidence.left
+    if of_heap.code == NEVER_ZERO_ENTRY:
+        return of_run.code in OF_THE_ACKER or any(
+            line.startswith(f"{ACKER}: root ") for line in of_run.evidence.left
         )
-    return told.code == shown.code and told.component.rpartition(".")[2] == shown.component
+    return of_run.code == of_heap.code and of_run.component.rpartition(".")[2] == of_heap.component
 
 
-def _with(told: Finding, shown: Finding) -> Finding:
-    assert isinstance(told.evidence, TreeWitness)
-    assert isinstance(shown.evidence, HeapWitness)
-    held = shown.evidence
+def _with(of_run: Finding, of_heap: Finding) -> Finding:
+    assert isinstance(of_run.evidence, TreeWitness)
+    assert isinstance(of_heap.evidence, HeapWitness)
+    held = of_heap.evidence
     line = f"heap: {held.path}: {held.entries:,} entries, {held.size:,} bytes; {held.left[0]}"
-    return replace(told, evidence=replace(told.evidence, left=(*told.evidence.left, line)))
+    return replace(of_run, evidence=replace(of_run.evidence, left=(*of_run.evidence.left, line)))

@@ -15,17 +15,17 @@ from ackdoctor.heap.python.guppy import Census, census, missing
 from ackdoctor.heap.python.holders import ACKER, BOLT, SPOUT, Holder, containers, weigh
 from ackdoctor.model.dialect import Kind
 from ackdoctor.model.verdict import PendingEntry
-from ackdoctor.tracer.instrument.live import LiveBook
-from ackdoctor.tracer.ledger.holding import holders
+from ackdoctor.tracer.instrument.live import LiveRecord
+from ackdoctor.tracer.ledger.components import holders
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.trace.write import at_exit
 
 __all__ = [
     "LAST",
     "AckerMap",
-    "Album",
     "Holding",
     "Snapshot",
+    "SnapshotSeries",
     "attach",
     "components",
     "files",
@@ -38,29 +38,29 @@ __all__ = [
 
 def components(ledger: Ledger) -> Iterator[Holder]:
     """Each live component, with the tuples that it has seen and, of a bolt, those that it owes."""
-    for book in tuple(ledger.books.values()):
-        if not isinstance(book, LiveBook):
+    for record in tuple(ledger.records.values()):
+        if not isinstance(record, LiveRecord):
             continue
-        spout = book.role.kind is Kind.SPOUT
-        traced = book.accused
+        spout = record.role.kind is Kind.SPOUT
+        traced = record.traced_now
         yield Holder(
-            name=type(book.component).__name__,
+            name=type(record.component).__name__,
             kind=SPOUT if spout else BOLT,
-            holder=book.component,
-            tuples=book.emits if spout else book.entry - book.ticks_seen,
-            owed=None if spout else _owed(book),
+            holder=record.component,
+            tuples=record.emits if spout else record.entry - record.ticks_seen,
+            owed=None if spout else _owed(record),
             file=traced.path,
             line=traced.line,
         )
 
 
-def _owed(book: LiveBook) -> list[Hashable]:
+def _owed(record: LiveRecord) -> list[Hashable]:
     """Open deliveries without those that wait for the framework, which will complete them in time."""
-    deliveries = [delivery for delivery, _ in book.overdue()]
-    if not book.buffers:
+    deliveries = [delivery for delivery, _ in record.overdue()]
+    if not record.buffers:
         return deliveries
-    held = book.held(deliveries)
-    return [delivery for delivery in deliveries if held.get(delivery) not in book.buffers]
+    held = record.held(deliveries)
+    return [delivery for delivery in deliveries if held.get(delivery) not in record.buffers]
 
 
 _SAMPLES = 3
@@ -71,7 +71,7 @@ class Holding:
     """A container that a component keeps: `size` in bytes with all entries, `exact` unless only some were weighed.
 
     `tuples` is how many the component had seen, `owed` how many of its own it must still hold (None: unknown), and
-    `open` how many open deliveries stand in the field where the path begins.
+    `open` is the number of open deliveries in the field where the path begins.
     """
 
     component: str
@@ -115,7 +115,7 @@ class AckerMap:
 class Snapshot:
     """What was there; `label` says when: "start", "2,048 pending", "end".
 
-    The `census` counts the whole heap, which takes as long as the process is large; None where nobody asked for it.
+    The `census` counts the whole heap, which takes as long as the process is large; None if not requested.
     """
 
     label: str
@@ -224,8 +224,8 @@ LAST = "end"  # the label of the last; a process that is killed has none
 _FIRST_MARK = 1_000  # pending; each further mark is twice the one before
 
 
-class Album:
-    """`known` finds the holders anew for each snapshot: components come and go, and none is kept alive here.
+class SnapshotSeries:
+    """`known` finds the holders for each snapshot; no component is kept alive here.
 
     `count` counts the whole heap.
     """
@@ -243,7 +243,7 @@ class Album:
         self._busy = False
 
     def take(self, label: str, count: Callable[[], Census | None] | None = None) -> Snapshot:
-        """Take one now; `count` in place of the album's own."""
+        """Take a snapshot now; `count` overrides the series' own setting."""
         self._busy = True
         try:
             snapshot = take(label, self._known(), count or self._count)
@@ -281,25 +281,25 @@ class _Snapshots:
     def __init__(self, ledger: Ledger, folder: Path) -> None:
         self._ledger = ledger
         self._folder = folder
-        self._album = Album(partial(components, ledger))
+        self._series = SnapshotSeries(partial(components, ledger))
 
     def look(self, pending: int) -> None:
         """Pending has changed."""
-        if not self._album.snapshots:
-            self._album.take("start")
-        elif self._album.look(pending) is None:
+        if not self._series.snapshots:
+            self._series.take("start")
+        elif self._series.look(pending) is None:
             return
         self._save()
 
     def end(self) -> None:
         """The process ends; one that has run no component has nothing to show."""
-        if self._ledger.books:
+        if self._ledger.records:
             self._ledger.growing = None
-            self._album.take(LAST)
+            self._series.take(LAST)
             self._save()
 
     def _save(self) -> None:
         try:
-            save(self._album.snapshots, self._folder / name_of(os.getpid()))
+            save(self._series.snapshots, self._folder / name_of(os.getpid()))
         except OSError as error:
             sys.stderr.write(f"ackdoctor: no heap snapshots: {error}\n")

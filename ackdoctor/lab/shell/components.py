@@ -2,9 +2,8 @@
 
 from ackdoctor.acker.ids import IdSource
 from ackdoctor.lab.component import Bolt, Context, OutputCollector, Spout, SpoutOutputCollector, Tup
-from ackdoctor.lab.shell.child import Exit
+from ackdoctor.lab.shell.child import SUICIDE, Exit, ShellError
 from ackdoctor.lab.shell.messages import RUNTIME, ShellMsg, java_text, parse, shell_msg
-from ackdoctor.lab.shell.pipe import SUICIDE, ShellError
 from ackdoctor.lab.shell.process import Setup, ShellProcess, Transcript, heartbeat_timeout
 
 __all__ = ["HEARTBEAT_LOST", "Shell", "ShellBolt", "ShellSpout"]

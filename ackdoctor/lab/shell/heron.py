@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from ackdoctor.lab.component import Bolt, Context, OutputCollector, Spout, SpoutOutputCollector, Tup
-from ackdoctor.lab.shell.pipe import ShellError
+from ackdoctor.lab.shell.child import ShellError
 from ackdoctor.lab.shell.process import Setup, Transcript
 
 __all__ = ["HeronBolt", "HeronSpout", "HeronTuple", "InstanceDiedError"]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum, unique
 from typing import Any, NoReturn
 
-from ackdoctor.lab.shell.pipe import ShellError
+from ackdoctor.lab.shell.child import ShellError
 
 __all__ = ["RUNTIME", "Json", "ShellMsg", "java_text", "json_of", "parse", "shell_msg"]
 

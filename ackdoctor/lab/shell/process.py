@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ackdoctor.lab.component import Context
-from ackdoctor.lab.shell.child import Child
+from ackdoctor.lab.shell.child import HALTED, SUICIDE, Child, ShellError
 from ackdoctor.lab.shell.frameworks import launcher
 from ackdoctor.lab.shell.messages import RUNTIME, Json, ShellMsg, java_text, parse
-from ackdoctor.lab.shell.pipe import HALTED, SUICIDE, ShellError
 
 __all__ = ["Setup", "ShellProcess", "Transcript", "heartbeat_timeout"]
 

@@ -22,7 +22,7 @@ from ackdoctor.spark.tables import (
     Replays,
     TreeCount,
 )
-from ackdoctor.tracer.judge.slowness import asides
+from ackdoctor.tracer.judge.timeouts import asides
 from ackdoctor.tracer.trace.components import unobserved
 
 __all__ = [

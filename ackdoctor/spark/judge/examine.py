@@ -19,7 +19,6 @@ from ackdoctor.spark.frames import collect_together
 from ackdoctor.spark.judge import collect, components, samples
 from ackdoctor.spark.judge.culprits import explained, name_deliveries
 from ackdoctor.spark.judge.findings import (
-    AckerProfile,
     all_findings,
     forecast,
     has,
@@ -32,9 +31,8 @@ from ackdoctor.spark.judge.timeouts import judge_timeouts
 from ackdoctor.spark.read.logs import Survey
 from ackdoctor.spark.replay.exact import MOST_MESSAGES
 from ackdoctor.spark.tables import Analysis, Books
-from ackdoctor.tracer.judge.entries import under_way
-from ackdoctor.tracer.judge.growth import WORKER_HEAP
-from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.judge.acker import WORKER_HEAP, under_way
+from ackdoctor.tracer.judge.places import Places
 
 __all__ = ["Frames", "Terms", "examine"]
 
@@ -148,13 +146,12 @@ def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | 
         timeout_s=terms.timeout_s,
         lost=outages.sql(),
     )
-    profile = AckerProfile.of(terms.version)
-    result.forecast = forecast(result.tally.growth if result.ackers else (), profile, terms.heap)
+    result.forecast = forecast(result.tally.growth if result.ackers else (), terms.version, terms.heap)
     result.findings = all_findings(
         violations,
         judged,
         result.tally.growth if has(counted, EventKind.INIT) else (),
-        profile=profile,
+        profile=terms.version,
         places=Places(folder=terms.folder, nowhere=terms.nowhere),
         nowhere=Site(terms.nowhere, NOWHERE),
         heap=terms.heap,

@@ -1,7 +1,6 @@
 """Findings from violations, roots and growth; and notes on what the input cannot show, or lacks."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from pyspark.sql import Row
 
@@ -15,14 +14,12 @@ from ackdoctor.model.violation import Violation
 from ackdoctor.spark.judge.culprits import unexplained
 from ackdoctor.spark.judge.timeouts import Slow
 from ackdoctor.spark.tables import Analysis, Forecast
+from ackdoctor.tracer.judge.acker import entry_bytes, filled_in, growth_finding, trend
 from ackdoctor.tracer.judge.findings import findings, gathered
-from ackdoctor.tracer.judge.growth import filled_in, growth_finding, trend
-from ackdoctor.tracer.judge.keeping import entry_bytes
-from ackdoctor.tracer.judge.place import Places
-from ackdoctor.tracer.judge.slowness import slow_findings
+from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.judge.timeouts import slow_findings
 
 __all__ = [
-    "AckerProfile",
     "all_findings",
     "forecast",
     "has",
@@ -49,26 +46,12 @@ def has(counted: Iterable[Row], *kinds: EventKind) -> bool:
 # ---- findings ----
 
 
-@dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class AckerProfile:
-    """What the cost of an entry depends on."""
-
-    name: str
-    engine: Engine
-    forgets: bool
-
-    @classmethod
-    def of(cls, version: AckerVersion) -> "AckerProfile":
-        """Return the profile of a version."""
-        return cls(name=version.name, engine=version.engine, forgets=version.forgets)
-
-
 def all_findings(
     violations: Iterable[Violation],
     trees: Iterable[TupleTree],
     points: Sequence[GrowthPoint],
     *,
-    profile: AckerProfile,
+    profile: AckerVersion,
     places: Places,
     nowhere: Site,
     heap: int,
@@ -84,7 +67,7 @@ def all_findings(
     return gathered([*found, *more]) if more else found
 
 
-def forecast(points: Sequence[GrowthPoint], profile: AckerProfile, heap: int) -> Forecast | None:
+def forecast(points: Sequence[GrowthPoint], profile: AckerVersion, heap: int) -> Forecast | None:
     """Return the straight line through the sizes of the map, and when it fills a heap of that many bytes."""
     if len(points) < _FEWEST_POINTS:
         return None

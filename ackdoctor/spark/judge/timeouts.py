@@ -11,7 +11,7 @@ from ackdoctor.model.event import EventKind
 from ackdoctor.model.verdict import Residue, Verdict
 from ackdoctor.spark.deliveries import DELIVERY_KEY, NO_PROCESS
 from ackdoctor.spark.tables import Analysis, Completions, Expired
-from ackdoctor.tracer.judge.slowness import (
+from ackdoctor.tracer.judge.timeouts import (
     EARLY,
     Cause,
     Pace,
@@ -32,7 +32,7 @@ _MOST_SECONDS = 100_000
 
 @dataclass(slots=True, kw_only=True)
 class Slow:
-    """The input of ACK504 (`tracer.judge.slowness`)."""
+    """The input of ACK504 (`tracer.judge.timeouts`)."""
 
     trees: Sequence[TimedOut]
     timeout_s: int | None

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from ackdoctor.dialects import known
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.event import AUTO, EventKind
+from ackdoctor.rulebook.messages import NEVER_ZERO_ENTRY, ORPHAN_ENTRY
 from ackdoctor.spark.live.certain import ACKED_TWICE, NEVER_ZERO, OVER_ACKED
 from ackdoctor.spark.read.events import quarantined, remove_unreadable
 from ackdoctor.spark.read.file_kinds import FileKind
@@ -20,9 +21,8 @@ from ackdoctor.spark.read.paths import ZIPPED, unescaped, unzipped
 from ackdoctor.spark.read.traces import refused, traces
 from ackdoctor.spark.schema import ROOT_KEY
 from ackdoctor.spark.tables import Quarantined
-from ackdoctor.tracer.judge.charges import CHARGES, Turn
-from ackdoctor.tracer.judge.labels import name_of
-from ackdoctor.tracer.judge.place import Places, parsed
+from ackdoctor.tracer.judge.messages import RULE_MESSAGES, Case, name_of
+from ackdoctor.tracer.judge.places import Places, parsed
 from ackdoctor.tracer.trace.files import SUFFIXES, Stem, is_checkpoint, partition
 
 __all__ = [
@@ -48,7 +48,10 @@ _COMPLETED = int(EventKind.COMPLETED)
 _MOST_NAMED = 1_000  # roots of a batch whose culprits are named
 _MOST_SENT = 500  # messages of one root that are collected for that
 _VERBS: Mapping[int, str] = {int(EventKind.ACKED): "ack", int(EventKind.FAILED): "fail"}
-_RULES: Mapping[str, str] = {NEVER_ZERO: "ACK601", OVER_ACKED: "ACK602"}  # by what its acker keeps
+_RULES: Mapping[str, str] = {
+    NEVER_ZERO: NEVER_ZERO_ENTRY,
+    OVER_ACKED: ORPHAN_ENTRY,
+}  # by what its acker keeps
 _FAILED = int(EventKind.FAILED)
 _SENT = ("time_ns", "kind", "component", "task", "delivery", "value", "site")
 _KINDS = (FileKind.PARQUET, FileKind.JSON_LINES)
@@ -249,10 +252,10 @@ def _broken(done: Sequence[Row], places: Places) -> str:
     failed = any(each["kind"] == _FAILED for each in done)
     site = parsed(done[0]["site"]) if len({each["site"] for each in done}) == 1 else None
     again = site is not None and places.may_loop(site, *_handlers())
-    turn = Turn.FRAMEWORK if own else Turn.ROUND if again else Turn.PLAIN
+    turn = Case.FRAMEWORK if own else Case.ROUND if again else Case.PLAIN
     if any(each["kind"] == _FAILED for each in own):
-        turn = Turn.RESCUE
-    return CHARGES[Misuse.MIXED if failed else Misuse.TWICE, turn].code
+        turn = Case.RESCUE
+    return RULE_MESSAGES[Misuse.MIXED if failed else Misuse.TWICE, turn].code
 
 
 @cache

@@ -52,7 +52,9 @@ _HIDDEN = "hidden: Spark reads no name that begins with a dot or an underscore"
 _HIDDEN_MARKS = (".", "_")
 _NOTES = ("_meta.json", "_SUCCESS", "_spark_metadata", "_delta_log")  # beside a trace, or Spark's own
 _LIVE_NAME = ".live-"
-_LIVE = "holds rows of a process that is running, or was killed: `ackdoctor trace report {}` makes them readable"
+_LIVE = (
+    "holds rows of a process that is running, or was killed: `ackdoctor trace report {}` makes them readable"
+)
 _UNNAMED = "neither named like a part of a trace nor like a worker's log"
 
 

@@ -1,8 +1,8 @@
-"""The author's handlers, watched: who works on which tuple, what comes back, and what a test calls directly.
+"""Handler calls: which handler runs on which tuple, what it returns, and what a test calls directly.
 
-A handler's tuple was handed over by the framework a moment ago, or a test calls the handler itself.  Then
-the argument counts as received, and the framework's part is played when it returns: `auto_ack` closes it,
-`auto_fail` after an exception, because the framework would.
+Usually the framework has just read the handler's tuple. If a test calls the handler itself,
+the argument counts as received, and the tracer does the framework's part when the handler returns: `auto_ack` acks it,
+`auto_fail` fails it after an exception.
 """
 
 import sys
@@ -15,15 +15,14 @@ from typing import Any, NamedTuple
 from ackdoctor.model.dialect import Entry, EntryKind, Misuse, Moment, Switch, TickDuty, VerbKind
 from ackdoctor.model.violation import AccessKind, CallSite
 from ackdoctor.tracer.instrument.listener import HEARTBEAT, TICKS, Listener, exception
-from ackdoctor.tracer.instrument.live import LiveBook, id_of
-from ackdoctor.tracer.instrument.mocks import look
-from ackdoctor.tracer.instrument.written import Written
+from ackdoctor.tracer.instrument.live import LiveRecord, id_of
+from ackdoctor.tracer.instrument.mocks import WrittenMethods, look
+from ackdoctor.tracer.ledger.components import played_by, switched_on
 from ackdoctor.tracer.ledger.sites import stands_in
-from ackdoctor.tracer.ledger.suspects import played_by, switched_on
 
-__all__ = ["Visit", "Visits"]
+__all__ = ["HandlerCall", "HandlerCalls"]
 
-# the handler calls of a framework in which the first mock is looked for; in a test's own it always is
+# the handler calls of a framework that look for a first mock; a test's own calls always do
 _LOOKS = 64
 _NEVER_RUN = (GeneratorType, CoroutineType, AsyncGeneratorType)
 _INPUTS = {EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK}
@@ -31,8 +30,8 @@ _OWN = f"{__name__.rpartition('.')[0]}."
 _getframe = sys._getframe  # noqa: SLF001 - the only way to a caller
 
 
-class Visit(NamedTuple):
-    """One call of a handler: the deliveries it was given, and which of them nobody but us will complete."""
+class HandlerCall(NamedTuple):
+    """One call of a handler: its deliveries, and those for which the tracer must do the framework's part."""
 
     entry: Entry
     deliveries: tuple[Hashable, ...] = ()
@@ -40,163 +39,163 @@ class Visit(NamedTuple):
     outer: str = ""  # the handler that called this one: process_tick, for processWindow
 
 
-class Visits:
-    """Begins and ends the visits of every component."""
+class HandlerCalls:
+    """Begins and ends the handler calls of every component."""
 
-    def __init__(self, listener: Listener, written: Written) -> None:
+    def __init__(self, listener: Listener, written: WrittenMethods) -> None:
         self._listener = listener
         self._ledger = listener.ledger
         self._written = written
 
     def begin(
-        self, book: LiveBook, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Visit | None:
-        """Before a handler runs; None where a handler calls its own super, or if we failed."""
+        self, record: LiveRecord, entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> HandlerCall | None:
+        """Before a handler runs; None if a handler calls its own super, or after an error of ours."""
         try:
-            outer = book.handler
+            outer = record.handler
             if outer and (outer == entry.method or entry.kind is not EntryKind.BATCH):
                 return None
-            self._prepare(book, entry)
+            self._prepare(record, entry)
             tups = _tuples(entry, args, kwargs) if entry.kind in _INPUTS else ()
-            deliveries = tuple(_delivery(tup, book) for tup in tups)
-            fresh, book.fresh = book.fresh, None
+            deliveries = tuple(_delivery(tup, record) for tup in tups)
+            fresh, record.fresh = record.fresh, None
             if len(tups) == 1 and fresh is not None and deliveries[0] == fresh.id:
-                return Visit(entry, deliveries, (), outer)
-            driven = self._is_driven(book, _caller(_getframe(2)))
-            self._admit(book, entry, tups, deliveries)
-            return Visit(entry, deliveries, () if driven else deliveries, outer)
+                return HandlerCall(entry, deliveries, (), outer)
+            driven = self._is_driven(record, _caller(_getframe(2)))
+            self._admit(record, entry, tups, deliveries)
+            return HandlerCall(entry, deliveries, () if driven else deliveries, outer)
         except Exception as error:  # noqa: BLE001 - ours, and never the author's
             self._listener.trouble(error)
             return None
 
-    def end(self, book: LiveBook, visit: Visit, result: object) -> None:
+    def end(self, record: LiveRecord, call: HandlerCall, result: object) -> None:
         """After a handler has returned."""
         try:
-            book.read_mocks()
+            record.read_mocks()
             if isinstance(result, _NEVER_RUN):
-                self._never_ran(book, visit)
-            if visit.direct and self._closes(book, visit.entry):
-                site = self._played(book, book.dialect.wire.completes if book.dialect.wire else ())
-                for delivery in visit.direct:
-                    self._listener.played_ack(book, delivery, site)
-            book.hand_on()
-            book.handler = visit.outer
+                self._never_ran(record, call)
+            if call.direct and self._closes(record, call.entry):
+                site = self._played(record, record.dialect.wire.completes if record.dialect.wire else ())
+                for delivery in call.direct:
+                    self._listener.played_ack(record, delivery, site)
+            record.hand_on()
+            record.handler = call.outer
         except Exception as error:  # noqa: BLE001 - as above
             self._listener.trouble(error)
 
-    def broken(self, book: LiveBook, visit: Visit) -> None:
-        """After a handler has raised: the framework fails what it was given, or the component dies with it.
+    def broken(self, record: LiveRecord, call: HandlerCall) -> None:
+        """After a handler has raised: the framework fails the tuple, or the component dies.
 
-        No framework fails a tuple for what is no Exception, such as SystemExit.
+        No framework fails a tuple for SystemExit or any other BaseException that is no Exception.
         """
         try:
-            book.read_mocks()
-            fails = self._on(book, book.role.discipline.auto_fail) and isinstance(exception(), Exception)
-            if visit.direct and fails:
-                site = self._played(book, book.dialect.wire.fails if book.dialect.wire else ())
-                for delivery in visit.direct:
-                    self._listener.played_fail(book, delivery, site)
-            owes = not fails and any(delivery in book.open for delivery in visit.deliveries)
+            record.read_mocks()
+            fails = self._on(record, record.role.discipline.auto_fail) and isinstance(exception(), Exception)
+            if call.direct and fails:
+                site = self._played(record, record.dialect.wire.fails if record.dialect.wire else ())
+                for delivery in call.direct:
+                    self._listener.played_fail(record, delivery, site)
+            owes = not fails and any(delivery in record.open for delivery in call.deliveries)
             if owes:
-                self._listener.broke(book)
-            for delivery in visit.deliveries:
-                book.excuse(delivery)
-            book.raised = book.entry
-            self._ledger.note(_raised(book, visit, fails=fails))
-            book.handler = visit.outer
+                self._listener.broke(record)
+            for delivery in call.deliveries:
+                record.excuse(delivery)
+            record.raised = record.entry
+            self._ledger.note(_raised(record, call, fails=fails))
+            record.handler = call.outer
         except Exception as error:  # noqa: BLE001 - as above
             self._listener.trouble(error)
 
-    # ---- what a visit finds ----
+    # ---- what a call finds ----
 
-    def _prepare(self, book: LiveBook, entry: Entry) -> None:
-        called = book.fresh is None and entry.kind is EntryKind.DATA  # by a test
-        if called or book.entry < _LOOKS or book.mocked:
-            self._look(book)
+    def _prepare(self, record: LiveRecord, entry: Entry) -> None:
+        called = record.fresh is None and entry.kind is EntryKind.DATA  # by a test
+        if called or record.entry < _LOOKS or record.mocked:
+            self._look(record)
         else:
-            book.plain = book.owner
-        book.read_mocks()
-        book.handler = entry.method
+            record.is_plain = True
+        record.read_mocks()
+        record.handler = entry.method
         if entry.kind is EntryKind.BATCH and entry.off_thread:
-            book.batcher = get_ident()
+            record.batcher = get_ident()
         elif entry.kind is not EntryKind.BATCH:
-            book.thread = get_ident()
+            record.thread = get_ident()
 
     def _admit(
-        self, book: LiveBook, entry: Entry, tups: tuple[Any, ...], deliveries: tuple[Hashable, ...]
+        self, record: LiveRecord, entry: Entry, tups: tuple[Any, ...], deliveries: tuple[Hashable, ...]
     ) -> None:
-        """Tuples that came past the framework's receive function."""
+        """Tuples that the framework's receive function has not read."""
         for tup, delivery in zip(tups, deliveries, strict=True):
             stream = getattr(tup, "stream", None)
             if stream == HEARTBEAT:
                 continue
             if stream == TICKS or entry.kind is EntryKind.TICK:
-                self._listener.ticked(book, delivery, stream)
-            elif entry.kind is EntryKind.DATA or delivery not in book.open:
-                self._listener.handed(book, delivery, stream)
+                self._listener.ticked(record, delivery, stream)
+            elif entry.kind is EntryKind.DATA or delivery not in record.open:
+                self._listener.handed(record, delivery, stream)
 
-    def _is_driven(self, book: LiveBook, caller: FrameType) -> bool:
-        """Whether the framework has called the handler, and will do what comes after it."""
-        wire = book.dialect.wire
+    def _is_driven(self, record: LiveRecord, caller: FrameType) -> bool:
+        """Whether the framework has called the handler, and will complete the tuple itself."""
+        wire = record.dialect.wire
         on_bench = wire is not None and caller.f_globals.get("__name__") in wire.benches
         return not on_bench and self._ledger.sites.is_foreign(caller)
 
-    def _never_ran(self, book: LiveBook, visit: Visit) -> None:
-        function: Any = getattr(type(book.component), visit.entry.method, None)
+    def _never_ran(self, record: LiveRecord, call: HandlerCall) -> None:
+        function: Any = getattr(type(record.component), call.entry.method, None)
         code = getattr(unwrap(function), "__code__", None)
         site = (
             self._ledger.sites.named(CallSite(code.co_filename, code.co_firstlineno, function.__qualname__))
             if code
             else 0
         )
-        for delivery in visit.deliveries or (None,):
-            book.offended(Misuse.NEVER_RUNS, AccessKind.RETURNED, delivery, self._listener.shown(site))
+        for delivery in call.deliveries or (None,):
+            record.offended(Misuse.NEVER_RUNS, AccessKind.RETURNED, delivery, site)
             if delivery is not None:
-                book.excuse(delivery)
+                record.excuse(delivery)
 
-    def _closes(self, book: LiveBook, entry: Entry) -> bool:
-        """Whether the framework would ack what this handler was given, now that it has returned."""
-        discipline = book.role.discipline
-        if discipline.completion is not Moment.RETURN or not self._on(book, discipline.auto_ack):
+    def _closes(self, record: LiveRecord, entry: Entry) -> bool:
+        """Whether the framework would ack the tuple now that the handler has returned."""
+        discipline = record.role.discipline
+        if discipline.completion is not Moment.RETURN or not self._on(record, discipline.auto_ack):
             return False
         if entry.kind is EntryKind.TICK:
             return discipline.tick is TickDuty.AUTO
-        batches = any(other.kind is EntryKind.BATCH for other in book.role.entries)
+        batches = any(other.kind is EntryKind.BATCH for other in record.role.entries)
         return entry.kind is EntryKind.BATCH or not batches
 
-    def _on(self, book: LiveBook, switch: Switch) -> bool:
-        return switched_on(book.component, switch)
+    def _on(self, record: LiveRecord, switch: Switch) -> bool:
+        return switched_on(record.component, switch)
 
-    def _played(self, book: LiveBook, names: tuple[str, ...]) -> int:
-        """The framework's function whose part we play."""
-        cls: type = type(book.component)
+    def _played(self, record: LiveRecord, names: tuple[str, ...]) -> int:
+        """The framework's function whose part the tracer does."""
+        cls: type = type(record.component)
         site = played_by(cls, names)
-        return self._listener.shown(self._ledger.sites.named(site)) if site else 0
+        return self._ledger.sites.named(site) if site else 0
 
     # ---- mocks ----
 
-    def _look(self, book: LiveBook) -> None:
-        component, dialect, role = book.component, book.dialect, book.role
-        book.hidden |= look(component, dialect, role, book.mocked, self._written)
-        book.given.begin(component, dialect, role)
+    def _look(self, record: LiveRecord) -> None:
+        component, dialect, role = record.component, record.dialect, record.role
+        record.hidden |= look(component, dialect, role, record.mocked, self._written)
+        record.given.begin(component, dialect, role)
         if why := self._written.completes_unseen(component, dialect, role):
-            book.hidden |= dict.fromkeys((VerbKind.ACK, VerbKind.FAIL), why)
+            record.hidden |= dict.fromkeys((VerbKind.ACK, VerbKind.FAIL), why)
 
 
-def _raised(book: LiveBook, visit: Visit, *, fails: bool) -> str:
-    """What an exception that leaves a handler means for its tuple, once for each kind of exception."""
-    what = f"{type(exception()).__name__} left {book.traced.name}.{visit.entry.method}"
-    ticks = visit.entry.kind is EntryKind.TICK or all(one in book.ticks for one in visit.deliveries)
+def _raised(record: LiveRecord, call: HandlerCall, *, fails: bool) -> str:
+    """The note for an exception that leaves a handler: what it means for the tuple."""
+    what = f"{type(exception()).__name__} left {record.traced.name}.{call.entry.method}"
+    ticks = call.entry.kind is EntryKind.TICK or all(one in record.ticks for one in call.deliveries)
     if ticks:  # they belong to no tree: nothing is failed, nothing times out
         return what
-    tup = "the batch" if visit.entry.kind is EntryKind.BATCH else "the tuple"
+    tup = "the batch" if call.entry.kind is EntryKind.BATCH else "the tuple"
     if fails:
-        return f"{what}: {book.dialect.title} fails {tup}, and ends the process unless it is set to go on"
+        return f"{what}: {record.dialect.title} fails {tup}, and ends the process unless it is set to go on"
     return f"{what}: {tup} stays open until it times out"
 
 
 def _caller(frame: FrameType) -> FrameType:
-    """Who called the handler: the first frame outside of the tracer and of a test's mocks."""
+    """The caller of the handler: the first frame outside of the tracer and of a test's mocks."""
     while frame.f_back is not None and (
         frame.f_globals.get("__name__", "").startswith(_OWN) or stands_in(frame)
     ):
@@ -204,19 +203,19 @@ def _caller(frame: FrameType) -> FrameType:
     return frame
 
 
-def _delivery(tup: Any, book: LiveBook) -> Hashable:
-    """The id of an input tuple; what stands in for one may have none."""
+def _delivery(tup: Any, record: LiveRecord) -> Hashable:
+    """The id of an input tuple; a stand-in may have none."""
     known: Hashable = getattr(tup, "id", tup)
-    return known if known.__class__ is str else id_of(tup, book)
+    return known if known.__class__ is str else id_of(tup, record)
 
 
 def _tuples(entry: Entry, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """The input tuples among a handler's arguments, or what a test has put in their place."""
+    """The input tuples among a handler's arguments, or a test's stand-ins."""
     if entry.subject is None:
         return ()
-    given = (
+    argument = (
         args[entry.subject] if len(args) > entry.subject else list(kwargs.values())[entry.subject - len(args)]
     )
-    batch = given if isinstance(given, Collection) else ()  # a generator is the handler's to read
-    tups = batch if entry.kind is EntryKind.BATCH else (given,)
+    batch = argument if isinstance(argument, Collection) else ()  # a generator is the handler's to read
+    tups = batch if entry.kind is EntryKind.BATCH else (argument,)
     return tuple(tup for tup in tups if tup is not None)

@@ -1,7 +1,7 @@
-"""Wraps the one send and the one receive function of every framework, by the data of its dialect.
+"""Wraps the send and the receive function of every framework, as its dialect names them.
 
-What is imported already is wrapped at once, what comes later when it comes; handlers are wrapped in every
-class that derives from a framework's.  Components need no change, and nothing is left behind by `undo`.
+Imported frameworks are wrapped at once, others when they are imported. Handlers are wrapped in every
+class that derives from a framework's. Components need no change, and `undo` restores everything.
 """
 
 import sys
@@ -12,18 +12,14 @@ from typing import Any, cast
 
 from ackdoctor import dialects
 from ackdoctor.model.dialect import Dialect, Entry, EntryKind, Verb, WireForm
-from ackdoctor.tracer.instrument.arrivals import Arrivals
-from ackdoctor.tracer.instrument.handlers import Visits
+from ackdoctor.tracer.instrument.handlers import HandlerCalls
 from ackdoctor.tracer.instrument.listener import Listener
-from ackdoctor.tracer.instrument.live import CountedBook, LiveBook
-from ackdoctor.tracer.instrument.patches import Patches, Target, is_mock, is_ours, ours, resolve
-from ackdoctor.tracer.instrument.rows import Rows
-from ackdoctor.tracer.instrument.seats import Seats
-from ackdoctor.tracer.instrument.wiring import Wiring
-from ackdoctor.tracer.instrument.written import Written
-from ackdoctor.tracer.ledger.ledger import Ledger
-from ackdoctor.tracer.ledger.suspects import belongs
-from ackdoctor.tracer.levels import Level
+from ackdoctor.tracer.instrument.live import LiveRecord, Rows
+from ackdoctor.tracer.instrument.mocks import WrittenMethods
+from ackdoctor.tracer.instrument.patches import Arrivals, Patches, Target, is_mock, is_ours, ours, resolve
+from ackdoctor.tracer.instrument.wrappers import Attribution, Wrappers
+from ackdoctor.tracer.ledger.components import belongs
+from ackdoctor.tracer.ledger.ledger import Ledger, Level
 from ackdoctor.tracer.trace.write import Recorder
 
 __all__ = ["Installation", "install"]
@@ -33,9 +29,9 @@ _getframe = sys._getframe  # noqa: SLF001 - the only way to a caller
 
 
 def install(ledger: Ledger, recorder: Recorder | None = None) -> "Installation":
-    """Wraps the frameworks that are imported, and those that will be; RuntimeError if they are wrapped already.
+    """Wrap the frameworks that are imported, and those that will be; RuntimeError if they are wrapped already.
 
-    `recorder` gets a row for everything if the ledger's level is `trace`.  At level `off` nothing is wrapped.
+    `recorder` gets the rows at level `trace`. Level `off` wraps nothing.
     """
     installation = Installation(ledger, recorder)
     if ledger.level is not Level.OFF:
@@ -44,7 +40,7 @@ def install(ledger: Ledger, recorder: Recorder | None = None) -> "Installation":
 
 
 class Installation:
-    """What was wrapped; `undo` puts every attribute back as it was."""
+    """The wrapped attributes; `undo` restores them."""
 
     def __init__(self, ledger: Ledger, recorder: Recorder | None) -> None:
         self.ledger = ledger
@@ -53,17 +49,17 @@ class Installation:
         self._listener = Listener(ledger, self._rows)
         self._dialects = tuple(dialect for dialect in dialects.load() if dialect.wire is not None)
         self._patches = Patches()
-        self._seats = Seats()
+        self._attribution = Attribution()
         self._lock = RLock()
         self._live = False
         self._arrivals = Arrivals(self._is_wanted, self._arrived)
-        books = cast("dict[int, LiveBook]", ledger.books)  # under the id of a component is a live one
-        self._written = Written()
-        visits = Visits(self._listener, self._written)
-        self._wiring = Wiring(self._listener, visits, books, self._attach, self._seats)
+        records = cast("dict[int, LiveRecord]", ledger.records)  # under the id of a component is a live one
+        self._written = WrittenMethods()
+        calls = HandlerCalls(self._listener, self._written)
+        self._wrappers = Wrappers(self._listener, calls, records, self._attach, self._attribution)
 
     def begin(self) -> None:
-        """Wraps what is there and waits for the rest."""
+        """Wrap the imported frameworks, and wait for the others."""
         self._live = True
         try:
             self._wrap_all()
@@ -78,16 +74,16 @@ class Installation:
                 self._wrap(dialect, module)
 
     def mend(self) -> None:
-        """Wraps what a test's patch has put back since: what it had found there, or had stood in the place of."""
+        """Wrap the attributes that a test's patch has restored meanwhile."""
         if self._live and not self._patches.is_whole():
             self._wrap_all()
 
     def undo(self) -> None:
-        """Takes all wrappers off, the last one first.  A second call does nothing."""
+        """Remove all wrappers, the last one first. A second call does nothing."""
         self._arrivals.end()
         self._live = False
         self._patches.undo()
-        self._seats.clear()
+        self._attribution.clear()
 
     # ---- which modules ----
 
@@ -95,7 +91,7 @@ class Installation:
         return any(self._has_module(dialect, name) for dialect in self._dialects)
 
     def _has_module(self, dialect: Dialect, name: str) -> bool:
-        """Whether a module is the framework's: in its packages, or a project's own copy of it."""
+        """Whether a module belongs to the framework: in its packages, or a project's own copy."""
         modules = dialect.wire.modules if dialect.wire else ()
         if any(name == module or name.startswith(f"{module}.") for module in modules):
             return True
@@ -118,7 +114,7 @@ class Installation:
     # ---- wrapping ----
 
     def _wrap(self, dialect: Dialect, module: ModuleType) -> None:
-        """Wraps what one module of a framework defines."""
+        """Wrap the functions and classes of one module of a framework."""
         wire = dialect.wire
         assert wire is not None
         with self._lock:
@@ -140,14 +136,14 @@ class Installation:
                         self._derive(found.raw)
 
     def _target(self, path: str, base: str, module: ModuleType) -> Target | None:
-        """What a name of the dialect's stands for, if this module defines it."""
+        """The attribute of a name in the dialect, if this module defines it."""
         path = _copied(path, base, module.__name__)
         return resolve(path) if path.startswith(f"{module.__name__}.") else None
 
     def _put(self, target: Target | None, make: Any) -> None:
         if target is None:
             return
-        if is_mock(target.raw):  # it will be said where it is met
+        if is_mock(target.raw):  # the component that meets it is then not observed
             self._patches.leave(target)
             return
         if is_ours(target.raw):
@@ -158,21 +154,21 @@ class Installation:
 
     def _sender(self, dialect: Dialect, form: WireForm, target: Target) -> Any:
         if isinstance(target.owner, ModuleType):
-            return self._wiring.send_of_module(target.raw)
+            return self._wrappers.send_of_module(target.raw)
         if form is WireForm.DELEGATE:
-            return self._wiring.delegate(_verb(dialect, target), target.raw)
-        return self._wiring.send(form, target.raw)
+            return self._wrappers.verb(_verb(dialect, target), target.raw)
+        return self._wrappers.send(form, target.raw)
 
     def _receiver(self, target: Target) -> Any:
         if isinstance(target.owner, ModuleType):
-            return self._wiring.receive_of_module(target.raw, _reader)
-        return self._wiring.receive(target.raw)
+            return self._wrappers.receive_of_module(target.raw, _reader)
+        return self._wrappers.receive(target.raw)
 
     def _dropper(self, target: Target) -> Any:
-        return self._wiring.drop(target.raw, _sending)
+        return self._wrappers.drop(target.raw, _sending)
 
     def _derive(self, base: type) -> None:
-        """Wraps the handlers of a framework's class and of every class that derives from it, now or later."""
+        """Wrap the handlers of a framework's class and of every class that derives from it, now or later."""
         if not any(is_ours(vars(cls).get("__init_subclass__")) for cls in base.__mro__):
             inherited = vars(base).get("__init_subclass__")
 
@@ -189,7 +185,7 @@ class Installation:
             self._adopt(cls)
 
     def _adopt(self, cls: type) -> None:
-        """Wraps a component class's handlers, each where it is written: a mixin of its own is no heir of the framework's."""
+        """Wrap a component class's handlers in the class that defines each: a mixin does not derive from the framework's class."""
         if not self._live:
             return
         self._written.note(cls)
@@ -199,46 +195,42 @@ class Installation:
                 if is_mock(raw):
                     self._patches.leave(Target(base, method, raw))
                 elif hasattr(raw, "__get__") and not is_ours(raw):
-                    self._patches.put(Target(base, method, raw), self._wiring.written(entry, raw))
+                    self._patches.put(Target(base, method, raw), self._wrappers.method(entry, raw))
 
-    def _attach(self, component: object) -> LiveBook | None:
-        """A book for a component that is met for the first time; None if it is none, or all is undone."""
+    def _attach(self, component: object) -> LiveRecord | None:
+        """The record of a new component; None if the object is no component, or everything is undone."""
         try:
             cls: type = type(component)
             found = belongs(cls) if self._live else None
             if found is None:
                 return None
-            cap, now = self.ledger.cap, self.ledger.now
-            book = (
-                LiveBook(component, *found, cap=cap)
-                if self._listener.located
-                else CountedBook(component, *found, cap=cap, now=now)
-            )
+            record = LiveRecord(component, *found, cap=self.ledger.cap)
             if self._rows is not None:
-                book.tell, book.hide, book.wait = self._rows.mocked, self._rows.hidden, self._rows.waiting
-            self._share_mocks(book)
-            self.ledger.keep(id(component), book)
+                record.on_mocked, record.on_hidden = self._rows.mocked, self._rows.unobserved
+                record.on_waiting = self._rows.waiting
+            self._share_mocks(record)
+            self.ledger.keep(id(component), record)
         except Exception as error:  # noqa: BLE001 - ours, and never the author's
             self._listener.trouble(error)
             return None
-        return book
+        return record
 
-    def _share_mocks(self, book: LiveBook) -> None:
-        """From now on a mocked verb may be called by more than one component."""
-        for other in list(self.ledger.books.values()):
-            if isinstance(other, LiveBook):
+    def _share_mocks(self, record: LiveRecord) -> None:
+        """From now on several components may call a mocked verb."""
+        for other in list(self.ledger.records.values()):
+            if isinstance(other, LiveRecord):
                 if not other.mocked.shared:
                     other.read_mocks()
-                book.mocked.share(other.mocked)
+                record.mocked.share(other.mocked)
 
 
 def _copied(path: str, base: str, module: str) -> str:
-    """A name of storm.py's, as the project's own copy of the module has it."""
+    """A name of storm.py in the project's own copy of the module."""
     return module + path.removeprefix(base) if base and path.startswith(f"{base}.") else path
 
 
 def _verb(dialect: Dialect, target: Target) -> Verb:
-    """The verb that a function of the framework implements, of a bolt's class or of a spout's."""
+    """The verb that a function of a bolt's or spout's class implements."""
     for role in dialect.roles:
         if any(
             getattr(sys.modules.get(path.rpartition(".")[0]), path.rpartition(".")[2], None) is target.owner
@@ -258,7 +250,7 @@ def _family(base: type) -> Iterator[type]:
 
 
 def _entries(cls: type) -> dict[str, Entry]:
-    """The handlers of a class by name, those of the nearest role first."""
+    """The handlers of a class by name; the nearest role wins."""
     entries: dict[str, Entry] = {}
     for base in cls.__mro__:
         found = belongs(base)
@@ -269,15 +261,15 @@ def _entries(cls: type) -> dict[str, Entry]:
 
 
 def _reader() -> object:
-    """The component whose `run` has called a module's receive function: two frames up."""
+    """The component whose `run` has called a module's receive function, two frames up."""
     return _getframe(2).f_locals.get("self")
 
 
 def _sending() -> tuple[object, object]:
-    """The component, and the message, that a serializer is just now dropping: the sender's frame knows."""
+    """The component and the message that a serializer is dropping, from the sender's frame."""
     frame: Any = _getframe(2)
     while frame is not None:
-        if frame.f_code.co_name in ("send_message", "send_command") and "book" in frame.f_locals:
+        if frame.f_code.co_name in ("send_message", "send_command") and "record" in frame.f_locals:
             return frame.f_locals["self"], frame.f_locals.get("message")
         frame = frame.f_back
     return None, None

@@ -1,55 +1,55 @@
-"""The book of a component that runs in this process, and what the instrumentation remembers about it."""
+"""The record of a component of this process, and the rows that it writes at level `trace`."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Hashable, Mapping, Sequence
 from typing import Any
 
 from ackdoctor.model.dialect import Dialect, EntryKind, Role, Verb, VerbKind
+from ackdoctor.model.event import AUTO, RELIABLE, EventKind
 from ackdoctor.model.violation import TracedComponent
-from ackdoctor.tracer.instrument.given import Given
-from ackdoctor.tracer.instrument.mocks import Mocked
+from ackdoctor.tracer.instrument.mocks import MockArguments, Mocked
 from ackdoctor.tracer.instrument.patches import is_ours
-from ackdoctor.tracer.ledger.book import Book, Delivery, Owed
-from ackdoctor.tracer.ledger.holding import holders
-from ackdoctor.tracer.ledger.suspects import describe, overrides
-from ackdoctor.tracer.trace.write import Template
+from ackdoctor.tracer.ledger.component_record import ComponentRecord, Delivery
+from ackdoctor.tracer.ledger.components import describe, holders, overrides
+from ackdoctor.tracer.ledger.sites import Sites
+from ackdoctor.tracer.trace.components import UNOBSERVED, described
+from ackdoctor.tracer.trace.files import printable, quoted
+from ackdoctor.tracer.trace.write import Recorder, Template
 
-__all__ = ["CALM", "CountedBook", "LiveBook", "all_in", "id_of"]
+__all__ = ["LiveRecord", "Rows", "all_in", "as_json", "id_of"]
+
 
 _COMPLETES = (VerbKind.ACK, VerbKind.FAIL)
-CALM = 63  # after as many calls at most a counted book looks up again; a bit mask
 
 
-class LiveBook(Book):
-    """`thread` is the one that receives, `batcher` the framework's own batch thread, if it has one.
+class LiveRecord(ComponentRecord):
+    """The record of a component of this process.
 
-    `owner` is the component until the book is closed.  `fresh` is the tuple that was handed over and that no handler has been called with; `hidden`
-    says what a test has put before the wire, for each way to complete a tuple; `handed` which mock was given which tuple; `played` completions nobody has sent; `heard` is how many emits, acks and fails there were when mocks were read last.
+    `thread` receives the tuples; `batcher` is the framework's own batch thread. `fresh` is the tuple that was read
+    and has reached no handler yet. `hidden` says, for each way to complete a tuple, what a test has put before the
+    wire. `handed` names the mock that a tuple was given to. `played` counts completions that nothing has sent.
+    `heard` are the numbers of emits, acks and fails when mocks were read last.
     """
 
     __slots__ = (
-        "arrivals",
         "batcher",
         "component",
         "dialect",
-        "emissions",
-        "endings",
         "fresh",
         "given",
         "handed",
         "heard",
         "hidden",
-        "hide",
+        "is_plain",
         "mocked",
-        "owner",
-        "plain",
+        "on_hidden",
+        "on_mocked",
+        "on_waiting",
         "played",
         "raised",
         "row",
-        "stamps",
-        "tell",
+        "templates",
         "thread",
-        "wait",
     )
 
     def __init__(self, component: object, dialect: Dialect, role: Role, *, cap: int) -> None:
@@ -57,63 +57,51 @@ class LiveBook(Book):
         traced = TracedComponent(name=name, dialect=dialect.name, role=role.name, path="", line=0)
         super().__init__(traced, role, cap=cap)
         self.component = component
-        self.owner: object = component
         self.dialect = dialect
         self.thread = self.batcher = 0
         self.fresh: Any = None
-        self.plain: object = None  # the owner, once nobody looks for mocks: its handlers take the short way
+        self.is_plain = False  # once no more mocks are looked for
         self.mocked = Mocked()
-        self.given = Given()
+        self.given = MockArguments()
         self.handed: dict[Hashable, str] = {}
         self.heard: dict[VerbKind, int] = {}
         self.hidden: dict[VerbKind, str] = {}
         self.played: Counter[VerbKind] = Counter()
         self.raised = 0  # in which call an exception last left a handler
         self.row: tuple[str, int] | None = None  # component and task in its rows
-        self.stamps: dict[Hashable, Template] = {}  # its rows so far, by what is the same in many of them
-        self.arrivals: dict[Any, Template] = {}  # those of plain receptions, by stream
-        self.emissions: dict[Hashable, Template] = {}  # of anchored emits, by site, and by site and stream
-        self.endings: dict[int, Template] = {}  # of acks, by site
-        # of what a mock was called with
-        self.tell: Callable[[LiveBook, VerbKind, list[Hashable]], None] = _nobody
-        # told at the end what hid the completions
-        self.hide: Callable[[LiveBook, str], None] = _nobody
-        # and what waits for a batch
-        self.wait: Callable[[LiveBook, list[Hashable]], None] = _nobody
+        self.templates: dict[Hashable, Template] = {}  # of its rows, see `Rows`
+        self.on_mocked: Callable[[LiveRecord, VerbKind, list[Hashable]], None] = _ignore
+        self.on_hidden: Callable[[LiveRecord, str], None] = _ignore
+        self.on_waiting: Callable[[LiveRecord, list[Hashable]], None] = _ignore
 
     @property
-    def accused(self) -> TracedComponent:
+    def traced_now(self) -> TracedComponent:
         """The component with its switches as they are now."""
         return describe(self.component, self.dialect, self.role)
 
     @property
     def buffers(self) -> tuple[str, ...]:
-        """Fields in which the framework keeps tuples that it will complete in time."""
+        """Fields in which the framework keeps tuples that it completes itself."""
         return self.dialect.wire.buffers if self.dialect.wire else ()
 
     def held(self, deliveries: Collection[Hashable], *, ids: bool = False) -> Mapping[Hashable, str]:
-        """The component's field that still holds each; what a test has put there in a verb's place is none."""
+        """The component's field that holds each delivery, except fields in which a test has put a mock for a verb."""
         wire = self.dialect.wire
         hands = wire.hands if wire and not self.handler else ()
         besides = {*hands, *(verb.name for verb in self.role.verbs)}
         return holders(self.component, deliveries, besides, ids=ids)
 
     def waits(self) -> bool:
-        """Whether a spout does something when it is told of its tuples."""
-        told = (
+        """Whether a spout implements ack or fail."""
+        handlers = (
             entry.method for entry in self.role.entries if entry.kind in (EntryKind.ACKED, EntryKind.FAILED)
         )
-        return any(overrides(type(self.component), self.role, method) for method in told)
-
-    def forget_stamps(self) -> None:
-        """There were too many of them."""
-        for stamps in (self.stamps, self.arrivals, self.emissions, self.endings):
-            stamps.clear()
+        return any(overrides(type(self.component), self.role, method) for method in handlers)
 
     def read_mocks(self) -> None:
-        """Enters what mocked verbs were called with since the last look.
+        """Record the calls of mocked verbs since the last look.
 
-        A mock may call the verb that it stands for, as a spy does: what came over the wire meanwhile is not entered again.
+        A spy calls the verb that it replaces: calls that came over the wire meanwhile are not recorded again.
         """
         if not self.mocked:
             return
@@ -143,36 +131,36 @@ class LiveBook(Book):
         self.heard = self._counts()
 
     def _mocked(self, verb: Verb, arguments: Mapping[str, Any], delivery: Hashable) -> None:
-        told: list[Hashable] = [delivery]
+        ids: list[Hashable] = [delivery]
         if verb.kind is VerbKind.ACK:
             self.acked(delivery)
         elif verb.kind is VerbKind.FAIL:
             self.failed(delivery)
         elif verb.message_id is not None:
             message_id = arguments.get(verb.message_id)
-            told = [] if message_id is None else [message_id]
+            ids = [] if message_id is None else [message_id]
             self.spouted(message_id)
         else:
             anchors = [id_of(anchor, self) for anchor in arguments.get(verb.anchors or "") or ()]
-            told = [anchor for anchor in anchors if not self._is_just_done(anchor)]
-            self.emitted(told)
-        self.tell(self, verb.kind, told)
+            ids = [anchor for anchor in anchors if not self._is_just_done(anchor)]
+            self.emitted(ids)
+        self.on_mocked(self, verb.kind, ids)
 
     def _is_just_done(self, delivery: Delivery) -> bool:
-        """Whether it was completed in this handler call: what a mock was called with may have come before."""
+        """Whether it was completed in this handler call: the mock may have been called before that."""
         closed = self._closed(delivery)
         return closed is not None and closed.entry == self.entry
 
     def play(self, kind: VerbKind) -> None:
-        """The last completion was the framework's part, played after a direct call: no wire and no mock has seen it."""
+        """The tracer did the framework's last completion after a direct call: neither wire nor mock has seen it."""
         self.played[kind] += 1
         self.heard = self._counts()
 
     def _counts(self) -> dict[VerbKind, int]:
         return {VerbKind.EMIT: self.emits, VerbKind.ACK: self.acks, VerbKind.FAIL: self.fails}
 
-    def pass_over(self) -> None:
-        """No handler was called with the tuple that was handed over: it was read by hand, or something stands in the handler's place."""
+    def skip_handler(self) -> None:
+        """No handler was called with the tuple that was read: a test read it by hand, or has replaced the handler."""
         self.excuse(self.fresh.id)
         self.fresh = None
         for entry in self.role.entries:
@@ -180,16 +168,15 @@ class LiveBook(Book):
                 self.hidden.setdefault(VerbKind.ACK, f"{entry.method} is replaced")
 
     def hand_on(self) -> None:
-        """Notes whose tuples this handler call has given to a mock: that stands for somebody who may complete them."""
+        """Note the tuples that this handler call has passed to a mock: its original may complete them."""
         if self.given and self.open:
             self.handed |= self.given.tuples(self.component, self.open)
 
     def close(self) -> str:
-        """Reads what mocks still have; returns what hid the component's completions, if something did."""
-        self.owner = self.plain = None
+        """Read the mocks once more; returns what hid the component's completions, or ''."""
         self.read_mocks()
         if self.fresh is not None:
-            self.pass_over()
+            self.skip_handler()
         to_mocks = [self.handed[delivery] for delivery in self.open if delivery in self.handed]
         for delivery in self.handed:
             self.excuse(delivery)
@@ -204,78 +191,29 @@ class LiveBook(Book):
         elif to_mocks:
             why = f"{to_mocks[0]} is a mock"
         if why:
-            self.hide(self, why)
-        self.tell_what_waits()
+            self.on_hidden(self, why)
+        self.report_waiting()
         return why
 
     def interrupted(self) -> Collection[Hashable]:
-        """The open deliveries that a field holds since an exception left a handler: that may have been flushing them."""
+        """The open deliveries in a field when an exception left a handler, which may have been flushing them."""
         came = {delivery for delivery, opened in self.overdue() if opened.entry <= self.raised}
         held = self.held(came) if came else {}
         return [delivery for delivery, field in held.items() if field not in self.buffers]
 
-    def tell_what_waits(self) -> None:
-        """Tells, where rows are written, which deliveries the framework keeps for a batch that will not come any more."""
-        if self.wait is not _nobody and (owed := {delivery for delivery, _ in self.overdue()}):
-            self.wait(
-                self, [delivery for delivery, field in self.held(owed).items() if field in self.buffers]
-            )
+    def report_waiting(self) -> None:
+        """Report the deliveries that the framework keeps for a batch that will not come."""
+        if self.on_waiting is not _ignore and (owed := {delivery for delivery, _ in self.overdue()}):
+            held = self.held(owed)
+            self.on_waiting(self, [delivery for delivery, field in held.items() if field in self.buffers])
 
 
-class CountedBook(LiveBook):
-    """At level `counts`: most tuples are acked before the next one is read, and need no place among the open ones.
-
-    Such a tuple is in hand: it is `current`, came in call `entry`, and is `owed`.  `laid` are the other open ones; who
-    asks for `open` has it laid among them, and that is when it came, as far as this book knows.  Up to the call `due`
-    nothing else is looked at while nothing stays open: no clock, no thread.
-    """
-
-    __slots__ = ("_now", "due", "laid", "owed")
-
-    def __init__(
-        self, component: object, dialect: Dialect, role: Role, *, cap: int, now: Callable[[], int]
-    ) -> None:
-        self.due = 0
-        self.owed = False
-        self._now = now
-        super().__init__(component, dialect, role, cap=cap)
-
-    @property
-    def open(self) -> dict[Delivery, Owed]:
-        """All that is owed."""
-        return self._lay()
-
-    @open.setter  # noqa: A003 - the name is that of every Book
-    def open(self, laid: dict[Delivery, Owed]) -> None:
-        self.laid = laid
-
-    def _lay(self) -> dict[Delivery, Owed]:
-        """Lays down the tuple in hand; who looks for it at this moment waits for the lock."""
-        with self._lock:
-            now = self._now()
-            delivery, entry = self.current, self.entry
-            owed, self.owed = self.owed, False  # no call up to here: no other thread runs in between
-            if owed:
-                self.laid[delivery] = (now, entry, None)
-        return self.laid
-
-    def ticked(self, delivery: Delivery, time_ns: int = 0) -> None:
-        """A tick was handed in, and becomes current."""
-        self._lay()
-        super().ticked(delivery, time_ns)
-
-    def close(self) -> str:
-        """What was in hand was the only one."""
-        self.high_water = max(self.high_water, min(1, self.entry - self.ticks_seen))
-        return super().close()
-
-
-def _nobody(book: LiveBook, *told: object) -> None:
-    """Where no rows are written."""
+def _ignore(record: LiveRecord, *facts: object) -> None:
+    """Used where no rows are written."""
 
 
 def all_in(anchors: Sequence[Hashable], known: Container[Hashable]) -> bool:
-    """Whether all anchors are among the known; what cannot be hashed is no id."""
+    """Whether all anchors are known; an unhashable object is no id."""
     try:
         for anchor in anchors:
             if anchor not in known:
@@ -285,9 +223,9 @@ def all_in(anchors: Sequence[Hashable], known: Container[Hashable]) -> bool:
     return True
 
 
-def id_of(delivery: Hashable, book: LiveBook) -> Hashable:
-    """What a component is handed a tuple under; frameworks send a test's own stand-in for a tuple whole."""
-    if delivery.__class__ in (str, int) or all_in((delivery,), book):
+def id_of(delivery: Hashable, record: LiveRecord) -> Hashable:
+    """The id of a tuple; a test's stand-in arrives as an object."""
+    if delivery.__class__ in (str, int) or all_in((delivery,), record):
         return delivery
     known: Hashable = getattr(delivery, "id", delivery)
     try:
@@ -295,3 +233,124 @@ def id_of(delivery: Hashable, book: LiveBook) -> Hashable:
     except TypeError:
         return str(known)
     return known
+
+
+_MAX_TEMPLATES = 4_096  # of one component: streams may have any number of names
+_RECEIVED, _ACKED = int(EventKind.RECEIVED), int(EventKind.ACKED)
+_FAILED, _WAITS = int(EventKind.FAILED), int(EventKind.WAITS)
+_EMITTED, _ANCHORED = int(EventKind.EMITTED), int(EventKind.ANCHORED)
+
+
+class Rows:
+    """Rows of live components."""
+
+    def __init__(self, recorder: Recorder, sites: Sites) -> None:
+        self.recorder = recorder
+        self._put = recorder.put
+        self._sites = sites
+        self._places: dict[int, tuple[str, int]] = {0: ("", 0)}
+
+    # ---- frequent rows: `delivery` is JSON ----
+
+    def received(self, record: LiveRecord, stream: Any, delivery: str) -> None:
+        """A tuple was received."""
+        template = record.templates.get(stream)
+        if template is None:
+            template = self._keep(record, stream, self._template(record, _RECEIVED, 0, 0, stream, ""))
+        self._put(template, delivery)
+
+    def emitted(self, record: LiveRecord, site: int, stream: Any, delivery: str) -> None:
+        """An anchored emit from the component's thread."""
+        template = record.templates.get((site, stream))
+        if template is None:
+            made = self._template(record, _EMITTED, site, RELIABLE, stream, "")
+            template = self._keep(record, (site, stream), made)
+        self._put(template, delivery)
+
+    def acked(self, record: LiveRecord, site: int, delivery: str) -> None:
+        """An ack from the component's thread."""
+        template = record.templates.get(site)
+        if template is None:
+            template = self._keep(record, site, self._template(record, _ACKED, site, 0, None, ""))
+        self._put(template, delivery)
+
+    # ---- rows ----
+
+    def write(
+        self,
+        record: LiveRecord,
+        kind: int,
+        delivery: Hashable,
+        site: int,
+        flags: int,
+        stream: Any = None,
+        thread: str = "",
+    ) -> None:
+        """Any row."""
+        self._put(self._template(record, kind, site, flags, stream, thread), as_json(delivery))
+
+    def emitted_unusual(
+        self, record: LiveRecord, anchors: Sequence[Hashable], site: int, flags: int, stream: Any, thread: str
+    ) -> None:
+        """Any emit: a row for it, and one for each anchor after the first."""
+        self.write(record, _EMITTED, anchors[0] if anchors else "", site, flags, stream, thread)
+        for anchor in anchors[1:]:
+            self.write(record, _ANCHORED, anchor, site, flags, None, thread)
+
+    def mocked(self, record: LiveRecord, kind: VerbKind, ids: Sequence[Hashable]) -> None:
+        """A call of a mock: the delivery that it completes, the anchors of an emit, or a spout's message id."""
+        if kind is VerbKind.EMIT:
+            self.emitted_unusual(record, ids, 0, RELIABLE if ids else 0, None, "")
+        else:
+            self.write(record, _ACKED if kind is VerbKind.ACK else _FAILED, ids[0], 0, 0)
+
+    def unobserved(self, record: LiveRecord, why: str) -> None:
+        """The component is not observed, and why."""
+        if record.row is not None:
+            self._named(record, record.row, f"{UNOBSERVED}{why}")
+
+    def waiting(self, record: LiveRecord, deliveries: Sequence[Hashable]) -> None:
+        """The deliveries that the framework keeps for its next batch."""
+        for delivery in deliveries:
+            self.write(record, _WAITS, delivery, 0, 0)
+
+    def died(self, record: LiveRecord, note: str) -> None:
+        """The end of a component."""
+        self.recorder.write(EventKind.DIED, *(record.row or self._name(record)), note=note)
+
+    def _keep(self, record: LiveRecord, key: Hashable, template: Template) -> Template:
+        if len(record.templates) >= _MAX_TEMPLATES:
+            record.templates.clear()
+        record.templates[key] = template
+        return template
+
+    def _template(
+        self, record: LiveRecord, kind: int, site: int, flags: int, stream: Any, thread: str
+    ) -> Template:
+        component, task = record.row or self._name(record)
+        place, framework = self._places.get(site) or self._place(site)
+        on = "" if stream is None else str(stream)
+        return self.recorder.template(kind, component, task, on, place, flags | framework, thread)
+
+    def _name(self, record: LiveRecord) -> tuple[str, int]:
+        traced = record.traced_now
+        record.row = (traced.name, traced.task)
+        self._named(record, record.row)
+        return record.row
+
+    def _named(self, record: LiveRecord, row: tuple[str, int], more: str = "") -> None:
+        traced = record.traced_now
+        site = f"{traced.path}:{traced.line} {traced.name}" if traced.path else ""
+        self.recorder.write(EventKind.NAMED, *row, site=site, note=described(traced) + more)
+
+    def _place(self, site: int) -> tuple[str, int]:
+        place = self._sites[site]
+        found = (str(place), AUTO if place.framework else 0) if place else ("", 0)
+        self._places[site] = found
+        return found
+
+
+def as_json(delivery: Any) -> str:
+    """A delivery as a row holds it."""
+    text = delivery if delivery.__class__ is str else str(delivery)
+    return quoted(text if text.isascii() else printable(text))

@@ -1,12 +1,15 @@
-"""Attributes of other people's classes and modules that we replaced, and how to put them back."""
+"""Attributes of other modules that the tracer replaces, now or when the module is imported, and how to restore them."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
+from importlib.machinery import ModuleSpec
+from threading import get_ident
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 __all__ = [
+    "Arrivals",
     "Effect",
     "Patches",
     "Standing",
@@ -18,6 +21,7 @@ __all__ = [
     "ours",
     "resolve",
 ]
+
 
 _MARK = "__ackdoctor__"
 
@@ -31,7 +35,7 @@ class Target(NamedTuple):
 
 
 def resolve(path: str) -> Target | None:
-    """The attribute that a qualified name stands for, if its module is imported already."""
+    """The attribute of a qualified name, if its module is imported already."""
     parts = path.split(".")
     for cut in range(len(parts) - 1, 0, -1):
         module = sys.modules.get(".".join(parts[:cut]))
@@ -50,31 +54,31 @@ def _walk(owner: Any, names: list[str]) -> Target | None:
 
 
 def ours(wrapper: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a wrapper as ours.  The mark is the function itself: `functools.wraps` copies marks."""
+    """Mark a wrapper as ours. The mark is the function itself, since `functools.wraps` copies marks."""
     setattr(wrapper, _MARK, wrapper)
     return wrapper
 
 
 def is_ours(raw: object) -> bool:
-    """Whether a wrapper of ours stands here already."""
+    """Whether this is a wrapper of ours."""
     function = getattr(raw, "__func__", raw)
     return function is not None and getattr(function, _MARK, None) is function
 
 
 def is_mock(raw: object) -> bool:
-    """Whether a test has put a mock here, which is left as it is."""
+    """Whether a test has put a mock here."""
     return hasattr(raw, "call_args_list")
 
 
 def is_itself_a_mock(found: object) -> bool:
-    """As `is_mock`, of anything at all: a proxy of something else, which may not be there, is not asked."""
+    """As `is_mock`, for any object: reads no attribute of a proxy, whose target may be missing."""
     return is_mock(found if type(found) is FunctionType else type(found))
 
 
 class Effect(Enum):
-    """What comes of a call of a mock, whoever calls it."""
+    """The effect of a call of a mock."""
 
-    NOTHING = auto()  # nobody has said, or None, as of what only acts; it stands for whoever would act
+    NOTHING = auto()  # it returns another mock, or None: it replaces a function that acts
     RAISES = auto()
     ANSWERS = auto()
     PASSES_ON = auto()  # as a spy does
@@ -82,7 +86,7 @@ class Effect(Enum):
 
 
 def effect(mock: Any) -> Effect:
-    """As the mock is set now; of a list of answers it does not matter whether some are errors.
+    """The effect of a mock as it is configured now; errors in a list of answers do not matter.
 
     unittest.mock asks `side_effect` first, then `return_value`, then what it wraps.  Its `return_value` is never asked for
     here: that would make one, and up to Python 3.11 the mock would wrap nothing from then on.
@@ -104,7 +108,7 @@ def effect(mock: Any) -> Effect:
 
 
 class Standing:
-    """In the place of a method that is no plain function, such as a decorator's object: calls alone go through `handle`."""
+    """Replaces a method that is no plain function, such as a decorator's object: only calls go through `handle`."""
 
     def __init__(self, raw: Any, handle: Callable[..., Any]) -> None:
         self._raw = raw
@@ -112,15 +116,15 @@ class Standing:
         setattr(self, _MARK, self)
 
     def __get__(self, owner: object, cls: type | None = None) -> Any:
-        """Of an object the bound method, of the class what the author has put there."""
+        """The bound method of an object; the author's own attribute of the class."""
         return self._raw.__get__(None, cls) if owner is None else MethodType(self._handle, owner)
 
 
 class Patches:
-    """What was replaced, in order.
+    """The replaced attributes, in order.
 
-    An attribute that somebody else has replaced meanwhile is left alone by `undo`: theirs is the last word.
-    A wrapper that they put back later is an ordinary function from then on, which passes everything on.
+    `undo` leaves an attribute alone that other code has replaced meanwhile.
+    If that code restores our wrapper later, the wrapper is an ordinary function that passes everything on.
     """
 
     def __init__(self) -> None:
@@ -128,17 +132,17 @@ class Patches:
         self._mocks: dict[tuple[int, str], Target] = {}
 
     def put(self, target: Target, wrapper: Any) -> None:
-        """Puts `wrapper` where the target was."""
+        """Replace the target by `wrapper`."""
         own = target.name in vars(target.owner)
         setattr(target.owner, target.name, wrapper)
         self._done.append((target.owner, target.name, wrapper, target.raw, own))
 
     def leave(self, target: Target) -> None:
-        """Notes a mock: what it stands for may come back."""
+        """Remember a mock: a test may restore the attribute under it."""
         self._mocks[id(target.owner), target.name] = target
 
     def is_whole(self) -> bool:
-        """Whether every wrapper, or a mock, is where it was put, and no mock that was left has gone."""
+        """Whether every wrapper, or a mock over it, is still in place, and no remembered mock has gone."""
         for owner, name, wrapper, _, _ in self._done:
             if vars(owner).get(name) is not wrapper and self._is_free(owner, name):
                 return False
@@ -149,11 +153,11 @@ class Patches:
         return not is_mock(now) and not self.has(now)
 
     def has(self, wrapper: Any) -> bool:
-        """Whether a wrapper is one of these."""
+        """Whether a wrapper is one of these patches."""
         return any(done[2] is wrapper for done in self._done)
 
     def undo(self) -> None:
-        """Puts everything back, the last replacement first."""
+        """Restore everything, the last replacement first."""
         while self._done:
             owner, name, wrapper, raw, own = self._done.pop()
             if vars(owner).get(name) is not wrapper:
@@ -163,3 +167,57 @@ class Patches:
                 setattr(owner, name, raw)
             else:
                 delattr(owner, name)
+
+
+class Arrivals:
+    """An import finder that asks the others, and calls `arrived` once the module is executed."""
+
+    def __init__(self, wanted: Callable[[str], bool], arrived: Callable[[ModuleType], None]) -> None:
+        self._wanted = wanted
+        self._arrived = arrived
+        self._asking: set[tuple[int, str]] = set()
+
+    def begin(self) -> None:
+        """Insert the finder before all others."""
+        sys.meta_path.insert(0, self)
+
+    def end(self) -> None:
+        """Remove the finder."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Called by the import system; None lets it ask the next finder."""
+        question = (get_ident(), fullname)
+        if question in self._asking or not self._wanted(fullname):
+            return None
+        self._asking.add(question)
+        try:
+            for finder in list(sys.meta_path):
+                find = getattr(finder, "find_spec", None)
+                spec: ModuleSpec | None = (
+                    find(fullname, path, target) if find and finder is not self else None
+                )
+                if spec is not None:
+                    self._listen(fullname, spec.loader)
+                    return spec
+        finally:
+            self._asking.discard(question)
+        return None
+
+    def _listen(self, name: str, loader: Any) -> None:
+        """Wrap the loader's `exec_module`, once; built-in loaders are classes and are left alone."""
+        execute = getattr(loader, "exec_module", None)
+        if execute is None or isinstance(loader, type) or not hasattr(loader, "__dict__"):
+            return
+
+        def exec_module(module: ModuleType) -> None:
+            if module.__name__ == name:
+                vars(loader).pop("exec_module", None)
+            execute(module)
+            if module.__name__ == name:
+                self._arrived(module)
+
+        loader.exec_module = exec_module

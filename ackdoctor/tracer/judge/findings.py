@@ -1,26 +1,90 @@
-"""From what a run has shown to findings: the codes, names, severities and prices of lint, a tree as the witness.
+"""From violations and the acker's entries to findings, with the codes, names, severities and prices of lint.
 
-One cause is one finding.  Where the acker keeps an entry because of what a delivery suffered, the
-finding is the delivery's, and its witness says what that left in the pending map (`entries`).
+One cause is one finding. If the acker keeps an entry because of a violation, the finding is the violation's and its
+witness says what is left in the pending map.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from ackdoctor.model.acker_versions import AckerVersion
 from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, TreeWitness, stamp
+from ackdoctor.model.protocol import Op, Stage, move
 from ackdoctor.model.source import Site
 from ackdoctor.model.verdict import TupleTree
-from ackdoctor.model.violation import Violation
+from ackdoctor.model.violation import Access, AccessKind, Violation
 from ackdoctor.rulebook import advice
-from ackdoctor.tracer.judge.charges import CHARGES, Charge, Mark, Turn
-from ackdoctor.tracer.judge.circumstances import Circumstances
-from ackdoctor.tracer.judge.entries import Causes, left_by, tree_findings
-from ackdoctor.tracer.judge.keeping import Keeper, stays
-from ackdoctor.tracer.judge.labels import name_of, severity_of
-from ackdoctor.tracer.judge.place import Places
-from ackdoctor.tracer.judge.steps import steps
+from ackdoctor.tracer.judge.acker import Causes, left_by, stays, tree_findings
+from ackdoctor.tracer.judge.messages import (
+    RULE_MESSAGES,
+    Case,
+    FindingSite,
+    RuleMessage,
+    ViolationContext,
+    by_framework,
+    name_of,
+    severity_of,
+)
+from ackdoctor.tracer.judge.places import Places
 
-__all__ = ["findings", "gathered"]
+__all__ = ["findings", "gathered", "steps"]
+
+
+_NOTES: Mapping[AccessKind, str] = {
+    AccessKind.RECEIVED: "received",
+    AccessKind.ANCHORED: "emitted, anchored to it",
+    AccessKind.EMITTED: "emitted without anchor",
+    AccessKind.ACKED: "acked",
+    AccessKind.FAILED: "failed",
+    AccessKind.RETURNED: "returns to the framework",
+    AccessKind.LOST: "garbage collected, still owed",
+    AccessKind.ENDED: "the run ends",
+}
+_FRAMEWORK: Mapping[AccessKind, str] = {
+    AccessKind.ACKED: "the framework acks it",
+    AccessKind.FAILED: "the framework fails it",
+    AccessKind.ANCHORED: "the framework anchors an emit to it",
+}
+_OPS: Mapping[AccessKind, tuple[Op, Op]] = {
+    AccessKind.ACKED: (Op.ACK, Op.AUTO_ACK),
+    AccessKind.FAILED: (Op.FAIL, Op.AUTO_FAIL),
+    AccessKind.ANCHORED: (Op.ANCHOR, Op.ANCHOR),
+}
+
+
+def steps(violation: Violation, places: Places, last: str) -> tuple[PathStep, ...]:
+    """One step for each record; what the framework did stands at the line that let it.
+
+    `last` is what the rule says of the offending record, '' where the record says it itself.
+    """
+    here = places.receipt(violation.traced, violation.handler)
+    state = Stage.OWED
+    path: list[PathStep] = []
+    for number, touch in enumerate(violation.history):
+        own = touch.site if touch.site is not None and not touch.site.framework else None
+        if own is not None and own.line:
+            here = places.of(own)
+        if touch.kind in _OPS:
+            state = move(state, _OPS[touch.kind][by_framework(touch)]).state
+        offending = number == len(violation.history) - 1
+        note = last if offending and last else _note(touch, violation)
+        path.append(PathStep(site=here, note=note + _circumstance(touch), state=state.value))
+    return tuple(path) or (PathStep(site=here, note=last or "here"),)
+
+
+def _note(touch: Access, violation: Violation) -> str:
+    if by_framework(touch) and touch.kind in _FRAMEWORK:
+        return _FRAMEWORK[touch.kind]
+    note = _NOTES[touch.kind]
+    if touch.kind is AccessKind.ENDED and violation.held:
+        return f"{note}, still in {violation.held}"
+    return f"tick {note}" if violation.tick and touch.kind is AccessKind.RECEIVED else note
+
+
+def _circumstance(touch: Access) -> str:
+    thread = f", on thread {touch.thread}" if touch.thread else ""
+    return f"{thread}, while an exception is handled" if touch.in_except else thread
+
 
 _MOST_LEFT = 3  # roots that a finding tells one by one
 _MOST_LINES = 6
@@ -30,7 +94,7 @@ def findings(
     violations: Iterable[Violation],
     trees: Iterable[TupleTree] = (),
     *,
-    profile: Keeper | None = None,
+    profile: AckerVersion | None = None,
     places: Places | None = None,
     nowhere: Site | None = None,
 ) -> tuple[Finding, ...]:
@@ -54,13 +118,12 @@ def findings(
 
 def _finding_of(violation: Violation, places: Places) -> Finding | None:
     """The finding of one violation; None for a misuse that no rule is about: a spout that acks."""
-    facts = Circumstances.of(violation)
-    charge = CHARGES.get((facts.misuse, _turn(facts, places)))
+    facts = ViolationContext.of(violation)
+    charge = RULE_MESSAGES.get((facts.misuse, _turn(facts, places)))
     if charge is None:
         return None
-    words = facts.words
-    message = charge.message.format_map(words)
-    path = steps(violation, places, charge.last.format_map(words))
+    words = charge.words(facts.words)
+    path = steps(violation, places, words.note)
     cost = advice.clause(facts.discipline, facts.misuse) if charge.priced and facts.discipline else ""
     return Finding(
         code=charge.code,
@@ -68,7 +131,7 @@ def _finding_of(violation: Violation, places: Places) -> Finding | None:
         severity=_severity(charge, facts),
         confidence=Confidence.MUST,
         site=_site(charge, facts, path),
-        message=f"{message}: {cost}" if cost else message,
+        message=f"{words.message}: {cost}" if cost else words.message,
         component=violation.traced.name,
         handler=violation.handler,
         dialect=violation.traced.dialect,
@@ -80,17 +143,17 @@ def _finding_of(violation: Violation, places: Places) -> Finding | None:
             test=violation.test,
             seen=violation.count,
         ),
-        cause=f"{message}|{_chain(violation)}",
-        help=charge.help.format_map(words),
+        cause=f"{words.message}|{_chain(violation)}",
+        help=words.help,
     )
 
 
-def _turn(facts: Circumstances, places: Places) -> Turn:
+def _turn(facts: ViolationContext, places: Places) -> Case:
     """The turn, unless it is a round and the source has no loop: then a method was called twice."""
     last = facts.violation.history[-1].site if facts.violation.history else None
     turn = facts.turn
-    if turn is Turn.ROUND and last is not None and not places.may_loop(last, facts.violation.handler):
-        return Turn.PLAIN
+    if turn is Case.ROUND and last is not None and not places.may_loop(last, facts.violation.handler):
+        return Case.PLAIN
     return turn
 
 
@@ -122,7 +185,7 @@ def _order(finding: Finding) -> tuple[object, ...]:
     return (finding.site.path, *finding.site.span[:2], finding.code, finding.component, finding.message)
 
 
-def _severity(charge: Charge, facts: Circumstances) -> Severity:
+def _severity(charge: RuleMessage, facts: ViolationContext) -> Severity:
     """What lint would say: at least a warning; where acking is opt-in, never an error."""
     discipline = facts.discipline
     if charge.severity is not None:
@@ -133,8 +196,10 @@ def _severity(charge: Charge, facts: Circumstances) -> Severity:
     return max(advice.severity(discipline, facts.misuse), Severity.WARNING)
 
 
-def _site(charge: Charge, facts: Circumstances, path: Sequence[PathStep]) -> Site:
-    return path[{Mark.RECEIPT: 0, Mark.HAND: facts.by_hand, Mark.LAST: -1}[charge.mark]].site
+def _site(charge: RuleMessage, facts: ViolationContext, path: Sequence[PathStep]) -> Site:
+    return path[
+        {FindingSite.RECEIPT: 0, FindingSite.HAND: facts.by_hand, FindingSite.LAST: -1}[charge.mark]
+    ].site
 
 
 def _aside(violation: Violation) -> Iterator[str]:
@@ -152,7 +217,7 @@ def _chain(violation: Violation) -> str:
     )
 
 
-def _with_left(finding: Finding, caused: Sequence[TupleTree], profile: Keeper | None) -> Finding:
+def _with_left(finding: Finding, caused: Sequence[TupleTree], profile: AckerVersion | None) -> Finding:
     """The finding with what the delivery's violation did to the pending map."""
     if not caused:
         return finding

@@ -5,9 +5,8 @@ ack 7       {}                 ACK to task 11
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 from ackdoctor.acker.residue import blame, residue, suspicions
 from ackdoctor.acker.roots import RootLedger
@@ -15,13 +14,12 @@ from ackdoctor.acker.versions import Profile
 from ackdoctor.model.event import AUTO, TICK, Event, EventKind
 from ackdoctor.model.message import AnswerKind
 from ackdoctor.model.verdict import PendingEntry, TupleTree, Verdict
-from ackdoctor.tracer.judge.entries import left_by, times
-from ackdoctor.tracer.judge.keeping import stays
+from ackdoctor.tracer.judge.acker import left_by, stays, times
 from ackdoctor.tracer.trace.components import unobserved
+from ackdoctor.tracer.trace.files import Events
 
-__all__ = ["Events", "Life", "Moment", "life_of_delivery", "life_of_root"]
+__all__ = ["Life", "Moment", "life_of_delivery", "life_of_root"]
 
-Events: TypeAlias = Callable[[], Iterable[Event]]  # a trace that can be read more than once
 
 _WORDS = {
     EventKind.RECEIVED: "received",

@@ -1,6 +1,6 @@
-"""A stored trace through the delivery ledger: every row told to the book of its component.
+"""A stored trace through the ledger, row by row.
 
-Books are kept apart by process, component, task and test: a delivery's id means nothing outside of them.
+Components are kept apart by process, component, task and test, since a delivery id means nothing outside of them.
 """
 
 from collections import Counter
@@ -11,11 +11,10 @@ from typing import NamedTuple
 from ackdoctor.model.dialect import EntryKind, Kind, Role
 from ackdoctor.model.event import AUTO, BARE, IN_HAND, RELIABLE, TICK, Event, EventKind
 from ackdoctor.model.violation import TracedComponent
-from ackdoctor.tracer.judge.place import parsed
-from ackdoctor.tracer.ledger.book import Book, Delivery, Mark
-from ackdoctor.tracer.ledger.ledger import Ledger, Settlement, merged
+from ackdoctor.tracer.judge.places import parsed
+from ackdoctor.tracer.ledger.component_record import ComponentRecord, Delivery, Mark
+from ackdoctor.tracer.ledger.ledger import Ledger, Settlement, Windows, merged
 from ackdoctor.tracer.ledger.sites import NOWHERE
-from ackdoctor.tracer.ledger.windows import Windows
 from ackdoctor.tracer.trace.components import recalled, role_of, unobserved
 
 __all__ = ["Playback"]
@@ -28,7 +27,7 @@ _KILLED, _TROUBLE = (
 
 
 class _Key(NamedTuple):
-    """Whose book it is."""
+    """Whose record it is."""
 
     run: str
     worker: str
@@ -38,7 +37,7 @@ class _Key(NamedTuple):
     test: str
 
 
-class _StoredBook(Book):
+class _ReplayedRecord(ComponentRecord):
     """A component of which only rows are left.
 
     `reached` is the place, among all that was handed in, of the last delivery that it worked on; `keeps` is set
@@ -94,7 +93,7 @@ class Playback:
     def __init__(self) -> None:
         self.dropped = 0
         self._ledgers: dict[str, Ledger] = {}
-        self._books: dict[_Key, _StoredBook] = {}
+        self._records: dict[_Key, _ReplayedRecord] = {}
         # by key without the test: named once a process
         self._suspects: dict[tuple[object, ...], TracedComponent] = {}
         self._sites: dict[tuple[str, int, str], int] = {}
@@ -116,7 +115,7 @@ class Playback:
             case EventKind.NAMED:
                 self._named(event)
             case EventKind.WAITS:
-                self._book(event).waiting.add(event.delivery)
+                self._record_of(event).waiting.add(event.delivery)
             case EventKind.DROPPED:
                 self.dropped += event.value
             case EventKind.DIED:
@@ -125,11 +124,13 @@ class Playback:
                 pass
 
     def settle(self) -> Settlement:
-        """All books closed; the components' counts added up over processes and tests."""
+        """All records closed; the components' counts added up over processes and tests."""
         if self._begun and self._now_ns != self._grown_ns:
             self._close_window()
         kept = Counter(
-            book.traced.name for book in self._books.values() for _ in book.open.keys() & book.waiting
+            record.traced.name
+            for record in self._records.values()
+            for _ in record.open.keys() & record.waiting
         )
         self._ends += [
             f"{name}: {count} waited for a batch when the run ended" for name, count in kept.items()
@@ -147,21 +148,21 @@ class Playback:
     # ---- rows ----
 
     def _received(self, event: Event) -> None:
-        book = self._book(event)
+        record = self._record_of(event)
         if event.flags & TICK:
-            book.ticked(event.delivery, event.time_ns)
+            record.ticked(event.delivery, event.time_ns)
             return
-        book.received(event.delivery, event.time_ns)
+        record.received(event.delivery, event.time_ns)
         self._open += 1
         self._begun += 1
         self._grow()
 
     def _completed(self, event: Event) -> None:
-        book = self._book(event)
-        if event.delivery in book.open:
+        record = self._record_of(event)
+        if event.delivery in record.open:
             self._open -= 1
-            book.touched(event.delivery, done=1)
-        verb = book.acked if event.kind is EventKind.ACKED else book.failed
+            record.touched(event.delivery, done=1)
+        verb = record.acked if event.kind is EventKind.ACKED else record.failed
         verb(event.delivery, self._site(event), _mark(event))
         self._grow()
 
@@ -174,26 +175,26 @@ class Playback:
         self._grown_ns = self._now_ns
 
     def _emitted(self, event: Event) -> None:
-        book = self._book(event)
-        if book.role.kind is Kind.SPOUT:
-            book.spouted(event.delivery if event.flags & RELIABLE else None, self._site(event))
+        record = self._record_of(event)
+        if record.role.kind is Kind.SPOUT:
+            record.spouted(event.delivery if event.flags & RELIABLE else None, self._site(event))
             return
-        anchors = (event.delivery,) if event.delivery and book.entry else ()
-        if event.delivery in book.open:
-            book.touched(event.delivery, done=0)
-        book.emitted(anchors, self._site(event), _mark(event))
+        anchors = (event.delivery,) if event.delivery and record.entry else ()
+        if event.delivery in record.open:
+            record.touched(event.delivery, done=0)
+        record.emitted(anchors, self._site(event), _mark(event))
         if event.kind is EventKind.ANCHORED:
-            book.emits -= 1  # one more anchor of the emit before
+            record.emits -= 1  # one more anchor of the emit before
 
     def _died(self, event: Event) -> None:
         """Who was killed, or met an exception, is not to blame for the tuples that it had in hand."""
-        book = self._books.get(_key(event))
+        record = self._records.get(_key(event))
         ended = f"{event.component}[{event.task}] ended: {event.note}"
         in_hand = event.flags & IN_HAND or event.note.startswith(_KILLED) or _TROUBLE in event.note
-        if book is not None and in_hand:
-            held = book.under_way()
+        if record is not None and in_hand:
+            held = record.under_way()
             for delivery in held:
-                book.excuse(delivery)
+                record.excuse(delivery)
             ended += f", tuples under way: {len(held)}" if held else ""
         self._ends.append(ended)
 
@@ -201,28 +202,28 @@ class Playback:
         key = _key(event)
         traced = recalled(event.component, event.task, event.site, event.note)
         self._suspects[key[:5]] = traced
-        if key not in self._books:
+        if key not in self._records:
             self._begin(key, traced)
         if why := unobserved(event.note):
             self._ledger(event.test).unobserved(event.component, why)
-            book = self._books[key]
-            for delivery in tuple(book.open):
-                book.excuse(delivery)
+            record = self._records[key]
+            for delivery in tuple(record.open):
+                record.excuse(delivery)
 
-    # ---- books ----
+    # ---- records ----
 
-    def _book(self, event: Event) -> _StoredBook:
+    def _record_of(self, event: Event) -> _ReplayedRecord:
         key = _key(event)
-        if key not in self._books:
+        if key not in self._records:
             self._begin(key, self._suspects.get(key[:5]) or recalled(event.component, event.task))
-        return self._books[key]
+        return self._records[key]
 
     def _begin(self, key: _Key, traced: TracedComponent) -> None:
         role = role_of(traced)
-        book = _StoredBook(traced, role)
-        book.handler = _handler(role)
-        self._ledger(key.test).keep(id(book), book)
-        self._books[key] = book
+        record = _ReplayedRecord(traced, role)
+        record.handler = _handler(role)
+        self._ledger(key.test).keep(id(record), record)
+        self._records[key] = record
 
     def _ledger(self, test: str) -> Ledger:
         if test not in self._ledgers:

@@ -1,1 +1,1 @@
-"""What was handed to components, and what became of it: the books, and what they come to."""
+"""What was handed to components, and what became of it: the records, and what they come to."""

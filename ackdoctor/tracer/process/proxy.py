@@ -1,34 +1,131 @@
-"""`ackdoctor trace proxy -- COMMAND...`: stands between ShellBolt and a component, and writes down what passes.
+"""`ackdoctor trace proxy -- COMMAND...`: runs between ShellBolt and a component, and records what passes.
 
-    ShellBolt ──stdin──> pump ──> component
-        ^                 │ └─ copies ──> observer ──> trace
-        └────stdout────── └──────────────────────────────────
+    ShellBolt --stdin--> pump --> component
+        ^                 | `- copies --> observer --> trace
+        `----stdout------ `----------------------------------
 
-The pump knows no messages, the observer cannot touch the pipe.  The two are processes, so a tracer that
-is slow or dead costs rows, which are counted, and nothing else.
+The pump parses nothing; one loop serves both directions, so a tuple is recorded before its ack. The observer is
+another process: if it is slow or dies, rows are lost and counted, and nothing else happens.
 """
 
 import os
+import select
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import PIPE, Popen
 
 from ackdoctor.model.event import EventKind
-from ackdoctor.tracer.process.child import KILLED, exit_code, forwarding, start
-from ackdoctor.tracer.process.launch import name_of_run
-from ackdoctor.tracer.process.observer import observe
-from ackdoctor.tracer.process.pump import Lane, pump
+from ackdoctor.tracer.process.multilang import observe
+from ackdoctor.tracer.process.run import KILLED, exit_code, forwarding, name_of_run, start
 from ackdoctor.tracer.process.tap import Chunk, Direction, Tap, chunks
 from ackdoctor.tracer.trace.write import Recorder
 
-__all__ = ["Watch", "proxy"]
+__all__ = ["Lane", "Watch", "proxy", "pump"]
+
+
+_CHUNK = 65_536
+_IN, _OUT = select.POLLIN, select.POLLOUT
+
+
+@dataclass(slots=True)
+class Lane:
+    """One direction: what is read from `source` is written to `sink`.
+
+    `step` is the most that a write may take: a pipe that is ready takes `PIPE_BUF` bytes without blocking,
+    one that was made non-blocking any number.  `shut` closes a descriptor for whoever is at its other end.
+    `exhausted` is whether it was the source that ended, not the sink.
+    """
+
+    direction: Direction
+    source: int
+    sink: int
+    step: int = select.PIPE_BUF
+    shut: Callable[[int], None] = os.close
+    rest: memoryview = field(default_factory=lambda: memoryview(b""))
+    open: bool = True
+    exhausted: bool = False
+
+    def read(self, tap: Tap) -> None:
+        """One read; an end is passed on."""
+        try:
+            data = os.read(self.source, _CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.exhausted = True
+            self.end()
+            return
+        self.rest = memoryview(data)
+        self.write()
+        tap.offer(self.direction, data)
+
+    def write(self) -> None:
+        """As much as the sink takes now; a break is passed on to the writer."""
+        try:
+            self.rest = self.rest[os.write(self.sink, self.rest[: self.step]) :]
+        except BlockingIOError:
+            return
+        except OSError:
+            self.end()
+
+    def end(self) -> None:
+        """Nothing more comes, or nobody listens any more."""
+        self.open, self.rest = False, memoryview(b"")
+        self.shut(self.sink)
+        self.shut(self.source)
+
+
+def pump(lanes: tuple[Lane, Lane], tap: Tap, *, ended: Callable[[], bool], wake: int) -> None:
+    """Serve the lanes until the component has ended and what it wrote has been passed on.
+
+    `wake` becomes readable when it may have ended.  The last lane is the component's own words.
+    """
+    words = lanes[-1]
+    while True:
+        over = ended()
+        if over and not words.open:
+            return
+        poll = select.poll()
+        poll.register(wake, _IN)
+        for lane in lanes:
+            if lane.open:
+                _watch(poll, lane)
+        ready = dict(poll.poll(0 if over and not words.rest else None))
+        if wake in ready:
+            os.read(wake, _CHUNK)
+        if over and not words.rest and words.source not in ready:
+            return
+        for lane in lanes:
+            if lane.open:
+                _serve(lane, ready, tap)
+
+
+def _watch(poll: "select.poll", lane: Lane) -> None:
+    """A sink with nothing to take is watched for the break alone."""
+    poll.register(lane.sink, _OUT if lane.rest else 0)
+    if not lane.rest:
+        poll.register(lane.source, _IN)
+
+
+def _serve(lane: Lane, ready: dict[int, int], tap: Tap) -> None:
+    if lane.rest:
+        if lane.sink in ready:
+            lane.write()
+    elif ready.get(lane.sink, 0) & (select.POLLERR | select.POLLNVAL):
+        lane.end()
+    elif lane.source in ready:
+        lane.read(tap)
+
 
 Watch = Callable[[Iterable[Chunk], Path, str, str], None]
 
-_PATIENCE = 2.0  # seconds that the observer may take to finish after the component has ended
+_OBSERVER_S = 2.0  # seconds that the observer may take to finish after the component has ended
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
@@ -114,7 +211,7 @@ def _observer(watch: Watch, directory: Path, run: str, name: str) -> tuple[int, 
 
 def _leave(observer: int, tap: Tap, directory: Path, run: str) -> None:
     """Wait for the observer, but not for long; if it died, say what it did not see."""
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _OBSERVER_S
     while (done := os.waitpid(observer, os.WNOHANG))[0] == 0 and time.monotonic() < deadline:
         time.sleep(0.002)
     if done == (observer, 0) or done[0] == 0:

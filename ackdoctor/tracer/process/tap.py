@@ -1,7 +1,6 @@
-"""The bounded way from the pump to the process that looks at what passes.
+"""The bounded pipe from the pump to the observer.
 
-A copy of each chunk goes into a pipe that never blocks the pump: what does not fit is left out and
-counted.  The observer is another process, so neither its slowness nor its death reaches the component.
+A copy of each chunk goes into a pipe that never blocks the pump. Chunks that do not fit are dropped and counted.
 """
 
 import fcntl
@@ -18,7 +17,7 @@ __all__ = ["Chunk", "Direction", "Tap", "chunks"]
 
 _HEAD = Struct("<BIIq")  # direction, messages missed before, length, time_ns
 _ROOM = 1 << 20  # bytes asked of the kernel
-_PATIENCE = 2.0  # seconds for the last chunks, when the component has ended already
+_DRAIN_S = 2.0  # seconds for the last chunks, when the component has ended already
 
 
 @unique
@@ -80,7 +79,7 @@ class Tap:
 
     def close(self, status: str, how: Direction = Direction.ENDED) -> None:
         """The component has ended, `how` is ENDED or CUT: the last words, then no more."""
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + _DRAIN_S
         self._wait(deadline)
         for direction in (Direction.TO_COMPONENT, Direction.FROM_COMPONENT):
             if self.missed[direction]:

@@ -8,7 +8,7 @@ from ackdoctor.dialects import known
 from ackdoctor.dialects.storm_py import SHELL_BOLT
 from ackdoctor.model.dialect import Cost, Discipline, Entry, EntryKind, Kind, Misuse, Price, Role
 from ackdoctor.model.violation import TracedComponent
-from ackdoctor.tracer.judge.place import parsed
+from ackdoctor.tracer.judge.places import parsed
 
 __all__ = ["MULTILANG", "STORM", "UNOBSERVED", "described", "recalled", "role_of", "unobserved"]
 

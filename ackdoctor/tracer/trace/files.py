@@ -12,12 +12,12 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 from urllib.parse import quote, unquote
 
 from ackdoctor.model.event import SCHEMA, Event, EventKind
@@ -29,6 +29,7 @@ __all__ = [
     "ROWS_PER_PART",
     "SUFFIXES",
     "TERMS",
+    "Events",
     "FaultError",
     "Stem",
     "Writer",
@@ -61,6 +62,9 @@ _KINDS = {int(kind): kind for kind in EventKind}
 _MAX_LINE = 16 << 20  # bytes
 _MIN_INT, _MAX_INT = -(1 << 63), (1 << 63) - 1
 _MAX_SHOWN = 60  # characters of a wrong value
+Events: TypeAlias = Callable[[], Iterable[Event]]
+"""A trace that can be read more than once."""
+
 quoted = json.encoder.encode_basestring_ascii
 
 

@@ -1,4 +1,4 @@
-"""What no step asks again keeps no two paths apart, and what one asks does."""
+"""Liveness: dead locals and facts merge paths, live ones keep them apart."""
 
 import pytest
 from hypothesis import given
@@ -8,14 +8,14 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Ended, Path, points_back, turns_back, turns_forward
 from ackdoctor.flow.solver import Solver
 from ackdoctor.flow.state import Const, SelfRef, State, Token, TokenKind, TokenRef, TokenState, Value
-from ackdoctor.flow.transfer.liveness import needed
-from ackdoctor.flow.transfer.typestate import ways_on
+from ackdoctor.flow.transfer.liveness import live_at
+from ackdoctor.flow.transfer.typestate import next_steps
 from ackdoctor.model.cfg import ENTRY, Call
 from ackdoctor.model.protocol import Stage
 from tests.checks.sources import codes, findings, in_bolt
 from tests.flow.programs import link
+from tests.properties.comparison import analysed, linked
 from tests.properties.examples import examples, handlers
-from tests.properties.judging import diagnosed, linked
 
 TUPLE = Token(TokenKind.INPUT, "tup")
 
@@ -47,14 +47,14 @@ def choices(count: int) -> str:
     return in_bolt("\n".join([*lines, "    self.ack(tup)"]))
 
 
-def test_locals_that_are_done_with_cost_no_more_than_their_lines():
+def test_dead_locals_do_not_multiply_states():
     ten, twenty, forty = (visits(choices(count)) for count in (10, 20, 40))
 
     assert forty - twenty == 2 * (twenty - ten)
     assert forty < 20 * 40
 
 
-def test_a_local_is_live_until_it_is_read_for_the_last_time():
+def test_a_local_is_live_until_its_last_read():
     source = in_bolt(
         """
         def process(self, tup):
@@ -71,7 +71,7 @@ def test_a_local_is_live_until_it_is_read_for_the_last_time():
     assert codes(source) == []
 
 
-def test_what_a_closure_takes_along_is_live_where_it_is_made():
+def test_captured_locals_are_live_at_the_closure():
     source = in_bolt(
         """
         def process(self, tup):
@@ -90,7 +90,7 @@ def test_what_a_closure_takes_along_is_live_where_it_is_made():
     assert [code for _, code in codes(source)] == ["ACK103"]
 
 
-def test_a_list_that_a_loop_adds_to_is_one_list():
+def test_a_list_that_a_loop_fills_is_one_state():
     source = in_bolt(
         """
         def process(self, tup):
@@ -108,13 +108,13 @@ def test_a_list_that_a_loop_adds_to_is_one_list():
 
 @examples(40)
 @given(handlers())
-def test_nothing_that_is_not_live_decides_where_a_path_goes(made):
-    _, flow = diagnosed(*made)
+def test_dead_places_decide_no_branch(made):
+    _, flow = analysed(*made)
     program, component = linked(made[0])
     context = Context(program=program, component=component, subject=TUPLE, stored_stages={})
     for event in flow.events:
         for visit, _, _ in points_back(event.path):
-            live = needed(visit.function).get(visit.index)
+            live = live_at(visit.function).get(visit.index)
             if live is None or visit.index == ENTRY or isinstance(visit.step.op, Call):
                 continue
             assigned = {step.op.result.id for step in visit.function.cfg.steps if isinstance(step.op, Call)}
@@ -125,7 +125,7 @@ def test_nothing_that_is_not_live_decides_where_a_path_goes(made):
 
 
 def _ways(context: Context, visit: Path) -> set[object]:
-    return {(way.kind, way.target, frozenset(way.state.tokens.items())) for way in ways_on(context, visit)}
+    return {(way.kind, way.target, frozenset(way.state.tokens.items())) for way in next_steps(context, visit)}
 
 
 # ---- long paths ----
@@ -139,7 +139,7 @@ def _ends(source: str) -> list[Ended]:
 
 
 @pytest.mark.parametrize("calls", [10, 1000])
-def test_a_straight_path_has_no_more_turns_the_longer_it_is(calls):
+def test_a_straight_path_has_a_constant_number_of_turns(calls):
     lines = ["def process(self, tup):", *["    work(1)"] * calls, "    self.ack(tup)"]
     (end,) = _ends(in_bolt("\n".join(lines)))
 
@@ -150,7 +150,7 @@ def test_a_straight_path_has_no_more_turns_the_longer_it_is(calls):
     ]
 
 
-def test_of_a_long_path_the_first_and_the_last_steps_are_shown():
+def test_a_long_path_shows_its_first_and_last_steps():
     lines = ["def process(self, tup):"]
     for n in range(100):
         lines += [f"    if ready({n}):", f"        work({n})"]

@@ -1,4 +1,4 @@
-"""Lowering for tests: Java in, units, functions and lines of the dump out."""
+"""Lower Java for tests: units, functions and dumps."""
 
 import textwrap
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ def lower(source: str | bytes) -> Lowered | Unreadable:
 
 
 def unit(source: str | bytes) -> Unit:
-    """The unit of a text in which everything can be read."""
+    """The unit of a text without errors."""
     lowered = lower(source)
     assert isinstance(lowered, Lowered), lowered
     assert lowered.broken == ()
@@ -31,7 +31,7 @@ def all_methods(info: ClassInfo) -> Iterator[Function]:
 
 
 def all_functions(unit: Unit) -> Iterator[Function]:
-    """Every function of a unit, nested ones after the one they stand in."""
+    """Every function of a unit; nested ones follow the enclosing one."""
     stack = [
         *(method for info in reversed(unit.classes.values()) for method in reversed(list(all_methods(info)))),
         *reversed(unit.functions.values()),
@@ -81,6 +81,6 @@ def outline(unit: Unit) -> str:
 
 
 def body(source: str) -> Function:
-    """The method `m` of a class around some statements, which stand from line 2 on."""
+    """The method `m` of a class with some statements, which start on line 2."""
     lowered = unit("class A { void m(Tuple tuple) {\n" + textwrap.dedent(source) + "\n} }")
     return lowered.classes["A"].methods["m"]

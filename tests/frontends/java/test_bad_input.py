@@ -1,4 +1,4 @@
-"""Input that is no Java, or not quite: said in one line, and never a traceback."""
+"""Input that is not quite Java: a report of one line, and never a traceback."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from ackdoctor.flow.dump import show
 from ackdoctor.frontends.java import Lowered
 from ackdoctor.model.finding import Unreadable
 from tests.frontends.java.lowered import PATH, all_functions, lower
-from tests.frontends.stretches import steps
+from tests.frontends.steps_and_spans import steps
 
 BOLT = """\
 package a;
@@ -28,13 +28,13 @@ public class Bolt extends Base {
 """
 
 
-def told(lowered):
+def reports(lowered):
     assert isinstance(lowered, Lowered), lowered
     return [f"{place.line}:{place.column} {place.reason}" for place in lowered.broken]
 
 
 def unread(lowered):
-    """The methods of which only the name is known."""
+    """The methods that could not be read."""
     return [
         each.name for each in all_functions(lowered.unit) if any("unreadable" in step for step in steps(each))
     ]
@@ -63,27 +63,27 @@ def unread(lowered):
         ("package a;", "package ${a};", ["1:10 syntax error: `;` is missing; skipped"], []),
     ],
 )
-def test_a_syntax_error_is_read_around(old, new, expected, methods):
+def test_code_outside_a_syntax_error_is_read(old, new, expected, methods):
     lowered = lower(BOLT.replace(old, new).encode())
-    assert told(lowered)[:1] == expected
+    assert reports(lowered)[:1] == expected
     assert unread(lowered) == methods
     assert "Bolt" in lowered.unit.classes
 
 
-def test_a_method_that_is_not_read_may_do_anything_with_what_it_is_given():
+def test_an_unreadable_method_calls_unknown_code_with_its_parameters():
     lowered = lower(BOLT.replace("ack(t);", "ack(t;").encode())
     assert steps(lowered.unit.classes["Bolt"].methods["execute"]) == ["Call %1 = {unreadable}(this, t)"]
 
 
 @pytest.mark.parametrize("gap", ["int = ;", "} }", "<<<<<<<"])
-def test_a_class_with_a_gap_may_have_any_base(gap):
+def test_a_class_with_an_error_has_an_unknown_base(gap):
     lowered = lower(BOLT.replace("int n;", gap).encode())
     assert show(lowered.unit.classes["Bolt"].bases[-1]) == "{unreadable}"
 
 
-def test_a_class_that_nothing_closes_is_picked_up_with_the_methods_before_the_error():
+def test_an_unclosed_class_keeps_the_methods_before_the_error():
     lowered = lower(BOLT.replace("emit(t);", 'emit("t);').encode())
-    assert told(lowered) == [
+    assert reports(lowered) == [
         "10:19 syntax error: at `t); } ack(t); } void cleanup()`; `Bolt` is read only in part"
     ]
     (bolt,) = lowered.unit.classes.values()
@@ -91,7 +91,7 @@ def test_a_class_that_nothing_closes_is_picked_up_with_the_methods_before_the_er
     assert list(bolt.methods) == ["prepare"]
 
 
-def test_of_nested_classes_that_nothing_closes_each_has_its_own_methods():
+def test_unclosed_nested_classes_keep_their_own_methods():
     source = 'class A { void a() {} static class B extends C { void b() {} void c() { f(";'
     lowered = lower(source.encode())
     assert {name: list(info.methods) for name, info in lowered.unit.classes.items()} == {
@@ -100,7 +100,7 @@ def test_of_nested_classes_that_nothing_closes_each_has_its_own_methods():
     }
 
 
-def test_a_class_beside_a_syntax_error_in_a_method_is_whole():
+def test_a_syntax_error_in_a_method_leaves_other_classes_complete():
     lowered = lower(BOLT.replace("ack(t);", "ack(t;").encode())
     assert len(lowered.unit.classes["Bolt"].bases) == 1
 
@@ -116,17 +116,17 @@ def test_a_class_beside_a_syntax_error_in_a_method_is_whole():
         (b"{" * 3, 1, 1, "syntax error: at `{{{`; skipped"),
     ],
 )
-def test_what_is_no_java_is_unreadable(data, line, column, reason):
+def test_other_text_than_java_is_unreadable(data, line, column, reason):
     assert lower(data) == Unreadable(path=PATH, line=line, column=column, reason=reason)
 
 
-def test_utf_16_with_its_mark_is_read():
+def test_utf_16_with_a_byte_order_mark_is_read():
     lowered = lower("class Ä { void m() { f(); } }".encode("utf-16"))
     assert isinstance(lowered, Lowered)
     assert lowered.unit.classes["Ä"].methods["m"].cfg.steps[3].span == (1, 22, 1, 25)
 
 
-def test_an_empty_file_holds_nothing():
+def test_an_empty_file_has_no_classes():
     lowered = lower(b"")
     assert isinstance(lowered, Lowered)
     assert lowered == Lowered(lowered.unit, ())
@@ -146,10 +146,10 @@ NESTED = {
 
 
 @pytest.mark.parametrize("name", sorted(NESTED))
-def test_what_is_nested_too_deeply_is_left_out_alone(name):
+def test_only_the_method_that_is_nested_too_deeply_is_skipped(name):
     source = "class A {\n  void m() {" + "".join(NESTED[name]) + "}\n  void n() { f(); }\n}"
     lowered = lower(source.encode())
-    assert told(lowered) == ["2:3 nested too deeply; `m` is not read"]
+    assert reports(lowered) == ["2:3 nested too deeply; `m` is not read"]
     assert steps(lowered.unit.classes["A"].methods["n"]) == ["Call %1 = this.f()"]
 
 
@@ -167,23 +167,23 @@ ENDS = {"cases": "}", "type arguments": "A" + ">" * 3_001 + " a;", "else if": ""
 
 
 @pytest.mark.parametrize("name", sorted(LONG))
-def test_what_is_only_long_is_read(name):
+def test_long_code_is_read(name):
     first, again = LONG[name]
     source = "class A { void m() {" + first + again * 3_000 + ENDS.get(name, ";") + " last(); } }"
     lowered = lower(source.encode())
-    assert told(lowered) == []
+    assert reports(lowered) == []
     assert steps(lowered.unit.classes["A"].methods["m"])[-1].endswith("= this.last()")
 
 
 @pytest.mark.parametrize("cut", range(0, len(BOLT), 7))
-def test_a_file_that_ends_too_early_is_told(cut):
+def test_a_truncated_file_is_reported(cut):
     lowered = lower(BOLT[:cut].encode())
     if isinstance(lowered, Lowered) and lowered.unit.classes:
         assert lowered.broken
 
 
 @pytest.mark.parametrize("place", range(len(BOLT.split(" "))))
-def test_a_word_too_few_loses_no_method_silently(place):
+def test_a_missing_word_loses_no_method_silently(place):
     words = BOLT.split(" ")
     lowered = lower(" ".join([*words[:place], *words[place + 1 :]]).encode())
     if isinstance(lowered, Lowered) and not lowered.broken:

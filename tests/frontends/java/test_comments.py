@@ -1,4 +1,6 @@
-"""Where Java comments stand, which statement they speak of, and what annotations say."""
+"""The comments and annotations of a Java file, and the statement that each describes."""
+
+import time
 
 import pytest
 
@@ -26,6 +28,8 @@ CASES = {
     "on a case": ("switch (x) {\n  case 1: // c\n    y();\n}\n", (2, 2)),
     "on an arrow": ("switch (x) {\n  case 1 -> { // c\n    y();\n  }\n}\n", (2, 2)),
     "on a loop": ("for (int i = 0; i < 3; i++) { // c\n  x();\n}\n", (1, 1)),
+    "before a block": ("// c\n{\n  x();\n}\n", (2, 2)),
+    "before a constant": ("enum E {\n  // c\n  A,\n  B;\n}\n", (3, 3)),
     "after a text block": ('s = """\n // no\n """; // c\n', (1, 3)),
     "after a quote in quotes": ("char q = '\"'; // c\nz();\n", (1, 1)),
     "in a file of Windows": ("x();\r\ny(); // c\r\n", (2, 2)),
@@ -34,7 +38,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_comment_speaks_of_its_statement(case):
+def test_a_comment_describes_its_statement(case):
     text, lines = CASES[case]
     comment = next(comment for comment in comments_of(text.encode())[0] if comment.text == "// c")
     assert (comment.first, comment.last) == lines
@@ -56,7 +60,7 @@ def test_a_string_holds_no_comment(text):
     assert comments_of(text.encode())[0] == []
 
 
-def test_only_the_package_and_imports_stand_above_the_top():
+def test_only_the_package_and_imports_may_precede_a_comment_at_the_top():
     text = "// a\npackage x;\n// b\nimport y.Z;\n// c\nclass A {\n  // d\n}\n"
     assert [(comment.text, comment.at_top) for comment in comments_of(text.encode())[0]] == [
         ("// a", True),
@@ -83,12 +87,20 @@ ANNOTATED = {
 
 
 @pytest.mark.parametrize("case", ANNOTATED)
-def test_an_annotation_speaks_of_what_it_is_written_on(case):
+def test_an_annotation_describes_its_declaration(case):
     text, lines = ANNOTATED[case]
     _, annotations = comments_of(text.encode())
     found = next(annotation for annotation in annotations if annotation.text == "c")
     assert (found.first, found.last) == lines
 
 
-def test_other_annotations_say_nothing():
+def test_other_annotations_are_skipped():
     assert comments_of(b'@Named("c")\nvoid f() {}\n')[1] == []
+
+
+@pytest.mark.parametrize("line", ["  // c\n", "  void f() { } // c\n", "  int x = 1; /* c */ int y;\n"])
+def test_many_comments_are_read_fast(line):
+    before = time.process_time()
+    comments, _ = comments_of(b"class A {\n" + line.encode() * 4_000 + b"}\n")
+    assert len(comments) == 4_000
+    assert time.process_time() - before < 5  # seconds; with quadratic time it would be a minute

@@ -1,10 +1,10 @@
-"""Every step stands where the reader would point; columns count characters."""
+"""The span of each step; columns count characters."""
 
 import pytest
 
 from ackdoctor.model.cfg import Bind, Call, Catch, Jump, Next, Return, Test, Throw, Update
 from tests.frontends.java.lowered import unit
-from tests.frontends.stretches import text_of
+from tests.frontends.steps_and_spans import text_of
 
 
 def texts(source, kind):
@@ -46,7 +46,7 @@ def test_the_span_of(body, kind, expected):
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_lines_may_end_in_any_way(end):
+def test_every_kind_of_line_end_is_read(end):
     source = end.join(["class A {", "  /* one", "two */ void m() {", "\tf(a,", "  g(b));", "} }", ""])
     method = unit(source.encode()).classes["A"].methods["m"]
     assert [step.span for step in method.cfg.steps[3:]] == [(5, 3, 5, 7), (4, 2, 5, 8)]
@@ -60,7 +60,7 @@ def test_columns_count_characters_and_a_tab_is_one():
     assert method.span == (1, 11, 2, 37)
 
 
-def test_a_byte_order_mark_shifts_nothing():
+def test_a_byte_order_mark_shifts_no_column():
     method = unit("\ufeffclass A { void m() { g(); } }".encode()).classes["A"].methods["m"]
     assert method.cfg.steps[3].span == (1, 22, 1, 25)
 
@@ -70,14 +70,14 @@ def test_latin_1_is_read_and_a_column_is_a_character():
     assert [step.span for step in method.cfg.steps[3:]] == [(1, 22, 1, 36), (1, 38, 1, 41)]
 
 
-def test_a_method_starts_behind_its_annotations_and_its_head_is_the_name():
+def test_a_method_starts_after_its_annotations_and_its_head_is_the_name():
     source = "class A {\n  /** doc */\n  @Override @B(1)\n  public final  int  m (int x) {\n  }\n}"
     method = unit(source).classes["A"].methods["m"]
     assert text_of(source, method.span) == "public final  int  m (int x) {\n  }"
     assert text_of(source, method.head) == "m"
 
 
-def test_a_class_starts_behind_its_annotations_and_its_head_is_the_name():
+def test_a_class_starts_after_its_annotations_and_its_head_is_the_name():
     source = "@B\npublic class  A  extends C {\n  int x = 1 , y;\n}"
     info = unit(source).classes["A"]
     assert text_of(source, info.span) == "public class  A  extends C {\n  int x = 1 , y;\n}"
@@ -85,7 +85,7 @@ def test_a_class_starts_behind_its_annotations_and_its_head_is_the_name():
     assert {name: text_of(source, span) for name, span in info.attr_spans.items()} == {"x": "x = 1"}
 
 
-def test_a_lambda_and_an_anonymous_class_stand_where_they_are_written():
+def test_the_spans_of_a_lambda_and_an_anonymous_class():
     source = "class A { void m() {\n  f(x  ->  g(x), new B() { void b() { } });\n} }"
     lowered = unit(source)
     closures = lowered.classes["A"].methods["m"].closures.values()

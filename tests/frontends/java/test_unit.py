@@ -1,20 +1,20 @@
-"""What a unit knows besides its graphs."""
+"""The contents of a unit besides its graphs."""
 
 import pytest
 
 from ackdoctor.model.cfg import Attr, Global, Literal
 from ackdoctor.model.component import Param
 from tests.frontends.java.lowered import body, unit
-from tests.frontends.stretches import steps
+from tests.frontends.steps_and_spans import steps
 
 
-def test_the_module_is_the_package_and_its_neighbours_are_in_sight():
+def test_the_module_is_the_package_and_its_other_files_are_visible():
     lowered = unit("package com.acme.bolts;\nimport java.util.*;\nimport static a.B.*;\nclass A {}")
     assert lowered.module == "com.acme.bolts"
     assert lowered.stars == ("com.acme.bolts", "java.util", "a.B")
 
 
-def test_without_a_package_the_files_that_have_none_are_in_sight():
+def test_without_a_package_the_other_files_without_one_are_visible():
     lowered = unit("import java.util.*;\nclass A {}")
     assert (lowered.module, lowered.stars) == ("", ("", "java.util"))
 
@@ -28,7 +28,7 @@ def test_imports_bind_their_last_word():
     }
 
 
-def test_classes_are_known_by_where_they_stand():
+def test_the_qualified_name_of_a_class_contains_its_place():
     lowered = unit(
         """
         class Outer {
@@ -97,7 +97,7 @@ def test_type_arguments_and_brackets_are_dropped_from_types():
     }
 
 
-def test_namesakes_of_different_types_are_told_apart():
+def test_locals_of_one_name_and_different_types_are_distinct():
     method = body("{ int i = 1; } { long i = 2; } { int i = 3; } try {} catch (A e) {} catch (B e) {}")
     assert steps(method)[:3] == ["Bind i = 1", "Bind i#2 = 2", "Bind i = 3"]
     assert method.types == {"tuple": "Tuple", "i": "int", "i#2": "long"}
@@ -114,7 +114,7 @@ def test_overloads_are_kept_in_order():
     assert info.methods["m"] is info.overloads["m"][0]
 
 
-def test_only_a_method_without_a_body_does_nothing():
+def test_only_a_method_without_a_body_is_a_stub():
     info = unit(
         "abstract class A { abstract void a(); native void b(); void c() {} static void d() { throw x; } }"
     ).classes["A"]
@@ -132,7 +132,7 @@ def test_a_field_without_code_needs_no_initialiser():
     assert info.attrs == {"b": Literal(1)}
 
 
-def test_every_constructor_runs_the_initialisers_but_one_that_calls_another():
+def test_a_constructor_runs_the_initialisers_unless_it_calls_another():
     info = unit(
         "class A { int a = f(); A() { this(1); } A(int a) { g(a); } A(long a) { super(a); } }"
     ).classes["A"]
@@ -143,7 +143,7 @@ def test_every_constructor_runs_the_initialisers_but_one_that_calls_another():
     ]
 
 
-def test_initialisers_in_plenty_run_in_the_first_constructors_only():
+def test_many_initialisers_run_only_in_the_first_constructors():
     fields = "".join(f"int f{number} = g();" for number in range(900))
     constructors = "".join(f"A(int a{number}) {{}}" for number in range(5))
     info = unit(f"class A {{ {fields} {constructors} }}").classes["A"]
@@ -181,11 +181,11 @@ def test_initialisers_in_plenty_run_in_the_first_constructors_only():
         ('tuple + "b" + 1', "{+ tuple 'b' 1}"),
     ],
 )
-def test_what_stands_for(written, expected):
+def test_the_value_of(written, expected):
     assert steps(body(f"x = {written};"))[-1] == f"Bind this.x = {expected}"
 
 
-def test_the_outer_object_is_captured_and_an_anonymous_one_goes_by_its_number():
+def test_the_outer_object_is_captured_and_an_anonymous_class_is_named_by_number():
     method = body("run(new Job() { int n; void go() { n = this.n; x = tuple; run(this); } });")
     (closure,) = method.closures.values()
     assert steps(method) == [f"Bind $1 = object(<{closure.qualname}>)", "Call %1 = this.run($1)"]
@@ -194,6 +194,6 @@ def test_the_outer_object_is_captured_and_an_anonymous_one_goes_by_its_number():
     assert steps(closure) == ["Bind $1.n = $1.n", "Bind this.x = tuple", "Call %1 = this.run($1)"]
 
 
-def test_a_file_of_comments_has_nothing_in_it():
+def test_a_file_of_comments_is_empty():
     lowered = unit("// package info\n@NonNull package a.b;")
     assert (lowered.module, lowered.classes, len(lowered.body.cfg.steps)) == ("a.b", {}, 3)

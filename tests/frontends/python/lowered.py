@@ -1,4 +1,4 @@
-"""Lowering for tests: source in, units, functions and lines of the dump out."""
+"""Lower Python for tests: units, functions and dumps."""
 
 import textwrap
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def only_function(source: str) -> Function:
 
 
 def all_functions(unit: Unit) -> Iterator[Function]:
-    """Every function of a unit, nested ones after the one they stand in."""
+    """Every function of a unit; nested ones follow the enclosing one."""
     stack = [
         *(method for info in reversed(unit.classes.values()) for method in reversed(info.methods.values())),
         *reversed(unit.functions.values()),
@@ -40,7 +40,7 @@ def all_functions(unit: Unit) -> Iterator[Function]:
 
 
 def picture(unit: Unit) -> str:
-    """All of a unit's graphs as text; a module body with nothing in it is left out."""
+    """All of a unit's graphs as text, without an empty module body."""
     parts = []
     for function in all_functions(unit):
         if function.qualname == "<module>" and len(function.cfg.steps) == 3:

@@ -1,4 +1,4 @@
-"""Whatever a file holds, the answer is a unit or one clear line."""
+"""Any input gives a unit or a report of one line."""
 
 import time
 
@@ -43,7 +43,7 @@ def complaint(data):
         (b"x = (1,\n\ny = 2\n", (1, 5, "syntax error: '(' was never closed")),
     ],
 )
-def test_one_line_says_what_is_wrong_with(data, expected):
+def test_the_reason_for_an_unreadable_file(data, expected):
     assert complaint(data) == expected
 
 
@@ -55,18 +55,18 @@ def test_one_line_says_what_is_wrong_with(data, expected):
         "\ufeffx = 'ä'\n".encode(),
     ],
 )
-def test_the_encoding_a_file_declares_is_used(data):
+def test_the_declared_encoding_is_used(data):
     lowered = lower(data)
     assert isinstance(lowered, Unit)
     assert lowered.values["x"].value == "ä"
 
 
-def test_a_cookie_on_the_third_line_is_none():
+def test_a_cookie_on_the_third_line_is_ignored():
     assert isinstance(lower(b"a\nb\n# coding: klingon\n"), Unit)
 
 
 @pytest.mark.parametrize("data", [b"", b"\n", b"\xef\xbb\xbf", b"# only this", b"\x0c", b"'''doc'''", b"   "])
-def test_a_file_with_nothing_in_it_is_a_unit(data):
+def test_an_empty_file_is_a_unit(data):
     assert isinstance(lower(data), Unit)
 
 
@@ -95,7 +95,7 @@ DEEP = {
 
 
 @pytest.mark.parametrize("shape", sorted(DEEP))
-def test_deep_nesting_ends_soon_and_in_a_clear_line(shape):
+def test_deep_nesting_is_refused_quickly(shape):
     source = DEEP[shape](5000)
     start = time.process_time()
     line, _, reason = complaint(source)
@@ -107,7 +107,7 @@ def test_deep_nesting_ends_soon_and_in_a_clear_line(shape):
 @pytest.mark.parametrize(
     "shape", sorted(set(DEEP) - {"comprehensions", "lambdas in brackets", "open brackets"})
 )
-def test_nesting_as_people_do_it_is_lowered(shape):
+def test_usual_nesting_is_lowered(shape):
     assert isinstance(lower(DEEP[shape](80).encode()), Unit)
 
 
@@ -121,7 +121,7 @@ def test_nesting_as_people_do_it_is_lowered(shape):
         "# " + "[" * 5000,
     ],
 )
-def test_what_is_long_is_not_deep(source):
+def test_long_code_is_not_refused_as_deep(source):
     assert isinstance(lower(source.encode()), Unit)
 
 
@@ -139,7 +139,7 @@ def test_what_is_long_is_not_deep(source):
         "del f()",
     ],
 )
-def test_what_only_the_compiler_refuses_is_no_crash(source):
+def test_code_that_only_the_compiler_refuses_does_not_crash(source):
     assert isinstance(lower(source.encode()), (Unit, Unreadable))
 
 
@@ -209,13 +209,13 @@ PIECES = st.lists(
 
 @settings(deadline=None)
 @given(PIECES)
-def test_no_soup_of_python_crashes_it(pieces):
+def test_random_python_words_do_not_crash(pieces):
     lowered = lower_source(path="a.py", module="a", is_package=False, data=" ".join(pieces).encode())
     assert isinstance(lowered, (Unit, Unreadable))
 
 
 @settings(deadline=None)
 @given(st.binary(max_size=60))
-def test_no_bytes_crash_it(data):
+def test_random_bytes_do_not_crash(data):
     lowered = lower_source(path="a.py", module="a", is_package=False, data=data)
     assert isinstance(lowered, (Unit, Unreadable))

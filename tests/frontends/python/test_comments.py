@@ -1,4 +1,4 @@
-"""Where comments stand and which logical line they speak of."""
+"""The comments of a Python file, and the logical line that each describes."""
 
 import io
 import tokenize
@@ -31,7 +31,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_comment_speaks_of_its_logical_line(case):
+def test_a_comment_describes_its_logical_line(case):
     text, lines = CASES[case]
     comment = next(comment for comment in comments_of(text) if comment.text == "# c")
     assert (comment.first, comment.last) == lines
@@ -44,7 +44,7 @@ def test_a_string_holds_no_comment(text):
     assert comments_of(text) == []
 
 
-def test_only_a_docstring_may_stand_above_the_top():
+def test_only_a_docstring_may_precede_a_comment_at_the_top():
     text = '#!/bin/sh\n"""Doc."""\n# a\nimport x  # b\n# c\n'
     assert [(comment.text, comment.at_top) for comment in comments_of(text)] == [
         ("#!/bin/sh", True),
@@ -55,7 +55,7 @@ def test_only_a_docstring_may_stand_above_the_top():
 
 
 @pytest.mark.parametrize("module", ["argparse", "ast", "inspect", "tokenize", "typing", "textwrap", "re"])
-def test_the_standard_tokenizer_sees_the_same_comments(module):
+def test_the_standard_tokenizer_finds_the_same_comments(module):
     content = Path(str(import_module(module).__file__)).read_bytes()
     tokens = tokenize.tokenize(io.BytesIO(content).readline)
     expected = [(*token.start, token.string) for token in tokens if token.type == tokenize.COMMENT]

@@ -1,4 +1,4 @@
-"""The standard library, file by file: nothing crashes, every edge and span is sound."""
+"""The standard library, file by file: no crash, and every edge and span is valid."""
 
 import ast
 import re

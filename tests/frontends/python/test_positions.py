@@ -1,4 +1,4 @@
-"""Measured positions against the ones libcst's own provider works out, node by node."""
+"""Measured positions compared with those of libcst's provider, node by node."""
 
 import textwrap
 
@@ -94,11 +94,11 @@ def differences(source):
 
 
 @pytest.mark.parametrize("name", sorted(SOURCES))
-def test_positions_are_what_libcst_says_in(name):
+def test_positions_agree_with_libcst_in(name):
     assert differences(textwrap.dedent(SOURCES[name])) == []
 
 
-def test_positions_are_what_libcst_says_in_rare_syntax():
+def test_positions_agree_with_libcst_in_rare_syntax():
     assert differences(RARE) == []
 
 
@@ -116,7 +116,7 @@ def test_every_node_type_can_be_measured(name):
     assert sorted(kind.__name__ for kind in concrete - set(_programs())) == []
 
 
-def test_a_form_feed_in_an_indentation_is_not_called_a_syntax_error():
+def test_a_form_feed_in_an_indentation_is_not_reported_as_a_syntax_error():
     assert lower_source(
         path="a.py", module="a", is_package=False, data=b"class A:\n\f    def f(self):\n        pass\n"
     ) == Unreadable(
@@ -124,7 +124,7 @@ def test_a_form_feed_in_an_indentation_is_not_called_a_syntax_error():
     )
 
 
-def test_syntax_without_a_meaning_yet_is_a_clear_line(monkeypatch):
+def test_unsupported_syntax_is_reported(monkeypatch):
     from ackdoctor.frontends.python import unit
 
     fewer = Table({kind: lower for kind, lower in unit._TABLES.statements.items() if kind is not cst.While})

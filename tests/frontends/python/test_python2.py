@@ -1,4 +1,4 @@
-"""Python 2 sources, read through exact edits."""
+"""Python 2 sources, translated by recorded edits."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from ackdoctor.flow.dump import show_instr
 from ackdoctor.frontends.python.python2 import translate
 from ackdoctor.model.finding import Unreadable
 from tests.frontends.python.lowered import all_functions, lower, picture, unit
-from tests.frontends.stretches import text_of
+from tests.frontends.steps_and_spans import text_of
 
 BOLT = """\
 # a bolt as people wrote them
@@ -63,7 +63,7 @@ def test_python_3_is_not_taken_for_python_2(text):
         "for key, value in counts.iteritems(): pass",
     ],
 )
-def test_what_only_python_2_has_tells_a_file_that_parses_as_both(text):
+def test_names_of_python_2_identify_a_file_that_parses_as_both(text):
     assert unit(text).python2
 
 
@@ -123,16 +123,16 @@ def test_the_translation_of(old, new):
         "u'a'",
     ],
 )
-def test_what_needs_no_translation(same):
+def test_no_translation_of(same):
     assert translate(same) is None
 
 
-def test_print_is_a_function_where_the_future_says_so():
+def test_print_is_a_function_after_the_future_import():
     old = "from __future__ import print_function\nprint (a) <> b"
     assert translate(old).text == "from __future__ import print_function\nprint (a) != b"
 
 
-def test_columns_lead_back_to_what_was_written():
+def test_columns_map_back_to_the_original_text():
     source = "def f(e):\n    print 'ä', g(e) ; h( `e`, 10L, x(1) )\n    raise E, k(e)\n"
     (function,) = (each for each in all_functions(unit(source)) if each.name == "f")
     written = {
@@ -150,13 +150,13 @@ def test_columns_lead_back_to_what_was_written():
     }
 
 
-def test_tabs_and_spaces_mix_as_they_did():
+def test_tabs_and_spaces_are_mixed_as_in_python_2():
     source = "def f():\n        a <> b\n\tg()\n"
     (function,) = unit(source.encode()).functions.values()
     assert [step.span for step in function.cfg.steps[3:]] == [(2, 9, 2, 15), (3, 2, 3, 5)]
 
 
-def test_what_is_neither_is_reported_as_python_3():
+def test_text_of_neither_version_is_reported_as_python_3():
     assert lower("print 'a'\ndef f(:\n") == Unreadable(
         path="app/bolts.py",
         line=1,

@@ -1,10 +1,10 @@
-"""Every step stands where the reader would point."""
+"""The span of each step."""
 
 import pytest
 
 from ackdoctor.model.cfg import Bind, Call, Catch, Jump, Next, Return, Test, Throw, Unpack, Update, Yield
 from tests.frontends.python.lowered import only_function, unit
-from tests.frontends.stretches import text_of
+from tests.frontends.steps_and_spans import text_of
 
 
 def texts(source, kind):
@@ -50,7 +50,7 @@ def test_the_span_of(body, kind, expected):
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_lines_may_end_in_any_way(end):
+def test_every_kind_of_line_end_is_read(end):
     source = end.join(["def f():", "    '''one", "two'''", "    return (a,", "        g(b))", ""])
     function = unit(source.encode()).functions["f"]
     (call,) = (step.span for step in function.cfg.steps if isinstance(step.op, Call))
@@ -71,7 +71,7 @@ def test_a_form_feed_counts_as_a_character_and_ends_no_line():
     assert function.cfg.steps[3].span == (3, 5, 3, 8)
 
 
-def test_a_byte_order_mark_shifts_nothing():
+def test_a_byte_order_mark_shifts_no_column():
     function = unit("\ufeffdef f(): g()\n".encode()).functions["f"]
     assert function.cfg.steps[3].span == (1, 10, 1, 13)
 
@@ -108,6 +108,6 @@ def test_the_span_of_a_class_starts_at_class_and_its_head_is_the_name():
         ("\x0c\x0cx = f(a)", (1, 7, 1, 11)),
     ],
 )
-def test_what_the_parser_loses_shifts_nothing(source, expected):
+def test_white_space_that_the_parser_loses_shifts_no_span(source, expected):
     body = unit(source.encode()).body
     assert [step.span for step in body.cfg.steps if isinstance(step.op, Call)][-1] == expected

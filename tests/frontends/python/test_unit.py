@@ -1,11 +1,11 @@
-"""What a unit knows besides its graphs."""
+"""The contents of a unit besides its graphs."""
 
 import pytest
 
 from ackdoctor.model.cfg import Build, Closure, Global, Literal, Mix, Name
 from ackdoctor.model.component import Param
 from tests.frontends.python.lowered import only_function, unit
-from tests.frontends.stretches import steps
+from tests.frontends.steps_and_spans import steps
 
 
 def test_an_import_in_a_try_leaves_both_candidates_in_order():
@@ -63,7 +63,7 @@ def test_a_name_imported_in_a_function_stays_global():
     ]
 
 
-def test_a_name_that_is_imported_and_assigned_is_a_local_with_the_import_in_it():
+def test_a_name_that_is_imported_and_assigned_is_a_local_bound_to_the_import():
     source = "def f():\n    try:\n        import a\n    except ImportError:\n        a = None\n    return a"
     assert steps(only_function(source)) == [
         "Jump import",
@@ -117,13 +117,13 @@ def test_module_values_keep_the_last_assignment():
     assert lowered.values == {"A": Mix("call", (Global("f"), Literal(2))), "B": Literal(3)}
 
 
-def test_names_bound_together_have_a_value_each():
+def test_an_unpacking_assignment_binds_each_name_to_its_value():
     lowered = unit("A, (b, c), d.e = 5, 6, 7\nclass A:\n    ack, fail = False, True")
     assert lowered.values == {"A": Literal(5)}
     assert lowered.classes["A"].attrs == {"ack": Literal(value=False), "fail": Literal(value=True)}
 
 
-def test_classes_are_found_wherever_they_stand():
+def test_classes_in_blocks_are_found():
     lowered = unit("""
         if a:
             class A: pass
@@ -162,7 +162,7 @@ def test_a_bare_star_is_no_parameter():
     assert [param.name for param in only_function("def f(a, *, b): pass").params] == ["a", "b"]
 
 
-def test_how_a_method_is_bound():
+def test_the_binding_of_methods():
     methods = unit("""
         class A:
             def a(self): pass
@@ -197,16 +197,16 @@ def test_decorators_are_pure_expressions():
         "raise NotImplementedError('x')",
     ],
 )
-def test_a_body_that_does_nothing_is_said_to(body):
+def test_a_stub(body):
     assert only_function(f"def f():\n    {body}\n").docstring_only
 
 
 @pytest.mark.parametrize("body", ["return", "raise ValueError", "x = 1", "f()", "if a: pass"])
-def test_a_body_that_does_something_is_not(body):
+def test_a_body_with_code_is_not_a_stub(body):
     assert not only_function(f"def f():\n    {body}\n").docstring_only
 
 
-def test_a_builtin_that_only_looks_is_no_call():
+def test_a_pure_builtin_is_not_a_call():
     source = "def f(a): return len(a), bool(a), type(a), id(a), isinstance(a, (A, B)), isinstance(a, C)"
     assert steps(only_function(source)) == [
         "Return ({len a}, {bool a}, {type a}, {id a}, (a is a @A or @B), (a is a @C))"
@@ -224,19 +224,3 @@ def test_a_parameter_is_a_name_and_so_is_a_capture():
     assert inner.captures == {"self"}
     assert steps(inner) == ["Return (self.x, @y)"]
     assert function.cfg.steps[-1].op.value == Name("g")
-
-
-def test_only_the_functions_and_classes_asked_for_are_lowered():
-    from ackdoctor.frontends.python import lower_source
-
-    lowered = lower_source(
-        path="a.py",
-        module="a",
-        is_package=False,
-        data=b"import x\nclass A: pass\nclass B: pass\ndef f(): pass\ndef g(): pass\nV = 1\n",
-        only=frozenset({"A", "g"}),
-    )
-    assert list(lowered.classes) == ["A"]
-    assert list(lowered.functions) == ["g"]
-    assert lowered.imports == {"x": ("x",)}
-    assert lowered.values == {"V": Literal(1)}

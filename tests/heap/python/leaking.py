@@ -7,7 +7,7 @@ from multiprocessing import get_context
 
 from ackdoctor.acker.versions import profile
 from ackdoctor.heap.python.holders import ACKER, Holder
-from ackdoctor.heap.python.snapshot import Album, Snapshot
+from ackdoctor.heap.python.snapshot import Snapshot, SnapshotSeries
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import Bolt, Feed
 from ackdoctor.lab.topology import TopologyBuilder
@@ -44,11 +44,11 @@ def _looked(version: str) -> tuple[Snapshot, ...]:
             yield Holder(name="acker", kind=ACKER, holder=acker, tuples=begun)
 
     begun = 0
-    album = Album(known, first_mark=100)
-    album.take("start")
+    series = SnapshotSeries(known, first_mark=100)
+    series.take("start")
     for begun in range(1, 1_001):
         feed.put(begun, msg_id=begun)
         cluster.settle()
-        album.look(sum(map(len, cluster.ackers)))
-    album.take("end")
-    return tuple(album.snapshots)
+        series.look(sum(map(len, cluster.ackers)))
+    series.take("end")
+    return tuple(series.snapshots)

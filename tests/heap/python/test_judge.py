@@ -5,11 +5,11 @@ import pytest
 from ackdoctor.acker.versions import profile
 from ackdoctor.heap.python.guppy import Census
 from ackdoctor.heap.python.holders import BOLT, SPOUT, Holder
-from ackdoctor.heap.python.judge import findings, holding_rows, linked, type_rows
+from ackdoctor.heap.python.judge import findings, holding_rows, type_rows, with_heap_evidence
 from ackdoctor.heap.python.snapshot import Holding, Snapshot, load, name_of, save, take
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.tracer.judge.place import Places
+from ackdoctor.tracer.judge.places import Places
 from tests.heap.python.leaking import leaked
 
 PLACES = Places(folder="/")
@@ -129,7 +129,9 @@ def run_told(code: str, component: str, *left: str) -> Finding:
 
 def test_a_finding_of_the_run_gets_what_the_heap_shows_of_it():
     shown = findings(snapshots(holding("Keeps.kept", 5, kind=BOLT, open=5, tuples=10)), PLACES)
-    mine, rest = linked([run_told("ACK401", "bolts.Keeps"), run_told("ACK401", "bolts.Other")], shown)
+    mine, rest = with_heap_evidence(
+        [run_told("ACK401", "bolts.Keeps"), run_told("ACK401", "bolts.Other")], shown
+    )
     assert rest == ()
     assert [each.evidence.left for each in mine] == [
         (
@@ -141,10 +143,12 @@ def test_a_finding_of_the_run_gets_what_the_heap_shows_of_it():
 
 def test_the_entries_of_the_acker_belong_to_whoever_left_them():
     found = judged("storm-2.8.8")
-    mine, rest = linked([run_told("ACK103", "EvenAck", "acker: root 1 leaves a tracked entry")], found)
+    mine, rest = with_heap_evidence(
+        [run_told("ACK103", "EvenAck", "acker: root 1 leaves a tracked entry")], found
+    )
     assert [each.code for each in rest] == ["ACK603"]
     assert mine[0].evidence.left[1].startswith("heap: acker._pending._buckets[0]: 1,000 entries, ")
-    assert told(linked([], found)[1]) == told(found)
+    assert told(with_heap_evidence([], found)[1]) == told(found)
 
 
 # ---- on disk ----

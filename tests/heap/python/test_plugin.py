@@ -76,7 +76,7 @@ def test_a_spouts_buffer_that_acks_do_not_empty_fails_its_test(run):
         [line.strip() for line in lines if "= left" in line or "= held" in line],
     )
     assert lines[0].removeprefix(place) == (
-        "  warning ACK303 spout-buffer-leak (may)  the spout keeps what it has emitted, and acks do not take it away"
+        "  warning ACK303 spout-buffer-leak (may)  the spout keeps the messages it emitted, and acks do not remove them"
     )
     assert place == "test_bolts.py:6:1"  # class Words
     assert left[0].startswith("= held: Words.buffer: 50 entries, about ")

@@ -1,4 +1,4 @@
-"""What every framework's bolt that completes its tuples by hand does alike, and every spout."""
+"""Tests that every framework passes: a bolt that completes its tuples by hand, and a spout."""
 
 from collections.abc import Callable
 
@@ -8,15 +8,15 @@ from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
 from ackdoctor.model.verdict import Verdict
 from tests.lab.shell.wire import wire
 
-__all__ = ["TWICE", "ByHand", "Hears"]
+__all__ = ["TWICE", "ByHand", "ReceivesAnswers"]
 
 TWICE = "java.lang.RuntimeException: Acked a non-existent or already acked/failed id: 1"
 
 
 class ByHand:
-    """Tests of a framework: `manual` makes a bolt that takes these steps with each tuple.
+    """Tests of a framework's bolts: `manual` makes a bolt that takes these steps with each tuple.
 
-    "ack again" is the framework's other way to ack, if it has two.
+    "ack again" uses the framework's second way to ack, if there is one.
     """
 
     manual: Callable[..., type]
@@ -36,24 +36,24 @@ class ByHand:
             (("ack", "emit"), "java.lang.RuntimeException: Anchored onto 1 after ack/fail"),
         ],
     )
-    def test_misuse_kills(self, steps, text):
+    def test_misuse_kills_the_worker(self, steps, text):
         with Bench(self.manual(*steps)) as bench:
             bench.feed("a")
             assert str(bench.died) == text
 
-    def test_a_bolt_that_forgets_leaks_ticks_as_well(self):
+    def test_a_bolt_without_acks_leaks_tuples_and_ticks(self):
         with Bench(self.manual()) as bench:
             bench.feed("a")
             bench.tick()
             assert bench.inputs == ("1", "2")
 
 
-class Hears:
-    """Tests of a framework: `spout` emits ["a"] with the id "m", and writes down what it hears in `heard`."""
+class ReceivesAnswers:
+    """Tests of a framework's spouts: `spout` emits ["a"] with the id "m" and records its calls in `heard`."""
 
     spout: type
 
-    def test_a_spout_hears_what_became_of_its_messages(self):
+    def test_a_spout_receives_the_outcome_of_its_messages(self):
         with SpoutBench(self.spout) as bench:
             assert bench.next_tuple() == [Emitted(["a"], msg_id="m")]
             bench.ack("m")

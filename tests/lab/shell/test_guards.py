@@ -7,12 +7,12 @@ import pytest
 from pystorm import Bolt
 
 from ackdoctor.lab.bench import Bench, Emitted
-from ackdoctor.lab.shell.pipe import ShellError
+from ackdoctor.lab.shell.child import ShellError
 from tests.lab.shell.wire import NO_JSON, OLD, raw, wire
 
 
 class Scripted(Bolt):
-    """Does what it is told with each tuple, and nothing by itself."""
+    """Runs a script with each tuple, and nothing by itself."""
 
     auto_ack = auto_fail = auto_anchor = False
     script: Callable[[Any, Any], None]
@@ -27,8 +27,8 @@ def scripted(script: Callable[[Any, Any], None]) -> type:
     return type("Scripted", (Scripted,), {"script": staticmethod(script)})
 
 
-def says(**message: object) -> type:
-    """A bolt that answers each tuple with one message of its own making; "ID" is the tuple's id."""
+def answers_with(**message: object) -> type:
+    """Return a bolt that answers each tuple with one message; "ID" is the tuple's id."""
 
     def script(bolt: Any, tup: Any) -> None:
         bolt.send_message({key: tup.id if value == "ID" else value for key, value in message.items()})
@@ -49,7 +49,7 @@ NULL = "java.lang.NullPointerException"
 CAST = "java.lang.ClassCastException: "
 
 
-def test_a_tuple_stays_in_inputs_until_it_is_completed():
+def test_a_tuple_stays_in_inputs_until_its_completion():
     with Bench(scripted(lambda bolt, tup: bolt.ack(tup) if tup.values[0] == "ack" else None)) as bench:
         bench.feed("keep")
         bench.feed("ack")
@@ -73,7 +73,7 @@ def test_ticks_and_untracked_tuples_stay_in_inputs_too():
         ("fail", "fail", "Failed a non-existent or already acked/failed id: 1"),
     ],
 )
-def test_the_second_completion_kills(first, second, text):
+def test_a_second_completion_kills_the_worker(first, second, text):
     def script(bolt: Any, tup: Any) -> None:
         getattr(bolt, first)(tup)
         getattr(bolt, second)(tup)
@@ -83,9 +83,9 @@ def test_the_second_completion_kills(first, second, text):
 
 @pytest.mark.parametrize(("command", "done"), [("ack", "Acked"), ("fail", "Failed")])
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("wrong_id", "text"),
     [
-        ("nobody", "nobody"),
+        ("unknown", "unknown"),
         (1, "1"),
         (1.5, "1.5"),
         (True, "true"),
@@ -93,18 +93,18 @@ def test_the_second_completion_kills(first, second, text):
         ({"id": "1"}, '{"id":"1"}'),
     ],
 )
-def test_an_id_that_was_never_given_out_kills(command, done, given, text):
+def test_an_unknown_id_kills_the_worker(command, done, wrong_id, text):
     message = f"{done} a non-existent or already acked/failed id: {text}"
-    assert dies_of(says(command=command, id=given)) == RUNTIME + message
+    assert dies_of(answers_with(command=command, id=wrong_id)) == RUNTIME + message
 
 
 @pytest.mark.parametrize("command", ["ack", "fail"])
-def test_a_null_id_is_a_null_pointer(command):
-    assert dies_of(says(command=command, id=None)) == NULL
-    assert dies_of(says(command=command)) == NULL
+def test_a_null_id_is_a_null_pointer_exception(command):
+    assert dies_of(answers_with(command=command, id=None)) == NULL
+    assert dies_of(answers_with(command=command)) == NULL
 
 
-def test_an_anchor_that_was_completed_kills():
+def test_a_completed_anchor_kills_the_worker():
     def script(bolt: Any, tup: Any) -> None:
         bolt.fail(tup)
         bolt.emit(["a"], anchors=[tup])
@@ -113,7 +113,7 @@ def test_an_anchor_that_was_completed_kills():
 
 
 def test_a_bare_string_is_one_anchor():
-    with Bench(says(command="emit", tuple=["a"], anchors="ID")) as bench:
+    with Bench(answers_with(command="emit", tuple=["a"], anchors="ID")) as bench:
         bench.feed("a")
         assert bench.emitted == [Emitted(["a"], anchors=("1",))]
 
@@ -134,12 +134,12 @@ def test_a_bare_string_is_one_anchor():
         ([None], NULL),
     ],
 )
-def test_an_anchor_that_is_no_string_kills(anchors, text):
-    assert dies_of(says(command="emit", tuple=["a"], anchors=anchors)) == text
+def test_an_anchor_that_is_not_a_string_kills_the_worker(anchors, text):
+    assert dies_of(answers_with(command="emit", tuple=["a"], anchors=anchors)) == text
 
 
-def test_an_emit_without_a_tuple_is_a_null_pointer():
-    assert dies_of(says(command="emit", anchors=[])) == NULL
+def test_an_emit_without_a_tuple_is_a_null_pointer_exception():
+    assert dies_of(answers_with(command="emit", anchors=[])) == NULL
 
 
 @pytest.mark.parametrize(
@@ -166,22 +166,22 @@ def test_an_emit_without_a_tuple_is_a_null_pointer():
         ({"command": "log", "msg": 5}, "java.lang.Long cannot be cast to java.lang.String"),
     ],
 )
-def test_a_field_of_the_wrong_type_kills(message, text):
-    assert dies_of(says(**message)) == CAST + text
+def test_a_field_of_the_wrong_type_kills_the_worker(message, text):
+    assert dies_of(answers_with(**message)) == CAST + text
 
 
-def test_a_message_without_a_command_is_a_null_pointer():
-    assert dies_of(says(id="1")) == NULL
+def test_a_message_without_a_command_is_a_null_pointer_exception():
+    assert dies_of(answers_with(id="1")) == NULL
 
 
 def test_unknown_commands_and_syncs_are_ignored():
-    with Bench(says(command="dance", id="ID")) as bench:
+    with Bench(answers_with(command="dance", id="ID")) as bench:
         bench.feed("a")
         assert (wire(bench), bench.died) == (["dance 1"], None)
 
 
-def test_an_error_is_reported_and_kills_nobody():
-    with Bench(says(command="error", msg="oh")) as bench:
+def test_an_error_message_does_not_kill_the_worker():
+    with Bench(answers_with(command="error", msg="oh")) as bench:
         bench.feed("a")
         assert (bench.bolt.transcript.errors, bench.died) == (["oh"], None)
 
@@ -195,11 +195,11 @@ def test_an_error_is_reported_and_kills_nobody():
         ('{"a": 1} {', "Unexpected token LEFT BRACE({) at position 9."),
     ],
 )
-def test_a_frame_that_is_no_json_kills(text, words):
+def test_a_frame_that_is_not_json_kills_the_worker(text, words):
     assert dies_of(scripted(lambda bolt, tup: raw(bolt, text))) == "java.io.IOException: " + words
 
 
-def test_a_frame_that_is_no_object_kills():
+def test_a_frame_that_is_not_an_object_kills_the_worker():
     text = (
         CAST
         + "org.apache.storm.shade.org.json.simple.JSONArray cannot be cast to org.apache.storm.shade.org.json.simple.JSONObject"
@@ -208,21 +208,21 @@ def test_a_frame_that_is_no_object_kills():
     assert dies_of(scripted(lambda bolt, tup: raw(bolt, "null"))) == NULL
 
 
-def test_since_storm_2_6_a_text_is_taken_for_a_string_which_is_no_object():
+def test_since_storm_2_6_a_text_is_read_as_a_string():
     assert dies_of(scripted(lambda bolt, tup: raw(bolt, "hello")), "storm-2.5.0").startswith("java.io.IOExc")
     assert dies_of(scripted(lambda bolt, tup: raw(bolt, "hello")), "storm-2.6.0") == NO_JSON
     assert dies_of(scripted(lambda bolt, tup: raw(bolt, "")), "storm-2.6.0") == NO_JSON
 
 
-def test_since_storm_2_6_a_direct_emit_kills():
-    direct = says(command="emit", tuple=["a"], task=4)
+def test_since_storm_2_6_a_direct_emit_kills_the_worker():
+    direct = answers_with(command="emit", tuple=["a"], task=4)
     with Bench(direct, profile="storm-2.5.0") as bench:
         bench.feed("a")
         assert bench.emitted == [Emitted(["a"], task=4)]
     assert dies_of(direct, "storm-2.6.0") == CAST + "java.lang.Integer cannot be cast to java.lang.Long"
 
 
-def test_what_is_printed_stands_before_the_next_message():
+def test_printed_text_precedes_the_next_message():
     def script(bolt: Any, tup: Any) -> None:
         print("hello")  # noqa: T201
         bolt.ack(tup)
@@ -233,15 +233,17 @@ def test_what_is_printed_stands_before_the_next_message():
         assert bench.bolt.transcript.texts[-1] == 'hello\n{"command": "ack", "id": "1"}'
 
 
-def test_streams_and_arity_are_checked_where_outputs_are_declared():
+def test_declared_outputs_are_checked():
     illegal = "java.lang.IllegalArgumentException: "
-    assert dies_of(says(command="emit", tuple=["a"], stream="no")) == illegal + "Unknown stream ID: no"
-    assert dies_of(says(command="emit", tuple=["a", "b"])) == (
+    assert (
+        dies_of(answers_with(command="emit", tuple=["a"], stream="no")) == illegal + "Unknown stream ID: no"
+    )
+    assert dies_of(answers_with(command="emit", tuple=["a", "b"])) == (
         illegal + "Tuple created with wrong number of fields. Expected 1 fields but got 2 fields"
     )
 
 
-def test_task_ids_are_sent_unless_they_are_declined_and_never_for_a_direct_emit():
+def test_task_ids_are_sent_except_for_direct_emits_or_on_request():
     def script(bolt: Any, tup: Any) -> None:
         bolt.send_message({"command": "emit", "tuple": ["asked"], "anchors": []})
         bolt.send_message({"command": "emit", "tuple": ["declined"], "need_task_ids": False})
@@ -254,14 +256,14 @@ def test_task_ids_are_sent_unless_they_are_declined_and_never_for_a_direct_emit(
         assert list(bench.component._pending_task_ids) == [[3]]
 
 
-def test_a_component_that_waits_for_task_ids_which_never_come_loses_its_heartbeat():
+def test_waiting_for_task_ids_that_never_arrive_stops_the_heartbeats():
     def script(bolt: Any, tup: Any) -> None:
         bolt.read_task_ids()
 
     assert dies_of(scripted(script)) == RUNTIME + "subprocess heartbeat timeout"
 
 
-def test_a_heartbeat_is_answered_by_a_sync_and_never_shown():
+def test_a_sync_answers_a_heartbeat():
     with Bench(scripted(lambda bolt, tup: bolt.ack(tup))) as bench:
         bench.heartbeat()
         bench.advance(31)
@@ -269,7 +271,7 @@ def test_a_heartbeat_is_answered_by_a_sync_and_never_shown():
         assert (wire(bench), bench.inputs, bench.died) == (["sync", "sync"], (), None)
 
 
-def test_heartbeats_that_nobody_answers_kill_after_the_subprocess_timeout():
+def test_unanswered_heartbeats_kill_the_worker_after_the_subprocess_timeout():
     class Deaf(Scripted):
         def is_heartbeat(self, tup: Any) -> bool:
             return False
@@ -286,8 +288,8 @@ def test_heartbeats_that_nobody_answers_kill_after_the_subprocess_timeout():
         assert str(bench.died) == RUNTIME + "subprocess heartbeat timeout"
 
 
-def test_metrics_are_taken_if_the_jvm_has_registered_them():
-    with Bench(says(command="metrics", name="lag", params=3), metrics=["lag"]) as bench:
+def test_registered_metrics_are_accepted():
+    with Bench(answers_with(command="metrics", name="lag", params=3), metrics=["lag"]) as bench:
         bench.feed("a")
         assert bench.bolt.transcript.metrics == [("lag", 3)]
 
@@ -300,11 +302,11 @@ def test_metrics_are_taken_if_the_jvm_has_registered_them():
         (5, NULL),
     ],
 )
-def test_other_metrics_kill(name, text):
-    assert dies_of(says(command="metrics", name=name, params=3)) == text
+def test_other_metrics_kill_the_worker(name, text):
+    assert dies_of(answers_with(command="metrics", name=name, params=3)) == text
 
 
-def test_after_its_death_the_worker_hears_nothing_and_takes_nothing():
+def test_a_dead_worker_neither_receives_nor_sends():
     def script(bolt: Any, tup: Any) -> None:
         bolt.ack(tup)
         bolt.ack(tup)
@@ -318,7 +320,7 @@ def test_after_its_death_the_worker_hears_nothing_and_takes_nothing():
             bench.feed("b")
 
 
-def test_a_new_worker_knows_nothing_of_the_old_ones_tuples():
+def test_a_new_worker_does_not_know_the_tuples_of_the_old_one():
     with Bench(scripted(lambda bolt, tup: bolt.ack("1"))) as bench:
         bench.feed("a")
         bench.feed("b")

@@ -9,7 +9,7 @@ from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
 from ackdoctor.lab.shell.heron import InstanceDiedError
 from ackdoctor.model.verdict import Verdict
 from tests.frameworks import framework
-from tests.lab.shell.by_hand import Hears
+from tests.lab.shell.by_hand import ReceivesAnswers
 from tests.lab.shell.wire import line
 
 api: Any = framework("heronpy.api.bolt.bolt")
@@ -26,7 +26,7 @@ class Bolt(api.Bolt):
 
 
 def manual(*steps: str, tick: Any = lambda self, tup: None) -> type:
-    """A bolt that takes these steps with each tuple."""
+    """Return a bolt that takes these steps with each tuple."""
 
     def process(self: Any, tup: Any) -> None:
         for step in steps:
@@ -38,7 +38,7 @@ def manual(*steps: str, tick: Any = lambda self, tup: None) -> type:
     return type("Manual", (Bolt,), {"process": process, "process_tick": tick})
 
 
-def said(bench: Bench | SpoutBench) -> list[str]:
+def messages(bench: Bench | SpoutBench) -> list[str]:
     return [line(message) for message in bench.messages]
 
 
@@ -46,7 +46,7 @@ def test_a_bolt_that_emits_and_acks_completes_its_tuple():
     with Bench(manual("emit", "ack")) as bench:
         delivery = bench.feed("a")
         assert bench.profile.name == "heron"
-        assert said(bench) == ["emit ['a'] <- 1", "ack 1"]
+        assert messages(bench) == ["emit ['a'] <- 1", "ack 1"]
         assert bench.verdict(delivery) is Verdict.COMPLETE
 
 
@@ -59,7 +59,7 @@ def test_a_bolt_that_emits_and_acks_completes_its_tuple():
         (("ack", "emit"), Verdict.COMPLETE),
     ],
 )
-def test_a_tree_that_is_done_forgives_misuse(steps, verdict):
+def test_misuse_after_the_completion_is_harmless(steps, verdict):
     with Bench(manual(*steps)) as bench:
         delivery = bench.feed("a")
         assert (bench.verdict(delivery), bench.pending, bench.died) == (verdict, (), None)
@@ -72,14 +72,14 @@ def test_a_second_ack_in_an_open_tree_lets_it_time_out():
         assert bench.verdict(delivery) is Verdict.EXPIRED
 
 
-def test_a_bolt_that_forgets_times_out():
+def test_a_forgotten_tuple_times_out():
     with Bench(manual()) as bench:
         delivery = bench.feed("a")
         bench.advance(60)
         assert bench.verdict(delivery) is Verdict.EXPIRED
 
 
-def test_an_emit_is_unanchored_unless_it_says_so():
+def test_an_emit_is_unanchored_by_default():
     class Loose(Bolt):
         def process(self, tup: Any) -> None:
             self.answer = self.emit(["a"], need_task_ids=True)
@@ -93,7 +93,7 @@ def test_an_emit_is_unanchored_unless_it_says_so():
         assert bench.component.answer is None, "BaseBolt.emit drops what the instance gives"
 
 
-def test_a_tick_owes_nothing_and_acking_it_stops_the_instance():
+def test_an_ack_of_a_tick_stops_the_instance():
     with Bench(manual()) as bench:
         bench.tick()
         assert bench.died is None
@@ -102,7 +102,7 @@ def test_a_tick_owes_nothing_and_acking_it_stops_the_instance():
         assert str(bench.died) == "ValueError: invalid literal for int() with base 10: '__tick'"
 
 
-def test_an_id_is_no_tuple(caplog):
+def test_an_ack_of_an_id_stops_the_instance(caplog):
     class ById(Bolt):
         def process(self, tup: Any) -> None:
             self.ack(tup.id)
@@ -125,7 +125,7 @@ def test_an_exception_stops_the_instance():
             bench.feed("b")
 
 
-def test_a_constructor_or_an_initialize_that_raises_stops_the_instance():
+def test_an_exception_at_the_start_stops_the_instance():
     class Unready(Bolt):
         def initialize(self, config: Any, context: Any) -> None:
             raise ValueError("no")
@@ -134,7 +134,7 @@ def test_a_constructor_or_an_initialize_that_raises_stops_the_instance():
         assert str(bench.died) == "ValueError: no"
 
 
-def test_print_harms_nobody(capsys):
+def test_print_is_harmless(capsys):
     class Prints(Bolt):
         def process(self, tup: Any) -> None:
             print("hello")  # noqa: T201
@@ -172,15 +172,15 @@ class Sliding(window.SlidingWindowBolt):
         self.emit([len(tuples), window_info.end - window_info.start])
 
 
-def test_a_tumbling_window_is_acked_after_it_was_processed():
+def test_a_tumbling_window_is_acked_after_its_processing():
     with Bench(Tumbling, conf={"tumblingwindowbolt_duration_secs": 10}, tick_secs=10) as bench:
         bench.feed("a")
         bench.feed("b")
         bench.advance(10)
-        assert said(bench) == ["emit [2]", "ack 1", "ack 2"]
+        assert messages(bench) == ["emit [2]", "ack 1", "ack 2"]
 
 
-def test_a_sliding_window_acks_what_has_left_it():
+def test_a_sliding_window_acks_tuples_that_leave_it():
     with Bench(Sliding, conf={"slidingwindowbolt_duration_secs": 10}, tick_secs=5) as bench:
         delivery = bench.feed("a")
         bench.advance(10)
@@ -213,5 +213,5 @@ class Spout(spouts.Spout):
         pass
 
 
-class TestHears(Hears):
+class TestSpout(ReceivesAnswers):
     spout = Spout

@@ -1,4 +1,4 @@
-"""Python components as bolts and spouts of a whole topology."""
+"""Python components as bolts and spouts of a topology."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ class Split(Bolt):
 
 
 class Strict(Bolt):
-    """Acks twice what it does not like."""
+    """Acks some tuples twice."""
 
     def process(self, tup: Any) -> None:
         if tup.values[0] == "bad":
@@ -35,7 +35,7 @@ class Lines(ReliableSpout):
             self.emit([line], tup_id=line)
 
 
-def test_a_python_bolt_between_others_completes_its_trees():
+def test_a_python_bolt_completes_its_trees():
     feed = Feed()
     builder = TopologyBuilder()
     builder.set_spout("lines", feed, outputs=("line",))
@@ -53,7 +53,7 @@ def test_a_python_bolt_between_others_completes_its_trees():
     cluster.shutdown()
 
 
-def test_a_worker_that_shellbolt_halts_is_started_again_and_its_tuple_replayed_for_nothing():
+def test_a_worker_that_shellbolt_halts_restarts_and_its_tuple_is_replayed():
     feed = Feed()
     builder = TopologyBuilder()
     builder.set_spout("words", feed, outputs=("word",))
@@ -71,7 +71,7 @@ def test_a_worker_that_shellbolt_halts_is_started_again_and_its_tuple_replayed_f
     cluster.shutdown()
 
 
-def test_a_python_spout_replays_what_a_python_bolt_fails():
+def test_a_python_spout_replays_a_failed_message():
     class Picky(Bolt):
         exit_on_exception = False
         seen: list[str] = []  # noqa: RUF012 - of all instances

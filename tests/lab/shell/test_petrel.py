@@ -7,7 +7,7 @@ import pytest
 
 from ackdoctor.lab.bench import Bench
 from tests.frameworks import framework
-from tests.lab.shell.by_hand import TWICE, ByHand, Hears
+from tests.lab.shell.by_hand import TWICE, ByHand, ReceivesAnswers
 from tests.lab.shell.wire import NO_JSON, OLD, wire
 
 emitter: Any = framework("petrel.emitter")
@@ -25,7 +25,7 @@ class BasicBolt(emitter.BasicBolt):
 
 
 def manual(*steps: str) -> type:
-    """A Bolt that takes these steps with each tuple."""
+    """Return a Bolt that takes these steps with each tuple."""
 
     def process(self: Any, tup: Any) -> None:
         for step in steps:
@@ -47,20 +47,20 @@ class TestByHand(ByHand):
     manual = staticmethod(manual)
 
 
-def test_a_basic_bolt_anchors_by_force_and_acks_ticks_as_well():
+def test_a_basic_bolt_anchors_and_acks_ticks_too():
     with Bench(basic(lambda self, tup: storm.emit([tup.is_tick_tuple()], anchors=[]))) as bench:
         bench.feed("a")
         bench.tick()
         assert wire(bench) == ["emit [False] <- 1", "ack 1", "emit [True] <- 2", "ack 2"]
 
 
-def test_a_basic_bolt_that_acks_kills():
+def test_an_ack_in_a_basic_bolt_kills_the_worker():
     with Bench(basic(lambda self, tup: storm.ack(tup))) as bench:
         bench.feed("a")
         assert str(bench.died) == TWICE
 
 
-def test_an_exception_is_told_by_a_line_that_is_no_json():
+def test_an_exception_prints_a_line_that_is_not_json():
     def broken(self: Any, tup: Any) -> None:
         raise ValueError("no")
 
@@ -72,7 +72,7 @@ def test_an_exception_is_told_by_a_line_that_is_no_json():
         assert bench.inputs == ("1",), "it is not failed"
 
 
-def test_print_goes_to_a_log_and_harms_nobody():
+def test_print_goes_to_a_log():
     before = (sys.stdout, sys.stderr)
     with Bench(basic(lambda self, tup: print("hello"))) as bench:  # noqa: T201
         bench.feed("a")
@@ -91,13 +91,13 @@ def test_print_goes_to_a_log_and_harms_nobody():
         ),
     ],
 )
-def test_many_tuples_at_once_are_a_python_list_on_the_wire(profile, text):
+def test_several_tuples_at_once_are_a_python_list_on_the_wire(profile, text):
     with Bench(basic(lambda self, tup: storm.emitMany([["a"], ["b"]])), profile=profile) as bench:
         bench.feed("a")
         assert str(bench.died) == text
 
 
-def test_task_ids_come_only_if_they_are_asked_for():
+def test_task_ids_arrive_only_on_request():
     def asks(self: Any, tup: Any) -> None:
         self.answers = [storm.emit(["a"]), storm.emit(["b"], need_task_ids=True)]
 
@@ -106,7 +106,7 @@ def test_task_ids_come_only_if_they_are_asked_for():
         assert bench.component.answers == [None, [3]]
 
 
-def test_a_constructor_or_an_initialize_that_raises_ends_the_process():
+def test_an_exception_at_the_start_ends_the_process():
     class Stillborn(Bolt):
         def __init__(self) -> None:
             raise ValueError("no")
@@ -137,5 +137,5 @@ class Spout(emitter.Spout):
         self.heard.append(("fail", id))
 
 
-class TestHears(Hears):
+class TestSpout(ReceivesAnswers):
     spout = Spout

@@ -1,4 +1,4 @@
-"""How a component's process begins and ends, and that it leaves the test's own process as it was."""
+"""The start and the end of a component's process; the test's own process does not change."""
 
 import logging
 import signal
@@ -34,7 +34,7 @@ def test_a_component_that_raises_in_its_constructor_is_never_launched():
         assert bench.died.exit_code == 1
 
 
-def test_a_component_that_raises_in_initialize_has_given_its_pid():
+def test_a_component_that_raises_in_initialize_has_sent_its_pid():
     class Unready(Quiet):
         def initialize(self, conf: Any, context: Any) -> None:
             raise ValueError("no")
@@ -54,7 +54,7 @@ def test_a_component_that_prints_before_its_pid_is_never_launched():
         assert bench.died.message == "Error when launching multilang subprocess\n"
 
 
-def test_half_a_message_at_the_end_is_told():
+def test_an_unfinished_message_at_the_end_is_reported():
     class Torn(Quiet):
         def process(self, tup: Any) -> None:
             self.serializer.output_stream.write('{"command":')
@@ -66,14 +66,14 @@ def test_half_a_message_at_the_end_is_told():
         assert ' Currently read output: {"command":\n' in bench.died.message
 
 
-def test_the_end_of_its_input_ends_a_component_quietly():
+def test_the_end_of_the_input_ends_a_component_without_error():
     bench = Bench(Quiet)
     bench.feed("a")
     bench.close()
     assert bench.died is None
 
 
-def test_a_component_whose_constructor_takes_nothing_is_made_as_its_script_would():
+def test_a_constructor_without_parameters_is_called_as_in_a_script():
     class Plain(Quiet):
         def __init__(self) -> None:
             super().__init__()
@@ -85,7 +85,7 @@ def test_a_component_whose_constructor_takes_nothing_is_made_as_its_script_would
         assert wire(bench) == ["ack 1"]
 
 
-def test_fields_are_the_names_of_the_values():
+def test_a_tuple_has_named_fields():
     class Named(Bolt):
         def process(self, tup: Any) -> None:
             self.emit([tup.values.word, tup.component, tup.stream])
@@ -95,7 +95,7 @@ def test_fields_are_the_names_of_the_values():
         assert bench.emitted[0].values == ["dog", "spout", "default"]
 
 
-def test_the_test_s_process_is_as_it_was():
+def test_the_process_of_the_test_is_unchanged():
     def state() -> list[object]:
         root = logging.getLogger()
         return [
@@ -118,7 +118,7 @@ def test_the_test_s_process_is_as_it_was():
     assert state() == before
 
 
-def test_two_components_live_side_by_side():
+def test_two_components_run_at_once():
     with Bench(Quiet) as one, Bench(Quiet) as two:
         one.feed("a")
         two.feed("a")
@@ -134,16 +134,16 @@ def test_a_log_record_of_another_component_does_not_reach_the_pipe():
     with Bench(Logs) as one, Bench(Logs) as two:
         one.feed("one")
         two.feed("two")
-        said = [message["msg"] for message in one.messages if message["command"] == "log"]
-        assert said[-1].endswith("mine one")
+        texts = [message["msg"] for message in one.messages if message["command"] == "log"]
+        assert texts[-1].endswith("mine one")
 
 
-def test_a_class_of_no_framework_is_refused():
+def test_a_class_without_framework_is_rejected():
     with pytest.raises(NotAComponentError, match=r"^int is no bolt or spout of .*Petrel, .* or .+$"):
         Bench(int)
 
 
-def test_a_framework_without_a_loop_of_ours_is_refused(monkeypatch):
+def test_a_framework_without_a_driver_is_rejected(monkeypatch):
     monkeypatch.delitem(frameworks._LAUNCHERS, "pystorm")
     with pytest.raises(
         NotAComponentError, match=r"^Quiet: no bench runs components of pystorm behind a pipe$"
@@ -151,13 +151,13 @@ def test_a_framework_without_a_loop_of_ours_is_refused(monkeypatch):
         Bench(Quiet)
 
 
-def test_a_bolt_is_no_spout():
+def test_a_bolt_is_rejected_as_a_spout():
     with pytest.raises(NotAComponentError, match=r"^Quiet is a bolt, not a spout$"):
         SpoutBench(Quiet)
 
 
-def test_a_streamparse_that_is_not_built_on_pystorm_is_refused():
-    base = type("Bolt", (), {"__module__": "streamparse.storm.bolt"})  # as 2.x has it
+def test_streamparse_without_pystorm_is_rejected():
+    base = type("Bolt", (), {"__module__": "streamparse.storm.bolt"})  # as in streamparse 2.x
     with pytest.raises(
         NotAComponentError,
         match=r"^Old: no bench runs this streamparse: before 3\.0 its classes are not pystorm's$",

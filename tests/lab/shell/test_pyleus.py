@@ -4,7 +4,7 @@ from typing import Any
 
 from ackdoctor.lab.bench import Bench, SpoutBench
 from tests.frameworks import framework
-from tests.lab.shell.by_hand import TWICE, ByHand, Hears
+from tests.lab.shell.by_hand import TWICE, ByHand, ReceivesAnswers
 from tests.lab.shell.wire import NO_JSON, OLD, wire
 
 storm: Any = framework("pyleus.storm")
@@ -12,7 +12,7 @@ fields: Any = framework("pyleus.json_fields_bolt")
 
 
 def manual(*steps: str) -> type:
-    """A Bolt that takes these steps with each tuple."""
+    """Return a Bolt that takes these steps with each tuple."""
 
     def process_tuple(self: Any, tup: Any) -> None:
         for step in steps:
@@ -47,7 +47,7 @@ def test_a_simple_bolt_acks_data_and_ticks_and_anchors_nothing():
         assert bench.component.answer == [3]
 
 
-def test_a_simple_bolt_that_acks_kills():
+def test_an_ack_in_a_simple_bolt_kills_the_worker():
     with Bench(simple(lambda self, tup: self.ack(tup))) as bench:
         bench.feed("a")
         assert str(bench.died) == TWICE
@@ -70,13 +70,13 @@ def test_print_breaks_the_protocol():
         assert str(bench.died) == NO_JSON
 
 
-def test_a_payload_that_is_no_list_is_an_assertion():
+def test_a_payload_that_is_not_a_list_is_an_assertion_error():
     with Bench(simple(lambda self, tup: self.emit("text"))) as bench:
         bench.feed("a")
         assert "AssertionError" in bench.bolt.transcript.errors[0]
 
 
-def test_a_direct_emit_waits_for_task_ids_that_never_come():
+def test_a_direct_emit_waits_for_task_ids_that_never_arrive():
     with Bench(simple(lambda self, tup: self.emit(("a",), direct_task=9)), profile=OLD) as bench:
         bench.feed("a")
         bench.feed("b")
@@ -87,7 +87,7 @@ def test_a_direct_emit_waits_for_task_ids_that_never_come():
         assert str(bench.died) == "java.lang.RuntimeException: subprocess heartbeat timeout"
 
 
-def test_options_stand_on_the_command_line():
+def test_options_are_on_the_command_line():
     class Limit(storm.Bolt):
         def process_tuple(self, tup: Any) -> None:
             self.emit((self.options["limit"],), anchors=[tup])
@@ -108,7 +108,7 @@ def test_json_fields_are_anchored_to_their_tuple():
         assert wire(bench) == ["emit [5] <- 1", "ack 1"]
 
 
-def test_a_constructor_or_an_initialize_that_raises_ends_the_process():
+def test_an_exception_at_the_start_ends_the_process():
     class Stillborn(storm.Bolt):
         def __init__(self) -> None:
             raise ValueError("no")
@@ -137,7 +137,7 @@ class Spout(storm.Spout):
         self.heard.append(("fail", tup_id))
 
 
-class TestHears(Hears):
+class TestSpout(ReceivesAnswers):
     spout = Spout
 
 

@@ -1,4 +1,4 @@
-"""pystorm's control flow on the wire."""
+"""pystorm's messages on the wire."""
 
 import asyncio
 import threading
@@ -17,7 +17,7 @@ class Echo(Bolt):
         self.emit(list(tup.values))
 
 
-def test_a_normal_tuple_is_user_messages_and_then_an_ack():
+def test_the_messages_of_a_tuple_end_with_an_ack():
     with Bench(Echo) as bench:
         bench.feed("a")
     assert wire(bench) == ["emit ['a'] <- 1", "ack 1"]
@@ -39,7 +39,7 @@ def test_a_tick_is_never_acked_if_auto_ack_is_off():
         assert (wire(bench), bench.inputs) == ([], ("1", "2"))
 
 
-def test_an_escaping_exception_is_log_error_sync_fail_and_the_end():
+def test_an_escaping_exception_logs_fails_and_ends_the_process():
     class Broken(Bolt):
         def process(self, tup: Any) -> None:
             raise ValueError("no")
@@ -66,7 +66,7 @@ def test_without_auto_fail_an_exception_completes_nothing():
         assert bench.verdict(delivery) is Verdict.EXPIRED
 
 
-def test_without_exit_on_exception_the_bolt_goes_on():
+def test_without_exit_on_exception_the_bolt_continues():
     class Broken(Bolt):
         exit_on_exception = False
 
@@ -91,7 +91,7 @@ def test_a_base_exception_sends_nothing_and_ends_the_process():
         assert "Pipe to subprocess seems to be broken! No output read.\n" in bench.died.message
 
 
-def test_an_interrupt_is_the_testers_not_the_components():
+def test_an_interrupt_reaches_the_test_runner():
     class Interrupted(Bolt):
         def process(self, tup: Any) -> None:
             raise KeyboardInterrupt
@@ -101,7 +101,7 @@ def test_an_interrupt_is_the_testers_not_the_components():
 
 
 @pytest.mark.parametrize("exits", [True, False])
-def test_an_ack_and_then_an_exception_kill_the_worker_whether_the_bolt_exits_or_not(exits):
+def test_an_ack_before_an_exception_kills_the_worker(exits):
     class Hasty(Bolt):
         auto_ack = False
         exit_on_exception = exits
@@ -127,7 +127,7 @@ def test_an_emit_in_initialize_is_unanchored():
         assert bench.emitted == [Emitted(["early"])]
 
 
-def test_an_emit_from_a_thread_that_is_late_is_unanchored():
+def test_an_emit_from_a_late_thread_is_unanchored():
     class Late(Bolt):
         def process(self, tup: Any) -> None:
             self.later = lambda: self.emit(["late"])
@@ -140,7 +140,7 @@ def test_an_emit_from_a_thread_that_is_late_is_unanchored():
         assert wire(bench) == ["ack 1", "emit ['late']"]
 
 
-def test_a_generator_handler_never_runs_and_is_acked():
+def test_a_generator_as_handler_never_runs_and_is_acked():
     class Generates(Bolt):
         def process(self, tup: Any) -> Any:
             self.emit(["never"])
@@ -152,7 +152,7 @@ def test_a_generator_handler_never_runs_and_is_acked():
 
 
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
-def test_an_async_handler_never_runs_and_is_acked():
+def test_an_async_function_as_handler_never_runs_and_is_acked():
     class Awaits(Bolt):
         async def process(self, tup: Any) -> None:
             await asyncio.sleep(0)
@@ -162,7 +162,7 @@ def test_an_async_handler_never_runs_and_is_acked():
         assert wire(bench) == ["ack 1"]
 
 
-def test_an_emit_after_an_ack_kills_even_without_a_named_anchor():
+def test_an_emit_after_an_ack_kills_the_worker():
     class Late(Bolt):
         auto_ack = False
 
@@ -209,7 +209,7 @@ def test_the_input_tuple_as_payload_is_its_five_fields():
         assert bench.emitted[0].values == ["1", "spout", "default", 1, ["a"]]
 
 
-def test_what_cannot_be_serialised_is_swallowed_and_the_input_is_acked():
+def test_an_unserialisable_emit_is_dropped_and_the_input_acked():
     class Opaque(Bolt):
         def process(self, tup: Any) -> None:
             self.emit([object()])
@@ -219,7 +219,7 @@ def test_what_cannot_be_serialised_is_swallowed_and_the_input_is_acked():
         assert (wire(bench), bench.emitted, bench.died) == (["ack 1"], [], None)
 
 
-def test_what_is_no_list_is_a_type_error():
+def test_a_payload_that_is_not_a_list_is_a_type_error():
     class Text(Bolt):
         def process(self, tup: Any) -> None:
             self.emit("text")
@@ -229,12 +229,12 @@ def test_what_is_no_list_is_a_type_error():
         assert str(bench.died.__cause__).startswith("All Tuples must be either lists or tuples, received")
 
 
-def test_an_emit_that_wants_task_ids_gets_them_and_a_direct_one_knows_them():
+def test_an_emit_returns_task_ids():
     class Asks(Bolt):
         def process(self, tup: Any) -> None:
-            asked = self.emit(["a"], need_task_ids=True)
+            task_ids = self.emit(["a"], need_task_ids=True)
             direct = self.emit(["b"], direct_task=9, need_task_ids=True)
-            self.emit([asked, direct])
+            self.emit([task_ids, direct])
 
     with Bench(Asks, profile=OLD) as bench:
         bench.feed("a")

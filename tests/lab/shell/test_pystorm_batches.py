@@ -11,7 +11,7 @@ from tests.lab.shell.wire import wire
 
 
 class ByKey(BatchingBolt):
-    """Batches by the first value; says what it is given."""
+    """Batches by the first value, and emits each batch."""
 
     calls: list[tuple[object, list[str]]]
 
@@ -61,7 +61,7 @@ def test_a_batch_without_auto_ack_is_dropped_and_nothing_is_sent():
         assert bench.inputs == ("1",)
 
 
-def test_an_emit_in_a_batch_is_anchored_to_all_of_it():
+def test_an_emit_in_a_batch_is_anchored_to_the_whole_batch():
     class Counts(BatchingBolt):
         def process_batch(self, key: object, tups: list[Any]) -> None:
             self.emit([len(tups)])
@@ -73,7 +73,7 @@ def test_an_emit_in_a_batch_is_anchored_to_all_of_it():
         assert bench.emitted == [Emitted([2], anchors=("1", "2"))]
 
 
-def test_an_exception_in_a_batch_fails_every_tuple_of_every_key_not_yet_done():
+def test_an_exception_in_a_batch_fails_all_unfinished_tuples():
     with Bench(ByKey) as bench:
         for key in ("good", "bad", "next"):
             bench.feed(key)
@@ -83,7 +83,7 @@ def test_an_exception_in_a_batch_fails_every_tuple_of_every_key_not_yet_done():
         assert "Python ValueError raised while processing Tuple" in bench.bolt.transcript.errors[0]
 
 
-def test_without_exit_on_exception_a_bad_batch_starves_those_after_it():
+def test_without_exit_on_exception_a_bad_batch_blocks_later_batches():
     with Bench(Lenient) as bench:
         for key in ("good", "bad", "next"):
             bench.feed(key)
@@ -95,7 +95,7 @@ def test_without_exit_on_exception_a_bad_batch_starves_those_after_it():
         assert bad == [["2"], [], []], "the key stays, with an empty list"
 
 
-def test_an_exception_in_group_key_fails_the_tuple_itself_too():
+def test_an_exception_in_group_key_fails_its_tuple_too():
     class Keyless(ByKey):
         def group_key(self, tup: Any) -> object:
             if tup.values == ("no key",):
@@ -139,7 +139,7 @@ class Timed(TicklessBatchingBolt):
             raise ValueError("bad")
 
 
-def test_a_tickless_batch_comes_from_its_own_thread_when_its_time_is_over():
+def test_a_timer_thread_processes_a_tickless_batch():
     with Bench(Timed) as bench:
         bench.feed("a")
         bench.advance(1.9)
@@ -155,7 +155,7 @@ def test_a_tick_to_a_tickless_bolt_is_acked_and_ignored():
         assert wire(bench) == ["ack 1"]
 
 
-def test_an_exception_in_a_tickless_batch_reaches_the_main_loop_and_ends_it():
+def test_an_exception_in_a_tickless_batch_ends_the_main_loop():
     with Bench(Timed) as bench:
         bench.feed("bad")
         bench.advance(2)
@@ -163,7 +163,7 @@ def test_an_exception_in_a_tickless_batch_reaches_the_main_loop_and_ends_it():
         assert isinstance(bench.died.__cause__, ValueError)
 
 
-def test_the_timer_thread_of_a_lenient_tickless_bolt_never_comes_back():
+def test_the_timer_thread_of_a_lenient_tickless_bolt_dies():
     class LenientTimed(Timed):
         exit_on_exception = False
 

@@ -19,7 +19,7 @@ def bolt(request) -> Any:
     return framework(request.param).Bolt
 
 
-def test_failing_a_tuple_and_returning_is_acked_as_well(bolt):
+def test_a_failed_tuple_is_acked_after_return(bolt):
     class SentenceSplitterBolt(bolt):  # type: ignore[valid-type, misc]
         outputs = ("word",)
 
@@ -46,7 +46,7 @@ def test_failing_a_tuple_and_returning_is_acked_as_well(bolt):
         )
 
 
-def test_failing_a_tuple_and_falling_through_acks_it_as_well(bolt):
+def test_a_failed_tuple_that_falls_through_is_acked(bolt):
     class MyBolt(bolt):  # type: ignore[valid-type, misc]
         auto_ack = False
         auto_fail = False

@@ -8,7 +8,7 @@ from pystorm import ReliableSpout, Spout
 
 from ackdoctor.acker.spout import Reason
 from ackdoctor.lab.bench import Emitted, SpoutBench
-from ackdoctor.lab.shell.pipe import ShellError
+from ackdoctor.lab.shell.child import ShellError
 from tests.lab.shell.wire import NO_JSON, raw, wire
 
 
@@ -34,12 +34,12 @@ class Counts(Spout):
         self.heard.append(("deactivate", None))
 
 
-def asked(script: Callable[[Any], None]) -> type:
-    """A spout that does this when it is asked for tuples."""
+def spout_that(script: Callable[[Any], None]) -> type:
+    """Return a spout that runs this in next_tuple."""
     return type("Asked", (Spout,), {"next_tuple": script})
 
 
-def test_every_command_is_answered_by_exactly_one_sync():
+def test_exactly_one_sync_answers_each_command():
     with SpoutBench(Counts) as bench:
         bench.next_tuple()
         bench.ack(1)
@@ -48,7 +48,7 @@ def test_every_command_is_answered_by_exactly_one_sync():
         assert bench.component.heard == [("activate", None), ("ack", 1), ("deactivate", None)]
 
 
-def test_a_failed_and_a_late_message_are_both_failures_to_the_spout():
+def test_a_timeout_calls_fail_like_a_failure():
     with SpoutBench(Counts) as bench:
         bench.next_tuple()
         bench.next_tuple()
@@ -59,16 +59,16 @@ def test_a_failed_and_a_late_message_are_both_failures_to_the_spout():
         assert [heard.reason for heard in bench.heard] == [Reason.FAIL, Reason.TIMEOUT]
 
 
-def test_what_is_emitted_without_an_id_is_never_heard_of():
-    with SpoutBench(asked(lambda spout: spout.emit(["a"]))) as bench:
+def test_an_emit_without_id_has_no_answer():
+    with SpoutBench(spout_that(lambda spout: spout.emit(["a"]))) as bench:
         assert bench.next_tuple() == [Emitted(["a"])]
         assert (bench.waiting, bench.pending) == ([], ())
         with pytest.raises(KeyError, match="no tuple with message id None is pending downstream"):
             bench.ack(None)
 
 
-def test_a_spout_that_acks_as_a_bolt_does_kills_the_worker():
-    with SpoutBench(asked(lambda spout: spout.send_message({"command": "ack", "id": "1"}))) as bench:
+def test_an_ack_from_a_spout_kills_the_worker():
+    with SpoutBench(spout_that(lambda spout: spout.send_message({"command": "ack", "id": "1"}))) as bench:
         bench.next_tuple()
         assert str(bench.died) == "java.lang.RuntimeException: Unknown command received: ack"
         assert bench.died.exit_code == 1
@@ -76,17 +76,17 @@ def test_a_spout_that_acks_as_a_bolt_does_kills_the_worker():
             bench.next_tuple()
 
 
-def test_a_frame_that_is_no_json_kills_the_worker():
-    with SpoutBench(asked(lambda spout: raw(spout, "hello"))) as bench:
+def test_a_frame_that_is_not_json_kills_the_worker():
+    with SpoutBench(spout_that(lambda spout: raw(spout, "hello"))) as bench:
         bench.next_tuple()
         assert str(bench.died) == NO_JSON
 
 
-def test_an_exception_ends_the_process_in_the_middle_of_a_command():
+def test_an_exception_ends_the_process_during_a_command():
     def broken(spout: Any) -> None:
         raise ValueError("no")
 
-    with SpoutBench(asked(broken)) as bench:
+    with SpoutBench(spout_that(broken)) as bench:
         bench.next_tuple()
         assert wire(bench) == ["sync", "error", "sync"]
         assert bench.spout.died is None, "the sync of raise_exception has answered the command"
@@ -95,7 +95,7 @@ def test_an_exception_ends_the_process_in_the_middle_of_a_command():
         assert isinstance(bench.died.__cause__, ValueError)
 
 
-def test_task_ids_are_answered_in_the_middle_of_a_command():
+def test_task_ids_arrive_during_a_command():
     class Asks(Spout):
         def next_tuple(self) -> None:
             self.emit([self.emit(["a"], need_task_ids=True)])
@@ -105,8 +105,8 @@ def test_task_ids_are_answered_in_the_middle_of_a_command():
         assert bench.emitted == [Emitted(["a"]), Emitted([[3]])]
 
 
-def test_a_spout_that_waits_for_what_never_comes_loses_its_heartbeat():
-    with SpoutBench(asked(lambda spout: spout.read_task_ids())) as bench:
+def test_a_spout_that_waits_forever_stops_its_heartbeats():
+    with SpoutBench(spout_that(lambda spout: spout.read_task_ids())) as bench:
         bench.next_tuple()
         assert str(bench.died) == "java.lang.RuntimeException: subprocess heartbeat timeout"
         assert bench.died.exit_code == 11
@@ -120,7 +120,7 @@ class Reliable(ReliableSpout):
         self.emit([self.payload], tup_id=self.message_id)
 
 
-def test_a_reliable_spout_replays_three_times_and_then_pretends_an_ack():
+def test_a_reliable_spout_acks_after_three_replays():
     with SpoutBench(Reliable) as bench:
         bench.next_tuple()
         for _ in range(4):
@@ -135,7 +135,7 @@ def test_a_reliable_spout_without_an_id_is_a_value_error():
         assert "ValueError" in bench.spout.transcript.errors[0]
 
 
-def test_a_payload_that_cannot_be_serialised_is_remembered_but_never_sent():
+def test_an_unserialisable_payload_is_stored_and_never_sent():
     with SpoutBench(type("Opaque", (Reliable,), {"payload": object()})) as bench:
         bench.next_tuple()
         bench.advance(600)
@@ -143,7 +143,7 @@ def test_a_payload_that_cannot_be_serialised_is_remembered_but_never_sent():
         assert list(bench.component.unacked_tuples) == ["m"]
 
 
-def test_a_tuple_as_message_id_comes_back_as_a_list_and_ends_the_process():
+def test_a_tuple_as_message_id_returns_as_a_list_and_ends_the_process():
     with SpoutBench(type("Pairs", (Reliable,), {"message_id": ("m", 1)})) as bench:
         bench.next_tuple()
         bench.ack(["m", 1])

@@ -1,18 +1,18 @@
-"""Storm's own storm.py on the wire (as Storm publishes it)."""
+"""Storm's own storm.py on the wire."""
 
 from typing import Any
 
 from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
 from ackdoctor.model.verdict import Verdict
 from tests.frameworks import framework
-from tests.lab.shell.by_hand import TWICE, ByHand, Hears
+from tests.lab.shell.by_hand import TWICE, ByHand, ReceivesAnswers
 from tests.lab.shell.wire import NO_JSON, wire
 
 storm: Any = framework("storm")
 
 
 def manual(*steps: str) -> type:
-    """A storm.Bolt that takes these steps with each tuple."""
+    """Return a storm.Bolt that takes these steps with each tuple."""
 
     def process(self: Any, tup: Any) -> None:
         for step in steps:
@@ -33,14 +33,14 @@ class TestByHand(ByHand):
     manual = staticmethod(manual)
 
 
-def test_a_bolt_that_forgets_leaks_and_times_out():
+def test_a_forgotten_tuple_leaks_and_times_out():
     with Bench(manual()) as bench:
         delivery = bench.feed("a")
         bench.advance(60)
         assert (bench.inputs, bench.verdict(delivery)) == (("1",), Verdict.EXPIRED)
 
 
-def test_a_tick_goes_to_process_and_leaks_unless_it_is_acked():
+def test_a_tick_goes_to_process_and_leaks_without_an_ack():
     with Bench(manual()) as bench:
         bench.tick()
         assert bench.inputs == ("1",)
@@ -49,7 +49,7 @@ def test_a_tick_goes_to_process_and_leaks_unless_it_is_acked():
         assert bench.inputs == ()
 
 
-def test_a_basic_bolt_anchors_by_force_and_acks():
+def test_a_basic_bolt_anchors_and_acks():
     class Defies(storm.BasicBolt):
         def process(self, tup: Any) -> None:
             self.tasks = storm.emit(tup.values, anchors=[])
@@ -61,7 +61,7 @@ def test_a_basic_bolt_anchors_by_force_and_acks():
         assert bench.component.tasks == [3]
 
 
-def test_a_basic_bolt_that_acks_kills():
+def test_an_ack_in_a_basic_bolt_kills_the_worker():
     class Twice(storm.BasicBolt):
         def process(self, tup: Any) -> None:
             storm.ack(tup)
@@ -71,7 +71,7 @@ def test_a_basic_bolt_that_acks_kills():
         assert str(bench.died) == TWICE
 
 
-def test_a_basic_bolt_fails_what_raises_and_goes_on():
+def test_a_basic_bolt_fails_the_tuple_of_an_exception_and_continues():
     class Broken(storm.BasicBolt):
         def process(self, tup: Any) -> None:
             raise ValueError("no")
@@ -83,7 +83,7 @@ def test_a_basic_bolt_fails_what_raises_and_goes_on():
         assert bench.died is None
 
 
-def test_a_bolt_that_raises_reports_and_ends_without_a_fail():
+def test_an_exception_in_a_bolt_is_reported_without_a_fail():
     class Broken(storm.Bolt):
         def process(self, tup: Any) -> None:
             raise ValueError("no")
@@ -105,7 +105,7 @@ def test_a_constructor_that_raises_is_never_launched():
         assert bench.died.exit_code == 1
 
 
-def test_an_initialize_that_raises_reports_and_ends():
+def test_an_exception_in_initialize_is_reported():
     class Unready(storm.Bolt):
         def initialize(self, conf: Any, context: Any) -> None:
             raise ValueError("no")
@@ -125,7 +125,7 @@ def test_print_breaks_the_protocol():
         assert str(bench.died) == NO_JSON
 
 
-def test_a_payload_that_is_a_text_kills_and_an_opaque_one_raises():
+def test_a_wrong_payload_kills_the_worker_or_raises():
     class Text(storm.BasicBolt):
         def process(self, tup: Any) -> None:
             storm.emitBolt(tup.values[0] if tup.values[0] == "text" else [object()])
@@ -139,7 +139,7 @@ def test_a_payload_that_is_a_text_kills_and_an_opaque_one_raises():
         )
 
 
-def test_emit_bolt_leaves_its_task_ids_for_the_next_emit():
+def test_emit_bolt_leaves_its_task_ids_to_the_next_emit():
     class Stale(storm.BasicBolt):
         def process(self, tup: Any) -> None:
             storm.emitBolt(["unread"])
@@ -152,7 +152,7 @@ def test_emit_bolt_leaves_its_task_ids_for_the_next_emit():
         assert bench.died is None
 
 
-def test_a_component_s_globals_are_its_own():
+def test_a_component_has_its_own_globals():
     with Bench(Echo) as one, Bench(manual("emit", "ack")) as two:
         one.feed("a")
         two.feed("b")
@@ -180,11 +180,11 @@ class Spout(storm.Spout):
         self.heard.append(("fail", id))
 
 
-class TestHears(Hears):
+class TestSpout(ReceivesAnswers):
     spout = Spout
 
 
-def test_a_spout_that_acks_kills():
+def test_an_ack_from_a_spout_kills_the_worker():
     class Acks(Spout):
         def nextTuple(self) -> None:  # noqa: N802
             storm.sendMsgToParent({"command": "ack", "id": "m"})
@@ -194,7 +194,7 @@ def test_a_spout_that_acks_kills():
         assert str(bench.died) == "java.lang.RuntimeException: Unknown command received: ack"
 
 
-def test_a_spout_that_raises_ends():
+def test_an_exception_in_a_spout_ends_the_process():
     class Broken(Spout):
         def nextTuple(self) -> None:  # noqa: N802
             raise ValueError("no")

@@ -1,4 +1,4 @@
-"""streamparse adds to pystorm what a topology needs; on the wire they are one."""
+"""streamparse on the wire; it adds topologies to pystorm."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def test_a_word_is_counted_and_its_tuple_completed():
         assert bench.verdict(first) is bench.verdict(second) is Verdict.COMPLETE
 
 
-def test_a_component_s_own_constructor_is_given_the_serializer():
+def test_a_component_s_own_constructor_receives_the_serializer():
     class Own(Count):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             self.given = kwargs
@@ -39,7 +39,7 @@ def test_a_component_s_own_constructor_is_given_the_serializer():
         assert bench.component.given == {"serializer": "json"}
 
 
-def test_a_constructor_that_takes_no_serializer_dies_as_under_streamparse_run():
+def test_a_constructor_without_serializer_dies_as_under_streamparse_run():
     class Bare(Count):
         def __init__(self) -> None:
             super().__init__()
@@ -48,7 +48,7 @@ def test_a_constructor_that_takes_no_serializer_dies_as_under_streamparse_run():
         assert "got an unexpected keyword argument 'serializer'" in str(bench.died.__cause__)
 
 
-def test_batches_come_with_the_ticks():
+def test_ticks_process_batches():
     class Batch(streamparse.BatchingBolt):
         def process_batch(self, key: object, tups: list[Any]) -> None:
             self.emit([len(tups)])
@@ -60,7 +60,7 @@ def test_batches_come_with_the_ticks():
         assert wire(bench) == ["ack 3", "ack 4", "emit [2] <- 1 2", "ack 1", "ack 2"]
 
 
-def test_batches_come_with_the_timer():
+def test_the_timer_processes_batches():
     class Batch(streamparse.TicklessBatchingBolt):
         secs_between_batches = 5
 
@@ -73,7 +73,7 @@ def test_batches_come_with_the_timer():
         assert wire(bench) == ["emit [1] <- 1", "ack 1"]
 
 
-def test_a_manual_ack_beside_the_automatic_one_kills():
+def test_a_manual_ack_with_auto_ack_kills_the_worker():
     class Twice(Count):
         def process(self, tup: Any) -> None:
             self.ack(tup)
@@ -85,7 +85,7 @@ def test_a_manual_ack_beside_the_automatic_one_kills():
         )
 
 
-def test_a_reliable_spout_replays():
+def test_a_reliable_spout_replays_failed_messages():
     class Words(streamparse.ReliableSpout):
         outputs = ("word",)
 

@@ -1,4 +1,4 @@
-"""What went over the wire, as a test reads it: "emit ['a'] <- 1 2", "ack 1", "sync"."""
+"""The messages on the wire, in a short form: "emit ['a'] <- 1 2", "ack 1", "sync"."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from ackdoctor.lab.bench import Bench, SpoutBench
 
 __all__ = ["NO_JSON", "OLD", "line", "raw", "wire"]
 
-OLD = "storm-1.2.4"  # reads with json-simple, whose complaints are told here; Storm 2.6 and later take a text for a string
+OLD = "storm-1.2.4"  # reads with json-simple, whose messages the tests quote; Storm 2.6 and later read a text as a string
 NO_JSON = (
     "java.lang.ClassCastException: java.lang.String cannot be cast to "
     "org.apache.storm.shade.net.minidev.json.JSONObject"
@@ -15,7 +15,7 @@ NO_JSON = (
 
 
 def wire(bench: Bench | SpoutBench) -> list[str]:
-    """Every message but logs."""
+    """Return all messages except logs."""
     return [line(message) for message in bench.messages if message["command"] != "log"]
 
 
@@ -32,6 +32,6 @@ def line(message: Mapping[str, Any]) -> str:
 
 
 def raw(component: Any, text: str) -> None:
-    """The component writes a frame of its own making."""
+    """Write a frame of any text from the component."""
     component.serializer.output_stream.write(f"{text}\nend\n")
     component.serializer.output_stream.flush()

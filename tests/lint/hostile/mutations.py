@@ -30,7 +30,7 @@ _DEEP = (
 
 
 def damaged(source: bytes, others: Sequence[bytes], chance: random.Random) -> bytes:
-    """A source with one to four faults."""
+    """Return a source with one to four faults."""
     for _ in range(chance.randint(1, 4)):
         source = chance.choice(_FAULTS)(source, others, chance)
     return source[:200_000]

@@ -1,6 +1,6 @@
-"""Bolts in which a name is given a value that is made of the name's own value: `flag = not flag`.
+"""Bolts that assign to a name a value made from the name itself: `flag = not flag`.
 
-Every way to make the value, in every place it can stand in, before every way to use it.
+Each kind of value, in each place for it, before each kind of use.
 """
 
 from collections.abc import Iterator
@@ -97,7 +97,7 @@ import org.apache.storm.tuple.*;
 
 
 def python_bolts() -> Iterator[str]:
-    """The source of a file for each bolt."""
+    """Yield the source of each bolt."""
     changes = (*(f"x = {value}" for value in _PYTHON_VALUES), *_PYTHON_STATEMENTS)
     for number, (change, place, use) in enumerate(product(changes, _PYTHON_PLACES, _PYTHON_USES)):
         body = f"{place.format(change)}\n{use}"
@@ -107,7 +107,7 @@ def python_bolts() -> Iterator[str]:
 
 
 def java_bolts() -> Iterator[str]:
-    """The source of a file for each bolt."""
+    """Yield the source of each bolt."""
     changes = (*(f"x = {value};" for value in _JAVA_VALUES), *_JAVA_STATEMENTS)
     for number, (change, place, use) in enumerate(product(changes, _JAVA_PLACES, _JAVA_USES)):
         kind = ("boolean", "Object", "List<Tuple>", "String", "int")[number % 5]

@@ -1,4 +1,4 @@
-"""What a coding cookie may do: a codec that Python does not read a source in is a fault of that one file."""
+"""Coding cookies: a codec that Python rejects costs one file."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from ackdoctor.model.encoding import codec_of, cookie_of
-from tests.lint.project import BOLT, JAVA_BOLT, lines, linted, refused, write
+from tests.lint.project import BOLT, JAVA_BOLT, lines, lint_project, unreadable_lines, write
 
 NONE = (
     "idna rot13 rot_13 uu hex bz2 zlib base64 quopri undefined punycode utf-16 utf-16-le utf-32 cp037 cp500 "
@@ -20,20 +20,20 @@ MARKED = "# ackdoctor: ignore[ACK103] the broker counts per item\n"
 
 
 @pytest.mark.parametrize("name", NONE)
-def test_a_codec_that_python_does_not_read_sources_in_costs_one_file(tmp_path, name):
+def test_a_codec_that_python_rejects_costs_one_file(tmp_path, name):
     odd = f"# coding: {name}\n{MARKED}{BOLT}"
     write(tmp_path, {"good.py": BOLT, "odd.py": odd})
-    report = linted(tmp_path)
+    report = lint_project(tmp_path)
     assert lines(report) == ["good.py:9 ACK103"]
-    assert refused(report) == [f"odd.py:1:1 Python reads no source files in this encoding: {name}"]
+    assert unreadable_lines(report) == [f"odd.py:1:1 Python reads no source files in this encoding: {name}"]
     assert not any(fault.internal for fault in report.unreadable)
 
 
 @pytest.mark.parametrize("name", SOME)
-def test_a_codec_that_python_reads_sources_in_is_used(tmp_path, name):
+def test_a_codec_that_python_accepts_is_used(tmp_path, name):
     write(tmp_path, {"odd.py": f"# coding: {name}\n{BOLT}"})
-    report = linted(tmp_path)
-    assert (lines(report), refused(report)) == (["odd.py:10 ACK103"], [])
+    report = lint_project(tmp_path)
+    assert (lines(report), unreadable_lines(report)) == (["odd.py:10 ACK103"], [])
 
 
 @pytest.mark.parametrize(
@@ -51,25 +51,25 @@ def test_java_has_no_cookie(tmp_path, name):
     body = body.replace("# ackdoctor", "// ackdoctor")
     head = f"// coding: {name}\n"
     write(tmp_path, {"A.java": head + body, "B.java": head.encode() + JAVA_BOLT.encode() + b"// caf\xe9\n"})
-    report = linted(tmp_path)
-    assert (lines(report), report.suppressed, refused(report)) == (["B.java:21 ACK103"], 1, [])
+    report = lint_project(tmp_path)
+    assert (lines(report), report.suppressed, unreadable_lines(report)) == (["B.java:21 ACK103"], 1, [])
 
 
-def test_a_cookie_stands_in_one_of_the_first_two_lines():
+def test_a_cookie_is_in_one_of_the_first_two_lines():
     assert cookie_of(b"#!/usr/bin/env python\n# vim: set fileencoding=latin-1 :\n") == ("latin-1", 2)
     assert cookie_of(b"\n\n# coding: latin-1\n") is None
     assert cookie_of(b"x = 1\n# coding: latin-1\n") is None
     assert cookie_of(b"\xef\xbb\xbf# coding: utf-8\r\n") == ("utf-8", 1)
 
 
-def test_text_that_its_codec_refuses_is_a_fault_of_its_file(tmp_path):
+def test_text_that_its_codec_rejects_costs_one_file(tmp_path):
     odd = {
         "escape.py": b"# coding: unicode_escape\n" + BOLT.encode() + b"# \\x4\n",
         "seven.py": b"# coding: utf-7\n" + BOLT.encode() + b"# \xff\n",
         "nul.py": BOLT.encode() + b"\0",
     }
     write(tmp_path, {"good.py": BOLT, **odd})
-    report = linted(tmp_path)
+    report = lint_project(tmp_path)
     assert lines(report) == ["good.py:9 ACK103"]
     assert [fault.path for fault in report.unreadable] == sorted(odd)
     assert not any(fault.internal for fault in report.unreadable)

@@ -1,13 +1,13 @@
-"""Sources of an extreme shape: lint ends soon, without an internal error, and names what it does not judge."""
+"""Sources of an extreme shape: lint is fast, has no internal error, and names what it does not judge."""
 
 import time
 
 import pytest
 
-from tests.lint.project import BOLT, linted, refused, write
+from tests.lint.project import BOLT, lint_project, unreadable_lines, write
 
 SECONDS = 10
-MOST = 10  # times as long for four times the text: 4 if linear, 16 if quadratic
+MOST = 10  # at most that much longer for four times the text: 4 is linear, 16 quadratic
 NOISE = 0.5  # seconds
 PYTHON = "import storm\n\n\nclass B(storm.Bolt):\n    def process(self, tup):\n"
 JAVA = """\
@@ -31,7 +31,7 @@ def heirs(count):
 
 
 def java_heirs(count):
-    """The last heir comes first: the chain is followed from its far end."""
+    """The last subclass comes first: lint follows the chain from its end."""
     return java("") + "".join(
         f"class C{n} extends {f'C{n - 1}' if n else 'B'} {{ }}\n" for n in reversed(range(count))
     )
@@ -60,7 +60,7 @@ def lambdas(count):
     return java("Object x = " + "() -> " * count + "1;")
 
 
-SHAPES = {  # what is written, the file, the size for the normal suite, the full size
+SHAPES = {  # source, file, size for the normal suite, full size
     "heirs": (heirs, "bolt.py", 600, 3_000),
     "java heirs": (java_heirs, "B.java", 600, 3_000),
     "elifs": (elifs, "bolt.py", 300, 3_000),
@@ -82,30 +82,30 @@ def check(tmp_path, shape, count):
     write_source, name, _, _ = SHAPES[shape]
     write(tmp_path, {name: write_source(count)})
     before = time.process_time()
-    report = linted(tmp_path)
+    report = lint_project(tmp_path)
     assert time.process_time() - before < SECONDS
     crashes = [each for each in report.unreadable if each.internal and "nested too deeply" not in each.reason]
     assert crashes == []
     more = count - 102 if shape == "heirs" else count - 101
     expected = NOT_JUDGED.get(shape, "").format(more=more, last=count - 1)
-    assert bool(refused(report)) == bool(expected)
-    assert not expected or any(line.endswith(expected) for line in refused(report))
+    assert bool(unreadable_lines(report)) == bool(expected)
+    assert not expected or any(line.endswith(expected) for line in unreadable_lines(report))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_an_extreme_shape_ends_soon(tmp_path, shape):
+def test_an_extreme_shape_is_linted_fast(tmp_path, shape):
     check(tmp_path, shape, SHAPES[shape][2])
 
 
 @pytest.mark.minutes
 @pytest.mark.parametrize("shape", SHAPES)
-def test_an_extreme_shape_of_full_size_ends_soon(tmp_path, shape):
+def test_an_extreme_shape_of_full_size_is_linted_fast(tmp_path, shape):
     check(tmp_path, shape, SHAPES[shape][3])
 
 
 def test_a_hundred_base_classes_are_judged(tmp_path):
     write(tmp_path, {"bolt.py": heirs(101)})
-    assert refused(linted(tmp_path)) == []
+    assert unreadable_lines(lint_project(tmp_path)) == []
 
 
 # ---- the regular expressions that read a file before its parser does ----
@@ -135,13 +135,13 @@ TEXTS = [
 def seconds(folder, text):
     write(folder, {"bolt.py": f"# {text}\n{BOLT}", "B.java": f"// {text}\n{java('')}"})
     before = time.process_time()
-    linted(folder)
+    lint_project(folder)
     return time.process_time() - before
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_a_long_comment_costs_time_in_proportion(tmp_path, text):
-    linted(tmp_path)  # imports
+def test_a_long_comment_takes_linear_time(tmp_path, text):
+    lint_project(tmp_path)  # imports
     count = 40_000 // len(text)
     small = seconds(tmp_path, text * count)
     assert seconds(tmp_path, text * count * 4) < MOST * small + NOISE

@@ -198,9 +198,7 @@ def bomb(path: Path, unit: bytes, times: int) -> None:
         opened.write(packed.flush())
 
 
-def test_too_long_lines_and_zip_bombs_are_errors(
-    tmp_path, monkeypatch
-):
+def test_too_long_lines_and_zip_bombs_are_errors(tmp_path, monkeypatch):
     monkeypatch.setattr("ackdoctor.spark.read.file_kinds._MOST_UNPACKED", 32 << 20)
     bomb(tmp_path / "zeros.log.gz", bytes(1 << 20), 40)
     bomb(tmp_path / "lines.log.gz", b"\n" * (1 << 20), 40)

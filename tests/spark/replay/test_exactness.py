@@ -12,7 +12,7 @@ from ackdoctor.acker.ids import acker_index
 from ackdoctor.acker.replay import replay
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import Event, EventKind
-from ackdoctor.tracer.judge.inquest import inquest
+from ackdoctor.tracer.judge.replay import judge_trace
 from tests.spark import drawn_traces
 from tests.spark.configured import COMPILED, configured
 from tests.spark.model_lives import COLUMNS, Model, rows, stream
@@ -204,7 +204,7 @@ def test_the_verdict_on_every_root_is_that_of_the_tracer(name, table, keep):
                 for event in lived(name, seed)
                 if event.kind is EventKind.ROTATED or acker_index(event.root, 2) == acker
             ]
-            judged = inquest(own.__iter__, profile(name))
+            judged = judge_trace(own.__iter__, profile(name))
             for tree in judged.tally.trees:
                 told = (tree.verdict.name, tree.residue.name, tree.entry.value if tree.entry else None)
                 expected[f"run{seed}", acker, tree.root] = told

@@ -16,7 +16,7 @@ if __name__ == "sitecustomize":
         if _heard is _signal.default_int_handler:
             _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
         try:
-            from ackdoctor.tracer.process.begin import begin
+            from ackdoctor.tracer.process.run import begin
         except ImportError:
             _why = "ackdoctor is not installed for it"
         else:

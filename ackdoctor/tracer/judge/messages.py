@@ -1,0 +1,362 @@
+"""From a violation to a rule and its words: one table by misuse and case.
+
+A run knows no variable's name, but it knows which call did it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, unique
+from functools import cache
+from types import MappingProxyType
+
+from ackdoctor.dialects import known
+from ackdoctor.model.dialect import Dialect, Discipline, Misuse, Role, TickDuty, Verb, VerbKind
+from ackdoctor.model.finding import Severity
+from ackdoctor.model.violation import Access, AccessKind, Violation
+from ackdoctor.rulebook import Rule, advice, messages, survey
+from ackdoctor.rulebook.messages import (
+    BATCH_WITHOUT_TIMER,
+    DOUBLE_ACK,
+    PHRASES,
+    TICK_COMPLETION,
+    Words,
+    phrase,
+)
+from ackdoctor.tracer.trace.components import MULTILANG, role_of
+
+__all__ = [
+    "COMPLETIONS",
+    "RULE_MESSAGES",
+    "Case",
+    "FindingSite",
+    "RuleMessage",
+    "ViolationContext",
+    "by_framework",
+    "name_of",
+    "severity_of",
+]
+
+
+@unique
+class Case(Enum):
+    """What decides between two rules where the misuse alone does not."""
+
+    PLAIN = "nothing else is known"
+    FRAMEWORK = "the framework's own ack is one of the two"
+    RESCUE = "the framework's own fail is the second"
+    ROUND = "one call completes twice while one tuple is handled"
+    HELD = "a field still holds it"
+    WAITING = "it waits for a batch that was never processed"
+
+
+@unique
+class FindingSite(Enum):
+    """Which touch the finding stands on."""
+
+    LAST = "the offending touch"
+    HAND = "the author's own completion"
+    RECEIPT = "the handler that was given the tuple"
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class RuleMessage:
+    """A rule and its words; without `noted` the last step of the life speaks for itself.
+
+    Without `priced` the finding has no price of its own and is a warning, as in lint.
+    """
+
+    code: str
+    case: str = ""
+    fill: Mapping[str, str] = field(default_factory=dict)
+    noted: bool = True
+    mark: FindingSite = FindingSite.LAST
+    severity: Severity | None = None
+    priced: bool = True
+
+    def words(self, facts: Mapping[str, str]) -> Words:
+        """Return the words of the finding, filled with these facts."""
+        values = {name: template.format_map(facts) for name, template in self.fill.items()}
+        words = messages.words(self.code, self.case, **{**facts, **values})
+        return words if self.noted else words._replace(note="")
+
+
+_ROUND = RuleMessage(code=messages.ACK_IN_LOOP)
+_AS_WELL = RuleMessage(
+    code=messages.ACK_WITH_AUTO_ACK, fill={"done": "{hand}", "advice": "{by_hand}"}, mark=FindingSite.HAND
+)
+
+RULE_MESSAGES: Mapping[tuple[Misuse, Case], RuleMessage] = MappingProxyType(
+    {
+        (Misuse.TWICE, Case.PLAIN): RuleMessage(code=messages.DOUBLE_ACK),
+        (Misuse.TWICE, Case.ROUND): _ROUND,
+        (Misuse.TWICE, Case.FRAMEWORK): _AS_WELL,
+        (Misuse.MIXED, Case.PLAIN): RuleMessage(code=messages.ACK_AND_FAIL),
+        (Misuse.MIXED, Case.ROUND): _ROUND,
+        (Misuse.MIXED, Case.FRAMEWORK): _AS_WELL,
+        (Misuse.MIXED, Case.RESCUE): RuleMessage(
+            code=messages.ACK_AND_FAIL,
+            case="exception",
+            fill={
+                "exception": "an exception",
+                "done": "{hand}",
+                "where": "",
+                "advice": PHRASES[messages.ACK_AND_FAIL]["run"],
+            },
+            noted=False,
+            mark=FindingSite.HAND,
+        ),
+        (Misuse.NEVER, Case.PLAIN): RuleMessage(
+            code=messages.MISSING_ACK, case="run", mark=FindingSite.RECEIPT
+        ),
+        (Misuse.NEVER, Case.HELD): RuleMessage(
+            code=messages.UNDRAINED_BUFFER, fill={"field": "{held}"}, noted=False, mark=FindingSite.RECEIPT
+        ),
+        (Misuse.NEVER, Case.WAITING): RuleMessage(
+            code=messages.BATCH_WITHOUT_TIMER,
+            case="run",
+            fill={"advice": "{ticks}"},
+            mark=FindingSite.RECEIPT,
+            severity=Severity.WARNING,
+            priced=False,
+        ),
+        (Misuse.LATE_EMIT, Case.PLAIN): RuleMessage(
+            code=messages.EMIT_AFTER_ACK,
+            fill={
+                "is_anchored": "is anchored",
+                "done": "{first}",
+                "where": "",
+                "advice": PHRASES[messages.EMIT_AFTER_ACK]["emit first"],
+            },
+        ),
+        (Misuse.UNANCHORED, Case.PLAIN): RuleMessage(
+            code=messages.UNANCHORED_EMIT,
+            fill={"advice": PHRASES[messages.UNANCHORED_EMIT]["anchor"].replace("{value}", "[...]")},
+            severity=Severity.WARNING,
+        ),
+        (Misuse.TICK_TWICE, Case.PLAIN): RuleMessage(
+            code=messages.TICK_COMPLETION,
+            case="twice",
+            fill={"done": "{hand}", "reason": "{ticker}"},
+            noted=False,
+            mark=FindingSite.HAND,
+        ),
+        (Misuse.TICK_NEVER, Case.PLAIN): RuleMessage(
+            code=messages.TICK_COMPLETION, case="never", noted=False, mark=FindingSite.RECEIPT
+        ),
+        (Misuse.OFF_THREAD, Case.PLAIN): RuleMessage(
+            code=messages.OFF_THREAD_COMPLETION,
+            fill={
+                "thread": PHRASES[messages.OFF_THREAD_COMPLETION]["another thread"],
+                "advice": "{on_thread}",
+            },
+        ),
+        (Misuse.NEVER_RUNS, Case.PLAIN): RuleMessage(
+            code=messages.ASYNC_HANDLER,
+            fill={"kind": "a generator or a coroutine"},
+            noted=False,
+            mark=FindingSite.RECEIPT,
+        ),
+        (Misuse.ANCHOR_SHAPE, Case.PLAIN): RuleMessage(
+            code=messages.WRONG_ANCHOR, case="tuple", fill={"what": "a tuple", "value": "..."}
+        ),
+        (Misuse.ANCHOR_ID, Case.PLAIN): RuleMessage(
+            code=messages.WRONG_ANCHOR, case="id", fill={"what": "an id", "value": "..."}
+        ),
+        (Misuse.PAYLOAD_OPAQUE, Case.PLAIN): RuleMessage(
+            code=messages.UNSERIALISABLE_EMIT,
+            case="value",
+            fill={"what": "a value", "advice": PHRASES[messages.UNSERIALISABLE_EMIT]["plain"]},
+        ),
+        (Misuse.NO_MESSAGE_ID, Case.PLAIN): RuleMessage(
+            code=messages.SPOUT_EMIT_WITHOUT_ID,
+            fill={
+                "reason": "",
+                "advice": PHRASES[messages.SPOUT_EMIT_WITHOUT_ID]["pass"].replace(
+                    "{message_id}", "a message id"
+                ),
+            },
+        ),
+    }
+)
+
+
+COMPLETIONS: Mapping[AccessKind, str] = {AccessKind.ACKED: "acked", AccessKind.FAILED: "failed"}
+_DOES: Mapping[AccessKind, str] = {
+    AccessKind.ACKED: "acks",
+    AccessKind.FAILED: "fails",
+    AccessKind.ANCHORED: "emits",
+    AccessKind.EMITTED: "emits",
+}
+_SERIALIZERS = {"json": "JSON", "simplejson": "JSON"}
+
+
+def by_framework(touch: Access) -> bool:
+    """Whether the framework did it by itself."""
+    return touch.site is not None and touch.site.framework
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class ViolationContext:
+    """A violation seen beside its dialect; a framework that nobody described has no role and no prices."""
+
+    violation: Violation
+    dialect: Dialect | None
+    role: Role | None
+
+    @classmethod
+    def of(cls, violation: Violation) -> "ViolationContext":
+        """The circumstances of a violation."""
+        traced = violation.traced
+        dialect = next((d for d in known() if d.name == traced.dialect), None)
+        role = role_of(traced)
+        named = role is not MULTILANG or traced.role == MULTILANG.name
+        return cls(violation=violation, dialect=dialect, role=role if named else None)
+
+    @property
+    def discipline(self) -> Discipline | None:
+        """What the framework does by itself, and its prices."""
+        return self.role.discipline if self.role is not None else None
+
+    @property
+    def misuse(self) -> Misuse:
+        """What is priced: a fail that follows a fail contradicts nothing, but is refused like a mixture."""
+        failed = any(touch.kind is AccessKind.FAILED for _, touch in self._completions())
+        return Misuse.MIXED if self.violation.misuse is Misuse.TWICE and failed else self.violation.misuse
+
+    @property
+    def turn(self) -> Case:
+        """Which of the misuse's rules it is."""
+        match self.misuse:
+            case Misuse.TWICE | Misuse.MIXED:
+                return self._repeated()
+            case Misuse.NEVER if self._waits_for_batch():
+                return Case.WAITING
+            case Misuse.NEVER if self.violation.held:
+                return Case.HELD
+            case _:
+                return Case.PLAIN
+
+    @property
+    def by_hand(self) -> int:
+        """Where in the life the author's own first completion stands; the last touch where there is none."""
+        own = (at for at, touch in self._completions() if not by_framework(touch))
+        return next(own, len(self.violation.history) - 1)
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        """What the templates of `charges` may say."""
+        violation, traced = self.violation, self.violation.traced
+        done = [COMPLETIONS[touch.kind] for _, touch in self._completions()]
+        last = violation.history[-1] if violation.history else None
+        emit = self._emit()
+        serializer = self.discipline.serializer if self.discipline is not None else ""
+        hand = violation.history[self.by_hand] if violation.history else None
+        return {
+            "tup": "the tick"
+            if violation.tick
+            else "a tuple of the batch"
+            if violation.batch
+            else "the tuple",
+            "component": traced.name,
+            "handler": ".".join(filter(None, (traced.name, violation.handler))),
+            "framework": self.dialect.title
+            if self.dialect is not None
+            else traced.dialect or "the framework",
+            "held": violation.held,
+            "anchors": emit.anchors if emit is not None and emit.anchors else "anchors",
+            "serializer": _SERIALIZERS.get(serializer, serializer or "the wire"),
+            "first": done[0] if done else "completed",
+            "then": done[-1] if done else "completed",
+            "hand": COMPLETIONS.get(hand.kind, "completed") if hand is not None else "completed",
+            "does": _DOES.get(last.kind, "completes") if last is not None else "completes",
+            "or_leave": self._or_leave(),
+            "leave": advice.leave_first(alone=not self.violation.batch),
+            "by_hand": self._instead(),
+            "on_thread": self._on_thread(),
+            "ticks": self._ticks(),
+            "ticker": self._ticker(),
+        }
+
+    # ---- which rule ----
+
+    def _repeated(self) -> Case:
+        done = [touch for _, touch in self._completions()]
+        own = [touch for touch in done if by_framework(touch)]
+        if any(touch.kind is AccessKind.FAILED for touch in own):
+            return Case.RESCUE
+        if own or self.violation.traced.auto_ack:  # lint, too, tells the first call by hand
+            return Case.FRAMEWORK
+        before, last = done[-2:] if len(done) > 1 else (None, None)
+        if before is None or last is None or last.site is None:
+            return Case.PLAIN
+        return Case.ROUND if (before.site, before.entry) == (last.site, last.entry) else Case.PLAIN
+
+    def _waits_for_batch(self) -> bool:
+        """Whether the field that holds it is the framework's own."""
+        wire = self.dialect.wire if self.dialect is not None else None
+        return wire is not None and self.violation.held.removeprefix("self.") in wire.buffers
+
+    def _completions(self) -> list[tuple[int, Access]]:
+        return [(at, touch) for at, touch in enumerate(self.violation.history) if touch.kind in COMPLETIONS]
+
+    def _emit(self) -> Verb | None:
+        verbs = self.role.verbs if self.role is not None else ()
+        more = self.dialect.verbs if self.dialect is not None else ()
+        return next((verb for verb in (*verbs, *more) if verb.kind is VerbKind.EMIT), None)
+
+    # ---- what to do ----
+
+    def _or_leave(self) -> str:
+        done = [touch for _, touch in self._completions()]
+        one_call = len(done) > 1 and done[0].entry == done[-1].entry
+        if not one_call or done[0].site in (None, done[-1].site):
+            return ""
+        where = f" (line {done[0].site.line})"
+        return phrase(DOUBLE_ACK, "leave", leave=advice.leave_first(alone=True), where=where)
+
+    def _instead(self) -> str:
+        role = self.role
+        if role is None:
+            return "complete the tuple once: either the framework does it, or your code"
+        done = [touch for _, touch in self._completions() if not by_framework(touch)]
+        if done and done[0].kind is AccessKind.FAILED:
+            return advice.fail_instead(role, raising=False)
+        return advice.complete_by_hand(role)
+
+    def _on_thread(self) -> str:
+        locked = self.discipline is not None and self.discipline.thread_safe
+        if (
+            locked
+            and self.role is not None
+            and self.violation.history
+            and self.violation.history[-1].kind not in COMPLETIONS
+        ):
+            return advice.emit_off_thread(self.role, auto_ack=bool(self.violation.traced.auto_ack))
+        return advice.complete_on_framework_thread()
+
+    def _ticks(self) -> str:
+        if self.role is not None and self.role.batch_ticks and self.dialect is not None:
+            return phrase(BATCH_WITHOUT_TIMER, "set", setting=self.dialect.tick_settings[-1])
+        return phrase(BATCH_WITHOUT_TIMER, "run ends")
+
+    def _ticker(self) -> str:
+        forbidden = self.discipline is not None and self.discipline.tick is TickDuty.FORBIDDEN
+        return phrase(TICK_COMPLETION, "forbidden" if forbidden else "framework")
+
+
+# ---- what the rulebook says ----
+
+
+@cache
+def _rules() -> Mapping[str, Rule]:
+    return survey()[0]
+
+
+def name_of(code: str) -> str:
+    """The rule's name; '' for a page that does not parse."""
+    return _rules()[code].name if code in _rules() else ""
+
+
+def severity_of(code: str) -> Severity:
+    """What the page says, before anybody knows what a mistake costs."""
+    return _rules()[code].severity if code in _rules() else Severity.WARNING

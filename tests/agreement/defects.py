@@ -1,0 +1,81 @@
+"""The defects that lint reports for a topology, and those that its run under the tracer shows."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from ackdoctor.lab.shell.frameworks import descent
+from ackdoctor.model.dialect import Kind
+from ackdoctor.model.finding import Finding
+from ackdoctor.pytest_plugin.fixture import Fixture
+from ackdoctor.tracer.instrument.install import install
+from ackdoctor.tracer.judge.findings import findings
+from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.ledger.ledger import Ledger, Level
+from tests.agreement.scenarios import Scenario, Steps, dies
+
+__all__ = ["Defect", "lint_defects", "run_defects"]
+
+
+class Defect(NamedTuple):
+    """A defect as both lint and a run report it."""
+
+    path: str
+    line: int
+    code: str
+    where: str  # "SplitBolt.process"
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line} {self.code} {self.where}"
+
+
+def lint_defects(report: str) -> set[Defect]:
+    """The defects in a JSON report of `ackdoctor lint`."""
+    return {
+        Defect(row["path"], row["line"], row["code"], f"{row['component']}.{row['handler']}")
+        for row in json.loads(report)["findings"]
+    }
+
+
+def run_defects(
+    folder: Path, modules: Mapping[str, ModuleType], scenario: Scenario, runs: Iterable[Steps]
+) -> set[Defect]:
+    """The defects that the runs of a component show."""
+    module, _, name = scenario.component.partition(" ")
+    component = getattr(modules[module], name)
+    ledger = Ledger(Level.SITES)
+    installation = install(ledger)
+    try:
+        return {
+            Defect(f.site.path, f.site.span.line, f.code, f"{f.component}.{f.handler}")
+            for steps in runs
+            for f in _run(folder, ledger, component, scenario, steps)
+        }
+    finally:
+        installation.undo()
+
+
+def _run(
+    folder: Path, ledger: Ledger, component: type, scenario: Scenario, steps: Steps
+) -> Iterable[Finding]:
+    fixture = Fixture(ledger, tuple, "")
+    bench = fixture.bench(
+        component, conf=scenario.conf, arguments=scenario.arguments, **_ticks(component, scenario)
+    )
+    for step in steps:
+        step(bench)
+    bench.close()
+    settlement = ledger.settle()
+    raised = f" left {component.__name__}."  # an exception is in the scenario, or a finding
+    notes = [note for note in settlement.notes if raised not in note]
+    assert (notes, settlement.unobserved, settlement.dropped) == ([], (), 0)
+    violations, trees = fixture.linked(settlement.violations)
+    found = findings(violations, trees, profile=bench.profile, places=Places(folder=str(folder)))
+    assert found or not bench.died or dies in steps, bench.died
+    return found
+
+
+def _ticks(component: type, scenario: Scenario) -> dict[str, Any]:
+    return {"tick_secs": scenario.tick_secs} if descent(component)[1].kind is Kind.BOLT else {}

@@ -1,0 +1,106 @@
+"""The catalogue holds every message of every rule, and no other module repeats one."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+import ackdoctor
+from ackdoctor.rulebook import load_metadata
+from ackdoctor.rulebook.messages import MESSAGES, PHRASES, Words
+
+PACKAGE = Path(ackdoctor.__file__).parent
+CATALOGUE = PACKAGE / "rulebook" / "messages.py"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+FEWEST_WORDS = 5  # of a sentence
+CASES = [(code, case, words) for code, cases in MESSAGES.items() for case, words in cases.items()]
+
+
+def test_every_rule_has_messages():
+    assert sorted(MESSAGES) == sorted(load_metadata())
+
+
+def test_phrases_belong_to_rules():
+    assert set(PHRASES) <= set(MESSAGES)
+
+
+@pytest.mark.parametrize(("code", "case", "words"), CASES, ids=[f"{code}-{case}" for code, case, _ in CASES])
+def test_the_placeholders_of_a_case_are_names(code: str, case: str, words: Words):
+    names = [name for template in words for _, name, _, _ in Formatter().parse(template) if name is not None]
+    assert all(name.isidentifier() for name in names)
+    assert words.message
+
+
+def test_no_other_module_repeats_a_sentence_of_the_catalogue():
+    templates = [template for _, _, words in CASES for template in words]
+    templates += [template for phrases in PHRASES.values() for template in phrases.values()]
+    sentences = {
+        text.strip(" ,;:`")
+        for template in templates
+        for text, _, _, _ in Formatter().parse(template)
+        if len(text.split()) >= FEWEST_WORDS
+    }
+    repeated = [
+        (module.relative_to(PACKAGE).as_posix(), sentence)
+        for module in MODULES
+        if module != CATALOGUE
+        for text in _strings(module)
+        for sentence in sentences
+        if sentence == text.strip(" ,;:`") or (len(sentence.split()) > FEWEST_WORDS + 1 and sentence in text)
+    ]
+    assert repeated == []
+
+
+def test_only_the_catalogue_spells_out_rule_codes():
+    spelt = {
+        module.relative_to(PACKAGE).as_posix()
+        for module in MODULES
+        if module != CATALOGUE and any(re.fullmatch(r"ACK\d{3}", text) for text in _strings(module))
+    }
+    assert spelt == set()
+
+
+def _strings(module: Path) -> Iterator[str]:
+    """Yield the string literals of a module without its docstrings, and the literal parts of its f-strings."""
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            yield node.value.strip()
+
+
+ROOT = PACKAGE.parent
+SHOWN = re.compile(r"^\S+:\d+:\d+:? +(?:\w+ )?(ACK\d{3}) [a-z-]+ +(?:\(may\) +)?(.+)$", re.MULTILINE)
+SCREENS = [
+    path
+    for pattern in ("fixtures/**/*.txt", "fixtures/**/*.md", "docs/**/*.md", "README.md")
+    for path in sorted(ROOT.glob(pattern))
+    if SHOWN.search(path.read_text(encoding="utf-8", errors="replace"))
+]
+
+
+@pytest.mark.parametrize("path", SCREENS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_message_on_a_screen_is_one_of_its_rule(path: Path):
+    shown = SHOWN.findall(path.read_text(encoding="utf-8", errors="replace"))
+    assert [(code, message) for code, message in shown if not _is_of_rule(code, message)] == []
+
+
+def _is_of_rule(code: str, message: str) -> bool:
+    """Whether a message, or one with a price after it, fits a case of the rule."""
+    return any(
+        re.fullmatch(_pattern(words.message) + r"(: .*)?", message) for words in MESSAGES[code].values()
+    )
+
+
+def _pattern(template: str) -> str:
+    parts = Formatter().parse(template)
+    return "".join(re.escape(text) + (".*" if name is not None else "") for text, name, _, _ in parts)
