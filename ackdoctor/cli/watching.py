@@ -1,4 +1,4 @@
-"""What `ackdoctor watch` does: a stream of parts, lines as they become certain, and a summary at the end."""
+"""Run `ackdoctor watch`: a stream of parts, lines as they become certain, and a summary at the end."""
 
 import json
 import os
@@ -60,7 +60,7 @@ class Request:
     quiet: bool = False
 
     def __post_init__(self) -> None:
-        """UsageError for what cannot be meant."""
+        """Raise a UsageError for contradicting options."""
         known_word("--output-format", self.output_format, FORMS)
         if self.once and self.idle_s is not None:
             raise UsageError("--once ends by itself: leave --until-idle out")
@@ -87,7 +87,7 @@ class Request:
 
 
 def run(request: Request) -> int:
-    """Everything the command does; the result is the exit code."""
+    """Run the command, and return its exit code."""
     if find_spec("pyspark") is None:
         raise UsageError(_NEEDS_SPARK)
     from ackdoctor.spark.live.lines import waiting
@@ -100,7 +100,7 @@ def run(request: Request) -> int:
     if segments and not request.quiet:
         chatter(_WAITING.format(count=segments, s="s" * (segments != 1), folder=quote(str(request.folder))))
     with held(request.place):
-        same_terms(request.place, _said(request))
+        same_terms(request.place, _recorded_options(request))
         with spark_errors():
             spark = session(master=request.master, input_bytes=size, settings=request.settings)
         watched = _watch(request, terms, spark)
@@ -118,7 +118,7 @@ def run(request: Request) -> int:
     if not (watched.journal.totals.get("parts") or watched.stopped):
         chatter(no_parts)
         return 2
-    return 1 if watched.told else 0
+    return 1 if watched.reported else 0
 
 
 def _terms(request: Request) -> "LiveTerms":
@@ -132,7 +132,7 @@ def _terms(request: Request) -> "LiveTerms":
     )
 
 
-def _said(request: Request) -> Mapping[str, str]:
+def _recorded_options(request: Request) -> Mapping[str, str]:
     timeout = request.message_timeout_s
     return {
         "DIR": str(request.folder.resolve()),
@@ -150,7 +150,7 @@ def _watch(request: Request, terms: "LiveTerms", spark: Any) -> "Watch":
             texts = sentences(lines) if request.output_format == "full" else map(_as_json, lines)
             out.writelines(f"{text}\n" for text in texts)
             out.flush()
-        except BrokenPipeError:  # nobody reads any more; the journal has it
+        except BrokenPipeError:  # the reader has left; the journal has the lines
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             watched.stopped = 1
 
@@ -169,7 +169,7 @@ def _watch(request: Request, terms: "LiveTerms", spark: Any) -> "Watch":
 
 @contextmanager
 def _signals(watched: "Watch") -> Iterator[None]:
-    """Ctrl-C and SIGTERM let the batch in hand end; a second one does not wait for it, and nothing is lost either."""
+    """Let the current batch end on Ctrl-C or SIGTERM; a second signal does not wait, and loses nothing either."""
 
     def stop(_signal: int, _frame: object) -> None:
         watched.stopped += 1
@@ -182,7 +182,7 @@ def _signals(watched: "Watch") -> Iterator[None]:
             signal.signal(number, handler)
 
 
-# ---- what is shown ----
+# ---- output ----
 
 
 def _as_json(line: Line) -> str:
@@ -190,14 +190,14 @@ def _as_json(line: Line) -> str:
 
 
 def sentences(lines: Sequence[Line]) -> Iterator[str]:
-    """The lines of a batch for people: what has one cause is one line, counted."""
+    """Yield the lines of a batch for people: facts with one cause are one line, counted."""
     causes: dict[tuple[Any, ...], list[Line]] = {}
     for line in lines:
         causes.setdefault(_cause(line), []).append(line)
     for alike in causes.values():
         first = alike[0]
         more = f" (and {len(alike) - 1:,} more like this)" if len(alike) > 1 else ""
-        yield printable(f"{_when(first)}  {first['what']:<11}  {_rule(first)}{_told(first)}{more}")
+        yield printable(f"{_when(first)}  {first['what']:<11}  {_rule(first)}{_fact(first)}{more}")
 
 
 def _cause(line: Line) -> tuple[Any, ...]:
@@ -227,7 +227,7 @@ def _when(line: Line) -> str:
     return f"{at:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _told(line: Line) -> str:
+def _fact(line: Line) -> str:
     match line["what"]:
         case "acked-twice":
             calls = ", then ".join(f"{one['verb']} at {one['site'] or '?'}" for one in line["completions"])
@@ -247,27 +247,27 @@ def _told(line: Line) -> str:
 
 
 def _by(line: Line) -> str:
-    told = [
+    culprits = [
         f"{one['component']}[{one['task']}]"
         + (f" delivery {one['delivery']}" if one["delivery"] else "")
         + (f" at {one['site']}" if one["site"] else "")
         for one in line["by"]
     ]
-    return f", by {', '.join(told)}" if told else ""
+    return f", by {', '.join(culprits)}" if culprits else ""
 
 
 def _summary(watched: "Watch") -> Iterator[str]:
     clock, totals = watched.clock, watched.journal.totals
     waiting = sum(run.open for run in clock.runs.values())
     yield (
-        f"told {watched.told:,}, {totals.get('told', 0):,} since this checkpoint was begun; read {counted(clock.rows, 'row')} of "
+        f"reported {watched.reported:,}, {totals.get('told', 0):,} since this checkpoint was created; read {counted(clock.rows, 'row')} of "
         f"{counted(totals.get('parts', 0), 'part')}; {counted(waiting, 'root')} {'is' if waiting == 1 else 'are'} open"
     )
     figures = {
         "parts, or rows of parts, could not be read": totals.get("refused", 0),
         "parts came again under another name and were left out": totals.get("again", 0),
         "parts were removed before they could be read": totals.get("gone", 0),
-        "times rows of a process came later than what had been told: `ackdoctor analyze` may judge them otherwise": clock.late,
+        "times rows of a process came later than facts that were reported: `ackdoctor analyze` may judge them otherwise": clock.late,
         "rows were lost by the tracer": clock.missing,
     }
     for what, count in figures.items():

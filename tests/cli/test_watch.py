@@ -143,7 +143,7 @@ def test_sigterm_ends_it_with_a_summary(tmp_path):
     assert err.splitlines() == [
         f"ackdoctor: watching {tmp_path / 'trace'}; Ctrl-C ends it",
         f"ackdoctor: {_NO_PARTS.format(folder=tmp_path / 'trace')}",
-        "ackdoctor: told 0, 0 since this checkpoint was begun; read 0 rows of 0 parts; 0 roots are open",
+        "ackdoctor: reported 0, 0 since this checkpoint was created; read 0 rows of 0 parts; 0 roots are open",
     ]
 
 

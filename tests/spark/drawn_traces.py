@@ -1,4 +1,4 @@
-"""Traces that nobody would write: any messages in any order, from several processes whose clocks disagree.
+"""Random traces: any messages in any order, from several processes whose clocks disagree.
 
 Hypothesis draws them; a job of Spark's checks hundreds at once, each a `run` of its own.
 """

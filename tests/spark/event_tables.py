@@ -15,7 +15,7 @@ STATEMENTS = Path(__file__).parent.parent.parent / "fixtures" / "traces" / "stat
 
 
 def events(spark: SparkSession, rows: Iterable[Event]) -> DataFrame:
-    """EVENTS of a trace, in which nobody says which acker it was."""
+    """Return EVENTS of a trace without the acker's task."""
     names = [name for name in EVENTS.names if name in Event._fields]
     known = [tuple(getattr(row, name) for name in names) for row in rows]
     plain = [(int(kind), *rest, None, None) for kind, *rest in known]

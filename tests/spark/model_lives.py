@@ -81,7 +81,7 @@ class Model:
         return self.lives
 
     def rotate(self) -> None:
-        """A ROTATED row: JStorm's acker rotates by its clock, which stands still here."""
+        """A ROTATED row: JStorm's acker rotates by its clock, which does not move here."""
         if isinstance(self.acker, JStormAcker):
             self.acker._pending.rotate()
         else:

@@ -184,7 +184,7 @@ class Watch:
     parts_at_once: int = _PARTS_AT_ONCE
     stopped: int = field(default=0, init=False)  # how many signals asked for the end
     busy: bool = field(default=False, init=False)
-    told: int = field(default=0, init=False)
+    reported: int = field(default=0, init=False)
     refused: int = field(default=0, init=False)
     clock: Clock = field(default_factory=Clock, init=False)
     _seen: dict[str, list[str]] = field(default_factory=dict, init=False)
@@ -262,11 +262,11 @@ class Watch:
         place.mkdir(parents=True, exist_ok=True)
         (place / _OF_CLOCK).write_text(json.dumps({"clock": clock.to_json(), "seen": parts.seen}))
         refused = len(parts.faults) + len(bad)
-        told_now = len(found)
+        new_facts = len(found)
         before = self.journal.totals
         totals = {
             "parts": parts.count,
-            "told": told_now,
+            "told": new_facts,
             "refused": refused,
             "again": parts.again,
             "gone": parts.gone,
@@ -279,7 +279,7 @@ class Watch:
             totals={name: before.get(name, 0) + figure for name, figure in totals.items()},
         )
         self.clock, self._seen = clock, parts.seen
-        self.told += told_now
+        self.reported += new_facts
         self.refused += refused
         self._shown(numbered)
         self._clear()

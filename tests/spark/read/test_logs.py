@@ -107,7 +107,7 @@ def surveyed_of(spark, inputs):
 
 @pytest.fixture(scope="module")
 def read(spark, tmp_path_factory):
-    """The same log twice, once zipped by hand; a rotated one before it; a worker that was started anew."""
+    """The same log twice, once zipped by hand; a rotated one before it; a worker that restarted."""
     home = tmp_path_factory.mktemp("logs")
     folder = home / "workers-artifacts" / "topo-1-99" / "6700"
     folder.mkdir(parents=True)

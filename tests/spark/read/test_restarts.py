@@ -1,4 +1,4 @@
-"""A worker that ends in the middle of its log: what it took along is nobody's mistake, and what it sat on before is."""
+"""A worker that restarts in the middle of its log: tuples in hand are no violation, tuples that it held before are."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -23,18 +23,18 @@ MOMENT = "2 roots were young where a log ends or a worker restarted, less than 3
 EXPIRED = "2 roots expired: a worker, or its log, ended first"
 IN_HAND = "1 tuple was in hand where a log ends or its worker restarted, for less than 30 s: not judged"
 
-ANEW = "the worker of {0}/worker.log restarted once: `ackdoctor diagnose {0}/worker.log` looks for the reason"
+RESTARTED = "the worker of {0}/worker.log restarted once: `ackdoctor diagnose {0}/worker.log` looks for the reason"
 
 
-def line(second: float, thread: str, said: str) -> str:
+def line(second: float, thread: str, text: str) -> str:
     at = datetime(2026, 11, 21, 20, tzinfo=timezone.utc) + timedelta(seconds=second)
-    return f"{at:%Y-%m-%d %H:%M:%S}.{at.microsecond // 1000:03} o.a.s.e.Executor {thread} [INFO] {said}\n"
+    return f"{at:%Y-%m-%d %H:%M:%S}.{at.microsecond // 1000:03} o.a.s.e.Executor {thread} [INFO] {text}\n"
 
 
 def tree(second: float, root: int, steps: int = 6) -> list[str]:
-    """What is logged of a root, or the first steps of that: its spout sends it and tells the acker, and so does the bolt."""
+    """Return the log lines of a root, or the first steps: the spout and the bolt send, ack, and inform the acker."""
     tuple_ = TUPLE.format(root)
-    said = (
+    lines = (
         (SPOUT, f"TRANSFERRING tuple [dest: 3 tuple: {tuple_}]"),
         (ACKER, TO_ACKER.format("s:4", "__ack_init", f"{root}, {root}7, 4")),
         (BOLT, f"Processing received TUPLE: {tuple_} for TASK: 3 "),
@@ -42,15 +42,11 @@ def tree(second: float, root: int, steps: int = 6) -> list[str]:
         (ACKER, TO_ACKER.format("x:3", "__ack_ack", f"{root}, {root}7")),
         (SPOUT, f"SPOUT Acking message {root} m"),
     )
-    return [line(second + at / 100, *step) for at, step in enumerate(said[:steps])]
+    return [line(second + at / 100, *step) for at, step in enumerate(lines[:steps])]
 
 
 def started(second: float, *executors: str) -> list[str]:
     return [line(second, "main", f"Loading executor tasks {name}") for name in executors]
-
-
-def alive(*seconds: int) -> list[str]:
-    return [line(second, "metrics", "alive") for second in seconds]
 
 
 def run(begin: int, end: int) -> list[str]:
@@ -59,9 +55,9 @@ def run(begin: int, end: int) -> list[str]:
         for at in range(begin, end, 30)
     }
     return [
-        told
+        each
         for at in range(begin, end, 10)
-        for told in (*tree(at + 1, 1000 + at), *([ticks[at]] if at in ticks else []))
+        for each in (*tree(at + 1, 1000 + at), *([ticks[at]] if at in ticks else []))
     ]
 
 
@@ -69,7 +65,7 @@ ALL = ("__acker:[1, 1]", "s:[4, 4]", "x:[3, 3]")
 LIFE = [*run(0, 200), *tree(201, 51, steps=3), *tree(202, 52, steps=2)]
 
 
-def lived(spark, folder, **logs: list[str]):
+def analyze_logs(spark, folder, **logs: list[str]):
     for name, lines in logs.items():
         (folder / name).mkdir()
         (folder / name / "worker.log").write_text("".join(lines))
@@ -79,25 +75,25 @@ def lived(spark, folder, **logs: list[str]):
 @pytest.mark.parametrize(
     "head",
     [started(0, *ALL), pytest.param([], marks=pytest.mark.minutes)],
-    ids=["whole", "its beginning was rotated away"],
+    ids=["whole", "its start was rotated away"],
 )
-def test_what_a_worker_took_along_is_no_finding_and_nobody_keeps_it(spark, tmp_path, head):
-    found = lived(spark, tmp_path, a=[*head, *LIFE, *started(230, *ALL), *run(240, 400)])
-    assert (found.findings, found.notes) == ((), (IN_HAND, MOMENT, EXPIRED, ANEW.format("a")))
+def test_tuples_in_hand_at_a_restart_are_no_finding(spark, tmp_path, head):
+    found = analyze_logs(spark, tmp_path, a=[*head, *LIFE, *started(230, *ALL), *run(240, 400)])
+    assert (found.findings, found.notes) == ((), (IN_HAND, MOMENT, EXPIRED, RESTARTED.format("a")))
     assert (found.tally.pending, found.tally.high_water, found.taken) == (0, 2, True)
     assert [kind.left for kind in found.trees] == [0, 0]
 
 
 @pytest.mark.minutes
-def test_what_is_sent_to_a_worker_that_is_down_is_lost_with_it(spark, tmp_path):
+def test_tuples_sent_to_a_worker_that_is_down_are_lost(spark, tmp_path):
     life = [*LIFE, *tree(220, 53, steps=2), *run(240, 400)]
-    bolt = [told for told in life if BOLT in told and told < line(203, "", "")]
-    again = [told for told in life if BOLT in told and told > line(203, "", "")]
-    others = [*started(0, *ALL[:2]), *(told for told in life if BOLT not in told)]
-    found = lived(spark, tmp_path, a=others, b=[*bolt, *started(230, ALL[2]), *again])
+    bolt = [each for each in life if BOLT in each and each < line(203, "", "")]
+    again = [each for each in life if BOLT in each and each > line(203, "", "")]
+    others = [*started(0, *ALL[:2]), *(each for each in life if BOLT not in each)]
+    found = analyze_logs(spark, tmp_path, a=others, b=[*bolt, *started(230, ALL[2]), *again])
     assert (found.findings, found.notes) == (
         (),
-        (IN_HAND, *(one.replace("2", "3", 1) for one in (MOMENT, EXPIRED)), ANEW.format("b")),
+        (IN_HAND, *(one.replace("2", "3", 1) for one in (MOMENT, EXPIRED)), RESTARTED.format("b")),
     )
     assert (found.tally.pending, found.taken) == (0, True)
 
@@ -105,33 +101,16 @@ def test_what_is_sent_to_a_worker_that_is_down_is_lost_with_it(spark, tmp_path):
 @pytest.mark.parametrize(
     ("mine", "taken"), [((BOLT,), True), ((BOLT, ACKER, SPOUT), False)], ids=["no acker", "nothing"]
 )
-def test_a_worker_that_took_nothing_along_leaves_all_judged(spark, tmp_path, mine, taken):
-    """What is in hand or young where the log ends in the end, long after, is no worker's that went down."""
+def test_a_restart_without_tuples_in_hand_excuses_nothing(spark, tmp_path, mine, taken):
+    """What is young at the end of the log, long after, was not lost with the worker."""
     life = LIFE if taken else run(0, 200)
     end = [*tree(401, 53, steps=3), *tree(402, 54, steps=2)]
     lines = [*started(0, *ALL), *life, *started(230, *ALL), *run(240, 400), *end]
-    told = [line for line in lines if "main" in line or any(thread in line for thread in mine)]
-    assert lived(spark, tmp_path, a=told).taken is taken
+    each = [line for line in lines if "main" in line or any(thread in line for thread in mine)]
+    assert analyze_logs(spark, tmp_path, a=each).taken is taken
 
 
 @pytest.mark.minutes
-def test_a_worker_that_stands_still_before_it_is_started_anew_has_not_ended_there(spark, tmp_path):
-    """Three topologies, an hour apart: one ends, and in one an agent of the next process begins early."""
-    stands = {"still": (300, 400, 500), "ends": (), "agent": (210, 600)}
-    for hour, (bolt, seconds) in enumerate(stands.items()):
-        begin = 3600 * hour
-        stalled = [*run(begin, begin + 200), *tree(begin + 201, 51 + hour, steps=3)]
-        stalled += alive(*(begin + second for second in seconds))
-        again = [*started(begin + 640, *ALL), *run(begin + 660, begin + 720)]
-        life = "".join([*started(begin, *ALL), *stalled, *again])
-        log = tmp_path / "workers-artifacts" / bolt / "6700" / "worker.log"
-        log.parent.mkdir(parents=True)
-        log.write_text(life.replace("x:", f"{bolt}:").replace("-x-", f"-{bolt}-"))
-    found = analyze(find_inputs([str(tmp_path)]), session=spark, terms=replace(TERMS, folder=str(tmp_path)))
-    assert [(finding.component, finding.code) for finding in found.findings] == [("still", "ACK101")]
-
-
-@pytest.mark.minutes
-def test_where_a_clock_is_put_back_a_log_ends_with_its_last_line(spark, tmp_path):
-    found = lived(spark, tmp_path, a=[*started(0, *ALL), *run(3600, 3700), *tree(201, 51, steps=3)])
+def test_a_log_ends_with_its_last_line_if_the_clock_goes_back(spark, tmp_path):
+    found = analyze_logs(spark, tmp_path, a=[*started(0, *ALL), *run(3600, 3700), *tree(201, 51, steps=3)])
     assert (found.findings, found.notes[0]) == ((), IN_HAND)

@@ -33,7 +33,7 @@ def named(spark, *files):
     return sorted(map(tuple, traces(spark, FileKind.JSON_LINES, files).select("run", "worker").collect()))
 
 
-def test_files_of_one_run_or_of_several_name_it_alike(spark, part):
+def test_the_run_is_named_alike_for_one_or_several(spark, part):
     one, other = part("v1/run=one/worker=w"), part("v1/run=2.two/worker=w")
     assert named(spark, one) == [("one", "w")]
     assert named(spark, other) == [("2.two", "w")]
@@ -46,7 +46,7 @@ def test_the_nearest_folder_names_the_run(spark, part):
     assert named(spark, inner, part("loose")) == [("", ""), ("inner", "w")]
 
 
-def test_a_name_that_is_escaped_in_a_path_stays_so(spark, part):
+def test_an_escaped_name_stays_escaped(spark, part):
     assert named(spark, part("v1/run=a b/worker=w")) == [("a%20b", "w")]
 
 
@@ -77,7 +77,7 @@ def test_parquet_is_read_as_such_under_any_name(spark, tmp_path):
 
 
 @pytest.mark.parametrize("lacks", ["root", "delivery"])
-def test_parquet_whose_rows_do_not_say_of_what_they_are_is_refused_as_by_trace_report(tmp_path, lacks):
+def test_parquet_without_needed_columns_is_refused(tmp_path, lacks):
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     row = Event(EventKind.INIT, 1, root=7)._asdict()
     columns = {name: [value] for name, value in row.items() if name not in ("run", "worker", lacks)}
@@ -90,7 +90,7 @@ def test_parquet_whose_rows_do_not_say_of_what_they_are_is_refused_as_by_trace_r
     assert [told.reason for told in (*mine.unreadable, *find_inputs([part]).unreadable)] == [said, said]
 
 
-def test_a_name_that_is_a_pattern_is_that_of_one_file(spark, tmp_path):
+def test_a_file_name_is_no_pattern(spark, tmp_path):
     names = [
         "1",
         "a[1]",
