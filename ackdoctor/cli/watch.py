@@ -39,9 +39,7 @@ def watch(
         int,
         seconds(1, "How long to remember settled roots and deliveries, by the trace's clock."),
     ] = 300,
-    parts_at_once: Annotated[
-        int, typer.Option(min=1, metavar="N", help="The most parts of one batch.")
-    ] = 64,
+    parts_at_once: Annotated[int, typer.Option(min=1, metavar="N", help="The most parts of one batch.")] = 64,
     output_format: Annotated[str, typer.Option(metavar="|".join(FORMS), help="How to show it.")] = "full",
     master: SparkMaster = "local[*]",
     conf: SparkConf = None,

@@ -21,9 +21,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ackdoctor.model.errors import UsageError
 from ackdoctor.spark import deliveries, roots
-from ackdoctor.spark.frames import Cache
+from ackdoctor.spark.frames import Cache, Frames
 from ackdoctor.spark.judge import collect
-from ackdoctor.spark.judge.examine import Frames, Terms, examine
+from ackdoctor.spark.judge.examine import Terms, examine
 from ackdoctor.spark.read import logs
 from ackdoctor.spark.read.events import opened, remove_unreadable
 from ackdoctor.spark.read.inputs import Inputs, files_at, with_addresses

@@ -15,7 +15,7 @@ from ackdoctor.model.verdict import RunTally, TupleTree
 from ackdoctor.model.violation import Violation
 from ackdoctor.spark import deliveries, roots
 from ackdoctor.spark.deliveries import Ends, Life
-from ackdoctor.spark.frames import collect_together
+from ackdoctor.spark.frames import Frames, collect_together
 from ackdoctor.spark.judge import collect, components, samples
 from ackdoctor.spark.judge.culprits import explained, name_deliveries
 from ackdoctor.spark.judge.findings import (
@@ -34,7 +34,7 @@ from ackdoctor.spark.tables import Analysis, Books
 from ackdoctor.tracer.judge.acker import WORKER_HEAP, under_way
 from ackdoctor.tracer.judge.places import Places
 
-__all__ = ["Frames", "Terms", "examine"]
+__all__ = ["Terms", "examine"]
 
 _MOST_LIVES = 20
 _WITHOUT_TUPLE = (EventKind.NAMED, EventKind.ROTATED, EventKind.DIED, EventKind.DROPPED)
@@ -89,18 +89,6 @@ class Terms:
             timeout_s=timeout_s,
             patience_s=timeout_s or self.patience_s,
         ), tuple(notes)
-
-
-@dataclass(slots=True, kw_only=True)
-class Frames:
-    """The tables that more than one result needs."""
-
-    events: DataFrame
-    deliveries: DataFrame
-    messages: DataFrame
-    entries: DataFrame
-    verdicts: DataFrame
-    too_large: int = 0  # roots that have too many messages to be replayed
 
 
 def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | None = None) -> Analysis:
