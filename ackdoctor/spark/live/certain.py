@@ -12,15 +12,15 @@ Roots are replayed over what is still open:
 A life of an entry is reported at most once, at the first batch that proves it:
 
     never-zero   its acker has dropped it by rotation, or its spout has timed it out, and it was begun and not
-                 complete by then: whatever comes later, the spout has not received an ack of this life
+                 complete by then: later rows cannot give this life an ack
     over-acked   an ACK has created a new entry for a root whose last entry was complete
 
-Both stay true whatever follows, as long as the rows of a process come in their order: an acker looks only at what came
+Both stay true, as long as the rows of a process come in their order: an acker looks only at what came
 before.  If several processes write a run, what is reported must lie before its frontier.  A root is carried with all its
 messages while one of its lives is open; a completed one is carried as a single COMPLETED row, until it is forgotten.
 
 A delivery is carried as one row with its counts and its first two completions, until it has had no row for so long that
-it is forgotten.  That it was completed twice is certain at once, in whatever order rows come.
+it is forgotten.  That it was completed twice is certain at once, in any order of the rows.
 """
 
 import json

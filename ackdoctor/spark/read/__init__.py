@@ -1,1 +1,1 @@
-"""From traces and logs to EVENTS; whatever cannot be read is named with its reason."""
+"""From traces and logs to EVENTS; each file and row that is not used has a reason."""

@@ -264,7 +264,7 @@ def _has_log_line(path: Path) -> bool:
 
 
 def _need_no_database(name: str, head: bytes) -> None:
-    """Pass over a database's write-ahead log, whatever its first bytes resemble; a damaged worker log is an error."""
+    """Pass over a database's write-ahead log, even if its first bytes resemble text; a damaged worker log is an error."""
     if _DATABASE_NAME.fullmatch(name):
         if head[:_RECORD_HEAD].translate(None, _OF_TEXT):
             raise ForeignFileError(_BINARY)

@@ -6,7 +6,7 @@ Spark reads the text once: PARSED is cached, and all else is derived from it.  M
 while Spark reads them (`observe`), and are not in PARSED.
 
 A delivery is identified by its task and its edges, so its id is what the log prints: "root=edge, root=edge".  Rows of
-an acker are in the order in which that acker took its messages, whatever the clocks say.
+an acker are in the order in which that acker received its messages, not in that of clocks.
 
 A tuple's arrival is a RECEIVED row and a LINKED one for each root; a transfer to another task is an EMITTED
 row with its root and its edge as `value`, without either if it is not anchored; ACKED and FAILED are a bolt's.
