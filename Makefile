@@ -30,7 +30,7 @@ test: $(VENV)/.dev .frameworks/.unpacked
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 test-all: test docs
 	$(BIN)/pytest -m minutes
@@ -47,15 +47,17 @@ frameworks: .frameworks/.unpacked
 clean:
 	rm -rf $(VENV) docs/_build .demo .frameworks .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
-$(VENV)/.runtime: pyproject.toml constraints.txt
+$(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "ackdoctor needs Python 3.10 or newer: make PYTHON=python3.x")'
 	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.runtime
+$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
-	@touch $@
+	@touch $(VENV)/.runtime $@
 
 $(VENV)/.docs: $(VENV)/.runtime
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'

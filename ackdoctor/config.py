@@ -13,9 +13,9 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from ackdoctor.model.errors import ConfigError
+from ackdoctor.model.files import read_file
 from ackdoctor.model.finding import Confidence, Severity
 from ackdoctor.model.globs import matches_glob
-from ackdoctor.model.reading import read_file
 
 __all__ = [
     "FILES",

@@ -19,7 +19,10 @@ def pytest_configure() -> None:
     os.environ["XDG_CACHE_HOME"] = os.devnull
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the tests of the Spark session first: with xdist's worksteal, one worker then runs most of them in one JVM."""
+    items.sort(key=lambda item: "a_session" not in getattr(item, "fixturenames", ()))
     for item in items:
         if item.get_closest_marker("minutes"):
             item.add_marker(pytest.mark.timeout(3600))

@@ -116,7 +116,7 @@ def _runs_closure(flow: Flow, visit: Path, call: Call) -> bool:
     derived = derived_names(visit.function, tuple_params(flow, visit.function))
     for arg in call.args:
         found = definition(visit, arg.value) if isinstance(arg.value, Name) else None
-        work = found.made if found is not None else arg.value
+        work = found.value if found is not None else arg.value
         parts = work.items if isinstance(work, Build) else (work,)
         for part in parts:
             inner = visit.function.closures.get(part.key) if isinstance(part, Closure) else None
@@ -138,7 +138,7 @@ def _runs_code(visit: Path, call: Call, derived: frozenset[str]) -> bool:
     if work is None or not mentions_any(work, derived):
         return work is not None
     found = definition(visit, work)
-    return found is not None and isinstance(found.made, Call) and last_name(found.made.func) == "partial"
+    return found is not None and isinstance(found.value, Call) and last_name(found.value.func) == "partial"
 
 
 def _too_early(context: RuleContext, flow: Flow, done: Completed, started: Path) -> Finding:

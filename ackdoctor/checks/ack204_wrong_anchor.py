@@ -169,9 +169,9 @@ def _ids(context: RuleContext, name: str, items: frozenset[Value]) -> _Fault | N
 def _nested(context: RuleContext, emit: Emitted, name: str) -> _Fault | None:
     """Check for a list in a list, such as `anchors=[tups]`."""
     found = definition(emit.path, emit.args[name])
-    if found is None or not isinstance(found.made, Build):
+    if found is None or not isinstance(found.value, Build):
         return None
-    for item in found.made.items:
+    for item in found.value.items:
         value = found.visit.state.env.get(item.id) if isinstance(item, Name) else None
         if isinstance(item, Name) and isinstance(value, Batch):
             return _Fault(context.words("nested", anchors=name, value=item.id), misuse=Misuse.ANCHOR_SHAPE)

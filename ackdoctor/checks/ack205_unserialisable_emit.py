@@ -54,14 +54,14 @@ def _rejected(context: RuleContext, visit: Path, expr: Expr, depth: int = 0) -> 
     found = definition(visit, expr)
     if found is None or depth > _MAX_DEPTH:
         return None
-    match found.made:
+    match found.value:
         case Build(kind="list" | "tuple" | "dict", items=items):
             inner = (_rejected(context, found.visit, item, depth + 1) for item in items)
             return next((word for word in inner if word), None)
         case Star():
             return None
         case _:
-            word = _kind(context, found.visit, found.made)
+            word = _kind(context, found.visit, found.value)
             return word if word is not None and _is_rejected(context, found.visit, word) else None
 
 
@@ -75,8 +75,8 @@ def _is_rejected(context: RuleContext, visit: Path, word: str) -> bool:
     return serializer != "pickle"
 
 
-def _kind(context: RuleContext, visit: Path, made: Expr | Call | Catch) -> str | None:
-    match made:
+def _kind(context: RuleContext, visit: Path, defined: Expr | Call | Catch) -> str | None:
+    match defined:
         case Build(kind="set"):
             return "a set"
         case Build(kind="generator"):
@@ -117,13 +117,13 @@ _SHAPES = {
 def _wrong_shape(context: RuleContext, visit: Path, expr: Expr) -> str | None:
     """Return the shape of a payload in words; None if it is, or may be, a list of fields."""
     found = definition(visit, expr)
-    kind = _shape(found.made) if found is not None else None
+    kind = _shape(found.value) if found is not None else None
     accepted = context.discipline.payload_types or ("list", "tuple")
     return None if kind is None or kind in accepted else _SHAPES.get(kind, f"a {kind}")
 
 
-def _shape(made: Expr | Call | Catch) -> str | None:
-    match made:
+def _shape(defined: Expr | Call | Catch) -> str | None:
+    match defined:
         case Build(kind=kind):
             return kind
         case Literal(value=None):

@@ -89,11 +89,11 @@ def _handlers_of(function: Function, types: frozenset[str]) -> Iterator[int]:
 
 def _interruptions(function: Function) -> Iterator[tuple[int, EdgeKind]]:
     """Yield the branches on which a function finds its thread interrupted."""
-    made = calls_by_result(function)
+    calls = calls_by_result(function)
     for at, step in enumerate(function.cfg.steps):
         if isinstance(step.op, Test):
             fact, positive = normalise(step.op.condition)
-            if fact in made and last_name(made[fact].func) in _STOPPED:
+            if fact in calls and last_name(calls[fact].func) in _STOPPED:
                 yield at, EdgeKind.TRUE if positive else EdgeKind.FALSE
 
 

@@ -83,16 +83,16 @@ def _is_multimap(context: RuleContext, field: str) -> bool:
 def _key_can_repeat(context: RuleContext, stored: Stored) -> bool:
     """Whether the key comes from the data and is no id, counter or random number."""
     assert stored.key is not None  # the caller checks it
-    visit, made = _definition(stored.path, stored.key)
+    visit, defined = _definition(stored.path, stored.key)
     function = visit.function
-    while (inner := _operand(made)) is not None:
-        visit, made = _definition(visit, inner)
-    match made:
+    while (inner := _operand(defined)) is not None:
+        visit, defined = _definition(visit, inner)
+    match defined:
         case Call(func=Attr(name=name) | Global(id=name) | Name(id=name)):
             return name not in _UNIQUE
         case Attr(name="id") | Literal():
             return False
-        case Attr() | Item() if context.field(function, made) is not None:
+        case Attr() | Item() if context.field(function, defined) is not None:
             return False
         case Item(obj=Name(id=name), key=Literal(value=0)) if name == stored.token.name:
             return False
@@ -100,9 +100,9 @@ def _key_can_repeat(context: RuleContext, stored: Stored) -> bool:
             return True
 
 
-def _operand(made: Expr | Call | Catch) -> Expr | None:
+def _operand(defined: Expr | Call | Catch) -> Expr | None:
     """Return the operand of a conversion or of a part of a result: `id` of `Long.toString(id)` and `id.toString()`."""
-    match made:
+    match defined:
         case Attr(obj=Name(id=name) as obj) | Item(obj=Name(id=name) as obj) if name.startswith("%"):
             return obj
         case Call(func=Attr(name="toString" | "valueOf"), args=(Arg(value=value),)):
@@ -116,7 +116,7 @@ def _operand(made: Expr | Call | Catch) -> Expr | None:
 def _definition(visit: Path, expr: Expr) -> tuple[Path, Expr | Call | Catch]:
     """Return the definition of an expression's value and its visit; the expression itself if it has none."""
     found = definition(visit, expr)
-    return (found.visit, found.made) if found is not None else (visit, expr)
+    return (found.visit, found.value) if found is not None else (visit, expr)
 
 
 def _returns_previous(stored: Stored) -> bool:

@@ -1,80 +1,412 @@
-"""`ackdoctor analyze`: traces and a cluster's logs, on Spark."""
+"""`ackdoctor analyze`: traces and a cluster's logs of any size, with Spark."""
 
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from ackdoctor.cli.options import AckerVersion, Isolated, MessageTimeout, MinSeverity, SparkConf, SparkMaster
+from ackdoctor.cli.inputs import (
+    AckerVersion,
+    Isolated,
+    MessageTimeout,
+    MinSeverity,
+    SparkConf,
+    SparkMaster,
+    bytes_of,
+    known_word,
+    milliseconds_of,
+    nonempty,
+    rule_names,
+    severity_of,
+    spark_settings,
+)
+from ackdoctor.cli.output import (
+    complain,
+    context_for,
+    destination,
+    filter_findings,
+    ignore_closed_output,
+    require_not_an_input,
+    require_writable,
+    settings_for,
+    width_for,
+)
+from ackdoctor.config import nearest
+from ackdoctor.diagnose import Death, deaths
+from ackdoctor.model.acker_versions import NEWEST
+from ackdoctor.model.errors import UsageError
+from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeWitness
+from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.reporters import reporter
+from ackdoctor.rulebook.messages import (
+    ACK_AND_FAIL,
+    ACK_IN_LOOP,
+    ACK_WITH_AUTO_ACK,
+    DOUBLE_ACK,
+    EMIT_AFTER_ACK,
+    words,
+)
+from ackdoctor.spark.read.file_kinds import FileKind
+from ackdoctor.spark.read.inputs import Inputs
+from ackdoctor.spark.read.logs import worker_of
+from ackdoctor.spark.read.paths import inside, local
+from ackdoctor.spark.tables import Analysis, Deaths
+from ackdoctor.tracer.judge.findings import gathered
+from ackdoctor.tracer.judge.messages import name_of
 
-__all__ = ["FORMS", "analyze"]
+if TYPE_CHECKING:
+    from ackdoctor.spark.analysis import Terms
 
-FORMS = ("full", "json", "json-lines", "sarif", "parquet", "html")
+__all__ = ["Analyze", "add_deaths"]
+
+_FORMATS = ("full", "json", "json-lines", "sarif", "parquet", "html")
+_NEEDS_SPARK = "analyze needs Spark, which is not installed: pip install 'ackdoctor[spark]'"
+_NEVER, _INCOMPLETE = "never", "incomplete"
+_DEFAULT_TIMEOUT_S = 30  # Storm's own
 
 
-def analyze(
+@dataclass(slots=True, kw_only=True)
+class Analyze:
+    """Report what traces and logs of any size show, with Spark.
+
+    Shows which trees never completed and why, who acked twice or never, and how the acker's map grew.
+
+    Needs Spark (the extra ackdoctor[spark]) and Java 17 or 21, or with pyspark 4.2 or newer 25. Exit code: 0 nothing
+    found; 1 findings; 2 the work could not be done, an input could not be read, or no row is about acking.
+    """
+
     inputs: Annotated[
         list[str],
         typer.Argument(
-            metavar="INPUT...", help="Traces or logs: files, folders, patterns, addresses that Spark reads."
+            metavar="INPUT...",
+            help="Traces or logs: files, directories, patterns, addresses that Spark reads.",
         ),
-    ],
-    *,
-    acker_version: AckerVersion = None,
-    message_timeout: MessageTimeout = None,
+    ]
+    acker_version: AckerVersion = None
+    message_timeout: MessageTimeout = None
     window: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Of the growth curve: 500ms, 10s, 5m. Default: as fits."),
-    ] = None,
-    heap: Annotated[str, typer.Option(metavar="SIZE", help="Heap of an acker's worker: 768m, 4g.")] = "768m",
-    output_format: Annotated[str, typer.Option(metavar="|".join(FORMS), help="How to show it.")] = "full",
+        typer.Option(
+            metavar="TIME", help="The window of the growth curve: 500ms, 10s, 5m. Default: automatic."
+        ),
+    ] = None
+    heap: Annotated[
+        str,
+        typer.Option(metavar="SIZE", help="The heap of a worker with ackers, for the forecast: 768m, 4g."),
+    ] = "768m"
+    output_format: Annotated[str, typer.Option(metavar="|".join(_FORMATS), help="The output format.")] = (
+        "full"
+    )
     output_file: Annotated[
         Path | None,
-        typer.Option("--output-file", "-o", metavar="FILE", help="To a file instead of standard output."),
-    ] = None,
+        typer.Option(
+            "--output-file", "-o", metavar="FILE", help="Write to a file instead of standard output."
+        ),
+    ] = None
     output_dir: Annotated[
         str | None,
         typer.Option(
             metavar="DIR",
-            help="Write the full tables there, as Parquet: verdicts, entries, deliveries, completions, growth, ackers. Earlier ones are overwritten, nothing else is.",
+            help="Write the full tables to a directory, as Parquet: verdicts, entries, deliveries, completions, growth, ackers. Earlier tables are overwritten, other files are not.",
         ),
-    ] = None,
+    ] = None
     fail_on: Annotated[
         str | None,
         typer.Option(
             metavar="WHAT",
-            help="Exit 1 for these only: error, warning, incomplete, never, or rules, with commas.",
+            help="Exit with 1 only for these: error, warning, incomplete, never, or rules, separated by commas.",
         ),
-    ] = None,
-    min_severity: MinSeverity = None,
-    master: SparkMaster = "local[*]",
-    conf: SparkConf = None,
-    isolated: Isolated = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
-) -> None:
-    """Say what traces and logs of any size show, with Spark.
+    ] = None
+    min_severity: MinSeverity = None
+    master: SparkMaster = "local[*]"
+    conf: SparkConf = None
+    isolated: Isolated = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress on standard error.")] = False
 
-    Which trees never completed and why, who acked twice or never, how the acker's map grew.
+    def __post_init__(self) -> None:
+        """Raise UsageError for arguments that cannot be read."""
+        for name in self.inputs:
+            nonempty("INPUT", name)
+        known_word("--output-format", self.output_format, _FORMATS)
+        severity_of(self.min_severity)
+        if self.output_format == "parquet" and self.output_dir is None:
+            raise UsageError("--output-format parquet needs --output-dir DIR")
+        if self.output_format == "parquet" and self.output_file is not None:
+            raise UsageError("--output-file: tables are written to a directory; use --output-dir")
+        if self.output_dir is not None:
+            self._check_output_dir(self.output_dir)
+        _ = self.settings, self.heap_bytes, self.window_ms
 
-    Needs Spark (the extra ackdoctor[spark]) and Java 17 or 21, or with pyspark 4.2 or newer 25. Exit code: 0 nothing
-    found; 1 findings; 2 the work could not be done, an input could not be read, or no row tells of acking.
-    """
-    from ackdoctor.cli.examining import Request, run
+    def _check_output_dir(self, directory: str) -> None:
+        if not directory.strip():
+            raise UsageError("--output-dir: the path is empty")
+        if (folder := inside(directory, self.inputs)) is not None:
+            raise UsageError(
+                f"--output-dir: {directory} is inside the input {folder}, so tables would be read as traces; choose another directory"
+            )
 
-    request = Request(
-        inputs=tuple(inputs),
-        acker_version=acker_version,
-        message_timeout_s=message_timeout,
-        window=window,
-        heap=heap,
-        output_format=output_format,
-        output_file=output_file,
-        output_dir=output_dir,
-        fail_on=fail_on,
-        min_severity=min_severity,
-        master=master,
-        conf=tuple(conf or ()),
-        isolated=isolated,
-        quiet=quiet,
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """The Spark settings of --conf."""
+        return spark_settings(self.conf)
+
+    @property
+    def heap_bytes(self) -> int:
+        """The size of --heap."""
+        return bytes_of("--heap", self.heap)
+
+    @property
+    def window_ms(self) -> int:
+        """The time of --window; 0 for an automatic window."""
+        return 0 if self.window is None else milliseconds_of("--window", self.window)
+
+    def run(self) -> int:
+        """Analyze the inputs, write the report and return the exit code."""
+        if find_spec("pyspark") is None:
+            raise UsageError(_NEEDS_SPARK)
+        settings = settings_for(isolated=self.isolated, min_severity=self.min_severity)
+        fail_on = _fail_on(self.fail_on)
+        require_writable(self.output_file)
+        analysis = _analysis(self)
+        report = Report(
+            findings=analysis.findings,
+            unreadable=analysis.unreadable,
+            files=analysis.files,
+            components=len(analysis.tally.components),
+        )
+        report = filter_findings(report, settings)
+        _complain(report, analysis)
+        with ignore_closed_output(), destination(self.output_file) as stream:
+            _write(self.output_format, report, analysis, stream)
+        if not self.quiet and self.output_format != "parquet":  # which prints them itself
+            for path in analysis.written:
+                complain(f"wrote {path}")
+        if report.unreadable or analysis.books.useless or not analysis.books.balanced:
+            return 2
+        return 1 if fail_on.matches(report, analysis) else 0
+
+
+# ---- --fail-on ----
+
+
+class _FailOn:
+    """The findings that make the exit code 1, and whether an incomplete analysis does."""
+
+    def __init__(self, least: Severity | None, words: frozenset[str]) -> None:
+        self._least, self._incomplete = least, _INCOMPLETE in words
+        self._rules = tuple(sorted(words - {_INCOMPLETE}))
+
+    def matches(self, report: Report, analysis: Analysis) -> bool:
+        """Return whether the exit code is 1."""
+        from ackdoctor.reporters.analysis import incomplete
+
+        if any(map(self._counts, report.findings)):
+            return True
+        return self._incomplete and incomplete(report, analysis)
+
+    def _counts(self, finding: Finding) -> bool:
+        by_rule = finding.code.startswith(self._rules) if self._rules else False
+        return by_rule or (self._least is not None and finding.severity >= self._least)
+
+
+def _fail_on(value: str | None) -> _FailOn:
+    """Parse `error`, `ACK101,ACK6`, `missing-ack`, `incomplete`; without a value, every visible finding counts."""
+    if value is None:
+        return _FailOn(Severity.INFO, frozenset())
+    levels = {severity.word: severity for severity in Severity}
+    names = rule_names()
+    codes = {name: code for code, name in names.items()}
+    least: Severity | None = None
+    rules: set[str] = set()
+    words = tuple(filter(None, map(str.strip, value.split(","))))
+    if not words:  # an empty variable
+        raise UsageError(
+            f"--fail-on: no word is given; use {', '.join(levels)}, {_INCOMPLETE}, {_NEVER} or a rule"
+        )
+    for word in words:
+        if word in levels:
+            least = levels[word] if least is None else min(least, levels[word])
+        elif word == _INCOMPLETE or word in codes:
+            rules.add(codes.get(word, word))
+        elif word.startswith("ACK") and any(code.startswith(word) for code in names):
+            rules.add(word)
+        elif word != _NEVER:
+            known = (*levels, _INCOMPLETE, _NEVER, *names, *codes)
+            raise UsageError(f"--fail-on: {word!r} is neither a severity nor a rule{nearest(word, known)}")
+    return _FailOn(least, frozenset(rules))
+
+
+# ---- Spark ----
+
+
+def _terms(options: Analyze) -> "Terms":
+    from ackdoctor.spark.analysis import Terms
+    from ackdoctor.spark.replay.messages import acker_version
+
+    return Terms(
+        version=NEWEST if options.acker_version is None else acker_version(options.acker_version),
+        message_timeout_s=options.message_timeout,
+        patience_s=options.message_timeout or _DEFAULT_TIMEOUT_S,
+        window_ms=options.window_ms,
+        heap=options.heap_bytes,
+        folder=str(Path.cwd()),
+        nowhere=options.inputs[0],
     )
-    raise typer.Exit(run(request))
+
+
+def _analysis(options: Analyze) -> Analysis:
+    from ackdoctor.spark.analysis import analyze
+    from ackdoctor.spark.read.inputs import find_inputs
+    from ackdoctor.spark.session import LARGE_BYTES, session, spark_errors
+
+    terms = _terms(options)
+    inputs = find_inputs(options.inputs)
+    inputs.need_some(terms.folder)  # before a JVM is started
+    files = (*chain(*inputs.files.values()), *(fault.path for fault in inputs.unreadable))
+    require_not_an_input(options.output_file, files)
+    # a remote input may be large
+    size = max(inputs.size, LARGE_BYTES) if inputs.addresses else inputs.size
+    with _progress(options), spark_errors():
+        spark = session(master=options.master, input_bytes=size, settings=options.settings)
+        analysis = analyze(inputs, session=spark, terms=terms, output_dir=options.output_dir)
+    add_deaths(analysis, inputs)
+    return analysis
+
+
+@contextmanager
+def _progress(options: Analyze) -> Iterator[None]:
+    """Print that Spark works: a JVM takes seconds to start."""
+    visible = not options.quiet and sys.stderr.isatty()
+    if visible:
+        sys.stderr.write("ackdoctor: Spark is at work ...\r")
+        sys.stderr.flush()
+    try:
+        yield
+    finally:
+        if visible:
+            sys.stderr.write("\x1b[2K")
+
+
+# ---- deaths of workers, which `diagnose` finds in local logs ----
+
+_MAX_LOG_BYTES = 512 << 20
+_TOO_LARGE = "the logs are too large to search for causes of deaths as well; run ackdoctor diagnose"
+_MAX_DEATHS = 5  # that a finding lists
+_DOUBLE_COMPLETION = frozenset({DOUBLE_ACK, ACK_IN_LOOP, ACK_WITH_AUTO_ACK, ACK_AND_FAIL})
+_RULES_OF_DEATHS: Mapping[str, str] = {  # by symptom
+    "acked twice": DOUBLE_ACK,
+    "failed twice": ACK_AND_FAIL,
+    "anchored too late": EMIT_AFTER_ACK,
+}
+
+
+def add_deaths(analysis: Analysis, inputs: Inputs) -> None:
+    """Count the deaths of workers in local logs; a death by a double completion or a late anchor is a finding."""
+    files = [name for name in inputs.files[FileKind.LOG] if local(name) is not None]
+    if not files:
+        return
+    if inputs.size > _MAX_LOG_BYTES:
+        analysis.notes += (_TOO_LARGE,)
+        return
+    ordered = sorted(files, key=lambda name: (worker_of(name), inputs.begun.get(name) or 0, name))
+    found = deaths([Path(name) for name in ordered]).deaths
+    times = Counter((death.symptom, death.component) for death in found)
+    analysis.deaths = tuple(
+        Deaths(cause=cause, component=component, times=count)
+        for (cause, component), count in times.most_common()
+    )
+    explained: defaultdict[tuple[str, str], list[Death]] = defaultdict(list)
+    for death in found:
+        if death.symptom in _RULES_OF_DEATHS and death.component:
+            explained[death.symptom, death.component].append(death)
+    if explained:
+        analysis.findings = gathered(_with_deaths(analysis.findings, explained))
+
+
+def _with_deaths(
+    findings: Iterable[Finding], explained: Mapping[tuple[str, str], Sequence[Death]]
+) -> Iterator[Finding]:
+    """Yield the findings with the deaths that they explain, and a finding for each other kind of death."""
+    named = set()
+    for finding in findings:
+        for (symptom, component), those in explained.items():
+            code = _RULES_OF_DEATHS[symptom]
+            codes = _DOUBLE_COMPLETION if code in _DOUBLE_COMPLETION else {code}
+            if (
+                finding.component == component
+                and finding.code in codes
+                and isinstance(finding.evidence, TreeWitness)
+            ):
+                named.add((symptom, component))
+                left = (*finding.evidence.left, *_death_lines(those))
+                finding = replace(finding, evidence=replace(finding.evidence, left=left))  # noqa: PLW2901
+        yield finding
+    for (symptom, component), those in explained.items():
+        if (symptom, component) not in named:
+            yield _death_finding(symptom, component, those)
+
+
+def _death_finding(symptom: str, component: str, those: Sequence[Death]) -> Finding:
+    code = _RULES_OF_DEATHS[symptom]
+    return Finding(
+        code=code,
+        name=name_of(code),
+        severity=Severity.ERROR,
+        confidence=Confidence.MAY,  # an id that a serializer changed looks the same
+        site=Site(those[0].file, NOWHERE),
+        message=words(code, "death").message,
+        component=component,
+        handler="",
+        dialect="",
+        evidence=TreeWitness(steps=(), left=tuple(_death_lines(those)), seen=len(those)),
+        cause=f"death|{symptom}",
+        help="complete each tuple exactly once; `ackdoctor diagnose` on this log lists the likely causes in order",
+    )
+
+
+def _death_lines(those: Sequence[Death]) -> Iterator[str]:
+    for death in those[:_MAX_DEATHS]:
+        yield f"{death.worker or death.file}: died {death.time or f'at line {death.line}'}: {death.cause}"
+    if (more := len(those) - _MAX_DEATHS) > 0:
+        yield f"and {more:,} more deaths like these"
+
+
+# ---- the report ----
+
+
+def _complain(report: Report, analysis: Analysis) -> None:
+    """Print files that could not be read, and that no row is about acking."""
+    from ackdoctor.reporters.analysis import verdict
+
+    for fault in report.unreadable:
+        complain(f"{fault.path}: {fault.reason}", prefix="")
+    if analysis.books.useless:
+        complain(verdict(report, analysis))
+
+
+def _write(form: str, report: Report, analysis: Analysis, stream: TextIO) -> None:
+    from ackdoctor.reporters.analysis import document, screen, verdict
+
+    context = context_for(stream, form)
+    match form:
+        case "full":
+            screen(report, analysis, stream, context, width_for(stream))
+        case "json":
+            document(report, analysis, stream)
+        case "html":
+            from ackdoctor.reporters.html import page
+
+            page(report, analysis, stream)
+        case "parquet":
+            stream.writelines(f"{path}\n" for path in analysis.written)
+        case _:
+            text = (verdict(report, analysis),) if analysis.books.useless else ()
+            report = replace(report, notes=(*text, *report.notes, *analysis.notes))
+            reporter(form)(report, stream, context)

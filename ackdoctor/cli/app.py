@@ -1,4 +1,4 @@
-"""The commands, each in a module of its own that is imported when somebody asks for it; so is what they do."""
+"""The commands.  A command's module is imported only when the command is used."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated
@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from ackdoctor import __version__
+from ackdoctor.cli.inputs import callback_of
 
 if TYPE_CHECKING:
     from typer._click import Command, Context
@@ -15,27 +16,27 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 _MINUS = {"ignore_unknown_options": True}  # a root may begin with a minus
-_COMMANDS = {
-    "lint": None,
-    "rules": None,
-    "explain": _MINUS,
-    "trace": None,
-    "analyze": None,
-    "watch": None,
-    "heap": None,
-    "diagnose": None,
+_COMMANDS = {  # module and class, or module and group of commands
+    "lint": ("lint", "Lint"),
+    "rules": ("rules", "Rules"),
+    "explain": ("explain", "Explain"),
+    "trace": ("trace", "trace"),
+    "analyze": ("analyze", "Analyze"),
+    "watch": ("watch", "Watch"),
+    "heap": ("heap", "heap"),
+    "diagnose": ("diagnose", "Diagnose"),
 }
 
 
 class _Commands(TyperGroup):
-    """Makes a command when it is asked for: the options of all of them cost as much as a file's analysis."""
+    """Builds a command on demand: building all of them takes as long as linting a file."""
 
     def list_commands(self, ctx: "Context") -> list[str]:  # noqa: ARG002  # typer's signature
-        """All of them, in the order of the help."""
+        """Return the commands in the order of the help."""
         return list(_COMMANDS)
 
     def get_command(self, ctx: "Context", cmd_name: str) -> "Command | None":
-        """One of them; for an unknown name all are made, so that a near one can be suggested."""
+        """Return a command; for an unknown name build all, so that typer can suggest one."""
         for name in [cmd_name] if cmd_name in _COMMANDS else _COMMANDS:
             if name not in self.commands:
                 self.commands[name] = _command(name)
@@ -43,20 +44,21 @@ class _Commands(TyperGroup):
 
 
 def _command(name: str) -> "Command":
-    """The command of the module that is called so."""
-    found = getattr(import_module(f"ackdoctor.cli.{name}"), name)
-    alone = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    module, attribute = _COMMANDS[name]
+    found = getattr(import_module(f"ackdoctor.cli.{module}"), attribute)
+    parent = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
     if isinstance(found, typer.Typer):
-        alone.add_typer(found, name=name)
+        parent.add_typer(found, name=name)
     else:
-        alone.command(context_settings=_COMMANDS[name])(found)
-    return get_group(alone).commands[name]
+        settings = _MINUS if name == "explain" else None
+        parent.command(name, context_settings=settings)(callback_of(found))
+    return get_group(parent).commands[name]
 
 
-# No rich in help and errors: importing it would cost a third of a whole run on one file.
+# Help and errors without rich: importing it takes a third of a run on one file.
 app = typer.Typer(
     cls=_Commands,
-    help="Finds where and why Storm-style topologies break the acking protocol.",
+    help="Find where and why Storm-style topologies break the acking protocol.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -64,8 +66,8 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:  # noqa: FBT001 -- the shape of an option's callback
-    if asked:
+def _version(requested: bool) -> None:  # noqa: FBT001 -- the shape of an option's callback
+    if requested:
         typer.echo(f"ackdoctor {__version__}")
         raise typer.Exit
 
@@ -77,5 +79,5 @@ def start(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Finds where and why Storm-style topologies break the acking protocol."""
-    del version  # answered by its callback
+    """Find where and why Storm-style topologies break the acking protocol."""
+    del version  # its callback prints it

@@ -1,29 +1,242 @@
 """`ackdoctor diagnose`: what a log, a thread dump or a pasted error means."""
 
+import errno
+import io
+import os
+import re
+import select
+import sys
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-__all__ = ["diagnose"]
+from ackdoctor.cli.inputs import STDIN, known_word, rule_names, standard_input
+from ackdoctor.cli.output import complain, ignore_closed_output, palette_for, tolerant
+from ackdoctor.diagnose.deaths import Places
+from ackdoctor.diagnose.diagnosis import diagnose
+from ackdoctor.diagnose.log_lines import lines_in
+from ackdoctor.model.errors import UsageError
+from ackdoctor.reporters.context import counted
+from ackdoctor.reporters.diagnosis import document, screen
+from ackdoctor.tracer.trace.worker_log import open_log
+
+__all__ = ["Diagnose"]
+
+_FORMATS = ("full", "json")
+_LOG_SUFFIXES = frozenset({".log", ".err", ".out"})  # not the last suffix of a rotated log
+_SUFFIXES = _LOG_SUFFIXES | {".txt", ".gz"}
+_DATE = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)")
+_SHELL_PIPES = ("/dev/fd/", "/proc/")  # of `<(kubectl logs POD)`: they have a writer
+_PIPE_TIMEOUT = 10  # seconds
+_DATABASE_LOG = re.compile(r"\d{6}\.log")
+_HEAD_LINES = 200
+_NOT_A_NAME = {errno.ENAMETOOLONG, errno.ENOENT, errno.EINVAL, errno.ENOTDIR}
 
 
-def diagnose(
+@dataclass(slots=True, kw_only=True)
+class Diagnose:
+    """Show what the errors in logs, or the threads of a dump, mean.
+
+    Shows the innermost cause with its frames, the likely causes in order, the rules, what to do next.
+
+    Exit code: 0 no known symptom; 1 known symptoms; 2 a file could not be read to its end.
+    """
+
     subject: Annotated[
         list[str],
         typer.Argument(
             metavar="LOG...|TEXT|-",
-            help="Files (also .gz) and folders of logs, thread dumps; the words of an error, or - for standard input.",
+            help="Logs and thread dumps (also .gz), directories of logs, the words of an error, or - for standard input.",
         ),
-    ],
-    *,
-    output_format: Annotated[str, typer.Option(metavar="full|json", help="How to show it.")] = "full",
-) -> None:
-    """Say what the errors in logs, or the threads of a dump, mean.
+    ]
+    output_format: Annotated[str, typer.Option(metavar="|".join(_FORMATS), help="The output format.")] = (
+        "full"
+    )
 
-    Shows the innermost cause with its frames, the likely causes in order, the rules, what to do next.
+    def run(self) -> int:
+        """Diagnose the subject, write the report and return the exit code."""
+        known_word("--output-format", self.output_format, _FORMATS)
+        faults: list[str] = []
+        logs = _logs(self.subject, faults)
+        text = " ".join(self.subject)
+        places = Places(tuple(map(str, logs)))
+        lines = _lines_of_all(logs, places, faults) if logs else [] if faults else text.splitlines()
+        found = diagnose(lines, places.files, begins=places.begins)
+        for fault in faults:
+            complain(fault, prefix="")
+        if found.other and not (found.signs or found.innermost):
+            complain(f"{logs[0] if logs else 'the text'}: {found.other}", prefix="")
+            return 2
+        if faults and not found.lines:
+            return 2
+        with ignore_closed_output():
+            stream = tolerant(sys.stdout)
+            if self.output_format == "json":
+                document(found, stream, places)
+            else:
+                screen(found, stream, palette_for(stream), rule_names(), places)
+        if not (logs or found.signs) and _is_one_word(text):
+            complain(f"no file is called `{text}`, so it was read as the words of an error")
+        return 2 if faults else 1 if found.signs else 0
 
-    Exit code: 0 nothing that is known here; 1 something is; 2 a file could not be read wholly.
+
+# ---- which logs ----
+
+
+def _logs(words: Sequence[str], faults: list[str]) -> list[Path]:
+    """Return the named logs and those in named directories, the oldest first; none if the words are an error's text.
+
+    Raise UsageError for a file that does not exist and for a directory without logs.  `faults` gets directories that cannot
+    be read.
     """
-    from ackdoctor.cli.consulting import show_diagnosis
+    if len(words) == 1:
+        if words[0] == STDIN:
+            return [Path(STDIN)]
+        if not _exists(words[0]):
+            return []
+    elif not (any(map(_is_file, words)) or _is_directory(words[0]) or all(map(_looks_like_a_file, words))):
+        return []
+    found: dict[Path, None] = {}
+    for word in words:
+        if _is_directory(word):
+            found |= dict.fromkeys(_logs_in(word, faults))
+        elif _is_file(word) or len(words) == 1:
+            found[Path(word)] = None
+        else:
+            raise UsageError(f"{word}: no such file")
+    return sorted(found, key=_begin) if len(found) > 1 else list(found)
 
-    raise typer.Exit(show_diagnosis(subject, output_format))
+
+def _logs_in(directory: str, faults: list[str]) -> list[Path]:
+    """Return the logs in a directory; raise UsageError if there are none."""
+    on_error = lambda error: faults.append(f"{error.filename}: cannot be read: {error.strerror}")  # noqa: E731
+    files = [Path(at, name) for at, _, names in os.walk(directory, onerror=on_error) for name in names]
+    found = [
+        path
+        for path in files
+        if not _LOG_SUFFIXES.isdisjoint(path.suffixes) and path.is_file() and not _is_database_log(path)
+    ]
+    if not (found or faults):
+        names = ", ".join(f"*{suffix}" for suffix in sorted(_LOG_SUFFIXES))
+        raise UsageError(f"{directory}: the directory has no logs: {names}")
+    if len(found) < len(files):
+        complain(f"{directory}: {counted(len(files) - len(found), 'file')} ignored: not a log", prefix="")
+    return found
+
+
+def _is_database_log(path: Path) -> bool:
+    """Return whether it is a binary log of RocksDB or LevelDB: Storm 2 keeps metrics beside the logs."""
+    if not _DATABASE_LOG.fullmatch(path.name):
+        return False
+    try:
+        with open_log(path) as lines:
+            next(lines, None)
+    except (OSError, EOFError, zlib.error):
+        return True
+    return False
+
+
+def _begin(log: Path) -> str:
+    """Return the first time in the log's head, else when it was last modified, as sortable text."""
+    modified = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(log.stat().st_mtime))
+    if log.is_fifo():
+        return modified  # a pipe can be read only once
+    with suppress(OSError, EOFError, zlib.error), open_log(log) as lines:
+        for line in islice(lines, _HEAD_LINES):
+            if found := _DATE.search(line):
+                return " ".join(found.groups())
+    return modified
+
+
+def _exists(word: str) -> bool:
+    """Return whether the only word is a file or directory.
+
+    Raise UsageError for blank text, and for a word that looks like a file and is none.
+    """
+    if not word.strip():
+        raise UsageError("diagnose: name a log, the words of an error, or - for standard input")
+    try:
+        Path(word).stat()
+    except OSError as error:
+        if error.errno not in _NOT_A_NAME:
+            return True  # but it cannot be read
+        if _looks_like_a_file(word):
+            raise UsageError(f"{word}: no such file") from None
+        return False
+    except ValueError:  # a null character
+        return False
+    return True
+
+
+def _looks_like_a_file(text: str) -> bool:
+    return _is_one_word(text) and (os.sep in text or not _SUFFIXES.isdisjoint(Path(text).suffixes))
+
+
+def _is_one_word(text: str) -> bool:
+    return not any(map(str.isspace, text))
+
+
+def _is_file(word: str) -> bool:
+    try:
+        return Path(word).is_file() or Path(word).is_fifo()
+    except (OSError, ValueError):  # too long for a name, or a null character
+        return False
+
+
+def _is_directory(word: str) -> bool:
+    try:
+        return Path(word).is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+# ---- reading them ----
+
+
+def _lines_of_all(logs: Sequence[Path], places: Places, faults: list[str]) -> Iterator[str]:
+    """Yield the lines of all logs; `places` gets the line at which each begins, `faults` reading errors."""
+    number = 0
+    for log in logs:
+        places.begins.append(number)
+        try:
+            with _open(log) as raw:
+                for line in lines_in(raw):
+                    number += 1
+                    yield line
+        except (OSError, EOFError, zlib.error) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            faults.append(f"{log}: cannot be read: {reason}")
+
+
+@contextmanager
+def _open(log: Path) -> Iterator[io.BufferedReader]:
+    """Open a log; raise OSError for a named pipe without a writer, which would block forever."""
+    if str(log) == STDIN:
+        yield standard_input()
+    elif _is_fifo(log) and not str(log).startswith(_SHELL_PIPES):
+        # without O_NONBLOCK, opening would wait for a writer
+        pipe = os.open(log, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            if not select.select([pipe], [], [], _PIPE_TIMEOUT)[0]:
+                raise OSError(errno.ETIMEDOUT, f"nothing was written into the pipe for {_PIPE_TIMEOUT} s")
+            with log.open("rb") as raw:
+                yield raw
+        finally:
+            os.close(pipe)
+    else:
+        with log.open("rb") as raw:
+            yield raw
+
+
+def _is_fifo(log: Path) -> bool:
+    try:
+        return log.is_fifo()
+    except OSError:
+        return False

@@ -2,66 +2,69 @@
 
 import io
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ackdoctor.cli.given import path_called
-from ackdoctor.cli.options import rules_called
-from ackdoctor.cli.streams import COLOURED, palette_for, tolerant, until_reader_leaves, width_for
+from ackdoctor.cli.inputs import complete_rules, find_rule, path_parser
+from ackdoctor.cli.output import COLOURED, ignore_closed_output, palette_for, tolerant, width_for
 from ackdoctor.model.errors import UsageError
 
-__all__ = ["explain"]
+__all__ = ["Explain"]
 
 _WIDEST = 80  # columns
 
 
-def explain(
+@dataclass(slots=True, kw_only=True)
+class Explain:
+    """Show how to fix the findings of a rule.
+
+    With --trace, show the life of one root, or of the tuples with that id.
+    """
+
     subject: Annotated[
         str,
         typer.Argument(
             metavar="CODE|NAME|ROOT",
             help="ACK101 or missing-ack; with --trace a root or tuple id.",
-            autocompletion=rules_called,
+            autocompletion=complete_rules,
         ),
-    ],
-    *,
+    ]
     trace: Annotated[
         list[Path] | None,
         typer.Option(
-            parser=path_called("--trace"), metavar="TRACE", help="The trace that has the root or tuple."
+            parser=path_parser("--trace"), metavar="TRACE", help="The trace that has the root or tuple."
         ),
-    ] = None,
+    ] = None
     acker_version: Annotated[
         str | None,
         typer.Option(metavar="VERSION", help="With --trace: the acker's Storm version. Default: newest."),
-    ] = None,
+    ] = None
     whole: Annotated[
         bool, typer.Option("--all", help="The whole page as Markdown, in the order of the documentation.")
-    ] = False,
-) -> None:
-    """Show how to fix the findings of a rule.
+    ] = False
 
-    With --trace, show the life of one root, or of the tuples with that id.
-    """
-    if trace:
-        from ackdoctor.cli.recording import show_life
+    def run(self) -> int:
+        """Write the explanation and return the exit code."""
+        if self.trace:
+            from ackdoctor.cli.trace import explain_root
 
-        raise typer.Exit(show_life(subject, trace, acker_version))
-    if acker_version is not None:
-        raise UsageError("--acker-version needs --trace")
-    if subject.lstrip("-").isdecimal():
-        raise UsageError(
-            f"`{subject}` is not a rule; to explain a root or a tuple, name its trace with --trace"
-        )
-    from ackdoctor.cli.manual import rule
-    from ackdoctor.rulebook.page import explanation, read_page
+            return explain_root(self.subject, self.trace, self.acker_version)
+        if self.acker_version is not None:
+            raise UsageError("--acker-version needs --trace")
+        if self.subject.lstrip("-").isdecimal():
+            raise UsageError(
+                f"`{self.subject}` is not a rule; to explain a root or a tuple, name its trace with --trace"
+            )
+        from ackdoctor.rulebook.page import explanation, read_page
 
-    page = read_page(rule(subject).path)
-    tolerant(sys.stdout)
-    with until_reader_leaves():
-        sys.stdout.write(page.text if whole else _rendered(explanation(page)))
+        page = read_page(find_rule(self.subject).path)
+        tolerant(sys.stdout)
+        with ignore_closed_output():
+            sys.stdout.write(page.text if self.whole else _rendered(explanation(page)))
+        return 0
 
 
 def _rendered(markdown: str) -> str:

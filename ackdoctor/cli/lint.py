@@ -1,100 +1,85 @@
-"""`ackdoctor lint`: the arguments, as the user may write them."""
+"""`ackdoctor lint`: options, settings, the run, the report."""
 
+import os.path
+import re
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ackdoctor.cli.options import Isolated, MinSeverity, one_of, rules_called
-from ackdoctor.config import FORMATS
-from ackdoctor.model.errors import UsageError
+from ackdoctor.cache_folder import CacheFolder, NoCacheError
+from ackdoctor.cli.inputs import (
+    STDIN,
+    Isolated,
+    MinSeverity,
+    complete_rules,
+    complete_words,
+    known_word,
+    nonempty,
+    rulebook,
+    severity_of,
+)
+from ackdoctor.cli.output import (
+    FOR_PEOPLE,
+    Progress,
+    complain,
+    context_for,
+    destination,
+    escaped_report,
+    ignore_closed_output,
+    require_not_an_input,
+    require_writable,
+)
+from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest, place
+from ackdoctor.lint.run import lint
+from ackdoctor.lint.select import compare_report, filter_report
+from ackdoctor.model.errors import ConfigError, UsageError
+from ackdoctor.model.finding import Confidence, Finding, Report
+from ackdoctor.reporters import reporter
+from ackdoctor.reporters.context import Sources, counted
 
-__all__ = ["lint"]
+if TYPE_CHECKING:
+    from ackdoctor.lint.baseline import Entry
+    from ackdoctor.rulebook import Rule
 
-Paths = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="PATHS", help="Files and folders; - is standard input. Default: ."),
-]
-Rules = list[str] | None
-File = Path | None
+__all__ = ["Lint", "exit_code"]
+
+_EXCLUSIVE = (
+    ("--config", "--isolated"),
+    ("--quiet", "--verbose"),
+    ("--statistics", "--show-files"),
+    ("--write-baseline", "--output-file"),  # it writes no report
+    ("--write-baseline", "--statistics"),
+    ("--write-baseline", "--show-files"),
+)
+# Unnamed text is read as Python.  Python never begins like this: comments, then a package, an import or a class.
+_JAVA = re.compile(
+    rb"(?:\xef\xbb\xbf)?(?:\s|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*(?:(?:package|import)\s[^;\n]+;\s*\n|public\s)"
+)
 
 
-def lint(
-    *,
-    paths: Paths = None,
-    select: Annotated[
-        Rules,
-        typer.Option(
-            metavar="RULES",
-            help="Only these: codes, names or starts of codes, with commas.",
-            autocompletion=rules_called,
-        ),
-    ] = None,
-    ignore: Annotated[
-        Rules, typer.Option(metavar="RULES", help="All but these.", autocompletion=rules_called)
-    ] = None,
-    extend_select: Annotated[
-        Rules, typer.Option(metavar="RULES", help="These too.", autocompletion=rules_called)
-    ] = None,
-    min_severity: MinSeverity = None,
-    min_confidence: Annotated[
-        str | None,
-        typer.Option(
-            metavar="may|must",
-            help="must: hide what rests on an assumption. Default: may.",
-            autocompletion=one_of("may", "must"),
-        ),
-    ] = None,
-    output_format: Annotated[
-        str | None,
-        typer.Option(metavar="|".join(FORMATS), help="Default: full.", autocompletion=one_of(*FORMATS)),
-    ] = None,
-    output_file: Annotated[
-        File, typer.Option(metavar="FILE", help="Write there instead of standard output.")
-    ] = None,
-    statistics: Annotated[
-        bool, typer.Option("--statistics", help="Count findings by rule instead of showing them.")
-    ] = False,
-    show_files: Annotated[
-        bool, typer.Option("--show-files", help="List the files looked at instead of findings.")
-    ] = False,
-    exit_zero: Annotated[
-        bool, typer.Option("--exit-zero", help="Exit 0 where findings alone would make it 1.")
-    ] = False,
-    strict_files: Annotated[
-        bool,
-        typer.Option(
-            "--strict-files", help="Exit 2, not 1, if there are findings and any file cannot be read."
-        ),
-    ] = False,
-    baseline: Annotated[
-        File, typer.Option(metavar="FILE", help="Leave out the findings this file accepts.")
-    ] = None,
-    write_baseline: Annotated[
-        bool, typer.Option("--write-baseline", help="Accept all present findings into the baseline.")
-    ] = False,
-    config: Annotated[
-        File, typer.Option(metavar="FILE", help="Settings from here, not from the nearest file upward.")
-    ] = None,
-    isolated: Isolated = False,
-    stdin_filename: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="What to call standard input. Without a name it is Python."),
-    ] = None,
-    jobs: Annotated[
-        int,
-        typer.Option(
-            min=0, metavar="N", help="Processes. Default: 0, one for each core.", show_default=False
-        ),
-    ] = 0,
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Neither read nor write the cache of results.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Findings and errors only.")] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Say which settings and files are used.")
-    ] = False,
-) -> None:
+def _rules_option(text: str) -> Any:
+    return typer.Option(metavar="RULES", help=text, autocompletion=complete_rules, callback=_split)
+
+
+def _split(param: typer.CallbackParam, value: list[str] | None) -> list[str]:
+    """Split comma-separated rules; raise UsageError for an option without a rule, such as an empty variable."""
+    rules = [part.strip() for text in value or () for part in text.split(",") if part.strip()]
+    if value and not rules:
+        raise UsageError(f"{param.opts[0]}: no rule is named; `ackdoctor rules` lists them")
+    return rules
+
+
+_Rules = list[str] | None
+_File = Path | None
+
+
+@dataclass(slots=True, kw_only=True)
+class Lint:
     """Find broken acking in bolts and spouts, in Python and in Java.
 
     Exit code: 0 nothing found; 1 findings; 2 the work could not be done: a wrong argument or setting, no such
@@ -102,38 +87,380 @@ def lint(
     internal error. If another file cannot be read to its end, the exit code is 1 with findings and 2
     without; with --strict-files it is always 2.
     """
-    from ackdoctor.cli.request import Request
-    from ackdoctor.cli.run import run
 
-    request = Request(
-        paths=tuple(paths or ()),
-        select=_split("--select", select),
-        ignore=_split("--ignore", ignore),
-        extend_select=_split("--extend-select", extend_select),
-        min_severity=min_severity,
-        min_confidence=min_confidence,
-        output_format=output_format,
-        output_file=output_file,
-        statistics=statistics,
-        show_files=show_files,
-        exit_zero=exit_zero,
-        strict_files=strict_files,
-        baseline=baseline,
-        write_baseline=write_baseline,
-        config=config,
-        isolated=isolated,
-        stdin_filename=stdin_filename,
-        jobs=jobs,
-        no_cache=no_cache,
-        quiet=quiet,
-        verbose=verbose,
-    )
-    raise typer.Exit(run(request))
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PATHS", help="Files and directories; - is standard input. Default: ."),
+    ] = None
+    select: Annotated[
+        _Rules,
+        _rules_option("Check only these rules: codes, names or beginnings of codes, separated by commas."),
+    ] = None
+    ignore: Annotated[_Rules, _rules_option("Do not check these rules.")] = None
+    extend_select: Annotated[_Rules, _rules_option("Check these rules too.")] = None
+    min_severity: MinSeverity = None
+    min_confidence: Annotated[
+        str | None,
+        typer.Option(
+            metavar="may|must",
+            help="must: hide findings that depend on an assumption. Default: may.",
+            autocompletion=complete_words("may", "must"),
+        ),
+    ] = None
+    output_format: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(FORMATS),
+            help="The output format. Default: full.",
+            autocompletion=complete_words(*FORMATS),
+        ),
+    ] = None
+    output_file: Annotated[
+        _File, typer.Option(metavar="FILE", help="Write to a file instead of standard output.")
+    ] = None
+    statistics: Annotated[
+        bool, typer.Option("--statistics", help="Show the number of findings per rule instead of findings.")
+    ] = False
+    show_files: Annotated[
+        bool, typer.Option("--show-files", help="List the analysed files instead of findings.")
+    ] = False
+    exit_zero: Annotated[
+        bool, typer.Option("--exit-zero", help="Exit with 0 instead of 1 if there are findings.")
+    ] = False
+    strict_files: Annotated[
+        bool,
+        typer.Option("--strict-files", help="Exit with 2 if any file cannot be read, even with findings."),
+    ] = False
+    baseline: Annotated[
+        _File, typer.Option(metavar="FILE", help="Hide the findings that this file accepts.")
+    ] = None
+    write_baseline: Annotated[
+        bool, typer.Option("--write-baseline", help="Accept all present findings into the baseline.")
+    ] = False
+    config: Annotated[
+        _File,
+        typer.Option(metavar="FILE", help="Read settings from this file instead of the nearest one."),
+    ] = None
+    isolated: Isolated = False
+    stdin_filename: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The file name of standard input. Default: standard input is Python."
+        ),
+    ] = None
+    jobs: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="The number of processes. Default: 0, one per core.",
+            show_default=False,
+        ),
+    ] = 0
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Neither read nor write the cache of results.")
+    ] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only findings and errors.")] = False
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print which settings and files are used.")
+    ] = False
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for arguments that exclude each other."""
+        for path in self.paths or ():
+            nonempty("PATHS", path)
+        for options in _EXCLUSIVE:
+            if all(getattr(self, option.strip("-").replace("-", "_")) for option in options):
+                raise UsageError(f"{' and '.join(options)} exclude each other")
+        if self.reads_stdin and len(self.paths or ()) > 1:
+            raise UsageError("PATHS: - (standard input) cannot be combined with other paths")
+        if self.stdin_filename is not None and not self.reads_stdin:
+            raise UsageError("--stdin-filename needs - (standard input) as the path")
+
+    @property
+    def reads_stdin(self) -> bool:
+        """Whether a path is `-`."""
+        return STDIN in (self.paths or ())
+
+    def run(self) -> int:
+        """Lint the paths, write the report and return the exit code."""
+        require_writable(self.output_file)
+        settings = _settings(self)
+        root = Path.cwd()
+        rules, broken = rulebook() if settings.selectors() else ({}, ())
+        _check_selectors(self, settings, rules, broken)
+        _check_frameworks(settings)
+        baseline = None
+        if settings.baseline is not None and not (self.write_baseline and not settings.baseline.exists()):
+            from ackdoctor.lint.baseline import read
+
+            baseline = read(settings.baseline)
+        text = _standard_input(self)
+        cache, no_cache_reason = _cache(self, settings)
+        report = _lint(self, settings, root, text, cache)
+        _require_files(self, report)
+        configs = (path for path in (settings.source, settings.baseline) if path is not None)
+        sources = (*report.files, *report.beside, *(unread.path for unread in report.unreadable))
+        require_not_an_input(self.output_file, (*configs, *(root / path for path in sources)))
+        compared = None if baseline is None else compare_report(report, settings, baseline, root=root)
+        report = filter_report(report, settings, compared)
+        _complain(self, settings, report)
+        if self.write_baseline and settings.baseline is not None:
+            known, unchecked = ((), ()) if compared is None else (compared.known, compared.unseen)
+            findings = (*known, *report.findings)
+            _write_baseline(settings.baseline, findings, unchecked, change=report, root=root)
+            report = replace(report, findings=())
+        else:
+            if not self.quiet:
+                _print_notes(self, settings, report, no_cache_reason)
+            _write_report(self, settings, report, Sources(root=root, in_memory=dict([text]) if text else {}))
+        if self.exit_zero:
+            report = replace(report, findings=())
+        return exit_code(report, settings, named=self.paths or (), root=root)
 
 
-def _split(option: str, values: list[str] | None) -> tuple[str, ...]:
-    """The rules of an option; UsageError where it is given and names none, as an empty variable makes it."""
-    parts = tuple(part.strip() for value in values or () for part in value.split(",") if part.strip())
-    if values and not parts:
-        raise UsageError(f"{option} names no rule")
-    return parts
+def exit_code(report: Report, settings: Settings, *, named: Collection[str], root: Path) -> int:
+    """Return the exit code of a run; a file that could not be read to its end is never clean.
+
+    2: an internal error, or an unreadable file that is named on the command line or subject to strict settings; else
+    1: findings; else 2: any unreadable file.  A broken symbolic link has nothing to read.
+    """
+    named_paths = {os.path.realpath(path) for path in named}
+    fatal = settings.fatal_unreadable or STDIN in named
+    if any(
+        fatal or unread.internal or os.path.realpath(root / unread.path) in named_paths
+        for unread in report.unreadable
+    ):
+        return 2
+    if report.findings:
+        return 1
+    paths = [root / unread.path for unread in report.unreadable]
+    return 0 if all(path.is_symlink() and not path.exists() for path in paths) else 2
+
+
+# ---- settings ----
+
+
+def _settings(options: Lint) -> Settings:
+    """Return the settings file that applies to the paths, overridden by the command line.
+
+    `--select` replaces what the file selects and ignores.
+    """
+    settings = _settings_file(options)
+    changes: dict[str, Any] = {}
+    if options.select:
+        changes |= {"select": tuple(options.select), "extend_select": (), "ignore": ()}
+    for name, more in (("extend_select", options.extend_select), ("ignore", options.ignore)):
+        if more:
+            changes[name] = (*changes.get(name, getattr(settings, name)), *more)
+    if (severity := severity_of(options.min_severity)) is not None:
+        changes["min_severity"] = severity
+    if options.min_confidence is not None:
+        levels = {confidence.word: confidence for confidence in Confidence}
+        changes["min_confidence"] = levels[known_word("--min-confidence", options.min_confidence, levels)]
+    if options.output_format is not None:
+        changes["output_format"] = known_word("--output-format", options.output_format, FORMATS)
+    if options.baseline is not None:
+        changes["baseline"] = options.baseline
+    if options.strict_files:
+        changes["fatal_unreadable"] = True
+    settings = replace(settings, **changes)
+    if options.write_baseline and settings.baseline is None:
+        raise UsageError("--write-baseline needs --baseline FILE, or `baseline` in the settings")
+    return settings
+
+
+def _settings_file(options: Lint) -> Settings:
+    root = Path.cwd()
+    if options.isolated:
+        return Settings(directory=root)
+    searched = options.config is None
+    path = options.config or find_config(_common_directory(options))
+    if path is None:
+        return Settings(directory=root, searched=searched)
+    found = load_settings(path.relative_to(root) if path.is_relative_to(root) else path)
+    return replace(found, searched=searched)
+
+
+def _common_directory(options: Lint) -> Path:
+    """Return the directory that all paths share: the search for settings begins there."""
+    names = [options.stdin_filename or "."] if options.reads_stdin else options.paths or ["."]
+    # paths stay as the user writes them: a link's own directory, not the one it points to
+    paths = [Path(os.path.normpath(Path(name).absolute())) for name in names]
+    directories = [path if os.path.isdir(path) else path.parent for path in paths]  # noqa: PTH112  # no error for a long name
+    try:
+        return Path(os.path.commonpath(directories))
+    except ValueError:  # different drives
+        return Path.cwd()
+
+
+def _check_selectors(
+    options: Lint, settings: Settings, rules: Mapping[str, "Rule"], broken: Sequence[str]
+) -> None:
+    """Raise UsageError or ConfigError for a selector that names no rule, and if no rule is left to check.
+
+    `rules` are all rules by code; `broken` are the errors of pages that do not parse.
+    """
+    names = {code: rule.name for code, rule in rules.items()}
+    typed = {
+        selector: option
+        for option, selectors in (
+            ("--select", options.select),
+            ("--ignore", options.ignore),
+            ("--extend-select", options.extend_select),
+        )
+        for selector in selectors or ()
+    }
+    for selector in settings.selectors():
+        if not any(code.startswith(selector) or selector == name for code, name in names.items()):
+            fault = f"no rule is called `{selector}`"
+            if broken:  # perhaps the wanted page
+                fault += f", or its page is broken: {'; '.join(broken)}"
+            else:
+                fault += nearest(selector, [*names, *names.values()])
+            if selector in typed:
+                raise UsageError(f"{typed[selector]}: {fault}")
+            raise ConfigError(f"{place(settings.source, selector)}: {fault}")
+    checkable = (rule for rule in rules.values() if "path" in rule.evidence)
+    if rules and not any(settings.selects(rule.code, rule.name, default=rule.default) for rule in checkable):
+        raise UsageError("no selected rule can be checked by lint; `ackdoctor rules` lists those with a path")
+
+
+def _check_frameworks(settings: Settings) -> None:
+    """Raise ConfigError for an unknown framework, version or base class."""
+    if not settings.dialect_version and not settings.extra_bases:
+        return
+    from ackdoctor.dialects import load  # a cached run may not need it
+
+    for name, version in settings.dialect_version.items():
+        _check_version(name, version, settings)
+    dialects = load(settings.dialect_version)
+    classes = sorted({name for dialect in dialects for role in dialect.roles for name in role.classes})
+    for base in settings.extra_bases.values():
+        if base not in classes:
+            fault = f"extra-bases: no framework has a class `{base}`{nearest(base, classes)}"
+            raise ConfigError(f"{place(settings.source, base)}: {fault}")
+
+
+def _check_version(name: str, version: str, settings: Settings) -> None:
+    from ackdoctor.dialects import load
+
+    try:
+        load({name: version})
+    except ConfigError as error:
+        raise ConfigError(f"{place(settings.source, version)}: {error}") from None
+
+
+# ---- the run ----
+
+
+def _standard_input(options: Lint) -> tuple[str, bytes] | None:
+    """Return the name and the text of standard input, if it is linted."""
+    if not options.reads_stdin:
+        return None
+    text = sys.stdin.buffer.read()
+    if options.stdin_filename is None and _JAVA.match(text):
+        raise UsageError("standard input is Java; name it with --stdin-filename NAME.java")
+    return options.stdin_filename or "<stdin>", text
+
+
+def _cache(options: Lint, settings: Settings) -> tuple[CacheFolder | None, str]:
+    """Return the cache of results, or None and the reason why there is none."""
+    if options.no_cache:
+        return None, ""
+    root = Path.cwd()
+    paths = [Path(path).absolute() for path in options.paths or () if path != STDIN]
+    named = [path if os.path.isdir(path) else path.parent for path in paths]  # noqa: PTH112 - no error for a name too long
+    git = (folder for folder in (root, *root.parents) if os.path.exists(folder / ".git"))  # noqa: PTH110 - as above
+    outside = (root, settings.directory or root, next(git, root), *named)
+    try:
+        return CacheFolder("lint", outside=outside), ""
+    except NoCacheError as error:
+        return None, str(error)
+
+
+def _lint(
+    options: Lint,
+    settings: Settings,
+    root: Path,
+    text: tuple[str, bytes] | None,
+    cache: CacheFolder | None,
+) -> Report:
+    progress = Progress(sys.stderr) if sys.stderr.isatty() and not options.quiet else None
+    show: Callable[[int, int], None] | None = progress.show if progress else None
+    try:
+        return lint(
+            [] if text else [Path(path) for path in options.paths or (".",)],
+            settings,
+            root=root,
+            stdin=text,
+            jobs=options.jobs,
+            cache=cache,
+            progress=show,
+        )
+    finally:
+        if progress:
+            progress.clear()
+
+
+def _require_files(options: Lint, report: Report) -> None:
+    if not report.files and not report.unreadable:
+        nothing = f"no Python or Java file under {', '.join(options.paths or ('.',))}"
+        raise UsageError("; ".join((nothing, *report.notes)))
+
+
+def _write_baseline(
+    file: Path, findings: Sequence[Finding], unchecked: "Sequence[Entry]", *, change: Report, root: Path
+) -> None:
+    """Write the findings and the entries that this run did not check into the baseline, and print the change."""
+    from ackdoctor.lint.baseline import entries_of, write
+
+    write(file, [*entries_of(findings, file, root=root), *unchecked])
+    amount = len(findings) + len(unchecked)
+    complain(f"{file.name}: {amount} accepted, {len(change.findings)} of them new, {len(change.fixed)} fixed")
+
+
+# ---- what is printed ----
+
+
+def _complain(options: Lint, settings: Settings, report: Report) -> None:
+    """Print files that could not be read; and unknown bases, if no summary shows them."""
+    for unread in report.unreadable:
+        where = f"{unread.path}:{unread.line}:{unread.column}" if unread.line else unread.path
+        complain(f"{where}: {unread.reason}", prefix="")
+    if options.quiet or options.show_files or settings.output_format not in FOR_PEOPLE:
+        for item in report.unknown_bases:
+            complain(str(item), prefix="")
+
+
+def _print_notes(options: Lint, settings: Settings, report: Report, no_cache_reason: str) -> None:
+    lines: list[str] = []
+    if options.verbose:
+        files, components = counted(len(report.files), "file"), counted(report.components, "component")
+        lines += (f"settings: {settings.source or 'none'}", f"{files}, {components}")
+        lines += [f"no cache: {no_cache_reason}"] if no_cache_reason else []
+    lines += report.notes
+    lines += (f"baseline: no longer occurs: {entry}" for entry in report.fixed)
+    if report.fixed:
+        lines.append("baseline: drop these entries with --write-baseline")
+    for line in lines:
+        complain(line)
+
+
+def _write_report(options: Lint, settings: Settings, report: Report, sources: Sources) -> None:
+    form = settings.output_format
+    people = form in FOR_PEOPLE
+    shape = form
+    if options.show_files:
+        shape = "files"
+    elif options.statistics:
+        if not people and form != "json":
+            raise UsageError(f"--statistics: the format {form} is not available; use full, concise or json")
+        shape = "statistics" if people else "statistics-json"
+    with ignore_closed_output(), destination(options.output_file) as stream:
+        context = context_for(stream, form, sources)
+        text = StringIO()
+        reporter(shape)(report, text, context)
+        if people and not options.quiet and not options.show_files:
+            reporter("summary")(report, text, context)
+        stream.write(escaped_report(text.getvalue(), shape))

@@ -1,40 +1,54 @@
 """`ackdoctor rules`: list the rules."""
 
+import json
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
-from ackdoctor.cli.streams import COLOURED, chatter, palette_for, tolerant, until_reader_leaves, width_for
-from ackdoctor.model.errors import UsageError
+from ackdoctor.cli.inputs import known_word, rulebook
+from ackdoctor.cli.output import (
+    COLOURED,
+    complain,
+    context_for,
+    ignore_closed_output,
+    palette_for,
+    tolerant,
+    width_for,
+)
 from ackdoctor.rulebook import Rule
 
-__all__ = ["rules"]
+__all__ = ["Rules"]
 
+_FORMATS = ("table", "json")
 _NARROWEST = 60  # columns; a narrower table has no room for the summary
 
 
-def rules(
-    output_format: Annotated[str, typer.Option(metavar="table|json", help="The output format.")] = "table",
-) -> None:
+@dataclass(slots=True, kw_only=True)
+class Rules:
     """List the rules."""
-    from ackdoctor.cli.manual import broken
-    from ackdoctor.cli.manual import rules as known
 
-    forms = {"table": _as_table, "json": _as_json}
-    if output_format not in forms:
-        raise UsageError(f"--output-format must be one of {', '.join(forms)}, not {output_format!r}")
-    tolerant(sys.stdout)
-    with until_reader_leaves():
-        forms[output_format](known().values())
-    for error in broken():
-        chatter(error)
-    if broken():
-        raise typer.Exit(2)
+    output_format: Annotated[str, typer.Option(metavar="|".join(_FORMATS), help="The output format.")] = (
+        "table"
+    )
+
+    def run(self) -> int:
+        """Write the rules and return the exit code: 2 if a page does not parse."""
+        form = known_word("--output-format", self.output_format, _FORMATS)
+        rules, broken = rulebook()
+        tolerant(sys.stdout)
+        with ignore_closed_output():
+            sys.stdout.write((_as_table if form == "table" else _as_json)(rules.values()))
+        for error in broken:
+            complain(error)
+        return 2 if broken else 0
 
 
-def _as_table(found: Iterable[Rule]) -> None:
+def _as_table(rules: Iterable[Rule]) -> str:
+    from ackdoctor.reporters.tables import grid, render, table
+
     rows = [
         (
             rule.code,
@@ -43,40 +57,29 @@ def _as_table(found: Iterable[Rule]) -> None:
             ", ".join(rule.evidence),
             rule.summary,
         )
-        for rule in found
+        for rule in rules
     ]
-    if palette_for(sys.stdout) is COLOURED and width_for(sys.stdout) >= _NARROWEST:
-        from rich import box
-        from rich.console import Console
-        from rich.table import Table
-
-        table = Table(
-            "code", "name", "severity", "evidence", "what it finds", box=box.SIMPLE_HEAD, pad_edge=False
-        )
-        for row in rows:
-            table.add_row(*row)
-        for column in table.columns[:2]:  # a cut code or name cannot be pasted into another command
-            column.no_wrap = True
-        Console(highlight=False).print(table)
-        return
-    widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
-    for *cells, summary in rows:
-        padded = "  ".join(f"{cell:{width}}" for cell, width in zip(cells, widths, strict=True))
-        sys.stdout.write(f"{padded}  {summary}\n")
+    context = context_for(sys.stdout)
+    width = width_for(sys.stdout)
+    if palette_for(sys.stdout) is not COLOURED or width < _NARROWEST:
+        return grid(rows, context)
+    # a cut code or name cannot be pasted into another command
+    made = table(context, "code", "name", "severity", "evidence", "what it finds", unfolded=[0, 1])
+    for row in rows:
+        made.add_row(*row)
+    return render(made, width, context)
 
 
-def _as_json(found: Iterable[Rule]) -> None:
-    import json
-
+def _as_json(rules: Iterable[Rule]) -> str:
     rows = [
         {
-            "code": p.code,
-            "name": p.name,
-            "severity": p.severity.word,
-            "default": p.default,
-            "evidence": list(p.evidence),
-            "summary": p.summary,
+            "code": rule.code,
+            "name": rule.name,
+            "severity": rule.severity.word,
+            "default": rule.default,
+            "evidence": list(rule.evidence),
+            "summary": rule.summary,
         }
-        for p in found
+        for rule in rules
     ]
-    sys.stdout.write(json.dumps(rows, indent=2) + "\n")
+    return json.dumps(rows, indent=2) + "\n"

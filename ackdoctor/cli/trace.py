@@ -1,118 +1,373 @@
-"""`ackdoctor trace`: record what components do, and say what it came to."""
+"""`ackdoctor trace`: record what components do at run time, and report what went wrong."""
 
+import errno
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
 
-from ackdoctor.cli.given import path_called
-from ackdoctor.cli.options import AckerVersion, Isolated, MessageTimeout, MinSeverity
+from ackdoctor.acker.versions import NEWEST, Profile, profile
+from ackdoctor.cli.inputs import (
+    AckerVersion,
+    Isolated,
+    MessageTimeout,
+    MinSeverity,
+    callback_of,
+    known_word,
+    path_parser,
+    severity_of,
+)
+from ackdoctor.cli.output import (
+    FOR_PEOPLE,
+    complain,
+    context_for,
+    filter_findings,
+    ignore_closed_output,
+    settings_for,
+    tolerant,
+    width_for,
+    write_report,
+)
 from ackdoctor.config import FORMATS
+from ackdoctor.model.errors import UsageError
+from ackdoctor.model.event import SCHEMA, Event
+from ackdoctor.model.finding import Report, Unreadable
+from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.reporters.context import counted
+from ackdoctor.reporters.trace import About, document, life, screen, verdict
+from ackdoctor.tracer.judge.life import life_of_delivery, life_of_root
+from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.judge.replay import TraceReport, judge_trace
+from ackdoctor.tracer.ledger.ledger import Level
+from ackdoctor.tracer.process.proxy import proxy
+from ackdoctor.tracer.process.run import name_of_run, run
+from ackdoctor.tracer.trace.files import line
+from ackdoctor.tracer.trace.read import Reading, read
+from ackdoctor.tracer.trace.write import finish_killed
 
-__all__ = ["trace"]
+__all__ = ["Cat", "Proxy", "ReportCommand", "Run", "explain_root", "trace"]
+
+_DEFAULT_TIMEOUT_S = 30  # Storm's own: a younger root may still complete
+_NOT_STARTED = {126, 127}  # exit codes of shells
+_MAX_FAULTS = 10  # of one kind that are printed
+_SNAPSHOTS = "ackdoctor.heap.python.snapshot"  # the module that processes import for --heap
 
 trace = typer.Typer(
-    help="Record what components do at run time, and say what it came to.",
+    help="Record what components do at run time, and report it.",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_BEFORE_COMMAND = {"allow_interspersed_args": False, "ignore_unknown_options": True}
 
-Command = Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="What to run.")]
-Folder = Annotated[
+_Words = Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="The command to run.")]
+_Directory = Annotated[
     Path,
     typer.Option(
         "--trace",
-        parser=path_called("--trace"),
+        parser=path_parser("--trace"),
         metavar="DIR",
-        help="Where the trace is written; made if need be.",
+        help="The directory to write the trace to; it is created if necessary.",
     ),
 ]
-
-
-Traces = Annotated[
+_Traces = Annotated[
     list[Path],
     typer.Argument(
-        parser=path_called("TRACE"), metavar="TRACE...", help="Folders of traces, parts of them, or patterns."
+        parser=path_parser("TRACE"),
+        metavar="TRACE...",
+        help="Directories of traces, parts of traces, or patterns.",
     ),
 ]
-_HERE = Path("ackdoctor-trace")
+_DEFAULT_DIRECTORY = Path("ackdoctor-trace")
 
 
-@trace.command(context_settings=_BEFORE_COMMAND)
-def run(
-    command: Command,
-    *,
-    directory: Folder = _HERE,
-    level: Annotated[
-        str,
-        typer.Option(
-            metavar="sites|trace",
-            help="trace: write a row for every event; sites: write no rows, only what --heap needs.",
-        ),
-    ] = "trace",
-    heap: Annotated[
-        bool, typer.Option("--heap", help="Look into the heaps of these processes as well; needs guppy3.")
-    ] = False,
-) -> None:
+@dataclass(slots=True, kw_only=True)
+class Run:
     """Run a command, and trace the components in it.
 
     Every Python process that it starts traces its bolts and spouts.
 
     The exit code is the command's own.
     """
-    from ackdoctor.cli.recording import run_command, run_with_heaps
 
-    raise typer.Exit((run_with_heaps if heap else run_command)(command, directory, level))
+    command: _Words
+    directory: _Directory = _DEFAULT_DIRECTORY
+    level: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(str(level) for level in Level if level),
+            help="trace: write a row for every event; sites: write no rows, only what --heap needs.",
+        ),
+    ] = "trace"
+    heap: Annotated[
+        bool, typer.Option("--heap", help="Take snapshots of the processes' heaps as well; needs guppy3.")
+    ] = False
+
+    def run(self) -> int:
+        """Run the command, print where its trace is, and return its exit code."""
+        if self.heap:
+            from ackdoctor.heap.python.guppy import missing
+
+            if reason := missing():
+                raise UsageError(f"--heap: {reason}")
+        try:
+            level = Level.named(self.level)
+        except ValueError as error:
+            raise UsageError(f"--level: {error}") from None
+        _require_directory(self.directory, writable=level is Level.TRACE or self.heap)
+        name = name_of_run()
+        observers = (_SNAPSHOTS,) if self.heap else ()
+        code = run(self.command, self.directory, level, name=name, observers=observers)
+        folder = _run_folder(self.directory, name)
+        if level is not Level.TRACE:
+            complain(f"level {level} writes no trace; --level trace writes one")
+        elif _has_events(folder):
+            complain(f"the trace is in {self.directory}; ackdoctor trace report {quote(str(self.directory))}")
+        elif folder.exists():
+            complain(f"no trace could be written to {self.directory}")
+        else:
+            complain("no component was traced: no Python process of the command ran one")
+        if self.heap and code not in _NOT_STARTED:
+            _print_heaps(folder)
+        return code
 
 
-@trace.command(context_settings=_BEFORE_COMMAND)
-def proxy(command: Command, *, directory: Folder = _HERE) -> None:
-    """Trace what passes between ShellBolt and a component.
+@dataclass(slots=True, kw_only=True)
+class Proxy:
+    """Trace the messages between ShellBolt and a component.
 
-    It is run in place of the component, and stands between the two on the multilang pipe.
+    Run it in place of the component: it forwards the multilang pipe.
 
-    No byte is changed, and a tracer that dies takes nothing with it. The exit code is the component's own.
+    It changes no byte, and if the tracer fails, the component goes on. The exit code is the component's own.
     """
-    from ackdoctor.cli.recording import stand_between
 
-    raise typer.Exit(stand_between(command, directory))
+    command: _Words
+    directory: _Directory = _DEFAULT_DIRECTORY
+
+    def run(self) -> int:
+        """Run the component, and return its exit code; standard output belongs to the component."""
+        name = name_of_run()
+        code = proxy(self.command, self.directory, run=name)
+        if code not in _NOT_STARTED and not _has_events(_run_folder(self.directory, name)):
+            complain(f"no trace could be written to {self.directory}")
+        return code
 
 
-@trace.command()
-def report(
-    traces: Traces,
-    *,
-    output_format: Annotated[str, typer.Option(metavar="|".join(FORMATS), help="How to show it.")] = "full",
-    acker_version: AckerVersion = None,
-    message_timeout: MessageTimeout = None,
-    min_severity: MinSeverity = None,
-    isolated: Isolated = False,
-) -> None:
-    """Say what a trace shows.
+@dataclass(slots=True, kw_only=True)
+class ReportCommand:
+    """Report what a trace shows.
 
-    Findings, entries that stay in the acker, growth, and counts per component.
+    Shows findings, entries that stay in the acker, growth, and counts per component.
 
     Exit code: 0 nothing found; 1 findings; 2 the work could not be done, a part of the trace could not be read
-    to its end, or no row tells of acking.
+    to its end, or no row is about acking.
     """
-    from ackdoctor.cli.recording import Question, show_report
 
-    question = Question(
-        traces=tuple(traces),
-        output_format=output_format,
-        acker_version=acker_version,
-        message_timeout_s=message_timeout,
-        min_severity=min_severity,
-        isolated=isolated,
+    traces: _Traces
+    output_format: Annotated[str, typer.Option(metavar="|".join(FORMATS), help="The output format.")] = "full"
+    acker_version: AckerVersion = None
+    message_timeout: MessageTimeout = None
+    min_severity: MinSeverity = None
+    isolated: Isolated = False
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for an unknown word."""
+        known_word("--output-format", self.output_format, FORMATS)
+        severity_of(self.min_severity)
+
+    def run(self) -> int:
+        """Judge the trace, write the report and return the exit code."""
+        version = _profile(self.acker_version)
+        settings = settings_for(isolated=self.isolated, min_severity=self.min_severity)
+        rows = _Rows(self.traces)
+        place = Site(self.traces[0].as_posix(), NOWHERE)
+        found = judge_trace(
+            rows.events,
+            version,
+            message_timeout_s=self.message_timeout,
+            patience_s=self.message_timeout or _DEFAULT_TIMEOUT_S,
+            places=Places(folder=str(Path.cwd()), nowhere=place.path),
+            nowhere=place,
+        )
+        report = Report(
+            findings=tuple(found.findings),
+            unreadable=tuple(rows.first.unreadable),
+            files=tuple(sorted(str(path) for path in rows.first.sources)),
+            components=len(found.tally.components),
+            notes=found.notes,
+        )
+        report = filter_findings(report, settings)
+        rows.complain()
+        for path in self.traces:
+            if path.is_dir():
+                finish_killed(path)
+        if not rows.first.sources and self.output_format in FOR_PEOPLE:
+            return 2  # the faults of the paths are printed
+        with ignore_closed_output():
+            _write(self.output_format, report, found, version)
+        return 2 if report.unreadable or not found.telling else 1 if report.findings else 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Cat:
+    """Print every row of a trace as a line of JSON, in order."""
+
+    traces: _Traces
+
+    def run(self) -> int:
+        """Print the rows and return the exit code."""
+        rows = _Rows(self.traces)
+        with ignore_closed_output():
+            sys.stdout.writelines(f"{line(event)}\n" for event in rows.events())
+        rows.complain()
+        return 2 if rows.first.unreadable else 0
+
+
+_BEFORE_COMMAND = {"allow_interspersed_args": False, "ignore_unknown_options": True}
+trace.command("run", context_settings=_BEFORE_COMMAND)(callback_of(Run))
+trace.command("proxy", context_settings=_BEFORE_COMMAND)(callback_of(Proxy))
+trace.command("report")(callback_of(ReportCommand))
+trace.command("cat")(callback_of(Cat))
+
+
+def explain_root(subject: str, traces: Sequence[Path], acker_version: str | None) -> int:
+    """Write the timeline of a root, or of the tuples with that id; raise UsageError if the trace has neither."""
+    version = _profile(acker_version)
+    rows = _Rows(traces)
+    try:
+        root = int(subject)
+    except ValueError:
+        root = 0  # as in rows without a root
+    found = life_of_root(rows.events, root, version) if root else None
+    if found is None:
+        found = life_of_delivery(rows.events, subject)
+    rows.complain()
+    if found is None:
+        raise UsageError(f"the trace has neither a root nor a tuple {subject}")
+    stream = tolerant(sys.stdout)
+    with ignore_closed_output():
+        life(found, stream, context_for(stream))
+    return 2 if rows.first.unreadable else 0
+
+
+# ---- directories ----
+
+
+def _require_directory(directory: Path, *, writable: bool) -> None:
+    """Raise UsageError unless the directory exists, or can be created and written to."""
+    existing = next(path for path in (directory, *directory.absolute().parents) if os.path.exists(path))  # noqa: PTH110 - no error without permission
+    if not existing.is_dir():
+        raise UsageError(f"--trace: {existing} is not a directory")
+    if writable and not os.access(existing, os.W_OK | os.X_OK):
+        raise UsageError(f"--trace: {directory} cannot be written to: {os.strerror(errno.EACCES)}")
+
+
+def _run_folder(directory: Path, run: str) -> Path:
+    """Return the directory of a run, which the first process with a row creates."""
+    return directory / f"v{SCHEMA}" / f"run={run}"
+
+
+def _has_events(folder: Path) -> bool:
+    return bool(read([folder]).sources)
+
+
+# ---- reading ----
+
+
+class _Rows:
+    """The rows of traces, which can be read repeatedly; `first` is the first reading, whose faults count."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._paths = paths
+        self._repeated = False
+        self.first: Reading = read(paths)
+
+    def events(self) -> Iterable[Event]:
+        """Return all rows."""
+        reading = read(self._paths) if self._repeated else self.first
+        self._repeated = True
+        return reading.events()
+
+    def complain(self) -> None:
+        """Print what could not be read."""
+        _complain(self.first.unreadable)
+        if self.first.torn:
+            complain(f"{counted(self.first.torn, 'incomplete row')}: the process was killed while writing")
+
+
+def _complain(unreadable: Iterable[Unreadable]) -> None:
+    amounts: Counter[str] = Counter()
+    for fault in unreadable:
+        amounts[fault.reason] += 1
+        where = f"{fault.path}:{fault.line}" if fault.line else fault.path
+        if amounts[fault.reason] <= _MAX_FAULTS:
+            complain(f"{where}: {fault.reason}", prefix="")
+    for reason, amount in amounts.items():
+        if amount > _MAX_FAULTS:
+            complain(f"{counted(amount - _MAX_FAULTS, 'more file')}: {reason}", prefix="")
+
+
+def _profile(version: str | None) -> Profile:
+    return NEWEST if version is None else profile(version)
+
+
+# ---- reports ----
+
+
+def _write(form: str, report: Report, found: TraceReport, version: Profile) -> None:
+    stream = tolerant(sys.stdout)
+    context = context_for(stream, form)
+    about = About(
+        tally=found.tally,
+        acker=version.name,
+        rows=found.rows,
+        roots=found.roots,
+        seconds=found.seconds,
+        telling=found.telling,
+        unjudged=len(found.tally.unobserved),
+        expired=found.expired,
+        width=width_for(stream),
     )
-    raise typer.Exit(show_report(question))
+    match form:
+        case "full":
+            screen(report, stream, context, about)
+        case "json":
+            document(report, stream, about)
+        case _:
+            write_report(verdict(report, about), report, form, stream, context)
 
 
-@trace.command()
-def cat(traces: Traces) -> None:
-    """Print every row as a line of JSON, in order."""
-    from ackdoctor.cli.recording import print_rows
+def _print_heaps(folder: Path) -> None:
+    """Print a report for each process with heap snapshots to standard error."""
+    from ackdoctor.heap.python.judge import findings
+    from ackdoctor.heap.python.snapshot import LAST, files, load
+    from ackdoctor.reporters.heap_python import snapshots_screen
+    from ackdoctor.reporters.terminal import full
 
-    raise typer.Exit(print_rows(traces))
+    stream = tolerant(sys.stderr)
+    context = context_for(stream)
+    paths = list(files(folder))
+    for path in paths:
+        try:
+            snapshots = load(path)
+        except (OSError, ValueError) as error:
+            complain(f"heap: {error}")
+            continue
+        killed = snapshots and snapshots[-1].label != LAST
+        note = ", killed before its last snapshot; what it held later is unknown" if killed else ""
+        stream.write(f"\nheap of process {path.stem.rpartition('-')[2]}{note}: ")
+        snapshots_screen(snapshots, stream, context, width=width_for(stream))
+        found = findings(snapshots, Places())
+        if found:
+            stream.write("\n")
+            full(Report(findings=found), stream, context)
+        stream.flush()
+    if not paths and folder.exists():  # a process that runs a component creates it
+        complain("no heap snapshots: no process that ran a component could take or write one")
+    elif not paths:
+        complain("no heap snapshots: no process ran a component")

@@ -18,8 +18,8 @@ from ackdoctor.lint.discover import LIMIT, reason
 from ackdoctor.lint.files import digest_of
 from ackdoctor.lint.languages import LANGUAGES, Lowered, lower
 from ackdoctor.model.component import ClassInfo, Component
+from ackdoctor.model.files import read_file
 from ackdoctor.model.finding import Finding, UnknownBase, Unreadable
-from ackdoctor.model.reading import read_file
 
 __all__ = ["Analyzer", "Progress", "analyze"]
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ackdoctor.model.errors import BaselineError
+from ackdoctor.model.files import read_file, replacing
 from ackdoctor.model.finding import Finding, plain
-from ackdoctor.model.reading import read_file
-from ackdoctor.model.writing import replacing
 
 __all__ = [
     "Baseline",

@@ -18,9 +18,9 @@ from typing import NamedTuple
 from ackdoctor.config import FILES, Settings, holds_settings
 from ackdoctor.lint.languages import LANGUAGES, SUFFIXES, language_of
 from ackdoctor.model.errors import UsageError
+from ackdoctor.model.files import read_file
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.globs import Patterns
-from ackdoctor.model.reading import read_file
 
 __all__ = ["LIMIT", "Candidate", "Discovery", "discover", "display_path", "reason", "refusal"]
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from ackdoctor.lint.declarations import Declarations, java_declarations, python_declarations
 from ackdoctor.lint.discover import LIMIT, Candidate, display_path, reason
 from ackdoctor.lint.languages import Language, has_handler, is_not_text
+from ackdoctor.model.files import read_file
 from ackdoctor.model.finding import Unreadable
-from ackdoctor.model.reading import read_file
 
 if TYPE_CHECKING:
     from ackdoctor.model.dialect import Dialect

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from ackdoctor.model.encoding import cookie_of
+from ackdoctor.model.files import cookie_of
 
 if TYPE_CHECKING:
     from ackdoctor.model.component import Unit

@@ -22,8 +22,8 @@ from ackdoctor.lint.files import Files, framework_names
 from ackdoctor.lint.languages import LANGUAGES, language_of
 from ackdoctor.lint.project import Project
 from ackdoctor.lint.select import select
+from ackdoctor.model.files import read_file
 from ackdoctor.model.finding import Finding, Report, Unreadable
-from ackdoctor.model.reading import read_file
 
 if TYPE_CHECKING:
     from ackdoctor.lint.analysis import Progress

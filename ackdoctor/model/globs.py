@@ -71,7 +71,7 @@ class Patterns:
 
 
 def matches_glob(path: str, text: str) -> bool:
-    """Whether a pattern fits a path or a folder above it; a segment that is no pattern stands for itself."""
+    """Whether a pattern fits a path or a folder above it; a segment without wildcards matches literally."""
     parts = path.split("/")
     pattern = _literal(text.strip("/"))
     if "/" not in text.rstrip("/"):

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from ackdoctor.model.encoding import decode_leniently, lines_of
+from ackdoctor.model.files import decode_leniently, lines_of, read_file
 from ackdoctor.model.finding import Severity
-from ackdoctor.model.reading import read_file
 
 __all__ = [
     "ASCII",

@@ -12,7 +12,7 @@ from ackdoctor.model.finding import Finding, Unreadable
 
 __all__ = ["HANDLER_LINE", "codes", "findings", "in_bolt", "java_codes"]
 
-HANDLER_LINE = 8  # where the first line of `body` stands in `in_bolt(body)`
+HANDLER_LINE = 8  # the line of the first statement of `body` in `in_bolt(body)`
 
 _HEAD = """\
 from streamparse import Bolt

@@ -64,9 +64,9 @@ def test_a_second_completion_is_reported_once():
         """
     )
 
-    told = [finding for finding in findings(source) if finding.code == "ACK103"]
+    reported = [finding for finding in findings(source) if finding.code == "ACK103"]
 
-    assert [finding.site.span.line for finding in told] == [14]
+    assert [finding.site.span.line for finding in reported] == [14]
 
 
 def test_a_raise_in_a_helper_is_as_certain_as_one_in_the_handler():
@@ -83,6 +83,6 @@ def test_a_raise_in_a_helper_is_as_certain_as_one_in_the_handler():
         switches="",
     )
 
-    told = [(f.site.span.line, f.code, f.confidence.word) for f in findings(source)]
+    reported = [(f.site.span.line, f.code, f.confidence.word) for f in findings(source)]
 
-    assert told == [(10, "ACK106", "must")]
+    assert reported == [(10, "ACK106", "must")]

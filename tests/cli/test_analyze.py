@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.cli import examining
-from ackdoctor.cli.examining import Request
+from ackdoctor.cli import analyze
+from ackdoctor.cli.analyze import Analyze
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.verdict import RunTally
 from ackdoctor.spark.tables import Analysis, Books
@@ -39,29 +39,35 @@ def shell(shell: Shell, monkeypatch) -> Shell:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--heap", "many"], "--heap must be like 768m or 4g, not 'many'"),
-        (["--window", "0s"], "--window must be like 500ms, 10s or 5m, not '0s'"),
-        (["--window", "876001h"], "--window must be at most 876000h, not '876001h'"),
-        (["--heap", "1025t"], "--heap must be at most 1024t, not '1025t'"),
-        (["--conf", "spark.x"], "--conf must be KEY=VALUE, not 'spark.x'"),
+        (["--heap", "many"], "--heap: 'many' is not a size; write 768m or 4g"),
+        (["--window", "0s"], "--window: '0s' is not a time; write 500ms, 10s or 5m"),
+        (["--window", "876001h"], "--window: '876001h' is more than the maximum, 876000h"),
+        (["--heap", "1025t"], "--heap: '1025t' is more than the maximum, 1024t"),
+        (["--conf", "spark.x"], "--conf: 'spark.x' is not KEY=VALUE"),
         (
             ["--conf", "fs.s3a.x=1"],
-            "--conf: Spark's settings begin with `spark.`, Hadoop's with `spark.hadoop.`: 'fs.s3a.x'",
+            "--conf: 'fs.s3a.x' does not begin with `spark.`; Hadoop's settings begin with `spark.hadoop.`",
         ),
         (
             ["--output-format", "htm"],
-            "--output-format must be one of full, json, json-lines, sarif, parquet, html, not 'htm'; did you mean `html`?",
+            "--output-format: 'htm' is not one of full, json, json-lines, sarif, parquet, html; did you mean `html`?",
         ),
         (["--output-format", "parquet"], "--output-format parquet needs --output-dir DIR"),
-        ([""], "INPUT is empty; the current folder is `.`"),
-        (["--output-dir", ""], "--output-dir names no folder"),
+        ([""], "INPUT: the path is empty; write `.` for the current directory"),
+        (["--output-dir", ""], "--output-dir: the path is empty"),
         (
             ["--output-dir", f"{TRACE}/out"],
-            f"--output-dir {TRACE}/out lies in {TRACE}, which is read: the tables would be read as traces",
+            f"--output-dir: {TRACE}/out is inside the input {TRACE}, so tables would be read as traces",
         ),
-        (["--fail-on", "eror"], "--fail-on: neither a severity nor a rule: 'eror'; did you mean `error`?"),
-        (["--fail-on", ""], "--fail-on names neither info, warning, error, incomplete, never nor a rule"),
-        (["--fail-on", " ,"], "--fail-on names neither info, warning, error, incomplete, never nor a rule"),
+        (["--fail-on", "eror"], "--fail-on: 'eror' is neither a severity nor a rule; did you mean `error`?"),
+        (
+            ["--fail-on", ""],
+            "--fail-on: no word is given; use info, warning, error, incomplete, never or a rule",
+        ),
+        (
+            ["--fail-on", " ,"],
+            "--fail-on: no word is given; use info, warning, error, incomplete, never or a rule",
+        ),
         (["--acker-version", "1.1"], "acker version '1.1' is ambiguous"),
     ],
 )
@@ -79,7 +85,7 @@ def test_no_timeout_is_longer_than_storms(shell):
 
 
 def test_without_spark_one_line_says_how_to_get_it(shell, monkeypatch):
-    monkeypatch.setattr(examining, "find_spec", lambda _name: None)
+    monkeypatch.setattr(analyze, "find_spec", lambda _name: None)
     assert shell("analyze", TRACE) == Outcome(
         2, "", "ackdoctor: analyze needs Spark, which is not installed: pip install 'ackdoctor[spark]'\n"
     )
@@ -90,14 +96,14 @@ def test_a_report_overwrites_no_input_and_needs_a_folder(shell, tmp_path):
     shutil.copy(PART, trace)
     link.symlink_to(trace)
     for place, reason in {
-        trace: "is read, and --output-file would overwrite it",
-        link: "is read, and --output-file would overwrite it",
-        tmp_path: "cannot be written: Is a directory",
-        tmp_path / "none" / "x": "cannot be written: No such file or directory",
-        trace / "x": "cannot be written: Not a directory",
+        trace: " is an input; choose another file",
+        link: " is an input; choose another file",
+        tmp_path: " cannot be written: Is a directory",
+        tmp_path / "none" / "x": " cannot be written: No such file or directory",
+        trace / "x": " cannot be written: Not a directory",
     }.items():
         outcome = shell("analyze", str(tmp_path), "-o", str(place), "--isolated")
-        assert outcome == Outcome(2, "", f"ackdoctor: {place}: {reason}\n")
+        assert outcome == Outcome(2, "", f"ackdoctor: --output-file: {place}{reason}\n")
     assert trace.read_bytes() == Path(PART).read_bytes()
 
 
@@ -134,21 +140,21 @@ def test_spark_is_started_for_much_where_nobody_knows_how_much_there_is(shell, s
 def test_tables_below_an_address_that_is_read_are_refused(shell):
     outcome = shell("analyze", "hdfs://namenode/trace/", "--output-dir", "hdfs://namenode/trace/out")
     assert outcome.err == (
-        "ackdoctor: --output-dir hdfs://namenode/trace/out lies in hdfs://namenode/trace/, which is read: "
-        "the tables would be read as traces\n"
+        "ackdoctor: --output-dir: hdfs://namenode/trace/out is inside the input hdfs://namenode/trace/, so "
+        "tables would be read as traces; choose another directory\n"
     )
 
 
 def test_sizes_and_times_have_units():
-    request = Request(inputs=("a",), heap="4g", window="5m", conf=("spark.driver.memory=2g",))
+    request = Analyze(inputs=["a"], heap="4g", window="5m", conf=["spark.driver.memory=2g"])
     assert (request.heap_bytes, request.window_ms) == (4 << 30, 300_000)
     assert request.settings == {"spark.driver.memory": "2g"}
-    assert (Request(inputs=("a",)).heap_bytes, Request(inputs=("a",), window="500ms").window_ms) == (
+    assert (Analyze(inputs=["a"]).heap_bytes, Analyze(inputs=["a"], window="500ms").window_ms) == (
         768 << 20,
         500,
     )
-    with pytest.raises(UsageError, match="like 768m"):
-        Request(inputs=("a",), heap="0m")
+    with pytest.raises(UsageError, match="write 768m"):
+        Analyze(inputs=["a"], heap="0m")
 
 
 @pytest.mark.parametrize(
@@ -177,7 +183,7 @@ def test_sizes_and_times_have_units():
 )
 def test_where_no_row_tells_of_acking_it_is_not_ok(shell, monkeypatch, books, code, said):
     found = Analysis(acker="storm-2.8", books=books, tally=RunTally())
-    monkeypatch.setattr(examining, "_analysis", lambda *_: found)
+    monkeypatch.setattr(analyze, "_analysis", lambda *_: found)
     outcome = shell("analyze", TRACE, "--fail-on", "never", "-q", "--isolated")
     assert (outcome.code, outcome.out.startswith(said)) == (code, True)
     assert outcome.err == (f"ackdoctor: {outcome.out.partition(chr(10))[0]}\n" if code else "")
@@ -193,7 +199,7 @@ def test_where_tables_were_written_is_told_once(shell, monkeypatch, form, said):
     found = Analysis(
         acker="storm-2.8", books=Books(files=1, rows=9, used=9), tally=RunTally(), written=("out/growth",)
     )
-    monkeypatch.setattr(examining, "_analysis", lambda *_: found)
+    monkeypatch.setattr(analyze, "_analysis", lambda *_: found)
     outcome = shell("analyze", TRACE, "--output-dir", "out", "--output-format", form, "--isolated")
     assert (outcome.out, outcome.err) == said
 
@@ -323,6 +329,7 @@ class TestOnSpark:
             trace.name,
         ]
 
+    @pytest.mark.minutes
     def test_whatever_is_wrong_with_the_inputs_the_books_balance_and_the_rest_is_judged(
         self, shell, tmp_path, monkeypatch
     ):

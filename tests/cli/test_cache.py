@@ -107,7 +107,7 @@ def test_a_file_that_is_read_beside_the_tree_is_not_overwritten(tree, shell, mon
         outcome = shell("lint", "bolts", "--output-file", name)
         assert (outcome.code, outcome.err) == (
             2,
-            f"ackdoctor: {name}: is read, and --output-file would overwrite it\n",
+            f"ackdoctor: --output-file: {name} is an input; choose another file\n",
         )
     assert contents(tree) == before
 
@@ -182,7 +182,10 @@ def test_a_folder_that_is_removed_is_a_clear_error(tmp_path):
     gone.mkdir()
     code = f"import os, sys; os.rmdir({str(gone)!r}); os.execv(sys.executable, [sys.executable, '-m', 'ackdoctor', 'lint'])"
     process = started(gone, "-c", code)
-    assert process.communicate() == (b"", b"ackdoctor: the current folder does not exist any more\n")
+    assert process.communicate() == (
+        b"",
+        b"ackdoctor: the current directory does not exist any more; change to another one\n",
+    )
     assert process.returncode == 2
 
 

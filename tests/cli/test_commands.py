@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor import __version__
-from ackdoctor.cli import manual, run
+from ackdoctor.cli import lint
 from ackdoctor.rulebook import rule_url
 from ackdoctor.rulebook.page import load_rules
 from tests.cli.running import BOLT
@@ -45,16 +45,20 @@ def test_what_may_not_be_looked_at_is_no_error_of_ours(shell, monkeypatch):
     ],
 )
 def test_an_empty_path_is_not_the_current_folder(arguments, what, shell):
-    assert shell(*arguments) == (2, "", f"ackdoctor: {what} is empty; the current folder is `.`\n")
+    assert shell(*arguments) == (
+        2,
+        "",
+        f"ackdoctor: {what}: the path is empty; write `.` for the current directory\n",
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["heap", "hist", "a.txt", "--every", "nan"], "Invalid value for '--every': nan is no time."),
+        (["heap", "hist", "a.txt", "--every", "nan"], "Invalid value for '--every': nan is not a number of seconds."),
         (["heap", "hist", "a.txt", "--every", "inf"], "Invalid value for '--every': inf is not in the range"),
         (["heap", "dump", "a.hprof", "--samples", "9" * 20], "Invalid value for '--samples': 99999999999999999999 is not"),
-        (["watch", ".", "--every", "nan"], "Invalid value for '--every': nan is no time."),
+        (["watch", ".", "--every", "nan"], "Invalid value for '--every': nan is not a number of seconds."),
         (["watch", ".", "--until-idle", "inf"], "Invalid value for '--until-idle': inf is not in the range"),
     ],
 )  # fmt: skip
@@ -66,7 +70,7 @@ def test_a_number_beyond_all_measure_is_refused(arguments, said, shell):
 @pytest.mark.parametrize("rules", [["ACK6"], ["ACK601,pending-growth"], ["ACK1", "--ignore", "ACK1"]])
 def test_rules_that_lint_cannot_show_are_no_clean_run(shell, rules):
     Path("bolt.py").write_text(BOLT)
-    told = "ackdoctor: no rule is selected that lint can show; `ackdoctor rules` has those with a path\n"
+    told = "ackdoctor: no selected rule can be checked by lint; `ackdoctor rules` lists those with a path\n"
     assert shell("lint", "--select", *rules) == (2, "", told)
     assert shell("lint", "--select", "ACK6", "--extend-select", "ACK101").code == 1
 
@@ -175,7 +179,7 @@ def test_rules_in_another_format_exit_2(shell):
     outcome = shell("rules", "--output-format", "xml")
     assert (outcome.code, outcome.err) == (
         2,
-        "ackdoctor: --output-format must be one of table, json, not 'xml'\n",
+        "ackdoctor: --output-format: 'xml' is not one of table, json\n",
     )
 
 
@@ -221,7 +225,7 @@ def test_explain_renders_the_page_for_a_terminal(shell, monkeypatch):
 def test_explain_names_the_broken_page_instead_of_another_rule(shell, monkeypatch):
     rest = {code: rule for code, rule in RULES.items() if code != "ACK103"}
     trouble = "ACK103-double-ack.md:6: not TOML: invalid value"
-    monkeypatch.setattr(manual, "survey", lambda: (rest, (trouble,)))
+    monkeypatch.setattr("ackdoctor.rulebook.survey", lambda: (rest, (trouble,)))
     outcome = shell("explain", "ACK103")
     assert (outcome.code, outcome.err) == (
         2,
@@ -249,7 +253,11 @@ def test_a_current_folder_that_was_removed_is_no_error_of_ours(shell, tmp_path, 
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir("gone")
     (tmp_path / "gone").rmdir()
-    assert shell("lint") == (2, "", "ackdoctor: the current folder does not exist any more\n")
+    assert shell("lint") == (
+        2,
+        "",
+        "ackdoctor: the current directory does not exist any more; change to another one\n",
+    )
 
 
 def test_an_error_of_ours_is_two_lines_and_exits_2(shell, monkeypatch):
@@ -258,7 +266,7 @@ def test_an_error_of_ours_is_two_lines_and_exits_2(shell, monkeypatch):
     def fails(*_arguments, **_options):
         raise ZeroDivisionError("a defect\nof ours")
 
-    monkeypatch.setattr(run, "lint", fails)
+    monkeypatch.setattr(lint, "lint", fails)
     assert shell("lint") == (
         2,
         "",

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.cli.deaths import add_deaths
+from ackdoctor.cli.analyze import add_deaths
 from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.verdict import RunTally

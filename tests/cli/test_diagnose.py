@@ -69,7 +69,7 @@ def test_a_folder_stands_for_the_logs_below_it(shell):
     Path("other.log").write_text(said.format(3, "subprocess heartbeat timeout"))
     for given in (["t", "other.log"], ["other.log", "t", "t/6700/worker.log"], ["t"]):
         outcome = shell("diagnose", *given)
-        assert outcome.err == "t: 1 file not called a log: passed over\n"
+        assert outcome.err == "t: 1 file ignored: not a log\n"
         assert outcome.code == 1
         assert "\nanchored too late  t/6700/worker.log, line 1\n" in outcome.out
         assert ("other.log, line 1" in outcome.out) == (given != ["t"])
@@ -87,7 +87,7 @@ def test_a_folder_that_may_not_be_looked_at_is_told(shell, monkeypatch):
 def test_a_folder_without_logs_is_not_called_clean(shell):
     Path("t").mkdir()
     Path("t/notes.md").touch()
-    told = "ackdoctor: t: no file in it is called a log: *.err, *.log, *.out\n"
+    told = "ackdoctor: t: the directory has no logs: *.err, *.log, *.out\n"
     assert shell("diagnose", "t") == (2, "", told)
     Path("t/notes.md").rename("t/worker.log")
     assert shell("diagnose", "t", "not") == (2, "", "ackdoctor: not: no such file\n")
@@ -166,7 +166,7 @@ def test_a_log_that_is_not_there_is_said(name, shell):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("worker", "ackdoctor: no file is called `worker`: it was taken for the words of an error\n"),
+        ("worker", "ackdoctor: no file is called `worker`, so it was read as the words of an error\n"),
         ("java.lang.OutOfMemoryError: Java heap space", ""),
         ("all is well", ""),
     ],
@@ -290,6 +290,6 @@ def test_causes_stand_with_their_symptoms_where_there_are_several(shell):
 
 @pytest.mark.parametrize("text", ["", " "])
 def test_no_words_are_no_folder(shell, text):
-    told = "ackdoctor: diagnose: give a log, the words of an error, or - for standard input\n"
+    told = "ackdoctor: diagnose: name a log, the words of an error, or - for standard input\n"
 
     assert shell("diagnose", text) == (2, "", told)

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.cli import examining
+from ackdoctor.cli import analyze
 from ackdoctor.model.verdict import RunTally
 from ackdoctor.spark.tables import Analysis, Books
 
@@ -19,7 +19,7 @@ from ackdoctor.spark.tables import Analysis, Books
     ids=["quarantine", "left out", "all used"],
 )  # fmt: skip
 def test_what_could_not_be_judged_fails_where_that_is_asked_for(shell, monkeypatch, found, codes):
-    monkeypatch.setattr(examining, "_analysis", lambda *_: found)
+    monkeypatch.setattr(analyze, "_analysis", lambda *_: found)
     outcomes = [shell("analyze", "trace", "--fail-on", what) for what in ("error", "error,incomplete")]
     assert tuple(outcome.code for outcome in outcomes) == codes
     assert outcomes[1].out.startswith(

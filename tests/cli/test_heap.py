@@ -57,7 +57,7 @@ def test_a_worker_s_log_names_the_culprits_too(shell, logs):
     )
     assert lines_of(outcome, "of 4 roots") == ["of 4 roots read, the log knows 4 and explains 3"]
     assert lines_of(outcome, "another") == [
-        "another 1 is left by acks after a fail or a timeout, as correct programs leave them, too"
+        "acks after a fail or a timeout explain another 1: correct programs leave such entries too"
     ]
     assert lines_of(outcome, "law L1:") == [
         "= left: law L1: -5257881333274648441 is what split[5] delivery -2649877735888617978=8022097691311572814 sends; "
@@ -78,7 +78,7 @@ def test_a_log_without_tuples_is_asked_for_debug(shell):
         "2026-11-21 20:22:17.710 o.a.s.e.Executor main [INFO] Loading executor tasks store:[7, 7]\n"
     )
     outcome = shell("heap", "dump", "worker.hprof", "--trace", "worker.log")
-    assert lines_of(outcome, "debug") == ["a worker's log tells of tuples only where topology.debug is true"]
+    assert lines_of(outcome, "debug") == ["a worker logs tuples only with topology.debug=true"]
     assert lines_of(outcome, "knows 0") == ["of 5 roots read, the log knows 0 and explains 0"]
 
 

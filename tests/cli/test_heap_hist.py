@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.cli import autopsy
+from ackdoctor.cli import heap
 from ackdoctor.model.errors import UsageError
 from tests.cli.test_heap import HEAPS, codes
 
@@ -66,7 +66,7 @@ def test_a_histogram_that_is_cut_off_hides_no_growth(shell):
     assert "\n  3 histograms over 120.0 s: 1.4 MB at first, 1.6 MB at last\n" in outcome.out
     assert (
         outcome.err
-        == "a.txt, line 17: the histogram is cut off and left out: it lacks its last line, Total\n"
+        == "a.txt, line 17: the histogram is cut off and ignored: its last line, Total, is missing\n"
     )
 
 
@@ -107,7 +107,7 @@ def test_histograms_of_two_workers_are_not_compared(shell):
     assert outcome.out.splitlines()[1] == "  4 histograms over 300.0 s: 500.0 kB at first, 800.0 kB at last"
     assert (
         outcome.err
-        == "a.txt: 2 histograms of JVM 18 left out, since most are of 17: give each JVM's by themselves\n"
+        == "a.txt: 2 histograms of JVM 18 ignored, since most are of 17: run the command once for each JVM\n"
     )
 
 
@@ -123,7 +123,7 @@ def jcmd_that(monkeypatch, answers):
             return "".join(histograms(Session=[answer]))
         raise answer
 
-    monkeypatch.setattr(autopsy, "_jcmd", ask)
+    monkeypatch.setattr(heap, "_jcmd", ask)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_the_same_histogram_given_again_cannot_show_that_nothing_grows(files, sh
         Path(name).write_text("".join(list(histograms(Session=[5_000]))))
     outcome = shell("heap", "hist", *files)
     assert (outcome.code, outcome.out.partition(" cannot")[0]) == (0, "INCOMPLETE: 1 histogram")
-    assert outcome.err == "ackdoctor: 2 histograms given again: each is counted once\n"
+    assert outcome.err == "ackdoctor: 2 repeated histograms ignored\n"
 
 
 def test_histograms_that_differ_in_their_time_alone_are_several(shell):
@@ -195,8 +195,8 @@ def test_a_log_s_histograms_after_collections_are_compared_without_those_before(
         ([], "ackdoctor: name files with histograms, or a JVM with --pid PID\n"),
         (["a.txt", "--pid", "1"], "ackdoctor: --pid takes histograms itself: name no files with it\n"),
         (["a.txt"], "a.txt: cannot be read: No such file or directory\n"),
-        (["4711"], "ackdoctor: 4711: no such file; a JVM is named with --pid 4711\n"),
-        (["a.txt", "--xmx", "much"], "ackdoctor: --xmx must be like 768m or 4g, not 'much'\n"),
+        (["4711"], "ackdoctor: 4711: no such file; name a JVM with --pid 4711\n"),
+        (["a.txt", "--xmx", "much"], "ackdoctor: --xmx: 'much' is not a size; write 768m or 4g\n"),
     ],
 )
 def test_a_histogram_that_cannot_be_had_is_one_line(arguments, said, shell):

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.cli import manual
 from ackdoctor.dialects import load
 from ackdoctor.rulebook import load_metadata
 from tests.cli.running import BOLT, CLEAN
@@ -61,21 +60,21 @@ def test_exit_zero_hides_findings_from_the_exit_code_only(shell):
             ["--write-baseline", "--output-file", "x"],
             "ackdoctor: --write-baseline and --output-file exclude each other\n",
         ),
-        (["-", "."], "ackdoctor: - (standard input) stands alone, without other paths\n"),
+        (["-", "."], "ackdoctor: PATHS: - (standard input) cannot be combined with other paths\n"),
         (["--stdin-filename", "x.py"], "ackdoctor: --stdin-filename needs - (standard input) as the path\n"),
         (
             ["--output-format", "srif"],
-            "ackdoctor: --output-format must be one of full, concise, json, json-lines, sarif, github, "
-            "not 'srif'; did you mean `sarif`?\n",
+            "ackdoctor: --output-format: 'srif' is not one of full, concise, json, json-lines, sarif, github; "
+            "did you mean `sarif`?\n",
         ),
         (
             ["--min-severity", "bad"],
-            "ackdoctor: --min-severity must be one of info, warning, error, not 'bad'\n",
+            "ackdoctor: --min-severity: 'bad' is not one of info, warning, error\n",
         ),
-        (["--select", "ACK999"], "ackdoctor: no rule is called `ACK999`; did you mean `ACK901`?\n"),
+        (["--select", "ACK999"], "ackdoctor: --select: no rule is called `ACK999`; did you mean `ACK901`?\n"),
         (
             ["--ignore", "mising-ack"],
-            "ackdoctor: no rule is called `mising-ack`; did you mean `missing-ack`?\n",
+            "ackdoctor: --ignore: no rule is called `mising-ack`; did you mean `missing-ack`?\n",
         ),
         (
             ["--baseline", "b.json"],
@@ -164,11 +163,11 @@ def test_select_names_the_broken_page_instead_of_another_rule(shell, monkeypatch
     Path("bolt.py").write_text(BOLT)
     rest = {code: rule for code, rule in load_metadata().items() if code != "ACK103"}
     trouble = "ACK103-double-ack.md:6: not TOML: invalid value"
-    monkeypatch.setattr(manual, "survey", lambda: (rest, (trouble,)))
+    monkeypatch.setattr("ackdoctor.rulebook.survey", lambda: (rest, (trouble,)))
     outcome = shell("lint", "--select", "ACK103")
     assert (outcome.code, outcome.err) == (
         2,
-        f"ackdoctor: no rule is called `ACK103`, or its page is broken: {trouble}\n",
+        f"ackdoctor: --select: no rule is called `ACK103`, or its page is broken: {trouble}\n",
     )
 
 
@@ -177,7 +176,10 @@ def test_select_names_the_broken_page_instead_of_another_rule(shell, monkeypatch
 def test_an_option_that_names_no_rule_is_no_option_at_all(shell, option, given):
     Path("bolt.py").write_text(BOLT)
     outcome = shell("lint", option, given)
-    assert (outcome.code, outcome.err) == (2, f"ackdoctor: {option} names no rule\n")
+    assert (outcome.code, outcome.err) == (
+        2,
+        f"ackdoctor: {option}: no rule is named; `ackdoctor rules` lists them\n",
+    )
 
 
 def test_a_notebook_is_not_called_clean(shell):
@@ -252,20 +254,24 @@ def test_a_report_that_cannot_be_written_exits_2(shell):
     outcome = shell("lint", "--output-file", "none/report.txt")
     assert (outcome.code, outcome.err) == (
         2,
-        "ackdoctor: none/report.txt: cannot be written: No such file or directory\n",
+        "ackdoctor: --output-file: none/report.txt cannot be written: No such file or directory\n",
     )
 
 
 def test_an_empty_path_is_not_the_current_folder(shell):
     Path("bolt.py").write_text(BOLT)
-    assert shell("lint", "") == (2, "", "ackdoctor: PATHS is empty; the current folder is `.`\n")
+    assert shell("lint", "") == (
+        2,
+        "",
+        "ackdoctor: PATHS: the path is empty; write `.` for the current directory\n",
+    )
 
 
 def test_a_report_overwrites_no_file_that_is_read(shell):
     Path("bolt.py").write_text(BOLT)
     for paths in ([], ["bolt.py"]):
         outcome = shell("lint", "--output-file", "bolt.py", *paths)
-        assert outcome == (2, "", "ackdoctor: bolt.py: is read, and --output-file would overwrite it\n")
+        assert outcome == (2, "", "ackdoctor: --output-file: bolt.py is an input; choose another file\n")
     assert Path("bolt.py").read_text() == BOLT
 
 
@@ -283,7 +289,7 @@ def test_a_report_overwrites_nothing_that_is_read_beside_the_files(shell, name):
     )
     was = Path(name).read_text()
     outcome = shell("lint", "--output-file", name, "bolt.py")
-    assert outcome == (2, "", f"ackdoctor: {name}: is read, and --output-file would overwrite it\n")
+    assert outcome == (2, "", f"ackdoctor: --output-file: {name} is an input; choose another file\n")
     assert Path(name).read_text() == was
 
 
@@ -293,7 +299,7 @@ def test_a_report_that_finds_the_disk_full_exits_2(shell):
     outcome = shell("lint", "--output-file", "/dev/full")
     assert (outcome.code, outcome.err) == (
         2,
-        "ackdoctor: /dev/full: cannot be written: No space left on device\n",
+        "ackdoctor: --output-file: /dev/full cannot be written: No space left on device\n",
     )
 
 
@@ -311,7 +317,7 @@ def test_statistics_count_by_rule(shell):
     outcome = shell("lint", "--statistics", "--output-format", "json")
     assert json.loads(outcome.out) == {"statistics": [{"code": "ACK101", "name": "missing-ack", "count": 1}]}
     assert shell("lint", "--statistics", "--output-format", "sarif").err == (
-        "ackdoctor: --statistics comes as full, concise or json, not as sarif\n"
+        "ackdoctor: --statistics: the format sarif is not available; use full, concise or json\n"
     )
 
 

@@ -64,7 +64,7 @@ def test_java_without_a_name_is_rejected(shell, monkeypatch, head):
 
     typed(head + JAVA_BOLT)
     outcome = shell("lint", "-")
-    assert outcome == (2, "", "ackdoctor: standard input is Java: give its name by --stdin-filename\n")
+    assert outcome == (2, "", "ackdoctor: standard input is Java; name it with --stdin-filename NAME.java\n")
     typed(head + JAVA_BOLT)
     assert shell("lint", "-", "--stdin-filename", "CountBolt.java").code == 1
     typed(f'import os; import sys\n"""\n{JAVA_BOLT}"""\n{BOLT}')

@@ -153,8 +153,8 @@ def test_a_trace_that_is_not_there_exits_2(shell):
             "acker version '1.1' is ambiguous",
         ),
         (["--acker-version", "9"], "unknown acker version '9'"),
-        (["--output-format", "xml"], "--output-format must be one of full, concise, json"),
-        (["--min-severity", "bad"], "--min-severity must be one of info, warning, error"),
+        (["--output-format", "xml"], "--output-format: 'xml' is not one of full, concise, json"),
+        (["--min-severity", "bad"], "--min-severity: 'bad' is not one of info, warning, error"),
     ],
 )
 def test_a_word_that_means_nothing_exits_2(arguments, reason, shell):
@@ -181,7 +181,7 @@ def test_a_narrow_terminal_drops_columns_and_an_old_one_draws_with_ascii(shell, 
 @pytest.mark.parametrize("command", ["report", "cat"])
 def test_an_empty_trace_is_not_the_current_folder(command, shell):
     outcome = shell("trace", command, "")
-    assert outcome == (2, "", "ackdoctor: TRACE is empty; the current folder is `.`\n")
+    assert outcome == (2, "", "ackdoctor: TRACE: the path is empty; write `.` for the current directory\n")
 
 
 def test_what_stands_in_no_code_stands_at_the_trace_and_each_component_for_itself(shell):
@@ -239,7 +239,7 @@ def test_explain_takes_roots_that_begin_with_a_minus_and_deliveries(shell):
     assert shell("explain", "-66", "--trace", "trace") == (
         2,
         "",
-        "ackdoctor: neither a root nor a delivery of the trace is called -66\n",
+        "ackdoctor: the trace has neither a root nor a tuple -66\n",
     )
     assert shell("explain", "sql-1", "--trace", "trace").out.startswith("delivery sql-1\n")
 
@@ -278,5 +278,5 @@ def test_a_folder_full_of_other_files_does_not_hide_the_report(shell):
 def test_what_one_process_left_is_counted_in_the_singular(shell):
     path = Path("part-1-000000000000.jsonl")
     path.write_text('{"schema":1,"kind":1,"time_ns":1')
-    told = "ackdoctor: 1 row begun and never finished: its process was killed"
+    told = "ackdoctor: 1 incomplete row: the process was killed while writing"
     assert shell("trace", "report", str(path)).err.splitlines()[-1] == told

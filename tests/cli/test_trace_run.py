@@ -121,9 +121,7 @@ def test_what_a_component_s_wire_was_hidden_by_stands_in_the_trace(shell):
 def test_a_command_without_components_leaves_no_trace(shell):
     ended = ackdoctor("trace", "run", "--", sys.executable, "-c", "print('hello')")
     assert (ended.returncode, ended.stdout) == (0, "hello\n")
-    assert ended.stderr == (
-        "ackdoctor: no component was traced: no Python process of the command has run one\n"
-    )
+    assert ended.stderr == ("ackdoctor: no component was traced: no Python process of the command ran one\n")
 
 
 @pytest.mark.slow
@@ -136,7 +134,7 @@ def test_a_trace_for_which_there_is_no_room_is_told(shell):
     ended = ackdoctor("trace", "run", "--", sys.executable, "drive.py")
     assert (ended.returncode, ended.stderr.splitlines()[-1]) == (
         3,
-        "ackdoctor: nothing was recorded: no trace could be written to ackdoctor-trace",
+        "ackdoctor: no trace could be written to ackdoctor-trace",
     )
     assert [path for path in Path("ackdoctor-trace").rglob("*") if path.is_file()] == []
 
@@ -147,7 +145,7 @@ def test_the_trace_of_an_earlier_run_is_not_taken_for_this_ones(shell):
     ended = ackdoctor("trace", "run", "--", "no-such-program")
     assert ended.returncode == 127
     assert ended.stderr.splitlines()[-1] == (
-        "ackdoctor: no component was traced: no Python process of the command has run one"
+        "ackdoctor: no component was traced: no Python process of the command ran one"
     )
 
 
@@ -156,7 +154,7 @@ def test_a_trace_that_would_be_a_file_runs_nothing(shell):
     assert shell("trace", "run", "--trace", "taken", "--", "touch", "ran") == (
         2,
         "",
-        "ackdoctor: --trace: taken is no folder\n",
+        "ackdoctor: --trace: taken is not a directory\n",
     )
     assert not Path("ran").exists()
 
@@ -166,7 +164,7 @@ def test_a_trace_below_a_file_runs_nothing(shell):
     assert shell("trace", "run", "--trace", "taken/trace", "--", "touch", "ran") == (
         2,
         "",
-        f"ackdoctor: --trace: {Path('taken').absolute()} is no folder\n",
+        f"ackdoctor: --trace: {Path('taken').absolute()} is not a directory\n",
     )
     assert not Path("ran").exists()
 
@@ -177,7 +175,7 @@ def test_a_place_that_takes_no_trace_runs_nothing_unless_none_is_wanted(shell, m
     assert shell(*run, "--", "touch", "ran") == (
         2,
         "",
-        "ackdoctor: --trace: new/trace: no traces can be written there: Permission denied\n",
+        "ackdoctor: --trace: new/trace cannot be written to: Permission denied\n",
     )
     assert not Path("ran").exists()
     assert shell(*run, "--level", "sites", "--", "touch", "ran")[0] == 0
@@ -228,7 +226,7 @@ def test_the_proxy_says_that_it_recorded_nothing_and_the_component_runs_all_the_
     assert (ended.returncode, ended.stdout, ended.stderr) == (
         3,
         "end\n",
-        "ackdoctor: nothing was recorded: no trace could be written to taken\n",
+        "ackdoctor: no trace could be written to taken\n",
     )
 
 

@@ -11,8 +11,8 @@ from time import sleep
 
 import pytest
 
-from ackdoctor.cli import watching
-from ackdoctor.cli.watching import _NO_PARTS, sentences
+from ackdoctor.cli import watch
+from ackdoctor.cli.watch import _NO_PARTS, sentences
 from ackdoctor.model.errors import UsageError
 from tests.cli.running import Outcome, Shell
 from tests.spark.conftest import a_session, spark  # noqa: F401 - fixtures
@@ -29,15 +29,15 @@ def shell(shell: Shell) -> Shell:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nowhere"], "nowhere: no such folder"),
-        ([__file__], f"{__file__}: a file, and no folder"),
-        ([""], "DIR is empty; the current folder is `.`"),
-        (["trace", "--conf", "spark.x"], "--conf must be KEY=VALUE, not 'spark.x'"),
+        (["nowhere"], "nowhere: no such directory"),
+        ([__file__], f"{__file__}: not a directory"),
+        ([""], "DIR: the path is empty; write `.` for the current directory"),
+        (["trace", "--conf", "spark.x"], "--conf: 'spark.x' is not KEY=VALUE"),
         (
             ["trace", "--output-format", "fulll"],
-            "--output-format must be one of full, json-lines, not 'fulll'; did you mean `full`?",
+            "--output-format: 'fulll' is not one of full, json-lines; did you mean `full`?",
         ),
-        (["trace", "--once", "--until-idle", "3"], "--once ends by itself: leave --until-idle out"),
+        (["trace", "--once", "--until-idle", "3"], "--once and --until-idle exclude each other"),
         (["trace", "--acker-version", "1.1"], "acker version '1.1' is ambiguous"),
     ],
 )
@@ -50,7 +50,7 @@ def test_what_cannot_be_meant_is_said_before_spark_starts(shell, arguments, said
 
 
 def test_without_spark_one_line_says_how_to_get_it(shell, monkeypatch):
-    monkeypatch.setattr(watching, "find_spec", lambda _name: None)
+    monkeypatch.setattr(watch, "find_spec", lambda _name: None)
     assert shell("watch", "trace") == Outcome(
         2, "", "ackdoctor: watch needs Spark, which is not installed: pip install 'ackdoctor[spark]'\n"
     )
@@ -60,7 +60,9 @@ def test_a_checkpoint_among_the_traces_is_refused(shell, tmp_path):
     outcome = shell("watch", "trace", "--checkpoint", "trace/here")
     place = tmp_path / "trace" / "here"
     assert outcome == Outcome(
-        2, "", f"ackdoctor: {place}: a checkpoint inside of what is watched would be read as traces\n"
+        2,
+        "",
+        f"ackdoctor: --checkpoint: {place} is inside the watched directory and would be read as a trace; choose another directory\n",
     )
 
 

@@ -103,7 +103,10 @@ def test_a_file_that_may_not_be_written_is_not_replaced(shell, monkeypatch):
     access = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and access(path, mode))
     outcome = shell("lint", "--no-cache", "--output-file", "out.txt", "bolt.py")
-    assert (outcome.code, outcome.err) == (2, "ackdoctor: out.txt: cannot be written: Permission denied\n")
+    assert (outcome.code, outcome.err) == (
+        2,
+        "ackdoctor: --output-file: out.txt cannot be written: Permission denied\n",
+    )
     assert Path("out.txt").read_text() == "mine"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.cli import consulting
+from ackdoctor.cli import diagnose
 from ackdoctor.diagnose import deaths, log_lines
 from tests.diagnose.incidents import INCIDENTS
 from tests.diagnose.test_threads import DUMP
@@ -119,15 +119,15 @@ def test_a_device_without_an_end_is_named(shell, monkeypatch):
 
 @pytest.mark.timeout(SECONDS)
 def test_a_pipe_that_no_process_writes_into_is_named(shell, monkeypatch):
-    monkeypatch.setattr(consulting, "_PATIENCE", 0.2)
+    monkeypatch.setattr(diagnose, "_PIPE_TIMEOUT", 0.2)
     os.mkfifo("worker.log")
-    told = "worker.log: cannot be read: a pipe into which nothing was written for 0.2 s\n"
+    told = "worker.log: cannot be read: nothing was written into the pipe for 0.2 s\n"
     assert shell("diagnose", "worker.log").err == told
     Path("t").mkdir()
     os.mkfifo("t/a.log")
     Path("t/worker.log").write_text("all is well\n")
     outcome = shell("diagnose", "t")
-    assert (outcome.code, outcome.err) == (0, "t: 1 file not called a log: passed over\n")
+    assert (outcome.code, outcome.err) == (0, "t: 1 file ignored: not a log\n")
 
 
 def test_a_database_s_own_log_is_passed_over(shell):
@@ -135,7 +135,7 @@ def test_a_database_s_own_log_is_passed_over(shell):
     Path("t/storm_rocks/000004.log").write_bytes(random.Random(1).randbytes(3_000))
     Path("t/worker.log").write_text("all is well\n")
     outcome = shell("diagnose", "t")
-    assert (outcome.code, outcome.err) == (0, "t: 1 file not called a log: passed over\n")
+    assert (outcome.code, outcome.err) == (0, "t: 1 file ignored: not a log\n")
     Path("t/storm_rocks/000004.log").write_text("Anchored onto 7 after ack/fail\n")
     assert shell("diagnose", "t").code == 1
 

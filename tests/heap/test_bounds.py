@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.cli import texts
+from ackdoctor.cli import inputs
 from ackdoctor.heap.dump import read_dump
 from ackdoctor.heap.jvm import hprof
 from ackdoctor.heap.jvm.hprof import HprofError
@@ -101,24 +101,22 @@ def test_a_histogram_that_expands_without_end_is_stopped(part, bounded, tmp_path
     bomb(tmp_path / "a.gz", HIST.read_bytes(), part, 192)
     outcome = shell("heap", "hist", str(tmp_path / "a.gz"))
     assert outcome.code == 2
-    assert "16 MB: this is no text" in outcome.err or "which no text does" in outcome.err
+    assert "16 MB: this is not text" in outcome.err or "as no text does" in outcome.err
     assert outcome.out.startswith("BROKEN")  # what came before is judged
 
 
 def test_a_text_has_a_most(bounded, tmp_path, monkeypatch):
     faults: list[str] = []
     (tmp_path / "a").write_bytes(b"0123456789abcdef 0123456789abcdef\n" * 1000)
-    assert len(list(texts.lines_of(tmp_path / "a", faults, most=MB // 64))) == 16384 // 34 + 1
+    assert len(list(inputs.lines_of(tmp_path / "a", faults, limit=MB // 64))) == 16384 // 34 + 1
     [fault] = faults
-    assert fault.startswith(
-        "cannot be read: not all of it: more than 0 MB of text, or of lines; line 482 is the last"
-    )
+    assert fault.startswith("cannot be read: it has more than 0 MB of text; line 482 is the last")
 
 
 def test_a_line_of_megabytes_is_cut(bounded, tmp_path):
     (tmp_path / "a").write_bytes(b"a" * MB + b"\nb\n")
     faults: list[str] = []
-    assert [len(line) for line in texts.lines_of(tmp_path / "a", faults)] == [1 << 16, 2]
+    assert [len(line) for line in inputs.lines_of(tmp_path / "a", faults)] == [1 << 16, 2]
     assert faults == []
 
 
@@ -189,7 +187,7 @@ def test_an_archive_of_several_members_is_read_whole(tmp_path):
     data = HIST.read_bytes()
     faults: list[str] = []
     (tmp_path / "a.gz").write_bytes(gzip.compress(data[:5000]) + gzip.compress(data[5000:]))
-    assert "".join(texts.lines_of(tmp_path / "a.gz", faults)) == data.decode()
+    assert "".join(inputs.lines_of(tmp_path / "a.gz", faults)) == data.decode()
     assert faults == []
 
 

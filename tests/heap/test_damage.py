@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.cli.autopsy import DumpRequest, HistRequest, show_dump, show_histograms
+from ackdoctor.cli.heap import Dump, Hist
 from tests.heap.damage import damaged_dump, damaged_text
 
 HEAPS = Path(__file__).parents[2] / "fixtures" / "heaps"
@@ -46,14 +46,14 @@ def _dump(path: Path, seed: int) -> None:
     wholes = [_whole(name) for name in DUMPS]
     path.write_bytes(damaged_dump(wholes[seed % len(wholes)], seed))
     form = FORMS[seed % len(FORMS)]
-    _run(lambda: show_dump(DumpRequest(file=path, output_format=form, isolated=True)))
+    _run(lambda: Dump(file=path, output_format=form, isolated=True).run())
 
 
 def _text(path: Path, seed: int) -> None:
     wholes = [(HEAPS / "histograms" / name).read_text() for name in TEXTS]
     path.write_bytes(damaged_text(wholes[seed % len(wholes)], seed))
     form = FORMS[seed % len(FORMS)]
-    _run(lambda: show_histograms(HistRequest(files=(path,), output_format=form, xmx="1g", isolated=True)))
+    _run(lambda: Hist(files=[path], output_format=form, xmx="1g", isolated=True).run())
 
 
 def _try(damage, path: Path, seeds: range) -> None:

@@ -193,7 +193,7 @@ def test_a_damaged_row_is_named_and_its_class_left_out(damaged, shell, tmp_path)
     (tmp_path / "a.txt").write_text(TEXT.replace(ROW, damaged))
     outcome = shell("heap", "hist", str(tmp_path / "a.txt"))
     assert outcome.code == 2
-    assert "a.txt, line 6: no row of a histogram: " in outcome.err
+    assert "a.txt, line 6: not a row of a histogram: " in outcome.err
     assert outcome.out.startswith("BROKEN: the acker's pending map grows")
     assert "  java.util.HashMap$Node  " not in outcome.out
     assert "  6 histograms" in outcome.out

@@ -14,8 +14,8 @@ import pytest
 import ackdoctor
 from ackdoctor.cache_folder import CacheFolder
 from ackdoctor.config import Settings
+from ackdoctor.model.files import read_file
 from ackdoctor.model.finding import Report
-from ackdoctor.model.reading import read_file
 from tests.lint.project import (
     BASE,
     BOLT,

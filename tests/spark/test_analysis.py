@@ -127,9 +127,7 @@ def test_roots_beyond_the_samples_are_counted(spark, monkeypatch):
 
 
 @pytest.mark.minutes
-def test_a_root_that_went_an_explained_way_is_left_out(
-    spark, monkeypatch, analysis
-):
+def test_a_root_that_went_an_explained_way_is_left_out(spark, monkeypatch, analysis):
     monkeypatch.setattr("ackdoctor.spark.judge.blame._MOST_DARK", 1)
     few = analyze(find_inputs([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
     assert [finding.code for finding in few.findings] == [finding.code for finding in analysis.findings]
@@ -210,9 +208,7 @@ def acked_twice(component: str, roots: range) -> list[Event]:
 
 
 @pytest.mark.parametrize(("most", "untold"), [(2_000, 0), (4, 26)])
-def test_a_rare_culprit_is_reported_beside_a_frequent_one(
-    most, untold, spark, monkeypatch
-):
+def test_a_rare_culprit_is_reported_beside_a_frequent_one(most, untold, spark, monkeypatch):
     monkeypatch.setattr("ackdoctor.spark.judge.samples.MOST_TREES", most)
     rows = acked_twice("often", range(1, 26)) + acked_twice("seldom", range(26, 31))
     terms = replace(TERMS, patience_s=0)

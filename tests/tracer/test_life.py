@@ -132,11 +132,11 @@ def test_what_waits_for_a_batch_is_not_said_to_be_owed():
     assert delivery(EventKind.RECEIVED, EventKind.WAITS, EventKind.ACKED) == "sql[0] acked it once"
 
 
-def test_of_a_delivery_that_nobody_saw_completed_it_is_not_said_that_it_never_was():
+def test_a_delivery_of_an_unobserved_component_is_not_called_never_completed():
     received = Event(EventKind.RECEIVED, 0, component="count", task=4, delivery="7")
     hidden = Event(
         EventKind.NAMED, 9, component="count", task=4, note="pystorm Bolt unobserved: ack is replaced"
     )
     found = life_of_delivery(lambda: [received, hidden], "7")
     assert found is not None
-    assert found.verdict == "count[4] did with it what nobody could see: ack is replaced"
+    assert found.verdict == "count[4] was not observed: ack is replaced"

@@ -122,17 +122,17 @@ def _is_queue(context: RuleContext, name: str) -> bool:
 
 def _assigned_values(context: RuleContext, name: str) -> Iterator[tuple[Function, Expr | Call]]:
     for function in context.functions():
-        made = calls_by_result(function)
+        calls = calls_by_result(function)
         for step in function.cfg.steps:
             match step.op:
                 case Bind(target=target, value=value) if own_field(context, function, target) == name:
-                    yield function, made.get(value, value)
+                    yield function, calls.get(value, value)
                 case _:
                     pass
-    given = context.component.attribute(name)
+    default = context.component.attribute(name)
     method = next(iter(context.component.cls.methods.values()), None)
-    if given is not None and method is not None:
-        yield method, given
+    if default is not None and method is not None:
+        yield method, default
 
 
 def _kind(context: RuleContext, function: Function, value: Expr | Call) -> str:
@@ -319,11 +319,11 @@ def assigned_calls(context: RuleContext, function: Function, field: str) -> Iter
 def chained_methods(function: Function, call: Call) -> frozenset[str]:
     """Return the methods of a call chain up to this call: `newBuilder().maximumSize(9).build()`."""
     words: set[str] = set()
-    made: Call | Bind | None = call
-    while isinstance(made, Call) and isinstance(made.func, Attr):
-        words.add(made.func.name)
-        obj = made.func.obj
-        made = defining_step(function, obj.id) if isinstance(obj, Name) else None
+    step: Call | Bind | None = call
+    while isinstance(step, Call) and isinstance(step.func, Attr):
+        words.add(step.func.name)
+        obj = step.func.obj
+        step = defining_step(function, obj.id) if isinstance(obj, Name) else None
     return frozenset(words)
 
 
@@ -331,8 +331,10 @@ def is_size_of(context: RuleContext, function: Function, expr: Expr, field: str)
     """Whether an expression is the size of a field: `len(self.field)`, or the result of `field.size()`."""
     if isinstance(expr, Mix) and expr.op == "len":
         return reads_field(context, function, expr, field)
-    made = defining_step(function, expr.id) if isinstance(expr, Name) and expr.id.startswith("%") else None
-    match made:
+    definition = (
+        defining_step(function, expr.id) if isinstance(expr, Name) and expr.id.startswith("%") else None
+    )
+    match definition:
         case Call(func=Attr(obj=obj, name="size" | "length")):
             return context.field(function, obj) == field
         case _:

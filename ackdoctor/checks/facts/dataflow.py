@@ -74,17 +74,17 @@ def handler_only(function: Function, catch: int) -> set[int]:
 
 def raising_steps(function: Function, catch: int) -> set[int]:
     """Return the steps whose exceptions reach the exception handler at `catch`."""
-    asked = {catch}
+    pending = {catch}
     steps = function.cfg.steps
     found: set[int] = set()
-    while asked:
-        wanted = asked.pop()
+    while pending:
+        wanted = pending.pop()
         for index, step in enumerate(steps):
             for kind, target in step.edges:
                 if target != wanted:
                     continue
                 if isinstance(step.op, Catch) and kind is not EdgeKind.TRUE and index not in found:
-                    asked.add(index)
+                    pending.add(index)
                 elif kind is EdgeKind.RAISE:
                     found.add(index)
     return found
@@ -106,10 +106,10 @@ def tuple_params(flow: Flow, function: Function) -> frozenset[str]:
 @memoize
 def derived_names(function: Function, names: frozenset[str]) -> frozenset[str]:
     """Return the locals whose value may derive from one of `names`, these included; the analysis is flow-insensitive."""
-    given = _flows(function)
+    flows = _flows(function)
     known, todo = set(names), list(names)
     while todo:
-        new = given.get(todo.pop(), set()) - known
+        new = flows.get(todo.pop(), set()) - known
         known |= new
         todo += new
     return frozenset(known)
@@ -118,13 +118,13 @@ def derived_names(function: Function, names: frozenset[str]) -> frozenset[str]:
 @memoize
 def _flows(function: Function) -> Mapping[str, set[str]]:
     """Map each local to those that are assigned an expression with it."""
-    given: dict[str, set[str]] = {}
+    flows: dict[str, set[str]] = {}
     for step in function.cfg.steps:
         targets, values = _assignment(step.op)
         for value in values:
             for name in names_in(value):
-                given.setdefault(name, set()).update(targets)
-    return given
+                flows.setdefault(name, set()).update(targets)
+    return flows
 
 
 def _assignment(op: Instr) -> tuple[tuple[str, ...], tuple[Expr, ...]]:
@@ -159,22 +159,22 @@ class CanonicalForms:
     def __init__(self, function: Function) -> None:
         self._left = 0
         bound = Counter([*(param.name for param in function.params), *function.captures])
-        made: dict[str, Expr] = {}
+        values: dict[str, Expr] = {}
         for step in function.cfg.steps:
             match step.op:
                 case Bind(target=Name(id=name), value=value):
                     bound[name] += 1
-                    made[name] = value
+                    values[name] = value
                 case Call(result=Name(id=name), func=func, args=args):
                     bound[name] += 1
-                    made[name] = Mix("call", (func, *(arg.value for arg in args)))
+                    values[name] = Mix("call", (func, *(arg.value for arg in args)))
                 case Update(target=Name(id=name)) | Next(target=Name(id=name)) | Yield(result=Name(id=name)):
                     bound[name] += 1
                 case Unpack(targets=targets):
                     bound.update(target.id for target in targets if isinstance(target, Name))
                 case _:
                     pass
-        self._definitions = {name: value for name, value in made.items() if bound[name] == 1}
+        self._definitions = {name: value for name, value in values.items() if bound[name] == 1}
 
     def of(self, expr: Expr) -> Expr:
         """Return the canonical form of an expression."""
@@ -247,7 +247,7 @@ HOPS = 8  # helper calls and copies followed
 class Definition:
     """The definition of a value: an expression, a call or a catch, and its visit."""
 
-    made: Expr | Call | Catch
+    value: Expr | Call | Catch
     visit: Path
 
 
@@ -268,8 +268,8 @@ def definition(visit: Path, expr: Expr, hops: int = HOPS) -> Definition | None:
         match maker.step.op:
             case Bind(value=value):
                 expr, visit = value, maker
-            case Call() | Catch() as made:
-                return Definition(made, maker)
+            case Call() | Catch() as value:
+                return Definition(value, maker)
             case _:
                 return None
     return Definition(expr, visit) if hops else None

@@ -100,12 +100,12 @@ def _is_super(function: Function, func: Expr) -> bool:
     """Whether a callee is `super().name` or `Base.name` of the method's own name."""
     match func:
         case Attr(obj=Name(id=temp), name=name) if name == function.name and temp.startswith("%"):
-            made = (
+            temporaries = (
                 step.op
                 for step in function.cfg.steps
                 if isinstance(step.op, Call) and step.op.result.id == temp
             )
-            return any(call.func == Global("super") for call in made)
+            return any(call.func == Global("super") for call in temporaries)
         case Attr(obj=Global() | Attr(), name=name):
             return name == function.name
         case _:
@@ -233,10 +233,10 @@ def stored_for_ever(context: RuleContext) -> Iterator[tuple[Function, Step, str]
 
 def _derives_from_failed(fail: Function, function: Function, expr: Expr) -> bool:
     """Whether an id may derive from the argument of `fail`; a helper's parameters are resolved at its callers."""
-    given = frozenset(param.name for param in function.params[1:])
-    if function is not fail and isinstance(expr, Name) and expr.id in given:
+    params = frozenset(param.name for param in function.params[1:])
+    if function is not fail and isinstance(expr, Name) and expr.id in params:
         return False
-    return mentions_any(expr, derived_names(function, given))
+    return mentions_any(expr, derived_names(function, params))
 
 
 def _stores(
@@ -246,11 +246,11 @@ def _stores(
         wanted = [expr for owner, expr in ids if owner is function]
         if not wanted:
             continue
-        spelt = {without_casts(canonical_forms(function).of(expr)) for expr in wanted}
+        canonical = {without_casts(canonical_forms(function).of(expr)) for expr in wanted}
         for step in function.cfg.steps:
             name, keys = _store_of(context, function, step)
             if name is not None and any(
-                without_casts(canonical_forms(function).of(key)) in spelt for key in keys
+                without_casts(canonical_forms(function).of(key)) in canonical for key in keys
             ):
                 yield function, step, name
 

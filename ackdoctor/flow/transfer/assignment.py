@@ -69,9 +69,9 @@ def assign(context: Context, path: Path, state: State, target: Expr | None, valu
 
 
 def _assign_local(path: Path, state: State, name: str, value: Value | None) -> State:
-    kept = assign_cell(path.function, state, name, value)
-    if kept is not None:
-        return kept
+    in_cell = assign_cell(path.function, state, name, value)
+    if in_cell is not None:
+        return in_cell
     if isinstance(value, Const) and name not in tested_names(path.function) and not name.startswith("%"):
         value = None
     if isinstance(value, TokenRef) and value.token.kind is TokenKind.STORED:
@@ -93,20 +93,20 @@ def _forget_looked_up(context: Context, path: Path, state: State, name: str) -> 
         for value in looked
         if isinstance(value, (Field, TokenRef))
     ]
-    kept = {
+    remaining = {
         token: held
         for token, held in state.tokens.items()
         if not any(is_part_of(token, each) for each in wholes)
     }
-    return state.replace(tokens=kept) if len(kept) < len(state.tokens) else state
+    return state.replace(tokens=remaining) if len(remaining) < len(state.tokens) else state
 
 
 def copy_facts(path: Path, context: Context, after: State, target: Expr, value: Expr) -> State:
     """Copy the facts about a value to its new name, if a condition tests that name."""
     if not isinstance(target, Name):
         return after
-    asked = iterator_facts(path.function).get(value, ())
-    for first in (path.state.facts[fact] for fact in asked if fact in path.state.facts):
+    known_facts = iterator_facts(path.function).get(value, ())
+    for first in (path.state.facts[fact] for fact in known_facts if fact in path.state.facts):
         after = after.replace(facts={**after.facts, Mix("call", (Attr(target, "hasNext"),)): first})
     if not context.typed and value in split_results(path.function):
         after = after.replace(facts={**after.facts, target: True})
@@ -175,11 +175,11 @@ def _assign_attribute(
 
 def _forget_place(state: State, whole: Token) -> State:
     """Forget the tuple that was stored there: the place holds another tuple, or none."""
-    kept = {token: held for token, held in state.tokens.items() if not is_part_of(token, whole)}
-    return state.replace(tokens=kept) if len(kept) < len(state.tokens) else state
+    remaining = {token: held for token, held in state.tokens.items() if not is_part_of(token, whole)}
+    return state.replace(tokens=remaining) if len(remaining) < len(state.tokens) else state
 
 
-def _store_empty_collection(path: Path, state: State, value: Value | None, kept: Field | TokenRef) -> State:
+def _store_empty_collection(path: Path, state: State, value: Value | None, holder: Field | TokenRef) -> State:
     """Store an empty local collection in a field: what is added to it later is held there too."""
     if not isinstance(value, Container) or any(tokens_in(value)) or not isinstance(path.step.op, Bind):
         return state
@@ -187,17 +187,17 @@ def _store_empty_collection(path: Path, state: State, value: Value | None, kept:
     for fact in state.facts:
         match fact:
             case Compare(left=Name(id=name), op="is", right=right) if right == source:
-                state = state.bind(name, kept)
+                state = state.bind(name, holder)
             case _:
                 pass
-    return state.bind(source.id, kept) if isinstance(source, Name) else state
+    return state.bind(source.id, holder) if isinstance(source, Name) else state
 
 
 def _is_runnable(value: Value) -> bool:
     """Whether a value is an object that was constructed with code to run: a thread that starts later."""
     match value:
-        case Instance(fields=given):
-            return bool(given) and "run" in value.cls.methods
+        case Instance(fields=fields):
+            return bool(fields) and "run" in value.cls.methods
         case Container(items=items):
             return any(isinstance(item, FunctionRef) and item.function.name == "run" for item in items)
         case _:
@@ -250,8 +250,8 @@ def unpack(context: Context, path: Path, targets: tuple[Expr | None, ...], value
 
 def assign_next_number(context: Context, path: Path, before: State, after: State, row: Expr | None) -> State:
     """Return the state in which a loop over numbers has produced the next one, which `row` is or is unpacked into."""
-    for loop, (name, start, stop, given, step) in counted_loops(path.function).items():
-        if given == row and loop in before.loops and name in induction_variables(path.function):
+    for loop, (name, start, stop, element, step) in counted_loops(path.function).items():
+        if element == row and loop in before.loops and name in induction_variables(path.function):
             if before.loops[loop].position:
                 return increment_counter(context, path.function, before, after, name, step)
             after = after.bind(name, evaluate(context, path.function, before, start))
@@ -299,8 +299,8 @@ def update(context: Context, path: Path, target: Expr, value: Value | None) -> S
             before = cell_value(path.function, state, target.id) or state.env.get(target.id)
             if isinstance(before, (Const, Count, Index)):
                 after = offset_value(before)
-                kept = assign_cell(path.function, state, target.id, after)
-                state = kept if kept is not None else state.bind(target.id, after)
+                in_cell = assign_cell(path.function, state, target.id, after)
+                state = in_cell if in_cell is not None else state.bind(target.id, after)
             state = _count_on(context, path, state, target.id)
             return _forget_looked_up(context, path, state, target.id)
         match target:

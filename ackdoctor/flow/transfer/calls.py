@@ -73,14 +73,14 @@ def _typed_call(context: Context, path: Path, call: Call) -> CallEffect | Enter 
     method = method_of(context, path, call, values)
     if method is not None:
         return _enter_one(context, path, call, method, values)
-    got = read_getter(context, path, call)
-    if got is not None:
-        return CallEffect(*got)
+    getter = read_getter(context, path, call)
+    if getter is not None:
+        return CallEffect(*getter)
     if not isinstance(call.func, Attr) or isinstance(call.func.obj, Global):
-        made = new_instance(context, path, call, values)
-        if made is not None:
-            run_later(context, path, path.state, (thread_task(context, made),), "Thread")
-            return CallEffect(path.state, made, may_raise=not isinstance(made, ExceptionValue))
+        instance = new_instance(context, path, call, values)
+        if instance is not None:
+            run_later(context, path, path.state, (thread_task(context, instance),), "Thread")
+            return CallEffect(path.state, instance, may_raise=not isinstance(instance, ExceptionValue))
     if isinstance(call.func, Attr) and call.func.name in IMMEDIATE_CALLBACKS:
         return _run_callback_now(context, path, call, values)
     target = _functional_call(context, path, call)
@@ -181,38 +181,38 @@ def _run_callback_now(
 
 
 def apply_value(
-    context: Context, path: Path, call: Call, target: Value, given: tuple[Value | None, ...]
+    context: Context, path: Path, call: Call, target: Value, preset: tuple[Value | None, ...]
 ) -> CallEffect | Enter:
     """Return the effect of calling a value with these arguments."""
     if isinstance(target, Partial):
-        return apply_value(context, path, call, target.target, target.args + given)
-    return _apply(context, path, call, target, given)
+        return apply_value(context, path, call, target.target, target.args + preset)
+    return _apply(context, path, call, target, preset)
 
 
 def _apply(
-    context: Context, path: Path, call: Call, target: Value | None, given: tuple[Value | None, ...] | None
+    context: Context, path: Path, call: Call, target: Value | None, preset: tuple[Value | None, ...] | None
 ) -> CallEffect | Enter:
     match target:
         case BoundMethod(name=name, on=kind) if kind:
-            spelt, at = (call, path) if given is None else _with_temporaries(path, call, given)
-            verb = verb_on(context, at, spelt, kind, name)
+            rewritten, at = (call, path) if preset is None else _with_temporaries(path, call, preset)
+            verb = verb_on(context, at, rewritten, kind, name)
             if verb is not None:
-                return _verb(context, at, spelt, verb, None)
+                return _verb(context, at, rewritten, verb, None)
             return CallEffect(path.state, None, may_raise=False)
         case BoundMethod(name=name, after=after) if (
             after is not None and after not in context.component.lineage
         ):
-            return _super_method(context, path, call, after, name, given)
+            return _super_method(context, path, call, after, name, preset)
         case BoundMethod(name=name, after=after):
             method = _method_after(context, name, after)
             verb = own_verb(context, name)
-            if method is not None and context.typed and given is None:
+            if method is not None and context.typed and preset is None:
                 offered = methods_named(_behind(context, after), name)
                 method = _overload(context, path, call, offered, arguments(context, path, call)) or method
             if method is not None and _has_known_decorators(context, method):
-                return enter(context, path, call, method, SelfRef(), given)
+                return enter(context, path, call, method, SelfRef(), preset)
             if method is None and verb is not None:
-                return _verb(context, path, call, verb, given)
+                return _verb(context, path, call, verb, preset)
         case FunctionRef(function=function, captured=captured, bare=bare) if bare or _has_known_decorators(
             context, function
         ):
@@ -220,19 +220,19 @@ def _apply(
                 function.name in function.captures
             ):  # a closure can call itself, but was not yet bound when it captured its own name
                 captured = (*captured, (function.name, target))
-            owner = context.program.owner(function) if context.typed and given is None else None
+            owner = context.program.owner(function) if context.typed and preset is None else None
             if owner is not None and function.name in owner.overloads:
                 offered = owner.overloads[function.name]
                 function = _overload(context, path, call, offered, arguments(context, path, call)) or function
-            return enter(context, path, call, function, None, given, captured)
+            return enter(context, path, call, function, None, preset, captured)
         case External():
             verb = external_verb(context.verbs(), target.names)
             if verb is not None:
-                return _verb(context, path, call, verb, given)
-            return library_call(context, path, call, target, given)
+                return _verb(context, path, call, verb, preset)
+            return library_call(context, path, call, target, preset)
         case _:
             pass
-    return opaque_call(context, path, call, given)
+    return opaque_call(context, path, call, preset)
 
 
 def _method_after(context: Context, name: str, after: object) -> Function | None:
@@ -253,35 +253,35 @@ def _super_method(
     call: Call,
     after: ClassInfo,
     name: str,
-    given: tuple[Value | None, ...] | None,
+    preset: tuple[Value | None, ...] | None,
 ) -> CallEffect | Enter:
     """Resolve `super.name(...)` in a class that is not the component."""
-    values = arguments(context, path, call) if given is None else given
+    values = arguments(context, path, call) if preset is None else preset
     functions = methods_named(context.program.lineage(after).order[1:], name)
     function = _overload(context, path, call, functions, values)
     if function is not None and not function.docstring_only:
-        return enter(context, path, call, function, path.state.env.get("this"), given)
+        return enter(context, path, call, function, path.state.env.get("this"), preset)
     handle = framework_kind(context, after)
     if handle is not None:
-        return _apply(context, path, call, BoundMethod(name, on=handle.kind), given)
-    return opaque_call(context, path, call, given)
+        return _apply(context, path, call, BoundMethod(name, on=handle.kind), preset)
+    return opaque_call(context, path, call, preset)
 
 
 def _verb(
-    context: Context, path: Path, call: Call, verb: Verb, given: tuple[Value | None, ...] | None
+    context: Context, path: Path, call: Call, verb: Verb, preset: tuple[Value | None, ...] | None
 ) -> CallEffect:
-    if given is not None:
-        call, path = _with_temporaries(path, call, given)
+    if preset is not None:
+        call, path = _with_temporaries(path, call, preset)
     state, value = apply_verb(context, path, call, verb)
     return CallEffect(state, value, not never_raises(verb))
 
 
-def _with_temporaries(path: Path, call: Call, given: tuple[Value | None, ...]) -> tuple[Call, Path]:
+def _with_temporaries(path: Path, call: Call, preset: tuple[Value | None, ...]) -> tuple[Call, Path]:
     """Return a call whose arguments are abstract values, through fresh temporaries."""
-    env = {**path.state.env, **{f"%given{i}": value for i, value in enumerate(given) if value is not None}}
-    args = tuple(Arg(Name(f"%given{i}")) for i in range(len(given)))
-    spelt = Call(call.result, call.func, args, call.awaited, call.dropped)
-    return spelt, path.with_state(path.state.replace(env=env))
+    env = {**path.state.env, **{f"%preset{i}": value for i, value in enumerate(preset) if value is not None}}
+    args = tuple(Arg(Name(f"%preset{i}")) for i in range(len(preset)))
+    rewritten = Call(call.result, call.func, args, call.awaited, call.dropped)
+    return rewritten, path.with_state(path.state.replace(env=env))
 
 
 def _expand_stars(context: Context, path: Path, call: Call) -> tuple[Call, Path]:
@@ -296,11 +296,11 @@ def _expand_stars(context: Context, path: Path, call: Call) -> tuple[Call, Path]
             spread.append(arg)
             continue
         for value in whole.order:
-            name = f"%given{len(spread)}"
+            name = f"%preset{len(spread)}"
             spread.append(Arg(Name(name)))
             env.update({name: value} if value is not None else {})
-    spelt = Call(call.result, call.func, tuple(spread), call.awaited, call.dropped)
-    return spelt, path.with_state(path.state.replace(env=env))
+    rewritten = Call(call.result, call.func, tuple(spread), call.awaited, call.dropped)
+    return rewritten, path.with_state(path.state.replace(env=env))
 
 
 def _has_known_decorators(context: Context, function: Function) -> bool:

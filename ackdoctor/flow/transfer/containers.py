@@ -138,10 +138,10 @@ def _local_method(context: Context, path: Path, call: Call, held: Container, fun
         return CallEffect(state, held, may_raise=False)
     if name in CONTAINER_READS:
         value = single_item(held, *arguments(context, path, call))
-        asked = (context.typed and name in CONTAINER_REMOVALS) or any(
+        is_getter = (context.typed and name in CONTAINER_REMOVALS) or any(
             mentions(fact, func.obj) for fact in state.facts
         )
-        quiet = name in NEVER_RAISES or bool(items) or asked
+        quiet = name in NEVER_RAISES or bool(items) or is_getter
         if name in CONTAINER_REMOVALS and value is not None:
             state = _emptied(state, func.obj)
         return CallEffect(state, value, may_raise=not quiet)

@@ -191,9 +191,9 @@ def choose_verb(
     return chosen
 
 
-def _fit(wanted: Sequence[str], given: Sequence[str]) -> int:
+def _fit(wanted: Sequence[str], actual: Sequence[str]) -> int:
     score = 0
-    for want, have in zip(wanted, given, strict=False):
+    for want, have in zip(wanted, actual, strict=False):
         if want and have:
             score += 2 if want == have else -4
     return score
@@ -287,9 +287,9 @@ def methods_named(order: Sequence[ClassInfo], name: str) -> tuple[Function, ...]
 
 def _overrides(heirs: Function, base: Function) -> bool:
     """Whether a function overrides one of a base class, whose type parameters the subclass may have bound."""
-    given, asked = heirs.params[1:], base.params[1:]
-    return len(given) == len(asked) and all(
-        mine.type == its.type or its.type is None for mine, its in zip(given, asked, strict=True)
+    own, inherited = heirs.params[1:], base.params[1:]
+    return len(own) == len(inherited) and all(
+        mine.type == its.type or its.type is None for mine, its in zip(own, inherited, strict=True)
     )
 
 
@@ -396,15 +396,15 @@ def new_instance(context: Context, path: Path, call: Call, values: tuple[Value |
     plain = tuple(value for name, value in pairs if name is None)
     captured = ((name, value) for name, value in pairs if name is not None and value is not None)
     maker = _constructor(context, cls, len(plain))
-    given = (*(_constructor_fields(maker, plain) if maker else ()), *captured)
-    asked = (
+    fields = (*(_constructor_fields(maker, plain) if maker else ()), *captured)
+    only_read = (
         _read_only_params(maker, frozenset(context.component.dialect.shape.getters))
         if maker
         else frozenset[int]()
     )
-    carried = {token for at, value in enumerate(values) if at not in asked for token in tokens_in(value)}
-    kept = {token for _, value in given for token in tokens_in(value)}
-    return Instance(cls, given) if carried <= kept else None
+    carried = {token for at, value in enumerate(values) if at not in only_read for token in tokens_in(value)}
+    stored = {token for _, value in fields for token in tokens_in(value)}
+    return Instance(cls, fields) if carried <= stored else None
 
 
 def _dotted(expr: Expr) -> bool:
@@ -447,14 +447,14 @@ def _read_only_params(function: Function, getters: frozenset[str]) -> frozenset[
     return frozenset(at for at, param in enumerate(function.params[1:]) if param.name not in used)
 
 
-def thread_task(context: Context, made: Value) -> Value | None:
+def thread_task(context: Context, instance: Value) -> Value | None:
     """Return the code that a thread runs if it gets an object of an inner class of the component."""
-    if not isinstance(made, Instance) or made.fields:
+    if not isinstance(instance, Instance) or instance.fields:
         return None
-    run = next((made.cls.methods[name] for name in ("run", "call") if name in made.cls.methods), None)
-    if run is None or enclosing_class(context, made.cls) not in context.component.lineage:
+    run = next((instance.cls.methods[name] for name in ("run", "call") if name in instance.cls.methods), None)
+    if run is None or enclosing_class(context, instance.cls) not in context.component.lineage:
         return None
-    return Partial(FunctionRef(run, bare=True), (made,))
+    return Partial(FunctionRef(run, bare=True), (instance,))
 
 
 def callbacks(value: Value | None) -> Iterator[Value]:
@@ -468,5 +468,5 @@ def callbacks(value: Value | None) -> Iterator[Value]:
 
 def captured_by_class(function: Function, receiver: Value) -> tuple[tuple[str, Value], ...]:
     """Return what a method of a local class captures of the locals around the class."""
-    given = receiver.fields if isinstance(receiver, Instance) else ()
-    return tuple((name, value) for name, value in given if name in function.captures)
+    fields = receiver.fields if isinstance(receiver, Instance) else ()
+    return tuple((name, value) for name, value in fields if name in function.captures)

@@ -125,13 +125,13 @@ def forget_changed_fields(context: Context, function: Function, state: State, ca
     """Return the state after an opaque call: without the fields that the methods and closures among its arguments may change."""
     if not call.args or not (state.facts or state.fields):
         return state
-    given = (
+    values = (
         evaluate(context, function, state, arg.value)
         for arg in call.args
         if isinstance(arg.value, (Attr, Closure, Name))
     )
     fields = frozenset(
-        name for value in given for each in _code(context, value) for name in changed_fields(context, each)
+        name for value in values for each in _code(context, value) for name in changed_fields(context, each)
     )
     if not fields or ANY in fields:
         return state
@@ -326,8 +326,8 @@ def _reads_field(expr: Expr, fields: frozenset[str]) -> bool:
             return True
         case Compare(left=left, right=right):
             return _reads_field(left, fields) or _reads_field(right, fields)
-        case Mix(op="call", parts=(Attr(obj=asked), *given)):
-            return any(_reads_field(each, fields) for each in (asked, *given))
+        case Mix(op="call", parts=(Attr(obj=func), *args)):
+            return any(_reads_field(each, fields) for each in (func, *args))
         case Mix(parts=parts):
             return any(_reads_field(part, fields) for part in parts)
         case IsType(value=value) | Not(value=value):

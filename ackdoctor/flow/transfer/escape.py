@@ -189,27 +189,27 @@ class _Passed(NamedTuple):
 
 def after_opaque_call(context: Context, function: Function, state: State, call: Call) -> State:
     """Return the state after an opaque call."""
-    handing = _passed_by_call(function)[call.result.id]
-    given = handing.places
-    for name in (*handing.names, handing.runs):
+    passed = _passed_by_call(function)[call.result.id]
+    escaping = passed.places
+    for name in (*passed.names, passed.runs):
         value = state.env.get(name)
         if isinstance(value, _CODE):
-            given |= frozenset(_captured_names(value))
-    given |= _boxes_in(function, state, handing.names)
-    if not given and not handing.receiver and _EXPOSED not in state.fields:
+            escaping |= frozenset(_captured_names(value))
+    escaping |= _boxes_in(function, state, passed.names)
+    if not escaping and not passed.receiver and _EXPOSED not in state.fields:
         return state
-    state = _expose(state, given)
-    changed = given | _receiver(function, state, call, handing)
-    if _EXPOSED in state.fields and not _runs_nothing(context, function, state, call, handing):
+    state = _expose(state, escaping)
+    changed = escaping | _receiver(function, state, call, passed)
+    if _EXPOSED in state.fields and not _runs_nothing(context, function, state, call, passed):
         changed |= _exposed(state)
-    return _havoc(function, state, call, changed, given)
+    return _havoc(function, state, call, changed, escaping)
 
 
 def after_own_call(function: Function, state: State, call: Call) -> State:
     """Return the state after a call of the project's own code, for which a box that it gets has another name and may be kept."""
-    handing = _passed_by_call(function)[call.result.id]
-    state = _expose(state, _boxes_in(function, state, handing.names))
-    return _havoc(function, state, call, _exposed(state) | _receiver(function, state, call, handing))
+    passed = _passed_by_call(function)[call.result.id]
+    state = _expose(state, _boxes_in(function, state, passed.names))
+    return _havoc(function, state, call, _exposed(state) | _receiver(function, state, call, passed))
 
 
 def after_store(state: State, value: Value | None) -> State:
@@ -238,7 +238,11 @@ def _exposed(state: State) -> frozenset[str]:
 
 
 def _havoc(
-    function: Function, state: State, call: Call, places: frozenset[str], given: frozenset[str] = frozenset()
+    function: Function,
+    state: State,
+    call: Call,
+    places: frozenset[str],
+    escaping: frozenset[str] = frozenset(),
 ) -> State:
     """Return the state without the contents of these boxes and cells, and of every argument of the call."""
     if not places:
@@ -247,7 +251,7 @@ def _havoc(
     for place in places:
         state = forget_box(state, place)
         name = place.rpartition(":")[2]
-        if cell_name(function, name) == place and (place in given or name in _tracked_locals(function)):
+        if cell_name(function, name) == place and (place in escaping or name in _tracked_locals(function)):
             own = is_box(function, state, name) and name not in shared_locals(function)
             state = (
                 invalidate_contents(state, Name(name), call) if own else invalidate_target(state, Name(name))
@@ -255,17 +259,17 @@ def _havoc(
     return state
 
 
-def _receiver(function: Function, state: State, call: Call, handing: _Passed) -> frozenset[str]:
+def _receiver(function: Function, state: State, call: Call, passed: _Passed) -> frozenset[str]:
     """Return the box on which a call is made that may change it in an unknown way."""
-    name = handing.receiver
+    name = passed.receiver
     if not name or not is_box(function, state, name) or _known_method(function, state, call):
         return frozenset()
     return frozenset({cell_name(function, name)})
 
 
-def _runs_nothing(context: Context, function: Function, state: State, call: Call, handing: _Passed) -> bool:
+def _runs_nothing(context: Context, function: Function, state: State, call: Call, passed: _Passed) -> bool:
     """Whether a call is known to run none of the project's code that other calls got."""
-    if handing.quiet or _known_method(function, state, call):
+    if passed.quiet or _known_method(function, state, call):
         return True
     return last_name(call.func) in context.verb_names
 
@@ -289,15 +293,15 @@ def _passed_by_call(function: Function) -> Mapping[str, _Passed]:
 
 
 def _handing(function: Function, call: Call) -> _Passed:
-    given = list(value_operands(arg.value for arg in call.args))
-    closures = (function.closures.get(expr.key) for expr in given if isinstance(expr, Closure))
+    operands = list(value_operands(arg.value for arg in call.args))
+    closures = (function.closures.get(expr.key) for expr in operands if isinstance(expr, Closure))
     func: Expr = call.func.obj if isinstance(call.func, Attr) else call.func
     root = func
     while isinstance(root, (Attr, Item)):
         root = root.obj
     changes = isinstance(call.func, Attr) and isinstance(root, Name) and not is_read_only(call)
     return _Passed(
-        names=tuple(expr.id for expr in given if isinstance(expr, Name)),
+        names=tuple(expr.id for expr in operands if isinstance(expr, Name)),
         places=frozenset(
             cell_name(each, name) for each in closures if each is not None for name in each.captures
         ),

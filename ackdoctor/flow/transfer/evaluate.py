@@ -189,7 +189,7 @@ def defining_step(function: Function, name: str) -> Call | Bind | None:
     """Return the step that assigns a temporary."""
     for step in function.cfg.steps:
         match step.op:
-            case Call(result=Name(id=made)) | Bind(target=Name(id=made)) if made == name:
+            case Call(result=Name(id=result)) | Bind(target=Name(id=result)) if result == name:
                 return step.op
             case _:
                 pass
@@ -229,8 +229,8 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
         case Global():
             return _global(context, function, expr)
         case Attr(obj=obj, name=name):
-            kept = box_value(function, state, expr)
-            return kept or _attribute(context, function, state, expr, obj, name)
+            boxed = box_value(function, state, expr)
+            return boxed or _attribute(context, function, state, expr, obj, name)
         case Item(obj=obj, key=key):
             return box_value(function, state, expr) or _subscript(context, function, state, obj, key)
         case Build(kind="dict", items=items):
@@ -436,13 +436,13 @@ def offset_value(number: Value | None, sign: str = "+", step: int = 1) -> Value 
 
 def _collection(context: Context, function: Function, state: State, items: tuple[Expr, ...]) -> Container:
     values = (as_stored_tuple(context, evaluate(context, function, state, item)) for item in items)
-    kept = frozenset(
+    members = frozenset(
         value
         for value in values
         if isinstance(value, (TokenRef, Container, Batch, FunctionRef, BoundMethod))
         or (isinstance(value, Instance) and value.fields)
     )
-    return Container(kept)
+    return Container(members)
 
 
 def _concatenation(

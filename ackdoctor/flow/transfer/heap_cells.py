@@ -285,8 +285,8 @@ def forget_box(state: State, box: str) -> State:
 
 
 def _drop_places(state: State, key: str, but: tuple[str, ...] = ()) -> State:
-    kept = {field: old for field, old in state.fields.items() if field in but or not field.startswith(key)}
-    return state.replace(fields=kept) if len(kept) < len(state.fields) else state
+    fields = {field: old for field, old in state.fields.items() if field in but or not field.startswith(key)}
+    return state.replace(fields=fields) if len(fields) < len(state.fields) else state
 
 
 @memoize
@@ -325,8 +325,8 @@ def local_boxes(function: Function) -> frozenset[str]:
     """Return the function's own locals that are boxes."""
     tree = list(function.tree())
     steps = [step.op for each in tree for step in each.cfg.steps]
-    asked = {name for each in tree for name in tested_places(each)}
-    if not asked:
+    tested = {name for each in tree for name in tested_places(each)}
+    if not tested:
         return frozenset()
     own = {
         op.target.id
@@ -340,7 +340,7 @@ def local_boxes(function: Function) -> frozenset[str]:
         for expr in value_operands(_aliased_operands(op))
         if isinstance(expr, Name)
     }
-    return frozenset((asked & own) - aliased - _assigned_otherwise(steps))
+    return frozenset((tested & own) - aliased - _assigned_otherwise(steps))
 
 
 def _only_reads(op: Instr) -> bool:

@@ -64,11 +64,11 @@ _CODE = (BoundMethod, FunctionRef, Partial)
 
 
 def library_call(
-    context: Context, path: Path, call: Call, target: External, given: tuple[Value | None, ...] | None
+    context: Context, path: Path, call: Call, target: External, preset: tuple[Value | None, ...] | None
 ) -> CallEffect:
     """Return the effect of a call of library code, as far as its qualified name determines it."""
     name = target.names[-1].rpartition(".")[2]
-    values = arguments(context, path, call) if given is None else given
+    values = arguments(context, path, call) if preset is None else preset
     state = path.state
     if (
         call.dropped
@@ -85,9 +85,9 @@ def library_call(
         return CallEffect(state, External(("identity",)), may_raise=False)
     if name in TRANSPARENT_DECORATORS and values:
         return CallEffect(state, values[0], may_raise=False)
-    rounds = _batch_iterable(name, values)
-    if rounds is not None:
-        return CallEffect(state, rounds, may_raise=False)
+    iterable = _batch_iterable(name, values)
+    if iterable is not None:
+        return CallEffect(state, iterable, may_raise=False)
     if context.typed and name in COLLECTION_LITERALS:
         if len(values) == 1 and name in ARRAYS and isinstance(values[0], (Batch, Container)):
             return CallEffect(state, values[0], may_raise=False)
@@ -104,7 +104,7 @@ def library_call(
         return CallEffect(state, TickTest(values[0].token, kind), may_raise=False)
     if name.endswith(("Error", "Exception")):
         return CallEffect(state, ExceptionValue(target.names[-1]), may_raise=False)
-    return opaque_call(context, path, call, given)
+    return opaque_call(context, path, call, preset)
 
 
 def _batch_iterable(name: str, values: tuple[Value | None, ...]) -> Zipped | Count | Container | None:
@@ -146,13 +146,13 @@ def _outermost(context: Context, path: Path) -> Function:
 
 
 def opaque_call(
-    context: Context, path: Path, call: Call, given: tuple[Value | None, ...] | None
+    context: Context, path: Path, call: Call, preset: tuple[Value | None, ...] | None
 ) -> CallEffect:
     """Return the effect of a call of which at most the last part of the name is known."""
     name = last_name(call.func) or "a call"
     if name in LOGGING or name in PURE_CALLS:
         return CallEffect(path.state, None, may_raise=name not in LOGGING and name not in NEVER_RAISES)
-    values = arguments(context, path, call) if given is None else given
+    values = arguments(context, path, call) if preset is None else preset
     if len(values) == 1 and isinstance(values[0], TokenRef) and (kind := tick_test_of_name(name)):
         return CallEffect(path.state, TickTest(values[0].token, kind), may_raise=False)
     state = path.state
@@ -276,18 +276,18 @@ def enter(
     call: Call,
     function: Function,
     receiver: Value | None,
-    given: tuple[Value | None, ...] | None,
+    preset: tuple[Value | None, ...] | None,
     captured: tuple[tuple[str, Value], ...] = (),
 ) -> CallEffect | Enter:
-    """Return the state at the entry of this function; `given` are values in place of the call's own arguments."""
+    """Return the state at the entry of this function; `preset` are values in place of the call's own arguments."""
     if function.is_async and not call.awaited:
-        return opaque_call(context, path, call, given)
+        return opaque_call(context, path, call, preset)
     env: dict[str, Value] = {"%return": Const(None), **dict(captured)}
     params = [param for param in function.params if param.kind == "positional"]
     if receiver is not None and function.binding != "static" and params:
         env[params.pop(0).name] = receiver
-    args = call.args if given is None else tuple(Arg(Name("")) for _ in given)
-    values = arguments(context, path, call) if given is None else given
+    args = call.args if preset is None else tuple(Arg(Name("")) for _ in preset)
+    values = arguments(context, path, call) if preset is None else preset
     filled: set[str | None] = set()
     more: list[Value | None] = []
     passed: dict[str, Expr] = {}
@@ -299,12 +299,12 @@ def enter(
             else:
                 more.append(value)
         filled.add(name)
-        if name is not None and isinstance(arg.value, (Name, Attr)) and given is None:
+        if name is not None and isinstance(arg.value, (Name, Attr)) and preset is None:
             passed[name] = arg.value
         if name is not None and _matters(function, name, value):
             env[name] = value  # type: ignore[assignment]  # _matters refuses None
         elif arg.star and value is not None and any(tokens_in(value)):
-            return opaque_call(context, path, call, given)
+            return opaque_call(context, path, call, preset)
     for param in function.params:
         if param.name not in filled and param.default is not None and not any(arg.star for arg in args):
             value = evaluate(context, function, State(), param.default)

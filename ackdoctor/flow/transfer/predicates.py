@@ -203,8 +203,8 @@ def _size_interval(state: State, base: Expr) -> _Interval:
     """Return the interval of a size, which is never negative."""
     if not is_size(base):
         return _Interval()
-    asked, same = normalise_emptiness(Compare(base, ">", Literal(0)))
-    some = state.facts.get(asked)
+    predicate, same = normalise_emptiness(Compare(base, ">", Literal(0)))
+    some = state.facts.get(predicate)
     if some is None:
         return _Interval(low=0)
     return _Interval(low=1) if some == same else _Interval(low=0, high=0)
@@ -293,11 +293,11 @@ def _normalised(context: Context, function: Function, state: State, condition: E
         return fact, positive
     match fact.op, fact.right:
         case "==" | "is", Attr() | Global() as named:
-            said = _literal_of(context, function, state, named)
-            return (Compare(fact.left, "==", said) if said != named else fact), positive
+            literal = _literal_of(context, function, state, named)
+            return (Compare(fact.left, "==", literal) if literal != named else fact), positive
         case "in", Build(kind=kind, items=items):
-            spelt = tuple(_literal_of(context, function, state, item) for item in items)
-            return Compare(fact.left, "in", Build(kind, spelt)), positive
+            literals = tuple(_literal_of(context, function, state, item) for item in items)
+            return Compare(fact.left, "in", Build(kind, literals)), positive
         case _:
             return fact, positive
 

@@ -154,12 +154,14 @@ def _counted_iterations(
         if more:
             memory = LoopState(None, None, position=1 if again else 0)
             before = after.replace(loops={**state.loops, op.loop: memory})
-            given = assign(context, path, before, op.target, None)
-            yield True, assign_next_number(context, path, before, given, op.target)
+            assigned = assign(context, path, before, op.target, None)
+            yield True, assign_next_number(context, path, before, assigned, op.target)
         else:
             yield (
                 False,
-                after.replace(loops={each: kept for each, kept in state.loops.items() if each != op.loop}),
+                after.replace(
+                    loops={each: memory for each, memory in state.loops.items() if each != op.loop}
+                ),
             )
 
 
@@ -170,7 +172,7 @@ def _body_counter_iterations(
     state = path.state
     memory = state.loops.get(op.loop)
     at = _counter_position(memory, pace, state) if memory is not None else _LOST
-    asked = nonempty_facts(path.function, op.iterable)
+    emptiness = nonempty_facts(path.function, op.iterable)
     known = None
     if memory is None and known_truth(context, path.function, state, pace.first):
         at, known = _AT_ELEMENT, known_truth(context, path.function, state, pace.more)
@@ -185,16 +187,16 @@ def _body_counter_iterations(
         if at == _AT_ELEMENT:
             facts[pace.more] = more
             if memory is None:  # and whether there is any element
-                facts |= dict.fromkeys(asked, more)
+                facts |= dict.fromkeys(emptiness, more)
         elif at == _BEFORE_ELEMENT:
             facts |= {pace.more: True, pace.lagging: more}
         if not more:
-            loops = {loop: kept for loop, kept in state.loops.items() if loop != op.loop}
+            loops = {loop: memory for loop, memory in state.loops.items() if loop != op.loop}
             yield False, after.replace(facts=facts, loops=loops)
             continue
         loops = {**state.loops, op.loop: LoopState(None, None, position=at)}
-        given = assign(context, path, after.replace(facts=facts, loops=loops), op.target, None)
-        yield True, given if at == _LOST else given.replace(facts={**given.facts, pace.mark: False})
+        assigned = assign(context, path, after.replace(facts=facts, loops=loops), op.target, None)
+        yield True, assigned if at == _LOST else assigned.replace(facts={**assigned.facts, pace.mark: False})
 
 
 def _counter_position(memory: LoopState, pace: BodyCounter, state: State) -> int:
@@ -221,7 +223,7 @@ def _unknown_iterations(
     if again or not known:
         yield (
             False,
-            state.replace(loops={loop: kept for loop, kept in state.loops.items() if loop != op.loop}),
+            state.replace(loops={loop: memory for loop, memory in state.loops.items() if loop != op.loop}),
         )
 
 
@@ -285,14 +287,14 @@ def _done(context: Context, path: Path, step: Step) -> State:
     function, state = path.function, path.state
     match step.op:
         case Bind(target=target, value=value):
-            given = evaluate(context, function, state, value)
-            after = assign(context, path, state, target, given)
+            assigned = evaluate(context, function, state, value)
+            after = assign(context, path, state, target, assigned)
             if isinstance(target, Name):
                 after = new_box(function, after, target.id, value)
             else:
-                after = assign_place(function, after, target, given)
+                after = assign_place(function, after, target, assigned)
             if not isinstance(target, Name) or (isinstance(value, Build) and value.kind != "object"):
-                after = after_store(after, given)
+                after = after_store(after, assigned)
             return alias_list(copy_facts(path, context, after, target, value), target, value)
         case Unpack(targets=targets, value=value):
             return unpack(context, path, targets, value)
@@ -325,8 +327,8 @@ def _returned(context: Context, path: Path, expr: Expr) -> Value | None:
 
 def _is_finished_generator(context: Context, path: Path, op: Yield) -> bool:
     """Whether a step is a `yield from` of a generator that ended without an element."""
-    given = evaluate(context, path.function, path.state, op.value) if op.value is not None else None
-    return op.delegate and given == EMPTY_GENERATOR
+    result = evaluate(context, path.function, path.state, op.value) if op.value is not None else None
+    return op.delegate and result == EMPTY_GENERATOR
 
 
 def _yield(context: Context, path: Path, op: Yield) -> State:
@@ -338,11 +340,11 @@ def _yield(context: Context, path: Path, op: Yield) -> State:
     items = before.items if isinstance(before, GeneratorResult) else frozenset()
     if value is not None and any(tokens_in(value)):
         items |= value.items if isinstance(value, GeneratorResult) and op.delegate else {value}
-    given = GeneratorResult(items, frozenset(path.state.tokens.items()))
+    result = GeneratorResult(items, frozenset(path.state.tokens.items()))
     state = path.state
     if isinstance(value, GeneratorResult) and op.delegate:
         state = _finish_generator(context, path, state, value)
-    return state.bind(op.result.id, None).bind("%yield", given)
+    return state.bind(op.result.id, None).bind("%yield", result)
 
 
 # ---- branches, loops, handlers ----
@@ -407,24 +409,24 @@ def _rounds(
             yield from _field_iterations(context, path, op, stored_tuple(token.field, f"{token.path}[*]"))
         case GeneratorResult() if iterable == EMPTY_GENERATOR:
             yield False, path.state
-        case GeneratorResult(items=items) as given:
+        case GeneratorResult(items=items) as result:
             for more, after in _rounds(context, path, op, Container(items), again=again):
-                yield more, after if more else _finish_generator(context, path, after, given)
+                yield more, after if more else _finish_generator(context, path, after, result)
         case _:
             yield from counted_loop_steps(context, path, op)
 
 
-def _finish_generator(context: Context, path: Path, state: State, given: GeneratorResult) -> State:
+def _finish_generator(context: Context, path: Path, state: State, result: GeneratorResult) -> State:
     """Return the state after a generator ends, with the completions that happened in it.
 
     The elements of a batch are left out: they may be other ones than that of the loop.
     """
-    for token, token_state in given.token_states:
+    for token, token_state in result.token_states:
         now = context.token_state(state, token).stage
         if token.kind is TokenKind.INPUT and now in (Stage.ACKED, Stage.FAILED):
             op = Op.ACK if token_state.stage is Stage.ACKED else Op.FAIL
             state = complete(context, path, state, op, token)
-    return finish_generator(state, given)
+    return finish_generator(state, result)
 
 
 def _field_iterations(
@@ -452,7 +454,7 @@ def _batch_iterations(
     now = context.token_state(state, token)
     if again:
         memory = state.loops[op.loop]
-        done = {loop: kept for loop, kept in state.loops.items() if loop != op.loop}
+        done = {loop: memory for loop, memory in state.loops.items() if loop != op.loop}
         filled = _collections(state, token) - memory.containers
         rest = now if filled else worse_state(memory.rest, now)
         yield False, state.replace(loops=done).with_token(token, rest)
@@ -493,7 +495,7 @@ def _list_iterations(
     memory = state.loops.get(op.loop)
     position = memory.position if memory is not None else 0
     if position >= len(items):
-        done = {loop: kept for loop, kept in state.loops.items() if loop != op.loop}
+        done = {loop: memory for loop, memory in state.loops.items() if loop != op.loop}
         yield False, state.replace(loops=done)
         return
     after = state.replace(loops={**state.loops, op.loop: LoopState(None, None, position + 1)})
@@ -522,7 +524,9 @@ def split_by_element(context: Context, path: Path, way: NextStep) -> Iterator[Ne
     bodies = _bodies(path.function)
     left = {loop: memory for loop, memory in state.loops.items() if way.target not in bodies.get(loop, _ALL)}
     if left:
-        state = state.replace(loops={loop: kept for loop, kept in state.loops.items() if loop not in left})
+        state = state.replace(
+            loops={loop: memory for loop, memory in state.loops.items() if loop not in left}
+        )
     batches = [loop for loop, memory in left.items() if memory.base is not None]
     if not batches or token is None or token.kind is not TokenKind.ELEMENT:
         yield way._replace(state=state) if left else way

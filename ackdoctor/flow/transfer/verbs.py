@@ -247,8 +247,8 @@ def _emit(context: Context, path: Path, bound: _Bound, verb: Verb) -> State:
             late.append((token, breach))
     subject = context.subject if context.deferral is None else None
     tick = context.token_state(state, subject).tick if subject is not None else Tick.NO
-    given = {name: evaluate(context, function, state, expr) for name, expr in bound.args.items()}
-    values = {name: value for name, value in given.items() if value is not None}
+    evaluated = {name: evaluate(context, function, state, expr) for name, expr in bound.args.items()}
+    values = {name: value for name, value in evaluated.items() if value is not None}
     context.record(
         Emitted(
             function=function,

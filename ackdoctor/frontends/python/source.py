@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ackdoctor.model.encoding import codec_of, cookie_of
+from ackdoctor.model.files import codec_of, cookie_of
 from ackdoctor.model.finding import Unreadable
 
 __all__ = ["Token", "TooDeep", "decode", "tokens", "too_deep"]

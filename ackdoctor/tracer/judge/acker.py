@@ -51,7 +51,7 @@ _BYTES: Mapping[Engine, tuple[int, int]] = {  # tracked, orphan
 
 
 def stays(profile: AckerVersion | None) -> str:
-    """How long, as the end of a sentence that begins with the entry."""
+    """How long an entry stays, as the end of a sentence."""
     if profile is None:
         return "stays until the acker drops it"
     if not profile.forgets:
@@ -60,7 +60,7 @@ def stays(profile: AckerVersion | None) -> str:
 
 
 def entry_bytes(profile: AckerVersion | None, *, orphan: bool) -> int | None:
-    """The heap that one entry takes; None where nobody has measured."""
+    """The heap bytes of one entry; None if they were not measured."""
     sizes = _BYTES.get(profile.engine) if profile is not None else None
     return None if sizes is None else sizes[orphan]
 
@@ -75,7 +75,7 @@ _HEARD: Mapping[Verdict, str] = {
 }
 _ORPHANED: Mapping[Verdict, str] = {
     Verdict.COMPLETE: "messages came after the tree was complete",
-    Verdict.FAILED: "acks under way when the tree failed made the entry anew",
+    Verdict.FAILED: "acks under way when the tree failed created the entry again",
     Verdict.EXPIRED: "acks came after the entry had been given up",
     Verdict.OPEN: "the spout has not been heard of yet",
     Verdict.ORPHAN: "its spout was never heard of",
@@ -92,7 +92,7 @@ _DROPPED = " (lost between workers or still in a queue, or its receiver's log is
 
 
 class Causes:
-    """Which trees a violation explains: by their root, or by a culprit that is the same delivery or the same calls."""
+    """Which trees a violation explains: by root, or by a tuple at fault with the same delivery or the same calls."""
 
     def __init__(self, trees: Iterable[TupleTree]) -> None:
         self._trees = list(trees)
@@ -124,12 +124,12 @@ class Causes:
 
 
 def _bare(component: str) -> str:
-    """A component is known by its id in the topology, which may be its class's name, or by its class."""
+    """The name of a component without its outer names: it may be an id of the topology or a class."""
     return component.rpartition(".")[2]
 
 
 def left_by(tree: TupleTree) -> str:
-    """One line on what became of a root: "acker: root 77 leaves an orphan, value 3; the spout heard ack"."""
+    """One line on the end of a root: "acker: root 77 leaves an orphan, value 3; the spout heard ack"."""
     entry = tree.entry
     heard = _HEARD[tree.verdict]
     if entry is None:
@@ -144,7 +144,7 @@ def times(acks: int) -> str:
 
 
 def under_way(tree: TupleTree, patience_s: int) -> bool:
-    """Whether the acks of an open root may still have been on their way when the evidence ended."""
+    """Whether acks of an open root may still have been under way when the trace ended."""
     young = tree.entry is not None and tree.entry.age_ms < patience_s * 1000
     surplus = any(culprit.acks > 1 for culprit in tree.culprits)
     return tree.verdict is Verdict.OPEN and young and not surplus and tree.residue is not Residue.FAILED
@@ -153,7 +153,7 @@ def under_way(tree: TupleTree, patience_s: int) -> bool:
 def tree_findings(
     trees: Iterable[TupleTree], *, profile: AckerVersion | None, places: Places, nowhere: Site | None
 ) -> Iterator[Finding]:
-    """One finding for each entry that no delivery's finding accounts for."""
+    """One finding for each entry that no violation explains."""
     for tree in trees:
         if tree.entry is None:
             continue
@@ -196,7 +196,7 @@ def _never_zero(
 
 
 def _orphan(tree: TupleTree, profile: AckerVersion | None, nowhere: Site | None) -> Finding:
-    """A warning where only a misuse leaves an orphan: after an ACK nothing more is due."""
+    """The finding of an orphan: a warning if only a misuse can leave it, since nothing is due after an ACK."""
     suspicious = tree.verdict is Verdict.COMPLETE
     reason = _ORPHANED[tree.verdict]
     advice = phrase(ORPHAN_ENTRY, "suspicious" if suspicious else "harmless")
@@ -326,7 +326,7 @@ def growth_finding(
     nowhere: Site | None,
     heap: int = WORKER_HEAP,
 ) -> Finding | None:
-    """The finding, if the map leaks; an error where the version never drops an entry.  `heap` is in bytes."""
+    """The finding, if the map leaks; an error if the version never drops an entry. `heap` is in bytes."""
     points = _coarse(points)
     line = trend(points)
     if not _leaks(points, line):
@@ -352,7 +352,7 @@ def growth_finding(
 
 
 def _coarse(points: Sequence[GrowthPoint]) -> Sequence[GrowthPoint]:
-    """At most twelve windows of equal length: what happens within one is noise."""
+    """At most twelve windows of equal length, which smooths noise."""
     if len(points) <= _MOST_WINDOWS:
         return points
     begin, end = points[0].time_ms, points[-1].time_ms
@@ -375,7 +375,7 @@ def _leaks(points: Sequence[GrowthPoint], line: Trend) -> bool:
 
 
 def _ratio(values: Sequence[int]) -> float:
-    """The mean of the last third against that of the first; 1 where nothing was counted."""
+    """The mean of the last third over that of the first; 1 for an empty series."""
     third = max(1, len(values) // 3)
     early, late = sum(values[:third]), sum(values[-third:])
     return 1.0 if not any(values) else late / max(1, early)
@@ -394,7 +394,7 @@ def _price(points: Sequence[GrowthPoint], line: Trend, size: int | None, heap: i
 
 
 def filled_in(per_second: float, heap: int) -> str:
-    """How long a heap lasts that loses so many bytes a second."""
+    """How long a heap lasts that fills by so many bytes a second."""
     hours = heap / per_second / 3600
     if hours * 60 < 2:  # noqa: PLR2004
         return f"{hours * 3600:,.0f} s"

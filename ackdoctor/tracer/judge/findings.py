@@ -53,7 +53,7 @@ _OPS: Mapping[AccessKind, tuple[Op, Op]] = {
 
 
 def steps(violation: Violation, places: Places, last: str) -> tuple[PathStep, ...]:
-    """One step for each record; what the framework did stands at the line that let it.
+    """One step for each access; the framework's own accesses have the author's last line.
 
     `last` is what the rule says of the offending record, '' where the record says it itself.
     """
@@ -86,7 +86,7 @@ def _circumstance(touch: Access) -> str:
     return f"{thread}, while an exception is handled" if touch.in_except else thread
 
 
-_MOST_LEFT = 3  # roots that a finding tells one by one
+_MOST_LEFT = 3  # roots that a finding names
 _MOST_LINES = 6
 
 
@@ -98,39 +98,39 @@ def findings(
     places: Places | None = None,
     nowhere: Site | None = None,
 ) -> tuple[Finding, ...]:
-    """All that is wrong, each cause once, sorted by place; `nowhere` is the site of what has no place in the code."""
+    """All findings, one for each cause, sorted by place; `nowhere` is the site of a finding without a place in the code."""
     places = places or Places()
     kept = list(trees)
     causes = Causes(kept)
-    told: set[int] = set()
+    explained: set[int] = set()
     found: list[Finding] = []
     for violation in violations:
         finding = _finding_of(violation, places)
         if finding is None:
             continue
         caused = causes.of(violation)
-        told.update(tree.root for tree in caused)
+        explained.update(tree.root for tree in caused)
         found.append(_with_left(finding, caused, profile))
-    rest = [tree for tree in kept if tree.root not in told]
+    rest = [tree for tree in kept if tree.root not in explained]
     found += tree_findings(rest, profile=profile, places=places, nowhere=nowhere)
     return gathered(found)
 
 
 def _finding_of(violation: Violation, places: Places) -> Finding | None:
-    """The finding of one violation; None for a misuse that no rule is about: a spout that acks."""
-    facts = ViolationContext.of(violation)
-    charge = RULE_MESSAGES.get((facts.misuse, _turn(facts, places)))
-    if charge is None:
+    """The finding of one violation; None for a misuse without a rule: a spout that acks."""
+    context = ViolationContext.of(violation)
+    message = RULE_MESSAGES.get((context.misuse, _case(context, places)))
+    if message is None:
         return None
-    words = charge.words(facts.words)
+    words = message.words(context.words)
     path = steps(violation, places, words.note)
-    cost = advice.clause(facts.discipline, facts.misuse) if charge.priced and facts.discipline else ""
+    cost = advice.clause(context.discipline, context.misuse) if message.priced and context.discipline else ""
     return Finding(
-        code=charge.code,
-        name=name_of(charge.code),
-        severity=_severity(charge, facts),
+        code=message.code,
+        name=name_of(message.code),
+        severity=_severity(message, context),
         confidence=Confidence.MUST,
-        site=_site(charge, facts, path),
+        site=_site(message, context, path),
         message=f"{words.message}: {cost}" if cost else words.message,
         component=violation.traced.name,
         handler=violation.handler,
@@ -148,17 +148,17 @@ def _finding_of(violation: Violation, places: Places) -> Finding | None:
     )
 
 
-def _turn(facts: ViolationContext, places: Places) -> Case:
-    """The turn, unless it is a round and the source has no loop: then a method was called twice."""
-    last = facts.violation.history[-1].site if facts.violation.history else None
-    turn = facts.turn
-    if turn is Case.ROUND and last is not None and not places.may_loop(last, facts.violation.handler):
+def _case(context: ViolationContext, places: Places) -> Case:
+    """The case; without a loop in the source, a method was called twice."""
+    last = context.violation.history[-1].site if context.violation.history else None
+    case = context.case
+    if case is Case.ROUND and last is not None and not places.may_loop(last, context.violation.handler):
         return Case.PLAIN
-    return turn
+    return case
 
 
 def gathered(found: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Findings that say the same of one place as one, sorted and stamped; the first of them keeps its witness."""
+    """Merge equal findings of one place, sort and stamp them; the first of each keeps its witness."""
     merged: dict[tuple[object, ...], Finding] = {}
     for finding in found:
         key = (finding.code, finding.site, finding.component, finding.handler, finding.message)
@@ -168,7 +168,7 @@ def gathered(found: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def _joined(first: Finding, other: Finding) -> Finding:
-    """The first, with what the other adds; one delivery that broke two promises at one place is one delivery."""
+    """Merge two findings; the same delivery counts once."""
     one, more = _tree(first), _tree(other)
     same = one.delivery == more.delivery and one.test == more.test and bool(one.delivery)
     seen = max(one.seen, more.seen) if same else one.seen + more.seen
@@ -185,20 +185,20 @@ def _order(finding: Finding) -> tuple[object, ...]:
     return (finding.site.path, *finding.site.span[:2], finding.code, finding.component, finding.message)
 
 
-def _severity(charge: RuleMessage, facts: ViolationContext) -> Severity:
-    """What lint would say: at least a warning; where acking is opt-in, never an error."""
-    discipline = facts.discipline
-    if charge.severity is not None:
+def _severity(message: RuleMessage, context: ViolationContext) -> Severity:
+    """The severity of lint: at least a warning; never an error if acking is opt-in."""
+    discipline = context.discipline
+    if message.severity is not None:
         mild = discipline is not None and discipline.advisory
-        return min(charge.severity, Severity.WARNING) if mild else charge.severity
+        return min(message.severity, Severity.WARNING) if mild else message.severity
     if discipline is None:
-        return severity_of(charge.code)
-    return max(advice.severity(discipline, facts.misuse), Severity.WARNING)
+        return severity_of(message.code)
+    return max(advice.severity(discipline, context.misuse), Severity.WARNING)
 
 
-def _site(charge: RuleMessage, facts: ViolationContext, path: Sequence[PathStep]) -> Site:
+def _site(message: RuleMessage, context: ViolationContext, path: Sequence[PathStep]) -> Site:
     return path[
-        {FindingSite.RECEIPT: 0, FindingSite.HAND: facts.by_hand, FindingSite.LAST: -1}[charge.mark]
+        {FindingSite.RECEIPT: 0, FindingSite.HAND: context.by_hand, FindingSite.LAST: -1}[message.mark]
     ].site
 
 
@@ -210,7 +210,7 @@ def _aside(violation: Violation) -> Iterator[str]:
 
 
 def _chain(violation: Violation) -> str:
-    """How it came about, without lines, ids and threads."""
+    """The history without lines, ids and threads."""
     return "/".join(
         f"{touch.kind.value} {touch.site.function if touch.site is not None else ''}".rstrip()
         for touch in violation.history
@@ -218,7 +218,7 @@ def _chain(violation: Violation) -> str:
 
 
 def _with_left(finding: Finding, caused: Sequence[TupleTree], profile: AckerVersion | None) -> Finding:
-    """The finding with what the delivery's violation did to the pending map."""
+    """The finding with the entries that the violation leaves in the pending map."""
     if not caused:
         return finding
     witness = _tree(finding)

@@ -1,4 +1,4 @@
-"""One root's life, or one delivery's, as a trace tells it: every row in order, and what the acker held after it.
+"""The history of one root or one delivery in a trace: every row in order, and the acker's map after it.
 
 init 8      {66 {11 8}}        ack 11      {66 {11 3}}        ack 4       {66 {11 7}}
 ack 7       {}                 ACK to task 11
@@ -43,12 +43,12 @@ _OWED = (EventKind.RECEIVED, EventKind.ACKED, EventKind.FAILED, EventKind.WAITS)
 _ACKED_IT = {0: "never acked it", 1: "acked it once", 2: "acked it twice"}
 _VALUED = (EventKind.INIT, EventKind.ACK, EventKind.LINKED)
 _HEARD = {AnswerKind.ACK: Verdict.COMPLETE, AnswerKind.FAIL: Verdict.FAILED}
-_MOST = 1_000  # moments that are told
+_MOST = 1_000  # moments that are shown
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Moment:
-    """One row: `what` happened, in which component, and what the acker's map holds of the root afterwards.
+    """One row: `what` happened, in which component, and what the acker's map holds for the root afterwards.
 
     `state` is '' for rows that do not reach an acker; `answer` is what the acker says to the spout.
     """
@@ -66,24 +66,24 @@ class Moment:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Life:
-    """`subject` names it; `verdict` and `law` say how it ended and who is to blame, one sentence each."""
+    """`subject` names it; `verdict` and `law` say how it ended and which tuples are at fault, one sentence each."""
 
     subject: str
     moments: tuple[Moment, ...]
     verdict: str
     law: str = ""
-    more: int = 0  # moments beyond those told
+    more: int = 0  # further moments
 
 
 def life_of_root(events: Events, root: int, profile: Profile) -> Life | None:
-    """The life of a root, with the rows of the deliveries that are known to belong to it; None if it is not there."""
+    """The history of a root with the rows of its known deliveries; None if the trace does not have it."""
     linked = {
         (event.component, event.task, event.delivery)
         for event in events()
         if event.root == root and event.delivery
     }
     watch = _Watch(root, profile)
-    moments, more = _told(watch.moment(event) for event in _of_root(events(), root, linked))
+    moments, more = _limited(watch.moment(event) for event in _of_root(events(), root, linked))
     if not moments:
         return None
     seen = suspicions((event for event in events() if event.root == root), {root: None})[root]
@@ -98,11 +98,11 @@ def life_of_root(events: Events, root: int, profile: Profile) -> Life | None:
 
 
 def life_of_delivery(events: Events, delivery: str) -> Life | None:
-    """The life of a delivery as its components saw it; None if the id is not in the trace.
+    """The history of a delivery in its components; None if the trace does not have the id.
 
-    An id means nothing outside of its component and its process: each is told for itself.
+    An id means nothing outside of its component and its process, so each component has its own sentence.
     """
-    moments, more = _told(_moment(event) for event in events() if event.delivery == delivery)
+    moments, more = _limited(_moment(event) for event in events() if event.delivery == delivery)
     if not moments:
         return None
     done: dict[tuple[object, ...], Counter[EventKind]] = {}
@@ -113,14 +113,14 @@ def life_of_delivery(events: Events, delivery: str) -> Life | None:
             done.setdefault(owner, Counter())[event.kind] += 1
         elif event.kind is EventKind.NAMED and (why := unobserved(event.note)):
             hidden[owner] = why
-    said = [
+    sentences = [
         f"{f'in {owner[-1]} ' if owner[-1] else ''}{owner[0]}[{owner[1]}] {_completed(counts, hidden.get(owner, ''))}"
         for owner, counts in done.items()
     ]
     return Life(
         subject=f"delivery {delivery}",
         moments=moments,
-        verdict="; ".join(said) or "no component was handed a tuple of this id",
+        verdict="; ".join(sentences) or "no component received a tuple of this id",
         more=more,
     )
 
@@ -128,7 +128,7 @@ def life_of_delivery(events: Events, delivery: str) -> Life | None:
 def _completed(counts: Counter[EventKind], hidden: str) -> str:
     acks, fails = counts[EventKind.ACKED], counts[EventKind.FAILED]
     if hidden and not (acks or fails):
-        return f"did with it what nobody could see: {hidden}"
+        return f"was not observed: {hidden}"
     if counts[EventKind.WAITS] and not (acks or fails):
         return "kept it for a batch that had not come when the run ended"
     how = [_ACKED_IT.get(acks, f"acked it {acks} times")] if acks or not fails else []
@@ -151,7 +151,7 @@ def _of_root(events: Iterable[Event], root: int, linked: set[tuple[str, int, str
             yield event
 
 
-def _told(moments: Iterable[Moment | None]) -> tuple[tuple[Moment, ...], int]:
+def _limited(moments: Iterable[Moment | None]) -> tuple[tuple[Moment, ...], int]:
     kept: list[Moment] = []
     more = 0
     for moment in moments:
@@ -183,7 +183,7 @@ def _moment(event: Event) -> Moment:
 
 
 class _Watch:
-    """One root in an acker of its own."""
+    """One root in a model of the acker."""
 
     def __init__(self, root: int, profile: Profile) -> None:
         self._root = root
@@ -198,22 +198,22 @@ class _Watch:
             return self._rotated(event)
         before = self._ledger.get(self._root)
         answer = self._receive(event)
-        told = _moment(event)
+        moment = _moment(event)
         if event.kind not in range(EventKind.INIT, EventKind.ROTATED):
-            return told
+            return moment
         task = before.task if before is not None and before.task is not None else event.task
         return replace(
-            told, state=self._state(), answer=f"{_ANSWERS[answer]} to task {task}" if answer else ""
+            moment, state=self._state(), answer=f"{_ANSWERS[answer]} to task {task}" if answer else ""
         )
 
     def later(self) -> str:
-        """What becomes of the entry, as the end of a sentence."""
+        """How long the entry stays, as the end of a sentence."""
         if self._ledger.get(self._root) is not None:
             return f"; it {stays(self._profile)}"
         return "; rotation has dropped it" if self._dropped is not None else ""
 
     def tree(self) -> TupleTree:
-        """What has become of the root."""
+        """The tree of the root."""
         entry = self._ledger.get(self._root) or self._dropped
         open_ = Verdict.OPEN if entry is not None and entry.task is not None else Verdict.ORPHAN
         verdict = self._verdict or open_
@@ -251,7 +251,7 @@ class _Watch:
         return answer
 
     def _state(self) -> str:
-        """The map as the seed writes it: root, spout task, value; `-` where no spout is known."""
+        """The map as `{root {spout task, value}}`; `-` if no spout is known."""
         entry = self._ledger.get(self._root)
         if entry is None:
             return "{}"

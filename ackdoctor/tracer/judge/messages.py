@@ -39,7 +39,7 @@ __all__ = [
 
 @unique
 class Case(Enum):
-    """What decides between two rules where the misuse alone does not."""
+    """What decides between two rules of one misuse."""
 
     PLAIN = "nothing else is known"
     FRAMEWORK = "the framework's own ack is one of the two"
@@ -51,7 +51,7 @@ class Case(Enum):
 
 @unique
 class FindingSite(Enum):
-    """Which touch the finding stands on."""
+    """Which access gives the finding its place."""
 
     LAST = "the offending touch"
     HAND = "the author's own completion"
@@ -60,7 +60,7 @@ class FindingSite(Enum):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class RuleMessage:
-    """A rule and its words; without `noted` the last step of the life speaks for itself.
+    """A rule and its words; without `noted` the last step keeps its own note.
 
     Without `priced` the finding has no price of its own and is a warning, as in lint.
     """
@@ -197,7 +197,7 @@ def by_framework(touch: Access) -> bool:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class ViolationContext:
-    """A violation seen beside its dialect; a framework that nobody described has no role and no prices."""
+    """A violation with its dialect and role; an unknown framework has no role and no prices."""
 
     violation: Violation
     dialect: Dialect | None
@@ -205,7 +205,7 @@ class ViolationContext:
 
     @classmethod
     def of(cls, violation: Violation) -> "ViolationContext":
-        """The circumstances of a violation."""
+        """The context of a violation."""
         traced = violation.traced
         dialect = next((d for d in known() if d.name == traced.dialect), None)
         role = role_of(traced)
@@ -214,18 +214,18 @@ class ViolationContext:
 
     @property
     def discipline(self) -> Discipline | None:
-        """What the framework does by itself, and its prices."""
+        """The framework's own completions, and its prices."""
         return self.role.discipline if self.role is not None else None
 
     @property
     def misuse(self) -> Misuse:
-        """What is priced: a fail that follows a fail contradicts nothing, but is refused like a mixture."""
+        """The misuse that is priced: Storm refuses a second fail like a mixture of ack and fail."""
         failed = any(touch.kind is AccessKind.FAILED for _, touch in self._completions())
         return Misuse.MIXED if self.violation.misuse is Misuse.TWICE and failed else self.violation.misuse
 
     @property
-    def turn(self) -> Case:
-        """Which of the misuse's rules it is."""
+    def case(self) -> Case:
+        """Which of the misuse's rules applies."""
         match self.misuse:
             case Misuse.TWICE | Misuse.MIXED:
                 return self._repeated()
@@ -238,13 +238,13 @@ class ViolationContext:
 
     @property
     def by_hand(self) -> int:
-        """Where in the life the author's own first completion stands; the last touch where there is none."""
+        """The index of the author's first completion in the history; of the last access if there is none."""
         own = (at for at, touch in self._completions() if not by_framework(touch))
         return next(own, len(self.violation.history) - 1)
 
     @property
     def words(self) -> Mapping[str, str]:
-        """What the templates of `charges` may say."""
+        """The placeholders of the rule messages."""
         violation, traced = self.violation, self.violation.traced
         done = [COMPLETIONS[touch.kind] for _, touch in self._completions()]
         last = violation.history[-1] if violation.history else None
@@ -284,7 +284,7 @@ class ViolationContext:
         own = [touch for touch in done if by_framework(touch)]
         if any(touch.kind is AccessKind.FAILED for touch in own):
             return Case.RESCUE
-        if own or self.violation.traced.auto_ack:  # lint, too, tells the first call by hand
+        if own or self.violation.traced.auto_ack:  # lint, too, names the first call by hand
             return Case.FRAMEWORK
         before, last = done[-2:] if len(done) > 1 else (None, None)
         if before is None or last is None or last.site is None:
@@ -292,7 +292,7 @@ class ViolationContext:
         return Case.ROUND if (before.site, before.entry) == (last.site, last.entry) else Case.PLAIN
 
     def _waits_for_batch(self) -> bool:
-        """Whether the field that holds it is the framework's own."""
+        """Whether the field that holds it belongs to the framework."""
         wire = self.dialect.wire if self.dialect is not None else None
         return wire is not None and self.violation.held.removeprefix("self.") in wire.buffers
 
@@ -358,5 +358,5 @@ def name_of(code: str) -> str:
 
 
 def severity_of(code: str) -> Severity:
-    """What the page says, before anybody knows what a mistake costs."""
+    """The severity of the rule's page."""
     return _rules()[code].severity if code in _rules() else Severity.WARNING

@@ -17,19 +17,19 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictC
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class _Use:
-    """Where a name stands: called there, or only mentioned."""
+    """One use of a name: a call, or a mention."""
 
     name: str
     called: bool
     lines: tuple[int, int]
     inside: str  # the function
-    loops: bool  # a loop stands around it
+    loops: bool  # inside a loop
 
 
 def may_loop(module: ast.Module, line: int, function: str, *handlers: str) -> bool:
-    """Whether a loop stands around the call in this line, or around one that leads to it from one of the handlers.
+    """Whether the call in this line is in a loop, or a call that leads to it from one of the handlers is.
 
-    True where the file does not say: a function that is handed over, or called from another file.
+    In doubt, True: the function may be passed on, or called from another file.
     """
     uses = tuple(_uses(module))
     here = [use for use in uses if use.called and use.inside == function and line in use.lines]
@@ -70,7 +70,7 @@ def _uses(module: ast.Module) -> Iterator[_Use]:
 class Places:
     """Call sites as sites of a finding; `folder` is where their paths start.
 
-    What has no place in the code, as a trace of the pipe alone has none, stands at `nowhere`.
+    Sites without a place in the code, as in the trace of a pipe, become `nowhere`.
     """
 
     folder: str = field(default_factory=os.getcwd)
@@ -100,7 +100,7 @@ class Places:
         return self.line(traced.path, traced.line)
 
     def may_loop(self, site: CallSite, *handlers: str) -> bool:
-        """Whether the call can be made in several rounds while one tuple is handled."""
+        """Whether the call may run in a loop while one tuple is handled."""
         tree = self._tree(site.path)
         return tree is None or may_loop(tree, site.line, site.function.rpartition(".")[2], *handlers)
 

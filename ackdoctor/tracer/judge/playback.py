@@ -38,7 +38,7 @@ class _Key(NamedTuple):
 
 
 class _ReplayedRecord(ComponentRecord):
-    """A component of which only rows are left.
+    """A component of a stored trace.
 
     `reached` is the place, among all that was handed in, of the last delivery that it worked on; `keeps` is set
     once it has completed a delivery after another one had come; `waiting` are those that its end found in a batch.
@@ -53,17 +53,17 @@ class _ReplayedRecord(ComponentRecord):
         self.waiting: set[Delivery] = set()
 
     def touched(self, delivery: Delivery, *, done: int) -> None:
-        """The component has come as far as this one; `done` is 1 if it completed it."""
+        """The component has worked on this delivery; `done` is 1 if it completed it."""
         entry = self.open[delivery][1]
         self.reached = max(self.reached, entry - 1 + done)
         self.keeps = self.keeps or (done > 0 and entry < self.entry)
 
     def under_way(self) -> list[Delivery]:
-        """What the component had in hand when it was killed, or had not read yet.
+        """The deliveries that the component was working on when it was killed, or had not read yet.
 
         A component is handed one tuple after the other, so that is its last one.  A batching bolt also had the
         batch that the last ticks ended, and one that keeps its tuples all after the last that it worked on.  On
-        a pipe (no dialect) nobody sees what was read: there it is what came after that, and only the
+        a pipe (no dialect) the reads are not visible: there it is what came after that, and only the
         last one where it has not worked on any.
         """
         last = self.entry - 1
@@ -79,16 +79,16 @@ class _ReplayedRecord(ComponentRecord):
 
     @property
     def buffers(self) -> tuple[str, ...]:
-        """The framework's own, whatever it is called."""
+        """The framework's own batch."""
         return (_BATCH,)
 
     def held(self, deliveries: Collection[Delivery], *, ids: bool = False) -> Mapping[Delivery, str]:  # noqa: ARG002 - rows hold no ids
-        """Those that wait for a batch."""
+        """The deliveries that wait for a batch."""
         return dict.fromkeys(self.waiting.intersection(deliveries), _BATCH)
 
 
 class Playback:
-    """`settle` says what all the rows fed came to; `dropped` counts those that the recorder lost."""
+    """Feeds rows to a ledger for each test; `settle` returns the result, `dropped` counts rows that the recorder lost."""
 
     def __init__(self) -> None:
         self.dropped = 0
@@ -124,7 +124,7 @@ class Playback:
                 pass
 
     def settle(self) -> Settlement:
-        """All records closed; the components' counts added up over processes and tests."""
+        """Close all records; the components' counts are added up over processes and tests."""
         if self._begun and self._now_ns != self._grown_ns:
             self._close_window()
         kept = Counter(
@@ -187,7 +187,7 @@ class Playback:
             record.emits -= 1  # one more anchor of the emit before
 
     def _died(self, event: Event) -> None:
-        """Who was killed, or met an exception, is not to blame for the tuples that it had in hand."""
+        """A component that was killed or met an exception gets no violation for the tuples that it was working on."""
         record = self._records.get(_key(event))
         ended = f"{event.component}[{event.task}] ended: {event.note}"
         in_hand = event.flags & IN_HAND or event.note.startswith(_KILLED) or _TROUBLE in event.note

@@ -1,7 +1,7 @@
 """What a stored trace shows: components are replayed through the ledger, acker messages through the acker's model.
 
 If the acker keeps entries, the trace is read a second time. The acks of their roots name the tuples at fault (law L1),
-and what their spouts were told separates orphans that prove something from others (L4).
+and the answers to their spouts separate orphans that prove a misuse from others (L4).
 """
 
 from collections import Counter
@@ -54,7 +54,7 @@ def judge_trace(
     places: Places | None = None,
     nowhere: Site | None = None,
 ) -> TraceReport:
-    """Replays what `events` yields, which is asked twice if need be.
+    """Replay the rows of `events`, twice if need be.
 
     With `message_timeout_s` the acker's map rotates as the version's would have, else where the trace
     says so.  A root that is open at the end and younger than `patience_s` is work under way.
@@ -101,23 +101,23 @@ def judge_trace(
 
 
 class _FirstReading:
-    """Counts what passes, and feeds the components' rows to the ledger."""
+    """Counts rows, and feeds the components' rows to the ledger."""
 
     def __init__(self) -> None:
         self.playback = Playback()
         self.count = self.roots = 0
         self.of_acker = self.of_spout = False
-        self.timed_out = 0  # told by spouts that name no root
+        self.timed_out = 0  # by spouts that name no root
         self._begin_ns = self._end_ns = 0
         self._begun: Counter[int] = Counter()  # second -> roots
 
     @property
     def seconds(self) -> float:
-        """From the first row that tells of a tuple to the last row."""
+        """From the first row of a tuple to the last row."""
         return (self._end_ns - self._begin_ns) / 1e9
 
     def listen(self, events: Iterable[Event]) -> Iterator[Event]:
-        """The same rows; those of an acker go on to its model."""
+        """The rows of an acker, for its model."""
         feed, begun = self.playback.feed, self._begun
         count, event, begin = 0, None, None
         for event in events:
@@ -142,7 +142,7 @@ class _FirstReading:
             self._begin_ns, self._end_ns = begin, event.time_ns
 
     def loaded(self, growth: Iterable[GrowthPoint]) -> Iterator[GrowthPoint]:
-        """The acker's points with the roots begun in each window, to the second."""
+        """The acker's points with the number of roots begun in each window."""
         begun = sorted(self._begun.items())
         at = 0
         for point in growth:
@@ -157,7 +157,7 @@ class _FirstReading:
 
 
 def _explained(trees: Iterable[TupleTree], events: Events, profile: Profile) -> tuple[TupleTree, ...]:
-    """The trees with their culprits, and with what the spouts of the orphans have heard."""
+    """The trees with the tuples at fault, and for orphans the answer that their spouts got."""
     wanted = {tree.root: tree for tree in trees}
     heard = _Heard(profile)
     seen = suspicions(heard.listen(events(), wanted), wanted)
@@ -165,7 +165,7 @@ def _explained(trees: Iterable[TupleTree], events: Events, profile: Profile) -> 
 
 
 class _Heard:
-    """What the spouts were told about some roots."""
+    """The answers that the spouts got for some roots."""
 
     def __init__(self, profile: Profile) -> None:
         self._ledger = RootLedger(profile)
@@ -173,7 +173,7 @@ class _Heard:
         self._rotated = False
 
     def listen(self, events: Iterable[Event], wanted: dict[int, TupleTree]) -> Iterator[Event]:
-        """The rows of those roots."""
+        """The rows of these roots."""
         for event in events:
             if event.kind is EventKind.ROTATED:
                 self._rotated = True
@@ -206,7 +206,7 @@ class _Heard:
             self._verdicts.setdefault(root, Verdict.FAILED)
 
     def judged(self, tree: TupleTree) -> TupleTree:
-        """The tree; of an orphan with the first thing that its spout heard."""
+        """The tree; for an orphan, with the first answer that its spout got."""
         by_schedule = tree.dropped_ms is not None and not self._rotated  # no row says when the map rotated
         known = Verdict.EXPIRED if by_schedule else self._verdicts.get(tree.root)
         return replace(tree, verdict=known) if tree.verdict is Verdict.ORPHAN and known is not None else tree

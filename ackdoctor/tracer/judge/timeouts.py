@@ -48,7 +48,7 @@ _WAITED_MS = 1000  # what is said of a queue
 
 @unique
 class Cause(Enum):
-    """Why a root timed out, as far as the rows show it."""
+    """Why a root timed out."""
 
     LATE = "completed too late"
     NEVER = "a tuple was never completed"
@@ -73,7 +73,7 @@ class _Way(Enum):
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Step:
-    """The longest times of one component's tuples of a root; `waited_ms` is 0 where the sender is not known."""
+    """The longest times of one component's tuples of a root; `waited_ms` is 0 if the sender is unknown."""
 
     component: str
     held_ms: float
@@ -82,7 +82,7 @@ class Step:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class TimedOut:
-    """A root that timed out `age_ms` after its emit; it stands for `roots` that went the same way.
+    """A root that timed out `age_ms` after its emit; `roots` counts those with the same history.
 
     Its last tuple was completed `took_ms` after the emit, None where none was.  `missing` if a tuple was sent and not
     received, `open` if one was received and not completed, `twice` if one was completed again, `uneven` if the acker did not take an ack, `answered` if the acker completed
@@ -102,13 +102,13 @@ class TimedOut:
     ended: bool = False
 
     def limit_ms(self, timeout_s: int | None) -> float:
-        """The message timeout; where it is not known the least that it may be."""
+        """The message timeout; if unknown, the least that it may be."""
         return self.age_ms / 2 if timeout_s is None else timeout_s * 1000
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Pace:
-    """How a component completes: the median and the longest hold, and how far its bursts are apart, 0 if there are none."""
+    """How a component completes tuples: the median and the longest hold, and the seconds between its bursts (0: none)."""
 
     median_ms: float
     longest_ms: float
@@ -116,7 +116,7 @@ class Pace:
 
 
 def cause_of(tree: TimedOut, timeout_s: int | None) -> Cause:
-    """The cause; a root whose tuples were all completed within the timeout was not late."""
+    """The cause of a root's timeout."""
     if tree.ended:
         return Cause.ENDED
     if tree.missing:
@@ -144,7 +144,7 @@ def causes_of(trees: Iterable[TimedOut], timeout_s: int | None, total: int) -> t
 
 
 def asides(expired: Iterable[tuple[str, int]], missing: str = "", unheard: str = "") -> Iterator[str]:
-    """A line for each cause that is no finding; `missing` and `unheard` say more of theirs."""
+    """A line for each cause that is no finding; `missing` and `unheard` are appended to theirs."""
     known = dict(expired)
     more = {
         Cause.MISSING: missing,
@@ -319,7 +319,7 @@ class Late:
 
 @dataclass(slots=True)
 class _Root:
-    """What the rows say of one root, in ns; an edge is known by its value."""
+    """The times of one root, in ns, by edge value."""
 
     first_ns: int | None = None
     init_ns: int | None = None
@@ -336,7 +336,7 @@ class _Delivery:
 
 
 def timed_out(trees: Collection[TupleTree], events: Events) -> Late:
-    """Judges the trees of the verdict EXPIRED; reads nothing where there are none."""
+    """Judge the trees of verdict EXPIRED; without any, the trace is not read."""
     if not trees:
         return Late()
     roots = {tree.root: _Root() for tree in trees}
@@ -369,7 +369,7 @@ def _told(root: _Root, event: Event) -> None:
 
 
 def _completed(deliveries: Mapping[_Key, _Delivery], events: Events) -> Mapping[str, Pace]:
-    """Says of each delivery when it was received and completed; returns the paces of all their components."""
+    """Set the times of receipt and completion of each delivery; returns the paces of all their components."""
     pace = _Paces({key[3] for key in deliveries})
     for event in events():
         if event.kind is not EventKind.RECEIVED and event.kind not in _DONE:
@@ -387,7 +387,7 @@ def _completed(deliveries: Mapping[_Key, _Delivery], events: Events) -> Mapping[
 
 
 class _Paces:
-    """How some components complete what they receive."""
+    """Collects how some components complete their tuples."""
 
     def __init__(self, names: Collection[str]) -> None:
         self._names = names
@@ -415,7 +415,7 @@ class _Paces:
         self._seconds[name][event.time_ns // _SECOND] += 1
 
     def paces(self) -> Iterator[tuple[str, Pace]]:
-        """Of a component with several streams the slowest."""
+        """The paces; a component with several streams has that of the slowest."""
         medians: defaultdict[str, float] = defaultdict(float)
         for (name, _), holds in self._holds.items():
             medians[name] = max(medians[name], median_low(holds))
@@ -454,7 +454,7 @@ def _timed_out(tree: TupleTree, root: _Root, deliveries: Mapping[_Key, _Delivery
 
 
 def _steps(root: _Root, received: Mapping[_Key, _Delivery]) -> list[Step]:
-    """The longest times of each component, in the order in which they came to have the root."""
+    """The longest times of each component, in the order in which they received the root."""
     longest: dict[str, tuple[int, int, int]] = {}  # since when, held, waited
     for key, one in received.items():
         came = one.received_ns or 0

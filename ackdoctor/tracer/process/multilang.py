@@ -24,7 +24,7 @@ _END = b"\nend\n"
 
 @dataclass(slots=True)
 class Row:
-    """What a message says, in the terms of the trace."""
+    """A message as a row of the trace."""
 
     kind: EventKind
     delivery: str
@@ -33,7 +33,7 @@ class Row:
 
 
 class Frames:
-    """Cuts one direction of the pipe into messages; `lost` counts those that were left out."""
+    """Cuts one direction of the pipe into messages; `lost` counts skipped ones."""
 
     def __init__(self, longest: int = LONGEST) -> None:
         self.lost = 0
@@ -59,13 +59,13 @@ class Frames:
             self._in_step = False
 
     def skip(self) -> None:
-        """Bytes are missing here: what follows is understood again after the next `end`."""
+        """Bytes are missing here: parsing starts again after the next `end`."""
         self._open[:] = b""
         self._in_step = False
 
 
 def messages(said: bytes) -> object:
-    """The JSON of a message; None if it is none."""
+    """The JSON of a message; None if it is not JSON."""
     try:
         return json.loads(said)
     except (ValueError, RecursionError):
@@ -73,13 +73,13 @@ def messages(said: bytes) -> object:
 
 
 class Conversation:
-    """One component's side of the story: who it is, and the rows that its messages make."""
+    """The rows of one component's messages, and its name from the handshake."""
 
     def __init__(self) -> None:
         self.component = ""
         self.task = 0
         self.trouble = ""  # the last error that the component reported
-        self.junk = 0  # messages that are none
+        self.junk = 0  # invalid messages
 
     def hear(self, said: object) -> Iterator[Row]:
         """A message from Storm to the component: the handshake, a tuple, a command to a spout, task ids."""
@@ -120,12 +120,12 @@ class Conversation:
         task = context.get("taskid")
         self.task = task if isinstance(task, int) else 0
         named = context.get("task->component")
-        told = named.get(str(self.task)) if isinstance(named, dict) else None
-        self.component = str(context.get("componentid") or told or "")
+        by_task = named.get(str(self.task)) if isinstance(named, dict) else None
+        self.component = str(context.get("componentid") or by_task or "")
 
 
 def _emit(said: dict[str, Any]) -> Iterator[Row]:
-    """Of a bolt the first anchor is the delivery and the others follow; of a spout it is the message id."""
+    """An emit: a bolt's first anchor is the delivery and the others follow; a spout's delivery is the message id."""
     stream = str(said.get("stream") or "default")
     anchors = said.get("anchors")
     named = [anchors] if isinstance(anchors, str) else anchors if isinstance(anchors, list) else []
@@ -147,12 +147,12 @@ _NO_STORM = "nothing on this pipe is multilang JSON: another serializer?"
 
 
 def observe(passing: Iterable[Chunk], directory: Path, run: str, name: str) -> None:
-    """Write down what the chunks say; `name` is the component's until it has introduced itself."""
+    """Record the chunks; `name` is the component's name before the handshake."""
     _Observer(directory, run, name).watch(passing)
 
 
 class _Observer:
-    """The rows of one component; the time of a row is when its bytes passed."""
+    """Writes the rows of one component; the time of a row is the time of its bytes."""
 
     def __init__(self, directory: Path, run: str, name: str) -> None:
         self._now = 0
@@ -165,7 +165,7 @@ class _Observer:
         self._understood = self._seen = 0
 
     def watch(self, passing: Iterable[Chunk]) -> None:
-        """Until the pump has no more to show."""
+        """Read until the pump has ended."""
         for chunk in passing:
             self._now = chunk.time_ns
             if chunk.direction in _ENDS:

@@ -36,7 +36,7 @@ class Lane:
     """One direction: what is read from `source` is written to `sink`.
 
     `step` is the most that a write may take: a pipe that is ready takes `PIPE_BUF` bytes without blocking,
-    one that was made non-blocking any number.  `shut` closes a descriptor for whoever is at its other end.
+    a non-blocking one any number. `shut` closes a descriptor.
     `exhausted` is whether it was the source that ended, not the sink.
     """
 
@@ -50,7 +50,7 @@ class Lane:
     exhausted: bool = False
 
     def read(self, tap: Tap) -> None:
-        """One read; an end is passed on."""
+        """Read once; an end is passed on."""
         try:
             data = os.read(self.source, _CHUNK)
         except BlockingIOError:
@@ -66,7 +66,7 @@ class Lane:
         tap.offer(self.direction, data)
 
     def write(self) -> None:
-        """As much as the sink takes now; a break is passed on to the writer."""
+        """Write as much as the sink takes; a broken pipe is passed on to the writer."""
         try:
             self.rest = self.rest[os.write(self.sink, self.rest[: self.step]) :]
         except BlockingIOError:
@@ -75,7 +75,7 @@ class Lane:
             self.end()
 
     def end(self) -> None:
-        """Nothing more comes, or nobody listens any more."""
+        """Close both ends."""
         self.open, self.rest = False, memoryview(b"")
         self.shut(self.sink)
         self.shut(self.source)
@@ -107,7 +107,7 @@ def pump(lanes: tuple[Lane, Lane], tap: Tap, *, ended: Callable[[], bool], wake:
 
 
 def _watch(poll: "select.poll", lane: Lane) -> None:
-    """A sink with nothing to take is watched for the break alone."""
+    """Register a lane; an idle sink is polled for a broken pipe only."""
     poll.register(lane.sink, _OUT if lane.rest else 0)
     if not lane.rest:
         poll.register(lane.source, _IN)
@@ -132,7 +132,7 @@ _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 def proxy(argv: Sequence[str], directory: Path, *, run: str = "", watch: Watch = observe) -> int:
     """Run a component with its standard streams joined to ours; its exit code, 128 + n for signal n.
 
-    `watch` is what the observer does with the chunks: `observe`, unless a test breaks it.
+    `watch` handles the chunks; a test may replace `observe`.
     """
     run = run or name_of_run()
     observer, tap = _observer(watch, directory, run, Path(argv[-1]).name)
@@ -159,7 +159,7 @@ def _join(process: "Popen[bytes]", tap: Tap) -> Direction:
     into, out = os.dup(process.stdin.fileno()), os.dup(process.stdout.fileno())
     process.stdin.close()
     process.stdout.close()
-    os.set_blocking(into, False)  # this end is ours alone; stdout is shared with whoever started us
+    os.set_blocking(into, False)  # this end is ours alone; the parent shares our stdout
     lanes = (
         Lane(Direction.TO_COMPONENT, 0, into, step=sys.maxsize, shut=_shut),
         Lane(Direction.FROM_COMPONENT, out, 1, shut=_shut),
@@ -178,7 +178,7 @@ def _join(process: "Popen[bytes]", tap: Tap) -> Direction:
 
 
 def _shut(descriptor: int) -> None:
-    """Close it for the other side; the standard descriptors stay taken, by nothing."""
+    """Close a descriptor; a standard one is replaced by /dev/null."""
     if descriptor > 1:
         os.close(descriptor)
         return
@@ -204,13 +204,13 @@ def _observer(watch: Watch, directory: Path, run: str, name: str) -> tuple[int, 
             os.dup2(nothing, descriptor)
             os.close(nothing)
         watch(chunks(theirs), directory, run, name)
-    except BaseException:  # noqa: BLE001 - whatever it was, it must not reach the component
+    except BaseException:  # noqa: BLE001 - no exception may reach the component
         os._exit(70)
     os._exit(0)
 
 
 def _leave(observer: int, tap: Tap, directory: Path, run: str) -> None:
-    """Wait for the observer, but not for long; if it died, say what it did not see."""
+    """Wait a moment for the observer; if it died, record how many messages it missed."""
     deadline = time.monotonic() + _OBSERVER_S
     while (done := os.waitpid(observer, os.WNOHANG))[0] == 0 and time.monotonic() < deadline:
         time.sleep(0.002)

@@ -46,13 +46,13 @@ def _unblock() -> None:
 
 
 def exit_code(status: int) -> int:
-    """What a shell and the JVM make of a status: 128 and the signal for a process that was killed."""
+    """The exit code of a status, as a shell reports it: 128 + n for signal n."""
     return KILLED - status if status < 0 else status
 
 
 @contextmanager
 def forwarding(process: "Popen[bytes]") -> Iterator[None]:
-    """Hand our signals on; those that we were started to ignore stay ignored."""
+    """Pass our signals on to the command; signals that we were started to ignore stay ignored."""
     names = _FORWARDED if _terminal() else (*_FORWARDED, *_FROM_TERMINAL)
     before = {}
     for name in (*_FORWARDED, *_FROM_TERMINAL):
@@ -81,7 +81,7 @@ def _terminal() -> bool:
 def start(argv: Sequence[str], **how: object) -> "Popen[bytes] | tuple[int, str]":
     """The running command, or the exit code and the reason why it does not run.
 
-    Our signals wait until `forwarding`, so that none is lost while there is nobody to hand it to.
+    Signals are blocked until `forwarding`, so that none is lost before the command runs.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, _ALL)
     how["preexec_fn"] = _unblock
@@ -105,11 +105,11 @@ if TYPE_CHECKING:
 VARIABLE = "ACKDOCTOR_TRACE"  # what a process below needs to know, as JSON
 
 begun: "list[tuple[Installation, Recorder]]" = []
-"""What traces this process, if anything does: whoever imports `sitecustomize` takes no result."""
+"""The tracer of this process, if it is traced; an import of `sitecustomize` cannot return it."""
 
 
 def begin() -> str:
-    """Wrap the frameworks and write down what passes; the reason why not, '' if all is well."""
+    """Trace this process; returns why that failed, or ''."""
     from ackdoctor.tracer.instrument.install import install
     from ackdoctor.tracer.ledger.ledger import Ledger, Level
     from ackdoctor.tracer.trace.write import Recorder, at_exit
@@ -124,7 +124,7 @@ def begin() -> str:
         at_exit(partial(_close, ledger))  # before the recorder is, which was made first
         for name in said.get("observers", ()):
             import_module(name).attach(ledger, recorder.folder)
-    except Exception as error:  # noqa: BLE001 - the command must run, whatever is wrong with us
+    except Exception as error:  # noqa: BLE001 - the command must run after any error of ours
         return f"{type(error).__name__}: {error}"
     return ""
 
@@ -160,7 +160,7 @@ def run(
 
 
 def name_of_run() -> str:
-    """A name that no other run has: the time, and who we are."""
+    """A unique name: the time and our pid."""
     return f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
 
 

@@ -22,7 +22,7 @@ _DRAIN_S = 2.0  # seconds for the last chunks, when the component has ended alre
 
 @unique
 class Direction(IntEnum):
-    """Whose words they are."""
+    """The direction of a chunk."""
 
     TO_COMPONENT = 0
     FROM_COMPONENT = 1
@@ -31,7 +31,7 @@ class Direction(IntEnum):
 
 
 class Chunk(NamedTuple):
-    """Some bytes that passed; before them, `missed` messages or so that are not in any chunk."""
+    """Some bytes of the pipe; about `missed` messages before them are in no chunk."""
 
     direction: Direction
     missed: int
@@ -40,7 +40,7 @@ class Chunk(NamedTuple):
 
 
 class Tap:
-    """The pump's end.  `missed` counts the message ends in what nobody saw, for each direction."""
+    """The pump's end. `missed` counts the messages in dropped chunks, for each direction."""
 
     def __init__(self, descriptor: int) -> None:
         self._fd = descriptor
@@ -52,11 +52,11 @@ class Tap:
 
     @property
     def alive(self) -> bool:
-        """Whether the observer listens."""
+        """Whether the observer still reads."""
         return self._fd >= 0
 
     def offer(self, direction: Direction, data: bytes) -> None:
-        """Show a chunk, if there is room; never blocks, never raises."""
+        """Pass a chunk on, if there is room; never blocks, never raises."""
         if self.alive and self._flush():
             head = _HEAD.pack(direction, self.missed[direction], len(data), time.time_ns())
             self.missed[direction] = 0
@@ -66,7 +66,7 @@ class Tap:
         self.missed[direction] += max(data.count(b"\nend\n"), 1)
 
     def _flush(self) -> bool:
-        """Whether nothing is left of the chunk before."""
+        """Write the rest of the chunk before; False if some is left."""
         try:
             while self._rest:
                 self._rest = self._rest[os.write(self._fd, self._rest) :]
@@ -78,7 +78,7 @@ class Tap:
         return True
 
     def close(self, status: str, how: Direction = Direction.ENDED) -> None:
-        """The component has ended, `how` is ENDED or CUT: the last words, then no more."""
+        """The component has ended; `how` is ENDED or CUT."""
         deadline = time.monotonic() + _DRAIN_S
         self._wait(deadline)
         for direction in (Direction.TO_COMPONENT, Direction.FROM_COMPONENT):
@@ -100,7 +100,7 @@ class Tap:
 
 
 def chunks(descriptor: int) -> Iterator[Chunk]:
-    """The observer's end: what passes, until the pump closes its own."""
+    """The observer's end: the chunks, until the pump closes its end."""
     with os.fdopen(descriptor, "rb") as pipe:
         while len(head := pipe.read(_HEAD.size)) == _HEAD.size:
             direction, missed, length, time_ns = _HEAD.unpack(head)

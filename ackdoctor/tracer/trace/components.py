@@ -62,12 +62,12 @@ def described(traced: TracedComponent) -> str:
 
 
 def unobserved(note: str) -> str:
-    """What hid the completions of the component that a NAMED row tells of, '' if nothing did."""
+    """What hides the completions of the component in a NAMED row, or ''."""
     return note.partition(UNOBSERVED)[2]
 
 
 def recalled(name: str, task: int, site: str = "", note: str = "") -> TracedComponent:
-    """The component that a NAMED row tells of; without one, whatever speaks multilang."""
+    """The component of a NAMED row; without one, any multilang component."""
     dialect, _, rest = note.partition(" ")
     role, _, switches = rest.partition(UNOBSERVED)[0].partition(" ")
     place = parsed(site)

@@ -160,7 +160,7 @@ _ANSWERS = {
 
 
 def is_log(path: Path) -> bool:
-    """Whether one of the first lines is Storm's; also of a zipped file."""
+    """Whether one of the first lines is Storm's, also in a gzipped file."""
     try:
         with open_log(path) as lines:
             head = (lines.readline(_LONGEST) for _ in range(_HEAD_LINES))  # a bomb may be one line
@@ -171,14 +171,14 @@ def is_log(path: Path) -> bool:
 
 @contextmanager
 def open_log(path: Path) -> Iterator[TextIO]:
-    """The text of a log.  It is opened once, since a pipe (`<(kubectl logs POD)`) has no second beginning."""
+    """The text of a log, opened once: a pipe (`<(kubectl logs POD)`) cannot be read twice."""
     with path.open("rb") as raw, log_text(raw) as lines:
         yield lines
 
 
 @contextmanager
 def log_text(raw: BufferedReader) -> Iterator[TextIO]:
-    """The text, zipped or not, in UTF-8, or in UTF-16 with its mark or without; what is neither is replaced.
+    """The text, gzipped or not, in UTF-8 or UTF-16, with or without BOM; invalid bytes are replaced.
 
     OSError for what is no text: its `strerror` says what it is.
     """
@@ -194,11 +194,11 @@ def log_text(raw: BufferedReader) -> Iterator[TextIO]:
     try:
         yield text
     finally:
-        text.detach()  # whoever has opened it closes it
+        text.detach()  # the caller closes the file
 
 
 def encoding_of(head: bytes) -> str:
-    """Of a text that begins so: UTF-16 by its mark, or by the zeros of the ASCII that every log begins with; else UTF-8."""
+    """The encoding of a text by its first bytes: UTF-16 by its BOM or by the zeros between ASCII; else UTF-8."""
     if head.startswith(_UTF_16):
         return "utf-16"
     head = head[:_LONGEST_MAGIC]
@@ -210,7 +210,7 @@ def encoding_of(head: bytes) -> str:
 
 @dataclass(slots=True)
 class WorkerLogs:
-    """Logs of the workers of one topology, read for these roots; `unreadable` is complete when the events are."""
+    """The logs of one topology's workers, read for some roots; `unreadable` is complete after `events`."""
 
     paths: Collection[Path]
     roots: Collection[int]
@@ -222,7 +222,7 @@ class WorkerLogs:
     _acks_named: bool = False  # a bolt's own line says which tuple it acks: not before Storm 0.10
 
     def events(self) -> Iterator[Event]:
-        """LINKED, INIT, ACK, FAIL and answers.  Of the ACKs that an acker took, those that no bolt's log has, at the end."""
+        """LINKED, INIT, ACK, FAIL and answers; at the end, ACKs that only the acker's log has."""
         rows = [row for path in sorted(self.paths, key=_first_stamp) for row in self._rows(path)]
         taken = [row for row in rows if row.kind is EventKind.ACK and not row.delivery]
         for row in rows:
@@ -248,45 +248,45 @@ class WorkerLogs:
                     if _TELLS.search(line) and (
                         "Loading" in line or not wanted.isdisjoint(_NUMBER.findall(line))
                     ):
-                        yield from self._told(line)
+                        yield from self._line_rows(line)
         except (OSError, EOFError, zlib.error) as error:
             self.unreadable.append(Unreadable(path=str(path), line=0, column=0, reason=f"cut off: {error}"))
 
-    def _told(self, line: str) -> Iterator[Event]:
-        """What a line tells of the roots; where it begins, it is one of five."""
+    def _line_rows(self, line: str) -> Iterator[Event]:
+        """The rows of one line."""
         parts = _LINE.match(bare(line))
         if parts is None:
             return
         thread, said = parts[1] or parts[2] or "", parts[3]
-        if told := _RECEIVED.match(said):
-            yield from self._received(told, thread, said)
-        elif told := _SENT.match(said):
-            yield from self._emitted(told, thread)
-        elif told := _ACKED.match(said):
-            yield from self._acked(told, thread)
-        elif told := _ANSWER.match(said) or _HEARD.match(said):
-            root, why = (told[3], told[2]) if told.re is _ANSWER else (told[2], told[3] or told[1])
+        if found := _RECEIVED.match(said):
+            yield from self._received(found, thread, said)
+        elif found := _SENT.match(said):
+            yield from self._emitted(found, thread)
+        elif found := _ACKED.match(said):
+            yield from self._acked(found, thread)
+        elif found := _ANSWER.match(said) or _HEARD.match(said):
+            root, why = (found[3], found[2]) if found.re is _ANSWER else (found[2], found[3] or found[1])
             if int(root) in self.roots and why in _ANSWERS:
                 yield _row(_ANSWERS[why], int(root))
-        elif told := _LOADS.search(said):
-            self._components.update(dict.fromkeys(range(int(told[2]), int(told[3]) + 1), told[1]))
+        elif found := _LOADS.search(said):
+            self._components.update(dict.fromkeys(range(int(found[2]), int(found[3]) + 1), found[1]))
 
-    def _received(self, told: re.Match[str], thread: str, said: str) -> Iterator[Event]:
-        """By an acker: a message.  By a bolt: a tuple, which is an edge of each of its roots."""
-        source, task = told["source"], int(told["from"])
+    def _received(self, found: re.Match[str], thread: str, said: str) -> Iterator[Event]:
+        """A message that an acker received, or a tuple that a bolt received: an edge of each of its roots."""
+        source, task = found["source"], int(found["from"])
         self._components[task] = source
         if source == "__acker":
-            return  # an answer, which the acker itself has told
-        if told["stream"].startswith("__ack_"):
-            root, value, spout = _three(told["values"])
+            return  # an answer, which is in the acker's own line
+        if found["stream"].startswith("__ack_"):
+            root, value, spout = _three(found["values"])
             if root in self.roots:
-                yield from self._message(told["stream"], source, task, root, value, spout)
+                yield from self._message(found["stream"], source, task, root, value, spout)
             return
         late = _AT_END.search(said)
-        component, own = _executor(thread, told["task"] or (late and late[1]))
-        for root, edge in _links(told["ids"]):
+        component, own = _executor(thread, found["task"] or (late and late[1]))
+        for root, edge in _links(found["ids"]):
             if root in self.roots:
-                yield _row(EventKind.LINKED, root, edge, component, own, told["ids"])
+                yield _row(EventKind.LINKED, root, edge, component, own, found["ids"])
 
     def _message(
         self, stream: str, source: str, task: int, root: int, value: int, spout: int
@@ -300,21 +300,21 @@ class WorkerLogs:
                 self._begun.add(root)
                 yield _row(EventKind.INIT, root, value, source, spout or task)
 
-    def _emitted(self, told: re.Match[str], thread: str) -> Iterator[Event]:
-        """What an executor sends to an acker; which tuple an ack is of is said later."""
-        component = told["component"] or told["late"]
-        root, value, spout = _three(told["values"])
-        if told["stream"] == "__ack_ack":
+    def _emitted(self, found: re.Match[str], thread: str) -> Iterator[Event]:
+        """A message that an executor sends to an acker; a later line ties an ack to its tuple."""
+        component = found["component"] or found["late"]
+        root, value, spout = _three(found["values"])
+        if found["stream"] == "__ack_ack":
             self._sent[root].append((thread or component, value))
-        elif told["stream"] == "__ack_init" and root in self.roots:
+        elif found["stream"] == "__ack_init" and root in self.roots:
             yield from self._message("__ack_init", component, spout, root, value, spout)
 
-    def _acked(self, told: re.Match[str], thread: str) -> Iterator[Event]:
-        """The value is the earliest that this executor has sent for the root and no bolt has claimed."""
+    def _acked(self, found: re.Match[str], thread: str) -> Iterator[Event]:
+        """An ack of a bolt: its value is the earliest that this executor has sent for the root."""
         self._acks_named = True
-        component, task = _executor(thread, told["task"])
+        component, task = _executor(thread, found["task"])
         whose = {thread or component, self._components.get(task, "")} - {""}
-        for root, _ in _links(told["ids"]):
+        for root, _ in _links(found["ids"]):
             sent = self._sent[root]
             place = next(
                 (at for at, (sender, _) in enumerate(sent) if sender in whose), 0 if not thread else -1
@@ -322,7 +322,7 @@ class WorkerLogs:
             if root in self.roots and 0 <= place < len(sent):
                 _, value = sent.pop(place)
                 self._tied[task, root, value] += 1
-                yield _row(EventKind.ACK, root, value, component, task, told["ids"])
+                yield _row(EventKind.ACK, root, value, component, task, found["ids"])
 
 
 def _row(
@@ -332,15 +332,15 @@ def _row(
 
 
 def _executor(thread: str, task: str | None) -> tuple[str, int]:
-    """Whose line it is: the component as far as the thread tells, and the task."""
-    told = _EXECUTOR.search(thread)
-    if told is None:
+    """Component and task of a line, from its thread."""
+    found = _EXECUTOR.search(thread)
+    if found is None:
         return "", int(task or 0)
-    return told[1], int(task or told[2])
+    return found[1], int(task or found[2])
 
 
 def _three(values: str) -> tuple[int, int, int]:
-    """The numbers of a message to an acker: root, value and spout task, 0 for what it has not."""
+    """Root, value and spout task of a message to an acker; 0 for missing ones."""
     root, value, spout, *_ = (*map(int, _NUMBER.findall(values)), 0, 0, 0)
     return root, value, spout
 

@@ -366,12 +366,12 @@ def _publish(folder: Path, stem: Stem) -> Path:
     live = stem.live(folder)
     parquet = parquet_module()
     if parquet is not None:
-        draft = folder / f".draft-{stem}-{os.urandom(8).hex()}"  # nobody can put a link under that name
+        draft = folder / f".draft-{stem}-{os.urandom(8).hex()}"  # a link cannot exist under a random name
         try:
             os.close(create(draft))
             parquet.convert(live, draft)
             part = draft.replace(stem.part(folder, PARQUET))
-        except Exception:  # noqa: BLE001 - whatever pyarrow raises, the JSON lines are good
+        except Exception:  # noqa: BLE001 - pyarrow may raise anything; the JSON lines are good
             draft.unlink(missing_ok=True)
         else:
             live.unlink(missing_ok=True)

@@ -92,9 +92,7 @@ def test_a_process_that_is_killed_leaves_the_snapshots_that_it_had(shell, tmp_pa
     assert (
         head.partition(", ")[2]
         .partition(" bytes")[0]
-        .startswith(
-            "which was killed before its last look; what it came to hold later is not known: 1 snapshot (start): "
-        )
+        .startswith("killed before its last snapshot; what it held later is unknown: 1 snapshot (start): ")
     )
 
 
@@ -109,8 +107,8 @@ def test_a_command_without_components_has_no_heap_to_show(shell, tmp_path):  # n
     outcome = traced(shell, tmp_path, "print('nothing of ours')")
     assert outcome.code == 0
     assert outcome.err.splitlines() == [
-        "ackdoctor: no component was traced: no Python process of the command has run one",
-        "ackdoctor: no heap was looked into: no process has run a component",
+        "ackdoctor: no component was traced: no Python process of the command ran one",
+        "ackdoctor: no heap snapshots: no process ran a component",
     ]
 
 
@@ -148,5 +146,5 @@ def test_an_interpreter_without_guppy3_is_traced_and_says_so(tmp_path):
     )
     assert rest == [
         "ackdoctor: the trace is in ackdoctor-trace; ackdoctor trace report ackdoctor-trace",
-        "ackdoctor: no heap was looked into: no process that ran a component could take or write a snapshot",
+        "ackdoctor: no heap snapshots: no process that ran a component could take or write one",
     ]

@@ -23,7 +23,9 @@ MOMENT = "2 roots were young where a log ends or a worker restarted, less than 3
 EXPIRED = "2 roots expired: a worker, or its log, ended first"
 IN_HAND = "1 tuple was in hand where a log ends or its worker restarted, for less than 30 s: not judged"
 
-RESTARTED = "the worker of {0}/worker.log restarted once: `ackdoctor diagnose {0}/worker.log` looks for the reason"
+RESTARTED = (
+    "the worker of {0}/worker.log restarted once: `ackdoctor diagnose {0}/worker.log` looks for the reason"
+)
 
 
 def line(second: float, thread: str, text: str) -> str:

@@ -20,7 +20,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from ackdoctor.cli.recording import Question, print_rows, show_life, show_report
+from ackdoctor.cli.trace import Cat, ReportCommand, explain_root
 from ackdoctor.model.errors import AckdoctorError
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.tracer.trace import files, parquet
@@ -182,19 +182,19 @@ def damage(chance: random.Random, folder: Path) -> list[str]:
 
 def ask(folder: Path) -> list[str]:
     """What went wrong with the commands."""
-    traces = (folder,)
+    traces = [folder]
     wrong = []
     for name, command in (
-        ("report", lambda: show_report(Question(traces=traces, isolated=True))),
+        ("report", lambda: ReportCommand(traces=traces, isolated=True).run()),
         (
             "json",
-            lambda: show_report(
-                Question(traces=traces, isolated=True, output_format="json", message_timeout_s=30)
-            ),
+            lambda: ReportCommand(
+                traces=traces, isolated=True, output_format="json", message_timeout=30
+            ).run(),
         ),
-        ("cat", lambda: print_rows(traces)),
-        ("root", lambda: show_life("5", traces, None)),
-        ("again", lambda: show_report(Question(traces=traces, isolated=True))),
+        ("cat", lambda: Cat(traces=traces).run()),
+        ("root", lambda: explain_root("5", traces, None)),
+        ("again", lambda: ReportCommand(traces=traces, isolated=True).run()),
     ):
         out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
         begun = time.monotonic()

@@ -1,0 +1,274 @@
+"""Output streams: what they can show, where reports go, which findings a report shows, and messages to people."""
+
+import errno
+import io
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TextIO
+
+from ackdoctor.cli.inputs import rule_pages, severity_of
+from ackdoctor.config import Settings, find_config, load_settings
+from ackdoctor.model.errors import UsageError
+from ackdoctor.model.files import replacing
+from ackdoctor.model.finding import Report, stamp
+from ackdoctor.reporters import Context, reporter
+from ackdoctor.reporters.context import (
+    ASCII,
+    COLOURED,
+    PLAIN,
+    UNICODE,
+    Glyphs,
+    Palette,
+    Sources,
+    escape_commands,
+    printable,
+)
+
+__all__ = [
+    "COLOURED",
+    "FOR_PEOPLE",
+    "Progress",
+    "complain",
+    "context_for",
+    "destination",
+    "escaped_report",
+    "filter_findings",
+    "ignore_closed_output",
+    "palette_for",
+    "require_not_an_input",
+    "require_writable",
+    "settings_for",
+    "tolerant",
+    "width_for",
+    "write_error",
+    "write_report",
+]
+
+FOR_PEOPLE = frozenset({"full", "concise"})
+_PIPE_WIDTH = 100  # columns
+_DELAY = 0.6  # seconds before progress is shown
+_INTERVAL = 0.1  # seconds between two updates of progress
+
+
+# ---- streams ----
+
+
+def palette_for(stream: TextIO) -> Palette:
+    """Return colours for a terminal; NO_COLOR and FORCE_COLOR take precedence."""
+    if os.environ.get("NO_COLOR"):
+        return PLAIN
+    if os.environ.get("FORCE_COLOR", "0") not in {"", "0"}:
+        return COLOURED
+    return COLOURED if stream.isatty() and os.environ.get("TERM") != "dumb" else PLAIN
+
+
+def glyphs_for(stream: TextIO) -> Glyphs:
+    """Return line-drawing characters if the stream's encoding has them."""
+    try:
+        "╭├╰╶│─⋮·".encode(stream.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return UNICODE
+
+
+def width_for(stream: TextIO) -> int:
+    """Return the columns of the stream: COLUMNS, or the terminal's, or a default for pipes."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _PIPE_WIDTH
+    except (OSError, ValueError):
+        return _PIPE_WIDTH
+
+
+def tolerant(stream: TextIO) -> TextIO:
+    """Make the stream escape what its encoding lacks: a file name may hold any byte."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+    return stream
+
+
+def context_for(stream: TextIO, form: str = "full", sources: Sources | None = None) -> Context:
+    """Return the context of a report in that format on that stream."""
+    return Context(
+        sources=sources or Sources(root=Path.cwd()),
+        workspace=os.environ.get("GITHUB_WORKSPACE", ""),
+        palette=palette_for(stream) if form in FOR_PEOPLE else PLAIN,
+        glyphs=glyphs_for(stream),
+        pages=rule_pages,
+    )
+
+
+# ---- messages on standard error ----
+
+
+def write_error(line: str) -> None:
+    """Write a line to standard error; if that is closed or full, only the exit code remains."""
+    try:
+        sys.stderr.write(line)
+        sys.stderr.flush()
+    except OSError:
+        # the interpreter would try again at exit, and change the exit code
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+def complain(text: str, *, prefix: str = "ackdoctor: ") -> None:
+    """Write one line for people to standard error."""
+    line = f"{escape_commands(f'{prefix}{printable(text)}')}\n"
+    tolerant(sys.stderr)
+    write_error(line)
+
+
+class Progress:
+    """The progress of a long run on the terminal's last line, which is cleared at the end."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._next = time.monotonic() + _DELAY
+        self._visible = False
+
+    def show(self, done: int, total: int) -> None:
+        """Update the line, at most ten times a second."""
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + _INTERVAL
+            self._visible = True
+            self._stream.write(f"\rackdoctor: {done:,} of {total:,}")
+            self._stream.flush()
+
+    def clear(self) -> None:
+        """Clear the line."""
+        if self._visible:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+
+# ---- where a report goes ----
+
+
+@contextmanager
+def ignore_closed_output() -> Iterator[None]:
+    """Ignore that the reader of standard output has left (`| head`); a full disk is an error."""
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        # the interpreter would complain again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise UsageError(f"standard output cannot be written: {error.strerror}") from error
+
+
+def require_writable(file: Path | None) -> None:
+    """Raise UsageError before any work is done if `destination` could not write the file."""
+    if file is None:
+        return
+    folder = file.parent
+    try:
+        obstacles = {
+            errno.EISDIR: file.is_dir(),
+            errno.ENOENT: not folder.exists(),
+            errno.ENOTDIR: not folder.is_dir(),
+            errno.EACCES: not all(os.access(path, os.W_OK) for path in _written_paths(file)),
+        }
+    except OSError as error:
+        raise UsageError(f"--output-file: {file} cannot be written: {error.strerror}") from error
+    for number, exists in obstacles.items():
+        if exists:
+            raise UsageError(f"--output-file: {file} cannot be written: {os.strerror(number)}")
+
+
+def _written_paths(file: Path) -> tuple[Path, ...]:
+    """Return what must be writable: a pipe or device itself, for a file also its directory."""
+    if not file.exists():
+        return (file.parent,)
+    return (file, file.parent) if file.is_file() else (file,)
+
+
+def require_not_an_input(file: Path | None, inputs: Iterable[str | Path]) -> None:
+    """Raise UsageError if `destination` would overwrite an input."""
+    if file is not None and os.path.realpath(file) in map(os.path.realpath, inputs):
+        raise UsageError(f"--output-file: {file} is an input; choose another file")
+
+
+@contextmanager
+def destination(file: Path | None) -> Iterator[TextIO]:
+    """Yield standard output, or a stream that replaces the file at the end; raise UsageError if writing fails."""
+    if file is None:
+        yield tolerant(sys.stdout)
+        return
+    try:
+        with replacing(file) as stream:
+            yield stream
+    except OSError as error:
+        raise UsageError(f"--output-file: {file} cannot be written: {error.strerror}") from error
+
+
+def escaped_report(text: str, form: str) -> str:
+    """Return the report so that a GitHub runner reads no line of it as a workflow command."""
+    inside = os.environ.get("GITHUB_ACTIONS") == "true"
+    if form == "github":
+        return text
+    if form.startswith(("json", "sarif")) or form.endswith("json"):
+        return text.replace("##[", r"#\u0023[") if inside else text
+    return "".join(escape_commands(line, anywhere=inside) for line in text.splitlines(keepends=True))
+
+
+# ---- which findings a report shows ----
+
+
+def settings_for(*, isolated: bool, min_severity: str | None) -> Settings:
+    """Return lint's settings, of which rules, thresholds and comments apply to every report."""
+    file = None if isolated else find_config(Path.cwd())
+    settings = load_settings(file) if file is not None else Settings(directory=Path.cwd())
+    least = severity_of(min_severity)
+    return settings if least is None else replace(settings, min_severity=least)
+
+
+def filter_findings(report: Report, settings: Settings) -> Report:
+    """Return the report with the findings that the settings and the comments in the sources leave."""
+    from ackdoctor.lint.select import select
+    from ackdoctor.rulebook.messages import UNUSED_IGNORE
+
+    root = Path.cwd()
+    paths = {finding.site.path for finding in report.findings}
+    texts = Sources(root=root)
+    sources = {path: content for path in paths if (content := texts.content(path))}
+    selected = select(report.findings, sources, paths, settings, str(root))
+    findings = [finding for finding in selected.findings if finding.code != UNUSED_IGNORE]
+    visible = [
+        finding
+        for finding in findings
+        if finding.severity >= settings.min_severity and finding.confidence >= settings.min_confidence
+    ]
+    faults = (f"{fault.path}: {fault.reason}" for fault in selected.unread)
+    return replace(
+        report,
+        findings=stamp(visible),
+        suppressed=selected.suppressed,
+        hidden=len(findings) - len(visible),
+        notes=(*report.notes, *selected.notes, *faults),
+    )
+
+
+def write_report(verdict: str, report: Report, form: str, stream: TextIO, context: Context) -> None:
+    """Write the findings in a format that has no place for a verdict.
+
+    The verdict is the last line of `concise`.  For other formats without findings, it goes to standard error unless it is
+    OK, and into a note of SARIF.
+    """
+    if form == "concise":
+        reporter(form)(report, stream, context)
+        stream.write(f"{printable(verdict)}\n")
+        return
+    if not report.findings and not verdict.startswith("OK"):
+        if form == "sarif":
+            report = replace(report, notes=(verdict, *report.notes))
+        complain(verdict)
+    reporter(form)(report, stream, context)
