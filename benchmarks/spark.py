@@ -140,7 +140,7 @@ def verdicts_of(folder: Path, heap: str, master: str = "local[2]") -> dict[str, 
     return table.sparkSession.sql(query, table=table).collect()[0].asDict()
 
 
-def lives(folder: Path, heap: str) -> dict[str, object]:
+def entries(folder: Path, heap: str) -> dict[str, object]:
     """Compute the entries of all roots without verdicts, summarized."""
     from ackdoctor.spark.frames import Cache
 
@@ -207,7 +207,7 @@ def log_ingested(folder: Path, heap: str) -> dict[str, object]:
     return {"lines": ingest(spark_session(heap, folder), str(folder / LOG))}
 
 
-def duckdb_lives(folder: Path, heap: str) -> dict[str, object]:
+def duckdb_entries(folder: Path, heap: str) -> dict[str, object]:
     """Compute the entries alone, by windows in DuckDB."""
     return in_duckdb(folder, heap, f"select {SUMMARY} from entries")
 
@@ -234,10 +234,10 @@ def in_duckdb(folder: Path, heap: str, query: str) -> dict[str, object]:
 
 JOBS = {
     "verdicts": verdicts_of,
-    "lives": lives,
+    "entries": entries,
     "bare xor": bare_xor,
     "bare xor, Spark's defaults": defaults_xor,
-    "duckdb lives": duckdb_lives,
+    "duckdb entries": duckdb_entries,
     "duckdb verdicts": duckdb_verdicts,
     "start": bare_start,
     "start, our settings": our_start,

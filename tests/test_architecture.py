@@ -3,7 +3,7 @@
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import requires
 from pathlib import Path
@@ -64,3 +64,50 @@ def _imports(path: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
+
+
+def test_no_modules_import_each_other():
+    """Imports inside functions count too; imports for type checking alone do not."""
+    names = {_dotted(module): module for module in MODULES}
+    graph = {name: sorted(_imported_modules(name, path, names)) for name, path in names.items()}
+    assert list(_circles(graph)) == []
+
+
+def _dotted(module: str) -> str:
+    return module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def _imported_modules(name: str, module: str, names: Mapping[str, str]) -> set[str]:
+    """Return the modules of the package that a module imports; `from package import module` names the module."""
+    found = set()
+    pending: list[ast.AST] = [ast.parse((ROOT / module).read_text(encoding="utf-8"))]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.ImportFrom):
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= (inner & names.keys()) or {str(node.module)}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        pending.extend(ast.iter_child_nodes(node))
+    return (found & names.keys()) - {name}
+
+
+def _circles(graph: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
+    """Yield the modules of each circle."""
+    reach: dict[str, set[str]] = {}
+    for name in graph:
+        seen: set[str] = set()
+        pending = list(graph[name])
+        while pending:
+            if (other := pending.pop()) not in seen:
+                seen.add(other)
+                pending += graph[other]
+        reach[name] = seen
+    circular = {name for name in graph if name in reach[name]}
+    while circular:
+        name = min(circular)
+        circle = sorted(other for other in reach[name] if name in reach[other])
+        yield circle
+        circular -= set(circle)

@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 WORDS = ("told", "stands", "nobody", "somebody", "whoever", "anew")
 WORST = re.compile(rf"(?<![a-z])({'|'.join(WORDS)})(?![a-z])", re.IGNORECASE)
-READ = {".py", ".md", ".toml", ".html", ".yaml", ".sql", ".sh"}
+READ = {".py", ".md", ".toml", ".html", ".java", ".sql", ".xml", ".yaml"}
 """The kinds of file that hold our own sentences; a `.txt` is a golden or a captured log."""
 
 CODE_QUOTE = re.compile(r"`[^`\n]*`")

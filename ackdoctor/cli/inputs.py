@@ -188,6 +188,7 @@ def rule_pages() -> Sequence["Page"]:
             summary=rule.summary,
             severity=rule.severity,
             markdown=explanation(read_page(rule.path)),
+            url=rule.url,
             default=rule.default,
             evidence=rule.evidence,
         )

@@ -111,6 +111,7 @@ class Page(NamedTuple):
     summary: str
     severity: Severity
     markdown: str
+    url: str
     default: bool = True
     evidence: tuple[str, ...] = ("path",)
 

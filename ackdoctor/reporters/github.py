@@ -1,7 +1,7 @@
 """Workflow commands: GitHub shows them as annotations beside the code.
 
 GitHub shows ten annotations per step and level, so the worst findings come first and the rest follow as plain lines.
-Relative paths start at the workspace, in whatever directory the step runs (ActionCommandManager.cs of actions/runner).
+Relative paths start at the workspace, not at the directory of the step (ActionCommandManager.cs of actions/runner).
 """
 
 import os.path

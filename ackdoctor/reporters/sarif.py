@@ -103,6 +103,7 @@ def _rule(page: Page) -> Json:
         "name": "".join(word.capitalize() for word in page.name.split("-")),
         "shortDescription": {"text": summary},
         "fullDescription": {"text": summary},
+        "helpUri": page.url,
         "help": {"text": f"ackdoctor explain {page.code}", "markdown": page.markdown},
         "defaultConfiguration": {"level": _LEVEL[page.severity]},
         "properties": {

@@ -186,7 +186,7 @@ def test_a_level_that_nobody_knows_exits_2(shell):
     assert shell("trace", "run", "--level", "loud", "--", "true") == (
         2,
         "",
-        "ackdoctor: --level: unknown level 'loud'; known are off, counts, sites, trace\n",
+        "ackdoctor: --level: unknown level 'loud'; the levels are off, sites, trace\n",
     )
 
 

@@ -57,11 +57,12 @@ NOTIFICATION = closed(
     locations=many(LOCATION),
 )
 RULE = closed(
-    "id name shortDescription fullDescription help defaultConfiguration properties",
+    "id name shortDescription fullDescription helpUri help defaultConfiguration properties",
     id={"pattern": "^ACK[0-9]{3}$"},
     name={"pattern": "^[A-Z][A-Za-z]+$"},
     shortDescription=TEXT,
     fullDescription=TEXT,
+    helpUri={"type": "string", "pattern": "^https://"},
     help=closed("text markdown", text={"type": "string"}, markdown={"type": "string"}),
     defaultConfiguration=closed("level", level=LEVEL),
     properties={"required": ["tags", "precision", "problem.severity"]},

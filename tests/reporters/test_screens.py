@@ -18,6 +18,7 @@ PAGE = Page(
     summary="A path leaves the tuple neither acked nor failed.",
     severity=Severity.ERROR,
     markdown="# missing-ack (ACK101)\n",
+    url="https://ackdoctor.readthedocs.io/en/latest/rules/ACK101-missing-ack/",
 )
 
 

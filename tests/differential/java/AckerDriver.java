@@ -20,12 +20,12 @@ import org.apache.storm.tuple.Tuple;
 import org.apache.storm.utils.Time;
 
 /**
- * The real acker of whatever Storm is on the class path, message by message.
+ * Plays messages to the real acker of the Storm on the class path.
  *
- * <p>In:  {@code TIME init ROOT VALUE TASK | ack ROOT VALUE | fail ROOT | reset ROOT | tick}, TIME in ms, not falling.
+ * <p>In:  {@code TIME init ROOT VALUE TASK | ack ROOT VALUE | fail ROOT | reset ROOT | tick}, TIME in ms, never decreasing.
  * <p>Ages are those of Storm's simulated clock in 2.x; acker.clj reads the wall clock.
  * <p>Out: {@code ANSWERS|BUCKET|BUCKET...}, newest bucket first; an answer is {@code kind,root,task,age}, an entry
- * {@code root,value,task,failed} or {@code root,nil}, entries in the order of their roots, separated by blanks.
+ * {@code root,value,task,failed} or {@code root,nil}; entries are sorted by root and separated by blanks.
  */
 public final class AckerDriver {
     private static final Map<String, String> STREAMS = Map.of(
@@ -45,7 +45,7 @@ public final class AckerDriver {
 
     public static void main(String[] args) throws Exception {
         PrintStream answersOut = System.out;
-        System.setOut(System.err); // where Storm's log goes
+        System.setOut(System.err); // for Storm's log
         Time.SimulatedTime clock = new Time.SimulatedTime();
         AckerDriver driver = new AckerDriver();
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8), 1 << 16);
@@ -148,7 +148,7 @@ public final class AckerDriver {
             try {
                 return (LinkedList<HashMap<Object, Object>>) read(pending, name);
             } catch (NoSuchFieldException other) {
-                continue; // the name in the other line of Storm
+                continue; // the name in another Storm version
             }
         }
         throw new NoSuchFieldException("buckets of " + pending.getClass());

@@ -6,13 +6,13 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
 
-/** A real HDFS of one data node, kept in the folder of the first argument, with the other arguments' files in /data; until its input ends. */
+/** Runs a real HDFS with one data node in the first argument's folder, with the other arguments in /data, until its input ends. */
 public final class HdfsDriver {
     private HdfsDriver() { }
 
     public static void main(String[] arguments) throws Exception {
         PrintStream answers = System.out;
-        System.setOut(System.err); // Hadoop's log goes there
+        System.setOut(System.err); // for Hadoop's log
         Configuration settings = new Configuration();
         settings.set(MiniDFSCluster.HDFS_MINIDFS_BASEDIR, arguments[0]);
         try (MiniDFSCluster cluster = new MiniDFSCluster.Builder(settings).numDataNodes(1).build()) {

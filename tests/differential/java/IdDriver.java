@@ -6,9 +6,9 @@ import java.util.Random;
 import org.apache.storm.utils.TupleUtils;
 
 /**
- * The ids and the routing of the real thing.
+ * The ids of Java and the routing of Storm.
  *
- * <p>{@code route ROOT ACKERS} answers the acker's index, {@code random SEED COUNT} the first longs of java.util.Random.
+ * <p>{@code route ROOT ACKERS} prints the acker's index, {@code random SEED COUNT} the first longs of java.util.Random.
  */
 public final class IdDriver {
     private IdDriver() {

@@ -23,14 +23,14 @@ import org.apache.storm.tuple.Tuple;
 import org.apache.storm.tuple.Values;
 
 /**
- * A topology with one message for each way to ack wrongly, in a LocalCluster with topology.debug.  Storm logs wherever the
- * log4j2 configuration says; standard output has one line for each call that the spout hears:
- * "ack MSGID", "fail MSGID", and at the end "pending N", the entries that the ackers of 2.x then hold.
+ * Runs a topology with one message for each way to ack wrongly, in a LocalCluster with topology.debug.  The log4j2
+ * configuration selects the log files; standard output has one line for each call of the spout:
+ * "ack MSGID", "fail MSGID", and at the end "pending N", the number of entries in the ackers of 2.x.
  *
  *     source -> split -> store (default), slow (side)
  *
- * A message is [case, payload]; the case says which bolt does what with it.  Before Storm 1.0 the packages had another
- * name and there was no resetTimeout.
+ * A message is [case, payload]; the case selects what each bolt does.  Before Storm 1.0 the packages have other names and
+ * there is no resetTimeout.
  */
 public class MisuseTopology {
     static final int TIMEOUT_S = 3;
@@ -96,7 +96,7 @@ public class MisuseTopology {
         }
     }
 
-    /** The inner bolt: hands each tuple on to the store, of some also a second part to the slow bolt. */
+    /** The inner bolt: emits each tuple to the store, and a second part of some tuples to the slow bolt. */
     public static class Split extends BaseRichBolt {
         private OutputCollector collector;
 
@@ -144,7 +144,7 @@ public class MisuseTopology {
         return each.endsWith("twice") ? 2 : each.endsWith("thrice") ? 3 : 0;
     }
 
-    /** The leaf: all that can be done to a tuple at the end of a tree. */
+    /** The leaf: every operation on a tuple at the end of a tree. */
     public static class Store extends BaseRichBolt {
         private OutputCollector collector;
         private List<Tuple> held;
@@ -217,7 +217,7 @@ public class MisuseTopology {
         }
     }
 
-    /** Acks the second parts, each a little too late for a fail elsewhere. */
+    /** Acks the second parts, each shortly after a fail in another bolt. */
     public static class Slow extends BaseRichBolt {
         private OutputCollector collector;
 
@@ -266,7 +266,7 @@ public class MisuseTopology {
         Runtime.getRuntime().halt(0);
     }
 
-    /** How many entries the ackers of 2.x hold: the live objects of that class. */
+    /** Counts the entries in the ackers of 2.x: the live objects of their class. */
     private static long pending() throws Exception {
         String histogram = (String) ManagementFactory.getPlatformMBeanServer().invoke(
             new ObjectName("com.sun.management:type=DiagnosticCommand"), "gcClassHistogram",

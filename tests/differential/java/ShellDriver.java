@@ -29,12 +29,12 @@ import org.apache.storm.topology.TopologyBuilder;
 import org.apache.storm.tuple.Tuple;
 
 /**
- * The real ShellBolt, or ShellSpout, around a real process.  First line: "bolt" or "spout"; second line: the command, its words parted by tabs.  Each other line is one
- * case: what is handed to a new bolt, tuple by tuple, parted by tabs.  For each case one line: "case", what the bolt did and
- * how it died, parted by tabs.
+ * Runs the real ShellBolt or ShellSpout with a real process.  First line: "bolt" or "spout"; second line: the command.  Each
+ * further line is a case: the tuples for a new bolt.  The answer to a case is a line: "case", the calls of the bolt, and its
+ * death.  Tabs separate the fields of all lines.
  *
- * The ids that ShellBolt draws are made 1, 2, 3; the process says "done" by an error message when it has dealt with a
- * tuple; a bolt that dies is kept from taking the JVM with it.
+ * ShellBolt's random ids are replaced by 1, 2, 3; the process sends an error message "done" after each tuple; the death of a
+ * bolt does not end the JVM.
  */
 public class ShellDriver {
     private final LinkedBlockingQueue<String> signals = new LinkedBlockingQueue<>();
@@ -69,7 +69,7 @@ public class ShellDriver {
 
             @Override
             public long nextLong() {
-                return Thread.currentThread() == main ? ++next : -1; // heartbeats draw, too
+                return Thread.currentThread() == main ? ++next : -1; // heartbeats draw ids too
             }
         });
         for (String payload : payloads) {
@@ -83,7 +83,7 @@ public class ShellDriver {
         return said;
     }
 
-    /** A spout is told its payloads as the ids of acks. */
+    /** Passes the payloads to a spout as ids of acks. */
     private List<String> runSpout(String[] command, String[] payloads) throws Exception {
         ShellSpout spout = new ShellSpout(command);
         Map<String, Object> conf = conf();
@@ -157,7 +157,7 @@ public class ShellDriver {
         } else if (message.startsWith(shell)) {
             events.add("error " + message.substring(shell.length()));
         } else {
-            field("running").set(bolt, false); // else it ends this JVM
+            field("running").set(bolt, false); // otherwise it ends this JVM
             events.add("died " + error.getClass().getName() + ": " + message.replace("\n", "\\n").replace("\t", " "));
             signals.add("died");
         }
@@ -194,7 +194,7 @@ public class ShellDriver {
         return made;
     }
 
-    /** Private names: an underscore before them in Storm 1. */
+    /** Finds a private field; Storm 1 prefixes the names with an underscore. */
     private static Field field(String name) throws Exception {
         for (Field field : ShellBolt.class.getDeclaredFields()) {
             if (field.getName().equals(name) || field.getName().equals("_" + name)) {
@@ -205,7 +205,7 @@ public class ShellDriver {
         throw new IllegalStateException("ShellBolt has no field " + name);
     }
 
-    /** Its constructor has other parameters in every series: they are told by their types. */
+    /** Calls a constructor whose parameters differ by version; their types identify them. */
     private static TopologyContext context(Map<String, Object> conf, File home) throws Exception {
         TopologyBuilder builder = new TopologyBuilder();
         builder.setSpout("spout", new org.apache.storm.testing.FeederSpout(new org.apache.storm.tuple.Fields("a")));

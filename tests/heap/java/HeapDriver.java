@@ -103,20 +103,20 @@ public final class HeapDriver {
         for (HashMap<Object, Object> bucket : buckets) {
             long tracked = 0, orphans = 0, zero = 0, failed = 0, nil = 0, roots = 0, values = 0;
             for (Map.Entry<Object, Object> entry : bucket.entrySet()) {
-                String[] told = describe(entry.getValue()).split(",");
+                String[] fields = describe(entry.getValue()).split(",");
                 roots ^= (Long) entry.getKey();
-                if (told[1].equals("-")) {
+                if (fields[1].equals("-")) {
                     orphans++;
                 } else {
                     tracked++;
                 }
-                if (told[0].equals("-")) {
+                if (fields[0].equals("-")) {
                     nil++;
                 } else {
-                    values ^= Long.parseLong(told[0]);
-                    zero += told[0].equals("0") ? 1 : 0;
+                    values ^= Long.parseLong(fields[0]);
+                    zero += fields[0].equals("0") ? 1 : 0;
                 }
-                failed += told[2].equals("true") ? 1 : 0;
+                failed += fields[2].equals("true") ? 1 : 0;
             }
             ANSWERS.println(bucket.size() + " " + tracked + " " + orphans + " " + zero + " " + failed + " " + nil
                 + " " + roots + " " + values);
@@ -125,11 +125,11 @@ public final class HeapDriver {
 
     private void each() throws ReflectiveOperationException {
         for (HashMap<Object, Object> bucket : buckets) {
-            List<String> told = new ArrayList<>();
+            List<String> lines = new ArrayList<>();
             for (Map.Entry<Object, Object> entry : bucket.entrySet()) {
-                told.add(entry.getKey() + "," + describe(entry.getValue()));
+                lines.add(entry.getKey() + "," + describe(entry.getValue()));
             }
-            ANSWERS.println(String.join(" ", told));
+            ANSWERS.println(String.join(" ", lines));
         }
     }
 

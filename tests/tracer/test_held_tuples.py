@@ -23,7 +23,7 @@ class Buffer:
 class Trap:
     @property
     def id(self) -> str:
-        raise AssertionError("nobody may run this")
+        raise AssertionError("the tracer must not run this")
 
 
 def tup(delivery: str) -> Any:
@@ -52,7 +52,7 @@ def test_bare_ids_are_no_tuples_and_are_found_on_demand():
     assert holders(component, wanted, ids=True) == {"7": "counts", "8": "seen", "9": "known", 10: "numbers"}
 
 
-def test_what_a_mock_remembers_is_no_buffer():
+def test_the_calls_of_a_mock_are_no_buffer():
     store = Mock()
     store.save(tup("1"))
     assert holders(Component(store=store, stores=[store]), {"1"}) == {}

@@ -15,13 +15,13 @@ def held(events: list[Event], timeout_s: int | None = None) -> TraceReport:
     )
 
 
-def told(found: TraceReport) -> list[Finding]:
+def problems(found: TraceReport) -> list[Finding]:
     return [finding for finding in found.findings if finding.severity > Severity.INFO]
 
 
 def test_a_batch_that_is_flushed_less_often_than_the_timeout_is_to_blame():
     found = held(slow_trace(flush_s=35), T)
-    (slow,) = told(found)
+    (slow,) = problems(found)
     ((cause, roots),) = found.expired
     assert (slow.code, slow.component, slow.seen, cause) == ("ACK504", "batch", roots, "completed too late")
     assert (slow.severity, slow.confidence) == (Severity.ERROR, Confidence.MUST)
@@ -31,7 +31,7 @@ def test_a_batch_that_is_flushed_less_often_than_the_timeout_is_to_blame():
 
 
 def test_without_the_timeout_the_rotations_of_the_trace_are_a_warning():
-    (slow,) = told(held(slow_trace(flush_s=35, ticks=True)))
+    (slow,) = problems(held(slow_trace(flush_s=35, ticks=True)))
     assert (slow.code, slow.component, slow.confidence) == ("ACK504", "batch", Confidence.MAY)
 
 
@@ -45,7 +45,7 @@ def test_where_the_rows_do_not_tell_the_tuples_of_a_root_its_cause_is_not_known(
     rows = [row for row in slow_trace(flush_s=35, ticks=True) if row.kind not in kept]
     found = held(rows, T)
     ((cause, roots),) = found.expired
-    assert (cause, told(found)) == ("cause not known", [])
+    assert (cause, problems(found)) == ("cause not known", [])
     assert found.notes[-1] == f"{roots} roots expired: cause not known"
 
 

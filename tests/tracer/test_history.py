@@ -15,52 +15,52 @@ def life(*lines: str, version: str = "storm-1.1.0", root: int = 66) -> Life:
     return found
 
 
-def drawn(told: Life) -> list[str]:
-    return [f"{moment.what} | {moment.state} | {moment.answer}".rstrip(" |") for moment in told.moments]
+def drawn(found: Life) -> list[str]:
+    return [f"{moment.what} | {moment.state} | {moment.answer}".rstrip(" |") for moment in found.moments]
 
 
 def test_the_figure_of_seed_000():
-    told = life("init 66 8", "ack 66 11 by bolt1", "ack 66 4 by bolt2", "ack 66 7 by bolt3")
-    assert drawn(told) == [
+    found = life("init 66 8", "ack 66 11 by bolt1", "ack 66 4 by bolt2", "ack 66 7 by bolt3")
+    assert drawn(found) == [
         "init 8 | {66 {11 8}}",
         "ack 11 | {66 {11 3}}",
         "ack 4 | {66 {11 7}}",
         "ack 7 | {} | ACK to task 11",
     ]
-    assert told.verdict == "acker: root 66 is gone; the spout heard ack"
-    assert told.law == "law L1: every tuple was acked an odd number of times, so the value came to zero"
+    assert found.verdict == "acker: root 66 is gone; the spout heard ack"
+    assert found.law == "law L1: every tuple was acked an odd number of times, so the value came to zero"
 
 
 def test_a_second_ack_makes_an_orphan_and_the_value_names_its_sender():
-    told = life("init 66 1", "ack 66 1 by sql", "ack 66 1 by sql")
-    assert drawn(told) == ["init 1 | {66 {11 1}}", "ack 1 | {} | ACK to task 11", "ack 1 | {66 {- 1}}"]
-    assert told.verdict == (
+    found = life("init 66 1", "ack 66 1 by sql", "ack 66 1 by sql")
+    assert drawn(found) == ["init 1 | {66 {11 1}}", "ack 1 | {} | ACK to task 11", "ack 1 | {66 {- 1}}"]
+    assert found.verdict == (
         "acker: root 66 leaves an orphan, value 1; the spout heard ack; "
         "it stays until the acker's worker restarts: storm-1.1.0 never drops one"
     )
-    assert told.law == (
+    assert found.law == (
         "law L1: what is left is what the tuples acked an even number of times send: "
         "1 = sql[0] delivery sql-1, acked twice"
     )
 
 
 def test_a_fail_that_beats_the_other_branch():
-    told = life("init 66 3", "fail 66", "ack 66 2 by right", version="storm-2.8.8")
-    assert drawn(told) == ["init 3 | {66 {11 3}}", "fail | {} | FAIL to task 11", "ack 2 | {66 {- 2}}"]
-    assert told.verdict.startswith("acker: root 66 leaves an orphan, value 2; the spout heard fail")
+    found = life("init 66 3", "fail 66", "ack 66 2 by right", version="storm-2.8.8")
+    assert drawn(found) == ["init 3 | {66 {11 3}}", "fail | {} | FAIL to task 11", "ack 2 | {66 {- 2}}"]
+    assert found.verdict.startswith("acker: root 66 leaves an orphan, value 2; the spout heard fail")
 
 
 def test_a_root_that_rotation_drops():
-    told = life("init 66 3", "tick", "tick", version="storm-1.2.4")
-    assert drawn(told) == ["init 3 | {66 {11 3}}", "rotated away | {}"]
-    assert told.verdict == (
+    found = life("init 66 3", "tick", "tick", version="storm-1.2.4")
+    assert drawn(found) == ["init 3 | {66 {11 3}}", "rotated away | {}"]
+    assert found.verdict == (
         "acker: root 66 leaves a tracked entry, value 3; the spout timed out and replays; rotation has dropped it"
     )
 
 
 def test_an_init_that_comes_after_its_ack_answers_its_task():
-    told = life("ack 66 1", "init 66 1")
-    assert drawn(told) == ["ack 1 | {66 {- 1}}", "init 1 | {} | ACK to task 11"]
+    found = life("ack 66 1", "init 66 1")
+    assert drawn(found) == ["ack 1 | {66 {- 1}}", "init 1 | {} | ACK to task 11"]
 
 
 def test_rows_of_components_stand_between_the_messages_they_caused():
@@ -74,9 +74,9 @@ def test_rows_of_components_stand_between_the_messages_they_caused():
     )
     other = acked._replace(delivery="8")
     events = [linked, acked, other, *events_of(["ack 66 1"])]
-    told = life_of_root(lambda: events, 66, NEW)
-    assert told is not None
-    assert [(m.what, m.delivery, m.site) for m in told.moments] == [
+    found = life_of_root(lambda: events, 66, NEW)
+    assert found is not None
+    assert [(m.what, m.delivery, m.site) for m in found.moments] == [
         ("linked 1", "7", ""),
         ("acked", "7", "/srv/topology/sql.py:9 SqlBolt.process"),
         ("ack 1", "", ""),
@@ -94,7 +94,7 @@ def delivery(*kinds: EventKind) -> str:
     return found.verdict
 
 
-def test_a_delivery_is_told_by_its_completions():
+def test_the_history_of_a_delivery_has_its_completions():
     received, acked, failed = EventKind.RECEIVED, EventKind.ACKED, EventKind.FAILED
     assert delivery(received, acked) == "sql[0] acked it once"
     assert delivery(received, failed) == "sql[0] failed it"
@@ -115,7 +115,7 @@ def test_one_id_in_two_components_is_two_tuples():
     )
 
 
-def test_one_id_in_two_tests_is_told_with_each():
+def test_one_id_in_two_tests_has_two_histories():
     received = Event(kind=EventKind.RECEIVED, time_ns=1, component="sql", delivery="7", test="t.py::a")
     acked = received._replace(kind=EventKind.ACKED)
     found = life_of_delivery(lambda: [received, acked, received._replace(test="t.py::b")], "7")
@@ -126,9 +126,9 @@ def test_one_id_in_two_tests_is_told_with_each():
     )
 
 
-def test_what_waits_for_a_batch_is_not_said_to_be_owed():
-    told = delivery(EventKind.RECEIVED, EventKind.WAITS)
-    assert told == "sql[0] kept it for a batch that had not come when the run ended"
+def test_a_tuple_that_waits_for_a_batch_is_not_called_pending():
+    found = delivery(EventKind.RECEIVED, EventKind.WAITS)
+    assert found == "sql[0] kept it for a batch that had not come when the run ended"
     assert delivery(EventKind.RECEIVED, EventKind.WAITS, EventKind.ACKED) == "sql[0] acked it once"
 
 

@@ -65,7 +65,7 @@ def test_two_acks_in_one_trace_are_a_double_ack():
     assert (finding.dialect, finding.component, finding.handler) == ("pystorm", "SqlBolt", "process")
 
 
-def test_an_ack_of_the_frameworks_own_is_told_from_the_authors():
+def test_the_frameworks_ack_is_distinguished_from_the_authors():
     rows = trace(AUTOMATIC, row(RECEIVED), row(ACKED, site=SITE), row(ACKED, site=LOOP, flags=AUTO))
     assert codes(held(rows)) == [
         ("ACK105", "/srv/topology/sql.py:9:1", "the tuple is acked by hand and pystorm acks it as well")
@@ -115,7 +115,7 @@ def test_a_component_is_named_once_for_all_tests_of_a_process():
     assert [(f.code, f.dialect, f.evidence.test) for f in found.findings] == [("ACK103", "pystorm", "t::b")]
 
 
-def test_what_the_end_found_in_a_batch_is_not_called_missing():
+def test_a_tuple_in_a_batch_at_the_end_is_not_called_missing():
     batching = named("pystorm TicklessBatchingBolt auto_ack auto_fail")
     rows = [batching, *(row(RECEIVED, delivery) for delivery in "123")]
     found = held(trace(*rows, row(ACKED, "3"), *(row(EventKind.WAITS, delivery) for delivery in "23")))
@@ -131,7 +131,7 @@ def test_one_id_in_two_processes_or_two_tests_is_two_tuples():
     assert held(trace(*first, *again, *tested)).findings == ()
 
 
-def test_a_component_that_no_row_names_is_judged_as_what_speaks_multilang():
+def test_a_component_without_a_named_row_is_judged_as_multilang():
     found = held(trace(row(RECEIVED), row(ACKED), row(ACKED)))
     (finding,) = found.findings
     assert (finding.code, finding.severity, finding.handler) == ("ACK103", Severity.ERROR, "")
@@ -156,14 +156,14 @@ def blamed(found: TraceReport) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("died", ENDS)
-def test_what_may_still_have_been_in_the_pipe_when_a_component_died_is_nobodys_fault(died):
+def test_tuples_in_the_pipe_of_a_dead_component_are_no_violation(died):
     forgotten, acked, in_hand, unread = (row(RECEIVED, delivery) for delivery in "1234")
     found = held(trace(forgotten, acked, row(ACKED, "2"), in_hand, unread, died))
     assert blamed(found) == [("ACK101", "1")]
     assert found.notes == (f"SqlBolt[0] ended: {died.note}, tuples under way: 2",)
 
 
-def test_who_emitted_on_a_pipe_had_come_that_far():
+def test_an_emit_on_a_pipe_shows_how_far_the_component_had_read():
     rows = [*(row(RECEIVED, delivery) for delivery in "1234"), row(ACKED, "1"), row(EMITTED, "3"), ENDS[0]]
     assert blamed(held(trace(*rows))) == [("ACK101", "2")]
 
@@ -176,14 +176,14 @@ def test_a_component_in_the_process_had_its_last_tuple_in_hand_when_it_died(died
     assert found.notes == (f"SqlBolt[0] ended: {died.note}, tuples under way: 1",)
 
 
-def test_who_had_completed_its_last_tuple_had_none_in_hand():
+def test_a_component_that_completed_its_last_tuple_had_none_in_hand():
     forgotten, acked = row(RECEIVED, "1"), row(RECEIVED, "2")
     found = held(trace(BY_HAND, forgotten, acked, row(ACKED, "2"), ENDS[0]))
     assert blamed(found) == [("ACK101", "1")]
     assert found.notes == ("SqlBolt[0] ended: killed by SIGKILL",)
 
 
-def test_who_keeps_its_tuples_had_those_under_way_that_came_after_the_last_it_completed():
+def test_a_buffering_component_had_the_tuples_after_its_last_completion_under_way():
     first, second, third, fourth = (row(RECEIVED, delivery) for delivery in "1234")
     found = held(trace(BY_HAND, first, second, row(ACKED, "1"), row(ACKED, "2"), third, fourth, ENDS[0]))
     assert found.findings == ()
@@ -205,7 +205,7 @@ def test_a_tick_in_hand_is_no_fault_either():
     assert held(trace(BY_HAND, tick, ENDS[0])).findings == ()
 
 
-def test_who_never_acked_had_one_tuple_in_hand_when_it_died():
+def test_a_component_that_never_acked_had_one_tuple_in_hand():
     died = row(EventKind.DIED, "", note="killed by SIGTERM")
     found = held(trace(BY_HAND, row(RECEIVED, "1"), row(RECEIVED, "2"), died))
     assert [(f.code, f.evidence.delivery) for f in found.findings] == [("ACK101", "1")]
@@ -255,13 +255,13 @@ def test_what_a_spout_hears_on_its_pipe_is_no_acker():
     assert held(trace(spout)).telling
 
 
-def told(finding: Finding) -> tuple[str, str]:
+def place_of(finding: Finding) -> tuple[str, str]:
     return finding.code, finding.message.partition("; ")[0]
 
 
 def test_the_acker_names_the_tuple_where_no_component_was_traced():
     found = held(events_of(["init 66 1", "ack 66 1 by sql", "ack 66 1 by sql"]), "storm-1.1.0")
-    assert [told(finding) for finding in found.findings] == [
+    assert [place_of(finding) for finding in found.findings] == [
         (
             "ACK601",
             "the acker keeps an entry that can never become zero: a tuple of sql was acked twice",
@@ -294,7 +294,7 @@ def test_a_root_that_is_younger_than_our_patience_is_work_under_way(patience, ex
     assert found.tally.pending == 1
 
 
-def test_an_orphan_is_told_by_what_its_spout_has_heard():
+def test_the_answer_to_its_spout_decides_about_an_orphan():
     after_ack = held(events_of(["init 66 1", "ack 66 1", "fail 66"]))
     after_fail = held(events_of(["init 66 3", "fail 66", "ack 66 2"]))
     assert [(f.code, f.severity) for f in after_ack.findings] == [("ACK602", Severity.WARNING)]
@@ -315,14 +315,14 @@ def test_a_run_begins_with_what_happens_and_not_with_the_names_of_components():
     assert held(happened[:1]).seconds == 0.0
 
 
-def test_what_nobody_could_see_is_nobody_s_fault_and_is_said():
+def test_unobserved_completions_are_noted_and_no_violation():
     hidden = named("pystorm Bolt unobserved: ack is replaced")
     found = held(trace(BY_HAND, row(RECEIVED), row(RECEIVED, "8"), hidden))
     assert (codes(found), found.tally.unobserved) == ([], ("SqlBolt: ack is replaced",))
     assert recalled("SqlBolt", 0, "", hidden.note) == recalled("SqlBolt", 0, "", BY_HAND.note)
 
 
-def test_what_was_seen_to_be_wrong_is_told_of_a_component_that_hid_the_rest():
+def test_observed_violations_of_a_partly_hidden_component_are_reported():
     hidden = named("pystorm Bolt unobserved: fail is replaced")
     found = held(trace(BY_HAND, row(RECEIVED), row(ACKED, site=SITE), row(ACKED, site=OTHER_SITE), hidden))
     assert [code for code, _, _ in codes(found)] == ["ACK103"]

@@ -1,4 +1,4 @@
-"""A tuple that a component gives to a mock is that mock's to complete: nobody is traced_now, and the run is not called clean."""
+"""If a component passes a tuple to a mock, the component is not observed."""
 
 import sys
 import threading
@@ -59,7 +59,7 @@ HANDED = {
 
 @pytest.mark.parametrize("driven", [False, True])
 @pytest.mark.parametrize(("way", "name"), HANDED.items(), ids=list(HANDED))
-def test_who_is_given_a_tuple_may_complete_it(way, name, driven):
+def test_a_mock_that_gets_a_tuple_may_complete_it(way, name, driven):
     with (
         traced() as run,
         mock.patch.object(MODULE if way == "function" else Gives, name),
@@ -80,7 +80,7 @@ def test_a_name_in_a_module_that_is_imported_may_be_a_mock():
     assert run.settlement.unobserved == (f"{Starts.__qualname__}: Thread is a mock",)
 
 
-def test_what_stands_for_nothing_yet_is_let_alone():
+def test_a_proxy_without_a_target_is_not_read():
     class Proxy:
         @property
         def __dict__(self):  # type: ignore[override]
@@ -103,7 +103,7 @@ def test_a_method_of_what_is_in_a_field_may_be_a_mock():
 
 
 @pytest.mark.parametrize("way", ["log", "id", "nothing"])
-def test_a_mock_that_is_given_no_tuple_or_only_logs_it_excuses_nobody(way):
+def test_a_mock_that_gets_no_tuple_or_only_logs_it_hides_nothing(way):
     with traced() as run:
         bolt = made(Gives)
         bolt.log, bolt.pool = mock.Mock(), mock.Mock()
@@ -146,7 +146,7 @@ def test_a_function_that_is_given_the_component_may_complete_whatever_it_answers
     assert run.settlement.unobserved == ("Gives: store is a mock",)
 
 
-def test_what_answers_none_only_acts():
+def test_a_mock_that_returns_none_may_complete_the_tuple():
     with traced() as run:
         bolt = made(Gives)
         bolt.pool = mock.Mock(**{"submit.return_value": None})
@@ -168,7 +168,7 @@ def test_a_method_that_is_asked_about_the_tuple_takes_nothing_over():
     assert [violation.misuse for violation in run.settlement.violations] == [Misuse.NEVER]
 
 
-def test_what_is_completed_beside_a_mock_is_judged():
+def test_completions_beside_a_mock_are_judged():
     with traced() as run:
         bolt = made(Gives)
         bolt.pool = mock.Mock()

@@ -1,4 +1,4 @@
-"""A method by which a component acks, and what a test puts in its place: that nobody acks then is nobody's mistake."""
+"""If a test replaces a method by which a component acks, the component is not observed."""
 
 from functools import update_wrapper
 from typing import Any
@@ -106,7 +106,7 @@ def test_it_may_be_replaced_on_the_object_or_on_the_class(of_the_class, given, i
     assert run.settlement.unobserved == (f"Keeps: finish is {is_what}",)
 
 
-def test_what_stands_for_nothing_yet_is_let_alone():
+def test_a_proxy_without_a_target_is_not_read():
     class Proxy:
         def __getattr__(self, name="__class__"):
             raise RuntimeError(name)

@@ -17,7 +17,7 @@ ACKED, FAILED = AccessKind.ACKED, AccessKind.FAILED
 # ---- what it did to the pending map ----
 
 
-def test_what_an_offence_left_in_the_acker_is_told_by_its_own_finding(path, places):
+def test_a_violation_names_the_entry_that_it_leaves_in_the_acker(path, places):
     twice = violation(Misuse.TWICE, traced(path), touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10)))
     (found,) = findings(
         [twice], [orphan(77, 3, culprit(2, component="SqlBolt"))], profile=profile("1.1.0"), places=places
@@ -35,7 +35,7 @@ def test_the_same_id_in_another_component_is_another_tuple(path, places):
     assert {finding.code for finding in found} == {"ACK103", "ACK601"}
 
 
-def test_many_roots_of_one_offence_are_told_by_three_and_a_number(path, places):
+def test_many_roots_of_one_violation_are_shown_as_three_and_a_number(path, places):
     sites = (str(call(path, 9)), str(call(path, 10)))
     twice = violation(
         Misuse.TWICE, traced(path), touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10)), count=9
@@ -51,7 +51,7 @@ def test_many_roots_of_one_offence_are_told_by_three_and_a_number(path, places):
     ]
 
 
-def test_an_entry_without_an_offence_is_a_never_zero_entry_with_its_culprit(path, places):
+def test_an_entry_without_a_violation_is_a_never_zero_entry_with_its_tuple(path, places):
     sites = (str(call(path, 9)), str(call(path, 10)))
     trees = [pending(root, 3, culprit(2, *sites, delivery=str(root))) for root in (5, 6)]
     (found,) = findings((), trees, profile=profile("2.8.8"), places=places)
@@ -101,7 +101,7 @@ def grown(sizes: list[int], load: list[int] | None = None) -> list[GrowthPoint]:
     ]
 
 
-def test_a_map_that_rises_in_every_window_is_told_with_its_price():
+def test_a_map_that_rises_in_every_window_is_reported_with_its_price():
     found = growth_finding(
         grown([0, 10_000, 20_000, 30_000, 40_000, 50_000, 60_000]), profile=profile("1.1.0"), nowhere=None
     )

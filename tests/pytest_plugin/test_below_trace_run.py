@@ -77,7 +77,7 @@ def trace(tmp_path, monkeypatch):
     recorder.close()
 
 
-def test_what_one_test_leaves_or_mocks_is_not_judged_with_the_next(pytester, trace):
+def test_leftovers_and_mocks_of_one_test_do_not_affect_the_next(pytester, trace):
     write(pytester, TESTS)
     pytester.runpytest_inprocess().assert_outcomes(passed=5)
     trace.flush()

@@ -34,7 +34,7 @@ def asked(process: str, *others: str) -> bool:
         ("for x in tup.values:\n    self._finish(tup)", (HELPER,)),
         ("for x in tup.values:\n    self._end(tup)", (HELPER, "def _end(self, t):\n    self._finish(t)\n")),
         ("list(map(self._finish, [tup, tup]))", (HELPER,)),
-        ("self.somebody.calls(tup)", (HELPER,)),
+        ("self.helper.calls(tup)", (HELPER,)),
     ],
     ids=["for", "while", "comprehension", "helper in a loop", "two deep", "handed over", "called elsewhere"],
 )
