@@ -118,7 +118,7 @@ def test_unreadable_inputs_are_named_and_no_jvm_starts(shell, tmp_path):
     (tmp_path / "begun").mkdir()
     (tmp_path / "begun" / "_meta.json").write_text("{}")
     said = {
-        "begun": f"{tmp_path}/begun: no part of a trace and no log is there",
+        "begun": f"{tmp_path}/begun: it holds no part of a trace and no log",
         "empty": f"{tmp_path}/empty: the folder is empty",
         "bad": f"{tmp_path}/bad/cut.parquet: cut off: it has no Parquet footer; {tmp_path}/bad/nothing.jsonl: the file is empty",
         "prose.txt": f"{monkey}: neither a trace nor a worker's log: no line begins as Storm's do",
@@ -264,9 +264,7 @@ class TestOnSpark:
         )
         assert missing == "  no line is of s[4]: give the logs of all workers"
         assert acker.startswith("  no line is of an acker: the logs do not say what became of the roots")
-        assert note.startswith(
-            "  1 tuple was in hand where a log ends or its worker was started anew, for less"
-        )
+        assert note.startswith("  1 tuple was in hand where a log ends or its worker restarted, for less")
 
     def test_where_all_that_a_component_was_given_is_in_hand_it_is_not_called_sound(self, shell, tmp_path):
         line = "2026-11-21 20:22:0{}.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] Processing received message FOR 3 TUPLE: source: s:4, stream: default, id: {{{}=2}}, [1]\n"
@@ -297,7 +295,7 @@ class TestOnSpark:
             0,
             True,
         )
-        assert note.startswith("  2 tuples were in hand where a log ends or its worker was started anew, for")
+        assert note.startswith("  2 tuples were in hand where a log ends or its worker restarted, for")
 
     def test_a_damaged_line_is_counted_and_the_rest_is_read(self, shell, tmp_path, monkeypatch):
         monkeypatch.setenv("COLUMNS", "300")
@@ -321,7 +319,7 @@ class TestOnSpark:
             shutil.copy(PART, file)
         for given, folder, what in (
             (str(trace), "one", f"deliveries would overwrite an input: {trace}"),
-            (PART, "two", "growth would overwrite what is no table of ours: notes.txt"),
+            (PART, "two", "growth would overwrite another file: notes.txt"),
         ):
             outcome = shell("analyze", given, "--output-dir", f"{tmp_path}/{folder}", "-q", "--isolated")
             said = f"ackdoctor: --output-dir: the table {tmp_path}/{folder}/{what}\n"
@@ -386,7 +384,7 @@ class TestOnSpark:
             "silent": 2,
         }
         assert [(row["rows"], row["reason"]) for row in document["analysis"]["quarantine"]] == [
-            (2, "no row of a trace: kind or time is missing"),
+            (2, "not a row of a trace: kind or time is missing"),
             (1, "a kind of row that this version does not know"),
             (1, "damaged, or more than one row on a line"),
             (1, "the line is cut off, or no version of Storm writes it so"),
