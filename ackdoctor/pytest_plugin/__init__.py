@@ -26,12 +26,12 @@ _OPTIONS = pytest.StashKey[options.Options]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options of the plugin."""
+    """Add the options of the plugin."""
     options.add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Reads the options and makes the mark known."""
+    """Read the options and register the mark."""
     config.addinivalue_line("markers", options.MARK)
     config.stash[_OPTIONS] = session = options.read_options(config)
     config.pluginmanager.register(Table(session), "ackdoctor-table")
@@ -44,7 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Finds the tests to trace; only then is the tracer imported."""
+    """Find the tests to trace, and import the tracer if there is one."""
     session = config.stash[_OPTIONS]
     traced = [(item, wanted) for item in items if (wanted := _wanted(item, session)) is not None]
     if not traced:
@@ -68,7 +68,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(name=options.NAME)
 def ackdoctor_fixture(request: pytest.FixtureRequest) -> "Iterator[Fixture]":
-    """Puts components on a bench, in virtual time, with an acker behind them; knows what they owe."""
+    """Puts components on a bench, in virtual time, with an acker behind them, and knows their pending tuples."""
     hooks = request.config.pluginmanager.get_plugin(_HOOKS)
     fixture = hooks.fixture(request.node) if hooks is not None else None
     if fixture is None:
@@ -80,7 +80,7 @@ def ackdoctor_fixture(request: pytest.FixtureRequest) -> "Iterator[Fixture]":
 
 
 def _wanted(item: pytest.Item, session: options.Options) -> options.Options | str | None:
-    """What the test is traced with, or what is wrong with its marks; below `trace run` a mark alone switches nothing on."""
+    """The options of a traced test, or the fault in its marks; below `trace run` a mark alone does not trace the test."""
     apart = item.config.pluginmanager.hasplugin(_APART)
     if apart and session.level == "off" and options.NAME not in getattr(item, "fixturenames", ()):
         return None
@@ -93,25 +93,25 @@ def _wanted(item: pytest.Item, session: options.Options) -> options.Options | st
 
 
 class Table:
-    """Always registered, since under xdist only the workers know whether a mark turned a test on."""
+    """The summary of all tests. Always registered, since under xdist only the workers know whether a mark traces a test."""
 
     def __init__(self, session: options.Options) -> None:
         self.options = session
         self.rows: dict[str, Row] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Takes the row of a finished test; of a repeated one the last."""
+        """Keep the row of a finished test; the last one of a repeated test."""
         if report.when == "teardown" and report.user_properties:
             self._take(report)
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> object:
-        """Letter and word of a test that only the acking made fail."""
+        """Letter and word of a test that failed only because of ackdoctor."""
         if not report.failed or not hasattr(report, TURNED):
             return None
         return "failed" if report.when == "call" else "error", "A", "ACK"
 
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
-        """The table, if any test was traced; else which options were given for nothing."""
+        """Print the table, or the options that had no effect since no test was traced."""
         if not self.rows:
             if self.options.level == "off" and (flags := options.given(terminalreporter.config)):
                 terminalreporter.write_sep("=", "ackdoctor")
@@ -128,7 +128,7 @@ class Table:
             terminalreporter.write_line(self._accept(self.options.baseline))
 
     def _warn(self, terminalreporter: "pytest.TerminalReporter") -> None:
-        """The findings of tests that passed all the same: of those pytest shows nothing, unless it is asked by -rP or -rA."""
+        """Print the findings of tests that passed: pytest shows them with -rP or -rA only."""
         from ackdoctor.pytest_plugin.outcome import SECTION
 
         if not {"P", "A"}.isdisjoint(terminalreporter.reportchars):
@@ -149,7 +149,7 @@ class Table:
                 self.rows[report.nodeid] = row
 
     def _accept(self, file: Path) -> str:
-        """Writes the baseline; says what became of it."""
+        """Write the baseline; returns a line about it."""
         from ackdoctor.lint.baseline import Entry, read, write
         from ackdoctor.model.errors import BaselineError
 

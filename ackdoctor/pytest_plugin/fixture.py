@@ -1,4 +1,4 @@
-"""The fixture `ackdoctor`: benches for a test's components, what they owe, and the heap."""
+"""The fixture `ackdoctor`: benches for a test's components, their pending tuples, and the heap."""
 
 import io
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -32,7 +32,7 @@ _MOST_COUNTS = 3  # in a session, for tests that have findings and did not ask f
 
 
 class Look:
-    """What `ackdoctor.heap()` gives: the heap at one moment; printed, it is the report so far."""
+    """The result of `ackdoctor.heap()`: the heap at one moment; printed, the report so far."""
 
     def __init__(self, snapshots: Sequence[Snapshot], found: tuple[Finding, ...]) -> None:
         self._snapshots = tuple(snapshots)
@@ -44,7 +44,7 @@ class Look:
         return self._snapshots[-1].holdings
 
     def entries(self, path: str) -> int:
-        """How many entries the container at a path has ("MySpout.buffer"); 0 where there is none."""
+        """How many entries the container at a path has ("MySpout.buffer"); 0 if there is none."""
         return self._snapshots[-1].entries(path)
 
     def __str__(self) -> str:
@@ -52,14 +52,14 @@ class Look:
 
 
 class Counts:
-    """Counts of the whole heap, of which a session takes few: one costs a microsecond for each object under pytest."""
+    """Counts of the whole heap. A session takes few, since one costs a microsecond per object."""
 
     def __init__(self) -> None:
         self._last: Census | None = None
         self._spent = 0
 
     def last(self) -> Census:
-        """The last one, whichever test it was taken for."""
+        """The last count, perhaps of another test."""
         return self._last or self.count()
 
     def of_a_finding(self) -> Census | None:
@@ -74,7 +74,7 @@ class Counts:
 
 
 class TestHeap:
-    """One test's series; `benches` are added as the fixture makes them.
+    """The snapshots of one test; the fixture adds its `benches`.
 
     The holders are looked at in every test.  The whole heap is counted where there is something to tell: a finding,
     a mark of the pending map, a look of the test's own.
@@ -92,23 +92,23 @@ class TestHeap:
         self._series = SnapshotSeries(self._known, count=counts.count)
 
     def begin(self, *, exact: bool) -> None:
-        """The first snapshot, `exact` or with the last count of the session; from now on the marks are looked for."""
+        """Take the first snapshot, `exact` or with the last count of the session, and begin to look for high-water marks."""
         self._exact = exact
         self._series.take("start", None if exact else self._counts.last)
         self.ledger.growing = self._look
 
     def watch(self, bench: Bench | SpoutBench) -> None:
-        """Looks for the marks whenever the acker of a bench has heard something."""
+        """Look for high-water marks after each message to the acker of a bench."""
         bench.observe(lambda: self._look(sum(len(each.acker) for each in self.benches)))
 
     def look(self, label: str) -> Look:
-        """A snapshot now."""
+        """Take a snapshot now."""
         self._hear_all()
         self._series.take(label or f"look {len(self._series.snapshots) + 1}")
         return Look(self._series.snapshots, self.findings())
 
     def end(self) -> tuple[Finding, ...]:
-        """The last snapshot, and what all of them show."""
+        """Take the last snapshot; returns the findings of all."""
         self.ledger.growing = None
         self._hear_all()
         counted = self._exact or len(self._series.snapshots) > 1
@@ -119,7 +119,7 @@ class TestHeap:
         return found
 
     def findings(self) -> tuple[Finding, ...]:
-        """What the snapshots so far show."""
+        """The findings of the snapshots so far."""
         return findings(self._series.snapshots, Places(folder=self._folder), self._keeper)
 
     def text(self) -> str:
@@ -132,7 +132,7 @@ class TestHeap:
         return f"heap: most in {rows[0].last.path} ({rows[0].last.entries:,})" if rows else ""
 
     def _hear_all(self) -> None:
-        """What components have said out of turn reaches the ackers when somebody asks for what is pending."""
+        """Deliver messages that components have sent out of turn: reading `pending` does."""
         for bench in self.benches:
             assert bench.pending is not None
 
@@ -172,7 +172,7 @@ class BenchOutcome(NamedTuple):
 
 
 class Fixture:
-    """`ackdoctor`: what is asked of it never changes what the test is told at its end."""
+    """`ackdoctor`: calls of it never change the verdict of the test."""
 
     def __init__(
         self,
@@ -212,7 +212,7 @@ class Fixture:
 
     @property
     def open(self) -> tuple[str, ...]:
-        """The deliveries that nobody has completed yet, oldest first, as "SplitBolt 3"."""
+        """The pending deliveries, oldest first, as "SplitBolt 3"."""
         records = list(self.ledger.records.values())
         return tuple(
             f"{record.traced.name} {delivery}" for record in records for delivery, _ in record.overdue()
@@ -220,11 +220,11 @@ class Fixture:
 
     @property
     def pending(self) -> tuple[PendingEntry, ...]:
-        """What the ackers of all benches hold."""
+        """The entries in the ackers of all benches."""
         return tuple(entry for bench in self._benches for entry in bench.pending)
 
     def findings(self) -> tuple[Finding, ...]:
-        """What is wrong so far, open tuples included."""
+        """The findings so far, open tuples included."""
         return self._look()
 
     def assert_complete(self) -> None:
@@ -236,7 +236,7 @@ class Fixture:
             raise AssertionError("\n".join(wrong))
 
     def outcome(self) -> BenchOutcome:
-        """What became of the benches, whatever their components' records say."""
+        """The dead workers, open roots and timeouts of the benches."""
         unseen = tuple(
             _died(bench, why) for bench in self._benches if not bench.death_seen for why in bench.deaths
         )
@@ -253,7 +253,7 @@ class Fixture:
                 yield f"{_name(bench)}: {len(roots)} {'root' if len(roots) == 1 else 'roots'} {word}"
 
     def linked(self, violations: Sequence[Violation]) -> tuple[Sequence[Violation], Sequence[TupleTree]]:
-        """Offences with the roots that the benches gave their tuples, and the roots that the ackers still hold."""
+        """The violations with the roots of their tuples, and the roots that the ackers still hold."""
         rooted = [replace(violation, root=self._root(violation)) for violation in violations]
         return rooted, [tree for bench in self._bolts() for tree in _trees(bench, rooted)]
 
@@ -261,7 +261,7 @@ class Fixture:
         return (bench for bench in self._benches if isinstance(bench, Bench))
 
     def _root(self, violation: Violation) -> int | None:
-        """The root of the violation's tuple; of two benches with the same bolt the first that knows the delivery."""
+        """The root of the violation's tuple; if two benches run the same bolt, from the first that knows the delivery."""
         for bench in self._bolts():
             if (
                 bench.component_class.__qualname__ == violation.traced.name
@@ -271,7 +271,7 @@ class Fixture:
         return violation.root
 
     def close(self) -> None:
-        """Ends the components."""
+        """Close the benches."""
         for bench in self._benches:
             bench.close()
 

@@ -36,7 +36,7 @@ class SessionTracer:
     """Wraps the frameworks from the first traced test to the end of the session.
 
     They stay wrapped between traced tests: a component of a wider scope may outlive its test.  What
-    happens in tests that nobody asked to trace is forgotten.
+    happens in untraced tests is forgotten.
     """
 
     def __init__(self, files: "Files | None" = None) -> None:
@@ -46,7 +46,7 @@ class SessionTracer:
         self._threads = set(threading.enumerate())  # of the runner itself: not worth waiting for
 
     def begin(self, test: str, level: str) -> None:
-        """From now on, what components receive is this test's."""
+        """Attribute what components receive from now on to this test."""
         wanted = Level.named(level)
         if self._installation is None or self.ledger.level is not wanted:
             self._unwrap()
@@ -60,7 +60,7 @@ class SessionTracer:
             self._files.begin(test)
 
     def wait(self, seconds: float) -> None:
-        """Gives threads that the tests have started time to complete what is open."""
+        """Give threads of the tests time to complete open tuples."""
         wait(self.ledger, self._threads, seconds)
 
     @property
@@ -69,7 +69,7 @@ class SessionTracer:
         return _pending(self.ledger)
 
     def look(self) -> tuple[Violation, ...]:
-        """What is wrong so far; nothing is closed."""
+        """The violations so far; closes nothing."""
         ledger = self.ledger
         records = tuple(ledger.records.values())
         return tuple(
@@ -77,17 +77,17 @@ class SessionTracer:
         )
 
     def end(self) -> Settlement:
-        """What became of the deliveries of the test; later completions of them are nobody's."""
+        """The result of the test; later completions of its tuples belong to no test."""
         settlement = self.ledger.settle()
         self.ledger.test = ""
         return settlement
 
     def judged(self, *, failed: bool) -> tuple[str, ...]:
-        """Keeps the trace of the test, or not; what to say of it."""
+        """Keep or delete the trace of the test; returns notes about it."""
         return self._files.end(failed=failed) if self._files is not None else ()
 
     def close(self) -> None:
-        """The frameworks are as they were, and the traces are on disk."""
+        """Restore the frameworks, and finish the traces."""
         self._unwrap()
         if self._files is not None:
             self._files.close()
@@ -99,9 +99,9 @@ class SessionTracer:
 
 
 def wait(ledger: Ledger, threads: Collection[threading.Thread], seconds: float) -> None:
-    """Gives all other threads time to complete what is open, no longer than they need.
+    """Give other threads time to complete open tuples, no longer than they need.
 
-    Looks are counted, since the clock may be a fixture's that stands still.
+    Counts polls, since a fixture may have frozen the clock.
     """
     for _ in range(ceil(seconds / _POLL_S)):
         if not (_pending(ledger) and any(thread not in threads for thread in threading.enumerate())):
@@ -114,7 +114,7 @@ def _pending(ledger: Ledger) -> int:
 
 
 class Files:
-    """One recorder for this process; a test's rows carry its node id, and a part ends where a test does.
+    """One recorder for this process; rows have the node id of their test, and a part ends with a test.
 
     UsageError for a folder that takes no file: the recorder would only count what it cannot write.
     """
@@ -133,13 +133,13 @@ class Files:
         self._dropped = 0
 
     def begin(self, test: str) -> None:
-        """Rows from here on are this test's."""
+        """Attribute rows from now on to this test."""
         self._part(keep=False)
         self.recorder.test = test
         self._dropped = self.recorder.dropped
 
     def end(self, *, failed: bool) -> tuple[str, ...]:
-        """Rows from here on are no test's; those of a test that passed go unless all are kept.  Says what is missing."""
+        """Attribute rows from now on to no test. Deletes the rows of a passed test unless all are kept; returns a note on missing rows."""
         self._part(keep=failed)
         self.recorder.test = ""
         missing = self.recorder.dropped - self._dropped
@@ -148,14 +148,14 @@ class Files:
         return (f"its trace lacks {missing} {'row' if missing == 1 else 'rows'}, which could not be written",)
 
     def close(self) -> None:
-        """Nothing is left in memory."""
+        """Finish the trace."""
         self._part(keep=False)
         self.recorder.close()
         if self.recorder.folder.is_dir():
             finish_killed(self.recorder.folder)
 
     def _part(self, *, keep: bool) -> None:
-        """Ends a stretch of rows, which stay or go."""
+        """Keep or delete the rows since the last call."""
         if self._all:
             return  # parts may span tests
         if keep:
@@ -193,7 +193,7 @@ _PATIENCE_S = 0.5  # that threads have after a test, as by default under `--ackd
 
 
 class TestSeparation:
-    """Ends the records of all components where a test begins and where it ends."""
+    """Below `ackdoctor trace run`, closes the records of all components at the begin and end of each test."""
 
     def __init__(self, installation: "Installation", recorder: "Recorder") -> None:
         self._installation = installation
@@ -202,7 +202,7 @@ class TestSeparation:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """What components receive meanwhile is this test's."""
+        """Attribute what components receive meanwhile to this test."""
         self._turn(item.nodeid)
         try:
             return (yield)
@@ -211,7 +211,7 @@ class TestSeparation:
             self._turn("")
 
     def _turn(self, test: str) -> None:
-        """The last rows of the records are still those of the test before."""
+        """Close the records, whose last rows belong to the test before."""
         self._installation.ledger.settle()
         self._installation.mend()
         self._recorder.test = test
@@ -243,7 +243,7 @@ class Hooks:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
-        """Runs a traced test with its reports held back, unless another plugin does."""
+        """Run a traced test and hold its reports back, unless another plugin runs it."""
         if ASKED not in item.stash:
             return None
         hook = item.ihook
@@ -262,7 +262,7 @@ class Hooks:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """What components receive from here on is this test's."""
+        """Attribute what components receive from now on to this test."""
         asked = item.stash.get(ASKED, None)
         if isinstance(asked, str):
             pytest.fail(asked, pytrace=False)
@@ -282,7 +282,7 @@ class Hooks:
     def pytest_runtest_makereport(
         self, item: pytest.Item
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Keeps the report of each phase; with the last one comes the verdict."""
+        """Keep the report of each phase, and judge the test with the last one."""
         report = yield
         reports = item.stash.get(_REPORTS, None)
         asked = item.stash.get(ASKED, None)
@@ -294,7 +294,7 @@ class Hooks:
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Reports that somebody has seen cannot be turned any more; that of a subtest is no phase of its test."""
+        """Remember published reports, which cannot be changed any more; a subtest's report is no phase of its test."""
         if not hasattr(report, "context"):
             self._shown.add(id(report))
             return
@@ -303,7 +303,7 @@ class Hooks:
         self._subfailed = self._subfailed or report.failed
 
     def pytest_unconfigure(self) -> None:
-        """Leaves nothing behind but traces."""
+        """Restore the frameworks."""
         self.watch.close()
 
     def fixture(self, item: pytest.Item) -> "Fixture | None":
@@ -324,7 +324,7 @@ class Hooks:
         return fixture
 
     def _heap(self, options: Options) -> "TestHeap":
-        """The heap of a test; one that cannot be looked into fails it."""
+        """The heap of a test; fails the test if it cannot be read."""
         from ackdoctor.heap.python.guppy import missing
 
         if why := missing():
@@ -341,7 +341,7 @@ class Hooks:
         return self.judge.judgement(*evidence, pending=pending, options=strict, ended=False).counted
 
     def _close(self, item: pytest.Item, reports: list[pytest.TestReport], options: Options) -> None:
-        """The last word on a test, as a property of its reports; an error of ours ends no session."""
+        """Judge a test and store its row in the reports; an error of ours does not end the session."""
         try:
             row = self._judge(item, reports, options)
         except Exception as error:  # noqa: BLE001
@@ -359,7 +359,7 @@ class Hooks:
             properties.append((PROPERTY, row.dump()))
 
     def _judge(self, item: pytest.Item, reports: list[pytest.TestReport], options: Options) -> Row | None:
-        """The verdict on a test; None for one that was skipped."""
+        """The row of a test; None if it was skipped."""
         failed = self._subfailed or any(report.failed for report in reports)
         if not failed:
             self.watch.wait(options.complete_within)
@@ -405,7 +405,7 @@ class Hooks:
     def _linked(
         self, item: pytest.Item, violations: Sequence[Violation]
     ) -> tuple[Sequence[Violation], Sequence[TupleTree]]:
-        """The violations with their roots, and those roots, where the test had a bench with an acker."""
+        """The violations with their roots, and those roots, if the test has a bench with an acker."""
         fixture = item.stash.get(_FIXTURE, None)
         return fixture.linked(violations) if fixture is not None else (violations, ())
 
@@ -416,7 +416,7 @@ class Hooks:
         deaths: Sequence[str],
         options: Options,
     ) -> str:
-        """Shows the findings where the reader looks; what the row says of it."""
+        """Attach the findings to a report; returns the verdict of the row."""
         text = outcome.described(
             judgement.counted,
             root=self.judge.folder,
@@ -430,7 +430,7 @@ class Hooks:
         return "failed" if outcome.fail(main, why) else "also"
 
     def _main(self, reports: list[pytest.TestReport]) -> pytest.TestReport:
-        """Where the reader looks: the phase that failed, or the call, unless somebody has seen it already."""
+        """The report of the phase that failed, or of the call; the teardown's if that is published already."""
         teardown = reports[-1]
         main = next(
             (r for r in reports if r.failed), next((r for r in reports if r.when == "call"), teardown)
@@ -446,14 +446,14 @@ class Hooks:
 
 
 class Refusal:
-    """Registered in place of the hooks where these cannot work: each test that should be traced says why."""
+    """Registered in place of the hooks if they cannot work: fails each test that should be traced, with the reason."""
 
     def __init__(self, why: str) -> None:
         self._why = why
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Fails the test before anything of it is made."""
+        """Fail the test before its fixtures are set up."""
         if ASKED in item.stash:
             pytest.fail(f"ackdoctor: {self._why}", pytrace=False)
 

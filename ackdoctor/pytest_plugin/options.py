@@ -1,4 +1,4 @@
-"""What the command line, pytest's ini file, `[tool.ackdoctor.pytest]` and the marks of a test ask for."""
+"""The options of the command line, pytest's ini file, `[tool.ackdoctor.pytest]` and the marks, in this order of precedence."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ TURNED = "ackdoctor_turned"  # an attribute of reports that failed only because 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Options:
-    """What a session, or one of its tests, is asked to do."""
+    """The options of a session, or of one of its tests."""
 
     level: str = "off"
     warn: bool = False
@@ -54,7 +54,7 @@ class Options:
 
 
 class Spec(NamedTuple):
-    """One option: how a value is read (ValueError says what it must be), what it means, where it may be given."""
+    """One option: its parser (ValueError names valid values), its help, and where it may be set."""
 
     parse: Callable[[object], object]
     help: str
@@ -166,7 +166,7 @@ OPTIONS: Mapping[str, Spec] = MappingProxyType(
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """`--ackdoctor` and its kin, and an ini option `ackdoctor_...` for each of `OPTIONS`.
+    """Add `--ackdoctor` and the other flags, and an ini option `ackdoctor_...` for each of `OPTIONS`.
 
     Each `--ackdoctor=LEVEL` is an option by itself: one with an optional value would take the path
     behind it for the level in `pytest --ackdoctor tests`.
@@ -196,7 +196,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def read_options(config: pytest.Config) -> Options:
-    """The options of this session.  UsageError names the place of a value that makes no sense."""
+    """The options of this session; UsageError names the place of an invalid value."""
     table = _table(config.rootpath)
     for key in table:
         if key.replace("-", "_") not in OPTIONS:
@@ -229,7 +229,7 @@ def read_options(config: pytest.Config) -> Options:
 
 
 def given(config: pytest.Config) -> tuple[str, ...]:
-    """The flags on the command line that say how to trace; none where `--ackdoctor=off` says that nothing is."""
+    """The tracing flags on the command line; none with `--ackdoctor=off`."""
     if config.getoption("ackdoctor_level", None) == "off":
         return ()
     flags = [(spec.flag, f"ackdoctor_{name}") for name, spec in OPTIONS.items() if spec.flag]
@@ -238,7 +238,7 @@ def given(config: pytest.Config) -> tuple[str, ...]:
 
 
 def parse(name: str, value: object, where: str) -> object:
-    """A value as its option wants it; UsageError begins with `where` it stands."""
+    """Parse the value of an option; UsageError begins with `where`."""
     try:
         return OPTIONS[name].parse(value)
     except ValueError as error:
@@ -246,7 +246,7 @@ def parse(name: str, value: object, where: str) -> object:
 
 
 def _table(root: Path) -> Mapping[str, object]:
-    """`[tool.ackdoctor.pytest]`, looked for where the tests' root is; none of ours is imported if nothing names us."""
+    """`[tool.ackdoctor.pytest]` in the tests' root; imports nothing if no file there names ackdoctor."""
     if not (root / "ackdoctor.toml").is_file() and b"ackdoctor" not in _bytes(root / "pyproject.toml"):
         return {}
     from ackdoctor.config import find_config, load_settings
@@ -272,7 +272,7 @@ MARK = f"{NAME}({', '.join(f'{keyword}=' for keyword in _KEYWORDS)}): trace this
 
 
 def asked(item: pytest.Item, session: Options) -> Options | None:
-    """What the test is to be traced with; None if nobody, neither session nor mark nor fixture, asks for it.
+    """The options of a traced test; None if neither session, mark nor fixture traces it.
 
     UsageError for a mark that cannot be meant.
     """

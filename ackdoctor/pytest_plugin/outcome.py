@@ -1,4 +1,4 @@
-"""What a test has shown: which findings count, its row in the summary, and its report."""
+"""The outcome of a test: which findings count, its row in the summary, and its report."""
 
 import io
 import json
@@ -57,7 +57,7 @@ COUNTS = ("delivered", "emitted", "acked", "failed", "pending")
 
 @dataclass(slots=True, kw_only=True)
 class Row:
-    """One test.  What no mark and no baseline accepts is in `findings`: rule codes and how many tuples."""
+    """One test. `findings` has the rule codes that no mark and no baseline accepts, and how many tuples each concerns."""
 
     level: str
     verdict: str = ""  # "failed": this alone made a passing test fail; "warned", "also": it failed anyway
@@ -79,23 +79,23 @@ class Row:
 
     @property
     def doubtful(self) -> bool:
-        """Whether not every tuple is known to be complete, although no finding says so."""
+        """Whether some tuples may be incomplete, although there is no finding."""
         return bool(self.doubts or self.dropped)
 
     @property
     def silent(self) -> bool:
-        """Whether nothing was seen at all, so that a test without findings is not thereby clean."""
+        """Whether no event was observed: then a test without findings is not clean."""
         return not self.ticks and not any(self[count] for count in COUNTS)
 
     def dump(self) -> str:
-        """The row as JSON, without what is empty; `read_row` is the way back."""
+        """The row as JSON, without empty fields; `read_row` reads it."""
         return json.dumps(
             {name: value for name, value in asdict(self).items() if value}, separators=(",", ":")
         )
 
 
 def read_row(text: str) -> Row | None:
-    """The row, or None for a property of that name which somebody else wrote."""
+    """The row, or None for a property of that name by another plugin."""
     try:
         values = json.loads(text)
         return Row(**{f.name: values[f.name] for f in fields(Row) if f.name in values})
@@ -114,7 +114,7 @@ def totals(tallies: Iterable[ComponentTally]) -> dict[str, dict[str, int]]:
 
 
 def counted(findings: Iterable[Finding]) -> dict[str, int]:
-    """How many tuples each rule speaks of."""
+    """How many tuples each rule concerns."""
     codes: Counter[str] = Counter()
     for finding in findings:
         codes[finding.code] += finding.seen
@@ -142,7 +142,7 @@ class Waiting(NamedTuple):
 
 
 class Flushes:
-    """What lint says of the bolts of a session; each file is linted once, and only after a test that left tuples in a field."""
+    """Lint's findings for the bolts of a session; lints a file once, and only after a test that left tuples in a field."""
 
     def __init__(self, settings: Settings, folder: Path) -> None:
         self._settings = replace(settings, select=_NEVER, ignore=(), per_file_ignores={}, exclude=())
@@ -150,12 +150,12 @@ class Flushes:
         self._messages: dict[str, dict[str, list[str]] | None] = {}  # file -> component -> messages
 
     def waiting(self, violations: Iterable[Violation]) -> Waiting:
-        """Those of the violations that are the test's choice: the code has a flush for the field, which came too late."""
+        """The violations of tuples that a later flush would complete: the code flushes the field, and the test ended before."""
         found = tuple(violation for violation in violations if self._has_flush(violation))
         return Waiting(found, tuple(map(_note, found)))
 
     def _has_flush(self, violation: Violation) -> bool:
-        """Whether lint sees the component, and nothing in it leaves the tuples of the field open for ever."""
+        """Whether lint finds the component, and no path that leaves the tuples of the field open."""
         field, traced = violation.held or violation.named, violation.traced
         if violation.misuse is not Misuse.NEVER or not field or not traced.path:
             return False
@@ -169,7 +169,7 @@ class Flushes:
         return not [said for said in mine if not violation.held or f"`{field}`" in said]
 
     def _linted(self, file: Path) -> dict[str, list[str]] | None:
-        """The messages by component; None where lint cannot read the file, or sees no component in it."""
+        """The messages by component; None if lint cannot read the file, or finds no component."""
         from ackdoctor.lint.run import lint
         from ackdoctor.model.errors import AckdoctorError
 
@@ -198,7 +198,7 @@ def _short(component: str) -> str:
 
 
 class Judgement(NamedTuple):
-    """What a test is told: `counted` fails it, `accepted` is allowed by a mark, the ini file or the baseline.
+    """The findings of a test: `counted` fail it, `accepted` are allowed by a mark, the ini file or the baseline.
 
     `waiting` are open tuples that fail nothing: the test ends before the code flushes them.
     """
@@ -248,7 +248,7 @@ class Judge:
         options: Options,
         ended: bool = True,
     ) -> Judgement:
-        """What the evidence comes to; `pending` is how many tuples were open.  Only once the test has `ended` may tuples wait."""
+        """Judge the violations; `pending` is the number of open tuples. Tuples may wait for a flush only if the test has `ended`."""
         if not violations and not trees:  # a clean test needs neither judge nor rulebook
             return Judgement((), ())
         from ackdoctor.acker.versions import NEWEST, profile
@@ -283,9 +283,9 @@ class Judge:
         pending: int,
         options: Options,
     ) -> Judgement:
-        """The judgement with what the heap shows of it, and what only the heap shows.
+        """Add the findings of the heap.
 
-        What open tuples leave on the heap is accepted where they are.  Without `trees` nobody is charged with what an
+        Findings about accepted open tuples are accepted too. Without `trees` there are no findings about the acker: what an
         acker holds: it waits for a framework's batch, or its worker is dead.
         """
         from ackdoctor.heap.python.judge import OF_OPEN_TUPLES, OF_THE_ACKER, with_heap_evidence
@@ -310,7 +310,7 @@ class Judge:
         return spared or plain(finding.fingerprint) in self.known
 
     def _heard(self, found: Sequence[Finding]) -> Sequence[Finding]:
-        """Without what the settings or a comment in the source silence."""
+        """The findings that neither the settings nor a comment in the source suppress."""
         if not found:
             return ()
         from ackdoctor.lint.select import select
@@ -406,7 +406,7 @@ def _line(test: str, counts: Mapping[str, object], remarks: str, width: int) -> 
 
 
 def _remarks(row: Row) -> str:
-    """The findings, and what makes a row less than the whole truth."""
+    """The findings and notes of a row."""
     remarks = [_times(code, number) for code, number in row.findings.items()]
     remarks += [f"({_times(code, number)} accepted)" for code, number in row.accepted.items()]
     if row.unobserved:
@@ -429,7 +429,7 @@ def _tests(number: int) -> str:
 
 
 def _closing(rows: Mapping[str, Row]) -> Iterator[str]:
-    """What it comes to, in one judgement each."""
+    """The closing sentences."""
     hidden = [row for row in rows.values() if row.unobserved and not row.findings]
     silent = [row for row in rows.values() if row.silent and not row.unobserved]
     seen = [row for row in rows.values() if row.findings or not (row.silent or row.unobserved)]
@@ -451,7 +451,7 @@ def _closing(rows: Mapping[str, Row]) -> Iterator[str]:
     if doubted := [row for row in rows.values() if row.doubtful]:
         yield f"{_tests(len(doubted))} in doubt: not every tuple is known to have completed exactly once"
     if hidden:
-        yield f"{_tests(len(hidden))} not observed: something stands between the component and Storm that is not watched"
+        yield f"{_tests(len(hidden))} not observed: a mock or an unknown transport hides the component's calls"
     if silent:
         yield f"{_tests(len(silent))} observed 0 events: no component was seen to run there"
     troubles = [note for row in rows.values() for note in (*row.notes, *row.doubts) if _OWN_ERROR in note]
@@ -471,7 +471,7 @@ _EXPECTED = re.compile(r"\A(?:\[XPASS\(strict\)\] |Unexpected success(?:: )?)")
 
 
 def fail(report: pytest.TestReport, why: str) -> bool:
-    """Turns a passed report into a failed one; whether it did.
+    """Turn a passed report into a failed one; True if it did.
 
     A test that was expected to fail has failed as expected.
     """
@@ -489,7 +489,7 @@ def fail(report: pytest.TestReport, why: str) -> bool:
 
 
 def attach(report: pytest.TestReport, text: str, section: str = SECTION) -> None:
-    """Puts the findings below whatever the report says already."""
+    """Append the findings to a report."""
     if text:
         report.sections.append((section, text))
 
@@ -520,14 +520,14 @@ def described(findings: Sequence[Finding], *, root: Path, verbosity: int) -> str
 
 
 def context_of(root: Path) -> "Context":
-    """What reporters need to know of the terminal, and where the sources are."""
+    """The terminal's glyphs and the folder of the sources, for reporters."""
     from ackdoctor.reporters.context import ASCII, UNICODE, Context, Sources
 
     return Context(sources=Sources(root=root), glyphs=UNICODE if _shows_unicode() else ASCII)
 
 
 def _shows_unicode() -> bool:
-    """Whether the terminal has line-drawing characters; of a worker's, the controller's terminal is not known."""
+    """Whether the terminal has line-drawing characters; an xdist worker does not know its controller's."""
     try:
         "╭·".encode(getattr(sys.__stdout__, "encoding", None) or "ascii")
     except (UnicodeEncodeError, LookupError):

@@ -219,7 +219,7 @@ def test_a_framework_that_acks_from_its_own_thread_is_waited_for(pytester):
     assert section(result)[1].split()[1:] == ["3", "0", "3", "0", "0"]
 
 
-def test_a_clock_that_stands_still_is_not_waited_for(pytester):
+def test_a_frozen_clock_does_not_delay_a_test(pytester):
     write(
         pytester,
         """
@@ -243,7 +243,7 @@ def test_a_clock_that_stands_still_is_not_waited_for(pytester):
     result.assert_outcomes(failed=1, passed=1)
 
 
-def test_nobody_waits_where_no_thread_is_left(pytester):
+def test_a_test_without_threads_waits_for_nothing(pytester):
     write(pytester, "@pytest.mark.ackdoctor(complete_within=60)\ndef test_forgets(): drive(Forgets)")
     result = pytester.runpytest_inprocess()
     result.assert_outcomes(failed=1)
@@ -312,7 +312,7 @@ def test_a_replaced_wire_is_not_called_clean(pytester):
     result = pytester.runpytest_inprocess("--ackdoctor")
     assert "not observed: " in section(result)[1]
     assert section(result)[3:] == [
-        "1 test not observed: something stands between the component and Storm that is not watched"
+        "1 test not observed: a mock or an unknown transport hides the component's calls"
     ]
 
 

@@ -198,7 +198,7 @@ def test_a_spout_alone_is_not_called_complete(run):
 # ---- tests that stop early ----
 
 
-def test_a_test_that_ends_before_the_flush_is_told_and_does_not_fail(run):
+def test_a_test_that_ends_before_the_flush_is_in_doubt_and_does_not_fail(run):
     result = run(f"""
     {BATCH}
     class Inherits(Batch):
@@ -219,7 +219,7 @@ def test_a_test_that_ends_before_the_flush_is_told_and_does_not_fail(run):
     assert "Batch: 1 root open; Batch: 1 tuple waits" in lines["test_bench"]
 
 
-def test_the_fixture_still_tells_what_waits_when_the_test_asks(run):
+def test_the_fixture_lists_waiting_tuples(run):
     result = run(f"""
     {BATCH}
     def test_asks(ackdoctor):
@@ -342,7 +342,7 @@ def test_an_exception_that_the_test_expects_is_noted_and_not_charged(run):
     assert "OSError left ByHand.process: the tuple stays open until it times out" in lines["test_by_hand"]
 
 
-def test_what_was_forgotten_before_an_exception_is_charged(run):
+def test_a_tuple_forgotten_before_an_exception_is_a_finding(run):
     result = run("""
     class Forgets2(Forgets):
         def process(self, tup):

@@ -83,7 +83,7 @@ def test_the_traces_of_children_that_a_test_forked_are_kept_as_its_own(pytester)
     assert {name.partition("-")[0] for name in left} == {"_meta.json", "part"}
 
 
-def test_rows_for_which_there_is_no_room_are_told_with_the_test_that_lacks_them(pytester, monkeypatch):
+def test_rows_lost_to_a_full_disk_are_noted_at_their_test(pytester, monkeypatch):
     write(pytester, SOURCE)
 
     def no_room(*_: object) -> None:

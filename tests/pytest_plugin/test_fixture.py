@@ -50,7 +50,7 @@ def test_time_is_virtual_and_ticks_flush(run):
     assert result.duration < 25
 
 
-def test_what_a_forgotten_tuple_leaves_in_the_ackers_map_is_told(run):
+def test_a_forgotten_tuple_shows_its_entry_in_the_ackers_map(run):
     result = run("""
         def test_forgets(ackdoctor):
             bench = ackdoctor.bench(Forgets)
@@ -100,7 +100,7 @@ def test_a_spout_gets_a_bench_of_its_own(run):
     result.assert_outcomes(passed=1)
 
 
-def test_assert_complete_says_what_is_wrong_where_it_stands(run):
+def test_assert_complete_names_the_fault_and_its_line(run):
     result = run("""
         def test_forgets(ackdoctor):
             ackdoctor.bench(Forgets).feed("the")
@@ -210,7 +210,7 @@ def test_what_a_dead_worker_had_forgotten_before_is_still_left(run):
     assert ["ACK101 x2" in line for line in section(result) if "test_dies" in line] == [True]
 
 
-def test_a_double_ack_is_told_although_the_worker_died_of_it(run):
+def test_a_double_ack_that_kills_the_worker_is_a_finding(run):
     result = run("""
         class Again(Bolt):
             auto_ack = False
@@ -233,7 +233,7 @@ def test_a_double_ack_is_told_although_the_worker_died_of_it(run):
     assert "ACK601" not in str(result.stdout)
 
 
-def test_what_a_dead_worker_held_is_not_told_beside_what_killed_it(run):
+def test_tuples_of_a_dead_worker_are_no_second_finding(run):
     result = run("""
         class Batches(BatchingBolt):
             ticks_between_batches = 0
@@ -253,7 +253,7 @@ def test_what_a_dead_worker_held_is_not_told_beside_what_killed_it(run):
     assert "ACK601" not in str(result.stdout)
 
 
-def test_a_dead_worker_is_told_at_the_line_that_fed_it_again(run):
+def test_feeding_a_dead_worker_fails_at_that_line(run):
     result = run("""
         def test_twice(ackdoctor):
             bench = ackdoctor.bench(Twice)

@@ -14,7 +14,7 @@ def wanted(pytester, source, session=None):
     return asked(item, session or Options())
 
 
-def test_nobody_asks(pytester):
+def test_an_unmarked_test_is_not_traced(pytester):
     assert wanted(pytester, "def test(): pass") is None
 
 

@@ -67,7 +67,7 @@ def test_a_bare_flag_means_sites_and_leaves_the_path_behind_it_alone(pytester):
 
 
 @pytest.mark.parametrize("level", ["site", "SITES", ""])
-def test_a_level_that_is_none_is_told_with_those_that_are(pytester, level):
+def test_an_unknown_level_names_the_levels(pytester, level):
     result = pytester.runpytest_inprocess(f"--ackdoctor={level}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"*--ackdoctor={{off,sites,trace}}:*'{level}'"])
@@ -162,14 +162,14 @@ def test_a_broken_settings_file_is_named(pytester):
         ([], []),
     ],
 )
-def test_an_option_that_no_traced_test_heeds_is_told(pytester, flags, said):
+def test_an_option_without_effect_is_reported(pytester, flags, said):
     pytester.makeini("[pytest]\nackdoctor_warn = true\n")  # asks for nothing by itself
     pytester.makepyfile("def test_plain(): pass")
     result = pytester.runpytest_inprocess(*flags)
     assert [line for line in result.outlines if line.startswith("no test was traced")] == said
 
 
-def test_nothing_of_ours_is_imported_while_nobody_asks(pytester):
+def test_without_options_the_tracer_is_not_imported(pytester):
     pytester.makepyfile("def test_pass(): pass")
     listing = "import sys; print(sorted(m for m in sys.modules if m.startswith('ackdoctor')))"
     pytester.makeconftest(f"def pytest_unconfigure():\n    {listing}\n")

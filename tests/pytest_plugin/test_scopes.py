@@ -67,7 +67,7 @@ def test_a_failure_of_the_users_teardown_is_an_error_beside_the_turned_test(run)
     assert any("error ACK103" in line for line in result.outlines)
 
 
-def test_tests_that_nobody_traces_leave_nothing_behind(pytester):
+def test_untraced_tests_leave_nothing_behind(pytester):
     write(
         pytester,
         """

@@ -68,12 +68,12 @@ def test_a_mock_in_the_way_is_named():
     assert lines({"t.py::test": row})[1].endswith("0  not observed: SplitBolt: send_message is a mock")
     assert lines({"t.py::test": row, "t.py::test_plain": SILENT, "t.py::test_clean": CLEAN}, -1) == [
         "1 test: every tuple completed exactly once",
-        "1 test not observed: something stands between the component and Storm that is not watched",
+        "1 test not observed: a mock or an unknown transport hides the component's calls",
         "1 test observed 0 events: no component was seen to run there",
     ]
 
 
-def test_what_is_accepted_is_said_and_not_called_completed():
+def test_accepted_tuples_are_not_called_completed():
     row = Row(level="sites", accepted={"ACK101": 1}, components=counts(delivered=1, pending=1))
     assert lines({"t.py::test": row}) == [
         "test        delivered  emitted    ack   fail  pending  findings",
@@ -102,7 +102,7 @@ def test_a_row_comes_back_from_its_journey():
     assert read_row(row.dump()) == row
 
 
-def test_somebody_elses_property_of_the_same_name_is_no_row():
+def test_another_plugins_property_of_the_same_name_is_no_row():
     assert read_row("yes") is None
     assert read_row("[1]") is None
     assert read_row("{}") is None

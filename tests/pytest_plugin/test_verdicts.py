@@ -52,12 +52,12 @@ def test_tuples_left_open_fail_the_test(run):
     assert section(result)[1].split()[1:] == ["3", "3", "0", "0", "3", "ACK101", "x3"]
 
 
-def test_what_the_framework_does_on_its_own_is_told_apart(run):
+def test_the_frameworks_own_acks_are_distinguished(run):
     result = run("def test_both(): drive(ByHandToo)")
     assert "ACK105 ack-with-auto-ack" in finding(result, "test_both")[0]
 
 
-def test_the_users_own_failure_stays_first_and_the_finding_stands_below(run):
+def test_the_tests_own_failure_comes_first_and_the_finding_below(run):
     result = run("""
         def test_both():
             drive(Twice)
@@ -263,7 +263,7 @@ def test_a_baseline_accepts_what_was_there_and_nothing_new(run, pytester):
     assert section(again)[-1] == "known.json: 1 accepted, 1 of them new, 1 dropped"
 
 
-def test_what_is_no_baseline_is_not_written_over(run, pytester):
+def test_a_file_that_is_no_baseline_is_not_overwritten(run, pytester):
     (pytester.path / "settings.toml").write_text("[tool]\n")
     result = run(
         "def test_twice(): drive(Twice)", "--ackdoctor-baseline=settings.toml", "--ackdoctor-write-baseline"

@@ -1,4 +1,4 @@
-"""A component's source file, and the folder it stands in."""
+"""A component's source file, and its folder."""
 
 from pathlib import Path
 

@@ -59,7 +59,7 @@ def drive(component: type, *frames: dict[str, Any]) -> Any:
 
 
 def said(violations: Iterable[Violation]) -> list[str]:
-    """Offences as lines: the misuse, the delivery, and the life with the source text of each site."""
+    """Violations as lines: the misuse, the delivery, and the history with the source text of each site."""
     return [_said(violation) for violation in violations]
 
 

@@ -1,4 +1,4 @@
-"""Offences as a run would show them, over one small file of bolts."""
+"""Violations as a run would report them, over one small file of bolts."""
 
 from pathlib import Path
 

@@ -39,7 +39,7 @@ class Forgets(Bolt):
 
 
 class Polite(Manual):
-    """Overrides whatever can be overridden, and calls super."""
+    """Overrides every method, and calls super."""
 
     def process(self, tup):
         super().process(tup)

@@ -70,7 +70,7 @@ def test_one_call_that_acks_a_kept_tuple_in_a_later_handler_call_is_a_double_ack
     assert (found.code, found.help) == ("ACK103", "ack the tuple in one place only")
 
 
-def test_an_ack_by_hand_that_the_framework_repeats_stands_on_the_call_by_hand(path, places):
+def test_a_repeated_ack_is_reported_at_the_call_by_hand(path, places):
     both = violation(
         Misuse.TWICE,
         traced(path, auto_ack=True, auto_fail=True),
@@ -94,7 +94,7 @@ def test_an_ack_by_hand_that_the_framework_repeats_stands_on_the_call_by_hand(pa
     ]
 
 
-def test_a_fail_by_hand_that_the_framework_acks_is_told_with_the_price_of_a_mixture(path, places):
+def test_a_fail_by_hand_that_the_framework_acks_has_the_price_of_a_mixture(path, places):
     both = violation(
         Misuse.MIXED,
         traced(path, auto_ack=True, auto_fail=True),
@@ -134,7 +134,7 @@ def test_an_exception_after_an_ack_is_ack_and_fail(path, places):
     )
 
 
-def test_a_tuple_that_nobody_completes_is_told_at_its_handler(path, places):
+def test_a_tuple_that_is_never_completed_is_reported_at_its_handler(path, places):
     never = violation(Misuse.NEVER, traced(path), touch(RETURNED), touch(ENDED))
     (found,) = findings([never], places=places)
     assert said(found) == (
@@ -221,7 +221,7 @@ def test_an_emit_from_another_thread_is_mended_by_its_anchors_where_the_pipe_is_
     )
 
 
-def test_a_run_is_charged_with_what_the_tracer_can_see_and_with_nothing_else():
+def test_each_observable_misuse_has_a_rule_and_no_other():
     folder = Path(tracer.__file__).parent
     sources = [*folder.glob("ledger/*.py"), *folder.glob("instrument/*.py")]
     text = "".join(source.read_text(encoding="utf-8") for source in sources)
@@ -234,11 +234,11 @@ def test_a_run_is_charged_with_what_the_tracer_can_see_and_with_nothing_else():
 def test_the_page_of_a_rule_says_that_a_run_can_show_it():
     roots = {"ACK504", "ACK601", "ACK602", "ACK603"}  # what becomes of roots, and what an acker keeps
     said_so = {code for code, rule in load_metadata().items() if "tree" in rule.evidence}
-    assert {charge.code for charge in RULE_MESSAGES.values()} | roots == said_so
+    assert {message.code for message in RULE_MESSAGES.values()} | roots == said_so
 
 
 def test_every_charge_has_a_page():
-    assert {charge.code for charge in RULE_MESSAGES.values()} <= set(load_metadata())
+    assert {message.code for message in RULE_MESSAGES.values()} <= set(load_metadata())
 
 
 @pytest.mark.parametrize(("misuse", "turn"), RULE_MESSAGES)
@@ -249,7 +249,7 @@ def test_every_charge_can_say_its_words(misuse, turn, path, places):
         assert "{" not in found.message + found.help
 
 
-def test_a_framework_that_nobody_described_costs_nothing_that_we_would_invent(path, places):
+def test_an_unknown_framework_has_no_prices(path, places):
     never = violation(Misuse.NEVER, traced(path, dialect="lab", role="Bolt"), touch(RETURNED))
     (found,) = findings([never], places=places)
     assert (found.severity, found.message) == (
@@ -258,7 +258,7 @@ def test_a_framework_that_nobody_described_costs_nothing_that_we_would_invent(pa
     )
 
 
-def test_below_level_sites_the_finding_stands_on_the_handler(path, places):
+def test_without_sites_the_finding_is_at_the_handler(path, places):
     twice = violation(Misuse.TWICE, traced(path), touch(ACKED), touch(ACKED))
     (found,) = findings([twice], places=places)
     assert (found.code, str(found.site)) == ("ACK103", "sql.py:7:5")
@@ -293,7 +293,7 @@ def test_a_fingerprint_knows_neither_line_nor_path_nor_delivery(tmp_path, places
     assert prints[0] == prints[1]
 
 
-def test_findings_are_sorted_by_place_whatever_the_order_of_the_offences(path, places):
+def test_findings_are_sorted_by_place(path, places):
     who = traced(path)
     one = violation(Misuse.LATE_EMIT, who, touch(ACKED, call(path, 10)), touch(ANCHORED, call(path, 12)))
     other = violation(Misuse.TWICE, who, touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10)))
@@ -333,7 +333,7 @@ def test_a_finding_of_a_run_looks_like_one_of_lint(path, places, tmp_path):
 
 
 @pytest.mark.parametrize(("discarded", "again"), [(1, "1 more time"), (3, "3 more times")])
-def test_a_finding_keeps_what_the_framework_itself_said(path, places, discarded, again):
+def test_a_finding_keeps_the_frameworks_own_message(path, places, discarded, again):
     noted = replace(
         violation(Misuse.TWICE, traced(path), touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10))),
         note="ShellBolt: Acked a non-existent or already acked/failed id: 7",

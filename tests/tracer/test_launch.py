@@ -74,7 +74,7 @@ def test_a_bolt_is_traced_however_it_ends(tmp_path, end):
 
 
 @pytest.mark.parametrize("end", ["os._exit(3)", "os.kill(os.getpid(), 9)"])
-def test_the_tuple_in_hand_of_a_bolt_that_was_killed_is_not_told(tmp_path, end):
+def test_the_tuple_in_hand_of_a_killed_bolt_is_no_finding(tmp_path, end):
     trace = tmp_path / "trace"
     bolt = f"self.auto_ack = False; import os, time; time.sleep(0.01); tup.id == '78' and {end}"
     ran(trace, *python(BOLT.replace("END", bolt)), input=fed(tmp_path, TUPLE | {"id": "78"}))
@@ -119,7 +119,7 @@ def test_a_command_that_was_killed_says_so(tmp_path, number):
     assert done.returncode == 128 + number
 
 
-def test_a_command_that_does_not_exist_is_told(tmp_path):
+def test_a_missing_command_is_reported(tmp_path):
     done = ran(tmp_path, "/no/such/command")
     assert done.returncode == 127
     assert done.stderr == b"ackdoctor trace run: /no/such/command: No such file or directory\n"
@@ -173,7 +173,7 @@ def test_a_python_without_ackdoctor_says_so_and_runs(tmp_path):
     assert done.stderr.endswith(b") is not traced: ackdoctor is not installed for it\n")
 
 
-def test_what_we_cannot_read_does_not_stop_the_command():
+def test_an_invalid_setting_does_not_stop_the_command():
     env = {**environment(os.environ, ROOT, Level.TRACE, "r"), VARIABLE: "no JSON"}
     env["PYTHONPATH"] += os.pathsep + str(ROOT)
     done = subprocess.run(python("print('out')"), check=False, env=env, capture_output=True)

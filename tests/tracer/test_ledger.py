@@ -16,14 +16,14 @@ from ackdoctor.tracer.ledger.component_record import BREACHES, ComponentRecord, 
 from ackdoctor.tracer.ledger.ledger import POINTS, Ledger, Level, Windows
 from tests.tracer.driven import said
 
-SUSPECT = TracedComponent(name="Bolt", dialect="pystorm", role="Bolt", path="bolt.py", line=1)
+COMPONENT = TracedComponent(name="Bolt", dialect="pystorm", role="Bolt", path="bolt.py", line=1)
 DELIVERIES = ["1", "2", "3"]
 OPS = [Op.ANCHOR, Op.ACK, Op.AUTO_ACK, Op.FAIL, Op.AUTO_FAIL]
 
 
 def ledger_and_book(role: Role = pystorm.BOLT, **options) -> tuple[Ledger, ComponentRecord]:
     ledger = Ledger(now=lambda: 0, **options)
-    return ledger, ledger.open(SUSPECT, role)
+    return ledger, ledger.open(COMPONENT, role)
 
 
 def perform(record: ComponentRecord, op: Op, delivery: str, mark: Mark | None = None) -> None:
@@ -39,15 +39,15 @@ def perform(record: ComponentRecord, op: Op, delivery: str, mark: Mark | None = 
 def fold(steps: list[tuple[str, Op]]) -> tuple[Counter[Misuse], int]:
     """Deliveries per misuse, and breaches in all, by the protocol's table and nothing else."""
     states = dict.fromkeys(DELIVERIES, Stage.OWED)
-    told: set[tuple[Misuse, Stage, str, str]] = set()
+    found: set[tuple[Misuse, Stage, str, str]] = set()
     breaches = 0
     for delivery, op in [*steps, *((delivery, Op.END) for delivery in DELIVERIES)]:
         state = states[delivery]
         states[delivery], breach = TABLE[state, op]
         if breach is not None:
             breaches += 1
-            told.add((BREACHES[breach], state, op.value.removeprefix("auto-"), delivery))
-    return Counter(misuse for misuse, *_ in told), breaches
+            found.add((BREACHES[breach], state, op.value.removeprefix("auto-"), delivery))
+    return Counter(misuse for misuse, *_ in found), breaches
 
 
 @given(st.lists(st.tuples(st.sampled_from(DELIVERIES), st.sampled_from(OPS), st.booleans()), max_size=30))
@@ -102,7 +102,7 @@ def test_an_id_that_comes_again_after_its_ack_is_another_tuple():
     assert ledger.settle().violations == ()
 
 
-def test_an_ack_of_what_nobody_handed_over_is_a_note():
+def test_an_ack_of_an_unknown_tuple_is_a_note():
     ledger, record = ledger_and_book()
     record.acked("99")
     settlement = ledger.settle()
@@ -133,7 +133,7 @@ def test_an_ack_between_two_steps_of_another_threads_ack_is_a_second_one():
     assert said(ledger.settle().violations) == ["completed twice x3: 1: received; acked; acked"]
 
 
-def test_an_ack_of_what_is_handed_over_only_later_is_no_second_one():
+def test_an_ack_before_its_tuple_arrives_is_no_second_ack():
     ledger, record = ledger_and_book()
     record.acked("1")
     record.received("1")
@@ -161,7 +161,7 @@ def test_completed_deliveries_are_forgotten_by_generations():
     assert ledger.settle().dropped == 0
 
 
-def test_a_settled_ledger_begins_anew():
+def test_a_settled_ledger_starts_empty():
     ledger, record = ledger_and_book(test="test_one")
     record.received("1")
     first = ledger.settle()
@@ -174,7 +174,7 @@ def test_the_oldest_book_is_closed_for_the_next(monkeypatch):
     monkeypatch.setattr("ackdoctor.tracer.ledger.ledger.RECORDS", 2)
     ledger = Ledger(now=lambda: 3_000_000)
     for number in range(3):
-        ledger.open(SUSPECT, pystorm.BOLT).received(str(number))
+        ledger.open(COMPONENT, pystorm.BOLT).received(str(number))
     assert len(ledger.records) == 2
     settlement = ledger.settle()
     assert [violation.delivery for violation in settlement.violations] == ["0", "1", "2"]

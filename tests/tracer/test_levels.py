@@ -98,7 +98,7 @@ def test_a_tuple_is_pending_until_the_end():
     assert said(run.settlement.violations) == ["never completed: 1: received; end of the run"]
 
 
-def test_an_ack_of_what_was_never_handed_over_is_a_stray():
+def test_an_ack_of_a_tuple_that_never_arrived_is_a_stray():
     with traced() as run:
         drive(Guesses, frame("1"))
     assert run.settlement.notes == ("Guesses: 1 completion of tuples that no input was seen to bring",)
@@ -137,7 +137,7 @@ def test_two_threads_ack_the_same_tuple_once_and_once_too_often():
                 thread.join()
     finally:
         sys.setswitchinterval(interval)
-    twice = run.settlement.violations  # told apart by whether `process` was still running
+    twice = run.settlement.violations  # distinguished by whether `process` was still running
     assert ({one.misuse for one in twice}, sum(one.count for one in twice)) == ({Misuse.TWICE}, number)
     (row,) = run.settlement.tallies
     assert (row.delivered, row.acked, row.pending) == (number, 2 * number, 0)

@@ -109,7 +109,7 @@ class Acks(Bolt):
 @pytest.mark.parametrize(
     ("values", "expected"), [([], []), (["twice"], ["completed twice: 7: received; acked; acked"])]
 )
-def test_two_bolts_that_share_a_mock_are_told_apart(values, expected):
+def test_two_bolts_that_share_a_mock_are_distinguished(values, expected):
     with traced() as run, mock.patch.object(Acks, "ack"), mock.patch.object(Acks, "emit"):
         made(Acks).process(Tuple("7", "lines", "default", 4, []))
         made(Acks).process(Tuple("7", "lines", "default", 4, values))
@@ -140,7 +140,7 @@ def line(*values: str) -> Tuple:
     ],
 )
 @pytest.mark.parametrize("known", [False, True], ids=["met under the mock", "known before"])
-def test_what_one_bolt_does_under_a_mock_is_not_credited_to_another(known, first, second, expected):
+def test_the_calls_of_one_bolt_are_not_attributed_to_another(known, first, second, expected):
     bolts = [made(Lossy), made(Lossy)]
     with traced() as run:
         for bolt in bolts[: 2 * known]:
@@ -153,7 +153,7 @@ def test_what_one_bolt_does_under_a_mock_is_not_credited_to_another(known, first
 
 
 @pytest.mark.parametrize("acks", [True, False])
-def test_a_bolt_that_runs_another_is_told_apart_from_it(acks):
+def test_a_bolt_that_runs_another_is_distinguished_from_it(acks):
     class Runs(Bolt):
         auto_ack = False
 

@@ -21,7 +21,7 @@ LEVELS = pytest.mark.parametrize("level", [Level.SITES, Level.TRACE])
 @LEVELS
 @pytest.mark.parametrize("owner", [Component, Bolt, Manual])
 @pytest.mark.parametrize("autospec", [False, True])
-def test_what_is_acked_over_a_mocked_wire_is_acked(owner, autospec, level):
+def test_an_ack_over_a_mocked_wire_counts(owner, autospec, level):
     with traced(level) as run, mock.patch.object(owner, "send_message", autospec=autospec):
         drive(Manual, frame("1"), frame("2"))
         made(Manual).process(tup())
@@ -30,7 +30,7 @@ def test_what_is_acked_over_a_mocked_wire_is_acked(owner, autospec, level):
 
 
 @LEVELS
-def test_what_is_never_acked_over_a_mocked_wire_is_told(level):
+def test_a_missing_ack_over_a_mocked_wire_is_reported(level):
     with traced(level) as run:
         bolt = made(Forgets)
         bolt.send_message = mock.Mock()
@@ -52,7 +52,7 @@ def test_any_verbs_may_be_mocked_beside_the_wire(mocked):
 
 @pytest.mark.parametrize("spied", [["ack"], ["send_message"], ["ack", "send_message"]])
 @pytest.mark.parametrize("wire", [False, True])
-def test_what_a_spy_passes_on_is_no_second_ack(spied, wire):
+def test_an_ack_that_a_spy_passes_on_counts_once(spied, wire):
     with traced() as run:
         bolt = made(Manual)
         if wire and "send_message" not in spied:
@@ -97,7 +97,7 @@ def test_a_mock_that_is_reset_has_been_read_to_its_end(name):
         bolt = made(Forgets)
         setattr(bolt, name, mock.Mock())
         bolt.process(tup("1"))
-        bolt.ack(tup("1"))  # by the test: nobody looks before the next handler
+        bolt.ack(tup("1"))  # by the test: the tracer looks at the next handler
         getattr(bolt, name).reset_mock()
         for number in "234":
             bolt.process(tup(number))
@@ -106,7 +106,7 @@ def test_a_mock_that_is_reset_has_been_read_to_its_end(name):
     assert [tally.acked for tally in run.settlement.tallies] == [4]
 
 
-def test_after_a_reset_of_the_wire_s_mock_nobody_is_charged_with_what_may_have_been_forgotten():
+def test_after_a_reset_of_the_wires_mock_open_tuples_are_no_violation():
     with traced() as run:
         bolt = made(Forgets)
         bolt.send_message = mock.Mock()
@@ -149,7 +149,7 @@ def test_a_mock_that_was_called_with_a_tuple_is_no_buffer():
     with traced() as run:
         bolt = made(Stores)
         bolt.database = mock.Mock()
-        bolt.database.insert.return_value = 1  # it answers: nobody goes on with the tuple
+        bolt.database.insert.return_value = 1  # it answers: the original keeps no tuple
         bolt.process(tup())
         wrapped = made(Forgets)
         wrapped.process = mock.Mock(wraps=wrapped.process)
@@ -179,7 +179,7 @@ def test_an_ack_that_is_made_to_raise_is_none(name, effect):
 @pytest.mark.parametrize(
     ("name", "why"), [("ack", "ack is made to raise"), ("send_message", "its wire is made to raise")]
 )
-def test_what_comes_of_an_ack_that_is_made_to_raise_is_not_judged(name, why):
+def test_an_ack_that_always_raises_is_not_judged(name, why):
     with traced() as run:
         bolt = made(Tries)
         setattr(bolt, name, mock.Mock(side_effect=OSError))
@@ -199,7 +199,7 @@ class Later(Bolt):
 
 @pytest.mark.parametrize("name", ["ack", "send_message"])
 @pytest.mark.parametrize("ids", ["78", "77"])
-def test_a_mock_that_writes_down_whose_calls_they_are_tells_apart_those_who_share_it(name, ids):
+def test_an_autospec_mock_distinguishes_the_components_that_share_it(name, ids):
     """Outside of a handler nothing else does."""
     with traced() as run, mock.patch.object(Later, name, autospec=True):
         one, other = made(Later), made(Later)
@@ -227,5 +227,5 @@ def test_a_message_is_the_verb_that_sends_it(dialect, call):
     for other in (lambda: wire("log", {"msg": "x"}), lambda: wire({"pid": 7}), wire, lambda: wire(None)):
         other()
     call(wire)
-    [told] = mocked.calls(object())
-    assert (told.verb.kind, told.arguments[told.verb.subject or ""]) == (VerbKind.ACK, "7")
+    [call] = mocked.calls(object())
+    assert (call.verb.kind, call.arguments[call.verb.subject or ""]) == (VerbKind.ACK, "7")

@@ -40,7 +40,7 @@ def test_how_the_component_ended_is_passed_on(tmp_path, script, code, note):
     assert said(tmp_path) == [(K.DIED, "", note)]
 
 
-def test_a_command_that_does_not_exist_is_told(tmp_path):
+def test_a_missing_command_is_reported(tmp_path):
     done = ran(command(tmp_path, "/no/such/python"))
     assert done.returncode == 127
     assert done.stderr == b"ackdoctor trace proxy: /no/such/python: No such file or directory\n"

@@ -1,4 +1,4 @@
-"""Mocks that call what they stand for: each call is told once, at the author's line."""
+"""Spies call the method that they replace: each call counts once, at the author's line."""
 
 from typing import Any
 from unittest import mock

@@ -203,7 +203,7 @@ def ask(folder: Path) -> list[str]:
                 code = command()
         except AckdoctorError:
             code = 2
-        except BaseException:  # noqa: BLE001 - whatever it is
+        except BaseException:  # noqa: BLE001 - any exception is a failure
             wrong.append(f"{name}: {traceback.format_exc()}")
             continue
         for stream in (out, err):

@@ -33,7 +33,7 @@ def reading(folder) -> Reading:
     ],
     ids=["deep", "schema", "number", "list", "long"],
 )
-def test_a_line_without_measure_is_told_and_what_stands_before_it_is_read(tmp_path, line, reason):
+def test_an_oversized_line_is_reported_and_the_rows_before_it_are_read(tmp_path, line, reason):
     (tmp_path / "part-1-000000000000.jsonl").write_text(f"{GOOD}{line}\n{GOOD}")
     (fault,) = reading(tmp_path).unreadable
     assert fault.line == 2
@@ -45,7 +45,7 @@ def test_a_line_without_measure_is_told_and_what_stands_before_it_is_read(tmp_pa
     "name", ["part-2-000000000000.jsonl", "part-2-000000000000.parquet", ".live-2-000000000000.jsonl"]
 )
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
-def test_what_is_no_file_is_told_and_the_others_are_read(tmp_path, name, make):
+def test_a_path_that_is_no_regular_file_is_reported_and_the_others_are_read(tmp_path, name, make):
     (tmp_path / "part-1-000000000000.jsonl").write_text(GOOD)
     make(tmp_path / name)
     (fault,) = reading(tmp_path).unreadable
@@ -73,7 +73,7 @@ def test_a_part_that_claims_more_rows_than_its_bytes_can_hold_is_refused(tmp_pat
     assert "bytes claim 4,000,000 rows" in fault.reason
 
 
-def test_columns_of_another_kind_are_told(tmp_path):
+def test_columns_of_another_type_are_reported(tmp_path):
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
     (tmp_path / "part-1-000000000000.jsonl").write_text(GOOD)

@@ -1,4 +1,4 @@
-"""What killed processes leave: rows but for the last batch, and parts once somebody finishes them."""
+"""Killed processes lose their last batch at most; `finish_killed` turns their files into parts."""
 
 import os
 import signal

@@ -25,7 +25,7 @@ COLLECTORS = {
     "a file system, when the machine had gone down": "\0" * 4096,
     "the same before kubectl logs --timestamps": "\0" * 7 + f"{TIME}.123456789Z ",
 }
-LAYOUTS = {  # of a worker.xml of somebody's own
+LAYOUTS = {  # of a user's worker.xml
     "level, thread, logger": "{stamp} {level} {thread} {logger} - {said}",
     "level, thread in brackets, logger": "{stamp} {level:<5} [{thread}] {logger} - {said}",
     "level, logger, thread": "{stamp} {level:<5} {logger} [{thread}]: {said}",
@@ -39,7 +39,7 @@ _STORMS = re.compile(
 STORMS = (
     "2026-11-21 20:22:17.710 o.a.s.d.Task Thread-41-source-executor[4, 4] [INFO] Emitting Tuple: taskId=4",
     "2014-03-21T12:00:00.123+0000 b.s.d.task [INFO] Emitting: s __ack_init [1 2 4]",
-    "2026-11-21T20:22:17.710Z o.a.s.d.Task main [INFO] as somebody's own worker.xml has it",
+    "2026-11-21T20:22:17.710Z o.a.s.d.Task main [INFO] as a user's worker.xml has it",
     "2026-11-21T20:22:17.710+01:00 o.a.s.d.Task Thread-4[4 4] [INFO] source: a:4, stream: default",
     "27147 [Thread-17] INFO  o.a.s.d.executor - Loading executor __acker:[2 2]",
 )
@@ -83,7 +83,7 @@ def test_a_layout_of_somebody_s_own_is_put_in_storm_s_order(layout):
 @pytest.mark.parametrize(
     "line",
     [
-        "2026-11-21 20:22:17.710 INFO was said by nobody",
+        "2026-11-21 20:22:17.710 INFO is no log line",
         "2026-11-21 20:22:17.710 STDERR Thread-1 [INFO] as: Storm writes it",
         "2026-11-21 20:22:17.710 [late] and no level - here",
         "2026-11-21 [INFO] x - y",

@@ -18,7 +18,7 @@ from tests.tracer.trace.traces import Ticking, recorder, rows, say
 K = EventKind
 
 
-def told(path, reason: str, line: int = 0) -> Unreadable:
+def fault(path, reason: str, line: int = 0) -> Unreadable:
     return Unreadable(path=str(path), line=line, column=0, reason=reason)
 
 
@@ -88,27 +88,27 @@ def test_rows_are_seen_once_while_they_are_written(tmp_path, json_lines, monkeyp
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "no end"])
-def test_a_parquet_part_that_is_cut_off_is_told_and_the_others_are_read(tmp_path, damage):
+def test_a_truncated_parquet_part_is_reported_and_the_others_are_read(tmp_path, damage):
     _, second, _ = parts(tmp_path, 3)
     data = second.read_bytes()
     second.write_bytes({"cut": data[:700], "empty": b"", "no end": data[:-4]}[damage])
     reading = read([tmp_path])
     assert [row.seq for row in reading.events()] == [*range(100), *range(200, 300)]
     assert reading.unreadable == [
-        told(second, "no Parquet footer: the file is cut off, or was never finished")
+        fault(second, "no Parquet footer: the file is cut off, or was never finished")
     ]
 
 
-def test_a_changed_byte_in_a_parquet_part_is_told(tmp_path):
+def test_a_changed_byte_in_a_parquet_part_is_reported(tmp_path):
     (part,) = parts(tmp_path, 1)
     data = bytearray(part.read_bytes())
     data[len(data) // 8] ^= 0xFF
     part.write_bytes(data)
     reading = read([tmp_path])
     assert list(reading.events()) == []
-    (fault,) = reading.unreadable
-    assert fault.path == str(part)
-    assert fault.reason
+    (found,) = reading.unreadable
+    assert found.path == str(part)
+    assert found.reason
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -130,13 +130,13 @@ def test_no_damage_to_a_part_is_an_error_of_ours_or_an_invented_row(tmp_path, se
     assert found == written or reading.unreadable or seed % 4 == 0  # JSON has no checksum
 
 
-def test_a_last_line_that_was_not_finished_is_counted_and_told(tmp_path):
+def test_an_unfinished_last_line_is_counted_and_reported(tmp_path):
     (part,) = parts(tmp_path, 1, json_lines=True)
     part.write_bytes(part.read_bytes()[:-30])
     reading = read([tmp_path])
     assert [row.delivery for row in reading.events()] == [str(number) for number in range(99)]
     assert reading.torn == 1
-    assert reading.unreadable == [told(part, "the last line was not finished", 100)]
+    assert reading.unreadable == [fault(part, "the last line was not finished", 100)]
 
 
 @pytest.mark.parametrize(
@@ -152,13 +152,13 @@ def test_a_last_line_that_was_not_finished_is_counted_and_told(tmp_path):
         ('{"schema":2}', "written by a newer ackdoctor: schema 2, this one reads up to 1"),
     ],
 )
-def test_a_line_that_is_no_row_is_told_with_its_number(tmp_path, line, reason):
+def test_an_invalid_line_is_reported_with_its_number(tmp_path, line, reason):
     (part,) = parts(tmp_path, 1, json_lines=True)
     lines = part.read_text().splitlines(keepends=True)
     part.write_text("".join([*lines[:2], line + "\n", *lines[3:]]))
     reading = read([part])
     assert [row.delivery for row in reading.events()] == ["0", "1"]
-    assert reading.unreadable == [told(part, reason, 3)]
+    assert reading.unreadable == [fault(part, reason, 3)]
     assert reading.torn == 0
 
 
@@ -169,7 +169,7 @@ def test_a_line_may_leave_out_what_it_does_not_know(tmp_path):
     assert (row.kind, row.root, row.value, row.run) == (K.INIT, 66, 3, "")
 
 
-def test_a_parquet_file_of_somebody_else_is_told(tmp_path):
+def test_a_foreign_parquet_file_is_reported(tmp_path):
     pa = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     part = tmp_path / "part-1-000000000000.parquet"
@@ -183,9 +183,9 @@ def test_a_parquet_file_of_somebody_else_is_told(tmp_path):
     reading = read([tmp_path])
     assert list(reading.events()) == []
     assert reading.unreadable == [
-        told(part, "a Parquet file, but no part of a trace"),
-        told(newer, "written by a newer ackdoctor: schema 2, this one reads up to 1"),
-        told(fewer, "no part of a trace: it has no column 'time_ns'"),
+        fault(part, "a Parquet file, but no part of a trace"),
+        fault(newer, "written by a newer ackdoctor: schema 2, this one reads up to 1"),
+        fault(fewer, "no part of a trace: it has no column 'time_ns'"),
     ]
 
 
@@ -197,9 +197,7 @@ def test_a_parquet_file_of_somebody_else_is_told(tmp_path):
         ("root", "66", 0, "no part of a trace: its column 'root' holds no whole numbers but string"),
     ],
 )
-def test_a_value_that_no_trace_has_is_told_and_the_rows_before_it_are_read(
-    tmp_path, name, value, read_, reason
-):
+def test_an_invalid_value_is_reported_and_the_rows_before_it_are_read(tmp_path, name, value, read_, reason):
     pa = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     (part,) = parts(tmp_path, 1)
@@ -211,7 +209,7 @@ def test_a_value_that_no_trace_has_is_told_and_the_rows_before_it_are_read(
     reading = read([part])
     assert len(list(reading.events())) == read_
     after = f" (after {read_} rows)" if read_ else ""
-    assert reading.unreadable == [told(part, f"{reason}{after}")]
+    assert reading.unreadable == [fault(part, f"{reason}{after}")]
 
 
 @pytest.mark.parametrize("json_lines", [True, False])
@@ -231,7 +229,7 @@ def test_parts_of_one_name_from_two_machines_are_both_read(tmp_path):
     assert {row.component for row in read([tmp_path]).events()} == {"one", "two"}
 
 
-def test_what_is_no_trace_is_told(tmp_path):
+def test_foreign_files_and_missing_paths_are_reported(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "notes.txt").write_text("hello")
     (tmp_path / "strange").mkdir()
@@ -241,15 +239,15 @@ def test_what_is_no_trace_is_told(tmp_path):
     reading = read([tmp_path / name for name in ("empty", "notes.txt", "strange", "none", "none*")])
     assert list(reading.events()) == []
     assert reading.unreadable == [
-        told(tmp_path / "empty", "no trace in this folder"),
-        told(tmp_path / "notes.txt", "no part of a trace"),
-        told(tmp_path / "strange" / "notes.txt", "no part of a trace"),
-        told(tmp_path / "none", "no such file or folder"),
-        told(tmp_path / "none*", "nothing matches"),
+        fault(tmp_path / "empty", "no trace in this folder"),
+        fault(tmp_path / "notes.txt", "no part of a trace"),
+        fault(tmp_path / "strange" / "notes.txt", "no part of a trace"),
+        fault(tmp_path / "none", "no such file or folder"),
+        fault(tmp_path / "none*", "nothing matches"),
     ]
 
 
-def test_a_folder_that_may_not_be_looked_into_is_told_and_the_others_are_read(tmp_path, monkeypatch):
+def test_an_unreadable_folder_is_reported_and_the_others_are_read(tmp_path, monkeypatch):
     parts(tmp_path, 1)
     closed = tmp_path / "v1" / "run=closed"
     closed.mkdir()
@@ -269,17 +267,17 @@ def test_a_folder_that_may_not_be_looked_into_is_told_and_the_others_are_read(tm
         monkeypatch.setattr(os, name, refusing(name))
     reading = read([tmp_path])
     assert len(list(reading.events())) == 100
-    assert reading.unreadable == [told(closed, "Permission denied")]
+    assert reading.unreadable == [fault(closed, "Permission denied")]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 @pytest.mark.parametrize("json_lines", [True, False])
-def test_a_part_that_may_not_be_read_is_told(tmp_path, json_lines):
+def test_an_unreadable_part_is_reported(tmp_path, json_lines):
     (part,) = parts(tmp_path, 1, json_lines=json_lines)
     part.chmod(0)
     reading = read([tmp_path])
     assert list(reading.events()) == []
-    assert reading.unreadable == [told(part, "Permission denied")]
+    assert reading.unreadable == [fault(part, "Permission denied")]
 
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
@@ -287,34 +285,34 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "parquet_module", lambda: None)
     reading = read([tmp_path])
     assert list(reading.events()) == []
-    assert reading.unreadable == [told(part, "reading Parquet needs pyarrow: install ackdoctor[trace]")]
+    assert reading.unreadable == [fault(part, "reading Parquet needs pyarrow: install ackdoctor[trace]")]
 
 
-def test_what_a_watch_has_noted_beside_a_trace_is_none(tmp_path):
+def test_the_checkpoint_of_a_watch_is_no_trace(tmp_path):
     parts(tmp_path, 1)
     noted = tmp_path / "v1.watch" / "state" / "0-1" / "roots"
     noted.mkdir(parents=True)
     (noted / "part-00000-a.snappy.parquet").touch()
-    for name in ("lock", "terms.json", "told.jsonl"):
+    for name in ("lock", "terms.json", "fault.jsonl"):
         (tmp_path / "v1.watch" / name).touch()
     reading = read([tmp_path])
     assert (len(list(reading.events())), reading.unreadable) == (100, [])
 
 
-def test_a_worker_s_log_is_left_to_who_can_read_it(tmp_path):
+def test_a_workers_log_is_reported_with_the_command_that_reads_it(tmp_path):
     (tmp_path / "pip.log").write_text("hello\n")
     log = Path(__file__).parents[3] / "fixtures" / "logs" / "storm-2.8.3" / "worker.log.1.gz"
     assert read([log, tmp_path]).unreadable == [
-        told(log, "no part of a trace but a worker's log: `ackdoctor analyze` reads it"),
-        told(tmp_path / "pip.log", "no part of a trace"),
+        fault(log, "no part of a trace but a worker's log: `ackdoctor analyze` reads it"),
+        fault(tmp_path / "pip.log", "no part of a trace"),
     ]
 
 
-def test_a_part_that_somebody_has_zipped_is_left_to_who_can_read_it(tmp_path):
+def test_a_gzipped_part_is_reported_with_the_command_that_reads_it(tmp_path):
     zipped = tmp_path / "part-1-000000000000.jsonl.gz"
     zipped.touch()
     reason = "a zipped part: unzip it, or let `ackdoctor analyze` read it as it is"
-    assert read([zipped]).unreadable == read([tmp_path]).unreadable == [told(zipped, reason)]
+    assert read([zipped]).unreadable == read([tmp_path]).unreadable == [fault(zipped, reason)]
 
 
 def test_a_part_has_the_fields_that_cat_prints(tmp_path):

@@ -71,7 +71,7 @@ def test_every_column_comes_back(tmp_path, suffix):
     ["", "0", "-0", "7", "007", "+7", " 7", "1_000", "٣", "9223372036854775807", "9223372036854775808",
      "-9223372036854775808", "-9223372036854775809", "foo", "None", "é", "a\nb", "1" * 5000],
 )  # fmt: skip
-def test_an_id_comes_back_as_it_was(tmp_path, suffix, delivery):
+def test_a_delivery_id_survives_the_round_trip(tmp_path, suffix, delivery):
     writer = recorder(tmp_path)
     writer.write(K.ACKED, delivery=delivery)
     writer.write(K.ACKED, delivery="14")
@@ -350,7 +350,7 @@ def test_a_folder_that_cannot_be_made_costs_rows_and_nothing_else(tmp_path):
     assert writer.dropped == 3
 
 
-def test_a_folder_that_somebody_has_removed_ends_nothing(tmp_path):
+def test_a_removed_folder_does_not_stop_the_writer(tmp_path):
     writer = recorder(tmp_path)
     say(writer, 3)
     shutil.rmtree(writer.folder)

@@ -1,0 +1,107 @@
+"""Tests in a process that `ackdoctor trace run` traces: each is judged by itself."""
+
+import threading
+import time
+
+import pytest
+
+from ackdoctor.acker.versions import NEWEST
+from ackdoctor.pytest_plugin import hooks
+from ackdoctor.tracer.instrument.install import install
+from ackdoctor.tracer.judge.replay import judge_trace
+from ackdoctor.tracer.ledger.ledger import Ledger, Level
+from ackdoctor.tracer.process import run as begin
+from ackdoctor.tracer.trace.read import read
+from ackdoctor.tracer.trace.write import Recorder
+from tests.pytest_plugin.inner import write
+
+pytest_plugins = ["pytester"]
+
+TESTS = """
+from threading import Thread
+from time import sleep
+
+class Manual(Keeps):
+    loses = False
+
+    def process(self, tup):
+        if not self.loses:
+            self.ack(tup)
+
+class Finishes(Keeps):
+    def process(self, tup):
+        self.current = tup
+        self.finish()
+
+    def finish(self):
+        self.ack(self.current)
+
+def test_leaves(monkeypatch):
+    monkeypatch.setattr(Manual, "loses", True)
+    drive(Manual)
+def test_acks_the_same_ids(): drive(Manual)
+def test_mocks(monkeypatch):
+    monkeypatch.setattr(Finishes, "finish", lambda self: None)
+    drive(Finishes)
+def test_mocks_nothing(): drive(Finishes)
+def test_completes_in_a_thread():
+    bolt = drive(Keeps)
+    Thread(target=lambda: (sleep(0.05), bolt.flush())).start()
+"""
+
+
+class Slow(Recorder):
+    """A thread of a test's own may have to wait before it can write."""
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        put = self.put
+
+        def slowly(template, delivery):
+            if threading.current_thread() is not threading.main_thread():
+                time.sleep(0.1)
+            put(template, delivery)
+
+        self.put = slowly
+
+
+@pytest.fixture
+def trace(tmp_path, monkeypatch):
+    """The recorder of this process, as below `trace run`."""
+    recorder = Slow(tmp_path / "trace", run="r", worker="w")
+    installation = install(Ledger(Level.TRACE), recorder)
+    monkeypatch.setattr(hooks, "_PATIENCE_S", 20)  # on a machine with much else to do
+    monkeypatch.setattr(begin, "begun", [(installation, recorder)])
+    yield recorder
+    installation.undo()
+    recorder.close()
+
+
+def test_leftovers_and_mocks_of_one_test_do_not_affect_the_next(pytester, trace):
+    write(pytester, TESTS)
+    pytester.runpytest_inprocess().assert_outcomes(passed=5)
+    trace.flush()
+    found = judge_trace(read([trace.folder]).events, NEWEST)
+    [finding] = found.findings
+    assert (finding.code, finding.component, finding.evidence.test) == (
+        "ACK101",
+        "Manual",
+        "test_bolts.py::test_leaves",
+    )
+    assert found.tally.unobserved == ("Finishes: finish is replaced",)
+
+
+def test_a_mark_switches_no_second_tracer_on_and_a_flag_or_the_fixture_is_refused(pytester, trace):
+    write(
+        pytester,
+        """
+        @pytest.mark.ackdoctor(max_pending=1)
+        def test_marked(): drive(Healthy)
+        def test_bench(ackdoctor): pass
+        """,
+    )
+    for flags, outcomes in (((), {"passed": 1, "errors": 1}), (("--ackdoctor",), {"errors": 2})):
+        result = pytester.runpytest_inprocess(*flags)
+        result.assert_outcomes(**outcomes)
+        said = {line for line in result.outlines if line.startswith("ackdoctor: ")}
+        assert said == {"ackdoctor: `ackdoctor trace run` traces this process already: run pytest without it"}
