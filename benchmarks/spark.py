@@ -106,22 +106,22 @@ def defaults(master: str) -> "SparkSession.Builder":
 
 def events_of(spark: "SparkSession", folder: Path) -> "DataFrame":
     """Return EVENTS of the trace."""
-    from ackdoctor.spark.read.sorts import Sort
+    from ackdoctor.spark.read.file_kinds import FileKind
     from ackdoctor.spark.read.traces import traces
 
-    return traces(spark, Sort.PARQUET, sorted(map(str, (folder / "v1").rglob("part-*.parquet"))))
+    return traces(spark, FileKind.PARQUET, sorted(map(str, (folder / "v1").rglob("part-*.parquet"))))
 
 
 def analysis(folder: Path) -> dict[str, object]:
     """Run `ackdoctor analyze` without its report."""
     from ackdoctor.spark.analysis import Terms, analyze
-    from ackdoctor.spark.read.inputs import listed
+    from ackdoctor.spark.read.inputs import find_inputs
     from ackdoctor.spark.replay.messages import acker_version
 
     spark = spark_session("1g", folder, "local[1]")
     return {
         "roots": analyze(
-            listed([str(folder / "v1")]), session=spark, terms=Terms(version=acker_version("2.8"))
+            find_inputs([str(folder / "v1")]), session=spark, terms=Terms(version=acker_version("2.8"))
         ).roots
     }
 
@@ -150,13 +150,13 @@ def entries(folder: Path, heap: str) -> dict[str, object]:
 
 def replay_of(spark: "SparkSession", folder: Path, persist: "Persist") -> "Replay":
     """Replay the trace as `ackdoctor analyze` does."""
-    from ackdoctor.spark.read.sorts import Sort
+    from ackdoctor.spark.read.file_kinds import FileKind
     from ackdoctor.spark.read.traces import constant_columns
     from ackdoctor.spark.replay.exact import replay
     from ackdoctor.spark.replay.messages import acker_version, messages
 
     parts = sorted(map(str, (folder / "v1").rglob("part-*.parquet")))
-    constants = constant_columns({Sort.PARQUET: parts, Sort.LOG: []})
+    constants = constant_columns({FileKind.PARQUET: parts, FileKind.LOG: []})
     sent = messages(events_of(spark, folder))
     return replay(sent, acker_version("2.8"), constants=constants, persist=persist)
 

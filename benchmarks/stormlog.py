@@ -17,8 +17,8 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from ackdoctor.spark.frames import Cache
-from ackdoctor.spark.read.quarantine import books
-from ackdoctor.spark.read.stormlog import events, kept, lines
+from ackdoctor.spark.read.events import books
+from ackdoctor.spark.read.logs import events, lines, read_logs
 from ackdoctor.spark.session import session
 
 LOG = Path(__file__).parents[1] / "fixtures" / "logs" / "storm-2.8.3" / "worker.log"
@@ -48,7 +48,7 @@ def main() -> None:
 def ingest(spark: SparkSession, path: str) -> int:
     """Parse a log as `analyze` does, check that every line is accounted for, read EVENTS once; return the lines."""
     with Cache() as keep:
-        rows, counts = kept(lines(spark, [path]), {}, keep)
+        rows, counts = read_logs(lines(spark, [path]), keep)
         ledger = books(counts)
         assert ledger.balanced
         _read_to_the_end(events(rows, counts))

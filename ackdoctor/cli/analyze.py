@@ -53,10 +53,10 @@ from ackdoctor.rulebook.messages import (
     EMIT_AFTER_ACK,
     words,
 )
+from ackdoctor.spark.read.file_kinds import FileKind
 from ackdoctor.spark.read.inputs import Inputs
-from ackdoctor.spark.read.logbook import worker_of
+from ackdoctor.spark.read.logs import worker_of
 from ackdoctor.spark.read.paths import inside, local
-from ackdoctor.spark.read.sorts import Sort
 from ackdoctor.spark.tables import Analysis, Deaths
 from ackdoctor.tracer.judge.findings import gathered
 from ackdoctor.tracer.judge.messages import name_of
@@ -263,16 +263,16 @@ def _terms(options: Analyze) -> "Terms":
 
 def _analysis(options: Analyze) -> Analysis:
     from ackdoctor.spark.analysis import analyze
-    from ackdoctor.spark.read.inputs import listed
+    from ackdoctor.spark.read.inputs import find_inputs
     from ackdoctor.spark.session import LARGE_BYTES, session, spark_errors
 
     terms = _terms(options)
-    inputs = listed(options.inputs)
+    inputs = find_inputs(options.inputs)
     inputs.need_some(terms.folder)  # before a JVM is started
     files = (*chain(*inputs.files.values()), *(fault.path for fault in inputs.unreadable))
     require_not_an_input(options.output_file, files)
     # a remote input may be large
-    size = max(inputs.size, LARGE_BYTES) if inputs.remote else inputs.size
+    size = max(inputs.size, LARGE_BYTES) if inputs.addresses else inputs.size
     with _progress(options), spark_errors():
         spark = session(master=options.master, input_bytes=size, settings=options.settings)
         analysis = analyze(inputs, session=spark, terms=terms, output_dir=options.output_dir)
@@ -309,7 +309,7 @@ _RULES_OF_DEATHS: Mapping[str, str] = {  # by symptom
 
 def add_deaths(analysis: Analysis, inputs: Inputs) -> None:
     """Count the deaths of workers in local logs; a death by a double completion or a late anchor is a finding."""
-    files = [name for name in inputs.files[Sort.LOG] if local(name) is not None]
+    files = [name for name in inputs.files[FileKind.LOG] if local(name) is not None]
     if not files:
         return
     if inputs.size > _MAX_LOG_BYTES:

@@ -31,8 +31,8 @@ from ackdoctor.model.errors import UsageError
 from ackdoctor.reporters.context import counted, printable
 
 if TYPE_CHECKING:
-    from ackdoctor.spark.live.roots import LiveTerms
-    from ackdoctor.spark.live.stream import Watch as Stream
+    from ackdoctor.spark.live.certain import LiveTerms
+    from ackdoctor.spark.live.watch import Watch as Stream
 
 __all__ = ["Watch", "sentences"]
 
@@ -127,8 +127,8 @@ class Watch:
         """Follow the trace, print events and a summary, and return the exit code."""
         if find_spec("pyspark") is None:
             raise UsageError(_NEEDS_SPARK)
-        from ackdoctor.spark.live.journal import held, same_terms
-        from ackdoctor.spark.live.parts import waiting
+        from ackdoctor.spark.live.lines import waiting
+        from ackdoctor.spark.live.watch import held, same_terms
         from ackdoctor.spark.session import session, spark_errors
 
         terms = _terms(self)
@@ -156,14 +156,14 @@ class Watch:
         if not (stream.journal.totals.get("parts") or stream.stopped):
             complain(no_parts)
             return 2
-        return 1 if stream.told else 0
+        return 1 if stream.reported else 0
 
 
 # ---- Spark ----
 
 
 def _terms(options: Watch) -> "LiveTerms":
-    from ackdoctor.spark.live.roots import LiveTerms
+    from ackdoctor.spark.live.certain import LiveTerms
     from ackdoctor.spark.replay.messages import acker_version
 
     return LiveTerms(
@@ -184,8 +184,8 @@ def _plain_terms(options: Watch, terms: "LiveTerms") -> Mapping[str, str]:
 
 
 def _stream(options: Watch, terms: "LiveTerms", spark: Any) -> "Stream":
-    from ackdoctor.spark.live.journal import Journal
-    from ackdoctor.spark.live.stream import Watch as Stream
+    from ackdoctor.spark.live.watch import Journal
+    from ackdoctor.spark.live.watch import Watch as Stream
 
     def show(events: Sequence[_Event]) -> None:
         out = tolerant(sys.stdout)
@@ -303,7 +303,7 @@ def _summary(stream: "Stream") -> Iterator[str]:
     clock, totals = stream.clock, stream.journal.totals
     waiting = sum(run.open for run in clock.runs.values())
     yield (
-        f"reported {stream.told:,}, {totals.get('told', 0):,} since this checkpoint was begun; read {counted(clock.rows, 'row')} of "
+        f"reported {stream.reported:,}, {totals.get('told', 0):,} since this checkpoint was created; read {counted(clock.rows, 'row')} of "
         f"{counted(totals.get('parts', 0), 'part')}; {counted(waiting, 'root')} {'is' if waiting == 1 else 'are'} open"
     )
     amounts = {

@@ -1,4 +1,4 @@
-"""Trace analytics: DataFrame -> DataFrame, from a laptop trace to a cluster's logs.
+"""Trace analytics on Spark, from a laptop's trace to a cluster's logs.
 
-The way in is `analysis.analyze`; a trace that still grows is followed by `live`.  The columns stand in `schema`.
+`analysis.analyze` is the entrance; `live` follows a trace that grows.  `schema` has the columns of every table.
 """

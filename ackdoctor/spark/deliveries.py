@@ -1,70 +1,69 @@
-"""Deliveries: one row for each tuple that a component was handed, and what became of it.
+"""DELIVERIES: one row for each tuple that a component received, and how it was completed.
 
-A delivery's id means nothing outside of its book: run, worker, process, component, task and test.  Counts
-need no order; only what came after the first completion does, and the smallest and largest `seq` tell that.
+The id of a delivery is unique only within its ledger: run, worker, process, component, task and test.  Counts
+need no order; only what came after the first completion does, and the smallest and largest `seq` show that.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from pyspark.sql import Column, DataFrame, Row, Window
-from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from ackdoctor.model.event import IN_HAND, TICK, EventKind
 from ackdoctor.spark.frames import literal_table
 from ackdoctor.tracer.trace.components import UNOBSERVED
 
 __all__ = [
-    "BOOK",
-    "DELIVERY",
+    "DELIVERY_KEY",
+    "LEDGER_KEY",
     "NO_PROCESS",
     "Ends",
     "Life",
     "completions",
-    "counts",
-    "cut",
+    "count_events",
+    "count_in_hand",
+    "deaths",
     "deliveries",
-    "due",
-    "ended",
-    "in_hand",
-    "lasting",
+    "irregular",
+    "last_rows",
     "life",
-    "observed",
-    "odd",
-    "open_at",
-    "settled",
-    "under_way",
+    "mark_in_hand",
+    "open_over_time",
+    "without_dead",
+    "without_unobserved",
+    "without_waiting",
 ]
 
-Life: TypeAlias = tuple[str, str, int]  # of a worker: run, worker and process
+Life: TypeAlias = tuple[str, str, int]  # of a worker: run, worker, process
 Ends: TypeAlias = Mapping[Life, int]  # in ns
-BOOK = ("run", "worker", "pid", "component", "task", "test")
-DELIVERY = (*BOOK, "delivery")
+LEDGER_KEY = ("run", "worker", "pid", "component", "task", "test")
+DELIVERY_KEY = (*LEDGER_KEY, "delivery")
 _LIFE = ("run", "worker", "pid")
-NO_PROCESS = 0  # the `pid` of what a log tells, and of its worker's later lives one less each
+NO_PROCESS = 0  # the `pid` of a worker's rows in a log; one less for each of its later lives
 
 _RECEIVED, _EMITTED, _ANCHORED = int(EventKind.RECEIVED), int(EventKind.EMITTED), int(EventKind.ANCHORED)
 _ACKED, _FAILED, _DROPPED = int(EventKind.ACKED), int(EventKind.FAILED), int(EventKind.DROPPED)
-_CUT = "run: string, worker: string, pid: int, end_ns: bigint"
+_ENDS = "run: string, worker: string, pid: int, end_ns: bigint"
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
 _ACCURACY = 1000
-_SLOW = 4  # a component that has held a tuple for longer than this part of the patience
-_FEWEST_LATER, _TIMES_AHEAD = 5, 4  # later tuples that a bolt has completed, against what it did before
+_SLOW = 4  # a component is slow that has held a tuple for longer than this part of the patience
+_FEWEST_LATER, _TIMES_AHEAD = 5, 4  # later tuples that a bolt completed, compared with how many it did before
 
 
 def is_tick() -> Column:
-    """Whether a row tells of a tick tuple."""
+    """Return whether a row is about a tick tuple."""
     return F.col("flags").bitwiseAND(F.lit(TICK)) != 0
 
 
 def deliveries(events: DataFrame) -> DataFrame:
-    """DELIVERIES, of what was received or completed; `seq` orders the rows of one process only."""
+    """Return DELIVERIES; `seq` orders the rows of one process only."""
     kind = F.col("kind")
     completes = kind.isin(_ACKED, _FAILED)
     emits = kind.isin(_EMITTED, _ANCHORED)
     return (
         events.where(kind.isin(_RECEIVED, _EMITTED, _ANCHORED, _ACKED, _FAILED) & (F.col("delivery") != ""))
-        .groupBy(*DELIVERY)
+        .groupBy(*DELIVERY_KEY)
         .agg(
             F.count_if(kind == _RECEIVED).alias("received"),
             F.count_if(kind == _ACKED).alias("acked"),
@@ -81,7 +80,7 @@ def deliveries(events: DataFrame) -> DataFrame:
         )
         .where("received > 0 or acked + failed > 0")
         .select(
-            *DELIVERY,
+            *DELIVERY_KEY,
             F.coalesce("stream", F.lit("")).alias("stream"),
             "received",
             "acked",
@@ -98,86 +97,80 @@ def deliveries(events: DataFrame) -> DataFrame:
     )
 
 
-def odd(found: DataFrame) -> DataFrame:
-    """Of DELIVERIES those that are not simply received once and completed once, on the thread that receives."""
+def irregular(found: DataFrame) -> DataFrame:
+    """Return the DELIVERIES that are not received once and completed once, on the thread that receives."""
     plain = "received = 1 and acked + failed = 1 and not late and not threaded and not tick"
     return found.where(f"not ({plain})").select(*found.columns)
 
 
-def ended(events: DataFrame) -> DataFrame:
-    """Components that ended, and whether that may have been in the middle of a tuple: ENDED."""
-    cut = F.col("flags").bitwiseAND(F.lit(IN_HAND)) != 0
+def deaths(events: DataFrame) -> DataFrame:
+    """Return DEATHS: when components ended, and whether that may have been in the middle of a tuple."""
+    in_hand = F.col("flags").bitwiseAND(F.lit(IN_HAND)) != 0
     killed = F.col("note").startswith("killed by ") | F.col("note").contains(": ")
     died = events.where(F.col("kind") == int(EventKind.DIED))
-    return died.select(*BOOK, "note", (cut | killed).alias("in_hand"), "time_ns").orderBy("time_ns", *BOOK)
+    return died.select(*LEDGER_KEY, "note", (in_hand | killed).alias("in_hand"), "time_ns").orderBy(
+        "time_ns", *LEDGER_KEY
+    )
 
 
-def settled(found: DataFrame, ends: DataFrame) -> DataFrame:
-    """DELIVERIES without those that a component had in hand when it ENDED: it is not to blame for them.
+def without_dead(found: DataFrame, deaths: DataFrame) -> DataFrame:
+    """Return the DELIVERIES without those that a component had in hand when it died.
 
-    Of one that keeps its tuples these are all after the last that it worked on.  The tracer's `Playback` says it for one
-    process; it also knows whose batch a tick ends, which is taken for keeping here.
+    For a component that buffers its tuples these are all after the last that it worked on.  The tracer's `Playback` does
+    the same for one process; it also knows whose batch a tick ends, which counts as buffering here.
     """
-    dead = F.broadcast(ends.where("in_hand").select(*BOOK).distinct().withColumn("dead", F.lit(True)))
-    marked = found.join(dead, [*BOOK], "left").select(
+    dead = F.broadcast(deaths.where("in_hand").select(*LEDGER_KEY).distinct().withColumn("dead", F.lit(True)))
+    marked = found.join(dead, [*LEDGER_KEY], "left").select(
         *found.columns, F.coalesce("dead", F.lit(False)).alias("dead")
     )
-    return _marked(marked, kept="first_seq > reached_seq").where("not in_hand").select(*found.columns)
+    return _mark_last(marked, buffered="first_seq > reached_seq").where("not in_hand").select(*found.columns)
 
 
-def observed(found: DataFrame, events: DataFrame) -> DataFrame:
-    """DELIVERIES without those that nobody saw completed, of components whose completions a mock hid."""
-    hid = events.where(_hides()).select(*BOOK).distinct().withColumn("hid", F.lit(True))
-    marked = found.join(F.broadcast(hid), [*BOOK], "left")
+def without_unobserved(found: DataFrame, events: DataFrame) -> DataFrame:
+    """Return the DELIVERIES without the uncompleted ones of components whose completions a mock hid."""
+    hid = events.where(_hides_completions()).select(*LEDGER_KEY).distinct().withColumn("hid", F.lit(True))
+    marked = found.join(F.broadcast(hid), [*LEDGER_KEY], "left")
     return marked.where("hid is null or acked + failed > 0").select(*found.columns)
 
 
-def due(found: DataFrame, events: DataFrame) -> DataFrame:
-    """DELIVERIES without those that the framework still kept for a batch when the run ended."""
-    kept = events.where(F.col("kind") == int(EventKind.WAITS)).select(*DELIVERY).distinct()
-    marked = found.join(kept.withColumn("kept", F.lit(True)), [*DELIVERY], "left")
-    return marked.where("kept is null or acked + failed > 0").select(*found.columns)
+def without_waiting(found: DataFrame, events: DataFrame) -> DataFrame:
+    """Return the DELIVERIES without those that waited for a batch of the framework when the run ended."""
+    waiting = events.where(F.col("kind") == int(EventKind.WAITS)).select(*DELIVERY_KEY).distinct()
+    marked = found.join(waiting.withColumn("waits", F.lit(True)), [*DELIVERY_KEY], "left")
+    return marked.where("waits is null or acked + failed > 0").select(*found.columns)
 
 
-def _hides() -> Column:
-    """Whether a row tells that something stood between a component and the wire."""
+def _hides_completions() -> Column:
+    """Return whether a row says that a test mocks the component's transport."""
     return (F.col("kind") == int(EventKind.NAMED)) & F.col("note").contains(UNOBSERVED)
 
 
-def cut(events: DataFrame) -> DataFrame:
-    """Where the log of each life of a worker ends, which need not be where the worker did: CUT."""
+def last_rows(events: DataFrame) -> DataFrame:
+    """Return the time of the last row of each life of a worker in a log."""
     logged = events.where(f"pid <= {NO_PROCESS}")
-    last = F.max_by("time_ns", "seq")  # a clock may have been put back
+    last = F.max_by("time_ns", "seq")  # the clock may go back
     return logged.groupBy(*_LIFE).agg(last.alias("end_ns"))
 
 
 def life(row: Row) -> Life:
-    """That of a row which names it."""
+    """Return the life that a row names."""
     return row["run"], row["worker"], row["pid"]
 
 
-def lasting(ends: Iterable[Row], logs: Mapping[Life, int]) -> Ends:
-    """When each life of a worker ended, from CUT.
+def mark_in_hand(found: DataFrame, ends: Ends, patience_s: int) -> DataFrame:
+    """Add to DELIVERIES whether a component had each `in_hand` where its log `ends`, for less than the patience.
 
-    `logs` says when the last line of a log was written: one that goes on and tells of no tuple any more stands still, and
-    was not cut there.
+    A component that buffers its tuples may be about to complete any of them.  The patience of a component that held others
+    longer, and completed them, is that time; a slow one may complete what it has held for no longer than others.
     """
-    found = {life(row): row["end_ns"] for row in ends}
-    return {whose: max(end_ns, logs.get(whose, end_ns)) for whose, end_ns in found.items()}
-
-
-def under_way(found: DataFrame, ends: Ends, patience_s: int) -> DataFrame:
-    """DELIVERIES, and whether a component had it `in_hand` where its log `ends`, and for less than the patience.
-
-    One that keeps its tuples may be about to complete any of them.  A component that has held others for longer than the
-    patience, and completed them, has that long; one that is slow may still complete what it has held for no longer than others.
-    """
-    said = ({**dict(zip(_LIFE, life, strict=True)), "end_ns": end_ns} for life, end_ns in ends.items())
-    cuts = literal_table(found.sparkSession, _CUT, said)
+    rows = ({**dict(zip(_LIFE, whose, strict=True)), "end_ns": end_ns} for whose, end_ns in ends.items())
+    log_ends = literal_table(found.sparkSession, _ENDS, rows)
     holds = found.groupBy("component").agg(F.expr("max(completed_ns - received_ns) as hold_ns"))
     patience = f"greatest({patience_s * 1_000_000_000}L, coalesce(hold_ns, 0L))"
     young = f"pid <= {NO_PROCESS} and received_ns > end_ns - {patience}"
-    placed = found.join(F.broadcast(cuts), [*_LIFE], "left").join(F.broadcast(holds), ["component"], "left")
+    placed = found.join(F.broadcast(log_ends), [*_LIFE], "left").join(
+        F.broadcast(holds), ["component"], "left"
+    )
     slow = f"hold_ns > {patience_s * 1_000_000_000 // _SLOW}L and received_ns > end_ns - hold_ns"
     open_ = "received > 0 and acked + failed = 0"
     marked = placed.select(
@@ -186,69 +179,70 @@ def under_way(found: DataFrame, ends: Ends, patience_s: int) -> DataFrame:
         F.expr(f"coalesce({slow} and {open_}, false)").alias("slow"),
     )
     lossy = marked.where("not dead and received > 0 and acked + failed = 0 and not tick").select("component")
-    last = _overtaken(_marked(marked.where("dead"), kept="true"), lossy)  # few, of a long log
+    last = _unmark_skipped(_mark_last(marked.where("dead"), buffered="true"), lossy)
     last = last.withColumn("in_hand", F.expr("in_hand or slow"))
     rest = marked.where("not dead").withColumn("in_hand", F.lit(False))
     return rest.unionByName(last).drop("dead", "slow")
 
 
-def _overtaken(marked: DataFrame, lossy: DataFrame) -> DataFrame:
-    """Those that are not `in_hand` after all: the component has passed them over, as it did with others before.
+def _unmark_skipped(marked: DataFrame, lossy: DataFrame) -> DataFrame:
+    """Unmark tuples that a `lossy` component skipped: it has let others lie for longer than the patience.
 
-    That holds for a component that has kept others for longer than the patience (`lossy`), where many more of its later
-    tuples were completed than ever were before one that it did complete.
+    A tuple was skipped if far more later tuples were completed than ever were before one that the component did complete.
     """
-    book = Window.partitionBy(*BOOK, F.col("received") > 0)
+    ledger = Window.partitionBy(*LEDGER_KEY, F.col("received") > 0)
     so_far = Window.unboundedPreceding, Window.currentRow
     done = (F.col("acked") + F.col("failed") > 0).cast("int")
     placed = marked.select(
         *marked.columns,
-        F.row_number().over(book.orderBy("first_seq")).alias("place"),
-        (F.sum(done).over(book) - F.sum(done).over(book.orderBy("first_seq").rowsBetween(*so_far))).alias(
+        F.row_number().over(ledger.orderBy("first_seq")).alias("place"),
+        (F.sum(done).over(ledger) - F.sum(done).over(ledger.orderBy("first_seq").rowsBetween(*so_far))).alias(
             "later"
         ),
     )
     reached = F.max(F.when(done == 1, F.col("place"))).over(
-        book.orderBy("completed_seq").rowsBetween(*so_far)
+        ledger.orderBy("completed_seq").rowsBetween(*so_far)
     )
     ahead = placed.select(*placed.columns, F.when(done == 1, reached - F.col("place")).alias("ahead"))
-    known = ahead.select(*ahead.columns, F.coalesce(F.max("ahead").over(book), F.lit(0)).alias("most_ahead"))
+    known = ahead.select(
+        *ahead.columns, F.coalesce(F.max("ahead").over(ledger), F.lit(0)).alias("most_ahead")
+    )
     joined = known.join(F.broadcast(lossy.distinct().withColumn("lossy", F.lit(True))), ["component"], "left")
-    passed = F.expr(
+    skipped = F.expr(
         f"coalesce(lossy, false) and later >= {_FEWEST_LATER} and later > {_TIMES_AHEAD} * most_ahead"
     )
     names = [name for name in marked.columns if name != "in_hand"]
-    return joined.select(*names, (F.col("in_hand") & ~passed).alias("in_hand")).select(*marked.columns)
+    return joined.select(*names, (F.col("in_hand") & ~skipped).alias("in_hand")).select(*marked.columns)
 
 
-def in_hand(marked: DataFrame) -> DataFrame:
-    """How many of what `under_way` has marked were `in_hand`, by component and life."""
+def count_in_hand(marked: DataFrame) -> DataFrame:
+    """Count the deliveries that were `in_hand`, by component and life."""
     return marked.where("in_hand").groupBy("component", *_LIFE).agg(F.count("*").alias("in_hand"))
 
 
-def _marked(found: DataFrame, *, kept: str) -> DataFrame:
-    """Whether a component that is `dead` had it `in_hand`.
+def _mark_last(found: DataFrame, *, buffered: str) -> DataFrame:
+    """Add whether a `dead` component had each delivery `in_hand`.
 
-    A component is handed one tuple after the other, so that is its last one; of one that keeps its tuples, having
-    completed one after another had come, those that are `kept`, as SQL.
+    A component receives one tuple after another, so that is its last one.  For a component that buffers its tuples, as one
+    does that completed one after the next had come, `buffered` says as SQL which.
     """
-    book = Window.partitionBy(*BOOK, F.col("received") > 0)
+    ledger = Window.partitionBy(*LEDGER_KEY, F.col("received") > 0)
     done = F.col("acked") + F.col("failed") > 0
     marked = found.select(
         *found.columns,
-        F.lead("first_seq").over(book.orderBy("first_seq")).alias("next_seq"),
-        F.max("first_seq").over(book).alias("last_seq"),
-        F.max(F.when(done | (F.col("anchored") > 0), F.col("first_seq"))).over(book).alias("reached_seq"),
+        F.lead("first_seq").over(ledger.orderBy("first_seq")).alias("next_seq"),
+        F.max("first_seq").over(ledger).alias("last_seq"),
+        F.max(F.when(done | (F.col("anchored") > 0), F.col("first_seq"))).over(ledger).alias("reached_seq"),
     )
-    keeps = F.coalesce(F.max(F.col("completed_seq") > F.col("next_seq")).over(book), F.lit(False))
-    told = marked.select("*", keeps.alias("keeps"))
-    last = F.when(F.col("keeps"), F.expr(kept)).otherwise(F.col("first_seq") == F.col("last_seq"))
+    buffers = F.coalesce(F.max(F.col("completed_seq") > F.col("next_seq")).over(ledger), F.lit(False))
+    known = marked.select("*", buffers.alias("buffers"))
+    last = F.when(F.col("buffers"), F.expr(buffered)).otherwise(F.col("first_seq") == F.col("last_seq"))
     in_hand = F.col("dead") & ~done & (F.col("received") > 0) & last
-    return told.select(*found.columns, F.coalesce(in_hand, F.lit(True)).alias("in_hand"))
+    return known.select(*found.columns, F.coalesce(in_hand, F.lit(True)).alias("in_hand"))
 
 
-def counts(events: DataFrame) -> DataFrame:
-    """Rows by component and kind, with the span of time that they cover: COUNTS."""
+def count_events(events: DataFrame) -> DataFrame:
+    """Return COUNTS: the rows by component and kind, and the time that they cover."""
     return (
         events.groupBy("component", "kind", is_tick().alias("tick"))
         .agg(
@@ -257,7 +251,7 @@ def counts(events: DataFrame) -> DataFrame:
             F.min("time_ns").alias("begin_ns"),
             F.max("time_ns").alias("end_ns"),
             F.max(F.col("pid") <= NO_PROCESS).alias("logged"),
-            F.max(_hides()).alias("hides"),
+            F.max(_hides_completions()).alias("hides"),
             F.max(F.col("root") != 0).alias("rooted"),
         )
         .select(
@@ -266,10 +260,10 @@ def counts(events: DataFrame) -> DataFrame:
     )
 
 
-def open_at(found: DataFrame, window_ms: int) -> DataFrame:
-    """By book and window: deliveries open at its end, open at most, and begun in it, with the columns of GROWTH.
+def open_over_time(found: DataFrame, window_ms: int) -> DataFrame:
+    """Return GROWTH of open deliveries, by ledger and window, for a trace without an acker.
 
-    For a trace without an acker.  Windows in which nothing changed have no row.
+    Windows in which nothing changed have no row.
     """
     changes = (
         F.struct(F.col("received_ns").alias("at"), F.col("first_seq").alias("seq"), F.lit(1).alias("by")),
@@ -279,7 +273,7 @@ def open_at(found: DataFrame, window_ms: int) -> DataFrame:
     )
     changed = (
         found.where("received > 0 and not tick")
-        .select("run", F.struct(*BOOK[1:]).alias("acker"), F.explode(F.array(*changes)).alias("change"))
+        .select("run", F.struct(*LEDGER_KEY[1:]).alias("acker"), F.explode(F.array(*changes)).alias("change"))
         .where("change.at is not null")
         .select("run", "acker", "change.*")
     )
@@ -299,7 +293,7 @@ def open_at(found: DataFrame, window_ms: int) -> DataFrame:
 
 
 def completions(found: DataFrame) -> DataFrame:
-    """By component and stream: how often deliveries were completed, and how long that took: COMPLETIONS."""
+    """Return COMPLETIONS: by component and stream, how often deliveries were completed, and how long that took."""
     done = F.col("acked") + F.col("failed")
     took = (F.col("completed_ns") - F.col("received_ns")) / 1e6
     quantiles = F.percentile_approx(took, list(_QUANTILES), _ACCURACY)

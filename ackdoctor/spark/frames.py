@@ -1,4 +1,4 @@
-"""DataFrame helpers: cached tables, tables of rows that the driver knows, several small results in one job."""
+"""The tables of an analysis, and DataFrame helpers: cached tables, tables of rows that the driver knows, several small results in one job."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -9,9 +9,21 @@ from typing import TypeAlias
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Row, SparkSession
 
-__all__ = ["Cache", "Persist", "collect_together", "literal_table", "quoted", "uncached"]
+__all__ = ["Cache", "Frames", "Persist", "collect_together", "literal_table", "quoted", "uncached"]
 
 Persist: TypeAlias = Callable[[DataFrame], DataFrame]
+
+
+@dataclass(slots=True, kw_only=True)
+class Frames:
+    """The tables that more than one result needs."""
+
+    events: DataFrame
+    deliveries: DataFrame
+    messages: DataFrame
+    entries: DataFrame
+    verdicts: DataFrame
+    too_large: int = 0  # roots that have too many messages to be replayed
 
 
 @dataclass(slots=True)

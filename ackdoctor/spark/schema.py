@@ -1,9 +1,9 @@
-"""What the tables of an analysis look like: one explicit schema for each.
+"""One explicit schema for each table of an analysis.
 
-    EVENTS -> MESSAGES -> ENTRIES -> VERDICTS        anything unreadable -> QUARANTINE
+    EVENTS -> MESSAGES -> ENTRIES -> VERDICTS        unusable rows -> QUARANTINE
 
-All ids and values are Java longs.  A root is known by (run, acker, incarnation, root): a new incarnation
-is an acker that was started again and remembers nothing.
+All ids and values are Java longs.  The key of a root is (run, acker, incarnation, root): a new incarnation
+is an acker that restarted and has forgotten its entries.
 """
 
 from pyspark.sql.types import (
@@ -32,8 +32,8 @@ __all__ = [
 
 ROOT_KEY = ("run", "acker", "incarnation", "root")
 
-EXACT = "exact"  # all messages of the root were seen by one process, in order
-ESTIMATED = "estimated"  # its messages are ordered by the clocks of several processes
+EXACT = "exact"  # one process saw all messages of the root, in order
+ESTIMATED = "estimated"  # the clocks of several processes order its messages
 
 _BYTE, _INT, _LONG = ByteType(), IntegerType(), LongType()
 _TEXT, _FLAG = StringType(), BooleanType()
@@ -61,8 +61,8 @@ EVENTS = _table(
     note=_TEXT,
     run=_TEXT,
     worker=_TEXT,
-    pid=_INT,  # of what a log tells 0, or less: one less for each time that its worker had been started anew
-    acker=_INT,  # the acker's task, where the reader knows it; a trace of ours does not
+    pid=_INT,  # in a log 0, and one less for each restart of the worker before the row
+    acker=_INT,  # the acker's task; null in a trace
     incarnation=_INT,  # how often that acker had been started before
 )
 
@@ -104,7 +104,7 @@ ENTRIES = _table(
     n_reset=_LONG,
     first_pos=_LONG,
     last_pos=_LONG,  # of its last message
-    end_pos=_LONG,  # of the message or tick that ended it; null while pending, and for ticks known by time only
+    end_pos=_LONG,  # of the message or tick that ended it; null while pending, and for ticks of a schedule
     first_ns=_LONG,
     init_ns=_LONG,  # of the earliest INIT
     last_ns=_LONG,
@@ -118,7 +118,7 @@ CULPRIT = _table(
     task=_INT,
     value=_LONG,
     acks=_LONG,
-    sites=ArrayType(_TEXT),  # of its first acks, in their order; empty where the trace has none
+    sites=ArrayType(_TEXT),  # of its first acks, in their order; empty in a log
 )
 
 # One row for each root.
@@ -141,8 +141,8 @@ VERDICTS = _table(
     last_ns=_LONG,
     end_ns=_LONG,  # when the spout heard of it first, or the tick that dropped the entry; null if neither
     order=_TEXT,
-    culprits=ArrayType(CULPRIT),  # whose ack carries the value that is left
+    culprits=ArrayType(CULPRIT),  # the tuples whose ack carries the value that is left
 )
 
-# One row for each input, or part of one, that could not be read.
+# One row for each row or line that cannot be used.
 QUARANTINE = _table(file=_TEXT, place=_LONG, text=_TEXT, reason=_TEXT)

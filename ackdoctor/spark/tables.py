@@ -1,4 +1,4 @@
-"""What an analysis comes to: small tables, plain values.  No pyspark in here, so that reporters may read it.
+"""The result of an analysis: small tables of plain values.  Reporters read it, so it needs no pyspark.
 
 Times are in milliseconds since the epoch, or virtual; ids and values are Java longs.
 """
@@ -29,7 +29,7 @@ __all__ = [
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Completions:
-    """The deliveries of one component on one stream, by how often each was completed; ticks are left out.
+    """The deliveries of one component on one stream, by how often each was completed, without ticks.
 
     `acked` and `failed` count calls; `mixed` deliveries saw both.  `p50_ms` to `max_ms` are the time from
     receipt to the first completion, `oldest_ms` the age of the oldest open delivery at the end.
@@ -65,7 +65,7 @@ class Latency:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class AckerLoad:
-    """What one acker task took in: roots and messages, its largest map and what is left in it."""
+    """What one acker task received: roots and messages; its largest map, and what is left in it."""
 
     run: str
     acker: int
@@ -77,7 +77,7 @@ class AckerLoad:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class TreeCount:
-    """How many lives of entries ended so; `left` of them stayed in the map to the end."""
+    """How many lives of entries ended so; `left` of them were in the map at the end."""
 
     verdict: str
     residue: str
@@ -87,7 +87,7 @@ class TreeCount:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Holder:
-    """Who held roots that timed out or are still open: deliveries received and never completed."""
+    """A component that received tuples of roots that timed out or are open, and never completed them."""
 
     component: str
     stream: str
@@ -96,7 +96,7 @@ class Holder:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Deaths:
-    """How often workers died of one cause, in `diagnose`'s words, and which component caused it, '' where none is named."""
+    """How often workers died of one cause, in the words of `diagnose`, and the component that caused it, '' if none is named."""
 
     cause: str
     component: str
@@ -105,7 +105,7 @@ class Deaths:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Expired:
-    """How many roots timed out, and why as far as the rows show it."""
+    """How many roots timed out for one cause."""
 
     cause: str
     roots: int
@@ -113,7 +113,7 @@ class Expired:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Comb:
-    """Timeouts that come in bursts: `bursts` of them, `period_s` apart, `roots` in all."""
+    """Timeouts in bursts: `bursts` of them, `period_s` apart, `roots` in all."""
 
     period_s: int
     bursts: int
@@ -122,7 +122,7 @@ class Comb:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Replays:
-    """Message ids that a spout emitted more than once; `most` is how often the worst one came, `worst` its id."""
+    """Message ids that a spout emitted more than once; `worst` was emitted most often, `most` times."""
 
     spout: str
     ids: int
@@ -135,7 +135,7 @@ class Replays:
 class Forecast:
     """The straight line through the pending map: entries a second, its fit (R2), and when a heap is full.
 
-    `full_in` is None where the map does not grow in a line, or nobody has measured the bytes of an entry.
+    `full_in` is None if the map does not grow in a line, or the size of an entry is not known.
     """
 
     per_second: float
@@ -147,7 +147,7 @@ class Forecast:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class LifeRow:
-    """One thing that happened to a root."""
+    """One event of a root."""
 
     time_ms: float
     what: str
@@ -160,7 +160,7 @@ class LifeRow:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Life:
-    """A root that did not end well, with its rows in order; `more` were left out."""
+    """A root that did not end well, with its rows in order; `more` rows are left out."""
 
     tree: TupleTree
     rows: tuple[LifeRow, ...]
@@ -169,7 +169,7 @@ class Life:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Quarantined:
-    """Rows that nobody could use, with one of them to look at."""
+    """Rows that cannot be used, with one of them as a sample."""
 
     file: str
     reason: str
@@ -179,40 +179,40 @@ class Quarantined:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Books:
-    """Where every row that was read went: `rows` = `used` + `continued` + `foreign` + `quarantined`; anything else is told."""
+    """What became of every row: `rows` = `used` + `continued` + `foreign` + `quarantined`."""
 
     files: int
     rows: int
     used: int
-    continued: int = 0  # lines without a stamp, of the line before them
-    foreign: int = 0  # lines of a log that tell nothing of acking, or nothing new
+    continued: int = 0  # lines without a stamp, which continue the line before them
+    foreign: int = 0  # lines of a log that are not about acking, or repeat others
     quarantined: int = 0
-    # of `used`: rows that name a component, a rotation, an end or a loss, and tell of no tuple
+    # of `used`: rows about a component, a rotation, an end or a loss, and about no tuple
     silent: int = 0
 
     @property
     def balanced(self) -> bool:
-        """Whether nothing was lost on the way."""
+        """Whether every row is accounted for."""
         return self.rows == self.used + self.continued + self.foreign + self.quarantined
 
     @property
     def useless(self) -> bool:
-        """Whether no row tells of acking."""
+        """Whether no row is about acking."""
         return self.used <= self.silent
 
 
 @dataclass(slots=True, kw_only=True)
 class Analysis:
-    """All that `ackdoctor analyze` has to say."""
+    """The result of `ackdoctor analyze`."""
 
-    acker: str  # the version whose acker judged
+    acker: str  # the version of the replayed acker
     books: Books
     tally: RunTally
     findings: tuple[Finding, ...] = ()
     roots: int = 0
     begin_ms: float = 0.0
     end_ms: float = 0.0
-    logged: bool = False  # some of it is told by logs, whose times are taken as UTC where they name no zone
+    logged: bool = False  # some rows are from logs, whose times count as UTC if they name no zone
     window_ms: int = 1000
     completions: tuple[Completions, ...] = ()
     latencies: tuple[Latency, ...] = ()
@@ -222,24 +222,24 @@ class Analysis:
     combs: tuple[Comb, ...] = ()
     expired: tuple[Expired, ...] = ()
     deaths: tuple[Deaths, ...] = ()
-    messages_dropped: int = 0  # by the connections between workers, as their logs say
+    messages_dropped: int = 0  # by the connections between workers, by their logs
     replays: tuple[Replays, ...] = ()
     forecast: Forecast | None = None
     lives: tuple[Life, ...] = ()
     quarantine: tuple[Quarantined, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     files: tuple[str, ...] = ()
-    passed_over: tuple[tuple[str, str], ...] = ()  # files that nobody need read, and why
+    passed_over: tuple[tuple[str, str], ...] = ()  # files that need not be read, and why
     notes: tuple[str, ...] = ()
-    # components that had all in hand that they were ever given, where a log ends, or whose wire was hidden
+    # components that had all their tuples in hand where a log ends, or whose completions a mock hides
     unjudged: tuple[str, ...] = ()
-    taken: bool = False  # workers that were started anew took something along, which is not judged
-    missing: tuple[str, ...] = ()  # tasks of which no log has a line, though others name them
-    # roots whose beginning is in no log, where that is more than a log that begins in the middle explains
+    taken: bool = False  # restarted workers took tuples with them, which are not judged
+    missing: tuple[str, ...] = ()  # tasks that logs name and of which no log has a line
+    # more roots lack their beginning than a log that begins in the middle explains
     unbegun: bool = False
-    silent_ackers: bool = False  # logs tell of roots, and no line is an acker's
-    # lines that only one of two logs has where both should tell the same, and that are not used
-    left_out: int = 0
+    silent_ackers: bool = False  # logs have roots, but no line of an acker
+    left_out: int = 0  # lines of logs that repeat others, and roots with too many messages: not used
+    disordered: bool = False  # the times of a log go back
     written: tuple[str, ...] = field(default=())  # tables under --output-dir
 
     @property

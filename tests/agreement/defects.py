@@ -1,4 +1,4 @@
-"""The defects that lint reports for a topology, and those that its run under the tracer shows."""
+"""The defects that lint reports for a topology, those that its run shows, and the known differences (DIFFERENCES.md)."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ from ackdoctor.tracer.judge.places import Places
 from ackdoctor.tracer.ledger.ledger import Ledger, Level
 from tests.agreement.scenarios import Scenario, Steps, dies
 
-__all__ = ["Defect", "lint_defects", "run_defects"]
+__all__ = ["Defect", "Difference", "differences", "lint_defects", "run_defects"]
 
 
 class Defect(NamedTuple):
@@ -79,3 +79,25 @@ def _run(
 
 def _ticks(component: type, scenario: Scenario) -> dict[str, Any]:
     return {"tick_secs": scenario.tick_secs} if descent(component)[1].kind is Kind.BOLT else {}
+
+
+class Difference(NamedTuple):
+    """One row; '' if lint or the run reports nothing."""
+
+    by_lint: str
+    by_run: str
+    reason: str
+
+
+def differences(page: Path) -> dict[str, list[Difference]]:
+    """The rows of each topology."""
+    tables: dict[str, list[Difference]] = {}
+    topology = ""
+    for line in page.read_text(encoding="utf-8").splitlines():
+        if line.startswith("## "):
+            topology = line.removeprefix("## ")
+            tables[topology] = []
+        elif line.startswith("| ") and not line.startswith(("| lint", "| ---")):
+            cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+            tables[topology].append(Difference(*cells))
+    return tables

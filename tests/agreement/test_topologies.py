@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from ackdoctor.dialects import load
-from tests.agreement.defects import Defect, lint_defects, run_defects
-from tests.agreement.differences import differences
+from tests.agreement.defects import Defect, differences, lint_defects, run_defects
 from tests.agreement.fixture_modules import components_of, import_fixture
 from tests.agreement.scenarios import SCENARIOS
 from tests.agreement.stand_ins import STAND_INS

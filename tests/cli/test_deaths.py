@@ -11,7 +11,7 @@ from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeW
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.verdict import RunTally
 from ackdoctor.reporters.analysis import incomplete, verdict
-from ackdoctor.spark.read.inputs import listed
+from ackdoctor.spark.read.inputs import find_inputs
 from ackdoctor.spark.tables import Analysis, Books
 
 DEATH = """\
@@ -36,7 +36,7 @@ def died(folder, *causes: str) -> Analysis:
     (folder / "worker.log.1.gz").write_bytes(gzip.compress(lines[0].encode()))
     (folder / "worker.log").write_text("".join(lines[1:]))
     analysis = Analysis(acker="storm-2.8", books=Books(files=2, rows=9, used=9), tally=RunTally())
-    add_deaths(analysis, listed([str(folder)]))
+    add_deaths(analysis, find_inputs([str(folder)]))
     return analysis
 
 
@@ -72,7 +72,7 @@ def test_a_finding_that_explains_the_deaths_names_them(tmp_path):
     analysis = Analysis(
         acker="storm-2.8", books=Books(files=1, rows=9, used=9), tally=RunTally(), findings=(shown,)
     )
-    add_deaths(analysis, listed([str(tmp_path)]))
+    add_deaths(analysis, find_inputs([str(tmp_path)]))
     (found,) = analysis.findings
     assert (found.code, found.seen) == ("ACK105", 7)
     assert "61956181140535506" in found.evidence.left[0]
@@ -92,6 +92,6 @@ def test_logs_without_a_death_say_nothing(tmp_path):
         "2026-11-25 14:10:37.503 o.a.s.d.w.Worker main [INFO] Launching worker\n"
     )
     analysis = Analysis(acker="storm-2.8", books=Books(files=1, rows=9, used=9), tally=RunTally())
-    add_deaths(analysis, listed([str(tmp_path)]))
+    add_deaths(analysis, find_inputs([str(tmp_path)]))
     assert (analysis.deaths, analysis.findings) == ((), ())
     assert verdict(Report(), analysis).startswith("OK: ")

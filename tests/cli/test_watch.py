@@ -41,7 +41,7 @@ def shell(shell: Shell) -> Shell:
         (["trace", "--acker-version", "1.1"], "acker version '1.1' is ambiguous"),
     ],
 )
-def test_what_cannot_be_meant_is_said_before_spark_starts(shell, arguments, said):
+def test_wrong_arguments_are_rejected_before_spark_starts(shell, arguments, said):
     pytest.importorskip("pyspark")
     outcome = shell("watch", *arguments)
     assert (outcome.code, outcome.out) == (2, "")
@@ -76,14 +76,14 @@ def test_a_checkpoint_keeps_to_its_terms(shell, tmp_path):
     assert outcome == Outcome(
         2,
         "",
-        f"ackdoctor: {place} was begun with --message-timeout 10, and now it is unsaid: name another --checkpoint, "
+        f"ackdoctor: {place} was begun with --message-timeout 10, and now it is unset: name another --checkpoint, "
         "or remove this one\n",
     )
 
 
 def test_where_spark_never_came_up_no_terms_are_kept(tmp_path):
     pytest.importorskip("pyspark")
-    from ackdoctor.spark.live.journal import same_terms
+    from ackdoctor.spark.live.watch import same_terms
 
     for version in ("storm-1.1.0", "storm-2.8"):
         same_terms(tmp_path, {"--acker-version": version})
@@ -145,7 +145,7 @@ def test_sigterm_ends_it_with_a_summary(tmp_path):
     assert err.splitlines() == [
         f"ackdoctor: watching {tmp_path / 'trace'}; Ctrl-C ends it",
         f"ackdoctor: {_NO_PARTS.format(folder=tmp_path / 'trace')}",
-        "ackdoctor: reported 0, 0 since this checkpoint was begun; read 0 rows of 0 parts; 0 roots are open",
+        "ackdoctor: reported 0, 0 since this checkpoint was created; read 0 rows of 0 parts; 0 roots are open",
     ]
 
 

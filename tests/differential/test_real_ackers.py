@@ -1,4 +1,4 @@
-"""The model against the real ackers: equal answers and equal maps after each random message."""
+"""The model against the real ackers: equal answers and maps after each random message, equal ids and routing."""
 
 import random
 import zlib
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ackdoctor.acker.acker import StormAcker
+from ackdoctor.acker.ids import JavaRandom, acker_index
 from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.acker.versions import Engine, profile
 from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, Message, ResetTimeout, Tick
@@ -14,6 +15,7 @@ from ackdoctor.model.verdict import PendingEntry
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
+SEED = 20_251_121
 MESSAGES = 102_000  # per version, split over the mixes
 REAL = {"1.1.0": "storm-core", "1.2.4": "storm-core", "2.8.3": "storm-client"}
 MIXES = {  # weights of init, ack, fail, reset, tick; number of roots; number of values
@@ -101,3 +103,25 @@ def _entry(entry: PendingEntry, engine: Engine) -> str:
 def _without_ages(line: str) -> str:
     answer, _, rest = line.partition("|")
     return f"{answer.rpartition(',')[0]}|{rest}"
+
+
+# ---- ids and routing ----
+
+
+def _longs(count: int) -> list[int]:
+    rng = random.Random(SEED)
+    edges = [0, 1, -1, 66, -5, 1 << 62, -(1 << 63), (1 << 63) - 1, 0xFFFFFFFF, -(1 << 32)]
+    return edges + [rng.randrange(-(1 << 63), 1 << 63) for _ in range(count)]
+
+
+def test_a_root_goes_to_the_acker_of_storm(ask):
+    routes = [(root, ackers) for root in _longs(2000) for ackers in (1, 2, 3, 7, 64)]
+    theirs = ask("storm-client", "2.8.3", "IdDriver", [f"route {root} {ackers}" for root, ackers in routes])
+    assert [acker_index(root, ackers) for root, ackers in routes] == list(map(int, theirs))
+
+
+def test_seeded_ids_equal_those_of_java_util_random(ask):
+    theirs = ask("storm-client", "2.8.3", "IdDriver", [f"random {seed} 50" for seed in _longs(100)])
+    for seed, line in zip(_longs(100), theirs, strict=True):
+        source = JavaRandom(seed)
+        assert [source.next_long() for _ in range(50)] == list(map(int, line.split()))

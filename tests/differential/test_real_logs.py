@@ -1,4 +1,4 @@
-"""A topology that acks wrongly in a real LocalCluster: the replay of its log agrees with the acker."""
+"""A topology that acks wrongly in a real LocalCluster: its log, replayed, says what the acker answered."""
 
 import re
 
@@ -7,10 +7,10 @@ import pytest
 pytest.importorskip("pyspark")
 
 from ackdoctor.spark.frames import Cache
-from ackdoctor.spark.read.inputs import listed
-from ackdoctor.spark.read.quarantine import books
-from ackdoctor.spark.read.sorts import Sort
-from ackdoctor.spark.read.stormlog import events, kept, lines, quarantine
+from ackdoctor.spark.read.events import books
+from ackdoctor.spark.read.file_kinds import FileKind
+from ackdoctor.spark.read.inputs import find_inputs
+from ackdoctor.spark.read.logs import events, lines, quarantine, read_logs
 from ackdoctor.spark.replay.exact import replay
 from ackdoctor.spark.replay.messages import acker_version, messages
 from tests.spark.conftest import a_session, spark  # noqa: F401 - fixtures
@@ -31,16 +31,16 @@ CLUSTERS = {
 
 
 @pytest.fixture(scope="module", params=CLUSTERS)
-def run(request, misuse):
+def ran(request, misuse):
     artifact, layout = CLUSTERS[request.param]
     return request.param, misuse(artifact, request.param, layout)
 
 
 @pytest.mark.parametrize("layout", ["worker.log*", "local.log"])
-def test_the_replay_of_a_log_agrees_with_the_real_acker(run, layout, spark):  # noqa: F811
-    number, folder = run
-    found = listed([str(folder / layout)])
-    read, surveyed = kept(lines(spark, found.files[Sort.LOG]), found.begun, Cache())
+def test_the_replay_of_a_log_answers_and_keeps_what_the_real_acker_did(ran, layout, spark):  # noqa: F811
+    number, folder = ran
+    found = find_inputs([str(folder / layout)])
+    read, surveyed = read_logs(lines(spark, found.files[FileKind.LOG]), Cache())
     rows = events(read, surveyed)
     lives = replay(messages(rows), acker_version(number)).entries.collect()
     text = text_of(str(path) for path in sorted(folder.glob(layout)))

@@ -1,4 +1,4 @@
-"""The whole analysis of a small trace: what the tracer itself says of it, and what only Spark counts."""
+"""The whole analysis of a small trace: what the tracer's own inquest says of it, and what only Spark counts."""
 
 import gzip
 from dataclasses import replace
@@ -11,18 +11,18 @@ pytest.importorskip("pyspark")
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import RELIABLE, Event, EventKind
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.spark.analysis import Terms, analyze, examine, frames
-from ackdoctor.spark.growth import growth
-from ackdoctor.spark.read.inputs import listed
-from ackdoctor.spark.read.quarantine import quarantined
+from ackdoctor.spark.analysis import Terms, analyze, frames
+from ackdoctor.spark.judge.examine import examine
+from ackdoctor.spark.read.events import quarantined
+from ackdoctor.spark.read.inputs import find_inputs
 from ackdoctor.spark.replay.messages import acker_version
-from ackdoctor.spark.roots import holders, replays
+from ackdoctor.spark.roots import growth, holders, replays
 from ackdoctor.spark.schema import ENTRIES, EVENTS, QUARANTINE
 from ackdoctor.spark.tables import Analysis, Books, Holder, Latency, Replays, TreeCount
 from ackdoctor.tracer.judge.places import Places
 from ackdoctor.tracer.judge.replay import judge_trace
 from ackdoctor.tracer.trace.read import read
-from tests.spark.telling import STATEMENTS, events
+from tests.spark.event_tables import STATEMENTS, events
 
 TERMS = Terms(version=acker_version("1.1.0"), nowhere="trace", folder=str(STATEMENTS.parent.parent.parent))
 
@@ -30,7 +30,7 @@ TERMS = Terms(version=acker_version("1.1.0"), nowhere="trace", folder=str(STATEM
 @pytest.fixture(scope="module")
 def analysis(spark, tmp_path_factory) -> Analysis:
     place = str(tmp_path_factory.mktemp("tables"))
-    return analyze(listed([str(STATEMENTS / "v1")]), session=spark, terms=TERMS, output_dir=place)
+    return analyze(find_inputs([str(STATEMENTS / "v1")]), session=spark, terms=TERMS, output_dir=place)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def told():
     return judge_trace(lambda: iter(rows), profile("1.1.0"), patience_s=30, places=places, nowhere=nowhere)
 
 
-def test_the_findings_of_the_code_are_those_of_the_trace_report(analysis, told):
+def test_the_findings_are_those_of_the_trace_report(analysis, told):
     of_code = [finding for finding in told.findings if finding.code != "ACK603"]
     assert [finding for finding in analysis.findings if finding.code != "ACK603"] == of_code
     assert [finding.code for finding in of_code] == ["ACK104", "ACK101"]
@@ -113,10 +113,10 @@ def test_full_tables_come_as_parquet(spark, analysis):
 
 
 @pytest.mark.minutes
-def test_what_is_not_told_one_by_one_is_counted_and_it_is_said_where_it_is(spark, monkeypatch):
+def test_roots_beyond_the_samples_are_counted(spark, monkeypatch):
     monkeypatch.setattr("ackdoctor.spark.judge.shapes.MOST_SHAPES", 1)
     monkeypatch.setattr("ackdoctor.spark.judge.samples.MOST_TREES", 1)
-    few = analyze(listed([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
+    few = analyze(find_inputs([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
     bad = sum(kind.roots for kind in few.trees if kind.verdict != "complete" or kind.left)
     assert few.notes == (
         "3 more deliveries (3 of audit) went other ways than the 1 that are told, and may be wrong: --output-dir writes each (deliveries)",
@@ -127,11 +127,9 @@ def test_what_is_not_told_one_by_one_is_counted_and_it_is_said_where_it_is(spark
 
 
 @pytest.mark.minutes
-def test_what_nobody_has_looked_into_is_no_riddle_where_others_of_its_way_are_explained(
-    spark, monkeypatch, analysis
-):
+def test_a_root_that_went_an_explained_way_is_left_out(spark, monkeypatch, analysis):
     monkeypatch.setattr("ackdoctor.spark.judge.blame._MOST_DARK", 1)
-    few = analyze(listed([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
+    few = analyze(find_inputs([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
     assert [finding.code for finding in few.findings] == [finding.code for finding in analysis.findings]
     assert few.trees == analysis.trees
     assert few.notes == (
@@ -139,7 +137,7 @@ def test_what_nobody_has_looked_into_is_no_riddle_where_others_of_its_way_are_ex
     )
 
 
-def test_a_row_that_has_no_place_is_shown_all_the_same(spark):
+def test_a_bad_row_without_a_place_is_shown(spark):
     rows = [
         ("part-1", None, "2 7 sql", "damaged"),
         ("a.log", 9, "second", "cut off"),
@@ -152,14 +150,14 @@ def test_a_row_that_has_no_place_is_shown_all_the_same(spark):
     ]
 
 
-def test_a_part_that_is_damaged_within_is_named_and_the_others_are_judged(spark, tmp_path, analysis):
+def test_a_damaged_part_is_named_and_the_others_are_judged(spark, tmp_path, analysis):
     rows = spark.read.schema(EVENTS).json(str(STATEMENTS / "v1"))
     rows.drop("run", "worker", "acker", "incarnation").coalesce(1).write.parquet(str(tmp_path / "run=a"))
     (part,) = (tmp_path / "run=a").glob("*.parquet")
     data = part.read_bytes()
     (tmp_path / "run=b").mkdir()
     (tmp_path / "run=b" / "part.parquet").write_bytes(data[:100] + b"\xff" * 60 + data[160:])
-    found = analyze(listed([str(tmp_path)]), session=spark, terms=replace(TERMS, folder=str(tmp_path)))
+    found = analyze(find_inputs([str(tmp_path)]), session=spark, terms=replace(TERMS, folder=str(tmp_path)))
     assert [each.path for each in found.unreadable] == ["run=b/part.parquet"]
     assert "Spark" in found.unreadable[0].reason
     assert (found.roots, found.books) == (analysis.roots, analysis.books)
@@ -174,7 +172,7 @@ def test_a_trace_of_components_alone_has_no_roots(spark):
     assert analysis.tally.growth[-1].pending == 3
 
 
-def test_open_deliveries_of_a_trace_without_an_acker_are_those_of_the_trace_report(spark):
+def test_open_deliveries_without_an_acker_are_those_of_the_trace_report(spark):
     second = 1_000_000_000
     rows = []
     for number in range(40):  # a second each; every fourth tuple stays open
@@ -194,7 +192,7 @@ def test_open_deliveries_of_a_trace_without_an_acker_are_those_of_the_trace_repo
 
 
 def acked_twice(component: str, roots: range) -> list[Event]:
-    """Messages of trees whose first tuple a component acks twice, and whose second nobody else touches."""
+    """Messages of trees whose first tuple a component acks twice, and whose second no other does."""
     rows = []
     for root in roots:
         edge, next_ = root << 8, root << 16
@@ -210,9 +208,7 @@ def acked_twice(component: str, roots: range) -> list[Event]:
 
 
 @pytest.mark.parametrize(("most", "untold"), [(2_000, 0), (4, 26)])
-def test_who_acks_twice_is_told_with_all_roots_however_many_another_did_before(
-    most, untold, spark, monkeypatch
-):
+def test_a_rare_culprit_is_reported_beside_a_frequent_one(most, untold, spark, monkeypatch):
     monkeypatch.setattr("ackdoctor.spark.judge.samples.MOST_TREES", most)
     rows = acked_twice("often", range(1, 26)) + acked_twice("seldom", range(26, 31))
     terms = replace(TERMS, patience_s=0)
@@ -260,13 +256,15 @@ def test_a_tuple_that_two_lines_ack_is_one_finding(spark):
         ("Timeouts disabled for executor __acker:[2 2]", "1.1.0", ""),
     ],
 )
-def test_an_acker_s_word_that_it_never_rotates_is_passed_on(spark, tmp_path, said, name, notes):
+def test_an_acker_that_never_rotates_is_noted(spark, tmp_path, said, name, notes):
     begin = "2026-11-21 20:00:00.000 o.a.s.d.executor"
     acked = "Processing received message FOR 2 TUPLE: source: b:5, stream: __ack_ack, id: {}, [7 1]"
     (tmp_path / "worker.log").write_text(
         f"{begin} main [INFO] {said}\n{begin} Thread-1-__acker-executor[2 2] [INFO] {acked}\n"
     )
-    found = analyze(listed([str(tmp_path)]), session=spark, terms=replace(TERMS, version=acker_version(name)))
+    found = analyze(
+        find_inputs([str(tmp_path)]), session=spark, terms=replace(TERMS, version=acker_version(name))
+    )
     assert found.notes[2:] == tuple(filter(None, [notes]))
     assert found.notes[0] == "no line is of b[5]: give the logs of all workers"
     assert found.notes[1].startswith("1 root has acks and no __ack_init")
@@ -290,7 +288,7 @@ ENDS = {  # by bolt: what its log says after the last tuple, and in which zone
 }
 
 
-def test_a_log_ends_with_its_last_line_whatever_that_says(spark, tmp_path):
+def test_a_log_ends_with_its_last_line_of_any_kind(spark, tmp_path):
     """Five topologies, a day apart, each with a bolt of its own: those that go on without it never completed a tuple."""
     said = "o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] {} FOR 3 TUPLE: source: s:4, stream: default, id: {{{}=2}}, [1]"
     begin = [
@@ -308,13 +306,13 @@ def test_a_log_ends_with_its_last_line_whatever_that_says(spark, tmp_path):
         (folder / ("worker.log.gz" if zipped else "worker.log")).write_bytes(
             gzip.compress(data) if zipped else data
         )
-    found = analyze(listed([str(tmp_path)]), session=spark, terms=TERMS)
+    found = analyze(find_inputs([str(tmp_path)]), session=spark, terms=TERMS)
     told = sorted((finding.component, finding.code) for finding in found.findings)
     assert told == [("goes", "ACK101"), ("zipped", "ACK101")]
     assert {one.component: one.never for one in found.completions} == dict.fromkeys(ENDS, 1)
 
 
-def test_what_a_rotation_dropped_is_no_longer_kept(spark):
+def test_an_expired_entry_is_not_pending(spark):
     tick = Event(EventKind.ROTATED, 0, run="a", pid=1)
     early, late_ = acked_twice("often", range(1, 4)), acked_twice("often", range(10, 12))
     rows = [*early, *(tick._replace(time_ns=5 + at, seq=20 + at) for at in range(3)), *late_]
@@ -349,7 +347,7 @@ def test_a_map_grows_by_its_lives(spark):
     assert [tuple(row) for row in found] == [("a", 1, 10_000, 1, 0, 2, 2), ("a", 1, 20_000, 2, 1, 2, 0)]
 
 
-def test_where_a_clock_is_put_back_a_map_never_holds_less_than_nothing(spark):
+def test_a_map_is_never_negative_if_the_clock_goes_back(spark):
     (found,) = growth(spark.createDataFrame([life(1, first=3, end=1, init=3)], ENTRIES), 10_000).collect()
     assert (found["time_ms"], found["pending"], found["high_water"]) == (10_000, 0, 0)
 
@@ -384,14 +382,14 @@ def test_a_root_that_is_young_has_no_last_holder(spark, patience_s, told):
     assert [holder.component for holder in found.holders] == told
 
 
-def test_of_roots_that_two_runs_call_alike_each_has_its_holder(spark):
+def test_equal_roots_of_two_runs_have_their_own_holders(spark):
     linked = Event(EventKind.LINKED, 0, component="sql", delivery="d", root=1, value=5, pid=1)
     rows = events(spark, [linked._replace(run=run) for run in ("a", "b", "c")])
     late = spark.createDataFrame([("a", 1), ("b", 1)], "run string, root bigint")
     assert [tuple(row) for row in holders(rows, late, rows).collect()] == [("sql", "", 2)]
 
 
-def test_a_map_that_is_full_for_some_milliseconds_was_full(spark):
+def test_the_high_water_mark_counts_milliseconds(spark):
     end = ENTRIES.names.index("end_ns")
     lives = [life(root, first=1, end=1, init=1) for root in range(50)]
     rows = [(*row[:end], 1_060_000_000, *row[end + 1 :]) for row in lives]
@@ -408,6 +406,6 @@ def test_a_message_that_comes_again_is_a_replay(spark):
 
 
 @pytest.mark.parametrize("name", ["1.1.0", "1.2.4", "2.8.8", "2.8-no-timeouts", "jstorm-2.4.0", "heron"])
-def test_what_an_entry_costs_depends_on_the_version_as_in_the_model(name):
+def test_the_cost_of_an_entry_is_that_of_the_model(name):
     keeper, model = acker_version(name), profile(name)
     assert (keeper.name, keeper.engine, keeper.forgets) == (model.name, model.engine, model.forgets)

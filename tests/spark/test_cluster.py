@@ -73,7 +73,7 @@ def executors(pid: int) -> Iterator[int]:
                 yield child
 
 
-def test_an_executor_dies_and_the_answer_is_the_same(tmp_path, shell):
+def test_a_dead_executor_does_not_change_the_result(tmp_path, shell):
     with analyze(tmp_path) as process:
         while (victim := next(executors(process.pid), None)) is None:
             assert process.poll() is None, "no executor had so much to do"

@@ -13,22 +13,22 @@ from ackdoctor.tracer.judge.replay import judge_trace
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.analysis import Terms, examine, frames
+from ackdoctor.spark.analysis import Terms, frames
 from ackdoctor.spark.deliveries import (
     completions,
-    cut,
+    deaths,
     deliveries,
-    due,
-    ended,
-    lasting,
-    observed,
-    odd,
-    settled,
-    under_way,
+    irregular,
+    last_rows,
+    life,
+    mark_in_hand,
+    without_dead,
+    without_unobserved,
+    without_waiting,
 )
-from ackdoctor.spark.judge.offences import violations
-from ackdoctor.spark.judge.shapes import bare, shapes
-from tests.spark.telling import events
+from ackdoctor.spark.judge.components import shapes, shapes_of_bare_emits, violations
+from ackdoctor.spark.judge.examine import examine
+from tests.spark.event_tables import events
 
 RECEIVED, EMITTED, ACKED, FAILED, NAMED = (
     EventKind.RECEIVED,
@@ -65,8 +65,8 @@ def told(*steps: tuple[Any, ...]) -> list[Event]:
 
 def by_spark(spark, rows: list[Event]) -> tuple[Finding, ...]:
     table = events(spark, rows)
-    odd_ones = shapes(table, odd(deliveries(table))).collect()
-    found = violations(spark, table, odd_ones, bare(table).collect())
+    odd_ones = shapes(table, irregular(deliveries(table))).collect()
+    found = violations(spark, table, odd_ones, shapes_of_bare_emits(table).collect())
     return findings(found, places=Places(nowhere="trace"), nowhere=Site("trace", NOWHERE))
 
 
@@ -111,11 +111,11 @@ def test_completions_are_counted_per_delivery(spark):
     }
 
 
-def test_the_same_id_in_another_process_is_another_delivery(spark):
+def test_a_delivery_id_is_unique_only_within_its_process(spark):
     rows = told((RECEIVED, "1"), (ACKED, "1"))
     rows += [row._replace(pid=8) for row in rows]
     assert [row["acked"] for row in deliveries(events(spark, rows)).collect()] == [1, 1]
-    assert odd(deliveries(events(spark, rows))).collect() == []
+    assert irregular(deliveries(events(spark, rows))).collect() == []
 
 
 TWICE = ((RECEIVED, "1"), (ACKED, "1", "count.py:9 Count.execute"), (ACKED, "1", "count.py:11 Count.execute"))
@@ -150,7 +150,7 @@ WELL = ((RECEIVED, "1"), (EMITTED, "1", RELIABLE), (ACKED, "1"))
     ],
     ids=["twice", "later", "loop", "both", "late", "never", "well"],
 )
-def test_a_shape_is_judged_as_the_tracer_judges_it(spark, steps, codes):
+def test_a_shape_is_judged_as_by_the_tracer(spark, steps, codes):
     rows = told(*steps)
     found = by_spark(spark, rows)
     assert [finding.code for finding in found] == codes
@@ -166,12 +166,14 @@ def test_a_shape_is_judged_as_the_tracer_judges_it(spark, steps, codes):
     ],
     ids=["the last in hand", "one before", "kept"],
 )
-def test_a_component_that_was_killed_is_not_to_blame_for_what_it_had_in_hand(spark, steps, codes):
+def test_tuples_in_hand_of_a_killed_component_are_no_violation(spark, steps, codes):
     rows = told(*steps)
     rows.append(rows[-1]._replace(kind=EventKind.DIED, seq=99, delivery="", note="killed by SIGKILL"))
     table = events(spark, rows)
-    asked = settled(deliveries(table), ended(table))
-    found = violations(spark, table, shapes(table, odd(asked)).collect(), bare(table).collect())
+    asked = without_dead(deliveries(table), deaths(table))
+    found = violations(
+        spark, table, shapes(table, irregular(asked)).collect(), shapes_of_bare_emits(table).collect()
+    )
     mine = findings(found, places=Places(nowhere="trace"), nowhere=Site("trace", NOWHERE))
     assert [finding.code for finding in mine] == codes
     assert [finding.code for finding in by_tracer(rows)] == codes
@@ -193,12 +195,14 @@ KEEPS = ((RECEIVED, "1"), (RECEIVED, "2"), (RECEIVED, "3"), (ACKED, "2"), (RECEI
     ],
     ids=["the last", "one before", "never acks", "kept", "old", "kept for long", "twice"],
 )  # fmt: skip
-def test_where_a_log_ends_is_what_a_component_had_in_hand_nobody_s_mistake(spark, steps, later_s, codes):
+def test_tuples_in_hand_where_a_log_ends_are_no_violation(spark, steps, later_s, codes):
     rows = [row._replace(pid=0, site="") for row in told(*steps)[1:]]
     last = Event(EventKind.INIT, rows[-1].time_ns + later_s * 10**9, component="spout", task=1, root=7)
     table = events(spark, [*rows, last._replace(seq=99)])
-    asked = under_way(deliveries(table), lasting(cut(table).collect(), {}), 30).where("not in_hand")
-    found = violations(spark, table, shapes(table, odd(asked)).collect(), ())
+    asked = mark_in_hand(
+        deliveries(table), {life(row): row["end_ns"] for row in last_rows(table).collect()}, 30
+    ).where("not in_hand")
+    found = violations(spark, table, shapes(table, irregular(asked)).collect(), ())
     mine = findings(found, places=Places(nowhere="log"), nowhere=Site("log", NOWHERE))
     assert [finding.code for finding in mine] == codes
 
@@ -208,11 +212,13 @@ def test_where_a_log_ends_is_what_a_component_had_in_hand_nobody_s_mistake(spark
     [(NEVER, []), (TWICE, ["ACK103"]), ((*NEVER, (RECEIVED, "2")), ["ACK101"])],
     ids=["waits", "twice", "another"],
 )
-def test_what_waits_for_a_batch_when_the_run_ends_is_not_called_missing(spark, steps, codes):
+def test_a_tuple_that_waits_for_a_batch_is_not_missing(spark, steps, codes):
     rows = told(*steps)
     rows.append(rows[1]._replace(seq=99, kind=EventKind.WAITS, delivery="1", flags=0, site=""))
     table = events(spark, rows)
-    found = violations(spark, table, shapes(table, odd(due(deliveries(table), table))).collect(), ())
+    found = violations(
+        spark, table, shapes(table, irregular(without_waiting(deliveries(table), table))).collect(), ()
+    )
     mine = findings(found, places=Places(nowhere="trace"), nowhere=Site("trace", NOWHERE))
     assert [finding.code for finding in mine] == codes
     assert [finding.code for finding in by_tracer(rows)] == codes
@@ -223,19 +229,22 @@ def test_what_waits_for_a_batch_when_the_run_ends_is_not_called_missing(spark, s
     [(NEVER, []), (TWICE, ["ACK103"]), ((*TWICE, (RECEIVED, "2")), ["ACK103"])],
     ids=["never", "twice", "both"],
 )
-def test_a_component_whose_wire_was_hidden_is_not_charged_with_what_nobody_saw(spark, steps, codes):
+def test_a_component_behind_a_mock_has_no_missing_acks(spark, steps, codes):
     rows = told(*steps)
     rows.append(BOLT._replace(seq=99, time_ns=10**9, note=f"{BOLT.note} unobserved: ack is replaced"))
     table = events(spark, rows)
     found = violations(
-        spark, table, shapes(table, odd(observed(deliveries(table), table))).collect(), bare(table).collect()
+        spark,
+        table,
+        shapes(table, irregular(without_unobserved(deliveries(table), table))).collect(),
+        shapes_of_bare_emits(table).collect(),
     )
     mine = findings(found, places=Places(nowhere="trace"), nowhere=Site("trace", NOWHERE))
     assert [finding.code for finding in mine] == codes
     assert [finding.code for finding in by_tracer(rows)] == codes
 
 
-def test_what_hid_a_component_s_wire_is_said_and_it_is_not_called_well(spark):
+def test_a_component_behind_a_mock_is_not_observed(spark):
     hidden = BOLT._replace(seq=99, time_ns=10**9, note=f"{BOLT.note} unobserved: ack is replaced")
     terms = Terms()
     with frames(events(spark, [*told(*NEVER), hidden]), terms) as tables:
@@ -244,7 +253,7 @@ def test_what_hid_a_component_s_wire_is_said_and_it_is_not_called_well(spark):
     assert found.notes == ("not observed: count: ack is replaced",)
 
 
-def test_one_shape_is_one_finding_however_many_suffered_it(spark):
+def test_one_shape_is_one_finding(spark):
     rows = [BOLT]
     for number in range(1, 31):
         rows += [
@@ -258,7 +267,7 @@ def test_one_shape_is_one_finding_however_many_suffered_it(spark):
     assert finding.evidence.delivery == "1"
 
 
-def test_of_many_ways_those_of_one_component_hide_no_other(spark):
+def test_many_shapes_of_one_component_hide_no_other(spark):
     ways = {"often": (TWICE, TWICE, TWICE, BOTH, BOTH), "seldom": (LATE,)}
     rows = [
         row._replace(component=name, delivery=f"{name} {number}", seq=row.seq + number * 10)
@@ -267,7 +276,7 @@ def test_of_many_ways_those_of_one_component_hide_no_other(spark):
         for row in told(*steps)[1:]
     ]
     table = events(spark, rows)
-    found = shapes(table, odd(deliveries(table))).collect()
+    found = shapes(table, irregular(deliveries(table))).collect()
     assert [(row["component"], row["deliveries"]) for row in found] == [
         ("often", 3),
         ("seldom", 1),
@@ -275,7 +284,7 @@ def test_of_many_ways_those_of_one_component_hide_no_other(spark):
     ]
 
 
-def test_a_log_tells_of_java_bolts_without_naming_them(spark):
+def test_java_bolts_in_a_log_are_judged(spark):
     rows = [row._replace(pid=0, site="") for row in told(*TWICE)[1:]]
     (finding,) = by_spark(spark, rows)
     assert finding.message == (

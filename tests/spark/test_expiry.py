@@ -14,7 +14,7 @@ from ackdoctor.reporters.analysis import verdict
 from ackdoctor.reporters.trace import About
 from ackdoctor.reporters.trace import verdict as verdict_of_run
 from ackdoctor.spark.analysis import Terms, analyze
-from ackdoctor.spark.read.inputs import listed
+from ackdoctor.spark.read.inputs import find_inputs
 from ackdoctor.spark.replay.messages import acker_version
 from ackdoctor.spark.tables import Analysis
 from ackdoctor.tracer.judge.places import Places
@@ -30,7 +30,7 @@ T = 10  # the message timeout, in seconds
 
 def told(spark, folder, log: WorkerLog, **terms) -> Analysis:
     (folder / "worker.log").write_text(log.text())
-    return analyze(listed([str(folder)]), session=spark, terms=Terms(folder=str(folder), **terms))
+    return analyze(find_inputs([str(folder)]), session=spark, terms=Terms(folder=str(folder), **terms))
 
 
 def verdict_of(analysis: Analysis) -> str:
@@ -62,7 +62,7 @@ def batches(flush_s: int, timeout_s: int, seconds: int = 75) -> WorkerLog:
     return log
 
 
-def test_a_batch_that_is_flushed_less_often_than_the_timeout_is_to_blame(spark, tmp_path):
+def test_a_batch_flushed_less_often_than_the_timeout_is_a_finding(spark, tmp_path):
     analysis = told(
         spark, tmp_path, batches(flush_s=25, timeout_s=T, seconds=93)
     )  # what it has at the end is no missing ack
@@ -80,7 +80,7 @@ def test_a_batch_that_is_flushed_less_often_than_the_timeout_is_to_blame(spark, 
     assert verdict_of(analysis).startswith("BROKEN: batch: it holds tuples for up to 24.8 s")
 
 
-def test_a_batch_that_is_flushed_within_the_timeout_is_well(spark, tmp_path):
+def test_a_batch_flushed_within_the_timeout_is_ok(spark, tmp_path):
     log = batches(flush_s=5, timeout_s=30)
     log.emit(3, 7, 8, "batch")  # an explicit fail is no timeout
     log.receive(3, 7, 8, "batch")
@@ -91,7 +91,7 @@ def test_a_batch_that_is_flushed_within_the_timeout_is_well(spark, tmp_path):
     assert verdict_of(analysis).startswith("OK: 76 roots")
 
 
-def test_each_other_cause_is_told_apart_and_none_is_called_ok(spark, tmp_path):
+def test_other_causes_are_distinguished_and_never_ok(spark, tmp_path):
     log = WorkerLog(TASKS)
     log.start(0, timeout_s=T)
     log.emit(1, 11, 21, "batch")  # never arrives
@@ -127,7 +127,7 @@ def test_each_other_cause_is_told_apart_and_none_is_called_ok(spark, tmp_path):
     assert verdict_of(alone).startswith("INCOMPLETE: 3 roots expired: ")
 
 
-def test_the_timeout_is_read_from_the_log_and_what_a_bolt_passed_over_is_never_acked(spark, tmp_path):
+def test_the_timeout_is_read_from_the_log_and_skipped_tuples_are_missing_acks(spark, tmp_path):
     """A worker lives for 16 s, and its bolt loses every tenth tuple: those of the last 10 s as well as the older ones."""
     log = WorkerLog({"events": 3, "words": 2})
     log.start(0, timeout_s=T)
@@ -170,7 +170,7 @@ def test_a_fail_that_comes_after_the_spout_s_timeout_is_too_late(spark, tmp_path
     assert found == [("ACK504", "batch", 8)]
 
 
-def test_an_answer_of_the_acker_that_the_spout_does_not_hear_is_no_bolt_s_fault(spark, tmp_path):
+def test_a_lost_answer_of_the_acker_blames_no_bolt(spark, tmp_path):
     log = WorkerLog(TASKS)
     log.start(0, timeout_s=T)
     for second in range(30):
@@ -190,7 +190,7 @@ def test_an_answer_of_the_acker_that_the_spout_does_not_hear_is_no_bolt_s_fault(
     assert verdict_of(analysis).startswith(f"INCOMPLETE: 1 root expired: {said}")
 
 
-def test_what_a_slow_batch_holds_when_the_log_ends_is_not_called_missing(spark, tmp_path):
+def test_a_slow_batch_in_hand_at_the_end_is_not_missing(spark, tmp_path):
     """The acker dropped those roots before: their age is no proof."""
     log = batches(flush_s=40, timeout_s=T, seconds=75)
     analysis = told(spark, tmp_path, log)
@@ -201,7 +201,7 @@ def test_what_a_slow_batch_holds_when_the_log_ends_is_not_called_missing(spark, 
     ("flush_s", "timeout_s", "linked"),
     [(35, T, True), (35, None, True), (35, T, False), (5, T, True)],
 )
-def test_the_trace_report_says_the_same_of_roots_that_timed_out(spark, tmp_path, flush_s, timeout_s, linked):
+def test_the_trace_report_agrees_on_expired_roots(spark, tmp_path, flush_s, timeout_s, linked):
     part = tmp_path / "v1" / "run=r" / "worker=w" / "part-1-000000000000.jsonl"
     part.parent.mkdir(parents=True)
     rows = slow_trace(flush_s=flush_s, ticks=True)
@@ -212,7 +212,7 @@ def test_the_trace_report_says_the_same_of_roots_that_timed_out(spark, tmp_path,
         nowhere="trace",
         message_timeout_s=timeout_s,
     )
-    mine = analyze(listed([str(tmp_path / "v1")]), session=spark, terms=terms)
+    mine = analyze(find_inputs([str(tmp_path / "v1")]), session=spark, terms=terms)
     theirs = judge_trace(
         lambda: read([tmp_path / "v1"]).events(),
         profile("storm-2.8.8"),

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.model.errors import UsageError
-from ackdoctor.spark.output import need_place
+from ackdoctor.spark.analysis import need_place
+from ackdoctor.spark.read.file_kinds import FileKind
 from ackdoctor.spark.read.inputs import Inputs
-from ackdoctor.spark.read.sorts import Sort
 
 
 def reading(*names) -> Inputs:
     inputs = Inputs()
-    inputs.files[Sort.PARQUET].extend(map(str, names))
+    inputs.files[FileKind.PARQUET].extend(map(str, names))
     return inputs
 
 
@@ -26,24 +26,24 @@ def test_earlier_tables_are_written_again(spark, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "part-1-000000000000.parquet", "run=lab", ".notes", "_notes"])
-def test_what_is_no_table_is_not_overwritten(spark, tmp_path, name):
+def test_another_file_is_not_overwritten(spark, tmp_path, name):
     folder = tmp_path / "growth"
     spark.range(1).write.parquet(str(folder))
     (folder / name).touch()
-    said = f"--output-dir: the table {folder} would overwrite what is no table of ours: {name}"
+    said = f"--output-dir: the table {folder} would overwrite another file: {name}"
     with pytest.raises(UsageError, match=re.escape(said)):
         need_place(spark, reading(), str(tmp_path))
     folder.rename(tmp_path / "elsewhere")
     folder.touch()
-    with pytest.raises(UsageError, match="no table of ours: a file"):
+    with pytest.raises(UsageError, match="another file: growth"):
         need_place(spark, reading(), str(tmp_path))
 
 
 @pytest.mark.parametrize(
     ("below", "reason"),
-    [("", "Parent path is not a directory: "), ("/deep", "Parent path is not a directory: ")],
+    [("", "File exists"), ("/deep", "Not a directory")],
 )
-def test_a_place_that_cannot_be_written_is_refused_before_anything_is_read(spark, tmp_path, below, reason):
+def test_a_place_that_cannot_be_written_is_refused(spark, tmp_path, below, reason):
     (tmp_path / "file").touch()
     directory = f"{tmp_path}/file{below}"
     said = f"--output-dir {directory} cannot be written: {reason}"
@@ -51,15 +51,15 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_read(spark
         need_place(spark, reading(), directory)
 
 
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no folder is known in which nobody can make one")
-def test_a_place_in_which_no_folder_can_be_made_is_refused(spark):
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no folder is known that refuses new ones")
+def test_a_folder_that_refuses_new_ones_is_refused(spark):
     with pytest.raises(
-        UsageError, match=r"^--output-dir /proc/none cannot be written: no folder can be made there$"
+        UsageError, match=r"^--output-dir /proc/none cannot be written: No such file or directory$"
     ):
         need_place(spark, reading(), "/proc/none")
 
 
-def test_to_look_at_a_place_leaves_it_as_it_was(spark, tmp_path):
+def test_the_check_leaves_a_place_unchanged(spark, tmp_path):
     (tmp_path / "verdicts").mkdir()
     need_place(spark, reading(), str(tmp_path))
     need_place(spark, reading(), f"{tmp_path}/not/yet/there")
@@ -67,7 +67,7 @@ def test_to_look_at_a_place_leaves_it_as_it_was(spark, tmp_path):
 
 
 @pytest.mark.parametrize("below", ["", "/part-1-000000000000.parquet", "/run=lab/part-1-000000000000.jsonl"])
-def test_an_input_is_not_overwritten_whatever_the_folder_is_called(spark, tmp_path, below):
+def test_an_input_is_not_overwritten(spark, tmp_path, below):
     (tmp_path / "link").symlink_to(tmp_path)
     name = f"{tmp_path}/deliveries{below}"
     for directory in (tmp_path, tmp_path / "link", tmp_path.as_uri()):

@@ -9,7 +9,7 @@ pytest.importorskip("pyspark")
 from ackdoctor.model.finding import Report
 from ackdoctor.reporters.analysis import incomplete, verdict
 from ackdoctor.spark.analysis import Terms, analyze
-from ackdoctor.spark.read.inputs import listed
+from ackdoctor.spark.read.inputs import find_inputs
 from tests.spark.workers import Topology
 
 ALL = ("spout", "split", "store", "audit", "__acker")
@@ -31,7 +31,7 @@ def judged(spark, tmp_path):
         for log in tmp_path.iterdir():
             with log.open("a") as opened:
                 opened.write(AFTER)
-        return analyze(listed([tmp_path]), session=spark, terms=Terms())
+        return analyze(find_inputs([tmp_path]), session=spark, terms=Terms())
 
     return judge
 
@@ -48,7 +48,7 @@ def codes(analysis):
     return [(found.code, found.component, found.seen) for found in analysis.findings]
 
 
-def test_all_logs_of_a_healthy_topology_are_ok(judged):
+def test_complete_logs_of_a_healthy_topology_are_ok(judged):
     analysis = judged(Topology(), {"6700": ALL[:2], "6701": ALL[2:]})
     assert (word(analysis), analysis.missing, codes(analysis)) == ("OK", (), [])
 
@@ -59,7 +59,7 @@ def test_a_tuple_without_an_ack_is_one_finding(judged):
 
 
 @pytest.mark.parametrize("old", [False, True], ids=["2.8", "0.9"])
-def test_a_lost_message_is_no_fault_of_a_component(judged, old):
+def test_a_lost_message_blames_no_component(judged, old):
     what = [name for name in LOST if not (old and name == "tuple")]  # of which 0.9 logs no receiver
     analysis = judged(Topology(old=old, lost={3 + n: LOST[name] for n, name in enumerate(what)}), ONE)
     assert {(found.code, found.component) for found in analysis.findings} == {("ACK601", "acker")}
@@ -83,7 +83,7 @@ def test_a_lost_message_is_no_fault_of_a_component(judged, old):
         pytest.param(["spout", "store"], ("split[6]", "task 3"), marks=pytest.mark.minutes),
     ],
 )
-def test_the_log_of_one_worker_is_incomplete_and_names_the_tasks_that_are_missing(judged, given, missing):
+def test_missing_logs_are_incomplete_and_the_tasks_are_named(judged, given, missing):
     analysis = judged(Topology(never={3: "store"} if "__acker" in given else {}), {"6700": given})
     assert (word(analysis), codes(analysis)) == ("INCOMPLETE", [])
     assert any(note.startswith("no line is of ") for note in analysis.notes)
@@ -108,13 +108,13 @@ def test_a_task_that_is_dead_or_stuck_is_not_missing(judged, tmp_path):
     }
 
 
-def test_a_log_that_begins_in_the_middle_is_judged_but_for_the_roots_before_it(judged):
+def test_a_log_that_begins_in_the_middle_is_judged_without_older_roots(judged):
     analysis = judged(Topology(), ONE, since_s=10.15)
     assert (word(analysis), codes(analysis)) == ("OK", [])
     assert any(note.startswith("1 root has acks and no __ack_init") for note in analysis.notes)
 
 
-def test_acks_alone_ask_for_the_other_logs_and_say_what_it_is_if_there_are_none(judged):
+def test_acks_without_inits_ask_for_the_other_logs(judged):
     inits = dict.fromkeys(range(40), ("spout", "__ack_init"))
     analysis = judged(Topology(lost=inits, times_out=False), {"6700": ["__acker"]})
     assert (word(analysis), codes(analysis)) == ("INCOMPLETE", [])
@@ -125,14 +125,14 @@ def test_acks_alone_ask_for_the_other_logs_and_say_what_it_is_if_there_are_none(
     )
 
 
-def test_of_storm_0_9_an_acker_s_log_is_missing_too(judged):
+def test_storm_0_9_a_missing_acker_log_is_noted(judged):
     analysis = judged(Topology(old=True), {"6700": ["spout", "split"]})
     assert (word(analysis), codes(analysis)) == ("INCOMPLETE", [])
     assert analysis.silent_ackers
 
 
 @pytest.mark.minutes
-def test_a_topology_without_ackers_is_not_asked_for_their_logs(judged, tmp_path):
+def test_a_topology_without_ackers_misses_no_acker_log(judged, tmp_path):
     log = Topology().write(tmp_path, {"6700": ALL[:4]}) / "worker-6700.log"
     log.write_text(
         "".join(
@@ -146,7 +146,7 @@ def test_a_topology_without_ackers_is_not_asked_for_their_logs(judged, tmp_path)
     assert (word(analysis), analysis.silent_ackers, analysis.missing) == ("OK", False, ())
 
 
-def test_if_the_log_of_one_of_two_ackers_is_missing_the_roots_that_it_has_are_missed(judged, tmp_path):
+def test_the_missing_log_of_one_acker_is_noted(judged, tmp_path):
     log = Topology().write(tmp_path, ONE) / "worker-6700.log"
     of_other = {
         line.split("id: {")[1].split("=")[0] for line in log.read_text().splitlines() if "[x " in line

@@ -7,7 +7,7 @@ import pytest
 
 from ackdoctor.acker.versions import profile
 from tests.spark.configured import COMPILED, configured
-from tests.spark.lives import rows, stream
+from tests.spark.model_lives import rows, stream
 
 pytest.importorskip("pyspark")
 
@@ -33,7 +33,7 @@ def shuffles(plan: str) -> list[str]:
 
 @pytest.fixture
 def messages(spark, tmp_path):
-    """A table on disk, of which nobody knows how it is partitioned."""
+    """A table on disk, with an unknown partitioning."""
     sent = [
         json.dumps(dict(zip(MESSAGES.names, row, strict=True)))
         for row in rows("run", stream(2, profile("2.8"), bits=64))

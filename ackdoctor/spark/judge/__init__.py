@@ -1,1 +1,1 @@
-"""From tables to findings: few rows come back to the driver, and the judges of a traced run have the word."""
+"""From tables to findings: few rows reach the driver, where the tracer's judges decide."""

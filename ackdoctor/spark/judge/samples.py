@@ -1,42 +1,60 @@
-"""VERDICTS -> the roots that did not end well, as many as are told one by one; and how many more there are like each.
+"""VERDICTS -> the roots that did not end well: samples of each way, counts, and those that a worker took down.
 
-Trees go the same way if the same components acked as often, at the same lines, with the same end.
+Roots go the same way if the same components acked as often, at the same lines, with the same end.
+
+When a worker ends, the tuples that it had in hand are lost, and those that are sent to it until it runs again; the spout times
+their roots out.  When only its log ends, the messages that the acker received later are unknown.  This excuses a root that was
+young then: an older one had been dropped before.  A restarted acker knows none of the roots that others still ack: they
+become orphans.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from pyspark.sql import DataFrame, Row, Window
-from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
+from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
+from ackdoctor.spark.deliveries import Ends
+from ackdoctor.spark.frames import quoted
 from ackdoctor.spark.schema import ROOT_KEY
 
-__all__ = ["MOST_TREES", "bad", "kinds", "late", "sampled", "untold", "ways"]
+__all__ = ["Outages", "bad", "kinds", "late", "note_of_rest", "sampled", "tree", "ways"]
 
-MOST_TREES = 2_000  # of one verdict and residue, brought to the driver
+_MOST_TREES = 2_000  # of one verdict and residue, brought to the driver
 _MOST_WAYS = 10_000  # that are counted
 _BAD = "(verdict != 'COMPLETE' or tracked is not null)"
+_LOST = f"'{Verdict.OPEN.name}', '{Verdict.EXPIRED.name}'"
+_STRAY = f"'{Verdict.ORPHAN.name}', '{Verdict.EXPIRED.name}'"
+_SECOND = 1_000_000_000
+_Span: TypeAlias = tuple[int, int, int]  # begun from, the end, begun until
 
 
-def bad(found: DataFrame, end_ns: int, patience_s: int, lost: str = "false") -> DataFrame:
-    """Those that did not end well, each with its `way`; `end_ns` is when the evidence ends, `patience_s` what an open root has.
+# ---- samples ----
 
-    `lost` says as SQL which nobody is to blame for (`Ends.sql`), and is a column, too.
+
+def bad(verdicts: DataFrame, end_ns: int, patience_s: int, lost: str = "false") -> DataFrame:
+    """Return the VERDICTS that did not end well, each with its `way` and whether it was `lost`.
+
+    `end_ns` is the end of the input, `patience_s` the age to which an open root is young; `lost` is SQL (`Outages.sql`).
     """
-    charged = (
+    culprits = (
         "array_sort(array_distinct(transform(culprits, one -> struct(one.component, one.acks, one.sites))))"
     )
     young = _young(end_ns, patience_s, lost)
-    return found.where(_BAD).selectExpr(
+    return verdicts.where(_BAD).selectExpr(
         "*",
-        f"xxhash64(verdict, residue, tracked, {young}, {charged}) as way",
+        f"xxhash64(verdict, residue, tracked, {young}, {culprits}) as way",
         f"coalesce({lost}, false) as lost",
     )
 
 
-def late(found: DataFrame, end_ns: int, patience_s: int, lost: str = "false") -> DataFrame:
-    """Those that timed out, or are open for longer than an open root has."""
+def late(verdicts: DataFrame, end_ns: int, patience_s: int, lost: str = "false") -> DataFrame:
+    """Return the VERDICTS that expired, or are open and not young."""
     young = _young(end_ns, patience_s, lost)
-    return found.where(f"verdict in ('EXPIRED', 'OPEN') and not coalesce({young}, false)")
+    return verdicts.where(f"verdict in ('EXPIRED', 'OPEN') and not coalesce({young}, false)")
 
 
 def _young(end_ns: int, patience_s: int, lost: str) -> str:
@@ -45,30 +63,30 @@ def _young(end_ns: int, patience_s: int, lost: str) -> str:
 
 
 def sampled(bad: DataFrame) -> DataFrame:
-    """Of each verdict and residue so many: the first that went each way, then the second, and so on."""
+    """Return a number of each verdict and residue: the first that went each way, then the second, and so on."""
     turn = F.row_number().over(Window.partitionBy("verdict", "residue", "way").orderBy("first_ns", *ROOT_KEY))
     place = F.row_number().over(
         Window.partitionBy("verdict", "residue").orderBy("turn", "first_ns", *ROOT_KEY)
     )
     return (
         bad.select("*", turn.alias("turn"))
-        .where(F.col("turn") <= MOST_TREES)
+        .where(F.col("turn") <= _MOST_TREES)
         .select("*", place.alias("place"))
-        .where(F.col("place") <= MOST_TREES)
+        .where(F.col("place") <= _MOST_TREES)
         .orderBy("first_ns", *ROOT_KEY)
     )
 
 
 def ways(bad: DataFrame) -> DataFrame:
-    """How many roots went which way; of very many ways the most frequent."""
+    """Return how many roots went which way; of very many ways the most frequent."""
     counted = bad.groupBy("way").agg(F.count("*").alias("roots"))
     return counted.orderBy(F.desc("roots"), "way").limit(_MOST_WAYS)
 
 
-def kinds(found: DataFrame) -> DataFrame:
-    """How many roots ended how; `left` of them are in the map to the end."""
+def kinds(verdicts: DataFrame) -> DataFrame:
+    """Return how many roots ended how; `left` of them are in the map to the end."""
     return (
-        found.groupBy("verdict", "residue")
+        verdicts.groupBy("verdict", "residue")
         .agg(
             F.count("*").alias("roots"),
             F.count_if("kept").alias("left"),
@@ -78,10 +96,119 @@ def kinds(found: DataFrame) -> DataFrame:
     )
 
 
-def untold(kinds: Sequence[Row], told: int) -> Iterator[str]:
-    """What is counted, or estimated, and not told one by one."""
-    if (more := sum(row["bad"] for row in kinds) - told) > 0:
+def note_of_rest(kinds: Sequence[Row], shown: int) -> Iterator[str]:
+    """Yield a note on the roots that are counted only."""
+    if (more := sum(row["bad"] for row in kinds) - shown) > 0:
         yield (
-            f"{more:,} more roots that did not end well are counted, and not told one by one: --output-dir writes each "
-            "(verdicts)"
+            f"{more:,} more roots that did not end well are only counted: --output-dir writes each (verdicts)"
         )
+
+
+def tree(row: Row, end_ns: int) -> TupleTree:
+    """Return a row of VERDICTS as the model's tree; `end_ns` is the end of the input."""
+    residue = Residue[row["residue"]]
+    entry = None
+    if row["tracked"] is not None:
+        entry = PendingEntry(
+            root=row["root"],
+            value=row["value"],
+            task=row["spout_task"] if row["tracked"] else None,
+            failed=residue is Residue.FAILED,
+            age_ms=max(0, end_ns - row["first_ns"]) // 1_000_000,
+        )
+    return TupleTree(
+        root=row["root"],
+        verdict=Verdict[row["verdict"]],
+        entry=entry,
+        residue=residue,
+        culprits=tuple(map(_culprit, row["culprits"] or ())),
+        ambiguous=False,
+        run=row["run"],
+    )
+
+
+def _culprit(row: Row) -> Culprit:
+    return Culprit(
+        delivery=row["delivery"],
+        component=row["component"],
+        task=row["task"],
+        value=row["value"],
+        acks=row["acks"],
+        sites=tuple(row["sites"]),
+    )
+
+
+# ---- roots that a worker took down ----
+
+
+@dataclass(slots=True, kw_only=True)
+class Outages:
+    """By run, when roots began that were lost with a worker, and when those that a restarted acker does not know, in ns.
+
+    `slow` if a bolt may hold a tuple for longer than the acker keeps its root.
+    """
+
+    workers: Mapping[str, list[_Span]] = field(default_factory=dict)
+    ackers: Mapping[str, list[_Span]] = field(default_factory=dict)
+    slow: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        ends: Ends,
+        next_starts: Ends,
+        acker_restarts: Iterable[tuple[str, int]],
+        patience_s: int,
+        *,
+        slow: bool = False,
+    ) -> "Outages":
+        """Return the outages of workers, from the ends of their lives and the starts of the next, and of ackers by run."""
+        patience_ns = patience_s * _SECOND
+        until = {
+            life: max(end, next_starts[life] + patience_ns) if life in next_starts else end
+            for life, end in ends.items()
+        }
+        return cls(
+            workers=_by_run((life[0], (end - patience_ns, end, until[life])) for life, end in ends.items()),
+            ackers=_by_run((run, (start, start, start + patience_ns)) for run, start in acker_restarts),
+            slow=slow,
+        )
+
+    def sql(self) -> str:
+        """SQL: whether a row of VERDICTS was lost.
+
+        An entry that was gone before the end was not, unless a bolt is `slow`.  One that is still kept may be acked yet,
+        though its spout has timed it out.
+        """
+        gone = "first_ns between span.low and span.high"
+        gone += "" if self.slow else " and (kept or coalesce(end_ns >= span.end, true))"
+        lost = f"tracked and verdict in ({_LOST}) and residue != '{Residue.FAILED.name}' and {_in_spans(self.workers, gone)}"
+        restarted = _in_spans(self.ackers, "first_ns between span.low and span.high")
+        stray = f"not tracked and verdict in ({_STRAY}) and {restarted}"
+        return f"(({lost} or {stray}) and not exists(culprits, one -> one.acks > 1))"
+
+    def contains(self, run: str, first_ns: int) -> bool:
+        """Whether a root that began then, in ns, was young when a worker ended."""
+        return any(low <= first_ns <= high for low, _, high in self.workers.get(run, ()))
+
+
+def _by_run(spans: Iterable[tuple[str, _Span]]) -> dict[str, list[_Span]]:
+    """Merge the spans that end within a second: each row is compared with all, and most logs of a topology end at once."""
+    found: defaultdict[str, dict[int, _Span]] = defaultdict(dict)
+    for run, (low, end, high) in spans:
+        a_low, an_end, a_high = found[run].get(end // _SECOND, (low, end, high))
+        found[run][end // _SECOND] = (min(low, a_low), min(end, an_end), max(high, a_high))
+    return {run: list(its.values()) for run, its in found.items()}
+
+
+def _in_spans(spans: Mapping[str, list[_Span]], condition: str) -> str:
+    cases = (
+        f"when {quoted(run)} then exists(array({', '.join(map(_struct, its))}), span -> {condition})"
+        for run, its in spans.items()
+    )
+    return f"case run {' '.join(cases)} else false end" if spans else "false"
+
+
+def _struct(span: _Span) -> str:
+    low, end, high = span
+    return f"struct({low}L as low, {end}L as end, {high}L as high)"

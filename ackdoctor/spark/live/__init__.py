@@ -1,1 +1,1 @@
-"""The same of a trace that still grows, batch by batch: what is certain is told, once."""
+"""A trace that grows, batch by batch: what is certain is reported once."""

@@ -1,1 +1,1 @@
-"""Reading: what a trace or a log holds, as EVENTS; what could not be read is told, never dropped."""
+"""From traces and logs to EVENTS; each file and row that is not used has a reason."""

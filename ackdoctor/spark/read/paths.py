@@ -1,4 +1,4 @@
-"""Which file is meant: of what a user says, and how Spark is told, which takes each path for a pattern."""
+"""Paths and addresses: as the user gives them, as Spark takes them for patterns, as a report shows them."""
 
 import os
 import re
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["ZIPPED", "inside", "literal", "literally", "local", "near", "unescaped", "unzipped"]
+__all__ = ["ZIPPED", "inside", "literal", "literally", "local", "shorten", "unescaped", "unzipped"]
 
 ZIPPED = ".gz"
 
@@ -15,20 +15,20 @@ _SPECIAL = re.compile(r"[][*?{}\\]")
 
 
 def literal(path: str) -> str:
-    """The path as a pattern that matches nothing else.
+    """Return the path as a pattern that matches nothing else.
 
-    Spark's `__globPaths__` would spare that, and reads each of n such files n times.
+    Spark's `__globPaths__` option would do without that, and reads each of n such files n times.
     """
     return _SPECIAL.sub(r"\\\g<0>", path)
 
 
 def literally(paths: Iterable[str]) -> list[str]:
-    """The same of many."""
+    """Return the paths as such patterns."""
     return list(map(literal, paths))
 
 
 def inside(place: str, folders: Iterable[str]) -> str | None:
-    """The first of the folders that the place lies in, or is; of addresses as far as they are written alike."""
+    """Return the first of the folders that the place is in, or is; addresses are compared as text."""
     there = local(place)
     for folder in folders:
         around = local(folder)
@@ -41,24 +41,24 @@ def inside(place: str, folders: Iterable[str]) -> str | None:
     return None
 
 
-def local(given: str) -> Path | None:
-    """The path, unless it is an address that only Spark reads."""
-    scheme = urlsplit(given).scheme
-    if scheme and scheme != "file" and "://" in given:
+def local(argument: str) -> Path | None:
+    """Return the path, unless it is an address that only Spark reads."""
+    scheme = urlsplit(argument).scheme
+    if scheme and scheme != "file" and "://" in argument:
         return None
-    return Path(unquote(urlsplit(given).path) if scheme == "file" else given)
+    return Path(unquote(urlsplit(argument).path) if scheme == "file" else argument)
 
 
-def near(said: str, folder: str) -> str:
-    """A path, or words with one, as from the folder where the user stands, if it lies below."""
-    return f" {said}".replace(f" {folder.rstrip('/')}/", " ")[1:]
+def shorten(text: str, folder: str) -> str:
+    """Make paths below the folder relative to it, in a path or a sentence."""
+    return f" {text}".replace(f" {folder.rstrip('/')}/", " ")[1:]
 
 
 def unescaped(uri: str) -> str:
-    """The path, or the address, of a file that Spark names beside its rows."""
+    """Return the path, or the address, of a file as Spark names it beside its rows."""
     return unquote(_LOCAL.sub("/", uri))
 
 
 def unzipped(path: Path) -> Path:
-    """The path under which the file would stand unzipped."""
+    """Return the path without `.gz`."""
     return path.with_name(path.name.removesuffix(ZIPPED))

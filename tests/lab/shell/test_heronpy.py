@@ -9,8 +9,7 @@ from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
 from ackdoctor.lab.shell.heron import InstanceDiedError
 from ackdoctor.model.verdict import Verdict
 from tests.frameworks import framework
-from tests.lab.shell.by_hand import ReceivesAnswers
-from tests.lab.shell.wire import line
+from tests.lab.shell.wire import ReceivesAnswers, line
 
 api: Any = framework("heronpy.api.bolt.bolt")
 window: Any = framework("heronpy.api.bolt.window_bolt")

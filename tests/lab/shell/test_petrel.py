@@ -7,8 +7,7 @@ import pytest
 
 from ackdoctor.lab.bench import Bench
 from tests.frameworks import framework
-from tests.lab.shell.by_hand import TWICE, ByHand, ReceivesAnswers
-from tests.lab.shell.wire import NO_JSON, OLD, wire
+from tests.lab.shell.wire import NO_JSON, OLD, TWICE, ByHand, ReceivesAnswers, wire
 
 emitter: Any = framework("petrel.emitter")
 storm: Any = framework("petrel.storm")

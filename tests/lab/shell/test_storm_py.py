@@ -5,8 +5,7 @@ from typing import Any
 from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
 from ackdoctor.model.verdict import Verdict
 from tests.frameworks import framework
-from tests.lab.shell.by_hand import TWICE, ByHand, ReceivesAnswers
-from tests.lab.shell.wire import NO_JSON, wire
+from tests.lab.shell.wire import NO_JSON, TWICE, ByHand, ReceivesAnswers, wire
 
 storm: Any = framework("storm")
 

@@ -1,4 +1,4 @@
-"""What `ackdoctor watch` tells of a batch: the rule of a delivery that was completed twice, and files left out."""
+"""The lines of `ackdoctor watch`: rules of deliveries completed twice, unreadable files; and which files are new parts."""
 
 import pytest
 
@@ -7,8 +7,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql import Row
 
 from ackdoctor.model.event import AUTO, EventKind
-from ackdoctor.spark.live.lines import delivery_lines, part_lines
-from ackdoctor.spark.live.parts import Parts
+from ackdoctor.spark.live.lines import Parts, arrived, delivery_lines, part_lines
 from ackdoctor.spark.tables import Quarantined
 
 
@@ -23,11 +22,11 @@ from ackdoctor.spark.tables import Quarantined
         ((EventKind.ACKED, "", 0), (EventKind.ACKED, "", None), ("ACK103", "double-ack")),
     ],
 )
-def test_two_completions_break_the_rule_that_a_run_would_be_charged_with(first, second, rule):
-    assert told_of(first, second) == rule
+def test_two_completions_break_the_same_rule_as_in_a_run(first, second, rule):
+    assert rule_of(first, second) == rule
 
 
-def told_of(*completions):
+def rule_of(*completions):
     """The rule of a delivery that was completed so."""
     done = [
         Row(seq=seq, kind=int(kind), time_ns=seq, site=site, flags=flags)
@@ -46,16 +45,27 @@ def told_of(*completions):
     ],
     ids=["called twice", "called in a loop"],
 )
-def test_a_line_that_acks_twice_is_a_loop_only_where_its_file_may_have_one(tmp_path, process, rule):
+def test_one_line_acks_in_a_loop_only_if_its_file_has_one(tmp_path, process, rule):
     bolt = tmp_path / "bolts.py"
     bolt.write_text(
         f"class B(Bolt):\n    def process(self, tup):\n        {process}\n\n"
         "    def _finish(self, tup):\n        self.ack(tup)\n"
     )
-    assert told_of(*2 * [(EventKind.ACKED, f"{bolt}:6 B._finish", 0)]) == rule
+    assert rule_of(*2 * [(EventKind.ACKED, f"{bolt}:6 B._finish", 0)]) == rule
 
 
-def test_a_file_is_called_alike_whether_all_of_it_is_left_out_or_a_row():
+def test_an_unreadable_file_and_a_bad_row_name_the_file_alike():
     parts = Parts(faults={"/a b/part-1.jsonl": "cut off"})
     bad = [Quarantined(file="file:///a%20b/part-2.jsonl", reason="no JSON", rows=1, sample="{")]
     assert [line["file"] for line in part_lines(parts, bad)] == ["/a b/part-1.jsonl", "/a b/part-2.jsonl"]
+
+
+def test_the_checkpoint_of_another_watch_holds_no_part(tmp_path):
+    state = tmp_path / "v1.watch" / "state" / "0-1" / "roots"
+    state.mkdir(parents=True)
+    for name in ("lock", "terms.json"):
+        (tmp_path / "v1.watch" / name).touch()
+    part = state / "part-00000-a.snappy.parquet"
+    part.touch()
+    parts = arrived([str(part)], {})
+    assert (parts.count, parts.faults, parts.gone, parts.seen) == (0, {}, 0, {})

@@ -25,20 +25,18 @@ from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.message import AckAck, AckInit, Tick
 from ackdoctor.spark.analysis import Terms, analyze
 from ackdoctor.spark.deliveries import deliveries
-from ackdoctor.spark.live import deliveries as deliveries_so_far
-from ackdoctor.spark.live import roots
-from ackdoctor.spark.live.journal import Journal
-from ackdoctor.spark.live.roots import LiveTerms
-from ackdoctor.spark.live.stream import Watch
-from ackdoctor.spark.read.inputs import listed
-from ackdoctor.spark.read.sorts import Sort
+from ackdoctor.spark.live import certain
+from ackdoctor.spark.live.certain import LiveTerms
+from ackdoctor.spark.live.watch import Journal, Watch
+from ackdoctor.spark.read.file_kinds import FileKind
+from ackdoctor.spark.read.inputs import find_inputs
 from ackdoctor.spark.read.traces import traces
 from ackdoctor.spark.replay.exact import replay
 from ackdoctor.spark.replay.messages import acker_version, messages
 from ackdoctor.spark.schema import EVENTS
 from ackdoctor.tracer.trace import files
 from ackdoctor.tracer.trace.files import Stem, worker_folder
-from tests.spark.lives import KINDS, stream
+from tests.spark.model_lives import KINDS, stream
 
 MS = 1_000_000
 FOREVER = 10**9
@@ -184,7 +182,7 @@ def key(line: Mapping[str, Any]) -> tuple[Any, ...]:
 @pytest.mark.parametrize(
     ("name", "timeout_s"), [("2.8.8", None), pytest.param("1.2.4", 10, marks=pytest.mark.minutes)]
 )
-def test_a_trace_told_in_batches_is_the_trace_that_analyze_reads_whole(spark, watched, name, timeout_s):
+def test_batches_prove_what_the_whole_trace_shows(spark, watched, name, timeout_s):
     terms = LiveTerms(
         version=acker_version(name), message_timeout_s=timeout_s, remember_s=FOREVER, patience_s=FOREVER
     )
@@ -208,7 +206,9 @@ def test_a_trace_told_in_batches_is_the_trace_that_analyze_reads_whole(spark, wa
         if row.kind is EventKind.TIMED_OUT:
             timed.setdefault((row.run, row.root), []).append(row.time_ns)
     frontier = {run: state.frontier_ns for run, state in watch.watch.clock.runs.items()}
-    read = traces(spark, Sort.JSON_LINES, listed([watch.folder]).files[Sort.JSON_LINES]).persist()
+    read = traces(
+        spark, FileKind.JSON_LINES, find_inputs([watch.folder]).files[FileKind.JSON_LINES]
+    ).persist()
     lives = replay(messages(read), acker_version(name), message_timeout_s=timeout_s).entries
     whole = expected(lives, deliveries(read), timed, frontier)
     read.unpersist()
@@ -217,12 +217,12 @@ def test_a_trace_told_in_batches_is_the_trace_that_analyze_reads_whole(spark, wa
 
 
 @pytest.mark.minutes
-def test_what_is_told_of_a_run_are_the_findings_of_analyze(spark, watched):
+def test_the_lines_of_a_run_are_the_findings_of_analyze(spark, watched):
     watch = watched(LiveTerms(version=acker_version("1.1.0")), parts_at_once=1)
     parts_of_statements(watch.folder, 100)
     lines = watch()
     terms = Terms(version=acker_version("1.1.0"), nowhere="trace", folder=str(ROOT))
-    analysis = analyze(listed([str(STATEMENTS)]), session=spark, terms=terms)
+    analysis = analyze(find_inputs([str(STATEMENTS)]), session=spark, terms=terms)
     seen = {finding.code: finding.evidence.seen for finding in analysis.findings if finding.code != "ACK603"}
     told = Counter(line["what"] for line in lines)
     assert seen == {"ACK104": told["acked-twice"], "ACK101": told["never-zero"]}
@@ -255,7 +255,7 @@ TWICE = (
 )
 
 
-def test_what_cannot_be_read_is_told_once_and_the_rest_is_read(watched):
+def test_an_unreadable_part_is_reported_once_and_the_rest_is_read(watched):
     watch = watched()
     part = write(TWICE[:2], watch.folder)
     part.write_text(part.read_text(encoding="utf-8") + "{cut off\n", encoding="utf-8")
@@ -278,7 +278,7 @@ def test_what_cannot_be_read_is_told_once_and_the_rest_is_read(watched):
     assert {name: line["reason"] for name, line in told.items()} == {
         "part-3-000000000000.parquet": "cut off: it has no Parquet footer",
         "part-4-000000000000.jsonl": "the file is empty",
-        "part-6-000000000000.jsonl.gz": "JSON, but no row of a trace: it names no schema; logs are read as text, not as JSON",
+        "part-6-000000000000.jsonl.gz": "JSON without a schema, and so no part of a trace; logs are read as text, not as JSON",
     }
     late = write(TWICE[2:], watch.folder)
     late.with_name(f"{late.name}.gz").write_bytes(gzip.compress(late.read_bytes()))
@@ -290,7 +290,7 @@ def test_what_cannot_be_read_is_told_once_and_the_rest_is_read(watched):
     assert watch.watch.journal.totals == {"parts": 2, "told": 1, "refused": 5, "again": 2, "gone": 0}
 
 
-def test_a_trace_may_begin_with_parts_that_hold_no_row(watched):
+def test_a_trace_may_begin_with_empty_parts(watched):
     watch = watched()
     part = write([TWICE[0]._replace(pid=9)], watch.folder)
     part.write_text(part.read_text(encoding="utf-8").replace('"kind":', '"sort":'), encoding="utf-8")
@@ -301,7 +301,7 @@ def test_a_trace_may_begin_with_parts_that_hold_no_row(watched):
 
 
 @pytest.mark.minutes
-def test_a_folder_that_goes_away_ends_the_watch(watched):
+def test_removing_the_folder_ends_the_watch(watched):
     watch = watched()
     assert watch(*TWICE[:2]) == []
     watch.watch.show = lambda _lines: shutil.rmtree(watch.folder)
@@ -310,7 +310,7 @@ def test_a_folder_that_goes_away_ends_the_watch(watched):
         watch.watch.run(idle_s=20)
 
 
-def test_a_folder_that_went_away_while_spark_started_is_gone(watched):
+def test_a_folder_removed_while_spark_starts_is_reported(watched):
     watch = watched()
     watch.folder.rmdir()
     with pytest.raises(UsageError, match=r"/trace is gone$"):
@@ -318,7 +318,7 @@ def test_a_folder_that_went_away_while_spark_started_is_gone(watched):
 
 
 @pytest.mark.minutes
-def test_folders_whose_names_are_patterns_are_read_as_they_are(spark, tmp_path):
+def test_a_folder_name_is_no_pattern(spark, tmp_path):
     for name in ("a1", "a[1]{x,y}*?\\"):
         (tmp_path / name).mkdir()
     watch = Watched(spark, tmp_path / name, LiveTerms())
@@ -345,7 +345,7 @@ def parts_of_statements(folder: Path, size: int) -> None:
 
 @pytest.mark.minutes
 @pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java")
-def test_killed_again_and_again_it_tells_everything_once(tmp_path):
+def test_a_watch_that_is_killed_reports_everything_once(tmp_path):
     folder, checkpoint, shown = tmp_path / "trace", tmp_path / "checkpoint", tmp_path / "shown"
     parts_of_statements(folder, 48)
     command = [sys.executable, "-m", "ackdoctor", "watch", str(folder), "--once", "--acker-version", "1.1.0"]
@@ -381,16 +381,14 @@ def test_killed_again_and_again_it_tells_everything_once(tmp_path):
     assert seen == {(line["batch"], line["nr"]) for line in told}
 
 
-def test_no_python_runs_inside_of_spark(spark, capsys):
-    rows = spark.createDataFrame([], roots.CARRIED)
-    lives = roots.lives(rows, LiveTerms())
-    judged = roots.judged(rows, lives, {"r": (1, 0)})
-    done = deliveries_so_far.done(
-        deliveries_so_far.rows(
-            spark.createDataFrame([], deliveries_so_far.DONE), spark.createDataFrame([], EVENTS)
-        )
+def test_spark_runs_no_python(spark, capsys):
+    rows = spark.createDataFrame([], certain.CARRIED)
+    lives = certain.replayed_lives(rows, LiveTerms())
+    judged = certain.judged(rows, lives, {"r": (1, 0)})
+    done = certain.done(
+        certain.delivery_rows(spark.createDataFrame([], certain.DONE), spark.createDataFrame([], EVENTS))
     )
-    for table in (roots.kept(rows, judged), deliveries_so_far.kept(done, {"r": 0})):
+    for table in (certain.carried_roots(rows, judged), certain.remembered(done, {"r": 0})):
         table.explain()
     plans = capsys.readouterr().out
     assert plans.count("== Physical Plan ==") == 2

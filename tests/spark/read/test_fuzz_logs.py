@@ -12,8 +12,8 @@ pytest.importorskip("pyspark")
 
 from ackdoctor.model.errors import UsageError
 from ackdoctor.spark.analysis import Terms, analyze
-from ackdoctor.spark.read.inputs import listed
-from ackdoctor.spark.read.stamps import stamped_ns
+from ackdoctor.spark.read.file_kinds import stamp_ns
+from ackdoctor.spark.read.inputs import find_inputs
 from ackdoctor.tracer.trace.worker_log import WorkerLogs, is_log
 from tests.spark.workers import Topology, lines_of
 
@@ -124,7 +124,7 @@ def files(folder: Path, seeds: range) -> Iterator[Path]:
 def _is_named(path: Path) -> None:
     """Each file is read, or has a reason; nothing is raised, and nothing takes long."""
     begun = time.monotonic()
-    inputs = listed([path.parent])
+    inputs = find_inputs([path.parent])
     told = [*(name for each in inputs.files.values() for name in each)]
     told += [each.path for each in (*inputs.unreadable, *inputs.passed_over)]
     assert str(path) in told
@@ -133,7 +133,7 @@ def _is_named(path: Path) -> None:
         logs = WorkerLogs([path], ROOTS)
         assert all(row.root in ROOTS for row in logs.events())
     for line in path.read_bytes().decode(errors="replace").splitlines()[:20]:
-        stamped_ns(line)
+        stamp_ns(line)
     assert time.monotonic() - begun < SLOWEST_S
 
 
@@ -152,7 +152,7 @@ def test_thousands_of_damaged_logs_are_read_or_refused_with_a_reason(tmp_path):
 def test_spark_counts_every_line_of_damaged_logs(spark, tmp_path):
     for path in files(tmp_path, range(10_000, 10_020)):
         try:
-            analysis = analyze(listed([path.parent]), session=spark, terms=Terms())
+            analysis = analyze(find_inputs([path.parent]), session=spark, terms=Terms())
         except UsageError:
             continue
         assert analysis.books.balanced

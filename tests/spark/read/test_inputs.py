@@ -12,8 +12,8 @@ import pytest
 pytest.importorskip("pyspark")
 
 from ackdoctor.model.errors import UsageError
-from ackdoctor.spark.read.inputs import listed
-from ackdoctor.spark.read.sorts import Sort
+from ackdoctor.spark.read.file_kinds import FileKind
+from ackdoctor.spark.read.inputs import find_inputs
 
 ROOT = Path(__file__).parents[3]
 LOG = "2026-11-21 20:22:08.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] Emitting: x default [1]\n"
@@ -24,19 +24,19 @@ def reasons(inputs):
     return {Path(told.path).name: told.reason for told in inputs.unreadable}
 
 
-def test_a_trace_and_a_log_are_told_apart():
-    inputs = listed(
+def test_traces_and_logs_are_distinguished():
+    inputs = find_inputs(
         [ROOT / "fixtures" / "traces" / "statements" / "v1", ROOT / "fixtures" / "logs" / "storm-2.8.3"]
     )
-    assert [Path(file).name for file in inputs.files[Sort.LOG]] == ["worker.log", "worker.log.1.gz"]
-    assert inputs.files[Sort.PARQUET] + inputs.files[Sort.JSON_LINES]
+    assert [Path(file).name for file in inputs.files[FileKind.LOG]] == ["worker.log", "worker.log.1.gz"]
+    assert inputs.files[FileKind.PARQUET] + inputs.files[FileKind.JSON_LINES]
     assert reasons(inputs) == {}
     foreign = "neither a trace nor a worker's log: no line begins as Storm's do"
     assert {told.reason for told in inputs.passed_over} == {foreign}
     assert "heard.txt" in {Path(told.path).name for told in inputs.passed_over}
 
 
-def test_a_file_that_cannot_be_read_is_told_with_its_reason(tmp_path):
+def test_an_unreadable_file_is_named_with_its_reason(tmp_path):
     (tmp_path / "empty.jsonl").write_bytes(b"")
     (tmp_path / "blank.jsonl").write_text("\n \n")
     (tmp_path / "prose.txt").write_text("once upon a time\n")
@@ -49,24 +49,24 @@ def test_a_file_that_cannot_be_read_is_told_with_its_reason(tmp_path):
     whole = gzip.compress((LOG * 5000).encode())
     (tmp_path / "cut.log.gz").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "worker.log").write_text(LOG)
-    inputs = listed([tmp_path, tmp_path / "prose.txt", tmp_path / "absent", tmp_path / "*.none"])
+    inputs = find_inputs([tmp_path, tmp_path / "prose.txt", tmp_path / "absent", tmp_path / "*.none"])
     assert reasons(inputs) == {
         "empty.jsonl": "the file is empty",
         "blank.jsonl": "the file is empty",
         "prose.txt": "neither a trace nor a worker's log: no line begins as Storm's do",
         "cut.parquet": "cut off: it has no Parquet footer",
-        "other.parquet": "is called Parquet and is none",
+        "other.parquet": "named .parquet, but not Parquet",
         "new.jsonl": "schema 99; this version of ackdoctor reads up to 1",
-        "foreign.jsonl": "JSON, but no row of a trace: it names no schema; logs are read as text, not as JSON",
+        "foreign.jsonl": "JSON without a schema, and so no part of a trace; logs are read as text, not as JSON",
         "4711-json.log": "Docker's own file, in JSON: `docker logs CONTAINER > worker.log` makes a log of it",
         "cut.log.gz": "cut off or damaged: Compressed file ended before the end-of-stream marker was reached",
         "absent": "no such file or folder",
         "*.none": "nothing matches",
     }
-    assert inputs.files[Sort.LOG] == [str(tmp_path / "worker.log")]
+    assert inputs.files[FileKind.LOG] == [str(tmp_path / "worker.log")]
 
 
-def test_a_folder_that_may_not_be_listed_is_told(tmp_path, monkeypatch):
+def test_a_folder_without_permission_is_named(tmp_path, monkeypatch):
     for name in ("open", "secret"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "worker.log").write_text(LOG)
@@ -78,13 +78,13 @@ def test_a_folder_that_may_not_be_listed_is_told(tmp_path, monkeypatch):
         return original(path)
 
     monkeypatch.setattr(Path, "iterdir", iterdir)
-    inputs = listed([tmp_path])
-    assert inputs.files[Sort.LOG] == [str(tmp_path / "open" / "worker.log")]
+    inputs = find_inputs([tmp_path])
+    assert inputs.files[FileKind.LOG] == [str(tmp_path / "open" / "worker.log")]
     assert reasons(inputs) == {"secret": "this folder cannot be listed: Permission denied"}
-    assert reasons(listed([tmp_path / "secret"])) == reasons(inputs)
+    assert reasons(find_inputs([tmp_path / "secret"])) == reasons(inputs)
 
 
-def test_linked_folders_are_followed_once_and_keep_their_names(tmp_path):
+def test_linked_folders_are_read_once_under_their_names(tmp_path):
     for number, name in enumerate(("a", "b")):
         (tmp_path / "disk" / name).mkdir(parents=True)
         row = ROW.replace("1}", f"{number}}}")
@@ -93,31 +93,31 @@ def test_linked_folders_are_followed_once_and_keep_their_names(tmp_path):
         place.mkdir(parents=True)
         (place / "worker=w").symlink_to(tmp_path / "disk" / name)
     (tmp_path / "trace" / "v1" / "run=a" / "round").symlink_to(tmp_path / "trace")
-    inputs = listed([tmp_path / "trace"])
-    assert inputs.files[Sort.JSON_LINES] == [
+    inputs = find_inputs([tmp_path / "trace"])
+    assert inputs.files[FileKind.JSON_LINES] == [
         str(tmp_path / "trace" / "v1" / f"run={name}" / "worker=w" / "part-1-0.jsonl") for name in ("a", "b")
     ]
-    assert listed([tmp_path / "disk", tmp_path / "trace" / ".." / "trace"]).count() == 2
+    assert find_inputs([tmp_path / "disk", tmp_path / "trace" / ".." / "trace"]).count() == 2
 
 
-def test_a_link_to_nothing_is_missed_if_it_is_named_or_called_like_what_is_read(tmp_path):
+def test_a_broken_link_is_an_error_if_it_is_named_or_named_like_ours(tmp_path):
     (tmp_path / "whole.log").write_text(LOG)
     for name in ("current.log", "worker.log", "round"):
         (tmp_path / name).symlink_to(tmp_path / ("round" if name == "round" else "nowhere"))
     nothing = "a symbolic link to nothing"
-    inputs = listed([tmp_path])
+    inputs = find_inputs([tmp_path])
     assert reasons(inputs) == {"worker.log": nothing}
     assert [(Path(told.path).name, told.reason) for told in inputs.passed_over] == [
         ("current.log", nothing),
         ("round", nothing),
     ]
-    assert reasons(listed([tmp_path, tmp_path / "current.log"])) == {
+    assert reasons(find_inputs([tmp_path, tmp_path / "current.log"])) == {
         "worker.log": nothing,
         "current.log": nothing,
     }
 
 
-def test_what_is_zipped_and_what_spark_takes_for_zipped_must_agree(tmp_path):
+def test_the_name_of_a_zipped_file_ends_in_gz(tmp_path):
     zipped = gzip.compress(LOG.encode())
     (tmp_path / "worker.log.gz.1").write_bytes(zipped)
     (tmp_path / "worker.log.2").write_bytes(zipped)
@@ -125,16 +125,16 @@ def test_what_is_zipped_and_what_spark_takes_for_zipped_must_agree(tmp_path):
     (tmp_path / "photos.tgz").write_bytes(gzip.compress(b"\x89PNG"))
     (tmp_path / "worker.log.3.gz").write_bytes(zipped)
     (tmp_path / "worker.log").write_text(LOG)
-    inputs = listed([tmp_path])
-    assert [Path(file).name for file in inputs.files[Sort.LOG]] == ["worker.log", "worker.log.3.gz"]
+    inputs = find_inputs([tmp_path])
+    assert [Path(file).name for file in inputs.files[FileKind.LOG]] == ["worker.log", "worker.log.3.gz"]
     assert reasons(inputs) == {
-        "part-1-0.jsonl.gz": "its name ends in .gz and it is not zipped, which Spark would take it for: rename it",
-        "worker.log.2": "zipped, and its name does not end in .gz, by which Spark would know it: rename it",
-        "worker.log.gz.1": "zipped, and its name does not end in .gz, by which Spark would know it: rename it",
+        "part-1-0.jsonl.gz": "its name ends in .gz, but it is not zipped: rename it",
+        "worker.log.2": "zipped, but its name does not end in .gz, by which Spark knows it: rename it",
+        "worker.log.gz.1": "zipped, but its name does not end in .gz, by which Spark knows it: rename it",
     }
 
 
-def test_a_zipped_file_that_is_damaged_anywhere_is_told(tmp_path):
+def test_a_damaged_zipped_file_is_an_error(tmp_path):
     whole = gzip.compress((LOG * 5000).encode())
     places = (3, 12, 30, len(whole) // 2, len(whole) - 6)
     for place in places:
@@ -142,52 +142,52 @@ def test_a_zipped_file_that_is_damaged_anywhere_is_told(tmp_path):
         damaged[place : place + 2] = bytes(byte ^ 0xFF for byte in damaged[place : place + 2])
         (tmp_path / f"worker.log.{place}.gz").write_bytes(damaged)
     (tmp_path / "worker.log").write_text(LOG)
-    inputs = listed([tmp_path])
-    assert [Path(file).name for file in inputs.files[Sort.LOG]] == ["worker.log"]
+    inputs = find_inputs([tmp_path])
+    assert [Path(file).name for file in inputs.files[FileKind.LOG]] == ["worker.log"]
     assert len(inputs.unreadable) == len(places)
     assert all(told.reason.startswith("cut off or damaged: ") for told in inputs.unreadable)
 
 
-def test_a_colon_in_a_name_is_beyond_hadoop(tmp_path):
+def test_a_colon_in_a_file_name_is_an_error(tmp_path):
     (tmp_path / "2026-11-21T10:00:00.log").write_text(LOG)
     (tmp_path / "notes: more.txt").write_text("prose\n")
     (tmp_path / "at 10:00").mkdir()
     (tmp_path / "at 10:00" / "worker.log").write_text(LOG)
-    inputs = listed([tmp_path])
-    assert inputs.files[Sort.LOG] == [str(tmp_path / "at 10:00" / "worker.log")]
+    inputs = find_inputs([tmp_path])
+    assert inputs.files[FileKind.LOG] == [str(tmp_path / "at 10:00" / "worker.log")]
     assert reasons(inputs) == {
-        "2026-11-21T10:00:00.log": "a colon in its name, and Hadoop, which reads for Spark, takes what is before it for a scheme"
+        "2026-11-21T10:00:00.log": "a colon in its name: Hadoop, which reads for Spark, takes what is before it for a scheme"
     }
 
 
 @pytest.mark.parametrize(
     ("name", "text", "sort"),
     [
-        ("t.jsonl", ROW[9:] + ROW, Sort.JSON_LINES),
-        ("t.jsonl", "\n \n" * 300 + ROW, Sort.JSON_LINES),
-        ("t.jsonl", "\ufeff" + ROW, Sort.JSON_LINES),
-        ("t.jsonl", '{"schema"\n' + ROW, Sort.JSON_LINES),
-        ("part-1-0.jsonl", ROW[9:] * 9, Sort.JSON_LINES),
-        ("part-1-0.jsonl", "\n", Sort.JSON_LINES),
-        ("part-1-0.jsonl", "x" * 100_000 + "\n" + ROW, Sort.JSON_LINES),
-        ("worker.log.1", "\tat java.lang.Thread.run\n" * 5_000 + LOG, Sort.LOG),
-        ("wc-1-2-worker-6700.log", "\tat java.lang.Thread.run\n" * 5_000 + LOG, Sort.LOG),
-        ("worker.log", "\ufeff" + LOG, Sort.LOG),
-        ("worker.log", LOG + ROW, Sort.LOG),
+        ("t.jsonl", ROW[9:] + ROW, FileKind.JSON_LINES),
+        ("t.jsonl", "\n \n" * 300 + ROW, FileKind.JSON_LINES),
+        ("t.jsonl", "\ufeff" + ROW, FileKind.JSON_LINES),
+        ("t.jsonl", '{"schema"\n' + ROW, FileKind.JSON_LINES),
+        ("part-1-0.jsonl", ROW[9:] * 9, FileKind.JSON_LINES),
+        ("part-1-0.jsonl", "\n", FileKind.JSON_LINES),
+        ("part-1-0.jsonl", "x" * 100_000 + "\n" + ROW, FileKind.JSON_LINES),
+        ("worker.log.1", "\tat java.lang.Thread.run\n" * 5_000 + LOG, FileKind.LOG),
+        ("wc-1-2-worker-6700.log", "\tat java.lang.Thread.run\n" * 5_000 + LOG, FileKind.LOG),
+        ("worker.log", "\ufeff" + LOG, FileKind.LOG),
+        ("worker.log", LOG + ROW, FileKind.LOG),
     ],
 )
-def test_the_first_line_alone_does_not_tell_what_a_text_is(tmp_path, name, text, sort):
+def test_a_text_is_recognized_by_its_first_known_line(tmp_path, name, text, sort):
     (tmp_path / name).write_text(text, encoding="utf-8")
-    inputs = listed([tmp_path])
+    inputs = find_inputs([tmp_path])
     assert inputs.files[sort] == [str(tmp_path / name)]
 
 
-def test_the_rows_of_a_live_process_are_not_forgotten(tmp_path):
+def test_the_rows_of_a_live_process_are_an_error(tmp_path):
     folder = tmp_path / "v1" / "run=a" / "worker=b"
     folder.mkdir(parents=True)
     (folder / ".live-7-000000000000.jsonl").write_bytes(b"rows")
     (folder / "_meta.json").write_text("{}")
-    inputs = listed([tmp_path])
+    inputs = find_inputs([tmp_path])
     assert reasons(inputs) == {
         ".live-7-000000000000.jsonl": "holds rows of a process that is running, or was killed: "
         f"`ackdoctor trace report {folder}` makes them readable"
@@ -198,17 +198,17 @@ def test_the_rows_of_a_live_process_are_not_forgotten(tmp_path):
         inputs.need_some(str(ROOT))
 
 
-def test_a_part_that_comes_twice_is_read_once(tmp_path):
+def test_copies_of_a_part_are_read_once(tmp_path):
     part = next((ROOT / "fixtures" / "traces" / "statements").rglob("part-*"))
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         shutil.copy(part, tmp_path / name / part.name)
-    inputs = listed([tmp_path, tmp_path / "a"])
+    inputs = find_inputs([tmp_path, tmp_path / "a"])
     assert inputs.count() == 1
-    assert [told.reason for told in inputs.passed_over] == [f"holds the same as {tmp_path / 'a' / part.name}"]
+    assert [told.reason for told in inputs.passed_over] == [f"the same bytes as {tmp_path / 'a' / part.name}"]
 
 
-def test_of_a_part_in_several_forms_the_best_that_is_whole_is_read(tmp_path):
+def test_the_best_whole_format_of_a_part_is_read(tmp_path):
     columnar = b"PAR1" + bytes(8) + b"PAR1"
     forms = {".jsonl": ROW.encode(), ".jsonl.gz": gzip.compress(ROW.encode()), ".parquet": columnar}
     for name in ("part-1-0", "part-1-000000000000", "part-2-0", "part-12-0"):
@@ -218,84 +218,62 @@ def test_of_a_part_in_several_forms_the_best_that_is_whole_is_read(tmp_path):
     (tmp_path / "part-2-0" / "part-2-0.parquet").write_bytes(columnar[:-1])
     (tmp_path / "part-12-0" / "part-12-0.parquet").unlink()
     for place in (tmp_path / "part-1-0", tmp_path / "part-1-000000000000"):
-        inputs = listed([place])
+        inputs = find_inputs([place])
         assert (inputs.count(), inputs.size) == (1, len(columnar))
         kept = str(place / f"{place.name}.parquet")
-        assert inputs.files[Sort.PARQUET] == [kept]
+        assert inputs.files[FileKind.PARQUET] == [kept]
         assert {told.reason for told in inputs.passed_over} == {f"the same part as {kept}"}
     for place in (tmp_path / "part-2-0", tmp_path / "part-12-0"):
-        inputs = listed([place])
-        assert inputs.files[Sort.JSON_LINES] == [str(place / f"{place.name}.jsonl")]
+        inputs = find_inputs([place])
+        assert inputs.files[FileKind.JSON_LINES] == [str(place / f"{place.name}.jsonl")]
         assert [Path(told.path).name for told in inputs.passed_over] == [f"{place.name}.jsonl.gz"]
 
 
-def test_a_log_that_goes_on_in_a_longer_one_is_passed_over(tmp_path):
-    lines = [LOG.replace("[1]", f"[{number}]") for number in range(50_000)]
-    logs = {
-        "11am": lines,
-        "10am": lines[:30_000],
-        "9am": lines[:7],
-        "other": [*lines[:30_000], LOG],
-        "12am": lines,
-    }
-    for name, part in logs.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "worker.log").write_text("".join(part))
-    (tmp_path / "9am" / "worker.log").write_text("".join(lines[:7])[:-9])
-    inputs = listed([tmp_path])
-    assert [Path(file).parent.name for file in inputs.files[Sort.LOG]] == ["11am", "12am", "other"]
-    whole = f"only the beginning of {tmp_path / '11am' / 'worker.log'}"
-    assert [(Path(told.path).parent.name, told.reason) for told in inputs.passed_over] == [
-        ("10am", whole),
-        ("9am", whole),
-    ]
-
-
-def test_hidden_files_are_told_and_a_folder_without_any_is_an_error(tmp_path):
+def test_hidden_files_are_named_and_an_empty_folder_is_an_error(tmp_path):
     (tmp_path / "_old.log").write_text(LOG)
-    inputs = listed([tmp_path])
+    inputs = find_inputs([tmp_path])
     assert [Path(told.path).name for told in inputs.passed_over] == ["_old.log"]
     (tmp_path / "_old.log").unlink()
     with pytest.raises(UsageError, match=r"^nothing to read: .*: the folder is empty$"):
-        listed([tmp_path]).need_some(str(ROOT))
+        find_inputs([tmp_path]).need_some(str(ROOT))
 
 
-def test_where_nothing_can_be_read_the_first_three_reasons_are_told(tmp_path):
+def test_three_reasons_are_named_if_nothing_can_be_read(tmp_path):
     names = [str(tmp_path / name) for name in "abcde"]
     gone = "{}: no such file or folder"
     for named, more in ((names[:3], ""), (names, r" \(and 2 more\)")):
         said = "; ".join(map(gone.format, names[:3]))
         with pytest.raises(UsageError, match=f"^nothing to read: {said}{more}$"):
-            listed(named).need_some(str(ROOT))
+            find_inputs(named).need_some(str(ROOT))
 
 
-def test_what_a_watch_has_noted_beside_its_traces_is_no_input(tmp_path):
+def test_the_checkpoint_of_a_watch_is_no_input(tmp_path):
     noted = tmp_path / "v1.watch"
     (noted / "spark").mkdir(parents=True)
     (tmp_path / "worker.log").write_text(LOG)
     (noted / "lock").touch()
     for name in ("terms.json", "told.jsonl", "spark/metadata"):
         (noted / name).write_text('{"id": 1}\n')
-    inputs = listed([tmp_path])
-    assert inputs.files[Sort.LOG] == [str(tmp_path / "worker.log")]
+    inputs = find_inputs([tmp_path])
+    assert inputs.files[FileKind.LOG] == [str(tmp_path / "worker.log")]
     assert (inputs.unreadable, inputs.passed_over) == ([], [])
-    assert reasons(listed([noted])) == {"v1.watch": "what `ackdoctor watch` has noted, and no trace"}
+    assert reasons(find_inputs([noted])) == {"v1.watch": "the checkpoint of `ackdoctor watch`, not a trace"}
 
 
-def test_a_uri_is_left_for_spark_and_that_of_a_local_file_is_a_path(tmp_path):
+def test_an_address_is_left_to_spark_and_a_file_uri_is_a_path(tmp_path):
     (tmp_path / "worker.log").write_text(LOG)
-    inputs = listed(["hdfs://namenode/logs", f"file://{tmp_path}/worker.log"])
-    assert inputs.remote == ["hdfs://namenode/logs"]
-    assert inputs.files[Sort.LOG] == [str(tmp_path / "worker.log")]
+    inputs = find_inputs(["hdfs://namenode/logs", f"file://{tmp_path}/worker.log"])
+    assert inputs.addresses == ["hdfs://namenode/logs"]
+    assert inputs.files[FileKind.LOG] == [str(tmp_path / "worker.log")]
 
 
-def test_where_nothing_is_read_paths_are_those_from_where_the_user_stands(tmp_path):
+def test_errors_name_paths_relative_to_the_current_folder(tmp_path):
     (tmp_path / "worker.log").write_text("prose\n")
     with pytest.raises(UsageError, match=r"^nothing to read: worker.log: neither"):
-        listed([tmp_path / "worker.log"]).need_some(str(tmp_path))
+        find_inputs([tmp_path / "worker.log"]).need_some(str(tmp_path))
 
 
-def test_beside_a_worker_s_log_lies_much_that_nobody_misses(tmp_path):
+def test_other_files_beside_a_worker_log_are_passed_over(tmp_path):
     (tmp_path / "worker.log").write_text(LOG)
     (tmp_path / "worker.log.err").touch()
     (tmp_path / "worker.log.out").write_text("\n")
@@ -303,12 +281,12 @@ def test_beside_a_worker_s_log_lies_much_that_nobody_misses(tmp_path):
     (tmp_path / "worker.yaml").write_text("worker-id: 1\n")
     (tmp_path / "conf.json").write_text('{"a": 1}\n')
     (tmp_path / "topology.jar").write_bytes(b"PK\x03\x04" + bytes(20))
-    inputs = listed([tmp_path])
-    assert inputs.files[Sort.LOG] == [str(tmp_path / "worker.log")]
+    inputs = find_inputs([tmp_path])
+    assert inputs.files[FileKind.LOG] == [str(tmp_path / "worker.log")]
     assert inputs.unreadable == []
     assert len(inputs.passed_over) == 6
     empty = {each.name: "the file is empty" for each in tmp_path.glob("worker.log.[eo]*")}
-    assert reasons(listed(tmp_path / name for name in empty)) == empty
+    assert reasons(find_inputs(tmp_path / name for name in empty)) == empty
 
 
 STRANGE = LOG.replace("2026-11-21 20:22:08.403", "21.11.2026 20:22:08")
@@ -325,25 +303,25 @@ TUPLE = "Processing received TUPLE: source: s:4, stream: default, id: {1=2}, [1]
         ("pod.json", f'{{"level":"INFO","message":"{TUPLE}"}}\n', True),
     ],
 )
-def test_what_claims_to_be_a_worker_s_log_and_cannot_be_read_is_missed(tmp_path, name, text, missed):
+def test_an_unreadable_worker_log_is_an_error(tmp_path, name, text, missed):
     (tmp_path / "whole.log").write_text(LOG)
     (tmp_path / name).write_text(text)
-    inputs = listed([tmp_path])
+    inputs = find_inputs([tmp_path])
     assert (set(reasons(inputs)) == {name}) is missed
     assert len(inputs.passed_over) == (not missed)
 
 
-def test_an_input_of_which_nothing_is_read_is_missed(tmp_path):
+def test_an_argument_without_files_to_read_is_an_error(tmp_path):
     (tmp_path / "worker.log").write_text(LOG)
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "one.txt").write_text("prose\n")
-    assert listed([tmp_path]).unreadable == []
-    inputs = listed([tmp_path, tmp_path / "notes", tmp_path / "notes" / "*.txt"])
-    nothing = "no part of a trace and no log is there"
+    assert find_inputs([tmp_path]).unreadable == []
+    inputs = find_inputs([tmp_path, tmp_path / "notes", tmp_path / "notes" / "*.txt"])
+    nothing = "it holds no part of a trace and no log"
     assert reasons(inputs) == {"notes": nothing, "*.txt": nothing}
 
 
-def test_a_log_in_an_archive_is_missed(tmp_path):
+def test_a_log_in_an_archive_is_an_error(tmp_path):
     with tarfile.open(tmp_path / "logs.tar.gz", "w:gz") as archive:
         (tmp_path / "worker.log").write_text(f"2026-11-21 20:22:09.000 o.a.s.d.Task main [INFO] {TUPLE}\n")
         archive.add(tmp_path / "worker.log", "worker.log")
@@ -351,8 +329,8 @@ def test_a_log_in_an_archive_is_missed(tmp_path):
         archive.add(ROOT / "LICENSE", "LICENSE")
     (tmp_path / "worker.log.1.zip").write_bytes(b"PK\x03\x04" + bytes(20))
     (tmp_path / "old.log.zst").write_bytes(b"\x28\xb5\x2f\xfd" + bytes(20))
-    inputs = listed([tmp_path])
-    assert inputs.files[Sort.LOG] == [str(tmp_path / "worker.log")]
+    inputs = find_inputs([tmp_path])
+    assert inputs.files[FileKind.LOG] == [str(tmp_path / "worker.log")]
     assert reasons(inputs) == {
         "logs.tar.gz": "a tar archive: unpack it first",
         "worker.log.1.zip": "a zip archive: unpack it first",

@@ -9,10 +9,8 @@ import pytest
 pytest.importorskip("pyspark")
 
 from ackdoctor.spark.frames import Cache
-from ackdoctor.spark.read.inputs import listed
-from ackdoctor.spark.read.logbook import Survey
-from ackdoctor.spark.read.quarantine import books
-from ackdoctor.spark.read.stormlog import events, kept, lines, quarantine
+from ackdoctor.spark.read.events import books
+from ackdoctor.spark.read.logs import Survey, events, lines, quarantine, read_logs
 from ackdoctor.spark.replay.exact import replay
 from ackdoctor.spark.replay.messages import acker_version, messages
 from tests.spark.read.real_logs import answers, heard, replayed, text_of
@@ -31,7 +29,7 @@ def whole(spark):
     """All logs in one read, since planning it is what takes long."""
     paths = [path for number in VERSIONS for path in files(number)]
     with Cache() as keep:
-        read, surveyed = kept(lines(spark, paths), listed(paths).begun, keep)
+        read, surveyed = read_logs(lines(spark, paths), keep)
         yield read, surveyed, keep(events(read, surveyed))
 
 
@@ -43,11 +41,11 @@ def log(request, whole):
         logs=tuple(log for log in surveyed.logs if folder in log.file),
         starts=tuple(start for start in surveyed.starts if folder in start.file),
     )
-    here = read["log"].isin([log.place for log in own.logs])
+    here = read["log"].isin([log.number for log in own.logs])
     return request.param, read.where(here), own, rows.where(rows["worker"].contains(folder))
 
 
-def test_the_replay_answers_as_the_real_acker_did_and_keeps_what_it_kept(log):
+def test_the_replay_agrees_with_the_real_acker(log):
     number, _, _, rows = log
     found = replay(messages(rows), acker_version(number)).entries.collect()
     text = text_of(files(number))
@@ -66,7 +64,7 @@ def test_what_the_spout_heard_is_in_the_events(log):
     assert calls == heard((LOGS / f"storm-{number}" / "heard.txt").read_text(encoding="utf-8"))
 
 
-def test_who_completed_what_how_often_is_in_the_events(log):
+def test_completions_are_in_the_events(log):
     _, _, _, rows = log
     by_root = {row["root"]: row["delivery"] for row in rows.where("kind in (20, 21, 23)").collect()}
     linked = {
@@ -90,7 +88,7 @@ def test_who_completed_what_how_often_is_in_the_events(log):
         assert (done[f"{case}/first", at, 4], done[f"{case}/first", at, 5]) == (acked, failed), case
 
 
-def test_every_line_of_every_file_is_in_the_books(whole):
+def test_every_line_of_every_file_is_counted(whole):
     _, surveyed, _ = whole
     found = books(surveyed)
     assert found.rows == sum(text_of(files(number)).count("\n") for number in VERSIONS)
@@ -105,7 +103,7 @@ def test_nothing_is_in_quarantine(log):
     assert surveyed.ticks_disabled is (number in BOLD)
 
 
-def test_values_that_look_like_lines_make_no_rows_of_their_own(log):
+def test_values_that_look_like_lines_make_no_rows(log):
     _, _, _, rows = log
     assert rows.where("root in (66, 99) or value in (66, 99) or task > 7").count() == 0
     assert not re.search("66=99", " ".join(row["delivery"] for row in rows.select("delivery").collect()))

@@ -9,9 +9,9 @@ import pytest
 pytest.importorskip("pyspark")
 
 from ackdoctor.model.event import Event, EventKind
-from ackdoctor.spark.opening import opened
-from ackdoctor.spark.read.inputs import listed
-from ackdoctor.spark.read.sorts import Sort
+from ackdoctor.spark.read.events import opened
+from ackdoctor.spark.read.file_kinds import FileKind
+from ackdoctor.spark.read.inputs import find_inputs
 from ackdoctor.spark.read.traces import traces
 from ackdoctor.tracer.trace.read import read
 
@@ -30,10 +30,10 @@ def part(tmp_path):
 
 
 def named(spark, *files):
-    return sorted(map(tuple, traces(spark, Sort.JSON_LINES, files).select("run", "worker").collect()))
+    return sorted(map(tuple, traces(spark, FileKind.JSON_LINES, files).select("run", "worker").collect()))
 
 
-def test_files_of_one_run_or_of_several_name_it_alike(spark, part):
+def test_the_run_is_named_alike_for_one_or_several(spark, part):
     one, other = part("v1/run=one/worker=w"), part("v1/run=2.two/worker=w")
     assert named(spark, one) == [("one", "w")]
     assert named(spark, other) == [("2.two", "w")]
@@ -46,7 +46,7 @@ def test_the_nearest_folder_names_the_run(spark, part):
     assert named(spark, inner, part("loose")) == [("", ""), ("inner", "w")]
 
 
-def test_a_name_that_is_escaped_in_a_path_stays_so(spark, part):
+def test_an_escaped_name_stays_escaped(spark, part):
     assert named(spark, part("v1/run=a b/worker=w")) == [("a%20b", "w")]
 
 
@@ -68,16 +68,16 @@ def books(spark, inputs):
 
 
 def test_parquet_is_read_as_such_under_any_name(spark, tmp_path):
-    inputs = listed([columnar(spark, tmp_path / name) for name in ("000000_0", "part-1-0.parquet")])
+    inputs = find_inputs([columnar(spark, tmp_path / name) for name in ("000000_0", "part-1-0.parquet")])
     told = books(spark, inputs)
     assert (told.files, told.rows, told.used, told.quarantined) == (1, 1, 1, 0)  # the other is a copy
-    inputs.files[Sort.PARQUET].append(str(columnar(spark, tmp_path / "trace.pq")))
+    inputs.files[FileKind.PARQUET].append(str(columnar(spark, tmp_path / "trace.pq")))
     told = books(spark, inputs)
     assert (told.files, told.rows, told.used, told.quarantined) == (2, 2, 2, 0)
 
 
 @pytest.mark.parametrize("lacks", ["root", "delivery"])
-def test_parquet_whose_rows_do_not_say_of_what_they_are_is_refused_as_by_trace_report(tmp_path, lacks):
+def test_parquet_without_needed_columns_is_refused(tmp_path, lacks):
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     row = Event(EventKind.INIT, 1, root=7)._asdict()
     columns = {name: [value] for name, value in row.items() if name not in ("run", "worker", lacks)}
@@ -87,10 +87,10 @@ def test_parquet_whose_rows_do_not_say_of_what_they_are_is_refused_as_by_trace_r
     mine = read([part])
     assert list(mine.events()) == []
     said = f"no part of a trace: it has no column {lacks!r}"
-    assert [told.reason for told in (*mine.unreadable, *listed([part]).unreadable)] == [said, said]
+    assert [told.reason for told in (*mine.unreadable, *find_inputs([part]).unreadable)] == [said, said]
 
 
-def test_a_name_that_is_a_pattern_is_that_of_one_file(spark, tmp_path):
+def test_a_file_name_is_no_pattern(spark, tmp_path):
     names = [
         "1",
         "a[1]",
@@ -108,11 +108,11 @@ def test_a_name_that_is_a_pattern_is_that_of_one_file(spark, tmp_path):
     columnar(spark, tmp_path / "b[1].parquet")
     columnar(spark, tmp_path / "b1.parquet", INIT.format(2))
     (tmp_path / "worker[1].log").write_text("2026-11-21 20:22:08.403 x y [INFO] Emitting\n")
-    inputs = listed([tmp_path])
-    lines, table = inputs.files[Sort.JSON_LINES], inputs.files[Sort.PARQUET]
-    roots = traces(spark, Sort.JSON_LINES, lines).select("root").collect()
+    inputs = find_inputs([tmp_path])
+    lines, table = inputs.files[FileKind.JSON_LINES], inputs.files[FileKind.PARQUET]
+    roots = traces(spark, FileKind.JSON_LINES, lines).select("root").collect()
     assert sorted(row["root"] for row in roots) == list(range(len(names)))
-    times = traces(spark, Sort.PARQUET, table).select("time_ns").collect()
+    times = traces(spark, FileKind.PARQUET, table).select("time_ns").collect()
     assert sorted(row["time_ns"] for row in times) == [1, 2]
     told = books(spark, inputs)
     assert (told.rows, told.quarantined) == (len(roots) + 3, 0)

@@ -13,9 +13,9 @@ from ackdoctor.acker.replay import replay
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.tracer.judge.replay import judge_trace
-from tests.spark import wild
+from tests.spark import drawn_traces
 from tests.spark.configured import COMPILED, configured
-from tests.spark.lives import COLUMNS, Model, rows, stream
+from tests.spark.model_lives import COLUMNS, Model, rows, stream
 
 pytest.importorskip("pyspark")
 
@@ -48,10 +48,13 @@ def table(spark, tmp_path_factory):
 @pytest.fixture(scope="module")
 def drawn(table):
     """Traces as lists, and as one table; for all versions, and for Heron."""
-    traces = wild.traces(WILD)
+    traces = drawn_traces.traces(WILD)
     return {
-        heron: (told, table([row for at, trace in enumerate(told) for row in wild.rows(f"run{at}", trace)]))
-        for heron, told in ((False, traces), (True, [*map(wild.once, traces)]))
+        heron: (
+            told,
+            table([row for at, trace in enumerate(told) for row in drawn_traces.rows(f"run{at}", trace)]),
+        )
+        for heron, told in ((False, traces), (True, [*map(drawn_traces.once, traces)]))
     }
 
 
@@ -94,7 +97,7 @@ WAYS = [entries_by_proof, pytest.param(entries_without_proof, marks=pytest.mark.
 def test_every_life_of_a_drawn_trace_is_that_of_the_model(name, entries, drawn, keep):
     traces, frame = drawn[name == "heron"]
     rows_ = entries(frame, name, keep).select("run", "acker", "incarnation", *COLUMNS).collect()
-    known = {f"run{at}": wild.lives(trace, profile(name)) for at, trace in enumerate(traces)}
+    known = {f"run{at}": drawn_traces.lives(trace, profile(name)) for at, trace in enumerate(traces)}
     assert difference(by_run(rows_), {run: lives for run, lives in known.items() if lives}) == {}
 
 

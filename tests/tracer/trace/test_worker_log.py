@@ -8,7 +8,7 @@ import pytest
 
 from ackdoctor.acker.residue import suspicions
 from ackdoctor.model.event import EventKind
-from ackdoctor.spark.read.stormline import LOG_LINE as SPARKS
+from ackdoctor.spark.read.log_lines import LOG_LINE as SPARKS
 from ackdoctor.tracer.trace.worker_log import LOG_LINE, WorkerLogs, is_log, open_log
 from tests.tracer.trace.test_log_prefixes import COLLECTORS, LAYOUTS, laid_out
 
