@@ -340,14 +340,14 @@ HELP: Mapping[str, tuple[str, str]] = MappingProxyType(  # key -> meaning and de
         "extend-select": ("rules that run besides them", "`[]`"),
         "ignore": ("rules that do not run; the more exact selector wins, and `ignore` wins a draw", "`[]`"),
         "per-file-ignores": (
-            "glob → rules that are silent there; a glob with a slash starts in the settings' folder",
+            "glob → rules that are silent there; a glob with a slash starts in the settings' directory",
             "none",
         ),
         "exclude": (
-            "files and folders to skip, as in `.gitignore`; base classes in them are still read",
+            "files and directories to skip, as in `.gitignore`; base classes in them are still read",
             "`.git`, `.venv`, `build`, `dist`, `site-packages` and similar",
         ),
-        "extend-exclude": ("files and folders to skip besides them", "`[]`"),
+        "extend-exclude": ("files and directories to skip besides them", "`[]`"),
         "extra-bases": (
             "your base class → the framework's class behind it, if its source is not in the tree",
             "none",
@@ -358,7 +358,7 @@ HELP: Mapping[str, tuple[str, str]] = MappingProxyType(  # key -> meaning and de
         ),
         "min-severity": ("`info`, `warning` or `error`: lint hides findings below it", "`warning`"),
         "min-confidence": ("`may` or `must`: lint hides findings below it", "`may`"),
-        "baseline": ("the baseline file, relative to the settings' folder", "none"),
+        "baseline": ("the baseline file, relative to the settings' directory", "none"),
         "output-format": ("one of the [formats](guide/lint.md#formats)", "`full`"),
         "fatal-unreadable": ("`true` is the option `--strict-files`", "`false`"),
         "pytest": ("a table for the [pytest plugin](guide/tests.md#marks-and-options)", "none"),

@@ -1,4 +1,4 @@
-"""Write the source of the documentation site: `python docs/generate.py FOLDER`.
+"""Write the source of the documentation site: `python docs/generate.py DIRECTORY`.
 
 The pages of docs/ and rules/ are copied with their links adapted to the site. The page of commands is generated from the commands
 themselves. Tables between markers in docs/*.md are generated too; `pytest tests/test_docs.py --golden` writes them.
@@ -50,6 +50,9 @@ def pytest_table() -> str:
         flag = f"`{option.flag} {option.metavar or ''}".rstrip() + "`" if option.flag else ""
         flag = "`--ackdoctor`, `--ackdoctor=LEVEL`" if name == "level" else flag
         rows.append(f"| `{name}` | {flag} | {option.help} |")
+    rows.append(
+        "|  | `--ackdoctor-write-baseline` | accept all present findings: write them to the baseline |"
+    )
     return "\n".join(rows) + "\n"
 
 

@@ -19,6 +19,7 @@ from ackdoctor.cli.inputs import (
     MinSeverity,
     SparkConf,
     SparkMaster,
+    acker_option,
     bytes_of,
     known_word,
     milliseconds_of,
@@ -239,7 +240,9 @@ def _fail_on(value: str | None) -> _FailOn:
             rules.add(word)
         elif word != _NEVER:
             known = (*levels, _INCOMPLETE, _NEVER, *names, *codes)
-            raise UsageError(f"--fail-on: {word!r} is neither a severity nor a rule{nearest(word, known)}")
+            raise UsageError(
+                f"--fail-on: {word!r} is neither a rule nor one of {', '.join(levels)}, {_INCOMPLETE}, {_NEVER}{nearest(word, known)}"
+            )
     return _FailOn(least, frozenset(rules))
 
 
@@ -251,7 +254,9 @@ def _terms(options: Analyze) -> "Terms":
     from ackdoctor.spark.replay.messages import acker_version
 
     return Terms(
-        version=NEWEST if options.acker_version is None else acker_version(options.acker_version),
+        version=NEWEST
+        if options.acker_version is None
+        else acker_option(options.acker_version, acker_version),
         message_timeout_s=options.message_timeout,
         patience_s=options.message_timeout or _DEFAULT_TIMEOUT_S,
         window_ms=options.window_ms,

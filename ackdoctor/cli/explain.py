@@ -1,4 +1,4 @@
-"""`ackdoctor explain`: how to fix a finding of a rule, or the life of one root or tuple of a trace."""
+"""`ackdoctor explain`: how to fix a finding of a rule, or the timeline of one root or tuple of a trace."""
 
 import io
 import sys
@@ -21,7 +21,7 @@ _WIDEST = 80  # columns
 class Explain:
     """Show how to fix the findings of a rule.
 
-    With --trace, show the life of one root, or of the tuples with that id.
+    With --trace, show the timeline of one root, or of the tuples with that id.
     """
 
     subject: Annotated[
@@ -43,7 +43,8 @@ class Explain:
         typer.Option(metavar="VERSION", help="With --trace: the acker's Storm version. Default: newest."),
     ] = None
     whole: Annotated[
-        bool, typer.Option("--all", help="The whole page as Markdown, in the order of the documentation.")
+        bool,
+        typer.Option("--all", help="Print the whole page as Markdown, in the order of the documentation."),
     ] = False
 
     def run(self) -> int:

@@ -18,6 +18,7 @@ from ackdoctor.acker.versions import Profile, profile
 from ackdoctor.cli.inputs import (
     MAX_HISTOGRAM_CHARACTERS,
     Isolated,
+    acker_option,
     bytes_of,
     callback_of,
     known_word,
@@ -115,7 +116,7 @@ class _Options:
     @property
     def profile(self) -> Profile | None:
         """The acker's profile; None if the version is unknown."""
-        return None if self.acker_version is None else profile(self.acker_version)
+        return None if self.acker_version is None else acker_option(self.acker_version, profile)
 
 
 @dataclass(slots=True, kw_only=True)

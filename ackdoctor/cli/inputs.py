@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple, Protocol, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple, Protocol, TextIO, TypeAlias, TypeVar
 
 import typer
 
 from ackdoctor.config import nearest
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model.errors import ConfigError, UsageError
 from ackdoctor.model.finding import Severity
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ __all__ = [
     "MinSeverity",
     "SparkConf",
     "SparkMaster",
+    "acker_option",
     "bytes_of",
     "callback_of",
     "complete_rules",
@@ -50,6 +51,7 @@ __all__ = [
     "standard_input",
 ]
 
+V = TypeVar("V")
 STDIN = "-"  # as a path
 MAX_HISTOGRAM_CHARACTERS = 256 << 20
 _MAX_SECONDS = (1 << 31) - 1  # Storm's longest timeout
@@ -160,6 +162,14 @@ def rule_names() -> Mapping[str, str]:
     return {code: rule.name for code, rule in rulebook()[0].items()}
 
 
+def acker_option(name: str, find: Callable[[str], V]) -> V:
+    """Return what `find` returns for the value of --acker-version; raise UsageError for an unknown or ambiguous name."""
+    try:
+        return find(name)
+    except ConfigError as error:
+        raise UsageError(f"--acker-version: {error}") from None
+
+
 def find_rule(wanted: str) -> "Rule":
     """Return a rule by code or name; raise UsageError for anything else."""
     from ackdoctor.rulebook import find
@@ -171,7 +181,7 @@ def find_rule(wanted: str) -> "Rule":
     if found is None:
         known = [*rules, *(rule.name for rule in rules.values())]
         raise UsageError(
-            f"no rule is called `{wanted}`{nearest(wanted, known)}; `ackdoctor rules` lists them"
+            f"no rule is called `{wanted}`{nearest(wanted, known) or '; `ackdoctor rules` lists them'}"
         )
     return found
 

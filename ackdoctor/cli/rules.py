@@ -2,8 +2,9 @@
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import Annotated
 
 import typer
@@ -23,7 +24,7 @@ from ackdoctor.rulebook import Rule
 __all__ = ["Rules"]
 
 _FORMATS = ("table", "json")
-_NARROWEST = 60  # columns; a narrower table has no room for the summary
+_NARROWEST = 100  # columns; a narrower table has no room for the summary
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,13 +62,21 @@ def _as_table(rules: Iterable[Rule]) -> str:
     ]
     context = context_for(sys.stdout)
     width = width_for(sys.stdout)
-    if palette_for(sys.stdout) is not COLOURED or width < _NARROWEST:
+    if palette_for(sys.stdout) is not COLOURED:
         return grid(rows, context)
+    if width < _NARROWEST:
+        return "".join(_as_paragraph(row, width) for row in rows)
     # a cut code or name cannot be pasted into another command
     made = table(context, "code", "name", "severity", "evidence", "what it finds", unfolded=[0, 1])
     for row in rows:
         made.add_row(*row)
     return render(made, width, context)
+
+
+def _as_paragraph(row: Sequence[str], width: int) -> str:
+    """Return a rule as one line, and its summary below it."""
+    *words, summary = row
+    return f"{'  '.join(words)}\n{fill(summary, width, initial_indent='  ', subsequent_indent='  ')}\n"
 
 
 def _as_json(rules: Iterable[Rule]) -> str:

@@ -18,6 +18,7 @@ from ackdoctor.cli.inputs import (
     Isolated,
     MessageTimeout,
     MinSeverity,
+    acker_option,
     callback_of,
     known_word,
     path_parser,
@@ -100,8 +101,8 @@ class Run:
     level: Annotated[
         str,
         typer.Option(
-            metavar="|".join(str(level) for level in Level if level),
-            help="trace: write a row for every event; sites: write no rows, only what --heap needs.",
+            metavar="|".join(map(str, Level)),
+            help="trace: write a row for every event; sites: write no rows, only what --heap needs; off: do not trace.",
         ),
     ] = "trace"
     heap: Annotated[
@@ -248,7 +249,11 @@ def explain_root(subject: str, traces: Sequence[Path], acker_version: str | None
         found = life_of_delivery(rows.events, subject)
     rows.complain()
     if found is None:
-        raise UsageError(f"the trace has neither a root nor a tuple {subject}")
+        if rows.first.unreadable and next(iter(rows.events()), None) is None:
+            return 2
+        raise UsageError(
+            f"the trace has neither a root nor a tuple {subject}; `ackdoctor trace cat` prints all ids"
+        )
     stream = tolerant(sys.stdout)
     with ignore_closed_output():
         life(found, stream, context_for(stream))
@@ -313,7 +318,7 @@ def _complain(unreadable: Iterable[Unreadable]) -> None:
 
 
 def _profile(version: str | None) -> Profile:
-    return NEWEST if version is None else profile(version)
+    return NEWEST if version is None else acker_option(version, profile)
 
 
 # ---- reports ----

@@ -20,6 +20,7 @@ from ackdoctor.cli.inputs import (
     MessageTimeout,
     SparkConf,
     SparkMaster,
+    acker_option,
     known_word,
     path_parser,
     seconds_option,
@@ -167,7 +168,9 @@ def _terms(options: Watch) -> "LiveTerms":
     from ackdoctor.spark.replay.messages import acker_version
 
     return LiveTerms(
-        version=NEWEST if options.acker_version is None else acker_version(options.acker_version),
+        version=NEWEST
+        if options.acker_version is None
+        else acker_option(options.acker_version, acker_version),
         message_timeout_s=options.message_timeout,
         remember_s=options.remember,
     )
@@ -303,7 +306,7 @@ def _summary(stream: "Stream") -> Iterator[str]:
     clock, totals = stream.clock, stream.journal.totals
     waiting = sum(run.open for run in clock.runs.values())
     yield (
-        f"reported {stream.reported:,}, {totals.get('told', 0):,} since this checkpoint was created; read {counted(clock.rows, 'row')} of "
+        f"reported {stream.reported:,} in this run, {totals.get('told', 0):,} since the checkpoint was created; read {counted(clock.rows, 'row')} of "
         f"{counted(totals.get('parts', 0), 'part')}; {counted(waiting, 'root')} {'is' if waiting == 1 else 'are'} open"
     )
     amounts = {

@@ -149,11 +149,13 @@ def read(path: Path) -> Baseline:
     try:
         document = json.loads(read_file(str(path), _LARGEST).decode("utf-8-sig"))
     except FileNotFoundError:
-        raise BaselineError(f"{path}: there is no such baseline; --write-baseline makes it") from None
+        raise BaselineError(f"{path}: no such file; --write-baseline creates it") from None
     except OSError as error:
         raise BaselineError(f"{path}: the baseline cannot be read: {error.strerror}") from error
     except RecursionError:
         raise BaselineError(f"{path}: not a baseline: nested too deeply") from None
+    except UnicodeDecodeError:
+        raise BaselineError(f"{path}: not a baseline: not UTF-8") from None
     except ValueError as error:
         raise BaselineError(f"{path}: not a baseline: {error}") from None
     if not isinstance(document, dict) or document.get("version") != _VERSION:

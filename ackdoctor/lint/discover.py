@@ -106,7 +106,7 @@ def refusal(path: str) -> str:
     suffix = os.path.splitext(path)[1].lower()
     if not suffix or suffix in SUFFIXES or suffix in _ALSO_PYTHON:
         return ""
-    return f"not {' or '.join(titles)}, which is all that lint reads"
+    return f"neither {' nor '.join(titles)}; lint reads only these"
 
 
 def reason(error: OSError) -> str:
@@ -152,7 +152,7 @@ class _Walk:
             raise UsageError(f"{name!r}: not a path") from None
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR) and not os.path.islink(path):
-                raise UsageError(f"{name}: no such file or folder") from None
+                raise UsageError(f"{name}: no such file or directory") from None
             self.refuse(path, "a broken symbolic link" if error.errno == errno.ENOENT else reason(error))
             return
         why = refusal(path)
@@ -211,7 +211,7 @@ class _Walk:
                 with os.scandir(folder) as entries:
                     found = sorted(entries, key=attrgetter("name"))
             except OSError as error:
-                self.refuse(folder, f"cannot list this folder: {reason(error)}")
+                self.refuse(folder, f"cannot list this directory: {reason(error)}")
                 continue
             if (status.st_dev, status.st_ino) in self._visited:
                 continue
@@ -254,7 +254,7 @@ class _Walk:
         target = os.path.realpath(entry.path)
         here = os.path.realpath(os.path.dirname(entry.path))
         if here == target or here.startswith(target.rstrip(os.sep) + os.sep):
-            self.refuse(entry.path, "a symbolic link that leads back to a folder above it")
+            self.refuse(entry.path, "a symbolic link that leads back to a directory above it")
             return False
         return not target.startswith(os.path.realpath(top) + os.sep)
 

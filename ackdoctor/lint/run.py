@@ -214,9 +214,9 @@ def _unread_languages(languages: Iterable[Files]) -> Iterator[str]:
 def _other_settings(files: Sequence[str]) -> Iterator[str]:
     """Yield one line about settings files that are nearer to some of the files than those of the run."""
     if files:
-        verb, those = ("is", "its folder") if len(files) == 1 else ("are", "each of their folders")
+        verb, those = ("is", "its directory") if len(files) == 1 else ("are", "each of their directories")
         yield (
-            f"{_listed(files)} {verb} not used, since a run has the settings of the folder that its paths share: "
+            f"{_listed(files)} {verb} not used, since a run has the settings of the directory that its paths share: "
             f"lint {those} by itself"
         )
 

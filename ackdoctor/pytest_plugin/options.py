@@ -150,7 +150,7 @@ OPTIONS: Mapping[str, Spec] = MappingProxyType(
             _number, "seconds that threads have after a test to complete its tuples (default 0.5)", marker=True
         ),
         "profile": Spec(_profile, "version of the acker that the fixture runs (default: the newest)", marker=True),
-        "trace_dir": Spec(_path, "write traces below this folder; on the command line, level trace", "--ackdoctor-trace-dir", "DIR"),
+        "trace_dir": Spec(_path, "write traces below this directory; on the command line, level trace", "--ackdoctor-trace-dir", "DIR"),
         "trace_keep": Spec(
             _keep, "whose traces to keep: failing (default) or all", "--ackdoctor-trace-keep", "WHICH"
         ),
@@ -191,7 +191,7 @@ def add_options(parser: pytest.Parser) -> None:
         "--ackdoctor-write-baseline",
         action="store_true",
         dest="ackdoctor_write_baseline",
-        help="accept all that is found: write it to the baseline",
+        help="accept all present findings: write them to the baseline",
     )
 
 

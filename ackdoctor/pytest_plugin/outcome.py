@@ -230,7 +230,7 @@ class Judge:
 
                 if not baseline.exists():
                     raise pytest.UsageError(
-                        f"{baseline}: there is no such baseline; --ackdoctor-write-baseline makes it"
+                        f"{baseline}: no such file; --ackdoctor-write-baseline creates it"
                     )
                 entries = read(baseline).entries  # what is none is not written over either
                 known = frozenset(plain(entry.fingerprint) for entry in entries if not writes)

@@ -59,7 +59,10 @@ def shell(shell: Shell, monkeypatch) -> Shell:
             ["--output-dir", f"{TRACE}/out"],
             f"--output-dir: {TRACE}/out is inside the input {TRACE}, so tables would be read as traces",
         ),
-        (["--fail-on", "eror"], "--fail-on: 'eror' is neither a severity nor a rule; did you mean `error`?"),
+        (
+            ["--fail-on", "eror"],
+            "--fail-on: 'eror' is neither a rule nor one of info, warning, error, incomplete, never; did you mean `error`?",
+        ),
         (
             ["--fail-on", ""],
             "--fail-on: no word is given; use info, warning, error, incomplete, never or a rule",
@@ -68,7 +71,7 @@ def shell(shell: Shell, monkeypatch) -> Shell:
             ["--fail-on", " ,"],
             "--fail-on: no word is given; use info, warning, error, incomplete, never or a rule",
         ),
-        (["--acker-version", "1.1"], "acker version '1.1' is ambiguous"),
+        (["--acker-version", "1.1"], "--acker-version: acker version '1.1' is ambiguous"),
     ],
 )
 def test_wrong_arguments_are_rejected_before_spark_starts(shell, arguments, said):
@@ -119,12 +122,12 @@ def test_unreadable_inputs_are_named_and_no_jvm_starts(shell, tmp_path):
     (tmp_path / "begun" / "_meta.json").write_text("{}")
     said = {
         "begun": f"{tmp_path}/begun: it holds no part of a trace and no log",
-        "empty": f"{tmp_path}/empty: the folder is empty",
+        "empty": f"{tmp_path}/empty: the directory is empty",
         "bad": f"{tmp_path}/bad/cut.parquet: cut off: it has no Parquet footer; {tmp_path}/bad/nothing.jsonl: the file is empty",
         "prose.txt": f"{monkey}: neither a trace nor a worker's log: no line begins as Storm's do",
         "*.gz": f"{tmp_path}/*.gz: nothing matches",
-        "nowhere": f"{tmp_path}/nowhere: no such file or folder",
-        "pipe": f"{tmp_path}/pipe: neither a file nor a folder, and Spark reads nothing else: write it to a file first",
+        "nowhere": f"{tmp_path}/nowhere: no such file or directory",
+        "pipe": f"{tmp_path}/pipe: neither a file nor a directory, and Spark reads nothing else: write it to a file first",
     }
     for name, reason in said.items():
         outcome = shell("analyze", str(tmp_path / name))

@@ -50,7 +50,7 @@ def test_exit_zero_hides_findings_from_the_exit_code_only(shell):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere"], "ackdoctor: nowhere: no such file or folder\n"),
+        (["nowhere"], "ackdoctor: nowhere: no such file or directory\n"),
         (["."], "ackdoctor: no Python or Java file under .\n"),
         (["--config", "x.toml", "--isolated"], "ackdoctor: --config and --isolated exclude each other\n"),
         (["--config", "x.toml"], "ackdoctor: x.toml: cannot be read: No such file or directory\n"),
@@ -78,7 +78,7 @@ def test_exit_zero_hides_findings_from_the_exit_code_only(shell):
         ),
         (
             ["--baseline", "b.json"],
-            "ackdoctor: b.json: there is no such baseline; --write-baseline makes it\n",
+            "ackdoctor: b.json: no such file; --write-baseline creates it\n",
         ),
         (
             ["--write-baseline"],

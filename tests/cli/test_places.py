@@ -31,8 +31,8 @@ def test_a_baseline_in_the_settings_applies_to_a_project_behind_a_link(shell):
 
 def test_unused_settings_files_are_named(shell):
     write(Path(), {"a/ackdoctor.toml": 'ignore = ["ACK1"]\n', "a/src/a.py": BOLT, "b/src/b.py": BOLT})
-    why = "not used, since a run has the settings of the folder that its paths share: lint"
-    one = f"ackdoctor: a/ackdoctor.toml is {why} its folder by itself\n"
+    why = "not used, since a run has the settings of the directory that its paths share: lint"
+    one = f"ackdoctor: a/ackdoctor.toml is {why} its directory by itself\n"
     for paths in ([], ["a", "b"], ["a/src", "b/src"], ["a/src/a.py", "b/src/b.py"]):
         outcome = shell("lint", "--output-format", "concise", *paths)
         assert (outcome.code, outcome.err, len(outcome.out.splitlines())) == (1, one, 3)
@@ -53,7 +53,7 @@ def test_unused_settings_files_are_named(shell):
     write(Path(), {"b/pyproject.toml": "[tool.ackdoctor.per-file-ignores]\n"})
     assert (
         shell("lint").err
-        == f"ackdoctor: a/ackdoctor.toml, b/pyproject.toml are {why} each of their folders by itself\n"
+        == f"ackdoctor: a/ackdoctor.toml, b/pyproject.toml are {why} each of their directories by itself\n"
     )
 
 

@@ -140,7 +140,8 @@ def test_where_no_row_tells_of_acking_it_is_not_ok_in_any_format(shell, rows, sa
 
 
 def test_a_trace_that_is_not_there_exits_2(shell):
-    assert shell("trace", "report", "nowhere") == (2, "", "nowhere: no such file or folder\n")
+    assert shell("trace", "report", "nowhere") == (2, "", "nowhere: no such file or directory\n")
+    assert shell("explain", "66", "--trace", "nowhere") == (2, "", "nowhere: no such file or directory\n")
     document = json.loads(shell("trace", "report", "nowhere", "--output-format", "json").out)
     assert document["verdict"].startswith("INCOMPLETE: ")
 
@@ -150,9 +151,9 @@ def test_a_trace_that_is_not_there_exits_2(shell):
     [
         (
             ["--acker-version", "1.1"],
-            "acker version '1.1' is ambiguous",
+            "--acker-version: acker version '1.1' is ambiguous",
         ),
-        (["--acker-version", "9"], "unknown acker version '9'"),
+        (["--acker-version", "9"], "--acker-version: unknown acker version '9'"),
         (["--output-format", "xml"], "--output-format: 'xml' is not one of full, concise, json"),
         (["--min-severity", "bad"], "--min-severity: 'bad' is not one of info, warning, error"),
     ],
@@ -239,7 +240,7 @@ def test_explain_takes_roots_that_begin_with_a_minus_and_deliveries(shell):
     assert shell("explain", "-66", "--trace", "trace") == (
         2,
         "",
-        "ackdoctor: the trace has neither a root nor a tuple -66\n",
+        "ackdoctor: the trace has neither a root nor a tuple -66; `ackdoctor trace cat` prints all ids\n",
     )
     assert shell("explain", "sql-1", "--trace", "trace").out.startswith("delivery sql-1\n")
 

@@ -38,7 +38,7 @@ def shell(shell: Shell) -> Shell:
             "--output-format: 'fulll' is not one of full, json-lines; did you mean `full`?",
         ),
         (["trace", "--once", "--until-idle", "3"], "--once and --until-idle exclude each other"),
-        (["trace", "--acker-version", "1.1"], "acker version '1.1' is ambiguous"),
+        (["trace", "--acker-version", "1.1"], "--acker-version: acker version '1.1' is ambiguous"),
     ],
 )
 def test_wrong_arguments_are_rejected_before_spark_starts(shell, arguments, said):
@@ -145,7 +145,7 @@ def test_sigterm_ends_it_with_a_summary(tmp_path):
     assert err.splitlines() == [
         f"ackdoctor: watching {tmp_path / 'trace'}; Ctrl-C ends it",
         f"ackdoctor: {_NO_PARTS.format(folder=tmp_path / 'trace')}",
-        "ackdoctor: reported 0, 0 since this checkpoint was created; read 0 rows of 0 parts; 0 roots are open",
+        "ackdoctor: reported 0 in this run, 0 since the checkpoint was created; read 0 rows of 0 parts; 0 roots are open",
     ]
 
 

@@ -199,10 +199,15 @@ def test_a_file_that_is_no_baseline_is_a_named_error(tmp_path, text, message):
     assert str(error.value) == f"{path}: {message}"
 
 
+def test_a_binary_file_is_no_baseline(tmp_path):
+    path = tmp_path / "known.json"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(BaselineError, match=r"known\.json: not a baseline: not UTF-8$"):
+        read(path)
+
+
 def test_a_missing_baseline_is_named(tmp_path):
-    with pytest.raises(
-        BaselineError, match=r"known\.json: there is no such baseline; --write-baseline makes it$"
-    ):
+    with pytest.raises(BaselineError, match=r"known\.json: no such file; --write-baseline creates it$"):
         read(tmp_path / "known.json")
 
 

@@ -68,7 +68,7 @@ def test_a_named_file_in_any_other_language_is_refused(tmp_path, name):
     paths = [tmp_path / name, tmp_path / "good.py"]
     result = discover(paths, Settings(), tmp_path)
     (item,) = result.unreadable
-    assert (item.path, item.reason) == (name, "not Python or Java, which is all that lint reads")
+    assert (item.path, item.reason) == (name, "neither Python nor Java; lint reads only these")
     assert [file.display_path for file in result.files] == ["good.py"]
 
 
@@ -136,7 +136,7 @@ def test_paths_outside_the_root_are_relative_to_it(tmp_path):
 
 
 def test_a_path_that_does_not_exist_is_a_wrong_command(tmp_path):
-    with pytest.raises(UsageError, match=r"nowhere\.py: no such file or folder"):
+    with pytest.raises(UsageError, match=r"nowhere\.py: no such file or directory"):
         discover([tmp_path / "nowhere.py"], Settings(), tmp_path)
 
 

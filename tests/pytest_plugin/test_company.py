@@ -58,7 +58,7 @@ def test_rows_and_findings_come_back_from_workers(pytester):
     ("option", "reason"),
     [
         ("--ackdoctor-trace-dir=test_bolts.py", "no traces can be written there: File exists"),
-        ("--ackdoctor-baseline=no.json", "there is no such baseline; --ackdoctor-write-baseline makes it"),
+        ("--ackdoctor-baseline=no.json", "no such file; --ackdoctor-write-baseline creates it"),
     ],
 )
 def test_what_the_hooks_cannot_work_with_is_said_by_each_test_of_a_worker(pytester, option, reason):

@@ -276,9 +276,7 @@ def test_a_file_that_is_no_baseline_is_not_overwritten(run, pytester):
 def test_a_baseline_that_is_not_there_ends_the_run(run):
     result = run("def test_twice(): drive(Twice)", "--ackdoctor-baseline", "nowhere.json")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert result.errlines[0].endswith(
-        "nowhere.json: there is no such baseline; --ackdoctor-write-baseline makes it"
-    )
+    assert result.errlines[0].endswith("nowhere.json: no such file; --ackdoctor-write-baseline creates it")
 
 
 def test_writing_a_baseline_needs_its_name(run):

@@ -269,9 +269,7 @@ def _room() -> Iterator[None]:
 
 
 def _no_room(reason: str) -> str:
-    return (
-        f"there is no room for a copy of it in {tempfile.gettempdir()}: {reason}; TMPDIR names another folder"
-    )
+    return f"there is no room for a copy of it in {tempfile.gettempdir()}: {reason}; TMPDIR names another directory"
 
 
 STRING, LOAD_CLASS = 0x01, 0x02
@@ -293,7 +291,7 @@ _FOREIGN: Mapping[bytes, str] = {  # how other files begin that people have at h
     b"JAVA PROFILE 1.0.3": "a heap dump of Android, whose records are others: convert it with hprof-conv",
     b"JAVA PROFILE": "an HPROF file of a version that is none of 1.0.1 and 1.0.2",
     b"\x00\x12portable heap dump": "a PHD dump of OpenJ9: take one with -Xdump:system and convert it, or use HotSpot",
-    b"\x7fELF": "a core file: make a heap dump of it with jhsdb jmap --binaryheap --core FILE --exe JAVA",
+    b"\x7fELF": "a program or a core file: make a heap dump of a core file with jhsdb jmap --binaryheap --core FILE --exe JAVA",
     b"FLR\x00": "a recording of the flight recorder, not a heap dump",
     **PACKED,
 }
@@ -421,5 +419,5 @@ class Hprof:
         if _HISTOGRAM.search(head):
             known = "a class histogram: ackdoctor heap hist reads it"
         if known is not None:
-            return f"no heap dump that can be read here, but {known}"
-        return f"no heap dump: it begins with {head[:12]!r}, not with 'JAVA PROFILE 1.0.2'"
+            return f"not a readable heap dump, but {known}"
+        return f"not a heap dump: it begins with {head[:12]!r}, not with 'JAVA PROFILE 1.0.2'"

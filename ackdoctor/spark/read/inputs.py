@@ -41,12 +41,12 @@ _BLOCK = 1 << 20
 _GLOB = frozenset("*?[")
 _NOWHERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 _NOTHING = "it holds no part of a trace and no log"
-_NOT_FOUND = "no such file or folder"
+_NOT_FOUND = "no such file or directory"
 _NO_MATCH = "nothing matches"
-_EMPTY_FOLDER = "the folder is empty"
+_EMPTY_FOLDER = "the directory is empty"
 _BROKEN_LINK = "a symbolic link to nothing"
-_PIPE = "neither a file nor a folder, and Spark reads nothing else: write it to a file first"
-_SPECIAL = "neither a file nor a folder"
+_PIPE = "neither a file nor a directory, and Spark reads nothing else: write it to a file first"
+_SPECIAL = "neither a file nor a directory"
 _CHECKPOINT = "the checkpoint of `ackdoctor watch`, not a trace"
 _HIDDEN = "hidden: Spark reads no name that begins with a dot or an underscore"
 _HIDDEN_MARKS = (".", "_")
@@ -270,7 +270,7 @@ class _Walk:
             self._entered.add(real)
             inside = sorted(folder.iterdir())
         except OSError as error:
-            self._fail(folder, f"this folder cannot be listed: {error.strerror or error}")
+            self._fail(folder, f"this directory cannot be listed: {error.strerror or error}")
             return
         for each in inside:
             yield from self._inside(each)

@@ -110,7 +110,7 @@ class Reading:
         elif path.exists():
             self._add_file(path)
         elif _GLOB.isdisjoint(str(path)):
-            self._fault(path, "no such file or folder")
+            self._fault(path, "no such file or directory")
         elif found := _expand(path):
             for each in found:
                 self.add(each)
@@ -193,7 +193,7 @@ class Reading:
             for path in foreign:
                 self._fault(path, _why_foreign(path))
         if not any_found and len(self.unreadable) == faults:
-            self._fault(folder, "no trace in this folder")
+            self._fault(folder, "no trace in this directory; `ackdoctor trace run` writes one")
 
     def _add_file(self, path: Path) -> None:
         try:

@@ -64,7 +64,7 @@ def test_broken_links_and_loops_of_links_are_reported(project):
     assert unreadable_lines(report) == [
         "gone.py:0:0 a broken symbolic link",
         "self.py:0:0 a symbolic link that leads back to itself",
-        "sub/up:0:0 a symbolic link that leads back to a folder above it",
+        "sub/up:0:0 a symbolic link that leads back to a directory above it",
     ]
     assert lines(report) == GOOD
     assert unreadable_lines(lint_project(project, "gone.py")) == ["gone.py:0:0 a broken symbolic link"]
@@ -92,7 +92,7 @@ def test_a_folder_without_permission_is_reported(project, monkeypatch):
 
     monkeypatch.setattr(os, "scandir", scandir)
     report = lint_project(project)
-    assert unreadable_lines(report) == ["secret:0:0 cannot list this folder: permission denied"]
+    assert unreadable_lines(report) == ["secret:0:0 cannot list this directory: permission denied"]
     assert lines(report) == GOOD
 
 

@@ -181,7 +181,7 @@ def test_pipes_and_devices_are_passed_over_in_a_folder_and_errors_if_named(tmp_p
     (tmp_path / "worker.log.2").symlink_to("/dev/null")
     (tmp_path / "worker.log").write_text(LOG)
     inputs = find_inputs([tmp_path])
-    assert passed_over(inputs) == dict.fromkeys(("pipe.log", "zero.log"), "neither a file nor a folder")
+    assert passed_over(inputs) == dict.fromkeys(("pipe.log", "zero.log"), "neither a file nor a directory")
     assert reasons(inputs).keys() == {"worker.log.2"}
     assert reasons(find_inputs([tmp_path / "zero.log", tmp_path / "pipe.log"])).keys() == {
         "zero.log",

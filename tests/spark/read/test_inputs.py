@@ -60,7 +60,7 @@ def test_an_unreadable_file_is_named_with_its_reason(tmp_path):
         "foreign.jsonl": "JSON without a schema, and so no part of a trace; logs are read as text, not as JSON",
         "4711-json.log": "Docker's own file, in JSON: `docker logs CONTAINER > worker.log` makes a log of it",
         "cut.log.gz": "cut off or damaged: Compressed file ended before the end-of-stream marker was reached",
-        "absent": "no such file or folder",
+        "absent": "no such file or directory",
         "*.none": "nothing matches",
     }
     assert inputs.files[FileKind.LOG] == [str(tmp_path / "worker.log")]
@@ -80,7 +80,7 @@ def test_a_folder_without_permission_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "iterdir", iterdir)
     inputs = find_inputs([tmp_path])
     assert inputs.files[FileKind.LOG] == [str(tmp_path / "open" / "worker.log")]
-    assert reasons(inputs) == {"secret": "this folder cannot be listed: Permission denied"}
+    assert reasons(inputs) == {"secret": "this directory cannot be listed: Permission denied"}
     assert reasons(find_inputs([tmp_path / "secret"])) == reasons(inputs)
 
 
@@ -234,13 +234,13 @@ def test_hidden_files_are_named_and_an_empty_folder_is_an_error(tmp_path):
     inputs = find_inputs([tmp_path])
     assert [Path(told.path).name for told in inputs.passed_over] == ["_old.log"]
     (tmp_path / "_old.log").unlink()
-    with pytest.raises(UsageError, match=r"^nothing to read: .*: the folder is empty$"):
+    with pytest.raises(UsageError, match=r"^nothing to read: .*: the directory is empty$"):
         find_inputs([tmp_path]).need_some(str(ROOT))
 
 
 def test_three_reasons_are_named_if_nothing_can_be_read(tmp_path):
     names = [str(tmp_path / name) for name in "abcde"]
-    gone = "{}: no such file or folder"
+    gone = "{}: no such file or directory"
     for named, more in ((names[:3], ""), (names, r" \(and 2 more\)")):
         said = "; ".join(map(gone.format, names[:3]))
         with pytest.raises(UsageError, match=f"^nothing to read: {said}{more}$"):

@@ -86,7 +86,7 @@ def test_a_part_is_read_in_its_best_format_only(spark, mounted):
     [
         (f"{AT}/nothing", "Path does not exist"),
         (f"{AT}/noth*", "Path does not exist"),
-        (f"{AT}/hollow", "the folder is empty"),
+        (f"{AT}/hollow", "the directory is empty"),
         ("gopher://lab/data", 'No FileSystem for scheme "gopher"'),
         (
             "s3a://bucket/data",

@@ -239,10 +239,10 @@ def test_foreign_files_and_missing_paths_are_reported(tmp_path):
     reading = read([tmp_path / name for name in ("empty", "notes.txt", "strange", "none", "none*")])
     assert list(reading.events()) == []
     assert reading.unreadable == [
-        fault(tmp_path / "empty", "no trace in this folder"),
+        fault(tmp_path / "empty", "no trace in this directory; `ackdoctor trace run` writes one"),
         fault(tmp_path / "notes.txt", "no part of a trace"),
         fault(tmp_path / "strange" / "notes.txt", "no part of a trace"),
-        fault(tmp_path / "none", "no such file or folder"),
+        fault(tmp_path / "none", "no such file or directory"),
         fault(tmp_path / "none*", "nothing matches"),
     ]
 
