@@ -142,7 +142,7 @@ def test_sigterm_ends_it_with_a_summary(tmp_path):
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, "")
-    assert err.splitlines() == [
+    assert [line for line in err.splitlines() if "incubator modules" not in line] == [
         f"ackdoctor: watching {tmp_path / 'trace'}; Ctrl-C ends it",
         f"ackdoctor: {_NO_PARTS.format(folder=tmp_path / 'trace')}",
         "ackdoctor: reported 0 in this run, 0 since the checkpoint was created; read 0 rows of 0 parts; 0 roots are open",
