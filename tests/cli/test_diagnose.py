@@ -28,7 +28,7 @@ def test_the_words_of_an_error_need_no_quotes(shell):
     assert shell("diagnose", *said.split()) == shell("diagnose", said)
 
 
-def test_several_logs_are_read_in_the_order_of_time(shell):
+def test_several_logs_are_read_in_time_order(shell):
     said = "2026-01-0{} 12:00:00.000 o.a.s.util Thread-8-count-executor[3, 3] [ERROR] Async loop died!\n"
     late, early = (
         "java.lang.RuntimeException: Anchored onto 7 after ack/fail",
@@ -56,7 +56,7 @@ def test_several_logs_are_read_in_the_order_of_time(shell):
     assert told["innermost"] == {"file": "worker.log.1.gz", "line": 2, "text": early, "frames": []}
 
 
-def test_words_without_an_exception_have_nothing_above_them(shell):
+def test_words_without_an_exception_have_no_head(shell):
     assert shell("diagnose", "Anchored onto 12 after ack/fail").out.startswith("anchored too late\n")
 
 
@@ -108,7 +108,7 @@ def test_a_text_is_one_in_any_encoding(shell, encoding):
     assert shell("diagnose", "worker.log").out.startswith("acked twice  line 2\n")
 
 
-def test_of_several_logs_that_is_named_which_is_not_there(shell):
+def test_a_missing_log_among_several_is_named(shell):
     Path("worker.log").touch()
     for given in (("worker.log", "not.log"), ("not.log", "here.log")):
         assert shell("diagnose", *given) == (2, "", "ackdoctor: not.log: no such file\n")
@@ -123,7 +123,7 @@ def test_of_several_logs_that_is_named_which_is_not_there(shell):
         (["heap", "hist", "-", "--output-format", "concise"], 2, "-: no class histogram: no line like"),
     ],
 )
-def test_what_comes_through_a_pipe_may_be_no_utf_8(shell, monkeypatch, arguments, code, told):
+def test_a_pipe_may_carry_another_encoding_than_utf_8(shell, monkeypatch, arguments, code, told):
     said = b"f\xfcr\nAcked a non-existent or already acked/failed id: 3\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(said), encoding="ascii"))
     outcome = shell(*arguments)
@@ -171,7 +171,7 @@ def test_a_missing_log_is_named(name, shell):
         ("all is well", ""),
     ],
 )
-def test_words_that_say_nothing_may_have_been_a_name(words, told, shell):
+def test_unknown_words_may_be_a_mistyped_file_name(words, told, shell):
     assert shell("diagnose", words).err == told
 
 
@@ -189,7 +189,7 @@ PACKED = [
 @pytest.mark.parametrize("piped", [False, True])
 @pytest.mark.parametrize("command", [["diagnose"], ["heap", "hist"]])
 @pytest.mark.parametrize(("magic", "said"), PACKED)
-def test_what_is_no_text_is_not_called_clean(command, magic, said, piped, zipped, shell, monkeypatch):
+def test_binary_files_are_not_called_clean(command, magic, said, piped, zipped, shell, monkeypatch):
     content = magic + bytes(range(200))
     Path("worker.log").write_bytes(gzip.compress(content) if zipped else content)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path("worker.log").read_bytes())))
@@ -200,13 +200,13 @@ def test_what_is_no_text_is_not_called_clean(command, magic, said, piped, zipped
 ACKED_TWICE = b"x\nAcked a non-existent or already acked/failed id: 3\n"
 
 
-def test_a_zipped_log_may_come_through_a_pipe(shell, monkeypatch):
+def test_a_gzipped_log_is_read_from_a_pipe(shell, monkeypatch):
     packed = io.TextIOWrapper(io.BytesIO(gzip.compress(ACKED_TWICE)))
     monkeypatch.setattr(sys, "stdin", packed)
     assert "acked twice  line 2" in shell("diagnose", "-").out
 
 
-def test_a_log_that_may_not_be_looked_at_is_one_line(shell, monkeypatch):
+def test_an_unreadable_log_is_reported_in_one_line(shell, monkeypatch):
     def refused(self, **_):
         raise PermissionError(errno.EACCES, "Permission denied")
 
@@ -256,7 +256,7 @@ ROW = '{"schema":1,"kind":7,"time_ns":0,"seq":0,"component":"sql"}\n'
         (ROW, "a part of a trace: ackdoctor trace report reads it"),
     ],
 )
-def test_a_text_that_another_command_reads_is_not_called_clean(text, said, shell):
+def test_a_file_for_another_command_is_not_called_clean(text, said, shell):
     Path("some.txt").write_text(text)
     assert shell("diagnose", "some.txt") == (2, "", f"some.txt: {said}\n")
 
@@ -289,7 +289,7 @@ def test_each_symptom_lists_its_causes(shell):
 
 
 @pytest.mark.parametrize("text", ["", " "])
-def test_no_words_are_no_folder(shell, text):
+def test_empty_words_do_not_name_a_folder(shell, text):
     told = "ackdoctor: diagnose: name a log, the words of an error, or - for standard input\n"
 
     assert shell("diagnose", text) == (2, "", told)

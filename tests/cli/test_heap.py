@@ -19,7 +19,7 @@ def codes(outcome):
     return [line.partition(": ")[2].partition(" ")[0] for line in findings]
 
 
-def test_the_investigation_of_the_seed_ends_at_a_line(shell):
+def test_the_seed_is_traced_to_one_line(shell):
     shutil.copytree(ROOT / "fixtures", "fixtures")
     outcome = shell(
         "heap", "dump", "fixtures/heaps/statements-1.1.0.hprof", "--trace", "fixtures/traces/statements/v1",
@@ -48,7 +48,7 @@ def lines_of(outcome, word):
 
 
 @pytest.mark.parametrize("logs", ["folder", "files"])
-def test_a_worker_s_log_names_the_culprits_too(shell, logs):
+def test_a_worker_log_names_the_culprits_too(shell, logs):
     folder = ROOT / "fixtures" / "logs" / "storm-2.8.3"
     traces = [folder] if logs == "folder" else [folder / "worker.log", folder / "worker.log.1.gz"]
     Path("worker.hprof").write_bytes(acker_heap(held=LEFT).hprof())
@@ -72,7 +72,7 @@ def test_a_worker_s_log_names_the_culprits_too(shell, logs):
     ]
 
 
-def test_a_log_without_tuples_is_asked_for_debug(shell):
+def test_a_log_without_tuples_suggests_topology_debug(shell):
     Path("worker.hprof").write_bytes(acker_heap().hprof())
     Path("worker.log").write_text(
         "2026-11-21 20:22:17.710 o.a.s.e.Executor main [INFO] Loading executor tasks store:[7, 7]\n"
@@ -102,7 +102,7 @@ def test_the_next_command_can_be_pasted(shell):
     assert shlex.split(command) == ["ackdoctor", "heap", "dump", "a worker's.hprof", "--trace", "TRACE"]
 
 
-def test_a_young_acker_is_under_way(shell):
+def test_entries_of_a_young_acker_are_under_way(shell):
     heap = acker_heap(entries=0)
     Path("worker.hprof").write_bytes(heap.hprof())
     outcome = shell("heap", "dump", "worker.hprof")
@@ -152,7 +152,7 @@ def test_live_tuples_without_a_known_holder_are_counted(shell):
         ("126", ""),
     ],
 )  # fmt: skip
-def test_an_entry_of_1_x_is_old_after_the_timeout_since_its_acker_may_drop_it_then(timeout_s, told, shell):
+def test_an_entry_of_storm_1_x_is_old_after_the_timeout(timeout_s, told, shell):
     file = str(HEAPS / "statements-1.1.0.hprof")  # whose entries are 125 s old
     lines = shell("heap", "dump", file, "--message-timeout", timeout_s).out.splitlines()
     found = [line.partition(":1:1  ")[2] for line in lines if "ACK601 never-zero-entry" in line]
@@ -175,12 +175,12 @@ def test_a_cut_dump_is_reported_as_far_as_it_goes(shell):
         (b"", "the file is empty"),
     ],
 )
-def test_what_is_no_dump_is_one_line(content, said, shell):
+def test_a_file_that_is_not_a_dump_is_reported_in_one_line(content, said, shell):
     Path("worker.hprof").write_bytes(content)
     assert shell("heap", "dump", "worker.hprof") == (2, "", f"worker.hprof: {said}\n")
 
 
-def test_a_missing_dump_is_one_line(shell):
+def test_a_missing_dump_is_reported_in_one_line(shell):
     assert shell("heap", "dump", "no.hprof") == (
         2,
         "",
@@ -224,5 +224,5 @@ def test_a_file_without_a_command_names_both_commands(name, shell):
     )
 
 
-def test_a_command_that_there_is_not_is_none(shell):
+def test_an_unknown_command_is_refused(shell):
     assert "No such command 'dmp'" in shell("heap", "dmp").err

@@ -89,7 +89,7 @@ Batches(BytesIO(json.dumps(conf).encode() + b"\\nend\\n" + b"".join(frames)), By
 
 @pytest.mark.slow
 @pytest.mark.parametrize("base", ["BatchingBolt", "TicklessBatchingBolt"])
-def test_what_waits_for_a_batch_where_the_input_ends_is_no_missing_ack(shell, base):
+def test_a_tuple_in_an_unfinished_batch_is_no_missing_ack(shell, base):
     Path("drive.py").write_text(BATCHES.format(base=base), encoding="utf-8")
     assert ackdoctor("trace", "run", "--", sys.executable, "drive.py").returncode == 2  # pystorm's own
     outcome = shell("trace", "report", "ackdoctor-trace")
@@ -169,7 +169,7 @@ def test_a_trace_below_a_file_runs_nothing(shell):
     assert not Path("ran").exists()
 
 
-def test_a_place_that_takes_no_trace_runs_nothing_unless_none_is_wanted(shell, monkeypatch):
+def test_an_unwritable_trace_runs_nothing_unless_tracing_is_off(shell, monkeypatch):
     monkeypatch.setattr(os, "access", lambda place, _: Path(place) != Path.cwd())  # root may do anything
     run = ("trace", "run", "--trace", "new/trace")
     assert shell(*run, "--", "touch", "ran") == (
@@ -191,7 +191,7 @@ def test_an_unknown_level_exits_2(shell):
 
 
 @pytest.mark.slow
-def test_the_proxy_passes_what_the_component_says_and_leaves_a_trace(shell):
+def test_the_proxy_forwards_messages_and_writes_a_trace(shell):
     echo = "import sys; data = sys.stdin.readline(); sys.stdin.readline(); print(data, end=''); print('end')"
     ended = subprocess.run(
         [
@@ -231,7 +231,7 @@ def test_the_proxy_runs_the_component_without_a_trace(shell):
 
 
 @pytest.mark.slow
-def test_pytest_is_not_disturbed_and_its_tests_are_judged_one_by_one(shell):
+def test_pytest_runs_unchanged_and_each_test_is_judged(shell):
     Path("bolts.py").write_text(BOLTS, encoding="utf-8")
     Path("test_bolts.py").write_text(
         "from io import BytesIO\n"

@@ -29,7 +29,7 @@ def test_an_incident_is_recognised(incident):
 
 
 @pytest.mark.parametrize("incident", INCIDENTS, ids=[each.source for each in INCIDENTS])
-def test_an_incident_is_shown_in_80_columns_but_for_its_evidence(incident):
+def test_an_incident_fits_80_columns_except_for_its_evidence(incident):
     found, stream = found_in(incident.name, incident.text), io.StringIO()
     places = Places((incident.name,), [0])
     screen(found, stream, PLAIN, {}, places)

@@ -67,7 +67,7 @@ def test_a_report_looks_as_recorded(request, file, form, with_context):
         ("run-github.txt", "github"),
     ],
 )
-def test_what_a_run_has_shown_looks_as_recorded(request, file, form):
+def test_a_report_of_a_run_looks_as_recorded(request, file, form):
     check_golden(request, file, shown(form, RUN))
 
 
@@ -126,7 +126,7 @@ def test_a_line_that_is_too_long_is_cut():
     ]
 
 
-def test_a_source_that_is_gone_leaves_the_path():
+def test_the_path_is_shown_without_its_source():
     gone = context()
     gone.sources.in_memory = {}
     assert shown("full", Report(findings=(MISSING,)), gone).splitlines()[1:4] == [
