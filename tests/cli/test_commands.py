@@ -70,8 +70,8 @@ def test_a_number_that_is_too_large_is_refused(arguments, said, shell):
 @pytest.mark.parametrize("rules", [["ACK6"], ["ACK601,pending-growth"], ["ACK1", "--ignore", "ACK1"]])
 def test_rules_that_lint_cannot_show_are_no_clean_run(shell, rules):
     Path("bolt.py").write_text(BOLT)
-    told = "ackdoctor: no selected rule can be checked by lint; `ackdoctor rules` lists those with a path\n"
-    assert shell("lint", "--select", *rules) == (2, "", told)
+    error = "ackdoctor: no selected rule can be checked by lint; `ackdoctor rules` lists those with a path\n"
+    assert shell("lint", "--select", *rules) == (2, "", error)
     assert shell("lint", "--select", "ACK6", "--extend-select", "ACK101").code == 1
 
 

@@ -48,12 +48,12 @@ def test_several_logs_are_read_in_time_order(shell):
         f"  innermost cause, worker.log, line 4: {late}",
         "the JVM has crashed  hs_err_pid1.log, line 1",
     ]
-    told = json.loads(shell("diagnose", "worker.log", "worker.log.1.gz", "--output-format", "json").out)
-    assert [(each["file"], each["line"]) for each in told["symptoms"]] == [
+    document = json.loads(shell("diagnose", "worker.log", "worker.log.1.gz", "--output-format", "json").out)
+    assert [(each["file"], each["line"]) for each in document["symptoms"]] == [
         ("worker.log.1.gz", 2),
         ("worker.log", 4),
     ]
-    assert told["innermost"] == {"file": "worker.log.1.gz", "line": 2, "text": early, "frames": []}
+    assert document["innermost"] == {"file": "worker.log.1.gz", "line": 2, "text": early, "frames": []}
 
 
 def test_words_without_an_exception_have_no_head(shell):
@@ -87,8 +87,8 @@ def test_an_unreadable_directory_is_named(shell, monkeypatch):
 def test_a_folder_without_logs_is_not_called_clean(shell):
     Path("t").mkdir()
     Path("t/notes.md").touch()
-    told = "ackdoctor: t: the directory has no logs: *.err, *.log, *.out\n"
-    assert shell("diagnose", "t") == (2, "", told)
+    error = "ackdoctor: t: the directory has no logs: *.err, *.log, *.out\n"
+    assert shell("diagnose", "t") == (2, "", error)
     Path("t/notes.md").rename("t/worker.log")
     assert shell("diagnose", "t", "not") == (2, "", "ackdoctor: not: no such file\n")
 
@@ -117,18 +117,18 @@ def test_a_missing_log_among_several_is_named(shell):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
         (["diagnose", "-"], 1, "acked twice  line 2"),
         (["heap", "hist", "-", "--output-format", "concise"], 2, "-: no class histogram: no line like"),
     ],
 )
-def test_a_pipe_may_carry_another_encoding_than_utf_8(shell, monkeypatch, arguments, code, told):
+def test_a_pipe_may_carry_another_encoding_than_utf_8(shell, monkeypatch, arguments, code, message):
     said = b"f\xfcr\nAcked a non-existent or already acked/failed id: 3\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(said), encoding="ascii"))
     outcome = shell(*arguments)
     assert outcome.code == code
-    assert told in outcome.out + outcome.err
+    assert message in outcome.out + outcome.err
     assert "internal error" not in outcome.err
 
 
@@ -164,15 +164,15 @@ def test_a_missing_log_is_named(name, shell):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("worker", "ackdoctor: no file is called `worker`, so it was read as the words of an error\n"),
         ("java.lang.OutOfMemoryError: Java heap space", ""),
         ("all is well", ""),
     ],
 )
-def test_unknown_words_may_be_a_mistyped_file_name(words, told, shell):
-    assert shell("diagnose", words).err == told
+def test_unknown_words_may_be_a_mistyped_file_name(words, message, shell):
+    assert shell("diagnose", words).err == message
 
 
 PACKED = [
@@ -274,8 +274,8 @@ def test_each_symptom_lists_its_causes(shell):
         f"innermost cause, line 1: {said[0]}",
         f"  innermost cause, line 4: {said[3]}",
     ]
-    told = json.loads(shell("diagnose", "worker.log", "--output-format", "json").out)
-    assert [symptom["innermost"] for symptom in told["symptoms"]] == [
+    document = json.loads(shell("diagnose", "worker.log", "--output-format", "json").out)
+    assert [symptom["innermost"] for symptom in document["symptoms"]] == [
         [
             {
                 "file": "worker.log",
@@ -290,6 +290,6 @@ def test_each_symptom_lists_its_causes(shell):
 
 @pytest.mark.parametrize("text", ["", " "])
 def test_empty_words_do_not_name_a_folder(shell, text):
-    told = "ackdoctor: diagnose: name a log, the words of an error, or - for standard input\n"
+    error = "ackdoctor: diagnose: name a log, the words of an error, or - for standard input\n"
 
-    assert shell("diagnose", text) == (2, "", told)
+    assert shell("diagnose", text) == (2, "", error)

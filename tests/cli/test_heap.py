@@ -25,13 +25,13 @@ def test_the_seed_is_traced_to_one_line(shell):
         "heap", "dump", "fixtures/heaps/statements-1.1.0.hprof", "--trace", "fixtures/traces/statements/v1",
         "--acker-version", "1.1.0", "--output-format", "json",
     )  # fmt: skip
-    told = json.loads(outcome.out)
-    named = [each for each in told["findings"] if each["code"] == "ACK601"]
+    document = json.loads(outcome.out)
+    named = [each for each in document["findings"] if each["code"] == "ACK601"]
     assert [(each["component"], each["path"], each["line"], each["entries"]) for each in named] == [
         ("audit", "fixtures/traces/statements/topology.py", 26, 3),
         ("sql", "fixtures/traces/statements/topology.py", 26, 12),
     ]
-    assert told["notes"] == ["of 15 roots read, the trace knows 15 and explains 15"]
+    assert document["notes"] == ["of 15 roots read, the trace knows 15 and explains 15"]
     assert outcome.code == 1
 
 
@@ -124,8 +124,8 @@ def test_a_worker_without_an_acker_differs_from_another_process(shell):
         "EMPTY: no acker: no class of Storm is loaded; this is not the dump of a worker",
         "EMPTY: no acker: this worker runs none; take the dump of a worker that runs one (__acker in the UI)",
     ]
-    told = json.loads(shell("heap", "dump", "other.hprof", "--output-format", "json").out)
-    assert told["verdict"] == other.out.partition("\n")[0]
+    document = json.loads(shell("heap", "dump", "other.hprof", "--output-format", "json").out)
+    assert document["verdict"] == other.out.partition("\n")[0]
 
 
 def test_live_tuples_without_a_known_holder_are_counted(shell):
@@ -140,23 +140,23 @@ def test_live_tuples_without_a_known_holder_are_counted(shell):
         == "OK: 0 entries in 1 acker, nothing is wrong with them, but 10,000 tuples are alive elsewhere"
     )
     assert lines[3].startswith("  10,000 tuples (TupleImpl) are alive: a bolt keeps them, acked or not, or ")
-    told = json.loads(shell("heap", "dump", "worker.hprof", "--output-format", "json").out)
-    assert (told["verdict"], told["heap"]["tuples"]) == (lines[0], 10_000)
+    document = json.loads(shell("heap", "dump", "worker.hprof", "--output-format", "json").out)
+    assert (document["verdict"], document["heap"]["tuples"]) == (lines[0], 10_000)
 
 
 @pytest.mark.parametrize(
-    ("timeout_s", "told"),
+    ("timeout_s", "prefix"),
     [
         ("60", "error ACK601 never-zero-entry (may)  the acker keeps entries that never became zero, and are older than twice the message timeout; their spouts are not in this dump and may still wait for them: "),
         ("100", "warning ACK601 never-zero-entry (may)  the acker keeps entries that never became zero, and are older than the message timeout; their spouts are not in this dump and may still wait for them: "),
         ("126", ""),
     ],
 )  # fmt: skip
-def test_an_entry_of_storm_1_x_is_old_after_the_timeout(timeout_s, told, shell):
+def test_an_entry_of_storm_1_x_is_old_after_the_timeout(timeout_s, prefix, shell):
     file = str(HEAPS / "statements-1.1.0.hprof")  # whose entries are 125 s old
     lines = shell("heap", "dump", file, "--message-timeout", timeout_s).out.splitlines()
     found = [line.partition(":1:1  ")[2] for line in lines if "ACK601 never-zero-entry" in line]
-    assert [line[: len(told)] for line in found] == ([told] if told else [])
+    assert [line[: len(prefix)] for line in found] == ([prefix] if prefix else [])
 
 
 def test_a_cut_dump_is_reported_as_far_as_it_goes(shell):

@@ -58,8 +58,8 @@ def test_a_growing_heap_is_never_ok(amounts, first, shell):
 
 
 def test_a_truncated_histogram_hides_no_growth(shell):
-    told = "".join(histograms(Session=[5_000, 6_000, 7_000, 8_000], Order=[9_000] * 4))
-    Path("a.txt").write_text(told[: told.rindex("   1:  9000")])  # the worker died while it was written
+    text = "".join(histograms(Session=[5_000, 6_000, 7_000, 8_000], Order=[9_000] * 4))
+    Path("a.txt").write_text(text[: text.rindex("   1:  9000")])  # the worker died while it was written
     outcome = shell("heap", "hist", "a.txt")
     assert outcome.code == 2
     assert outcome.out.startswith("GROWING: ")
@@ -74,8 +74,8 @@ def test_a_truncated_histogram_hides_no_growth(shell):
     ("cut", "said"), [("2026", "  the files have no times"), ("22:03", "  64 MB: no forecast")]
 )
 def test_a_heap_that_does_not_grow_has_no_forecast(cut, said, shell):
-    told = "".join(histograms(Session=[5_000, 6_000, 5_500])).splitlines(keepends=True)
-    Path("a.txt").write_text("".join(line for line in told if not line.startswith(cut)))
+    text = "".join(histograms(Session=[5_000, 6_000, 5_500])).splitlines(keepends=True)
+    Path("a.txt").write_text("".join(line for line in text if not line.startswith(cut)))
     outcome = shell("heap", "hist", "a.txt", "--xmx", "64m")
     assert outcome.out.splitlines()[2].startswith(said)
     assert ("no forecast" in outcome.out) == (cut == "22:03")

@@ -266,10 +266,10 @@ def test_a_folder_full_of_other_files_does_not_hide_the_report(shell):
         Path("trace", f"{number:02}.txt").touch()
     part = next(Path("trace").rglob("part-*"))
     part.write_bytes(part.read_bytes()[:-3])
-    told = shell("trace", "report", "trace").err.splitlines()
-    assert told[:2] == ["trace/00.txt: no part of a trace", "trace/01.txt: no part of a trace"]
-    assert "3 more files: no part of a trace" in told
-    assert sum(line.endswith("no part of a trace") for line in told) == 11
+    errors = shell("trace", "report", "trace").err.splitlines()
+    assert errors[:2] == ["trace/00.txt: no part of a trace", "trace/01.txt: no part of a trace"]
+    assert "3 more files: no part of a trace" in errors
+    assert sum(line.endswith("no part of a trace") for line in errors) == 11
     assert (
         len(json.loads(shell("trace", "report", "trace", "--output-format", "json").out)["unreadable"]) >= 13
     )
@@ -278,5 +278,5 @@ def test_a_folder_full_of_other_files_does_not_hide_the_report(shell):
 def test_one_incomplete_row_is_counted_in_the_singular(shell):
     path = Path("part-1-000000000000.jsonl")
     path.write_text('{"schema":1,"kind":1,"time_ns":1')
-    told = "ackdoctor: 1 incomplete row: the process was killed while writing"
-    assert shell("trace", "report", str(path)).err.splitlines()[-1] == told
+    error = "ackdoctor: 1 incomplete row: the process was killed while writing"
+    assert shell("trace", "report", str(path)).err.splitlines()[-1] == error

@@ -95,8 +95,8 @@ def test_a_tuple_in_an_unfinished_batch_is_no_missing_ack(shell, base):
     outcome = shell("trace", "report", "ackdoctor-trace")
     assert (outcome.code, outcome.out.splitlines()[0]) == (0, "OK: 2 deliveries, nothing is wrong")
     assert "  Batches: 2 waited for a batch when the run ended\n" in outcome.out
-    told = shell("explain", "0", "--trace", "ackdoctor-trace").out
-    assert "kept it for a batch that had not come when the run ended" in told
+    life = shell("explain", "0", "--trace", "ackdoctor-trace").out
+    assert "kept it for a batch that had not come when the run ended" in life
 
 
 @pytest.mark.slow
@@ -113,8 +113,8 @@ def test_the_trace_names_what_replaced_a_component_s_transport(shell):
         "INCOMPLETE: nothing is wrong in what could be judged (2 deliveries)",
     )
     assert "  not observed: TwiceBolt: send_message is replaced\n" in outcome.out
-    told = json.loads(shell("trace", "report", "ackdoctor-trace", "--output-format", "json").out)
-    assert told["run"]["unobserved"] == ["TwiceBolt: send_message is replaced"]
+    document = json.loads(shell("trace", "report", "ackdoctor-trace", "--output-format", "json").out)
+    assert document["run"]["unobserved"] == ["TwiceBolt: send_message is replaced"]
 
 
 @pytest.mark.slow

@@ -121,8 +121,8 @@ def test_an_endless_device_is_named(shell, monkeypatch):
 def test_a_pipe_that_no_process_writes_into_is_named(shell, monkeypatch):
     monkeypatch.setattr(diagnose, "_PIPE_TIMEOUT", 0.2)
     os.mkfifo("worker.log")
-    told = "worker.log: cannot be read: nothing was written into the pipe for 0.2 s\n"
-    assert shell("diagnose", "worker.log").err == told
+    error = "worker.log: cannot be read: nothing was written into the pipe for 0.2 s\n"
+    assert shell("diagnose", "worker.log").err == error
     Path("t").mkdir()
     os.mkfifo("t/a.log")
     Path("t/worker.log").write_text("all is well\n")

@@ -53,7 +53,7 @@ def test_an_entry_may_span_several_lines(layout, before):
     entry = json.dumps(LAYOUTS[layout], indent=2)
     lines = [*before, *entry.splitlines(), *entry.replace("\n}", "\n},").splitlines()]
     if before[-1] == "{":
-        lines.insert(2, "}")  # of somebody else's
+        lines.insert(2, "}")  # of another program
     found = diagnose(lines)
     [sign] = found.signs
     assert (sign.symptom.name, sign.count, sign.components) == ("anchored too late", 2, ["count"])

@@ -1,4 +1,4 @@
-"""A death counts once, however often it is told; how often a worker died, and in which logs, is said."""
+"""Each death counts once; the report shows how often a worker died, and in which logs."""
 
 import gzip
 import json
@@ -113,9 +113,11 @@ def test_the_supervisor_s_record_of_a_death_is_no_second_one(shell, slot, minute
     Path("6700").mkdir()
     Path("6700/worker.log").write_text(life(10, 70))
     Path("supervisor.log").write_text(SUPERVISOR.format(minute, slot, 11))
-    told = json.loads(shell("diagnose", "6700/worker.log", "supervisor.log", "--output-format", "json").out)
-    assert [each["name"] for each in told["symptoms"]] == names
-    assert len(told["deaths"]) == len(names)
+    document = json.loads(
+        shell("diagnose", "6700/worker.log", "supervisor.log", "--output-format", "json").out
+    )
+    assert [each["name"] for each in document["symptoms"]] == names
+    assert len(document["deaths"]) == len(names)
 
 
 def test_a_supervisor_s_lines_of_one_worker_are_one_death():

@@ -133,7 +133,9 @@ COMMANDS = [("dump",), ("hist",)]
         (lambda path: path.symlink_to(path), "Too many levels of symbolic links"),
     ],
 )
-def test_a_path_that_is_not_a_file_is_reported_in_one_line(command, make, said, bounded, shell, monkeypatch, tmp_path):
+def test_a_path_that_is_not_a_file_is_reported_in_one_line(
+    command, make, said, bounded, shell, monkeypatch, tmp_path
+):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(hprof, "_PATIENCE_S", 0.05)
     make(Path("worker"))

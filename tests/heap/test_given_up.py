@@ -177,17 +177,17 @@ def blamed(tree):
 def test_a_sampled_tuple_in_a_trace_is_called_a_sample(tmp_path):
     dump = read(worker(entries(10)), tmp_path, samples=2, timeout_s=1)
     wanted = trees(dump)
-    told = with_culprits(
+    explained = with_culprits(
         [blamed(tree) for tree in wanted.values()],
         dump,
         findings(dump),
         keeper=None,
         places=Places(folder=str(tmp_path), nowhere=dump.path),
     )
-    named = [finding for finding in told if finding.evidence.sample]
+    named = [finding for finding in explained if finding.evidence.sample]
     assert [finding.evidence.sample for finding in named] == [(len(wanted), 10)] * len(named)
     assert named
-    assert "ACK601" in [finding.code for finding in told if not finding.evidence.sample]
+    assert "ACK601" in [finding.code for finding in explained if not finding.evidence.sample]
 
 
 def test_every_acker_of_the_dump_counts(tmp_path):

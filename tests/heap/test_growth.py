@@ -31,7 +31,7 @@ def rising(step, length=6):
     return [1000 + step * at for at in range(length)]
 
 
-def told(found, **words):
+def growing_components(found, **words):
     return [(each.code, each.component) for each in findings(growth(found, dated=True), "hist.txt", **words)]
 
 
@@ -212,7 +212,7 @@ def test_a_growing_pending_map_of_a_spout_is_reported(name):
 
 def test_a_bounded_pending_map_of_a_spout_is_no_finding():
     found = series(org__apache__storm__executor__TupleInfo=[0, 5000, 5000, 5000, 5000, 5000])
-    assert told(found) == []
+    assert growing_components(found) == []
 
 
 def test_tuples_with_the_nodes_of_a_concurrent_map_are_shellbolt_s_inputs():
@@ -220,21 +220,21 @@ def test_tuples_with_the_nodes_of_a_concurrent_map_are_shellbolt_s_inputs():
         org__apache__storm__tuple__TupleImpl=rising(5000),
         **{"java__util__concurrent__ConcurrentHashMap$Node": rising(5000)},
     )
-    assert told(found) == [("ACK401", "ShellBolt")]
+    assert growing_components(found) == [("ACK401", "ShellBolt")]
     alone = series(org__apache__storm__tuple__TupleImpl=rising(5000))
-    assert told(alone) == []
+    assert growing_components(alone) == []
 
 
 def test_a_sawtooth_is_no_leak():
-    assert told(series(**{ACK.replace(".", "__"): [1000, 9000, 2000, 9500, 1500, 9900]})) == []
+    assert growing_components(series(**{ACK.replace(".", "__"): [1000, 9000, 2000, 9500, 1500, 9900]})) == []
 
 
 def test_two_histograms_are_no_trend():
-    assert told(series(**{ACK.replace(".", "__"): [1000, 90000]})) == []
+    assert growing_components(series(**{ACK.replace(".", "__"): [1000, 90000]})) == []
 
 
 def test_clojure_s_maps_alone_are_no_acker():
-    assert told(series(clojure__lang__PersistentArrayMap=rising(5000))) == []
+    assert growing_components(series(clojure__lang__PersistentArrayMap=rising(5000))) == []
 
 
 MAP, VECTOR, NODE = (
@@ -257,4 +257,4 @@ LONG = "java__lang__Long"
 )
 def test_an_entry_of_a_spout_of_1_x_has_a_vector_and_a_map_too(amounts, components):
     found = series(**{name: rising(step) for name, step in {LONG: 9000, **amounts}.items()})
-    assert [each.strip("_") for _, each in told(found)] == components
+    assert [each.strip("_") for _, each in growing_components(found)] == components

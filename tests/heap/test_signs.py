@@ -1,4 +1,4 @@
-"""What the classes of a histogram are: entries told from other maps, queues from held tuples, a single histogram."""
+"""The classes of a histogram: acker entries, other maps, receive queues, stored tuples; a single histogram."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from ackdoctor.heap.growth import findings, growth
 from ackdoctor.heap.jvm.histogram import Histogram, parse
 from ackdoctor.heap.signs import SIGNS
-from tests.heap.test_growth import told
+from tests.heap.test_growth import growing_components
 
 HEAPS = Path(__file__).parents[2] / "fixtures" / "heaps" / "histograms"
 MAP, NODE, LONG = "clojure.lang.PersistentArrayMap", "java.util.HashMap$Node", "java.lang.Long"
@@ -73,7 +73,10 @@ def test_other_maps_of_clojure_are_not_the_acker_s():
 
 
 def test_maps_without_longs_are_no_entries():
-    assert told(together(line(MAP, 10_000, 5_000), line(NODE, 9_000, 5_000), line(LONG, 700, 90))) == []
+    assert (
+        growing_components(together(line(MAP, 10_000, 5_000), line(NODE, 9_000, 5_000), line(LONG, 700, 90)))
+        == []
+    )
 
 
 def test_one_histogram_gives_only_a_bound():
@@ -86,7 +89,7 @@ def test_one_histogram_gives_only_a_bound():
 
 def test_a_queue_to_a_slow_child_is_no_missing_ack():
     found = together(line(TUPLE, 20_000, 30_000), line(MESSAGE, 20_000, 30_000), line(INPUTS, 25_000, 30_000))
-    assert told(found) == []
+    assert growing_components(found) == []
     kept = growth(found, dated=True).cause
     assert kept.name == MESSAGE
     assert kept.means == (
@@ -99,13 +102,13 @@ def test_a_queue_to_a_slow_child_is_no_missing_ack():
 
 def test_the_inputs_grow_without_a_queue():
     found = together(line(TUPLE, 20_000, 30_000), line(MESSAGE, 90, 1), line(INPUTS, 25_000, 30_000))
-    assert told(found) == [("ACK401", "ShellBolt")]
+    assert growing_components(found) == [("ACK401", "ShellBolt")]
 
 
 def test_tuples_in_a_receive_queue_are_not_held_by_a_bolt():
     queued = "org.apache.storm.tuple.AddressedTuple"
     found = together(line(TUPLE, 20_000, 30_000), line(queued, 20_000, 30_000))
-    assert told(found) == []
+    assert growing_components(found) == []
     assert (
         row(found, TUPLE).means
         == "tuples that wait in the queue of an executor: a bolt is slower than its input"

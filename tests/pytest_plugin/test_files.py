@@ -92,8 +92,8 @@ def test_rows_lost_to_a_full_disk_are_noted_at_their_test(pytester, monkeypatch)
     monkeypatch.setattr("ackdoctor.tracer.trace.write.create", no_room)
     result = pytester.runpytest_inprocess("--ackdoctor-trace-dir=traces")
     lacks = "its trace lacks 4 rows, which could not be written"
-    told = [line for line in section(result) if lacks in line]
-    assert [line.split()[0].split("::")[1] for line in told] == ["test_own_failure", "test_twice"]
+    lines = [line for line in section(result) if lacks in line]
+    assert [line.split()[0].split("::")[1] for line in lines] == ["test_own_failure", "test_twice"]
 
 
 def test_a_mark_keeps_the_trace_of_one_test(pytester):

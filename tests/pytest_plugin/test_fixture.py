@@ -202,8 +202,8 @@ def test_a_tuple_forgotten_before_the_death_is_still_a_finding(run):
                 roots += [entry.root for entry in ackdoctor.pending if entry.root not in roots]
             assert bench.died
             (found,) = ackdoctor.findings()
-            told = [line.split()[2] for line in found.evidence.left if line.endswith("the spout still waits")]
-            assert told == [str(root) for root in roots[:2]]
+            waiting = [line.split()[2] for line in found.evidence.left if line.endswith("the spout still waits")]
+            assert waiting == [str(root) for root in roots[:2]]
     """)
     result.assert_outcomes(failed=1)
     assert "ACK601" not in str(result.stdout)

@@ -13,7 +13,7 @@ PAGE = (ROOT / "docs" / "guide" / "tests.md").read_text(encoding="utf-8")
 
 
 def written(first_cell: str) -> list[str]:
-    """What stands in back quotes in the first cells of a table."""
+    """The code in back quotes in the first cells of a table."""
     table = PAGE.partition(f"| {first_cell} |")[2].partition("\n\n")[0]
     return [word for row in table.splitlines()[2:] for word in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
 

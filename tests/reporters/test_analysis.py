@@ -291,9 +291,9 @@ def test_a_page_of_many_findings_shows_some_folds_some_and_counts_the_rest():
     many = tuple(replace(FINDING, message=f"nr {number}") for number in range(100_000))
     stream = StringIO()
     page(Report(findings=many), replace(ANALYSIS, findings=many), stream)
-    told = stream.getvalue()
-    assert re.findall(r"<summary>(.*?)</summary>", told) == ["99,995 more findings"]
-    shown, _, folded = told.partition("<details>")
+    text = stream.getvalue()
+    assert re.findall(r"<summary>(.*?)</summary>", text) == ["99,995 more findings"]
+    shown, _, folded = text.partition("<details>")
     assert (shown.count("<article"), folded.count("<article")) == (5, 45)
     assert "and 99,950 more findings; --output-format json has all" in folded
     assert "and 99,999 more findings" in shown
@@ -302,12 +302,12 @@ def test_a_page_of_many_findings_shows_some_folds_some_and_counts_the_rest():
 def test_the_worst_of_many_components_are_shown_and_the_rest_is_counted():
     rows = tuple(replace(ANALYSIS.completions[0], component=f"bolt-{number}") for number in range(3_000))
     many = replace(ANALYSIS, completions=rows, holders=ANALYSIS.holders * 12)
-    told, shown = StringIO(), StringIO()
-    page(REPORT, many, told)
+    stream, shown = StringIO(), StringIO()
+    page(REPORT, many, stream)
     screen(REPORT, many, shown, Context(sources=Sources(root=Path())), 100)
-    assert told.getvalue().count("bolt-99<") == 2  # bar, table
-    assert "bolt-100" not in told.getvalue()
-    assert "and 2,900 more; --output-format json has all" in told.getvalue()
+    assert stream.getvalue().count("bolt-99<") == 2  # bar, table
+    assert "bolt-100" not in stream.getvalue()
+    assert "and 2,900 more; --output-format json has all" in stream.getvalue()
     assert "  and 2,950 more; --output-format json has all" in shown.getvalue().splitlines()
     assert f"and {len(many.holders) - 10} more such holders; --output-format json has all" in shown.getvalue()
 

@@ -160,10 +160,12 @@ def test_github_annotates_ten_of_a_kind_and_prints_the_rest():
 def test_github_has_room_for_findings_beside_what_could_not_be_read(errors, unread):
     torn = tuple(Unreadable(path=f"{n:02}.py", line=1, column=1, reason="torn") for n in range(12))
     lines = shown("github", Report(findings=(MISSING,) * errors, unreadable=torn)).splitlines()
-    told = [line for line in lines if line.startswith("::error ")]
-    assert [line.partition("file=")[2][:5] for line in told[:unread]] == [item.path for item in torn[:unread]]
-    assert all(MISSING.code in line for line in told[unread:])
-    assert len(told) == 10
+    annotations = [line for line in lines if line.startswith("::error ")]
+    assert [line.partition("file=")[2][:5] for line in annotations[:unread]] == [
+        item.path for item in torn[:unread]
+    ]
+    assert all(MISSING.code in line for line in annotations[unread:])
+    assert len(annotations) == 10
 
 
 def test_github_commands_are_escaped():

@@ -230,9 +230,9 @@ def test_the_document_has_the_figures_and_ids_as_text():
 
 def test_repeated_events_are_one_line():
     moment = Moment(time_ns=0, what="ack 1", component="sql[4]", state="{66 {- 1}}")
-    told = Life(subject="root 66", moments=(moment, moment, moment), verdict="v", law="l", more=2)
+    long = Life(subject="root 66", moments=(moment, moment, moment), verdict="v", law="l", more=2)
     stream = io.StringIO()
-    life(told, stream, context())
+    life(long, stream, context())
     assert stream.getvalue().splitlines() == [
         "root 66",
         "",

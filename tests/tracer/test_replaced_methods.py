@@ -45,9 +45,7 @@ class Lost(Steps):
         (Lost, "count", (), [NEVER]),
     ],
 )
-def test_a_mocked_ack_helper_of_the_author_hides_a_missing_ack(
-    component, name, unobserved, violations
-):
+def test_a_mocked_ack_helper_of_the_author_hides_a_missing_ack(component, name, unobserved, violations):
     with traced() as run:
         bolt = made(component)
         setattr(bolt, name, mock.Mock())

@@ -33,7 +33,7 @@ def snapshots(*held: Holding) -> list[Snapshot]:
     ]
 
 
-def told(found: tuple[Finding, ...]) -> list[tuple[str, str]]:
+def codes_of(found: tuple[Finding, ...]) -> list[tuple[str, str]]:
     return [(each.code, each.message) for each in found]
 
 
@@ -117,10 +117,10 @@ def test_the_largest_container_of_a_field_is_reported():
     )
 
 
-# ---- beside what the run has told ----
+# ---- together with findings of the run ----
 
 
-def run_told(code: str, component: str, *left: str) -> Finding:
+def run_finding(code: str, component: str, *left: str) -> Finding:
     return Finding(
         code=code, name="", severity=Severity.ERROR, confidence=Confidence.MUST, site=Site("a.py", NOWHERE), message="",
         component=component, handler="", dialect="", evidence=TreeWitness(steps=(), left=left), cause="",
@@ -130,7 +130,7 @@ def run_told(code: str, component: str, *left: str) -> Finding:
 def test_a_finding_of_the_run_gets_its_heap_evidence():
     shown = findings(snapshots(holding("Keeps.kept", 5, kind=BOLT, open=5, tuples=10)), PLACES)
     mine, rest = with_heap_evidence(
-        [run_told("ACK401", "bolts.Keeps"), run_told("ACK401", "bolts.Other")], shown
+        [run_finding("ACK401", "bolts.Keeps"), run_finding("ACK401", "bolts.Other")], shown
     )
     assert rest == ()
     assert [each.evidence.left for each in mine] == [
@@ -144,11 +144,11 @@ def test_a_finding_of_the_run_gets_its_heap_evidence():
 def test_acker_entries_belong_to_the_component_that_left_them():
     found = judged("storm-2.8.8")
     mine, rest = with_heap_evidence(
-        [run_told("ACK103", "EvenAck", "acker: root 1 leaves a tracked entry")], found
+        [run_finding("ACK103", "EvenAck", "acker: root 1 leaves a tracked entry")], found
     )
     assert [each.code for each in rest] == ["ACK603"]
     assert mine[0].evidence.left[1].startswith("heap: acker._pending._buckets[0]: 1,000 entries, ")
-    assert told(with_heap_evidence([], found)[1]) == told(found)
+    assert codes_of(with_heap_evidence([], found)[1]) == codes_of(found)
 
 
 # ---- on disk ----

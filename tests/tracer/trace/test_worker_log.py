@@ -53,10 +53,10 @@ def test_an_acker_s_own_log_has_acks_without_deliveries(tmp_path):
     )
     log = tmp_path / "worker.log"
     log.write_text(line * 2 + line.replace("[66, 99]", "[67, 66]"))
-    told = [
+    acks = [
         (row.kind, row.component, row.task, row.root, row.value) for row in WorkerLogs([log], {66}).events()
     ]
-    assert told == [(EventKind.ACK, "store", 7, 66, 99)] * 2
+    assert acks == [(EventKind.ACK, "store", 7, 66, 99)] * 2
 
 
 def test_values_that_look_like_log_lines_are_ignored(tmp_path):
@@ -106,5 +106,5 @@ def test_storm_0_9_a_tuple_with_a_sent_ack_is_not_called_unacked(tmp_path):
         ("executor", "Processing received message source: spout:5, stream: default, id: {66=9}, [x]"),
     ]
     log.write_text("".join(OLD.format(*line) for line in lines))
-    told = [(row.kind, row.delivery) for row in WorkerLogs([log], {66}).events()]
-    assert told == [(EventKind.LINKED, "66=9")]
+    links = [(row.kind, row.delivery) for row in WorkerLogs([log], {66}).events()]
+    assert links == [(EventKind.LINKED, "66=9")]
