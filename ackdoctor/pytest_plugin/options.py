@@ -206,7 +206,7 @@ def read_options(config: pytest.Config) -> Options:
     values: dict[str, Any] = {}
     for name, spec in OPTIONS.items():
         key = name.replace("_", "-")
-        given = (
+        sources = (
             (
                 spec.flag or "--ackdoctor",
                 config.getoption(f"ackdoctor_{name}", None),
@@ -215,7 +215,7 @@ def read_options(config: pytest.Config) -> Options:
             (f"ackdoctor_{name}", config.getini(f"ackdoctor_{name}"), config.rootpath),
             (f"[tool.ackdoctor.pytest] {key}", table.get(key), config.rootpath),
         )
-        for where, value, folder in given:
+        for where, value, folder in sources:
             if value is not None:
                 parsed = parse(name, value, where)
                 values[name] = folder / parsed if isinstance(parsed, Path) else parsed
