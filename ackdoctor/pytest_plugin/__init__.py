@@ -113,7 +113,7 @@ class Table:
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
         """Print the table, or the options that had no effect since no test was traced."""
         if not self.rows:
-            if self.options.level == "off" and (flags := options.given(terminalreporter.config)):
+            if self.options.level == "off" and (flags := options.tracing_flags(terminalreporter.config)):
                 terminalreporter.write_sep("=", "ackdoctor")
                 terminalreporter.write_line(f"no test was traced: {', '.join(flags)} without --ackdoctor")
             return

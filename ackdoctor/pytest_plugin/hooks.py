@@ -247,11 +247,11 @@ class Hooks:
         if ASKED not in item.stash:
             return None
         hook = item.ihook
-        given = {"item": item, "nextitem": nextitem}
+        arguments = {"item": item, "nextitem": nextitem}
         for impl in reversed(hook.pytest_runtest_protocol.get_hookimpls()):
             if impl.plugin is self or impl.wrapper or impl.hookwrapper or impl.plugin is runner:
                 continue
-            done = impl.function(*(given[name] for name in impl.argnames))
+            done = impl.function(*(arguments[name] for name in impl.argnames))
             if done is not None:
                 return done
         hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)

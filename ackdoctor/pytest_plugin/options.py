@@ -19,9 +19,9 @@ __all__ = [
     "Spec",
     "add_options",
     "asked",
-    "given",
     "parse",
     "read_options",
+    "tracing_flags",
 ]
 
 
@@ -204,7 +204,7 @@ def read_options(config: pytest.Config) -> Options:
     values: dict[str, Any] = {}
     for name, spec in OPTIONS.items():
         key = name.replace("_", "-")
-        given = (
+        sources = (
             (
                 spec.flag or "--ackdoctor",
                 config.getoption(f"ackdoctor_{name}", None),
@@ -213,7 +213,7 @@ def read_options(config: pytest.Config) -> Options:
             (f"ackdoctor_{name}", config.getini(f"ackdoctor_{name}"), config.rootpath),
             (f"[tool.ackdoctor.pytest] {key}", table.get(key), config.rootpath),
         )
-        for where, value, folder in given:
+        for where, value, folder in sources:
             if value is not None:
                 parsed = parse(name, value, where)
                 values[name] = folder / parsed if isinstance(parsed, Path) else parsed
@@ -228,7 +228,7 @@ def read_options(config: pytest.Config) -> Options:
     return Options(**values, write_baseline=write)
 
 
-def given(config: pytest.Config) -> tuple[str, ...]:
+def tracing_flags(config: pytest.Config) -> tuple[str, ...]:
     """The tracing flags on the command line; none with `--ackdoctor=off`."""
     if config.getoption("ackdoctor_level", None) == "off":
         return ()

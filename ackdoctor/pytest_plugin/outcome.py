@@ -166,7 +166,7 @@ class Flushes:
             return False
         mine = messages.get(_short(traced.name), [])
         # of a bare id lint does not always know the field
-        return not [said for said in mine if not violation.held or f"`{field}`" in said]
+        return not [message for message in mine if not violation.held or f"`{field}`" in message]
 
     def _linted(self, file: Path) -> dict[str, list[str]] | None:
         """The messages by component; None if lint cannot read the file, or finds no component."""
@@ -413,8 +413,8 @@ def _remarks(row: Row) -> str:
         remarks.append(f"not observed: {'; '.join(row.unobserved)}")
     elif row.silent:
         remarks.append("observed 0 events")
-    if said := [*row.doubts, *row.notes]:
-        remarks.append("; ".join(said))
+    if notes := [*row.doubts, *row.notes]:
+        remarks.append("; ".join(notes))
     if row.dropped:
         remarks.append(f"{row.dropped:,} events not kept")
     return " ".join(remarks)
@@ -441,13 +441,13 @@ def _closing(rows: Mapping[str, Row]) -> Iterator[str]:
         listed = ", ".join(_times(code, number) for code, number in sorted(codes.items()))
         yield f"{broken} of {_tests(len(seen))} broke the protocol: {listed} · ackdoctor explain {min(codes)}"
     elif certain := [row for row in seen if not row.doubtful]:
-        given = [row for row in certain if row["delivered"]]
+        delivered = [row for row in certain if row["delivered"]]
         if any(row["pending"] or row.accepted for row in certain):
             yield f"{_tests(len(certain))}: nothing that is not accepted"
-        elif given:
-            yield f"{_tests(len(given))}: every tuple completed exactly once"
-        if len(given) < len(certain):
-            yield f"{_tests(len(certain) - len(given))}: no tuple was handed to a bolt"
+        elif delivered:
+            yield f"{_tests(len(delivered))}: every tuple completed exactly once"
+        if len(delivered) < len(certain):
+            yield f"{_tests(len(certain) - len(delivered))}: no bolt received a tuple"
     if doubted := [row for row in rows.values() if row.doubtful]:
         yield f"{_tests(len(doubted))} in doubt: not every tuple is known to have completed exactly once"
     if hidden:
