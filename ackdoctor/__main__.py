@@ -3,19 +3,19 @@
 import sys
 
 if __name__ == "__main__":
-    # With -m the first folder that modules are imported from is the current one: a linted tree's typer.py would run.
-    # `os` and what it needs are imported long before, and this is done before anything else is.
+    # `python -m` imports from the current directory first: a typer.py in a linted tree would run.
+    # Python has already imported `os`.
     import os
 
-    def _forget_current_folder() -> None:
+    def _remove_current_directory() -> None:
         try:
-            here = os.getcwd()  # noqa: PTH109 - pathlib may be the tree's
+            current = os.getcwd()  # noqa: PTH109 - pathlib may be in the tree
         except OSError:  # it was removed
-            here = ""
-        if sys.path and sys.path[0] in ("", here):
+            current = ""
+        if sys.path and sys.path[0] in ("", current):
             del sys.path[0]
 
-    _forget_current_folder()
+    _remove_current_directory()
 
     from ackdoctor.cli import main
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from ackdoctor.acker.residue import blame, residue, suspicions
+from ackdoctor.acker.residue import find_culprits, residue, traced_tuples
 from ackdoctor.heap.dump import HeapDump
 from ackdoctor.heap.jvm.entries import Acker, Kind, entry_bytes
 from ackdoctor.heap.jvm.holders import Holder
@@ -105,10 +105,10 @@ def run_evidence(paths: Iterable[Path], wanted: Mapping[int, TupleTree]) -> RunE
     traces, logs = _split(paths)
     trace, log = read(traces), WorkerLogs(logs, wanted.keys())
     history = _RootHistory(wanted)
-    seen = suspicions(history.recorded(trace.events, log.events), wanted)
+    seen = traced_tuples(history.recorded(trace.events, log.events), wanted)
     trees = (history.tree(wanted[root]) for root in wanted if seen[root] or root in history)
     return RunEvidence(
-        trees=tuple(blame(tree, seen[tree.root]) for tree in trees),
+        trees=tuple(find_culprits(tree, seen[tree.root]) for tree in trees),
         logs=bool(logs),
         unreadable=(*map(_neither_trace_nor_log, trace.unreadable), *log.unreadable),
     )

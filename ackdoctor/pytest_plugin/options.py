@@ -10,18 +10,18 @@ from typing import Any, NamedTuple
 import pytest
 
 __all__ = [
+    "FAILED_BY_ACKDOCTOR",
     "LEVELS",
     "MARK",
     "NAME",
     "OPTIONS",
-    "TURNED",
     "Options",
     "Spec",
     "add_options",
-    "asked",
-    "given",
+    "options_of_test",
     "parse",
     "read_options",
+    "tracing_flags",
 ]
 
 
@@ -33,7 +33,9 @@ LEVELS: Mapping[str, str] = MappingProxyType(
     }
 )
 _BARE = "sites"
-TURNED = "ackdoctor_turned"  # an attribute of reports that failed only because of us; xdist passes it on
+FAILED_BY_ACKDOCTOR = (
+    "ackdoctor_turned"  # an attribute of reports that failed only because of us; xdist passes it on
+)
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -204,7 +206,7 @@ def read_options(config: pytest.Config) -> Options:
     values: dict[str, Any] = {}
     for name, spec in OPTIONS.items():
         key = name.replace("_", "-")
-        given = (
+        sources = (
             (
                 spec.flag or "--ackdoctor",
                 config.getoption(f"ackdoctor_{name}", None),
@@ -213,7 +215,7 @@ def read_options(config: pytest.Config) -> Options:
             (f"ackdoctor_{name}", config.getini(f"ackdoctor_{name}"), config.rootpath),
             (f"[tool.ackdoctor.pytest] {key}", table.get(key), config.rootpath),
         )
-        for where, value, folder in given:
+        for where, value, folder in sources:
             if value is not None:
                 parsed = parse(name, value, where)
                 values[name] = folder / parsed if isinstance(parsed, Path) else parsed
@@ -228,7 +230,7 @@ def read_options(config: pytest.Config) -> Options:
     return Options(**values, write_baseline=write)
 
 
-def given(config: pytest.Config) -> tuple[str, ...]:
+def tracing_flags(config: pytest.Config) -> tuple[str, ...]:
     """The tracing flags on the command line; none with `--ackdoctor=off`."""
     if config.getoption("ackdoctor_level", None) == "off":
         return ()
@@ -271,7 +273,7 @@ _KEYWORDS = tuple(name for name, spec in OPTIONS.items() if spec.marker)
 MARK = f"{NAME}({', '.join(f'{keyword}=' for keyword in _KEYWORDS)}): trace this test's components"
 
 
-def asked(item: pytest.Item, session: Options) -> Options | None:
+def options_of_test(item: pytest.Item, session: Options) -> Options | None:
     """The options of a traced test; None if neither session, mark nor fixture traces it.
 
     UsageError for a mark that cannot be meant.

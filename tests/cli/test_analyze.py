@@ -1,4 +1,4 @@
-"""`ackdoctor analyze` as a shell sees it: exit codes, formats, and one line for whatever is in the way."""
+"""`ackdoctor analyze` as a shell sees it: exit codes, formats, one-line errors."""
 
 import gzip
 import json
@@ -71,7 +71,7 @@ def shell(shell: Shell, monkeypatch) -> Shell:
         (["--acker-version", "1.1"], "acker version '1.1' is ambiguous"),
     ],
 )
-def test_what_cannot_be_meant_is_said_before_spark_starts(shell, arguments, said):
+def test_wrong_arguments_are_rejected_before_spark_starts(shell, arguments, said):
     outcome = shell("analyze", TRACE, *arguments)
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith(f"ackdoctor: {said}")
@@ -107,7 +107,7 @@ def test_a_report_overwrites_no_input_and_needs_a_folder(shell, tmp_path):
     assert trace.read_bytes() == Path(PART).read_bytes()
 
 
-def test_where_nothing_can_be_read_the_reasons_are_said_and_no_java_is_started(shell, tmp_path):
+def test_unreadable_inputs_are_named_and_no_jvm_starts(shell, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "cut.parquet").write_bytes(b"PAR1 and so on")
@@ -132,7 +132,7 @@ def test_where_nothing_can_be_read_the_reasons_are_said_and_no_java_is_started(s
 
 
 @pytest.mark.parametrize(("given", "least"), [(TRACE, 0), ("hdfs://namenode/trace", 100_000_000)])
-def test_spark_is_started_for_much_where_nobody_knows_how_much_there_is(shell, starts, given, least):
+def test_spark_expects_a_large_input_at_an_address(shell, starts, given, least):
     assert shell("analyze", given).err == "ackdoctor: enough\n"
     assert [how["input_bytes"] >= 100_000_000 for how in starts] == [bool(least)]
 
@@ -195,7 +195,7 @@ def test_where_no_row_tells_of_acking_it_is_not_ok(shell, monkeypatch, books, co
     ("form", "said"),
     [("parquet", ("out/growth\n", "")), ("json-lines", ("", "ackdoctor: wrote out/growth\n"))],
 )
-def test_where_tables_were_written_is_told_once(shell, monkeypatch, form, said):
+def test_the_places_of_tables_are_printed_once(shell, monkeypatch, form, said):
     found = Analysis(
         acker="storm-2.8", books=Books(files=1, rows=9, used=9), tally=RunTally(), written=("out/growth",)
     )
@@ -279,7 +279,7 @@ class TestOnSpark:
         assert note.endswith("for less than 30 s: not judged, and so nothing of x")
 
     @pytest.mark.minutes
-    def test_what_a_worker_had_in_hand_when_it_died_and_was_started_anew_is_no_finding(self, shell, tmp_path):
+    def test_in_flight_tuples_of_a_restarted_worker_are_no_finding(self, shell, tmp_path):
         said = "2026-11-21 20:22:{:02}.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] {}\n"
         tuple_ = " source: s:4, stream: default, id: {{{}=2}}, [1]"
         received = "Processing received message FOR 3 TUPLE:" + tuple_

@@ -142,7 +142,7 @@ def test_what_finds_the_disk_full_exits_2(asked):
         ("diagnose --nope", 2),
     ],
 )
-def test_where_nothing_can_be_said_the_exit_code_is_what_it_would_be(tmp_path, typed, code):
+def test_closed_streams_do_not_change_the_exit_code(tmp_path, typed, code):
     (tmp_path / "bolt.py").write_text(BOLT)
     (tmp_path / "broken.py").write_text("import streamparse\nclass B(:\n")
     ended = subprocess.run(
@@ -162,7 +162,7 @@ def test_where_nothing_can_be_said_the_exit_code_is_what_it_would_be(tmp_path, t
         ("lint bolt.py 2>&- >&-", 1, ""),
     ],
 )
-def test_a_stream_that_the_caller_has_closed_is_read_by_nobody(tmp_path, typed, code, said):
+def test_a_closed_stream_is_replaced(tmp_path, typed, code, said):
     (tmp_path / "bolt.py").write_text(BOLT)
     ended = subprocess.run(
         f"{sys.executable} -m ackdoctor {typed}",
@@ -307,7 +307,7 @@ def test_a_terminal_without_line_drawing_gets_ascii(tmp_path):
     assert out.isascii()
 
 
-def test_a_run_that_ends_at_once_has_said_all(tmp_path):
+def test_an_immediate_exit_loses_no_output(tmp_path):
     for number in range(60):
         (tmp_path / f"bolt{number}.py").write_text(BOLT)
     with command(tmp_path, "lint", "--no-cache", "--output-format", "json") as process:

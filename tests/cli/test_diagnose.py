@@ -60,7 +60,7 @@ def test_words_without_an_exception_have_nothing_above_them(shell):
     assert shell("diagnose", "Anchored onto 12 after ack/fail").out.startswith("anchored too late\n")
 
 
-def test_a_folder_stands_for_the_logs_below_it(shell):
+def test_a_directory_means_the_logs_in_it(shell):
     said = "2026-01-0{} 12:00:00.000 o.a.s.util Thread-8 [ERROR] java.lang.RuntimeException: {}\n"
     Path("t/6700").mkdir(parents=True)
     Path("t/6700/worker.log").write_text(said.format(2, "Anchored onto 7 after ack/fail"))
@@ -75,7 +75,7 @@ def test_a_folder_stands_for_the_logs_below_it(shell):
         assert ("other.log, line 1" in outcome.out) == (given != ["t"])
 
 
-def test_a_folder_that_may_not_be_looked_at_is_told(shell, monkeypatch):
+def test_an_unreadable_directory_is_named(shell, monkeypatch):
     def refused(folder, *_):
         raise PermissionError(errno.EACCES, "Permission denied", folder)
 
@@ -159,7 +159,7 @@ def test_a_log_without_symptoms_is_clean(shell):
 @pytest.mark.parametrize(
     "name", ["worker.log", "worker.log.1", "worker.log.err", "6700/worker", "logs/6700/worker.log.3"]
 )
-def test_a_log_that_is_not_there_is_said(name, shell):
+def test_a_missing_log_is_named(name, shell):
     assert shell("diagnose", name) == (2, "", f"ackdoctor: {name}: no such file\n")
 
 
@@ -266,7 +266,7 @@ def test_a_log_with_a_histogram_in_it_is_a_log(shell):
     assert "acked twice  line 5" in shell("diagnose", "worker.log").out
 
 
-def test_causes_stand_with_their_symptoms_where_there_are_several(shell):
+def test_each_symptom_lists_its_causes(shell):
     said = ["java.lang.RuntimeException: subprocess heartbeat timeout", "\tat a.B.c(B.java:1)", "x", "java.lang.RuntimeException: Anchored onto 7 after ack/fail"]  # fmt: skip
     Path("worker.log").write_text("\n".join(said))
     lines = shell("diagnose", "worker.log").out.splitlines()

@@ -82,7 +82,7 @@ def test_a_log_without_tuples_is_asked_for_debug(shell):
     assert lines_of(outcome, "knows 0") == ["of 5 roots read, the log knows 0 and explains 0"]
 
 
-def test_a_file_that_is_neither_trace_nor_log_is_said(shell):
+def test_a_file_that_is_neither_trace_nor_log_is_named(shell):
     Path("worker.hprof").write_bytes(acker_heap().hprof())
     Path("notes.txt").write_text("nothing\n")
     outcome = shell("heap", "dump", "worker.hprof", "--trace", "notes.txt")
@@ -110,7 +110,7 @@ def test_a_young_acker_is_under_way(shell):
     assert outcome.out.startswith("OK: 0 entries in 1 acker, nothing is wrong\n")
 
 
-def test_a_worker_without_an_acker_is_told_from_no_worker(shell):
+def test_a_worker_without_an_acker_differs_from_another_process(shell):
     heap = Heap()
     heap.declare("java.lang.Object")
     heap.add(64, "java.lang.Object")
@@ -128,7 +128,7 @@ def test_a_worker_without_an_acker_is_told_from_no_worker(shell):
     assert told["verdict"] == other.out.partition("\n")[0]
 
 
-def test_tuples_that_nobody_is_known_to_keep_are_told(shell):
+def test_live_tuples_without_a_known_holder_are_counted(shell):
     heap = acker_heap(entries=0)
     heap.declare("org.apache.storm.tuple.TupleImpl", {}, "java.lang.Object")
     for number in range(10_000):
@@ -215,7 +215,7 @@ def test_sarif_names_the_heap_as_witness(shell):
 
 
 @pytest.mark.parametrize("name", ["worker.hprof", "there"])
-def test_a_file_without_a_word_before_it_is_told_the_two(name, shell):
+def test_a_file_without_a_command_names_both_commands(name, shell):
     Path("there").write_text("")
     outcome = shell("heap", name)
     assert (outcome.code, outcome.err.splitlines()[-1]) == (

@@ -50,7 +50,7 @@ def histograms(**amounts):
         ([5_000, 5_001, 5_002], "OK: 3 histograms, nothing is wrong"),
     ],
 )  # fmt: skip
-def test_a_heap_that_fills_is_not_ok_whoever_fills_it(amounts, first, shell):
+def test_a_growing_heap_is_never_ok(amounts, first, shell):
     Path("a.txt").write_text("".join(histograms(Order=[9] * len(amounts), Session=amounts)))
     outcome = shell("heap", "hist", "a.txt", "--xmx", "2m")
     assert (outcome.code, outcome.out.partition("\n")[0]) == (0, first)
@@ -73,7 +73,7 @@ def test_a_histogram_that_is_cut_off_hides_no_growth(shell):
 @pytest.mark.parametrize(
     ("cut", "said"), [("2026", "  the files have no times"), ("22:03", "  64 MB: no forecast")]
 )
-def test_that_a_heap_does_not_fill_is_said_where_it_can_be_known(cut, said, shell):
+def test_a_heap_that_does_not_grow_has_no_forecast(cut, said, shell):
     told = "".join(histograms(Session=[5_000, 6_000, 5_500])).splitlines(keepends=True)
     Path("a.txt").write_text("".join(line for line in told if not line.startswith(cut)))
     outcome = shell("heap", "hist", "a.txt", "--xmx", "64m")
@@ -82,7 +82,7 @@ def test_that_a_heap_does_not_fill_is_said_where_it_can_be_known(cut, said, shel
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_more_than_the_jvm_may_have_is_said(count, shell):
+def test_a_histogram_larger_than_the_heap_is_reported(count, shell):
     Path("a.txt").write_text("".join(histograms(Session=[15_000, 16_000, 17_000][:count])))
     outcome = shell("heap", "hist", "a.txt", "--xmx", "1m")
     assert outcome.out.splitlines()[2] == "  1 MB: the last histogram holds more than that"
@@ -112,7 +112,7 @@ def test_histograms_of_two_workers_are_not_compared(shell):
 
 
 def jcmd_that(monkeypatch, answers):
-    """A jcmd that gives histograms of these amounts, and then raises what stands there."""
+    """A jcmd that gives histograms of these amounts, and then raises the exception among them."""
     given = iter(answers)
 
     def ask(pid, command, *_):
@@ -133,7 +133,7 @@ def jcmd_that(monkeypatch, answers):
         (UsageError("--pid 7: jcmd cannot reach it: no such process"), 2, "pid 7: gone after 3 histograms: --pid 7: jcmd cannot reach it: no such process"),
     ],
 )  # fmt: skip
-def test_what_was_taken_before_the_end_is_judged(end, code, said, shell, monkeypatch):
+def test_histograms_taken_before_the_jvm_ends_are_judged(end, code, said, shell, monkeypatch):
     jcmd_that(monkeypatch, [5_000, 6_000, 7_000, end])
     outcome = shell("heap", "hist", "--pid", "7", "--every", "0.1")
     assert (outcome.code, outcome.err.splitlines()[-1]) == (code, said)

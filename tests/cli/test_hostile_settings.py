@@ -137,7 +137,7 @@ def test_an_argument_that_names_no_file_is_one_sentence(shell, arguments):
     assert "internal error" not in outcome.err
 
 
-def test_a_name_that_begins_with_a_minus_stands_behind_two(shell):
+def test_a_name_with_a_minus_follows_two_dashes(shell):
     Path("-x.py").write_text(BOLT)
     outcome = shell("lint", "--no-cache", "--output-format", "concise", "--", "-x.py")
     assert (outcome.code, outcome.out.partition(" ")[0]) == (1, "-x.py:9:13:")

@@ -89,7 +89,7 @@ def test_an_anonymous_heir_that_inherits_its_handlers_is_called_as_the_class_tha
     assert {finding["component"] for finding in findings} == {"CountBolt"}
 
 
-def test_what_is_not_read_stands_in_json_and_sarif(shell):
+def test_unread_files_are_in_json_and_sarif(shell):
     assert json.loads(shell("lint", "--output-format", "json").out)["notes"] == [NOTE]
     (run,) = json.loads(shell("lint", "--output-format", "sarif").out)["runs"]
     (notification,) = run["invocations"][0]["toolExecutionNotifications"]

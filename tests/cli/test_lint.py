@@ -376,7 +376,7 @@ def test_a_baseline_keeps_what_the_run_that_writes_it_does_not_look_for(shell, a
     assert Path("known.json").read_text() == known
 
 
-def test_a_comment_silences_and_an_idle_one_is_told(shell):
+def test_a_comment_silences_and_an_unused_one_is_reported(shell):
     source = BOLT.replace(
         "            return\n", "            return  # ackdoctor: ignore[ACK101] dropped on purpose\n"
     )

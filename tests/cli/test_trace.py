@@ -100,14 +100,14 @@ def test_what_is_less_bad_is_hidden_and_counted(shell):
     assert shell("trace", "report", "trace", "--min-severity", "info").code == 1
 
 
-def test_rules_that_the_settings_ignore_are_not_told(shell):
+def test_ignored_rules_are_not_reported(shell):
     stored(SICK)
     Path("ackdoctor.toml").write_text('ignore = ["ACK601"]\n', encoding="utf-8")
     assert shell("trace", "report", "trace").code == 0
     assert shell("trace", "report", "trace", "--isolated").code == 1
 
 
-def test_a_torn_line_is_told_and_everything_before_it_is_read(shell):
+def test_rows_before_an_incomplete_line_are_read(shell):
     part = stored(HEALTHY)
     with part.open("a", encoding="ascii") as lines:
         lines.write('{"schema":1,"ki')
@@ -184,7 +184,7 @@ def test_an_empty_trace_is_not_the_current_folder(command, shell):
     assert outcome == (2, "", "ackdoctor: TRACE: the path is empty; write `.` for the current directory\n")
 
 
-def test_what_stands_in_no_code_stands_at_the_trace_and_each_component_for_itself(shell):
+def test_findings_outside_code_are_placed_at_the_trace_per_component(shell):
     part = stored(HEALTHY)
     rows = "".join(
         f'{{"schema":1,"kind":{kind},"time_ns":{n},"component":"{name}","delivery":"7"}}\n'

@@ -100,7 +100,7 @@ def test_what_waits_for_a_batch_where_the_input_ends_is_no_missing_ack(shell, ba
 
 
 @pytest.mark.slow
-def test_what_a_component_s_wire_was_hidden_by_stands_in_the_trace(shell):
+def test_the_trace_names_what_replaced_a_component_s_transport(shell):
     Path("bolts.py").write_text(
         BOLTS.replace("        self.ack(tup)\n", "        pass\n", 1), encoding="utf-8"
     )
@@ -125,7 +125,7 @@ def test_a_command_without_components_leaves_no_trace(shell):
 
 
 @pytest.mark.slow
-def test_a_trace_for_which_there_is_no_room_is_told(shell):
+def test_a_full_disk_is_reported(shell):
     Path("bolts.py").write_text(BOLTS, encoding="utf-8")
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"  # no file may grow
     Path("drive.py").write_text(
@@ -140,7 +140,7 @@ def test_a_trace_for_which_there_is_no_room_is_told(shell):
 
 
 @pytest.mark.slow
-def test_the_trace_of_an_earlier_run_is_not_taken_for_this_ones(shell):
+def test_the_trace_of_an_earlier_run_does_not_count(shell):
     stored(HEALTHY, "ackdoctor-trace")
     ended = ackdoctor("trace", "run", "--", "no-such-program")
     assert ended.returncode == 127
@@ -182,7 +182,7 @@ def test_a_place_that_takes_no_trace_runs_nothing_unless_none_is_wanted(shell, m
     assert Path("ran").exists()
 
 
-def test_a_level_that_nobody_knows_exits_2(shell):
+def test_an_unknown_level_exits_2(shell):
     assert shell("trace", "run", "--level", "loud", "--", "true") == (
         2,
         "",
@@ -218,7 +218,7 @@ def test_the_proxy_passes_what_the_component_says_and_leaves_a_trace(shell):
 
 
 @pytest.mark.slow
-def test_the_proxy_says_that_it_recorded_nothing_and_the_component_runs_all_the_same(shell):
+def test_the_proxy_runs_the_component_without_a_trace(shell):
     Path("taken").touch()
     ended = ackdoctor(
         "trace", "proxy", "--trace", "taken", "--", sys.executable, "-c", "print('end'); raise SystemExit(3)"

@@ -97,7 +97,7 @@ def test_it_is_named_below_the_summary(shell, name, source, said, beside):
 
 
 @pytest.mark.parametrize("more", [["-q"], ["--output-format", "sarif"], ["--output-format", "github"]])
-def test_where_there_is_no_summary_standard_error_has_it(shell, more):
+def test_without_a_summary_unknown_bases_go_to_standard_error(shell, more):
     Path("bolts.py").write_text(PYTHON)
     outcome = shell("lint", "--no-cache", *more, ".")
     assert outcome.code == 0

@@ -40,7 +40,7 @@ def test_the_last_line_of_concise_is_the_verdict(command, said, shell):
     assert shell(*command, "--output-format", "concise").out.splitlines()[-1].startswith(said)
 
 
-def test_a_finding_in_concise_stands_before_the_verdict(shell):
+def test_concise_findings_precede_the_verdict(shell):
     Path("worker.hprof").write_bytes(acker_heap(held=[(5, 7, -1)] * 2).hprof())
     finding, verdict = shell("heap", "dump", "worker.hprof", "--output-format", "concise").out.splitlines()
     assert finding.startswith("worker.hprof:1:1: ACK602 orphan-entry ")
@@ -49,7 +49,7 @@ def test_a_finding_in_concise_stands_before_the_verdict(shell):
 
 @pytest.mark.parametrize(("command", "said"), CASES)
 @pytest.mark.parametrize("form", ["json-lines", "sarif"])
-def test_a_format_without_a_line_for_it_has_the_verdict_on_standard_error(command, said, form, shell):
+def test_other_formats_print_the_verdict_on_standard_error(command, said, form, shell):
     outcome = shell(*command, "--output-format", form)
     assert f"ackdoctor: {said}" in outcome.err
     if form == "sarif":
@@ -58,7 +58,7 @@ def test_a_format_without_a_line_for_it_has_the_verdict_on_standard_error(comman
         assert [note for note in notes if note.startswith(said)]
 
 
-def test_tuples_in_a_bolt_s_field_are_told_with_it(shell):
+def test_tuples_in_a_bolt_s_field_name_the_field(shell):
     heap = acker_heap(entries=0)
     for name in ("org.apache.storm.tuple.TupleImpl", "org.apache.storm.topology.base.BaseRichBolt"):
         heap.declare(name, {}, "java.lang.Object")

@@ -41,7 +41,7 @@ def shell(shell: Shell) -> Shell:
         (["trace", "--acker-version", "1.1"], "acker version '1.1' is ambiguous"),
     ],
 )
-def test_what_cannot_be_meant_is_said_before_spark_starts(shell, arguments, said):
+def test_wrong_arguments_are_rejected_before_spark_starts(shell, arguments, said):
     pytest.importorskip("pyspark")
     outcome = shell("watch", *arguments)
     assert (outcome.code, outcome.out) == (2, "")

@@ -1,4 +1,4 @@
-"""A file that lint writes is there whole or as it was, whatever happens while it is written."""
+"""A file that lint writes is replaced completely or not at all."""
 
 import json
 import os

@@ -192,7 +192,7 @@ def test_a_spout_alone_is_not_called_complete(run):
         ackdoctor.bench(Words).next_tuple()
     """)
     result.assert_outcomes(passed=1)
-    assert section(result) == ["1 test: no tuple was handed to a bolt"]
+    assert section(result) == ["1 test: no bolt received a tuple"]
 
 
 # ---- tests that stop early ----

@@ -172,7 +172,7 @@ def test_an_ack_that_came_again_is_marked(text):
     ]
 
 
-def test_what_dropped_entries_told_stands_on_the_page_as_on_the_screen():
+def test_page_and_screen_explain_dropped_entries_alike():
     kinds = [(Residue.EVEN, 3), (Residue.NONE, 1)]
     trees = tuple(
         TreeCount(verdict="expired", residue=each.value, roots=roots, left=0) for each, roots in kinds
@@ -196,7 +196,7 @@ def test_the_page_of_nothing_is_a_page():
     assert "<strong>EMPTY</strong><p>the trace has no rows</p>" in stream.getvalue()
 
 
-def test_books_that_do_not_balance_are_said_aloud():
+def test_counts_that_do_not_add_up_are_reported():
     assert books(ANALYSIS) == "1,000 rows of 2 files: 980 used, 15 continuations, 5 quarantined"
     lost = replace(ANALYSIS, books=Books(files=1, rows=10, used=9))
     assert books(lost) == "10 rows of 1 file: 9 used, 0 quarantined; THE COUNTS DO NOT ADD UP"

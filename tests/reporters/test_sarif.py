@@ -213,7 +213,7 @@ def test_long_texts_and_long_paths_are_cut_as_github_would():
     assert len(result["codeFlows"][0]["threadFlows"][0]["locations"]) == 1_000
 
 
-def test_beyond_the_limit_the_worst_stay_and_the_cut_is_told(monkeypatch):
+def test_the_worst_findings_stay_within_the_limit(monkeypatch):
     monkeypatch.setattr(sarif, "_MAX_RESULTS", 1)
     run = run_of(Report(findings=(IDLE, MISSING)))
     assert [result["ruleId"] for result in run["results"]] == ["ACK101"]

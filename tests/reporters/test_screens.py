@@ -1,4 +1,4 @@
-"""What people and scripts see, character by character.  `pytest --golden` writes the files anew."""
+"""What people and scripts see, character by character.  `pytest --golden` rewrites the files."""
 
 import io
 from dataclasses import replace
@@ -22,9 +22,9 @@ PAGE = Page(
 )
 
 
-def shown(form: str, report: Report = REPORT, surroundings: Context | None = None) -> str:
+def shown(form: str, report: Report = REPORT, with_context: Context | None = None) -> str:
     stream = io.StringIO()
-    reporter(form)(report, stream, surroundings or context())
+    reporter(form)(report, stream, with_context or context())
     return stream.getvalue()
 
 
@@ -36,7 +36,7 @@ def check_golden(request: pytest.FixtureRequest, file: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "form", "surroundings"),
+    ("file", "form", "with_context"),
     [
         ("full.txt", "full", context()),
         ("full-ascii.txt", "full", replace(context(), glyphs=ASCII)),
@@ -52,8 +52,8 @@ def check_golden(request: pytest.FixtureRequest, file: str, text: str) -> None:
         ("summary.txt", "summary", context()),
     ],
 )
-def test_a_report_looks_as_recorded(request, file, form, surroundings):
-    check_golden(request, file, shown(form, surroundings=surroundings))
+def test_a_report_looks_as_recorded(request, file, form, with_context):
+    check_golden(request, file, shown(form, with_context=with_context))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_long_path_is_folded_in_the_middle():
     ]
 
 
-def test_a_finding_that_no_step_stands_on_shows_its_own_line_first():
+def test_a_finding_outside_its_path_shows_its_line_first():
     elsewhere = replace(DOUBLE, site=site("bolts/enrich.py", 7, 5, 13))
     assert shown("full", Report(findings=(elsewhere,))).splitlines()[1:3] == [
         "    7 | auto_ack = False",

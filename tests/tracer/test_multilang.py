@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ackdoctor.model.event import RELIABLE, TICK, EventKind
-from ackdoctor.tracer.process.multilang import Conversation, Frames, Row, messages
+from ackdoctor.tracer.process.multilang import Conversation, Frames, Row, parse
 
 K = EventKind
 HANDSHAKE = {"conf": {}, "pidDir": "/tmp", "context": {"taskid": 4, "task->component": {"4": "count"}}}
@@ -25,7 +25,7 @@ def test_messages_are_the_same_however_the_bytes_arrive(said, cuts):
     heard = []
     start = 0
     for end in [*sorted(cut for cut in cuts if cut < len(data)), len(data)]:
-        heard += [messages(each) for each in frames.feed(data[start:end])]
+        heard += [parse(each) for each in frames.feed(data[start:end])]
         start = end
     assert heard == said
     assert frames.lost == 0
@@ -33,7 +33,7 @@ def test_messages_are_the_same_however_the_bytes_arrive(said, cuts):
 
 def test_the_word_end_inside_a_message_ends_nothing():
     said = {"command": "log", "msg": "the\nend\nof it, end"}
-    assert [messages(each) for each in Frames().feed(frame(said, {"command": "sync"}))] == [
+    assert [parse(each) for each in Frames().feed(frame(said, {"command": "sync"}))] == [
         said,
         {"command": "sync"},
     ]
@@ -43,7 +43,7 @@ def test_after_a_gap_the_next_message_that_is_whole_is_understood():
     frames = Frames()
     assert list(frames.feed(b'{"command":"a')) == []
     frames.skip()
-    heard = [messages(each) for each in frames.feed(b'ck","id":"1"}\nend\n' + frame(["2"], ["3"]))]
+    heard = [parse(each) for each in frames.feed(b'ck","id":"1"}\nend\n' + frame(["2"], ["3"]))]
     assert heard == [["2"], ["3"]]
     assert frames.lost == 1
 
@@ -53,7 +53,7 @@ def test_a_message_that_is_too_long_is_left_out_and_needs_no_memory():
     for _ in range(50):
         assert list(frames.feed(b"x" * 60)) == []
         assert len(frames._open) < 170
-    assert [messages(each) for each in frames.feed(b"\nend\n" + frame([1]))] == [[1]]
+    assert [parse(each) for each in frames.feed(b"\nend\n" + frame([1]))] == [[1]]
     assert frames.lost == 1
 
 
@@ -61,7 +61,7 @@ def test_a_message_that_is_too_long_is_left_out_and_needs_no_memory():
 def test_no_bytes_are_an_error(data):
     talk = Conversation()
     for each in Frames().feed(data + b"\nend\n"):
-        said = messages(each)
+        said = parse(each)
         list(talk.hear(said))
         list(talk.say(said))
 

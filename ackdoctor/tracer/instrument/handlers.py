@@ -177,7 +177,7 @@ class HandlerCalls:
     def _look(self, record: LiveRecord) -> None:
         component, dialect, role = record.component, record.dialect, record.role
         record.hidden |= look(component, dialect, role, record.mocked, self._written)
-        record.given.begin(component, dialect, role)
+        record.mock_arguments.begin(component, dialect, role)
         if why := self._written.completes_unseen(component, dialect, role):
             record.hidden |= dict.fromkeys((VerbKind.ACK, VerbKind.FAIL), why)
 

@@ -27,7 +27,7 @@ class LiveRecord(ComponentRecord):
 
     `thread` receives the tuples; `batcher` is the framework's own batch thread. `fresh` is the tuple that was read
     and has reached no handler yet. `hidden` says, for each way to complete a tuple, what a test has put before the
-    wire. `handed` names the mock that a tuple was given to. `played` counts completions that nothing has sent.
+    wire. `handed` names the mock that was called with a tuple. `played` counts completions that nothing has sent.
     `heard` are the numbers of emits, acks and fails when mocks were read last.
     """
 
@@ -36,11 +36,11 @@ class LiveRecord(ComponentRecord):
         "component",
         "dialect",
         "fresh",
-        "given",
         "handed",
         "heard",
         "hidden",
         "is_plain",
+        "mock_arguments",
         "mocked",
         "on_hidden",
         "on_mocked",
@@ -62,7 +62,7 @@ class LiveRecord(ComponentRecord):
         self.fresh: Any = None
         self.is_plain = False  # once no more mocks are looked for
         self.mocked = Mocked()
-        self.given = MockArguments()
+        self.mock_arguments = MockArguments()
         self.handed: dict[Hashable, str] = {}
         self.heard: dict[VerbKind, int] = {}
         self.hidden: dict[VerbKind, str] = {}
@@ -169,8 +169,8 @@ class LiveRecord(ComponentRecord):
 
     def hand_on(self) -> None:
         """Note the tuples that this handler call has passed to a mock: its original may complete them."""
-        if self.given and self.open:
-            self.handed |= self.given.tuples(self.component, self.open)
+        if self.mock_arguments and self.open:
+            self.handed |= self.mock_arguments.tuples(self.component, self.open)
 
     def close(self) -> str:
         """Read the mocks once more; returns what hid the component's completions, or ''."""

@@ -265,8 +265,8 @@ class _Wire(NamedTuple):
 
     def verb_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Verb, dict[str, Any]] | None:
         """The verb of a message, with its arguments; None for a handshake, a log or anything else."""
-        given = (*args, *kwargs.values(), None, None)
-        command, body = given[:2] if self.form is WireForm.COMMAND else (None, given[0])
+        arguments = (*args, *kwargs.values(), None, None)
+        command, body = arguments[:2] if self.form is WireForm.COMMAND else (None, arguments[0])
         body = body if isinstance(body, dict) else {}
         kind = _COMMANDS.get(str(command or body.get("command")))
         verb = self.verbs.get(kind) if kind is not None else None

@@ -217,7 +217,7 @@ def _orphan(tree: TupleTree, profile: AckerVersion | None, nowhere: Site | None)
 def _finding(
     code: str,
     tree: TupleTree,
-    said: Words,
+    text: Words,
     *,
     severity: Severity,
     confidence: Confidence,
@@ -233,7 +233,7 @@ def _finding(
         severity=severity,
         confidence=confidence,
         site=site or Site(f"<{ACKER}>", NOWHERE),
-        message=said.message,
+        message=text.message,
         component=component,
         handler=handler,
         dialect="",
@@ -245,7 +245,7 @@ def _finding(
             seen=tree.roots,
         ),
         cause=cause,
-        help=said.help,
+        help=text.help,
     )
 
 
@@ -334,20 +334,20 @@ def growth_finding(
     last = points[-1]
     orphans = last.orphans * 2 > last.pending
     unbounded = profile is not None and not profile.forgets
-    said = words(PENDING_GROWTH, "trace", stays=stays(profile))
+    text = words(PENDING_GROWTH, "trace", stays=stays(profile))
     return Finding(
         code=PENDING_GROWTH,
         name=name_of(PENDING_GROWTH),
         severity=Severity.ERROR if unbounded else Severity.WARNING,
         confidence=Confidence.MAY,
         site=nowhere or Site(f"<{ACKER}>", NOWHERE),
-        message=said.message,
+        message=text.message,
         component=ACKER,
         handler="",
         dialect="",
         evidence=TreeWitness(steps=(), left=_price(points, line, entry_bytes(profile, orphan=orphans), heap)),
         cause="orphans" if orphans else "tracked",
-        help=said.help,
+        help=text.help,
     )
 
 
@@ -383,14 +383,14 @@ def _ratio(values: Sequence[int]) -> float:
 
 def _price(points: Sequence[GrowthPoint], line: Trend, size: int | None, heap: int) -> tuple[str, ...]:
     span = (points[-1].time_ms - points[0].time_ms) / 1000
-    said = (
+    text = (
         f"acker: {points[0].pending:,} entries at the start, {points[-1].pending:,} after {span:,.0f} s, "
         f"{points[-1].orphans:,} of them orphans: {line.per_second:,.1f} a second (R2 {line.fit:.2f})"
     )
     if size is None:
-        return (said,)
+        return (text,)
     full = filled_in(line.per_second * size, heap)
-    return (said, f"acker: at {size} bytes an entry the {heap >> 20:,} MB of a worker are full in {full}")
+    return (text, f"acker: at {size} bytes an entry the {heap >> 20:,} MB of a worker are full in {full}")
 
 
 def filled_in(per_second: float, heap: int) -> str:

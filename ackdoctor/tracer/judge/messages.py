@@ -55,7 +55,7 @@ class FindingSite(Enum):
 
     LAST = "the offending touch"
     HAND = "the author's own completion"
-    RECEIPT = "the handler that was given the tuple"
+    RECEIPT = "the handler that received the tuple"
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -256,5 +256,5 @@ def _mark(event: Event) -> Mark | None:
 
 
 def _handler(role: Role) -> str:
-    given = (e.method for e in role.entries if e.kind in (EntryKind.DATA, EntryKind.BATCH))
-    return next(given, "")
+    methods = (e.method for e in role.entries if e.kind in (EntryKind.DATA, EntryKind.BATCH))
+    return next(methods, "")

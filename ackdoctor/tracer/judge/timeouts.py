@@ -43,7 +43,7 @@ __all__ = [
 _FEWEST_BURSTS, _FEWEST_IN_BURST = 3, 2
 EARLY = 0.9  # of the timeout: the acker takes note of a root a little later than the spout
 _LOOSE = 0.1  # of the period, by which two bursts may be off
-_WAITED_MS = 1000  # what is said of a queue
+_WAITED_MS = 1000  # a shorter wait in a queue is not shown
 
 
 @unique
@@ -224,7 +224,7 @@ def _finding(
         _Way.EARLY: _s(slowest.age_ms),
     }
     longer = _phrase("longer", seconds=f"{ceil((slowest.took_ms or 0) / 1000):,}")
-    said = words(
+    text = words(
         FLUSH_SLOWER_THAN_TIMEOUT,
         way.value,
         time=times.get(way, ""),
@@ -242,7 +242,7 @@ def _finding(
         severity=Severity.ERROR if sure else Severity.WARNING,
         confidence=Confidence.MUST if sure else Confidence.MAY,
         site=nowhere or Site(f"<{ACKER}>", NOWHERE),
-        message=said.message,
+        message=text.message,
         component="" if way is _Way.EARLY else who,  # the spout, which no step names
         handler="",
         dialect="",
@@ -250,7 +250,7 @@ def _finding(
             steps=(), root=slowest.root, left=tuple(_evidence(slowest, names, timeout_s, paces)), seen=roots
         ),
         cause=f"{way.name}|{'|'.join(names)}",
-        help=said.help,
+        help=text.help,
     )
 
 

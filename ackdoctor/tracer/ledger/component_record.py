@@ -86,7 +86,7 @@ class Incidents:
         self._kept: dict[Hashable, Incident] = {}
         self._counted: set[tuple[Hashable, Hashable]] = set()
 
-    def take_down(self, incident: Incident) -> bool:
+    def add(self, incident: Incident) -> bool:
         """Add an incident, or count it with an equal one; False if there is no room."""
         key = (
             incident.misuse,
@@ -490,4 +490,4 @@ class ComponentRecord:
             tick=tick,
             note=note,
         )
-        self.dropped += not self._incidents.take_down(incident)
+        self.dropped += not self._incidents.add(incident)

@@ -147,10 +147,10 @@ def holders(
     return found
 
 
-def tuples_in(given: Any, wanted: Collection[Hashable]) -> Iterator[Hashable]:
+def tuples_in(arguments: Any, wanted: Collection[Hashable]) -> Iterator[Hashable]:
     """The deliveries in `wanted` whose tuples are among a call's arguments, also in containers, partials and closures."""
     seen: set[int] = set()
-    edge: list[tuple[Any, int]] = [(given, 0)]
+    edge: list[tuple[Any, int]] = [(arguments, 0)]
     while edge and len(seen) < NODES:
         node, depth = edge.pop()
         if _has_id(node):

@@ -15,7 +15,7 @@ from ackdoctor.model.event import IN_HAND, RELIABLE, TICK, EventKind
 from ackdoctor.tracer.process.tap import Chunk, Direction
 from ackdoctor.tracer.trace.write import Recorder
 
-__all__ = ["LONGEST", "Conversation", "Frames", "Row", "messages", "observe"]
+__all__ = ["LONGEST", "Conversation", "Frames", "Row", "observe", "parse"]
 
 
 LONGEST = 16 << 20  # bytes of a message that is still looked at
@@ -64,10 +64,10 @@ class Frames:
         self._in_step = False
 
 
-def messages(said: bytes) -> object:
+def parse(data: bytes) -> object:
     """The JSON of a message; None if it is not JSON."""
     try:
-        return json.loads(said)
+        return json.loads(data)
     except (ValueError, RecursionError):
         return None
 
@@ -81,40 +81,40 @@ class Conversation:
         self.trouble = ""  # the last error that the component reported
         self.junk = 0  # invalid messages
 
-    def hear(self, said: object) -> Iterator[Row]:
+    def hear(self, message: object) -> Iterator[Row]:
         """A message from Storm to the component: the handshake, a tuple, a command to a spout, task ids."""
-        if not isinstance(said, dict):
-            self.junk += not isinstance(said, list)
-        elif "tuple" in said:
-            yield from self._receive(said)
-        elif isinstance(said.get("context"), dict):
-            self._introduce(said["context"])
-        elif said.get("command") == "ack":
-            yield Row(EventKind.COMPLETED, _id(said.get("id")))
-        elif said.get("command") == "fail":
-            yield Row(EventKind.GAVE_UP, _id(said.get("id")))
+        if not isinstance(message, dict):
+            self.junk += not isinstance(message, list)
+        elif "tuple" in message:
+            yield from self._receive(message)
+        elif isinstance(message.get("context"), dict):
+            self._introduce(message["context"])
+        elif message.get("command") == "ack":
+            yield Row(EventKind.COMPLETED, _id(message.get("id")))
+        elif message.get("command") == "fail":
+            yield Row(EventKind.GAVE_UP, _id(message.get("id")))
 
-    def say(self, said: object) -> Iterator[Row]:
+    def say(self, message: object) -> Iterator[Row]:
         """A message from the component to Storm."""
-        if not isinstance(said, dict):
+        if not isinstance(message, dict):
             self.junk += 1
             return
-        match said.get("command"):
+        match message.get("command"):
             case "ack":
-                yield Row(EventKind.ACKED, _id(said.get("id")))
+                yield Row(EventKind.ACKED, _id(message.get("id")))
             case "fail":
-                yield Row(EventKind.FAILED, _id(said.get("id")))
+                yield Row(EventKind.FAILED, _id(message.get("id")))
             case "emit":
-                yield from _emit(said)
+                yield from _emit(message)
             case "error":
-                self.trouble = str(said.get("msg", "")).strip()
+                self.trouble = str(message.get("msg", "")).strip()
 
-    def _receive(self, said: dict[str, Any]) -> Iterator[Row]:
-        stream = str(said.get("stream", ""))
+    def _receive(self, message: dict[str, Any]) -> Iterator[Row]:
+        stream = str(message.get("stream", ""))
         if stream == "__heartbeat":
             return
-        tick = said.get("comp") == "__system" and stream == "__tick"
-        yield Row(EventKind.RECEIVED, _id(said.get("id")), stream, TICK if tick else 0)
+        tick = message.get("comp") == "__system" and stream == "__tick"
+        yield Row(EventKind.RECEIVED, _id(message.get("id")), stream, TICK if tick else 0)
 
     def _introduce(self, context: dict[str, Any]) -> None:
         task = context.get("taskid")
@@ -124,22 +124,22 @@ class Conversation:
         self.component = str(context.get("componentid") or by_task or "")
 
 
-def _emit(said: dict[str, Any]) -> Iterator[Row]:
+def _emit(message: dict[str, Any]) -> Iterator[Row]:
     """An emit: a bolt's first anchor is the delivery and the others follow; a spout's delivery is the message id."""
-    stream = str(said.get("stream") or "default")
-    anchors = said.get("anchors")
+    stream = str(message.get("stream") or "default")
+    anchors = message.get("anchors")
     named = [anchors] if isinstance(anchors, str) else anchors if isinstance(anchors, list) else []
-    first, *others = [_id(anchor) for anchor in named] or [_id(said.get("id"))]
+    first, *others = [_id(anchor) for anchor in named] or [_id(message.get("id"))]
     yield Row(EventKind.EMITTED, first, stream, RELIABLE if first else 0)
     for anchor in others:
         yield Row(EventKind.ANCHORED, anchor, stream, RELIABLE)
 
 
-def _id(said: object) -> str:
+def _id(message: object) -> str:
     """An id as text; a spout's message id may be any JSON."""
-    if said is None:
+    if message is None:
         return ""
-    return said if isinstance(said, str) else json.dumps(said, sort_keys=True)
+    return message if isinstance(message, str) else json.dumps(message, sort_keys=True)
 
 
 _ENDS = {Direction.ENDED: 0, Direction.CUT: IN_HAND}  # the flags of the DIED row
@@ -180,13 +180,13 @@ class _Observer:
         if chunk.missed:
             frames.skip()
             self._write(Row(EventKind.DROPPED, ""), value=chunk.missed, note="the tracer fell behind")
-        for said in frames.feed(chunk.data):
-            for row in self._rows(chunk.direction, said):
+        for message in frames.feed(chunk.data):
+            for row in self._rows(chunk.direction, message):
                 self._write(row)
         self._recorder.flush()
 
-    def _rows(self, side: Direction, said: bytes) -> Iterator[Row]:
-        message = messages(said)
+    def _rows(self, side: Direction, data: bytes) -> Iterator[Row]:
+        message = parse(data)
         self._understood += isinstance(message, dict)
         return self._talk.hear(message) if side is Direction.TO_COMPONENT else self._talk.say(message)
 

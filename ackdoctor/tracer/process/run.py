@@ -144,7 +144,7 @@ def run(
     """Run the command and every Python process below it under the tracer; its exit code, 128 + n for signal n.
 
     The files of killed processes are finished at the end; `name` is the run's.  `observers` are modules
-    that each process imports, and whose `attach` is given its ledger and the folder of its trace.
+    that each process imports, and whose `attach` gets its ledger and the folder of its trace.
     """
     name = name or name_of_run()
     process = start(argv, env=environment(os.environ, directory, level, name, observers))
@@ -165,15 +165,15 @@ def name_of_run() -> str:
 
 
 def environment(
-    given: Mapping[str, str], directory: Path, level: Level, run: str, observers: Sequence[str] = ()
+    inherited: Mapping[str, str], directory: Path, level: Level, run: str, observers: Sequence[str] = ()
 ) -> dict[str, str]:
     """The environment in which Python processes trace themselves."""
     said: dict[str, object] = {"directory": str(directory.resolve()), "run": run, "level": str(level)}
     if observers:
         said["observers"] = list(observers)
-    before = given.get("PYTHONPATH")
+    before = inherited.get("PYTHONPATH")
     return {
-        **given,
+        **inherited,
         VARIABLE: json.dumps(said),
         "PYTHONPATH": os.pathsep.join([str(_FOLDER), *([before] if before else [])]),
     }

@@ -1,4 +1,4 @@
-"""The screen of a traced run, and the verdict that stands in its first line."""
+"""The screen of a traced run, and the verdict in its first line."""
 
 import io
 import json
@@ -64,9 +64,9 @@ TALLY = RunTally(
 ABOUT = About(tally=TALLY, acker="storm-1.1.0", rows=9_600, roots=1_200, seconds=8.0)
 
 
-def shown(report: Report, about: About = ABOUT, surroundings: Context | None = None) -> list[str]:
+def shown(report: Report, about: About = ABOUT, with_context: Context | None = None) -> list[str]:
     stream = io.StringIO()
-    screen(report, stream, surroundings or context(), about)
+    screen(report, stream, with_context or context(), about)
     return stream.getvalue().splitlines()
 
 
@@ -174,7 +174,7 @@ def test_what_makes_it_less_than_the_whole_truth_follows_the_verdict():
     ]
 
 
-def test_findings_stand_between_the_verdict_and_the_figures():
+def test_findings_are_between_the_verdict_and_the_tables():
     lines = shown(RUN)
     assert lines[3] == "bolts/enrich.py:19:25  error ACK103 double-ack  `tup` is acked twice"
     assert lines.index("3 entries left in the acker, 1,500 at most at once") > 10
@@ -194,7 +194,7 @@ def test_an_old_terminal_gets_ascii_and_a_narrow_one_fewer_columns():
 
 
 def test_colours_are_only_where_they_are_wanted():
-    assert "\x1b" in "".join(shown(RUN, surroundings=replace(context(), palette=COLOURED)))
+    assert "\x1b" in "".join(shown(RUN, with_context=replace(context(), palette=COLOURED)))
     assert "\x1b" not in "".join(shown(RUN))
 
 
@@ -228,7 +228,7 @@ def test_the_document_has_the_figures_too_and_ids_as_text():
     assert content["run"]["components"][1]["pending"] == 3
 
 
-def test_the_same_again_is_told_once_with_its_number():
+def test_repeated_events_are_one_line():
     moment = Moment(time_ns=0, what="ack 1", component="sql[4]", state="{66 {- 1}}")
     told = Life(subject="root 66", moments=(moment, moment, moment), verdict="v", law="l", more=2)
     stream = io.StringIO()
