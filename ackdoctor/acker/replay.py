@@ -45,18 +45,18 @@ def replay(
     With a message timeout the map rotates as the version would have, from the first row on; without,
     where the trace says so.  `dropped` counts the roots and trees that were too many.
     """
-    course = _Course(profile, most_roots, most_trees, window_ms, message_timeout_s)
+    state = _Replay(profile, most_roots, most_trees, window_ms, message_timeout_s)
     remaining = iter(stream)
     row = next(remaining, None)
     while row is not None:
-        due_ms = course.advance(row[4])
-        course.single(row)
-        course.ledger.last_ms = row[4]
-        row = course.ledger.run(remaining, due_ms)
-    return course.tally(course.ledger.last_ms)
+        due_ms = state.advance(row[4])
+        state.process(row)
+        state.ledger.last_ms = row[4]
+        row = state.ledger.run(remaining, due_ms)
+    return state.tally(state.ledger.last_ms)
 
 
-class _Course:
+class _Replay:
     """What a replay remembers besides the ledger."""
 
     def __init__(
@@ -69,7 +69,7 @@ class _Course:
         self._window_ms = window_ms
         self._window_due_ms = self._tick_due_ms = _NEVER
         self._trees: list[TupleTree] = []
-        self._untold = 0
+        self._omitted = 0
         self._failed: dict[int, None] = {}
         self._timed_out: dict[int, None] = {}
         self._dropped_ms: dict[int, int] = {}
@@ -94,17 +94,17 @@ class _Course:
                 self._window_due_ms += self._window_ms * (behind + 1)
         return due_ms
 
-    def single(self, row: Row) -> None:
+    def process(self, row: Row) -> None:
         """Any row, one by one."""
         kind, root, value, task, time_ms = row
         if kind == _ACK:
             self.ledger.ack(root, value)
         elif kind == _INIT:
             if self.ledger.init(root, value, task) is AnswerKind.FAIL:
-                self._gave_up(root)
+                self._record_failure(root)
         elif kind == _FAIL:
             if self.ledger.fail(root) is AnswerKind.FAIL:
-                self._gave_up(root)
+                self._record_failure(root)
         elif kind == _RESET:
             self.ledger.reset(root)
         elif kind == _ROTATED and self._recorded:
@@ -112,7 +112,7 @@ class _Course:
         elif kind == _TIMED_OUT and len(self._timed_out) < self._most:
             self._timed_out[root] = None
 
-    def _gave_up(self, root: int) -> None:
+    def _record_failure(self, root: int) -> None:
         """The acker answered FAIL to the spout."""
         if len(self._failed) < self._most:
             self._failed[root] = None
@@ -121,29 +121,29 @@ class _Course:
         for entry in self.ledger.rotate():
             if entry.task is not None and len(self._dropped_ms) < self._most:
                 self._dropped_ms.setdefault(entry.root, time_ms)
-            self._tell(entry, Verdict.EXPIRED)
+            self._add_tree(entry, Verdict.EXPIRED)
 
-    def _tell(self, entry: PendingEntry, tracked: Verdict) -> None:
+    def _add_tree(self, entry: PendingEntry, tracked: Verdict) -> None:
         if len(self._trees) >= self._most:
-            self._untold += 1
+            self._omitted += 1
             return
         verdict = tracked if entry.task is not None else Verdict.ORPHAN
-        heard = Verdict.FAILED if entry.root in self._failed else verdict
+        verdict_at_spout = Verdict.FAILED if entry.root in self._failed else verdict
         self._trees.append(
             TupleTree(
                 root=entry.root,
                 verdict=verdict,
                 entry=entry,
-                residue=residue(entry, heard),
+                residue=residue(entry, verdict_at_spout),
                 dropped_ms=self._dropped_ms.get(entry.root),
             )
         )
 
     def tally(self, time_ms: int) -> RunTally:
-        """All that there is to say, once the stream has run its course."""
+        """All that there is to say, at the end of the stream."""
         self._growth.append(self.ledger.window(time_ms))
         for entry in self.ledger.entries():
-            self._tell(entry, Verdict.EXPIRED if entry.root in self._timed_out else Verdict.OPEN)
+            self._add_tree(entry, Verdict.EXPIRED if entry.root in self._timed_out else Verdict.OPEN)
         listed = {tree.root for tree in self._trees}
         # a spout reports a timeout only of a root that it still has: a fail that comes later is too late
         for root, verdict in [(root, Verdict.EXPIRED) for root in self._timed_out] + [
@@ -158,7 +158,7 @@ class _Course:
             completed=self.ledger.completed,
             pending=len(self.ledger),
             high_water=self.ledger.high_water,
-            dropped=self.ledger.dropped + self._untold,
+            dropped=self.ledger.dropped + self._omitted,
         )
 
 

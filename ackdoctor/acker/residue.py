@@ -19,11 +19,11 @@ from operator import xor
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
 
-__all__ = ["Solution", "Suspicion", "blame", "residue", "solve", "suspicions"]
+__all__ = ["Solution", "TracedTuple", "find_culprits", "residue", "solve", "traced_tuples"]
 
 _BITS = 64
 _LONG = (1 << _BITS) - 1
-_SITES = 16  # of one tuple's acks are kept
+_MAX_SITES = 16  # of one tuple's acks are kept
 _KERNEL = 12  # up to here every solution is looked at: 2**12 of them
 _COLUMNS = {1: 1_000_000, 2: 1_000_000, 3: 1_500, 4: 180}  # how many columns are searched for sets of a size
 
@@ -77,14 +77,14 @@ def solve(target: int, columns: Sequence[int]) -> Solution | None:
     if rest:
         return None
     if len(kernel) <= _KERNEL:
-        chosen, ties = _lightest(chosen, kernel)
-        return Solution(columns=_listed(chosen, places), ambiguous=ties > 1)
-    return _looked_up(target, columns) or Solution(
-        columns=_listed(chosen, places), ambiguous=True, least=False
+        chosen, ties = _smallest_solution(chosen, kernel)
+        return Solution(columns=_set_bits(chosen, places), ambiguous=ties > 1)
+    return _search_small_sets(target, columns) or Solution(
+        columns=_set_bits(chosen, places), ambiguous=True, least=False
     )
 
 
-def _lightest(chosen: int, kernel: Sequence[int]) -> tuple[int, int]:
+def _smallest_solution(chosen: int, kernel: Sequence[int]) -> tuple[int, int]:
     """Compares all solutions, in an order in which neighbours differ by one vector; how many are the lightest."""
     best, ties = chosen, 1
     for step in range(1, 1 << len(kernel)):
@@ -96,7 +96,7 @@ def _lightest(chosen: int, kernel: Sequence[int]) -> tuple[int, int]:
     return best, ties
 
 
-def _looked_up(target: int, columns: Sequence[int]) -> Solution | None:
+def _search_small_sets(target: int, columns: Sequence[int]) -> Solution | None:
     """The first size for which there are sets; the last member of a set is looked up."""
     where: dict[int, list[int]] = {}
     for place, column in enumerate(columns):
@@ -115,12 +115,12 @@ def _looked_up(target: int, columns: Sequence[int]) -> Solution | None:
     return None
 
 
-def _listed(made_of: int, places: Sequence[int]) -> tuple[int, ...]:
+def _set_bits(made_of: int, places: Sequence[int]) -> tuple[int, ...]:
     return tuple(place for index, place in enumerate(places) if made_of >> index & 1)
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class Suspicion:
+class TracedTuple:
     """One tuple of a root, as the evidence knows it: `values` are those of its acks, in order.
 
     `edge` is its own edge, None where only messages to the acker are known.
@@ -133,7 +133,7 @@ class Suspicion:
     edge: int | None = None
     sites: tuple[str, ...] = ()
 
-    def leaves(self) -> tuple[int, ...]:
+    def residual_values(self) -> tuple[int, ...]:
         """What it may leave in the entry; nothing when it was acked as it should be.
 
         A second ack repeats the first with the children emitted since; JStorm's lacks the children, so
@@ -147,7 +147,7 @@ class Suspicion:
         )
 
 
-def suspicions(events: Iterable[Event], roots: Mapping[int, object]) -> dict[int, tuple[Suspicion, ...]]:
+def traced_tuples(events: Iterable[Event], roots: Mapping[int, object]) -> dict[int, tuple[TracedTuple, ...]]:
     """What a trace says about each tuple of some roots, from its LINKED and ACK rows.
 
     An ACK row without a delivery comes from an acker's log: there, one value is taken for one tuple.
@@ -158,24 +158,24 @@ def suspicions(events: Iterable[Event], roots: Mapping[int, object]) -> dict[int
         if tuples is not None and event.kind in {EventKind.LINKED, EventKind.ACK}:
             name = event.delivery or f"value {event.value}"
             tuples.setdefault((event.component, event.task, name), []).append(event)
-    return {root: tuple(map(_suspicion, tuples.values())) for root, tuples in found.items()}
+    return {root: tuple(map(_traced_tuple, tuples.values())) for root, tuples in found.items()}
 
 
-def _suspicion(events: Sequence[Event]) -> Suspicion:
+def _traced_tuple(events: Sequence[Event]) -> TracedTuple:
     """The rows of one tuple."""
     acks = [event for event in events if event.kind is EventKind.ACK]
     edges = [event.value for event in events if event.kind is EventKind.LINKED]
-    return Suspicion(
+    return TracedTuple(
         delivery=events[0].delivery,
         component=events[0].component,
         task=events[0].task,
         values=tuple(event.value for event in acks),
         edge=edges[-1] if edges else None,
-        sites=tuple(event.site for event in acks if event.site)[:_SITES],
+        sites=tuple(event.site for event in acks if event.site)[:_MAX_SITES],
     )
 
 
-def blame(tree: TupleTree, seen: Sequence[Suspicion]) -> TupleTree:
+def find_culprits(tree: TupleTree, seen: Sequence[TracedTuple]) -> TupleTree:
     """The tree with its culprits, if what was seen explains the value that is left.
 
     Where all that went wrong together explains the value, that is the answer; else the smallest set that does.
@@ -183,7 +183,7 @@ def blame(tree: TupleTree, seen: Sequence[Suspicion]) -> TupleTree:
     left = tree.entry.value if tree.entry is not None else None
     if not left or tree.residue is not Residue.EVEN:
         return tree
-    columns = [(value, traced) for traced in seen for value in traced.leaves()]
+    columns = [(value, traced) for traced in seen for value in traced.residual_values()]
     if len({traced for _, traced in columns}) == len(columns) and _total(columns) == left:
         return replace(tree, culprits=_culprits(columns), ambiguous=False)
     solution = solve(left, [value for value, _ in columns])
@@ -193,17 +193,17 @@ def blame(tree: TupleTree, seen: Sequence[Suspicion]) -> TupleTree:
     if solution is None:
         return tree
     chosen = [columns[place] for place in solution.columns]
-    guilty = [column for column in chosen if len(column[1].values) % 2 == 0]
-    if len(guilty) == 1:
-        guilty = [(left, guilty[0][1])]
-    return replace(tree, culprits=_culprits(guilty), ambiguous=solution.ambiguous)
+    wrong = [column for column in chosen if len(column[1].values) % 2 == 0]
+    if len(wrong) == 1:
+        wrong = [(left, wrong[0][1])]
+    return replace(tree, culprits=_culprits(wrong), ambiguous=solution.ambiguous)
 
 
-def _total(columns: Iterable[tuple[int, Suspicion]]) -> int:
+def _total(columns: Iterable[tuple[int, TracedTuple]]) -> int:
     return reduce(xor, (value for value, _ in columns), 0)
 
 
-def _culprits(columns: Iterable[tuple[int, Suspicion]]) -> tuple[Culprit, ...]:
+def _culprits(columns: Iterable[tuple[int, TracedTuple]]) -> tuple[Culprit, ...]:
     return tuple(
         Culprit(
             delivery=traced.delivery,

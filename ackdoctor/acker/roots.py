@@ -27,7 +27,7 @@ _VALUE = (1 << 64) - 1
 _TASK_AT, _TASK = 64, ((1 << 32) - 1) << 64  # task + 1; 0 for an orphan
 _WINDOW_AT, _WINDOWS = 96, (1 << 31) - 1
 _ROTATION_AT, _ROTATIONS = 127, (1 << 31) - 1
-_TURN = _ROTATIONS << _ROTATION_AT
+_ROTATION_BITS = _ROTATIONS << _ROTATION_AT
 _BARE = 1 << 158  # acker.clj only: an entry without `:val`
 _FAILED = 1 << 159
 
@@ -44,16 +44,16 @@ class RootLedger:
 
     __slots__ = (
         "_bare",
-        "_begun",
-        "_born",
         "_expired",
         "_most",
+        "_new_entry",
         "_orphans",
         "_profile",
         "_refreshes",
         "_roots",
         "_rotation",
         "_stamp",
+        "_started",
         "_task",
         "_windows_ms",
         "completed",
@@ -70,13 +70,13 @@ class RootLedger:
         self._bare: dict[int, int] = {}
         self._orphans = 0
         self._expired = 0
-        self._begun = 0  # roots with an init, up to the last window
+        self._started = 0  # roots with an init, up to the last window
         self._refreshes = False  # nothing to refresh before the first rotation
         self._rotation = 0
         self._windows_ms = [now_ms]  # when each window began
         self._stamp = 0  # window and rotation of an entry that is made now
         self._task = 0  # of the last init
-        self._born = 1 << _TASK_AT  # what an init's entry is but for its value
+        self._new_entry = 1 << _TASK_AT  # what an init's entry is but for its value
         self.completed = 0
         self.failed = 0
         self.dropped = 0
@@ -110,7 +110,7 @@ class RootLedger:
         if pending >= self._most:
             self.dropped += 1
             return None
-        roots[root] = self._born ^ value
+        roots[root] = self._new_entry ^ value
         if pending >= self.high_water:
             self.high_water = pending + 1
         return None
@@ -119,17 +119,17 @@ class RootLedger:
         """An init for a root that has an entry, or of value 0."""
         entry = self._roots.get(root)
         if self._profile.engine is Engine.HERON:
-            self._keep(root, self._born ^ value)
+            self._store(root, self._new_entry ^ value)
             return None
         if entry is None:
-            entry = self._unbared(root)
+            entry = self._pop_bare(root)
         if entry is None:
             entry = self._stamp
         elif not _meta(entry) & _TASK:
             self._orphans -= 1
-        entry ^= value ^ (_meta(entry) ^ self._born) & _TASK
+        entry ^= value ^ (_meta(entry) ^ self._new_entry) & _TASK
         if self._refreshes:
-            entry = self._turned(entry)
+            entry = self._refreshed(entry)
         if not entry & _VALUE:
             self.completed += 1
             self._roots.pop(root, None)
@@ -138,7 +138,7 @@ class RootLedger:
             self.failed += 1
             self._roots.pop(root, None)
             return _FAIL
-        self._keep(root, entry)
+        self._store(root, entry)
         return None
 
     def ack(self, root: int, value: int) -> AnswerKind | None:
@@ -147,13 +147,13 @@ class RootLedger:
         if root in roots:
             entry = roots[root] ^ value
             if entry & _VALUE:
-                roots[root] = self._turned(entry) if self._refreshes else entry
+                roots[root] = self._refreshed(entry) if self._refreshes else entry
                 return None
             if entry & _TASK:
                 del roots[root]
                 self.completed += 1
                 return _ACK
-            roots[root] = self._turned(entry)
+            roots[root] = self._refreshed(entry)
             return None
         self._orphan(root, value)
         return None
@@ -173,12 +173,12 @@ class RootLedger:
                     continue
                 entry = roots[root] ^ value
                 if entry & _VALUE:
-                    roots[root] = self._turned(entry) if refreshes else entry
+                    roots[root] = self._refreshed(entry) if refreshes else entry
                 elif entry & _TASK:
                     del roots[root]
                     self.completed += 1
                 else:
-                    roots[root] = self._turned(entry)
+                    roots[root] = self._refreshed(entry)
             elif kind == _INIT_ROW and root not in roots and not self._bare:
                 self.init(root, value, task)
             else:
@@ -186,26 +186,26 @@ class RootLedger:
         self.last_ms = time_ms
         return None
 
-    def _turned(self, entry: int) -> int:
+    def _refreshed(self, entry: int) -> int:
         """The entry in the newest bucket, where every message puts it there."""
-        return entry ^ (_meta(entry) ^ self._stamp) & _TURN if self._refreshes else entry
+        return entry ^ (_meta(entry) ^ self._stamp) & _ROTATION_BITS if self._refreshes else entry
 
     def _orphan(self, root: int, value: int) -> None:
         """An ack for a root without a value: the entry is made, but in Heron."""
         if self._profile.engine is Engine.HERON:
             return
-        entry = self._unbared(root)
+        entry = self._pop_bare(root)
         if entry is None:
             self._orphans += 1
             entry = self._stamp
-        self._keep(root, self._turned(entry) ^ value)
+        self._store(root, self._refreshed(entry) ^ value)
 
-    def _unbared(self, root: int) -> int | None:
+    def _pop_bare(self, root: int) -> int | None:
         """Takes an entry without a value, to give it one."""
         entry = self._bare.pop(root, None)
         return None if entry is None else entry & ~_BARE
 
-    def _keep(self, root: int, entry: int) -> None:
+    def _store(self, root: int, entry: int) -> None:
         roots = self._roots
         pending = len(roots) + len(self._bare)
         if pending >= self._most and root not in roots:
@@ -250,7 +250,7 @@ class RootLedger:
                 return 0
             self._orphans += 1
             entry = self._stamp | (_BARE if self._profile.engine is Engine.CLOJURE else 0)
-        where[root] = entry ^ (_meta(entry) ^ self._stamp) & _TURN ^ ~_meta(entry) & flag
+        where[root] = entry ^ (_meta(entry) ^ self._stamp) & _ROTATION_BITS ^ ~_meta(entry) & flag
         self.high_water = max(self.high_water, len(self))
         return entry
 
@@ -275,14 +275,14 @@ class RootLedger:
         self._windows_ms.append(now_ms)
         self._restamp()
         tracked = len(self) - self._orphans
-        begun = self.completed + self.failed + self._expired + self.dropped + tracked
-        started, self._begun = begun - self._begun, begun
+        started = self.completed + self.failed + self._expired + self.dropped + tracked
+        started, self._started = started - self._started, started
         return GrowthPoint(time_ms=now_ms, pending=len(self), orphans=self._orphans, started=started)
 
     def _restamp(self) -> None:
         window = min(len(self._windows_ms) - 1, _WINDOWS)
         self._stamp = min(self._rotation, _ROTATIONS) << _ROTATION_AT | window << _WINDOW_AT
-        self._born = self._stamp | self._task + 1 << _TASK_AT
+        self._new_entry = self._stamp | self._task + 1 << _TASK_AT
 
     def entries(self) -> Iterator[PendingEntry]:
         """Every entry; its age counts from the begin of the window in which it was made, to that of the last."""

@@ -2,8 +2,8 @@
 
 emission = executor.emit(task, "message 1", targets=2)
 sends two tuples with emission.message_ids first, then emission.init to the acker
-executor.hear(Answer(ACK, ...)), executor.tick()
-return the answer for the user's spout: Heard(ACK | FAIL | TIMEOUT)
+executor.receive(Answer(ACK, ...)), executor.tick()
+return the answer for the user's spout: SpoutResult(ACK | FAIL | TIMEOUT)
 """
 
 from collections.abc import Hashable, Sequence
@@ -16,7 +16,7 @@ from ackdoctor.acker.rotating_map import Clock, RotatingMap
 from ackdoctor.acker.versions import Engine, NoTargets, Profile
 from ackdoctor.model.message import AckInit, Answer, AnswerKind
 
-__all__ = ["Heard", "Reason", "SpoutEmission", "SpoutExecutor", "TaskMismatchError", "TupleInfo"]
+__all__ = ["Reason", "SpoutEmission", "SpoutExecutor", "SpoutResult", "TaskMismatchError", "TupleInfo"]
 
 
 @unique
@@ -28,7 +28,7 @@ class Reason(Enum):
     TIMEOUT = "TIMEOUT"
 
 
-class Heard(NamedTuple):
+class SpoutResult(NamedTuple):
     """The answer for a message; `root` is None for an ack inside emit."""
 
     reason: Reason
@@ -48,13 +48,13 @@ class TupleInfo(NamedTuple):
 class SpoutEmission(NamedTuple):
     """One MessageId for each target, in order; the init goes to the acker after the tuples.
 
-    `heard` is an answer that is given inside emit, without any acker.
+    `result` is an answer that is given inside emit, without any acker.
     """
 
     message_ids: tuple[MessageId, ...]
     root: int | None = None
     init: AckInit | None = None
-    heard: Heard | None = None
+    result: SpoutResult | None = None
 
 
 class TaskMismatchError(RuntimeError):
@@ -96,13 +96,13 @@ class SpoutExecutor:
     def emit(self, task: int, message_id: Hashable | None, targets: int) -> SpoutEmission:
         """Emit one tuple to that many tasks; without a message id it is untracked."""
         if message_id is None or not self._ackers:
-            heard = None if message_id is None else Heard(Reason.ACK, task, message_id, None)
+            result = None if message_id is None else SpoutResult(Reason.ACK, task, message_id, None)
             if not targets and self._profile.no_targets is NoTargets.NOTHING:
-                heard = None
-            return SpoutEmission(({},) * targets, heard=heard)
+                result = None
+            return SpoutEmission(({},) * targets, result=result)
         root = self._next_root()
         if not targets and self._profile.no_targets is NoTargets.ACK:
-            return SpoutEmission((), heard=Heard(Reason.ACK, task, message_id, None))
+            return SpoutEmission((), result=SpoutResult(Reason.ACK, task, message_id, None))
         if not targets and self._profile.no_targets is NoTargets.NOTHING:
             return SpoutEmission(())
         value = 0
@@ -120,7 +120,7 @@ class SpoutExecutor:
             root = self._ids.next_long()  # the only one that guards against a collision
         return root
 
-    def hear(self, answer: Answer) -> Heard | None:
+    def receive(self, answer: Answer) -> SpoutResult | None:
         """An answer of the acker; a root that is not pending (late, or after a restart) is ignored."""
         if answer.kind is AnswerKind.RESET:
             info = self._pending.get(answer.root)
@@ -133,25 +133,25 @@ class SpoutExecutor:
         if info.task != answer.task:
             raise TaskMismatchError(f"Fatal error, mismatched task ids: {answer.task} {info.task}")
         reason = Reason.ACK if answer.kind is AnswerKind.ACK else Reason.FAIL
-        return Heard(reason, info.task, info.message_id, answer.root)
+        return SpoutResult(reason, info.task, info.message_id, answer.root)
 
-    def tick(self) -> tuple[Heard, ...]:
+    def tick(self) -> tuple[SpoutResult, ...]:
         """A tick tuple: the messages that have timed out, in the order in which they were put."""
         if self._profile.engine is Engine.HERON:
             return self._expired()
-        heard: list[Heard] = []
+        timed_out: list[SpoutResult] = []
         for _ in range(self._profile.spout_rotations(len(self._tasks))):
             for root, info in self._pending.rotate().items():
-                heard.append(Heard(Reason.TIMEOUT, info.task, info.message_id, root))
-        return tuple(heard)
+                timed_out.append(SpoutResult(Reason.TIMEOUT, info.task, info.message_id, root))
+        return tuple(timed_out)
 
-    def _expired(self) -> tuple[Heard, ...]:
+    def _expired(self) -> tuple[SpoutResult, ...]:
         deadline_ms = self._clock.now_ms() - self._timeout_ms
         (in_order, *_) = self._pending.buckets()
         late = [(root, info) for root, info in in_order.items() if info.emitted_ms <= deadline_ms]
         for root, _ in late:
             del in_order[root]
-        return tuple(Heard(Reason.TIMEOUT, info.task, info.message_id, root) for root, info in late)
+        return tuple(SpoutResult(Reason.TIMEOUT, info.task, info.message_id, root) for root, info in late)
 
     def pending(self) -> dict[int, TupleInfo]:
         """Every pending root, oldest bucket last."""

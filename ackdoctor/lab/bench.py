@@ -8,14 +8,14 @@ from itertools import count
 from typing import Any, Final, NamedTuple
 
 from ackdoctor.acker.collector import BoltCollector, MessageId, make_collector
-from ackdoctor.acker.spout import Heard, Reason
+from ackdoctor.acker.spout import Reason, SpoutResult
 from ackdoctor.acker.versions import Schedule
+from ackdoctor.lab.base_bench import SINK, SPOUT, BaseBench, Emitted
 from ackdoctor.lab.component import Tup
 from ackdoctor.lab.shell.child import ShellError
 from ackdoctor.lab.shell.components import ShellBolt, ShellSpout
 from ackdoctor.lab.shell.heron import HeronBolt, HeronSpout
 from ackdoctor.lab.topology import DEFAULT_STREAM, SYSTEM, SYSTEM_TASK, TICK_STREAM
-from ackdoctor.lab.workplace import SINK, SPOUT, Emitted, Workplace
 from ackdoctor.model.dialect import Kind
 from ackdoctor.model.message import AckAck, AckFail, Message
 from ackdoctor.model.verdict import PendingEntry, Verdict
@@ -36,7 +36,7 @@ class _Auto:
 AUTO: Final = _Auto()  # the bench numbers the message ids: 1, 2, 3, ...
 
 
-class Bench(Workplace):
+class Bench(BaseBench):
     """A bolt between a spout and a sink.  `tick_secs` is its `topology.tick.tuple.freq.secs`."""
 
     kind = Kind.BOLT
@@ -98,7 +98,7 @@ class Bench(Workplace):
 
     def restart(self) -> None:
         """Start a new worker with a new component. Tuples of the old one are lost and time out."""
-        self._bury()
+        self._record_deaths()
         self.close()
         self._launch()
 
@@ -207,10 +207,10 @@ class Bench(Workplace):
         if not self._death:
             self.beat()
 
-    def _hear(self, heard: Heard) -> None:
-        self.heard.append(heard)
-        if heard.root is not None:
-            self._verdicts[heard.root] = _VERDICTS[heard.reason]
+    def _on_result(self, result: SpoutResult) -> None:
+        self.results.append(result)
+        if result.root is not None:
+            self._verdicts[result.root] = _VERDICTS[result.reason]
 
     def _emit(
         self, values: Sequence[object], anchors: Sequence[Tup], stream: str, task: int | None
@@ -274,7 +274,7 @@ class _Tracked(NamedTuple):
     message_id: MessageId
 
 
-class SpoutBench(Workplace):
+class SpoutBench(BaseBench):
     """A spout whose only subscriber is the test."""
 
     kind = Kind.SPOUT
@@ -372,13 +372,13 @@ class SpoutBench(Workplace):
         self._downstream = [tracked for tracked in self._downstream if tracked.msg_id != msg_id]
         return taken
 
-    def _hear(self, heard: Heard) -> None:
+    def _on_result(self, result: SpoutResult) -> None:
         """Call ack or fail of the spout, unless its worker is dead."""
-        self.heard.append(heard)
+        self.results.append(result)
         if self._death:
             return
-        call = self.spout.ack if heard.reason is Reason.ACK else self.spout.fail
-        self._attempt(lambda: call(heard.message_id))
+        call = self.spout.ack if result.reason is Reason.ACK else self.spout.fail
+        self._attempt(lambda: call(result.message_id))
 
     def _emit(self, values: Sequence[object], msg_id: Any, stream: str, task: int | None) -> Sequence[int]:
         self._check(values, stream)

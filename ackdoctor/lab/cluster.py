@@ -30,16 +30,16 @@ from ackdoctor.lab.worker import (
     Action,
     Agenda,
     Executor,
-    Loses,
+    LossModel,
     Parcel,
     Phases,
     Record,
     Route,
     Worker,
     assign,
-    choose,
-    lossless,
-    together,
+    choose_weighted,
+    in_phase,
+    no_loss,
 )
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.message import Tick
@@ -93,15 +93,15 @@ class Cluster:
         status: Status = Status.ACTIVE,
         wrap_acker: Callable[[Acker], Acker] | None = None,
         ids: Callable[[int], IdSource] = JavaRandom,
-        phases: Phases = together,
-        loses: Loses = lossless,
+        phases: Phases = in_phase,
+        loss: LossModel = no_loss,
         hooks: Sequence[TaskHook] = (),
         record: Record | None = None,
         growth_window_secs: float | None = None,
         clock: VirtualClock | None = None,
     ) -> None:
         self.topology = topology
-        self.profile = _chosen(profile, topology)
+        self.profile = _effective_profile(profile, topology)
         self.clock = clock or VirtualClock()
         self.deaths: list[Death] = []
         self.growth: list[GrowthPoint] = []
@@ -115,7 +115,7 @@ class Cluster:
             clock=self.clock,
             random=self._random,
             ids=ids,
-            loses=loses,
+            loss=loss,
             record=record,
             hooks=hooks,
         )
@@ -150,8 +150,8 @@ class Cluster:
         ready = [thread for thread in self._threads if thread.ready()]
         if not ready:
             return False
-        thread = ready[choose([thread.pace for thread in ready], self._random)]
-        self._go_on(thread, thread.begin())
+        thread = ready[choose_weighted([thread.speed for thread in ready], self._random)]
+        self._resume(thread, thread.begin())
         return True
 
     def settle(self, until: Callable[[], bool] = _never) -> bool:
@@ -297,7 +297,7 @@ class Cluster:
         acker = make_acker(self.profile, self.clock, self.topology.settings.message_timeout_secs)
         return self._wrap_acker(acker) if self._wrap_acker else acker
 
-    def _go_on(self, thread: Executor, running: Iterator[float]) -> None:
+    def _resume(self, thread: Executor, running: Iterator[float]) -> None:
         try:
             seconds = next(running, None)
         except WorkerDiedError as error:
@@ -312,7 +312,7 @@ class Cluster:
 
     def _wake(self, thread: Executor, running: Iterator[float]) -> None:
         if thread.running is running:  # it has not died meanwhile
-            self._go_on(thread, running)
+            self._resume(thread, running)
 
     def _die(self, thread: Executor, reason: str) -> None:
         lost = thread.inbox.clear()
@@ -380,7 +380,7 @@ class Cluster:
         )
 
 
-def _chosen(profile: Profile | str, topology: Topology) -> Profile:
+def _effective_profile(profile: Profile | str, topology: Topology) -> Profile:
     chosen = profile_of(profile) if isinstance(profile, str) else profile
     if topology.settings.enable_message_timeouts or not chosen.spout_ticks:
         return chosen

@@ -102,7 +102,7 @@ class BoltInfo(NamedTuple):
 
 
 class SpoutInfo(NamedTuple):
-    """A spout's task heard of its message."""
+    """The executor called `ack` or `fail` of a spout's task."""
 
     msg_id: Hashable
     task: int
@@ -115,10 +115,10 @@ class TaskHook:
         """A tuple was emitted."""
 
     def spout_ack(self, info: SpoutInfo) -> None:
-        """A spout has heard ACK."""
+        """The executor called the spout's `ack`."""
 
     def spout_fail(self, info: SpoutInfo) -> None:
-        """A spout has heard FAIL or TIMEOUT."""
+        """The executor called the spout's `fail`, after a FAIL or a timeout."""
 
     def bolt_execute(self, info: BoltInfo) -> None:
         """`execute` has returned."""
@@ -250,7 +250,7 @@ class Spout:
 class Feed:
     """The test's end.  It outlives the spout, so a feeder that was killed goes on with it.
 
-    `acked` and `failed` hold message ids in the order in which they were heard.
+    `acked` and `failed` hold message ids in the order of the calls.
     """
 
     def __init__(self) -> None:

@@ -5,12 +5,12 @@ from functools import partial
 
 from ackdoctor.acker.acker import Acker, StreamManagerError
 from ackdoctor.acker.collector import BoltCollector, make_collector
-from ackdoctor.acker.spout import Heard, Reason, SpoutExecutor
+from ackdoctor.acker.spout import Reason, SpoutExecutor, SpoutResult
 from ackdoctor.acker.versions import Engine
 from ackdoctor.lab.component import Bolt, BoltInfo, Spout, SpoutInfo, Tup, WorkerDiedError
-from ackdoctor.lab.recording import introduced
+from ackdoctor.lab.recording import named_row
 from ackdoctor.lab.topology import ACKER, DEFAULT_STREAM
-from ackdoctor.lab.worker import Inbox, Parcel, Place, Worker, pace
+from ackdoctor.lab.worker import Inbox, Parcel, TaskContext, Worker, draw_speed
 from ackdoctor.model.event import RELIABLE, TICK, EventKind
 from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
 
@@ -36,7 +36,7 @@ class AckerThread:
         self.component = ACKER
         self.tasks: tuple[int, ...] = (task,)
         self.inbox = Inbox(worker.held, worker.random)
-        self.pace = pace(worker.random)
+        self.speed = draw_speed(worker.random)
         self.running: Iterator[float] | None = None
         self._make = make
         self._worker = worker
@@ -55,7 +55,7 @@ class AckerThread:
         parcel = self.inbox.take()
         message = parcel.content
         assert not isinstance(message, Tup | Answer), "only messages are sent to ackers"
-        self._write_down(message, parcel)
+        self._trace_message(message, parcel)
         try:
             answer = self.acker.receive(message)
         except StreamManagerError as error:
@@ -65,7 +65,7 @@ class AckerThread:
             self._worker.send(Parcel(self.tasks[0], answer.task, answer))
         return iter(())
 
-    def _write_down(self, message: Message, parcel: Parcel) -> None:
+    def _trace_message(self, message: Message, parcel: Parcel) -> None:
         """Rows in the order in which the acker sees the messages, with the sender's name.
 
         A trace knows one map, so of several ackers only the first one's rotations are written down.
@@ -97,12 +97,12 @@ class BoltThread:
         self.component = component
         self.tasks = tasks
         self.inbox = Inbox(worker.held, worker.random)
-        self.pace = pace(worker.random)
+        self.speed = draw_speed(worker.random)
         self.running: Iterator[float] | None = None
         self.bolts: dict[int, Bolt] = {}
         self._factory = factory
         self._worker = worker
-        self._places: dict[int, Place] = {}
+        self._places: dict[int, TaskContext] = {}
 
     def start(self) -> None:
         """Create the components and prepare them."""
@@ -113,14 +113,14 @@ class BoltThread:
             clock=worker.clock,
             message_timeout_s=worker.topology.settings.message_timeout_secs,
         )
-        self._places = {task: Place(worker, self.component, task) for task in self.tasks}
+        self._places = {task: TaskContext(worker, self.component, task) for task in self.tasks}
         self.bolts = {task: self._factory() for task in self.tasks}
         for task, bolt in self.bolts.items():
             place = self._places[task]
-            place.say_startup()
+            place.emit_startup()
             bolt.prepare(place, _BoltOutput(place, collector))
             if worker.record is not None:
-                site, note = introduced(getattr(bolt, "component", bolt))  # of a ShellBolt, the author's
+                site, note = named_row(getattr(bolt, "component", bolt))  # of a ShellBolt, the author's
                 place.note(EventKind.NAMED, site=site, note=note)
 
     def ready(self) -> bool:
@@ -146,11 +146,11 @@ class BoltThread:
 class _BoltOutput:
     """One task's OutputCollector."""
 
-    def __init__(self, place: Place, collector: BoltCollector) -> None:
+    def __init__(self, place: TaskContext, collector: BoltCollector) -> None:
         self._place = place
         self._collector = collector
         worker = place.worker
-        self._deaf = (
+        self._disabled = (
             not worker.ackers and worker.profile.engine is Engine.JAVA
         )  # Storm 2.x then returns at once
 
@@ -186,7 +186,7 @@ class _BoltOutput:
 
     def ack(self, tup: Tup) -> None:
         """Tells each root's acker; nothing remembers that it was done before."""
-        if self._deaf:
+        if self._disabled:
             return
         place = self._place
         site = place.site()
@@ -198,7 +198,7 @@ class _BoltOutput:
 
     def fail(self, tup: Tup) -> None:
         """As ack."""
-        if self._deaf:
+        if self._disabled:
             return
         place = self._place
         site = place.site()
@@ -223,14 +223,14 @@ class SpoutThread:
         self.component = component
         self.tasks = tasks
         self.inbox = Inbox(worker.held, worker.random)
-        self.pace = pace(worker.random)
+        self.speed = draw_speed(worker.random)
         self.running: Iterator[float] | None = None
         self.spouts: dict[int, Spout] = {}
         self.active = False
         self.awake = True  # False after a turn that brought nothing, until something happens
         self._factory = factory
         self._worker = worker
-        self._places: dict[int, Place] = {}
+        self._places: dict[int, TaskContext] = {}
         self._emits = 0
         self._eagerness = worker.random.random()
 
@@ -247,11 +247,11 @@ class SpoutThread:
             max_spout_pending=settings.max_spout_pending,
         )
         self.active = False
-        self._places = {task: Place(worker, self.component, task) for task in self.tasks}
+        self._places = {task: TaskContext(worker, self.component, task) for task in self.tasks}
         self.spouts = {task: self._factory() for task in self.tasks}
         for task, spout in self.spouts.items():
             place = self._places[task]
-            place.say_startup()
+            place.emit_startup()
             spout.open(place, _SpoutOutput(self, place))
 
     def activate(self) -> None:
@@ -262,7 +262,7 @@ class SpoutThread:
                 spout.activate()
 
     def deactivate(self) -> None:
-        """Stop to ask; answers are still heard."""
+        """Stop calling `nextTuple`; answers of the acker are still processed."""
         if self.active:
             self.active = False
             for spout in self.spouts.values():
@@ -284,12 +284,12 @@ class SpoutThread:
         self.awake = True
         match parcel.content:
             case Answer() as answer:
-                heard = self.executor.hear(answer)
-                if heard is not None:
-                    self.tell(heard)
+                result = self.executor.receive(answer)
+                if result is not None:
+                    self.call_spout(result)
             case Tick():
-                for heard in self.executor.tick():
-                    self.tell(heard)
+                for result in self.executor.tick():
+                    self.call_spout(result)
 
     def _next_tuples(self) -> Iterator[float]:
         """One call for each task, then max.spout.pending is looked at again (SpoutExecutor.java:185@v2.8.8)."""
@@ -299,7 +299,7 @@ class SpoutThread:
         self.awake = self._emits > emits or self._worker.clock.now_ms() > now_ms
 
     def emit(
-        self, place: Place, values: Sequence[object], msg_id: Hashable, stream: str, task: int | None
+        self, place: TaskContext, values: Sequence[object], msg_id: Hashable, stream: str, task: int | None
     ) -> Sequence[int]:
         """The tuples, then the init."""
         self._emits += 1
@@ -316,22 +316,22 @@ class SpoutThread:
             place.send_tup(values, stream, target, message_id)
         if emission.init is not None:
             place.send_message(emission.init)
-        if emission.heard is not None:
-            self.tell(emission.heard)
+        if emission.result is not None:
+            self.call_spout(emission.result)
         return targets
 
-    def tell(self, heard: Heard) -> None:
+    def call_spout(self, result: SpoutResult) -> None:
         """Call the spout's ack or fail."""
-        place, spout = self._places[heard.task], self.spouts[heard.task]
-        if heard.reason is Reason.TIMEOUT:
-            place.note(EventKind.TIMED_OUT, delivery=str(heard.message_id), root=heard.root or 0)
-        info = SpoutInfo(heard.message_id, heard.task)
-        if heard.reason is Reason.ACK:
-            spout.ack(heard.message_id)
+        place, spout = self._places[result.task], self.spouts[result.task]
+        if result.reason is Reason.TIMEOUT:
+            place.note(EventKind.TIMED_OUT, delivery=str(result.message_id), root=result.root or 0)
+        info = SpoutInfo(result.message_id, result.task)
+        if result.reason is Reason.ACK:
+            spout.ack(result.message_id)
             for hook in place.hooks:
                 hook.spout_ack(info)
         else:
-            spout.fail(heard.message_id)
+            spout.fail(result.message_id)
             for hook in place.hooks:
                 hook.spout_fail(info)
 
@@ -339,7 +339,7 @@ class SpoutThread:
 class _SpoutOutput:
     """One task's SpoutOutputCollector."""
 
-    def __init__(self, thread: SpoutThread, place: Place) -> None:
+    def __init__(self, thread: SpoutThread, place: TaskContext) -> None:
         self._thread = thread
         self._place = place
 

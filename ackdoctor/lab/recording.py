@@ -10,7 +10,7 @@ from ackdoctor.tracer.ledger.components import belongs, describe
 from ackdoctor.tracer.trace.components import described
 from ackdoctor.tracer.trace.files import Writer
 
-__all__ = ["introduced", "nanoseconds", "recorded"]
+__all__ = ["named_row", "nanoseconds", "record_to"]
 
 
 _BOLT = Role(
@@ -19,7 +19,7 @@ _BOLT = Role(
 _STORM = Dialect(name="storm", language="java", title="Storm", words=(), roles=(_BOLT,))
 
 
-def introduced(component: object) -> tuple[str, str]:
+def named_row(component: object) -> tuple[str, str]:
     """Site and note of a component's NAMED row: its class statement, its dialect and role."""
     cls: type = type(component)
     traced = describe(component, *(belongs(cls) or (_STORM, _BOLT)))
@@ -32,7 +32,7 @@ def nanoseconds(clock: Clock) -> Callable[[], int]:
     return lambda: clock.now_ms() * 1_000_000
 
 
-def recorded(recorder: Writer) -> Record:
+def record_to(recorder: Writer) -> Record:
     """A `Cluster`'s `record` that writes each row."""
 
     def record(row: Event) -> None:

@@ -35,21 +35,21 @@ __all__ = [
     "Executor",
     "Inbox",
     "InvalidEmitError",
-    "Loses",
-    "Outlet",
+    "LossModel",
     "Parcel",
     "Phases",
-    "Place",
     "Record",
     "Route",
+    "Router",
+    "TaskContext",
     "Worker",
-    "apart",
     "assign",
-    "choose",
-    "lossless",
+    "choose_weighted",
+    "draw_speed",
+    "in_phase",
     "lossy",
-    "pace",
-    "together",
+    "no_loss",
+    "spread_phases",
 ]
 
 
@@ -70,15 +70,15 @@ class Parcel(NamedTuple):
     site: str = ""
 
 
-Loses: TypeAlias = Callable[[Parcel, Random], bool]
+LossModel: TypeAlias = Callable[[Parcel, Random], bool]
 
 
-def lossless(_parcel: Parcel, _random: Random) -> bool:
+def no_loss(_parcel: Parcel, _random: Random) -> bool:
     """A network that loses nothing."""
     return False
 
 
-def lossy(rate: float) -> Loses:
+def lossy(rate: float) -> LossModel:
     """A network that loses this share of its messages, `0 <= rate <= 1`; it never duplicates any."""
     return lambda _parcel, random: random.random() < rate
 
@@ -86,7 +86,7 @@ def lossy(rate: float) -> Loses:
 class Inbox:
     """An executor's arrivals.  The routes in `held` are stalled: their messages wait.
 
-    Each route has a pace of its own, drawn once, so that over many seeds some are far slower than others:
+    Each route has a speed of its own, drawn once, so that over many seeds some are far slower than others:
     acks overtake inits, and answers lag behind.
     """
 
@@ -94,7 +94,7 @@ class Inbox:
         self._held = held
         self._random = random
         self._queues: dict[Route, deque[Parcel]] = {}
-        self._paces: dict[Route, float] = {}
+        self._speeds: dict[Route, float] = {}
         self._first: deque[Parcel] = deque()
         self._open: list[Route] = []  # not empty, not held
 
@@ -114,7 +114,7 @@ class Inbox:
         queue = self._queues.get(route)
         if queue is None:
             queue = self._queues[route] = deque()
-            self._paces[route] = pace(self._random)
+            self._speeds[route] = draw_speed(self._random)
         if not queue and route not in self._held:
             self._open.append(route)
         queue.append(parcel)
@@ -127,7 +127,7 @@ class Inbox:
         """The oldest message of one of the routes."""
         if self._first:
             return self._first.popleft()
-        number = choose([self._paces[route] for route in self._open], self._random)
+        number = choose_weighted([self._speeds[route] for route in self._open], self._random)
         route = self._open[number]
         queue = self._queues[route]
         parcel = queue.popleft()
@@ -151,21 +151,21 @@ class Inbox:
         self._open = [route for route, queue in self._queues.items() if queue and route not in self._held]
 
 
-def pace(random: Random) -> float:
+def draw_speed(random: Random) -> float:
     """How fast something is: the fastest are 256 times as fast as the slowest."""
     return float(2 ** (8 * random.random() - 4))
 
 
-def choose(paces: Sequence[float], random: Random) -> int:
+def choose_weighted(speeds: Sequence[float], random: Random) -> int:
     """One of several, each as often as it is fast."""
-    if len(paces) == 1:
+    if len(speeds) == 1:
         return 0
-    point = random.random() * sum(paces)
-    for number, width in enumerate(paces):
+    point = random.random() * sum(speeds)
+    for number, width in enumerate(speeds):
         point -= width
         if point < 0:
             return number
-    return len(paces) - 1
+    return len(speeds) - 1
 
 
 Action: TypeAlias = Callable[[], object]
@@ -173,12 +173,12 @@ Phases: TypeAlias = Callable[[str, int, float], float]
 """Component, the executor's first task, tick period in seconds -> when its first period begins, in seconds."""
 
 
-def together(_component: str, _task: int, _period: float) -> float:
+def in_phase(_component: str, _task: int, _period: float) -> float:
     """Phase zero for every executor: ticks come at multiples of the period."""
     return 0.0
 
 
-def apart(component: str, task: int, period: float) -> float:
+def spread_phases(component: str, task: int, period: float) -> float:
     """Spread the phases of executors over the period by the golden ratio."""
     return period * ((task * 0.6180339887498949 + len(component)) % 1.0)
 
@@ -245,7 +245,7 @@ def _split(tasks: Sequence[int], parts: int) -> Iterator[tuple[int, ...]]:
         start = end
 
 
-class Outlet:
+class Router:
     """Groupers of one emitting task."""
 
     def __init__(self, topology: Topology, assignment: Assignment, component: str, random: Random) -> None:
@@ -304,7 +304,7 @@ class Executor(Protocol):
     tasks: tuple[int, ...]
     inbox: Inbox
     running: Iterator[float] | None  # work in progress
-    pace: float  # turns relative to other executors
+    speed: float  # turns relative to other executors
 
     def start(self) -> None:
         """Create the components and open them."""
@@ -326,7 +326,7 @@ class Worker:
     clock: VirtualClock
     random: Random
     ids: Callable[[int], IdSource]
-    loses: Loses
+    loss: LossModel
     record: Record | None
     hooks: Sequence[TaskHook]
     inboxes: dict[int, Inbox] = field(default_factory=dict)
@@ -347,7 +347,7 @@ class Worker:
 
     def send(self, parcel: Parcel) -> None:
         """Deliver to the receiver's inbox, unless the network loses the parcel."""
-        if self.loses(parcel, self.random):
+        if self.loss(parcel, self.random):
             self.lost += 1
         else:
             self.inboxes[parcel.receiver].put(parcel)
@@ -402,7 +402,7 @@ class Worker:
         self.record(row)
 
 
-class Place:
+class TaskContext:
     """One task: the context of its component, and its routes to other tasks."""
 
     def __init__(self, worker: Worker, component: str, task: int) -> None:
@@ -411,7 +411,7 @@ class Place:
         self.task = task
         self.hooks = list(worker.hooks)
         self.note = partial(worker.note, component, task)
-        self.outlet = Outlet(worker.topology, worker.assignment, component, worker.random)
+        self.router = Router(worker.topology, worker.assignment, component, worker.random)
 
     @property
     def task_index(self) -> int:
@@ -430,19 +430,19 @@ class Place:
         """Storm's addTaskHook."""
         self.hooks.append(hook)
 
-    def say_startup(self) -> None:
+    def emit_startup(self) -> None:
         """Emit Storm 1.x's startup tuple on the system stream, unanchored (task.clj:187@v1.1.0)."""
         if self.worker.profile.engine is Engine.CLOJURE:
             values = ("startup",)
-            for target in self.outlet.targets(SYSTEM_STREAM, values):
+            for target in self.router.targets(SYSTEM_STREAM, values):
                 self.send_tup(values, SYSTEM_STREAM, target, {})
 
     def targets(self, values: Sequence[object], stream: str, task: int | None) -> list[int]:
         """Return the tasks that an emit goes to, and call the hooks."""
         if task is None:
-            targets = self.outlet.targets(stream, values)
+            targets = self.router.targets(stream, values)
         else:
-            targets = self.outlet.direct(stream, values, task)
+            targets = self.router.direct(stream, values, task)
         for hook in self.hooks:
             hook.emit(EmitInfo(values, stream, self.task, targets))
         return targets
@@ -452,7 +452,7 @@ class Place:
         tup = Tup(
             message_id,
             values=values,
-            fields=self.outlet.fields[stream],
+            fields=self.router.fields[stream],
             component=self.component,
             task=self.task,
             stream=stream,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ackdoctor.pytest_plugin import options
-from ackdoctor.pytest_plugin.options import TURNED
+from ackdoctor.pytest_plugin.options import FAILED_BY_ACKDOCTOR
 
 if TYPE_CHECKING:
     from ackdoctor.pytest_plugin.fixture import Fixture
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["ackdoctor_fixture", "pytest_addoption", "pytest_collection_modifyitems", "pytest_configure"]
 
 _HOOKS = "ackdoctor-hooks"
-_APART = "ackdoctor-apart"
+_SEPARATION = "ackdoctor-apart"
 _ONE_TRACER = "`ackdoctor trace run` traces this process already: run pytest without it"
 _OPTIONS = pytest.StashKey[options.Options]()
 
@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if beginning is not None and beginning.begun:
         from ackdoctor.pytest_plugin.hooks import TestSeparation
 
-        config.pluginmanager.register(TestSeparation(*beginning.begun[0]), _APART)
+        config.pluginmanager.register(TestSeparation(*beginning.begun[0]), _SEPARATION)
 
 
 @pytest.hookimpl(trylast=True)
@@ -49,13 +49,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     traced = [(item, wanted) for item in items if (wanted := _wanted(item, session)) is not None]
     if not traced:
         return
-    from ackdoctor.pytest_plugin.hooks import ASKED, Hooks, Refusal
+    from ackdoctor.pytest_plugin.hooks import TEST_OPTIONS, Hooks, Refusal
 
     for item, wanted in traced:
-        item.stash[ASKED] = wanted
+        item.stash[TEST_OPTIONS] = wanted
     if config.pluginmanager.hasplugin(_HOOKS):
         return
-    if config.pluginmanager.hasplugin(_APART):
+    if config.pluginmanager.hasplugin(_SEPARATION):
         config.pluginmanager.register(Refusal(_ONE_TRACER), _HOOKS)
         return
     try:
@@ -81,11 +81,11 @@ def ackdoctor_fixture(request: pytest.FixtureRequest) -> "Iterator[Fixture]":
 
 def _wanted(item: pytest.Item, session: options.Options) -> options.Options | str | None:
     """The options of a traced test, or the fault in its marks; below `trace run` a mark alone does not trace the test."""
-    apart = item.config.pluginmanager.hasplugin(_APART)
+    apart = item.config.pluginmanager.hasplugin(_SEPARATION)
     if apart and session.level == "off" and options.NAME not in getattr(item, "fixturenames", ()):
         return None
     try:
-        return options.asked(item, session)
+        return options.options_of_test(item, session)
     except pytest.UsageError as error:
         if not hasattr(item.config, "workerinput"):
             raise
@@ -106,7 +106,7 @@ class Table:
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> object:
         """Letter and word of a test that failed only because of ackdoctor."""
-        if not report.failed or not hasattr(report, TURNED):
+        if not report.failed or not hasattr(report, FAILED_BY_ACKDOCTOR):
             return None
         return "failed" if report.when == "call" else "error", "A", "ACK"
 

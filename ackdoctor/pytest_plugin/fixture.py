@@ -103,14 +103,14 @@ class TestHeap:
 
     def look(self, label: str) -> Look:
         """Take a snapshot now."""
-        self._hear_all()
+        self._process_messages()
         self._series.take(label or f"look {len(self._series.snapshots) + 1}")
         return Look(self._series.snapshots, self.findings())
 
     def end(self) -> tuple[Finding, ...]:
         """Take the last snapshot; returns the findings of all."""
         self.ledger.growing = None
-        self._hear_all()
+        self._process_messages()
         counted = self._exact or len(self._series.snapshots) > 1
         self._series.take("end", None if counted else lambda: None)
         found = self.findings()
@@ -131,7 +131,7 @@ class TestHeap:
         rows = holding_rows(self._series.snapshots, top=1)
         return f"heap: most in {rows[0].last.path} ({rows[0].last.entries:,})" if rows else ""
 
-    def _hear_all(self) -> None:
+    def _process_messages(self) -> None:
         """Deliver messages that components have sent out of turn: reading `pending` does."""
         for bench in self.benches:
             assert bench.pending is not None

@@ -20,13 +20,13 @@ from ackdoctor.model.verdict import TupleTree
 from ackdoctor.model.violation import Violation
 from ackdoctor.pytest_plugin import outcome
 from ackdoctor.pytest_plugin.options import Options
-from ackdoctor.pytest_plugin.outcome import PROPERTY, Judge, Judgement, Row, counted, totals
+from ackdoctor.pytest_plugin.outcome import PROPERTY, Judge, Judgement, Row, count_by_rule, totals
 from ackdoctor.tracer.instrument.install import Installation, install
 from ackdoctor.tracer.ledger.ledger import Ledger, Level, Settlement, violations
 from ackdoctor.tracer.trace.files import live_files, lock, parts
 from ackdoctor.tracer.trace.write import Recorder, finish_killed
 
-__all__ = ["ASKED", "Files", "Hooks", "Refusal", "SessionTracer", "TestSeparation", "wait"]
+__all__ = ["TEST_OPTIONS", "Files", "Hooks", "Refusal", "SessionTracer", "TestSeparation", "wait"]
 
 
 _POLL_S = 0.005
@@ -82,7 +82,7 @@ class SessionTracer:
         self.ledger.test = ""
         return settlement
 
-    def judged(self, *, failed: bool) -> tuple[str, ...]:
+    def end_trace(self, *, failed: bool) -> tuple[str, ...]:
         """Keep or delete the trace of the test; returns notes about it."""
         return self._files.end(failed=failed) if self._files is not None else ()
 
@@ -189,7 +189,7 @@ if TYPE_CHECKING:
     from ackdoctor.tracer.trace.write import Recorder
 
 
-_PATIENCE_S = 0.5  # that threads have after a test, as by default under `--ackdoctor`
+_WAIT_S = 0.5  # that threads have after a test, as by default under `--ackdoctor`
 
 
 class TestSeparation:
@@ -207,7 +207,7 @@ class TestSeparation:
         try:
             return (yield)
         finally:
-            wait(self._installation.ledger, self._threads, _PATIENCE_S)
+            wait(self._installation.ledger, self._threads, _WAIT_S)
             self._turn("")
 
     def _turn(self, test: str) -> None:
@@ -221,7 +221,7 @@ if TYPE_CHECKING:
     from ackdoctor.pytest_plugin.fixture import Counts, Fixture, TestHeap
 
 
-ASKED = pytest.StashKey[Options | str]()  # what a test is traced with, or why that cannot be meant
+TEST_OPTIONS = pytest.StashKey[Options | str]()  # what a test is traced with, or why that cannot be meant
 _FIXTURE = pytest.StashKey["Fixture"]()
 _HEAP = pytest.StashKey["TestHeap"]()
 _HOW_TO_EXPECT = "assert `bench.died` in a test that means it"
@@ -244,7 +244,7 @@ class Hooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
         """Run a traced test and hold its reports back, unless another plugin runs it."""
-        if ASKED not in item.stash:
+        if TEST_OPTIONS not in item.stash:
             return None
         hook = item.ihook
         arguments = {"item": item, "nextitem": nextitem}
@@ -263,7 +263,7 @@ class Hooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Attribute what components receive from now on to this test."""
-        asked = item.stash.get(ASKED, None)
+        asked = item.stash.get(TEST_OPTIONS, None)
         if isinstance(asked, str):
             pytest.fail(asked, pytrace=False)
         if asked is not None:
@@ -285,7 +285,7 @@ class Hooks:
         """Keep the report of each phase, and judge the test with the last one."""
         report = yield
         reports = item.stash.get(_REPORTS, None)
-        asked = item.stash.get(ASKED, None)
+        asked = item.stash.get(TEST_OPTIONS, None)
         if reports is not None and isinstance(asked, Options):
             reports.append(report)
             if report.when == "teardown":
@@ -308,14 +308,14 @@ class Hooks:
 
     def fixture(self, item: pytest.Item) -> "Fixture | None":
         """The fixture of a traced test; None for any other."""
-        asked = item.stash.get(ASKED, None)
+        asked = item.stash.get(TEST_OPTIONS, None)
         if not isinstance(asked, Options):
             return None
         from ackdoctor.pytest_plugin.fixture import Fixture  # and with it the lab
 
         fixture = Fixture(
             self.watch.ledger,
-            partial(self._so_far, item, asked),
+            partial(self._findings_so_far, item, asked),
             asked.profile,
             partial(self._heap, asked),
             item.stash.get(_HEAP, None),
@@ -334,11 +334,11 @@ class Hooks:
         self._counts = self._counts or Counts()
         return TestHeap(self.watch.ledger, options.profile, str(self.judge.folder), self._counts)
 
-    def _so_far(self, item: pytest.Item, options: Options) -> tuple[Finding, ...]:
+    def _findings_so_far(self, item: pytest.Item, options: Options) -> tuple[Finding, ...]:
         strict = replace(options, max_pending=0)
         evidence = self._linked(item, self.watch.look())
         pending = self.watch.pending
-        return self.judge.judgement(*evidence, pending=pending, options=strict, ended=False).counted
+        return self.judge.judge(*evidence, pending=pending, options=strict, ended=False).counted
 
     def _close(self, item: pytest.Item, reports: list[pytest.TestReport], options: Options) -> None:
         """Judge a test and store its row in the reports; an error of ours does not end the session."""
@@ -367,22 +367,22 @@ class Hooks:
         held = heap.end() if heap is not None else ()
         settlement = self.watch.end()
         if any(report.skipped and not hasattr(report, "wasxfail") for report in reports):
-            self.watch.judged(failed=failed)
+            self.watch.end_trace(failed=failed)
             return None
         pending = sum(tally.pending for tally in settlement.tallies)
         evidence = self._linked(item, settlement.violations)
-        judgement = self.judge.judgement(*evidence, pending=pending, options=options)
+        judgement = self.judge.judge(*evidence, pending=pending, options=options)
         fixture = item.stash.get(_FIXTURE, None)
         deaths, doubts = fixture.outcome() if fixture is not None else ((), ())
         doubts = (*doubts, *judgement.waiting.notes, *settlement.notes)
         remarks: tuple[str, ...] = ()
         if heap is not None:
-            judgement = self.judge.weighed(
+            judgement = self.judge.with_heap_findings(
                 judgement, held, trees=evidence[1], pending=pending, options=options
             )
             remarks = (*remarks, *filter(None, [heap.remark()]))
         broken = bool(judgement.counted or deaths)
-        remarks = (*remarks, *self.watch.judged(failed=failed or broken))
+        remarks = (*remarks, *self.watch.end_trace(failed=failed or broken))
         verdict = self._turn(reports, judgement, deaths, options) if broken else ""
         if heap is not None:
             outcome.attach(self._main(reports), heap.text(), "ackdoctor heap")
@@ -393,8 +393,8 @@ class Hooks:
             ticks=sum(tally.ticks for tally in settlement.tallies),
             high_water=max((tally.high_water for tally in settlement.tallies), default=0),
             dropped=settlement.dropped,
-            findings=counted(judgement.counted),
-            accepted=counted(judgement.accepted),
+            findings=count_by_rule(judgement.counted),
+            accepted=count_by_rule(judgement.accepted),
             components=totals(settlement.tallies),
             unobserved=settlement.unobserved,
             notes=remarks,
@@ -417,7 +417,7 @@ class Hooks:
         options: Options,
     ) -> str:
         """Attach the findings to a report; returns the verdict of the row."""
-        text = outcome.described(
+        text = outcome.format_findings(
             judgement.counted,
             root=self.judge.folder,
             verbosity=self.config.get_verbosity(),
@@ -426,7 +426,11 @@ class Hooks:
         outcome.attach(main, "\n".join((*deaths, *filter(None, [text]))))
         if options.warn or options.write_baseline:
             return "warned"
-        why = outcome.reason(judgement.counted) if judgement.counted else f"{deaths[0]}: {_HOW_TO_EXPECT}"
+        why = (
+            outcome.failure_reason(judgement.counted)
+            if judgement.counted
+            else f"{deaths[0]}: {_HOW_TO_EXPECT}"
+        )
         return "failed" if outcome.fail(main, why) else "also"
 
     def _main(self, reports: list[pytest.TestReport]) -> pytest.TestReport:
@@ -454,7 +458,7 @@ class Refusal:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Fail the test before its fixtures are set up."""
-        if ASKED in item.stash:
+        if TEST_OPTIONS in item.stash:
             pytest.fail(f"ackdoctor: {self._why}", pytrace=False)
 
 

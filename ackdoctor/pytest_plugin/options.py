@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 import pytest
 
 __all__ = [
+    "FAILED_BY_ACKDOCTOR",
     "LEVELS",
     "MARK",
     "NAME",
     "OPTIONS",
-    "TURNED",
     "Options",
     "Spec",
     "add_options",
-    "asked",
+    "options_of_test",
     "parse",
     "read_options",
     "tracing_flags",
@@ -33,7 +33,9 @@ LEVELS: Mapping[str, str] = MappingProxyType(
     }
 )
 _BARE = "sites"
-TURNED = "ackdoctor_turned"  # an attribute of reports that failed only because of us; xdist passes it on
+FAILED_BY_ACKDOCTOR = (
+    "ackdoctor_turned"  # an attribute of reports that failed only because of us; xdist passes it on
+)
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -271,7 +273,7 @@ _KEYWORDS = tuple(name for name, spec in OPTIONS.items() if spec.marker)
 MARK = f"{NAME}({', '.join(f'{keyword}=' for keyword in _KEYWORDS)}): trace this test's components"
 
 
-def asked(item: pytest.Item, session: Options) -> Options | None:
+def options_of_test(item: pytest.Item, session: Options) -> Options | None:
     """The options of a traced test; None if neither session, mark nor fixture traces it.
 
     UsageError for a mark that cannot be meant.

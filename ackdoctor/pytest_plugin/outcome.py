@@ -18,7 +18,7 @@ from ackdoctor.model.errors import AckdoctorError
 from ackdoctor.model.finding import Finding, Report, plain
 from ackdoctor.model.verdict import ComponentTally, TupleTree
 from ackdoctor.model.violation import Violation
-from ackdoctor.pytest_plugin.options import TURNED, Options
+from ackdoctor.pytest_plugin.options import FAILED_BY_ACKDOCTOR, Options
 from ackdoctor.rulebook.messages import (
     EVICTING_BUFFER,
     MISSING_ACK,
@@ -40,12 +40,12 @@ __all__ = [
     "Waiting",
     "attach",
     "context_of",
-    "counted",
-    "described",
+    "count_by_rule",
     "fail",
+    "failure_reason",
+    "format_findings",
     "one_line",
     "read_row",
-    "reason",
     "summary",
     "totals",
 ]
@@ -113,7 +113,7 @@ def totals(tallies: Iterable[ComponentTally]) -> dict[str, dict[str, int]]:
     return found
 
 
-def counted(findings: Iterable[Finding]) -> dict[str, int]:
+def count_by_rule(findings: Iterable[Finding]) -> dict[str, int]:
     """How many tuples each rule concerns."""
     codes: Counter[str] = Counter()
     for finding in findings:
@@ -121,7 +121,7 @@ def counted(findings: Iterable[Finding]) -> dict[str, int]:
     return dict(sorted(codes.items()))
 
 
-_NEVER = (
+_OPEN_TUPLE_RULES = (
     MISSING_ACK,
     UNDRAINED_BUFFER,
     PENDING_OVERWRITE,
@@ -145,7 +145,9 @@ class Flushes:
     """Lint's findings for the bolts of a session; lints a file once, and only after a test that left tuples in a field."""
 
     def __init__(self, settings: Settings, folder: Path) -> None:
-        self._settings = replace(settings, select=_NEVER, ignore=(), per_file_ignores={}, exclude=())
+        self._settings = replace(
+            settings, select=_OPEN_TUPLE_RULES, ignore=(), per_file_ignores={}, exclude=()
+        )
         self._folder = folder
         self._messages: dict[str, dict[str, list[str]] | None] = {}  # file -> component -> messages
 
@@ -160,7 +162,7 @@ class Flushes:
         if violation.misuse is not Misuse.NEVER or not field or not traced.path:
             return False
         if traced.path not in self._messages:
-            self._messages[traced.path] = self._linted(Path(traced.path))
+            self._messages[traced.path] = self._lint(Path(traced.path))
         messages = self._messages[traced.path]
         if messages is None:
             return False
@@ -168,7 +170,7 @@ class Flushes:
         # of a bare id lint does not always know the field
         return not [message for message in mine if not violation.held or f"`{field}`" in message]
 
-    def _linted(self, file: Path) -> dict[str, list[str]] | None:
+    def _lint(self, file: Path) -> dict[str, list[str]] | None:
         """The messages by component; None if lint cannot read the file, or finds no component."""
         from ackdoctor.lint.run import lint
         from ackdoctor.model.errors import AckdoctorError
@@ -239,7 +241,7 @@ class Judge:
         folder = config.invocation_params.dir
         return cls(settings=settings, folder=folder, flushes=Flushes(settings, folder), known=known)
 
-    def judgement(
+    def judge(
         self,
         violations: Sequence[Violation],
         trees: Sequence[TupleTree],
@@ -267,14 +269,14 @@ class Judge:
             tree.root for violation in (*owed, *waiting.violations) for tree in causes.of(violation)
         }
         charged = [tree for tree in trees if tree.root not in spared_roots]
-        found = self._heard(findings(rest, charged, profile=version, places=places))
+        found = self._unsuppressed(findings(rest, charged, profile=version, places=places))
         counted: list[Finding] = []
-        accepted = list(self._heard(findings(owed, places=places)))
+        accepted = list(self._unsuppressed(findings(owed, places=places)))
         for finding in found:
-            (accepted if self._spares(finding, options) else counted).append(finding)
+            (accepted if self._is_accepted(finding, options) else counted).append(finding)
         return Judgement(tuple(counted), tuple(accepted), waiting)
 
-    def weighed(
+    def with_heap_findings(
         self,
         judgement: Judgement,
         held: Sequence[Finding],
@@ -288,28 +290,28 @@ class Judge:
         Findings about accepted open tuples are accepted too. Without `trees` there are no findings about the acker: what an
         acker holds: it waits for a framework's batch, or its worker is dead.
         """
-        from ackdoctor.heap.python.judge import OF_OPEN_TUPLES, OF_THE_ACKER, with_heap_evidence
+        from ackdoctor.heap.python.judge import ACKER_CODES, OPEN_TUPLE_CODES, with_heap_evidence
 
-        held = [finding for finding in held if trees or finding.code not in OF_THE_ACKER]
+        held = [finding for finding in held if trees or finding.code not in ACKER_CODES]
         held = [finding for finding in held if not _waits(finding, judgement.waiting)]
         counted, rest = with_heap_evidence(judgement.counted, held)
         accepted, rest = with_heap_evidence(judgement.accepted, rest)
         tolerated = 0 < pending <= options.max_pending
-        for finding in self._heard(rest):
-            spared = self._spares(finding, options) or (tolerated and finding.code in OF_OPEN_TUPLES)
+        for finding in self._unsuppressed(rest):
+            spared = self._is_accepted(finding, options) or (tolerated and finding.code in OPEN_TUPLE_CODES)
             if spared:
                 accepted = (*accepted, finding)
             else:
                 counted = (*counted, finding)
         return Judgement(counted, accepted, judgement.waiting)
 
-    def _spares(self, finding: Finding, options: Options) -> bool:
+    def _is_accepted(self, finding: Finding, options: Options) -> bool:
         """Whether a mark or the baseline allows it."""
         allowed = Settings(select=options.allow)
         spared = bool(options.allow) and allowed.selects(finding.code, finding.name, default=False)
         return spared or plain(finding.fingerprint) in self.known
 
-    def _heard(self, found: Sequence[Finding]) -> Sequence[Finding]:
+    def _unsuppressed(self, found: Sequence[Finding]) -> Sequence[Finding]:
         """The findings that neither the settings nor a comment in the source suppress."""
         if not found:
             return ()
@@ -362,7 +364,7 @@ def summary(rows: Mapping[str, Row], verbosity: int) -> Iterator[str]:
     -q: totals only; by default the tests with something to tell; -v: all tests; -vv: their components.
     """
     ordered = sorted(rows.items(), key=lambda item: (-item[1]["pending"], item[0]))
-    shown = [(test, row) for test, row in ordered if verbosity > 0 or _telling(row)]
+    shown = [(test, row) for test, row in ordered if verbosity > 0 or _is_noteworthy(row)]
     hidden = 0
     if verbosity < 0:
         shown = []
@@ -388,7 +390,7 @@ def summary(rows: Mapping[str, Row], verbosity: int) -> Iterator[str]:
         yield from (f"{test}: {'; '.join(row.doubts)}" for test, row in doubted[:_MOST_ROWS])
 
 
-def _telling(row: Row) -> bool:
+def _is_noteworthy(row: Row) -> bool:
     return bool(
         row.findings
         or row["pending"]
@@ -483,7 +485,7 @@ def fail(report: pytest.TestReport, why: str) -> bool:
     elif report.outcome == "passed":
         report.outcome = "failed"
         report.longrepr = why
-        setattr(report, TURNED, True)
+        setattr(report, FAILED_BY_ACKDOCTOR, True)
         return True
     return False
 
@@ -494,7 +496,7 @@ def attach(report: pytest.TestReport, text: str, section: str = SECTION) -> None
         report.sections.append((section, text))
 
 
-def reason(findings: Sequence[Finding]) -> str:
+def failure_reason(findings: Sequence[Finding]) -> str:
     """Why a test failed, in one line."""
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
     return one_line(findings[0]) + more
@@ -505,7 +507,7 @@ def one_line(finding: Finding) -> str:
     return f"{finding.code} {finding.name} {finding.site.path}:{finding.site.span.line} {finding.message}"
 
 
-def described(findings: Sequence[Finding], *, root: Path, verbosity: int) -> str:
+def format_findings(findings: Sequence[Finding], *, root: Path, verbosity: int) -> str:
     """The findings as `ackdoctor lint` shows them: none with -qq, all with -vv."""
     if verbosity < -1:
         return ""

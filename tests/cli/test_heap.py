@@ -171,7 +171,7 @@ def test_a_cut_dump_is_reported_as_far_as_it_goes(shell):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"hello", "no heap dump: it begins with b'hello', not with 'JAVA PROFILE 1.0.2'"),
+        (b"hello", "not a heap dump: it begins with b'hello', not with 'JAVA PROFILE 1.0.2'"),
         (b"", "the file is empty"),
     ],
 )

@@ -87,14 +87,14 @@ def test_a_very_long_line_is_cut_and_the_next_one_read(shell, monkeypatch, zippe
     Path("worker.log").write_bytes(gzip.compress(said) if zipped else said)
     outcome = shell("diagnose", "worker.log")
     assert outcome.code == 2
-    assert outcome.err == "worker.log: cannot be read: a line of more than 100,000 characters: no log\n"
+    assert outcome.err == "worker.log: cannot be read: a line of more than 100,000 characters: not a log\n"
     assert outcome.out.startswith("anchored too late  line 1\n")
 
 
 @pytest.mark.timeout(SECONDS * 3)
 def test_a_gzip_bomb_is_reported_without_expanding_it(shell, monkeypatch):
     monkeypatch.setattr(log_lines, "_UNPACKED", 100_000)
-    monkeypatch.setattr(log_lines, "_ASK_EVERY", 100_000)
+    monkeypatch.setattr(log_lines, "_CHECK_EVERY", 100_000)
     Path("worker.log.gz").write_bytes(gzip.compress(b"2026-01-01 00:00:00 x [INFO] y\n" * 60_000))
     outcome = shell("diagnose", "worker.log.gz")
     assert outcome.code == 2
@@ -104,7 +104,7 @@ def test_a_gzip_bomb_is_reported_without_expanding_it(shell, monkeypatch):
 
 def test_a_well_compressed_log_is_no_bomb(shell, monkeypatch):
     monkeypatch.setattr(log_lines, "_UNPACKED", 100_000)
-    monkeypatch.setattr(log_lines, "_ASK_EVERY", 100_000)
+    monkeypatch.setattr(log_lines, "_CHECK_EVERY", 100_000)
     lines = (f"2026-01-01 00:00:00.{at:03d} o.a.s.d.task main [INFO] tuple {at * 7919 % 10_007}\n" for at in range(8_000))  # fmt: skip
     Path("worker.log.gz").write_bytes(gzip.compress("".join(lines).encode()))
     assert shell("diagnose", "worker.log.gz").code == 0

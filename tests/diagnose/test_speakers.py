@@ -3,7 +3,7 @@
 import pytest
 
 from ackdoctor.diagnose.diagnosis import diagnose
-from ackdoctor.diagnose.exceptions import is_own, shown
+from ackdoctor.diagnose.exceptions import is_own, relevant_frames
 from ackdoctor.diagnose.log_lines import component_of, instance_of, kind_of_line, kind_of_name, moment_of
 from ackdoctor.diagnose.symptoms import table
 
@@ -123,13 +123,13 @@ def test_a_library_s_frame_is_not(frame):
 
 def test_the_user_s_frame_nearest_to_the_exception_is_first():
     stack = ["\tat java.util.A.b(A.java:1)", "\tat com.acme.C.d(C.java:2) ~[x.jar:?]", "\tat com.acme.E.f(E.java:3)", "\t... 3 more"]  # fmt: skip
-    assert [(each.text, each.own) for each in shown(stack)] == [
+    assert [(each.text, each.own) for each in relevant_frames(stack)] == [
         ("at com.acme.C.d(C.java:2)", True),
         ("at java.util.A.b(A.java:1)", False),
         ("at com.acme.E.f(E.java:3)", True),
     ]
-    assert [each.text for each in shown(["\tat a.B.c(B.java:1)"] * 90)] == ["at a.B.c(B.java:1)"]
-    assert shown([]) == ()
+    assert [each.text for each in relevant_frames(["\tat a.B.c(B.java:1)"] * 90)] == ["at a.B.c(B.java:1)"]
+    assert relevant_frames([]) == ()
 
 
 def test_a_cause_without_a_user_frame_has_that_of_its_wrapper():
@@ -143,7 +143,7 @@ def test_a_cause_without_a_user_frame_has_that_of_its_wrapper():
 
 def test_each_row_has_a_next_step_and_a_source():
     rows = table().symptoms
-    assert [row.name for row in rows if not (row.says and row.causes and row.next and row.source)] == []
+    assert [row.name for row in rows if not (row.meaning and row.causes and row.next and row.source)] == []
     kinds = {"worker", "nimbus", "supervisor", "drpc", "ui", "client", "dump"}
     assert [row.name for row in rows if not row.logs <= kinds] == []
     assert [row.name for row in rows if row.counted == bool(row.words)] == []

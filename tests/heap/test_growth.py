@@ -6,7 +6,7 @@ import pytest
 
 from ackdoctor.acker.versions import profile
 from ackdoctor.heap.growth import findings, growth
-from ackdoctor.heap.jvm.histogram import Histogram, parse, timed, told_most
+from ackdoctor.heap.jvm.histogram import Histogram, most_common_jvm, parse, timed
 from ackdoctor.model.finding import Severity
 
 HISTOGRAMS = Path(__file__).parents[2] / "fixtures" / "heaps" / "histograms"
@@ -154,7 +154,7 @@ def test_a_histogram_before_a_collection_counts_garbage():
     [([], ""), (["", ""], ""), (["", "", "7"], "7"), (["7", "8"], "8"), (["8", "7", "7", "8", "7"], "7")],
 )
 def test_most_histograms_name_their_process(jvms, most):
-    assert told_most(Histogram(jvm=jvm) for jvm in jvms) == most
+    assert most_common_jvm(Histogram(jvm=jvm) for jvm in jvms) == most
 
 
 @pytest.mark.parametrize(

@@ -169,13 +169,13 @@ def test_a_damaged_tag_loses_only_its_record(stored):
     [
         (b"", "the file is empty"),
         (b"JAVA PROFILE 1.0.2\0\0\0", "the dump ends within its header"),
-        (b"JAVA PROFILE 1.0.2\0" + bytes(3) + b"\x05" + bytes(8), "its ids are said to have 5 bytes, not 4 or 8: the header is damaged"),
-        (b"JAVA PROFILE 1.0.3\0" + bytes(12), "no heap dump that can be read here, but a heap dump of Android, whose records are others: convert it with hprof-conv"),
-        (b"\x7fELF\x02", "no heap dump that can be read here, but a core file: make a heap dump of it with jhsdb jmap --binaryheap --core FILE --exe JAVA"),
-        (b" num     #instances         #bytes  class name\n", "no heap dump that can be read here, but a class histogram: ackdoctor heap hist reads it"),
-        (b"Sat Nov 21 10:58:35 PM UTC 2026\n4711:\n num     #instances         #bytes\n", "no heap dump that can be read here, but a class histogram: ackdoctor heap hist reads it"),
-        (b"hello, world, this is text", "no heap dump: it begins with b'hello, world', not with 'JAVA PROFILE 1.0.2'"),
-        (gzip.compress(b"hello, world, this is text", mtime=0), "no heap dump: it begins with b'hello, world', not with 'JAVA PROFILE 1.0.2'"),
+        (b"JAVA PROFILE 1.0.2\0" + bytes(3) + b"\x05" + bytes(8), "its header claims ids of 5 bytes, not 4 or 8: the header is damaged"),
+        (b"JAVA PROFILE 1.0.3\0" + bytes(12), "not a heap dump of HotSpot, but a heap dump of Android, which has other records: convert it with hprof-conv"),
+        (b"\x7fELF\x02", "not a heap dump of HotSpot, but a core file: make a heap dump of it with jhsdb jmap --binaryheap --core FILE --exe JAVA"),
+        (b" num     #instances         #bytes  class name\n", "not a heap dump of HotSpot, but a class histogram: ackdoctor heap hist reads it"),
+        (b"Sat Nov 21 10:58:35 PM UTC 2026\n4711:\n num     #instances         #bytes\n", "not a heap dump of HotSpot, but a class histogram: ackdoctor heap hist reads it"),
+        (b"hello, world, this is text", "not a heap dump: it begins with b'hello, world', not with 'JAVA PROFILE 1.0.2'"),
+        (gzip.compress(b"hello, world, this is text", mtime=0), "not a heap dump: it begins with b'hello, world', not with 'JAVA PROFILE 1.0.2'"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_not_a_dump_is_named_by_its_kind(content, reason, stored):
@@ -218,7 +218,7 @@ def test_a_full_disk_is_no_fault_of_the_dump(stored, monkeypatch):
     with pytest.raises(HprofError) as refused:
         read_dump(stored(gzip.compress(acker_heap().hprof())))
     assert str(refused.value) == (
-        "there is no room for a copy of it in /var/tmp: No space left on device; TMPDIR names another folder"
+        "there is no room for a copy of it in /var/tmp: No space left on device; set TMPDIR to another directory"
     )
 
 
@@ -237,7 +237,7 @@ def test_an_acker_that_was_never_prepared_is_empty(stored):
     heap.body = []
     heap.add(64, "org.apache.storm.daemon.Acker", collector=0, pending=0)
     [acker] = read_dump(stored(heap.hprof())).ackers
-    assert acker.trouble == "it has not been prepared: its map is not there"
+    assert acker.trouble == "it has not been prepared: it has no map"
 
 
 def test_objects_in_any_order_are_found(stored):

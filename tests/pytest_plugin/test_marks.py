@@ -2,7 +2,7 @@
 
 import pytest
 
-from ackdoctor.pytest_plugin.options import Options, asked
+from ackdoctor.pytest_plugin.options import Options, options_of_test
 
 pytest_plugins = ["pytester"]
 
@@ -11,7 +11,7 @@ KEYWORDS = ("level", "allow", "max_pending", "complete_within", "profile", "heap
 
 def wanted(pytester, source, session=None):
     (item,) = pytester.getitems(source)
-    return asked(item, session or Options())
+    return options_of_test(item, session or Options())
 
 
 def test_an_unmarked_test_is_not_traced(pytester):
@@ -76,8 +76,8 @@ def test_a_parameter_set_carries_its_own_mark(pytester):
         def test(n): pass
     """
     first, second = pytester.getitems(source)
-    assert asked(first, Options()) is None
-    assert asked(second, Options()) == Options(level="sites", max_pending=2)
+    assert options_of_test(first, Options()) is None
+    assert options_of_test(second, Options()) == Options(level="sites", max_pending=2)
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ def acked_twice(component: str, roots: range) -> list[Event]:
     return rows
 
 
-@pytest.mark.parametrize(("most", "untold"), [(2_000, 0), (4, 26)])
+@pytest.mark.parametrize(("most", "untold"), [pytest.param(2_000, 0, marks=pytest.mark.minutes), (4, 26)])
 def test_a_rare_culprit_is_reported_beside_a_frequent_one(most, untold, spark, monkeypatch):
     monkeypatch.setattr("ackdoctor.spark.judge.samples.MOST_TREES", most)
     rows = acked_twice("often", range(1, 26)) + acked_twice("seldom", range(26, 31))
@@ -249,13 +249,14 @@ def test_a_tuple_that_two_lines_ack_is_one_finding(spark):
             "an acker says that it gets no ticks, and so it never drops an entry, as storm-2.8.8 does: judge it with "
             "--acker-version 1.1.0, or 2.8-no-timeouts",
         ),
-        (
+        pytest.param(
             "Finished loading executor __acker:[2 2]",
             "2.8.8",
             "no row says when the acker rotated its map, as storm-2.8.8 does: without --message-timeout what it has "
             "forgotten counts as pending",
+            marks=pytest.mark.minutes,
         ),
-        ("Timeouts disabled for executor __acker:[2 2]", "1.1.0", ""),
+        pytest.param("Timeouts disabled for executor __acker:[2 2]", "1.1.0", "", marks=pytest.mark.minutes),
     ],
 )
 def test_an_acker_that_never_rotates_is_noted(spark, tmp_path, said, name, notes):
@@ -373,7 +374,9 @@ def test_a_root_of_one_run_is_none_of_another(spark):
     assert holders == {"a": ["spout", "sql"], "b": ["spout", "mail"]}
 
 
-@pytest.mark.parametrize(("patience_s", "components"), [(30, []), (0, ["sql"])])
+@pytest.mark.parametrize(
+    ("patience_s", "components"), [(30, []), pytest.param(0, ["sql"], marks=pytest.mark.minutes)]
+)
 def test_a_root_that_is_young_has_no_last_holder(spark, patience_s, components):
     row = Event(EventKind.INIT, 0, component="spout", root=1, value=5, run="a", pid=1)
     handed = row._replace(kind=EventKind.RECEIVED, seq=1, component="sql", delivery="d", root=0, value=0)

@@ -170,6 +170,7 @@ def test_a_fail_that_comes_after_the_spout_s_timeout_is_too_late(spark, tmp_path
     assert found == [("ACK504", "batch", 8)]
 
 
+@pytest.mark.minutes
 def test_a_lost_answer_of_the_acker_blames_no_bolt(spark, tmp_path):
     log = WorkerLog(TASKS)
     log.start(0, timeout_s=T)
@@ -190,6 +191,7 @@ def test_a_lost_answer_of_the_acker_blames_no_bolt(spark, tmp_path):
     assert verdict_of(analysis).startswith(f"INCOMPLETE: 1 root expired: {said}")
 
 
+@pytest.mark.minutes
 def test_a_slow_batch_in_hand_at_the_end_is_not_missing(spark, tmp_path):
     """The acker dropped those roots before: their age is no proof."""
     log = batches(flush_s=40, timeout_s=T, seconds=75)
@@ -199,7 +201,12 @@ def test_a_slow_batch_in_hand_at_the_end_is_not_missing(spark, tmp_path):
 
 @pytest.mark.parametrize(
     ("flush_s", "timeout_s", "linked"),
-    [(35, T, True), (35, None, True), (35, T, False), (5, T, True)],
+    [
+        (35, T, True),
+        pytest.param(35, None, True, marks=pytest.mark.minutes),
+        pytest.param(35, T, False, marks=pytest.mark.minutes),
+        pytest.param(5, T, True, marks=pytest.mark.minutes),
+    ],
 )
 def test_the_trace_report_agrees_on_expired_roots(spark, tmp_path, flush_s, timeout_s, linked):
     part = tmp_path / "v1" / "run=r" / "worker=w" / "part-1-000000000000.jsonl"

@@ -58,7 +58,7 @@ def test_a_tuple_without_an_ack_is_one_finding(judged):
     assert codes(analysis) == [("ACK101", "audit", 2), ("ACK101", "split", 1)]
 
 
-@pytest.mark.parametrize("old", [False, True], ids=["2.8", "0.9"])
+@pytest.mark.parametrize("old", [False, pytest.param(True, marks=pytest.mark.minutes)], ids=["2.8", "0.9"])
 def test_a_lost_message_blames_no_component(judged, old):
     what = [name for name in LOST if not (old and name == "tuple")]  # of which 0.9 logs no receiver
     analysis = judged(Topology(old=old, lost={3 + n: LOST[name] for n, name in enumerate(what)}), ONE)
@@ -79,7 +79,9 @@ def test_a_lost_message_blames_no_component(judged, old):
     [
         (["spout"], ("split[6]",)),
         pytest.param(["audit"], ("split[6]",), marks=pytest.mark.minutes),
-        (["__acker"], ("audit[3]", "split[6]", "spout[5]", "store[8]")),
+        pytest.param(
+            ["__acker"], ("audit[3]", "split[6]", "spout[5]", "store[8]"), marks=pytest.mark.minutes
+        ),
         pytest.param(["spout", "store"], ("split[6]", "task 3"), marks=pytest.mark.minutes),
     ],
 )
@@ -114,6 +116,7 @@ def test_a_log_that_begins_in_the_middle_is_judged_without_older_roots(judged):
     assert any(note.startswith("1 root has acks and no __ack_init") for note in analysis.notes)
 
 
+@pytest.mark.minutes
 def test_acks_without_inits_ask_for_the_other_logs(judged):
     inits = dict.fromkeys(range(40), ("spout", "__ack_init"))
     analysis = judged(Topology(lost=inits, times_out=False), {"6700": ["__acker"]})
@@ -125,6 +128,7 @@ def test_acks_without_inits_ask_for_the_other_logs(judged):
     )
 
 
+@pytest.mark.minutes
 def test_storm_0_9_a_missing_acker_log_is_noted(judged):
     analysis = judged(Topology(old=True), {"6700": ["spout", "split"]})
     assert (word(analysis), codes(analysis)) == ("INCOMPLETE", [])
@@ -146,6 +150,7 @@ def test_a_topology_without_ackers_misses_no_acker_log(judged, tmp_path):
     assert (word(analysis), analysis.silent_ackers, analysis.missing) == ("OK", False, ())
 
 
+@pytest.mark.minutes
 def test_the_missing_log_of_one_acker_is_noted(judged, tmp_path):
     log = Topology().write(tmp_path, ONE) / "worker-6700.log"
     of_other = {

@@ -194,10 +194,10 @@ class ShellBolt(Shell, Bolt):
             return False
         message = self._read(text)
         self._unanswered_since = None
-        self._heed(message)
+        self._process_message(message)
         return True
 
-    def _heed(self, message: ShellMsg) -> None:
+    def _process_message(self, message: ShellMsg) -> None:
         """BoltReaderRunnable's switch; sync and unknown commands only show that the component lives."""
         match message.command:
             case "ack":
@@ -301,13 +301,13 @@ class ShellSpout(Shell, Spout):
         """Process one message, running the component if there is none; True for a sync."""
         text = self._process.take()
         if text is None:
-            self._let_it_run()
+            self._run_component()
             text = self._process.take()
         if text is None:
             raise ShellError(RUNTIME, HEARTBEAT_LOST)
-        return self._heed(text)
+        return self._process_message(text)
 
-    def _let_it_run(self) -> None:
+    def _run_component(self) -> None:
         """Nothing, if it is itself waiting for us to answer: both wait for ever."""
         child = self._process.child
         if not child.running:
@@ -325,11 +325,11 @@ class ShellSpout(Shell, Spout):
                 text = self._process.take()
                 if text is None:
                     return
-                self._heed(text)
+                self._process_message(text)
         except ShellError as error:
             self._halt(error)
 
-    def _heed(self, text: str) -> bool:
+    def _process_message(self, text: str) -> bool:
         message = self._read(text)
         match message.command:
             case "sync":

@@ -108,7 +108,9 @@ class ShellProcess:
         """ShellProcess.launch: the handshake; ShellError if the component does not live to give its pid."""
         with tempfile.TemporaryDirectory() as pid_dir:
             self.child.process_state.add_arguments(setup.arguments)
-            self.write({"pidDir": pid_dir, "conf": dict(setup.conf), "context": _told(setup, context)})
+            self.write(
+                {"pidDir": pid_dir, "conf": dict(setup.conf), "context": _topology_context(setup, context)}
+            )
             self.child.go()
         self._greet()
 
@@ -153,7 +155,7 @@ class ShellProcess:
         return self.child.ended.stderr if self.child.ended else ""
 
 
-def _told(setup: Setup, context: Context) -> dict[str, object]:
+def _topology_context(setup: Setup, context: Context) -> dict[str, object]:
     """TopologyContext.toJSONString: what of the topology a component hears."""
     names = {context.component: [context.task]} | {
         source: list(context.tasks_of(source)) for source in setup.input_fields

@@ -101,7 +101,9 @@ def test_tuples_sent_to_a_worker_that_is_down_are_lost(spark, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("mine", "taken"), [((BOLT,), True), ((BOLT, ACKER, SPOUT), False)], ids=["no acker", "nothing"]
+    ("mine", "taken"),
+    [pytest.param((BOLT,), True, marks=pytest.mark.minutes), ((BOLT, ACKER, SPOUT), False)],
+    ids=["no acker", "nothing"],
 )
 def test_a_restart_without_tuples_in_hand_excuses_nothing(spark, tmp_path, mine, taken):
     """What is young at the end of the log, long after, was not lost with the worker."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.acker.residue import suspicions
+from ackdoctor.acker.residue import traced_tuples
 from ackdoctor.model.event import EventKind
 from ackdoctor.spark.read.log_lines import LOG_LINE as SPARKS
 from ackdoctor.tracer.trace.worker_log import LOG_LINE, WorkerLogs, is_log, open_log
@@ -24,7 +24,7 @@ ROOTS = {  # leaf twice, inner twice, leaf never, healthy; all of the second wav
 def test_each_delivery_is_tied_to_the_values_of_its_acks(version):
     files = [path for path in (LOGS / f"storm-{version}").iterdir() if is_log(path)]
     roots = ROOTS[version]
-    found = suspicions(WorkerLogs(files, roots).events(), dict.fromkeys(roots))
+    found = traced_tuples(WorkerLogs(files, roots).events(), dict.fromkeys(roots))
     assert [
         [(each.component, len(each.values), len(set(each.values))) for each in found[root]] for root in roots
     ] == [

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from ackdoctor.acker.acker import Acker, make_acker
 from ackdoctor.acker.ids import IdSource, JavaRandom
 from ackdoctor.acker.rotating_map import VirtualClock
-from ackdoctor.acker.spout import Heard, SpoutExecutor
+from ackdoctor.acker.spout import SpoutExecutor, SpoutResult
 from ackdoctor.acker.versions import NEWEST, Profile, Schedule
 from ackdoctor.acker.versions import profile as profile_of
 from ackdoctor.lab.component import TaskHook
@@ -24,13 +24,13 @@ from ackdoctor.model.message import AckAck, Answer, Message, Tick
 from ackdoctor.model.verdict import PendingEntry
 from ackdoctor.tracer.traced_acker import TracedAcker
 
-__all__ = ["SINK", "SPOUT", "AckingCore", "Emitted", "Place", "Workplace"]
+__all__ = ["SINK", "SPOUT", "AckingCore", "BaseBench", "BenchContext", "Emitted"]
 
 
 class AckingCore:
     """Messages reach the acker, and its answers the spout, at once; both tick when the version says.
 
-    `hear` gets every answer to the spout, timeouts included.
+    `on_result` gets every answer to the spout, timeouts included.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class AckingCore:
         task: int,
         message_timeout_secs: int,
         wrap_acker: Callable[[Acker], Acker] | None,
-        hear: Callable[[Heard], None],
+        on_result: Callable[[SpoutResult], None],
     ) -> None:
         acker = make_acker(profile, clock, message_timeout_secs)
         self.acker = wrap_acker(acker) if wrap_acker else acker
@@ -53,7 +53,7 @@ class AckingCore:
         )
         self._clock = clock
         self._agenda = Agenda()
-        self._hear = hear
+        self._on_result = on_result
         for schedule, action in (
             (profile.acker_schedule(message_timeout_secs), partial(self.send, Tick())),
             (profile.spout_schedule(message_timeout_secs), self._expire),
@@ -93,9 +93,9 @@ class AckingCore:
             if answer is None:
                 continue
             self.answers.append(answer)
-            heard = self.spout.hear(answer)
-            if heard is not None:
-                self._hear(heard)
+            result = self.spout.receive(answer)
+            if result is not None:
+                self._on_result(result)
 
     def linked(self, root: int, edge: int, *, delivery: str, component: str, task: int) -> None:
         """Link an edge to its delivery, for a traced acker."""
@@ -112,11 +112,11 @@ class AckingCore:
             self.send(message)
 
     def _expire(self) -> None:
-        for heard in self.spout.tick():
-            self._hear(heard)
+        for result in self.spout.tick():
+            self._on_result(result)
 
 
-W = TypeVar("W", bound="Workplace")
+W = TypeVar("W", bound="BaseBench")
 
 SPOUT, _BOLT, SINK = 1, 2, 3  # task ids
 
@@ -131,7 +131,7 @@ class Emitted(NamedTuple):
     task: int | None = None
 
 
-class Place:
+class BenchContext:
     """The component's place in a topology of three (`lab.component.Context`)."""
 
     def __init__(self, component: str, task: int, clock: VirtualClock) -> None:
@@ -153,7 +153,7 @@ class Place:
         raise NotImplementedError(f"a bench calls no task hooks: {hook}")
 
 
-class Workplace(ABC):
+class BaseBench(ABC):
     """What both benches have.
 
     `name` is the component's id, by default its class's.  `profile` names the acker's version ("storm-1.1.0"); `wrap_acker` is given the acker and gives what is used
@@ -190,9 +190,9 @@ class Workplace(ABC):
             raise NotAComponentError(
                 f"{component_class.__qualname__} is a {self.role.kind.value}, not a {self.kind.value}"
             )
-        self.profile = self._version(profile)
+        self.profile = self._choose_profile(profile)
         self.clock = clock or VirtualClock()
-        self.heard: list[Heard] = []
+        self.results: list[SpoutResult] = []
         self.emitted: list[Emitted] = []
         self._ids = ids or JavaRandom(0)
         self._fields = fields
@@ -207,9 +207,9 @@ class Workplace(ABC):
             task=SPOUT,
             message_timeout_secs=message_timeout_secs,
             wrap_acker=wrap_acker,
-            hear=self._hear,
+            on_result=self._on_result,
         )
-        self._place = Place(
+        self._place = BenchContext(
             name or component_class.__name__, _BOLT if self.kind is Kind.BOLT else SPOUT, self.clock
         )
         self._timeout_secs = message_timeout_secs
@@ -248,22 +248,22 @@ class Workplace(ABC):
     def deaths(self) -> tuple[str, ...]:
         """Why each worker of this bench died, in a few words: "ValueError: no such column"."""
         death = self._death
-        return (*self._deaths, *([_in_short(death)] if death is not None else []))
+        return (*self._deaths, *([_short_reason(death)] if death is not None else []))
 
     @property
     def late_errors(self) -> tuple[str, ...]:
         """What a component raised that ended its process, where Storm's next command would find it dead."""
         return ()
 
-    def _bury(self) -> None:
+    def _record_deaths(self) -> None:
         """The test starts a new worker, whether it knows that the old one is dead or not."""
         self._deaths = self.deaths
 
     @abstractmethod
-    def _hear(self, heard: Heard) -> None:
+    def _on_result(self, result: SpoutResult) -> None:
         """Pass the end of a message to the spout."""
 
-    def _version(self, profile: Profile | str | None) -> Profile:
+    def _choose_profile(self, profile: Profile | str | None) -> Profile:
         if isinstance(profile, str):
             return profile_of(profile)
         return profile or (profile_of(self.dialect.acker) if self.dialect.acker else NEWEST)
@@ -318,7 +318,7 @@ class Workplace(ABC):
             )
 
 
-def _in_short(death: ShellError) -> str:
+def _short_reason(death: ShellError) -> str:
     """What the component raised, or else the first line of what the JVM says."""
     cause = death.__cause__
     text = f"{type(cause).__name__}: {cause}" if cause is not None else str(death)
