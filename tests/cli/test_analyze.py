@@ -37,7 +37,7 @@ def shell(shell: Shell, monkeypatch) -> Shell:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--heap", "many"], "--heap: 'many' is not a size; write 768m or 4g"),
         (["--window", "0s"], "--window: '0s' is not a time; write 500ms, 10s or 5m"),
@@ -71,10 +71,10 @@ def shell(shell: Shell, monkeypatch) -> Shell:
         (["--acker-version", "1.1"], "acker version '1.1' is ambiguous"),
     ],
 )
-def test_wrong_arguments_are_rejected_before_spark_starts(shell, arguments, said):
+def test_wrong_arguments_are_rejected_before_spark_starts(shell, arguments, message):
     outcome = shell("analyze", TRACE, *arguments)
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err.startswith(f"ackdoctor: {said}")
+    assert outcome.err.startswith(f"ackdoctor: {message}")
     assert outcome.err.count("\n") == 1
 
 
@@ -117,7 +117,7 @@ def test_unreadable_inputs_are_named_and_no_jvm_starts(shell, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "begun").mkdir()
     (tmp_path / "begun" / "_meta.json").write_text("{}")
-    said = {
+    reasons = {
         "begun": f"{tmp_path}/begun: it holds no part of a trace and no log",
         "empty": f"{tmp_path}/empty: the folder is empty",
         "bad": f"{tmp_path}/bad/cut.parquet: cut off: it has no Parquet footer; {tmp_path}/bad/nothing.jsonl: the file is empty",
@@ -126,14 +126,14 @@ def test_unreadable_inputs_are_named_and_no_jvm_starts(shell, tmp_path):
         "nowhere": f"{tmp_path}/nowhere: no such file or folder",
         "pipe": f"{tmp_path}/pipe: neither a file nor a folder, and Spark reads nothing else: write it to a file first",
     }
-    for name, reason in said.items():
+    for name, reason in reasons.items():
         outcome = shell("analyze", str(tmp_path / name))
         assert outcome == Outcome(2, "", f"ackdoctor: nothing to read: {reason}\n")
 
 
-@pytest.mark.parametrize(("given", "least"), [(TRACE, 0), ("hdfs://namenode/trace", 100_000_000)])
-def test_spark_expects_a_large_input_at_an_address(shell, starts, given, least):
-    assert shell("analyze", given).err == "ackdoctor: enough\n"
+@pytest.mark.parametrize(("path", "least"), [(TRACE, 0), ("hdfs://namenode/trace", 100_000_000)])
+def test_spark_expects_a_large_input_at_an_address(shell, starts, path, least):
+    assert shell("analyze", path).err == "ackdoctor: enough\n"
     assert [how["input_bytes"] >= 100_000_000 for how in starts] == [bool(least)]
 
 
@@ -158,7 +158,7 @@ def test_sizes_and_times_have_units():
 
 
 @pytest.mark.parametrize(
-    ("books", "code", "said"),
+    ("books", "code", "verdict"),
     [
         (
             Books(files=1, rows=9, used=0, foreign=9),
@@ -181,27 +181,27 @@ def test_sizes_and_times_have_units():
     ],
     ids=["no debug", "quarantine", "partly", "used", "ticks", "no rows"],
 )
-def test_a_trace_without_rows_about_acking_is_not_ok(shell, monkeypatch, books, code, said):
+def test_a_trace_without_rows_about_acking_is_not_ok(shell, monkeypatch, books, code, verdict):
     found = Analysis(acker="storm-2.8", books=books, tally=RunTally())
     monkeypatch.setattr(analyze, "_analysis", lambda *_: found)
     outcome = shell("analyze", TRACE, "--fail-on", "never", "-q", "--isolated")
-    assert (outcome.code, outcome.out.startswith(said)) == (code, True)
+    assert (outcome.code, outcome.out.startswith(verdict)) == (code, True)
     assert outcome.err == (f"ackdoctor: {outcome.out.partition(chr(10))[0]}\n" if code else "")
     sarif = shell("analyze", TRACE, "--output-format", "sarif", "--isolated")
-    assert (said in sarif.out) is (code == 2)
+    assert (verdict in sarif.out) is (code == 2)
 
 
 @pytest.mark.parametrize(
-    ("form", "said"),
+    ("form", "printed"),
     [("parquet", ("out/growth\n", "")), ("json-lines", ("", "ackdoctor: wrote out/growth\n"))],
 )
-def test_the_places_of_tables_are_printed_once(shell, monkeypatch, form, said):
+def test_the_places_of_tables_are_printed_once(shell, monkeypatch, form, printed):
     found = Analysis(
         acker="storm-2.8", books=Books(files=1, rows=9, used=9), tally=RunTally(), written=("out/growth",)
     )
     monkeypatch.setattr(analyze, "_analysis", lambda *_: found)
     outcome = shell("analyze", TRACE, "--output-dir", "out", "--output-format", form, "--isolated")
-    assert (outcome.out, outcome.err) == said
+    assert (outcome.out, outcome.err) == printed
 
 
 @pytest.mark.java
@@ -237,8 +237,8 @@ class TestOnSpark:
         hadoop.set("fs.viewfs.mounttable.same.link./fixtures", (ROOT / "fixtures").as_uri())
         terms = ("--acker-version", "1.1.0", "--output-format", "json", "--isolated", "-q")
         here = shell("analyze", TRACE, "fixtures/logs/storm-1.1.0", *terms)
-        given = (f"viewfs://same/{TRACE}", "viewfs://same/fixtures/logs/storm-1.1.0")
-        there = shell("analyze", *given, *terms)
+        paths = (f"viewfs://same/{TRACE}", "viewfs://same/fixtures/logs/storm-1.1.0")
+        there = shell("analyze", *paths, *terms)
         assert (here.code, here.err) == (there.code, there.err) == (1, "")
         near, far = json.loads(here.out), json.loads(there.out)
         assert far["analysis"].pop("notes") == [
@@ -280,7 +280,7 @@ class TestOnSpark:
 
     @pytest.mark.minutes
     def test_in_flight_tuples_of_a_restarted_worker_are_no_finding(self, shell, tmp_path):
-        said = "2026-11-21 20:22:{:02}.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] {}\n"
+        line = "2026-11-21 20:22:{:02}.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] {}\n"
         tuple_ = " source: s:4, stream: default, id: {{{}=2}}, [1]"
         received = "Processing received message FOR 3 TUPLE:" + tuple_
         acked = "BOLT ack TASK: 3 TIME:  TUPLE:" + tuple_
@@ -288,7 +288,7 @@ class TestOnSpark:
         life = [*loaded, received.format(1), acked.format(1), received.format(2)]
         again = [*loaded, received.format(3), acked.format(3)]
         log = tmp_path / "worker.log"
-        log.write_text("".join(said.format(at, text) for at, text in enumerate([*life, *life, *again])))
+        log.write_text("".join(line.format(at, text) for at, text in enumerate([*life, *life, *again])))
         outcome = shell("analyze", str(log), "--isolated", "-q")
         verdict, _, _, _, _, note, *_ = outcome.out.splitlines()
         assert (outcome.code, verdict.endswith("; restarted workers lost tuples that cannot be judged")) == (
@@ -317,13 +317,13 @@ class TestOnSpark:
         for file in (trace, notes):
             file.parent.mkdir(parents=True)
             shutil.copy(PART, file)
-        for given, folder, what in (
+        for path, folder, what in (
             (str(trace), "one", f"deliveries would overwrite an input: {trace}"),
             (PART, "two", "growth would overwrite another file: notes.txt"),
         ):
-            outcome = shell("analyze", given, "--output-dir", f"{tmp_path}/{folder}", "-q", "--isolated")
-            said = f"ackdoctor: --output-dir: the table {tmp_path}/{folder}/{what}\n"
-            assert outcome == Outcome(2, "", said)
+            outcome = shell("analyze", path, "--output-dir", f"{tmp_path}/{folder}", "-q", "--isolated")
+            error = f"ackdoctor: --output-dir: the table {tmp_path}/{folder}/{what}\n"
+            assert outcome == Outcome(2, "", error)
         assert sorted(each.name for each in tmp_path.rglob("*") if each.is_file()) == [
             notes.name,
             trace.name,
@@ -333,7 +333,7 @@ class TestOnSpark:
     def test_every_row_of_damaged_inputs_is_counted_and_the_rest_is_judged(
         self, shell, tmp_path, monkeypatch
     ):
-        """Rows out of order, and some that lack columns; damaged, foreign, doubled, cut and empty files around them."""
+        """Rows out of order or without columns, among damaged, foreign, duplicate, truncated and empty files."""
         first, *rows = Path(PART).read_text(encoding="utf-8").splitlines()
         bare = (
             '{"schema":1,"kind":11,"time_ns":11000000000,"root":7,"value":5,"pid":1}'  # an ack without init

@@ -1,4 +1,4 @@
-"""`rules`, `explain`, `--version`, and what happens when something is wrong with us."""
+"""`rules`, `explain`, `--version`, and internal errors."""
 
 import errno
 import json
@@ -53,7 +53,7 @@ def test_an_empty_path_is_not_the_current_folder(arguments, what, shell):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["heap", "hist", "a.txt", "--every", "nan"], "Invalid value for '--every': nan is not a number of seconds."),
         (["heap", "hist", "a.txt", "--every", "inf"], "Invalid value for '--every': inf is not in the range"),
@@ -62,9 +62,9 @@ def test_an_empty_path_is_not_the_current_folder(arguments, what, shell):
         (["watch", ".", "--until-idle", "inf"], "Invalid value for '--until-idle': inf is not in the range"),
     ],
 )  # fmt: skip
-def test_a_number_that_is_too_large_is_refused(arguments, said, shell):
+def test_a_number_that_is_too_large_is_refused(arguments, message, shell):
     outcome = shell(*arguments)
-    assert (outcome.code, said in outcome.err) == (2, True)
+    assert (outcome.code, message in outcome.err) == (2, True)
 
 
 @pytest.mark.parametrize("rules", [["ACK6"], ["ACK601,pending-growth"], ["ACK1", "--ignore", "ACK1"]])
@@ -112,13 +112,13 @@ def test_the_help_cuts_no_command_short(shell, group):
     assert [line for line in listed if not line.endswith(".") or line.endswith("..")] == []
 
 
-@pytest.mark.parametrize("asked", ["rules", "--help", "--version"])
-def test_a_full_disk_exits_2(asked):
+@pytest.mark.parametrize("argument", ["rules", "--help", "--version"])
+def test_a_full_disk_exits_2(argument):
     if not Path("/dev/full").exists():
         pytest.skip("a device of Linux")
     with Path("/dev/full").open("wb") as full:
         ended = subprocess.run(
-            [sys.executable, "-m", "ackdoctor", asked],
+            [sys.executable, "-m", "ackdoctor", argument],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
@@ -153,7 +153,7 @@ def test_closed_streams_do_not_change_the_exit_code(tmp_path, typed, code):
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell closes the stream")
 @pytest.mark.parametrize(
-    ("typed", "code", "said"),
+    ("typed", "code", "output"),
     [
         ("lint bolt.py >&-", 1, ""),
         ("explain ACK101 >&-", 0, ""),
@@ -162,7 +162,7 @@ def test_closed_streams_do_not_change_the_exit_code(tmp_path, typed, code):
         ("lint bolt.py 2>&- >&-", 1, ""),
     ],
 )
-def test_a_closed_stream_is_replaced(tmp_path, typed, code, said):
+def test_a_closed_stream_is_replaced(tmp_path, typed, code, output):
     (tmp_path / "bolt.py").write_text(BOLT)
     ended = subprocess.run(
         f"{sys.executable} -m ackdoctor {typed}",
@@ -172,7 +172,7 @@ def test_a_closed_stream_is_replaced(tmp_path, typed, code, said):
         text=True,
         check=False,
     )
-    assert (ended.returncode, ended.stdout + ended.stderr) == (code, said)
+    assert (ended.returncode, ended.stdout + ended.stderr) == (code, output)
 
 
 def test_rules_in_another_format_exit_2(shell):

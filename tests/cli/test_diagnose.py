@@ -1,4 +1,4 @@
-"""`ackdoctor diagnose`, and what it shares with `heap hist`: texts out of files and pipes; and the exit code."""
+"""`ackdoctor diagnose`, and the input that it shares with `heap hist`: files, pipes and exit codes."""
 
 import errno
 import gzip
@@ -24,18 +24,18 @@ def test_a_pasted_error_is_diagnosed(shell):
 
 
 def test_the_words_of_an_error_need_no_quotes(shell):
-    said = "java.lang.RuntimeException: Anchored onto 12 after ack/fail"
-    assert shell("diagnose", *said.split()) == shell("diagnose", said)
+    error = "java.lang.RuntimeException: Anchored onto 12 after ack/fail"
+    assert shell("diagnose", *error.split()) == shell("diagnose", error)
 
 
 def test_several_logs_are_read_in_time_order(shell):
-    said = "2026-01-0{} 12:00:00.000 o.a.s.util Thread-8-count-executor[3, 3] [ERROR] Async loop died!\n"
+    head = "2026-01-0{} 12:00:00.000 o.a.s.util Thread-8-count-executor[3, 3] [ERROR] Async loop died!\n"
     late, early = (
         "java.lang.RuntimeException: Anchored onto 7 after ack/fail",
         "java.lang.OutOfMemoryError: Java heap space",
     )
-    Path("worker.log").write_text("\n\n" + said.format(2) + late)
-    Path("worker.log.1.gz").write_bytes(gzip.compress((said.format(1) + early).encode()))
+    Path("worker.log").write_text("\n\n" + head.format(2) + late)
+    Path("worker.log.1.gz").write_bytes(gzip.compress((head.format(1) + early).encode()))
     Path("hs_err_pid1.log").write_text(
         "#  SIGSEGV (0xb) at pc=0x1, pid=1, tid=1\n"
     )  # no date: as old as the file
@@ -61,18 +61,18 @@ def test_words_without_an_exception_have_no_head(shell):
 
 
 def test_a_directory_means_the_logs_in_it(shell):
-    said = "2026-01-0{} 12:00:00.000 o.a.s.util Thread-8 [ERROR] java.lang.RuntimeException: {}\n"
+    line = "2026-01-0{} 12:00:00.000 o.a.s.util Thread-8 [ERROR] java.lang.RuntimeException: {}\n"
     Path("t/6700").mkdir(parents=True)
-    Path("t/6700/worker.log").write_text(said.format(2, "Anchored onto 7 after ack/fail"))
+    Path("t/6700/worker.log").write_text(line.format(2, "Anchored onto 7 after ack/fail"))
     Path("t/6700/worker.log.1.gz").write_bytes(gzip.compress(b"2026-01-01 12:00:00.000 all is well\n"))
     Path("t/6700/worker.pid").write_text("17")
-    Path("other.log").write_text(said.format(3, "subprocess heartbeat timeout"))
-    for given in (["t", "other.log"], ["other.log", "t", "t/6700/worker.log"], ["t"]):
-        outcome = shell("diagnose", *given)
+    Path("other.log").write_text(line.format(3, "subprocess heartbeat timeout"))
+    for arguments in (["t", "other.log"], ["other.log", "t", "t/6700/worker.log"], ["t"]):
+        outcome = shell("diagnose", *arguments)
         assert outcome.err == "t: 1 file ignored: not a log\n"
         assert outcome.code == 1
         assert "\nanchored too late  t/6700/worker.log, line 1\n" in outcome.out
-        assert ("other.log, line 1" in outcome.out) == (given != ["t"])
+        assert ("other.log, line 1" in outcome.out) == (arguments != ["t"])
 
 
 def test_an_unreadable_directory_is_named(shell, monkeypatch):
@@ -103,15 +103,15 @@ def test_noise_is_not_called_clean(shell, zipped):
 @pytest.mark.parametrize("encoding", ["utf-16", "gbk", "shift_jis", "koi8-r", "latin-1"])
 def test_a_text_is_one_in_any_encoding(shell, encoding):
     words = {"gbk": "\u5904\u7406\u5931\u8d25", "shift_jis": "\u30a8\u30e9\u30fc", "koi8-r": "\u043e\u0448"}
-    said = f"{words.get(encoding, 'x') * 40}\x1b[31m\a\nAcked a non-existent or already acked/failed id: 3\n"
-    Path("worker.log").write_bytes(said.encode(encoding))
+    text = f"{words.get(encoding, 'x') * 40}\x1b[31m\a\nAcked a non-existent or already acked/failed id: 3\n"
+    Path("worker.log").write_bytes(text.encode(encoding))
     assert shell("diagnose", "worker.log").out.startswith("acked twice  line 2\n")
 
 
 def test_a_missing_log_among_several_is_named(shell):
     Path("worker.log").touch()
-    for given in (("worker.log", "not.log"), ("not.log", "here.log")):
-        assert shell("diagnose", *given) == (2, "", "ackdoctor: not.log: no such file\n")
+    for arguments in (("worker.log", "not.log"), ("not.log", "here.log")):
+        assert shell("diagnose", *arguments) == (2, "", "ackdoctor: not.log: no such file\n")
     Path("dump.log").write_bytes(b"JAVA PROFILE 1.0.2")
     assert shell("diagnose", "worker.log", "dump.log").code == 2
 
@@ -124,8 +124,8 @@ def test_a_missing_log_among_several_is_named(shell):
     ],
 )
 def test_a_pipe_may_carry_another_encoding_than_utf_8(shell, monkeypatch, arguments, code, message):
-    said = b"f\xfcr\nAcked a non-existent or already acked/failed id: 3\n"
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(said), encoding="ascii"))
+    data = b"f\xfcr\nAcked a non-existent or already acked/failed id: 3\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="ascii"))
     outcome = shell(*arguments)
     assert outcome.code == code
     assert message in outcome.out + outcome.err
@@ -188,13 +188,13 @@ PACKED = [
 @pytest.mark.parametrize("zipped", [False, True])
 @pytest.mark.parametrize("piped", [False, True])
 @pytest.mark.parametrize("command", [["diagnose"], ["heap", "hist"]])
-@pytest.mark.parametrize(("magic", "said"), PACKED)
-def test_binary_files_are_not_called_clean(command, magic, said, piped, zipped, shell, monkeypatch):
+@pytest.mark.parametrize(("magic", "reason"), PACKED)
+def test_binary_files_are_not_called_clean(command, magic, reason, piped, zipped, shell, monkeypatch):
     content = magic + bytes(range(200))
     Path("worker.log").write_bytes(gzip.compress(content) if zipped else content)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path("worker.log").read_bytes())))
     name = "-" if piped else "worker.log"
-    assert shell(*command, name) == (2, "", f"{name}: cannot be read: {said}\n")
+    assert shell(*command, name) == (2, "", f"{name}: cannot be read: {reason}\n")
 
 
 ACKED_TWICE = b"x\nAcked a non-existent or already acked/failed id: 3\n"
@@ -249,16 +249,16 @@ ROW = '{"schema":1,"kind":7,"time_ns":0,"seq":0,"component":"sql"}\n'
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reason"),
     [
         (HISTOGRAM, "a class histogram: ackdoctor heap hist reads it"),
         (HISTOGRAM.partition("class name\n")[2], "a class histogram: ackdoctor heap hist reads it"),
         (ROW, "a part of a trace: ackdoctor trace report reads it"),
     ],
 )
-def test_a_file_for_another_command_is_not_called_clean(text, said, shell):
+def test_a_file_for_another_command_is_not_called_clean(text, reason, shell):
     Path("some.txt").write_text(text)
-    assert shell("diagnose", "some.txt") == (2, "", f"some.txt: {said}\n")
+    assert shell("diagnose", "some.txt") == (2, "", f"some.txt: {reason}\n")
 
 
 def test_a_log_with_a_histogram_in_it_is_a_log(shell):
@@ -267,12 +267,12 @@ def test_a_log_with_a_histogram_in_it_is_a_log(shell):
 
 
 def test_each_symptom_lists_its_causes(shell):
-    said = ["java.lang.RuntimeException: subprocess heartbeat timeout", "\tat a.B.c(B.java:1)", "x", "java.lang.RuntimeException: Anchored onto 7 after ack/fail"]  # fmt: skip
-    Path("worker.log").write_text("\n".join(said))
+    texts = ["java.lang.RuntimeException: subprocess heartbeat timeout", "\tat a.B.c(B.java:1)", "x", "java.lang.RuntimeException: Anchored onto 7 after ack/fail"]  # fmt: skip
+    Path("worker.log").write_text("\n".join(texts))
     lines = shell("diagnose", "worker.log").out.splitlines()
     assert [line for line in lines if "innermost" in line] == [
-        f"innermost cause, line 1: {said[0]}",
-        f"  innermost cause, line 4: {said[3]}",
+        f"innermost cause, line 1: {texts[0]}",
+        f"  innermost cause, line 4: {texts[3]}",
     ]
     document = json.loads(shell("diagnose", "worker.log", "--output-format", "json").out)
     assert [symptom["innermost"] for symptom in document["symptoms"]] == [
@@ -280,11 +280,11 @@ def test_each_symptom_lists_its_causes(shell):
             {
                 "file": "worker.log",
                 "line": 1,
-                "text": said[0],
+                "text": texts[0],
                 "frames": [{"text": "at a.B.c(B.java:1)", "own": True}],
             }
         ],
-        [{"file": "worker.log", "line": 4, "text": said[3], "frames": []}],
+        [{"file": "worker.log", "line": 4, "text": texts[3], "frames": []}],
     ]
 
 

@@ -1,4 +1,4 @@
-"""What `analyze --fail-on` takes for a failure, besides findings."""
+"""The failures of `analyze --fail-on` besides findings."""
 
 import pytest
 

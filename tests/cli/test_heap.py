@@ -1,4 +1,4 @@
-"""`ackdoctor heap`: what goes in, what comes out, and the exit code."""
+"""Input, output and exit codes of `ackdoctor heap`."""
 
 import json
 import shlex
@@ -169,15 +169,15 @@ def test_a_cut_dump_is_reported_as_far_as_it_goes(shell):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "reason"),
     [
         (b"hello", "not a heap dump: it begins with b'hello', not with 'JAVA PROFILE 1.0.2'"),
         (b"", "the file is empty"),
     ],
 )
-def test_a_file_that_is_not_a_dump_is_reported_in_one_line(content, said, shell):
+def test_a_file_that_is_not_a_dump_is_reported_in_one_line(content, reason, shell):
     Path("worker.hprof").write_bytes(content)
-    assert shell("heap", "dump", "worker.hprof") == (2, "", f"worker.hprof: {said}\n")
+    assert shell("heap", "dump", "worker.hprof") == (2, "", f"worker.hprof: {reason}\n")
 
 
 def test_a_missing_dump_is_reported_in_one_line(shell):

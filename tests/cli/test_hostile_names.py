@@ -31,7 +31,7 @@ FORMS = ["full", "concise", "json", "json-lines", "sarif", "github"]
 
 
 def commands(text: str) -> list[str]:
-    """The lines that a runner would take for commands, without those of the github format itself."""
+    """The lines that a runner would read as commands, without those of the github format."""
     lines = re.split(r"[\r\n]", text)
     return [line for line in lines if line.lstrip().startswith("::") and not OURS.fullmatch(line)] + [
         line for line in lines if "##[" in line

@@ -1,4 +1,4 @@
-"""An error of ackdoctor's own is named with its file and component, the rest is judged, and lint exits with 2."""
+"""An internal error names its file and component, the rest is judged, and lint exits with 2."""
 
 import json
 

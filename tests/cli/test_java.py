@@ -1,4 +1,4 @@
-"""`ackdoctor lint` on Java and on mixed trees, as typed."""
+"""`ackdoctor lint` on Java and on mixed projects."""
 
 import io
 import json
@@ -55,8 +55,8 @@ def test_a_mixed_tree_is_one_report(shell):
 
 
 def test_a_path_through_java_is_shown_with_its_lines(shell):
-    shown = shell("lint", "CountBolt.java").out.splitlines()
-    assert shown[1:4] == [
+    printed = shell("lint", "CountBolt.java").out.splitlines()
+    assert printed[1:4] == [
         "   18 | public void execute(Tuple tuple) {  ╭ received     owed",
         "   19 |     collector.ack(tuple);           ├ acked        acked",
         "   20 |     collector.ack(tuple);           ╰ acked again",

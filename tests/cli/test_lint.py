@@ -172,10 +172,10 @@ def test_select_names_the_broken_page_instead_of_another_rule(shell, monkeypatch
 
 
 @pytest.mark.parametrize("option", ["--select", "--ignore", "--extend-select"])
-@pytest.mark.parametrize("given", ["", " , "])
-def test_an_empty_option_is_ignored(shell, option, given):
+@pytest.mark.parametrize("value", ["", " , "])
+def test_an_empty_option_is_ignored(shell, option, value):
     Path("bolt.py").write_text(BOLT)
-    outcome = shell("lint", option, given)
+    outcome = shell("lint", option, value)
     assert (outcome.code, outcome.err) == (
         2,
         f"ackdoctor: {option}: no rule is named; `ackdoctor rules` lists them\n",

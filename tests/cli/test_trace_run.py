@@ -1,4 +1,4 @@
-"""`ackdoctor trace run` and `trace proxy`: what a command leaves behind, and its exit code."""
+"""The trace and the exit code of `ackdoctor trace run` and `trace proxy`."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_trace import HEALTHY, stored
+from tests.cli.test_trace import HEALTHY, write_trace
 
 BOLTS = """from pystorm import Bolt
 
@@ -76,8 +76,8 @@ class Batches({base}):
 
 
 def frame(number, comp, stream):
-    said = {{"id": str(number), "comp": comp, "stream": stream, "task": 1, "tuple": [number]}}
-    return json.dumps(said).encode() + b"\\nend\\n"
+    message = {{"id": str(number), "comp": comp, "stream": stream, "task": 1, "tuple": [number]}}
+    return json.dumps(message).encode() + b"\\nend\\n"
 
 
 conf = {{"conf": {{}}, "pidDir": ".", "context": {{"taskid": 3, "task->component": {{"3": "batches"}}}}}}
@@ -141,7 +141,7 @@ def test_a_full_disk_is_reported(shell):
 
 @pytest.mark.slow
 def test_the_trace_of_an_earlier_run_does_not_count(shell):
-    stored(HEALTHY, "ackdoctor-trace")
+    write_trace(HEALTHY, "ackdoctor-trace")
     ended = ackdoctor("trace", "run", "--", "no-such-program")
     assert ended.returncode == 127
     assert ended.stderr.splitlines()[-1] == (

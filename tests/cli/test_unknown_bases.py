@@ -50,7 +50,7 @@ public class WordSpout extends AcmeSpout {
 
 
 @pytest.mark.parametrize(
-    ("name", "source", "said"),
+    ("name", "source", "warning"),
     [
         (
             "bolts.py",
@@ -83,7 +83,7 @@ public class WordSpout extends AcmeSpout {
     ],
 )
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside another component"])
-def test_an_unknown_base_is_named_below_the_summary(shell, name, source, said, beside):
+def test_an_unknown_base_is_named_below_the_summary(shell, name, source, warning, beside):
     Path(name).write_text(source)
     if beside:
         Path("other.py").write_text(BOLT)
@@ -92,7 +92,7 @@ def test_an_unknown_base_is_named_below_the_summary(shell, name, source, said, b
     assert (outcome.code, outcome.err) == (int(beside), "")
     assert outcome.out.splitlines()[-2:] == [
         found,
-        said,
+        warning,
     ]
 
 
@@ -123,8 +123,8 @@ def test_json_and_the_cache_hold_unknown_bases(shell):
 @pytest.mark.parametrize(("name", "source"), [("b.py", PYTHON), ("s.py", SPOUT), ("CountBolt.java", JAVA)])
 def test_the_suggested_setting_makes_it_a_component(shell, name, source):
     Path(name).write_text(source)
-    said = shell("lint", "--no-cache", ".").out
-    entry = re.search(r'"[\w.]+" = "[\w.]+"', said)
+    printed = shell("lint", "--no-cache", ".").out
+    entry = re.search(r'"[\w.]+" = "[\w.]+"', printed)
     assert entry is not None
     Path("ackdoctor.toml").write_text(f"[extra-bases]\n{entry[0]}\n")
     assert "1 file, 1 component" in shell("lint", "--no-cache", ".").out

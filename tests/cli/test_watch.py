@@ -1,4 +1,4 @@
-"""`ackdoctor watch` as a shell sees it: what cannot be meant, what a batch looks like to people, and how it ends."""
+"""`ackdoctor watch` in a shell: invalid arguments, the output of a batch, and its end."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def shell(shell: Shell) -> Shell:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["nowhere"], "nowhere: no such directory"),
         ([__file__], f"{__file__}: not a directory"),
@@ -41,11 +41,11 @@ def shell(shell: Shell) -> Shell:
         (["trace", "--acker-version", "1.1"], "acker version '1.1' is ambiguous"),
     ],
 )
-def test_wrong_arguments_are_rejected_before_spark_starts(shell, arguments, said):
+def test_wrong_arguments_are_rejected_before_spark_starts(shell, arguments, message):
     pytest.importorskip("pyspark")
     outcome = shell("watch", *arguments)
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err.startswith(f"ackdoctor: {said}")
+    assert outcome.err.startswith(f"ackdoctor: {message}")
     assert outcome.err.count("\n") == 1
 
 

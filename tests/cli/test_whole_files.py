@@ -33,7 +33,7 @@ def names() -> list[str]:
 
 
 def limited(arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    """The command in a process that may write no more than 2 kB into a file."""
+    """Run the command in a process that may write at most 2 kB into a file."""
     return subprocess.run(
         [sys.executable, "-m", "ackdoctor", "lint", "--no-cache", *arguments, "bolt.py"],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000)),

@@ -1,4 +1,4 @@
-"""What a log or a pasted error is taken for."""
+"""The diagnosis of logs and pasted errors."""
 
 import pytest
 
@@ -139,9 +139,9 @@ def test_a_pipe_that_broke_long_after_a_python_error_has_its_own_cause():
     ["2026-01-01 12:00:00.000 ", "01.01.2026 12:00 ", "12:00:00.000 ", "[INFO] ", "INFO  ", "1219 [main] "],
 )
 def test_the_next_line_is_no_part_of_an_exception_without_a_stack(begin):
-    said = "java.lang.RuntimeException: Anchored onto 7 after ack/fail"
-    text = f"{begin}{said}\n{begin}b.CountBolt ready\n{TRACEBACK}"
-    assert diagnose(text.splitlines()).innermost == said
+    error = "java.lang.RuntimeException: Anchored onto 7 after ack/fail"
+    text = f"{begin}{error}\n{begin}b.CountBolt ready\n{TRACEBACK}"
+    assert diagnose(text.splitlines()).innermost == error
 
 
 def test_a_logger_s_name_is_no_exception():
@@ -261,9 +261,9 @@ def test_a_json_error_of_a_component_is_its_own_exception():
 
 
 def test_the_end_of_a_very_long_line_is_data():
-    said = "Acked a non-existent or already acked/failed id: 7"
-    assert named("x" * 9_000 + said) == ["acked twice"]
-    assert named("x" * 20_000 + said) == []
+    error = "Acked a non-existent or already acked/failed id: 7"
+    assert named("x" * 9_000 + error) == ["acked twice"]
+    assert named("x" * 20_000 + error) == []
 
 
 def test_a_repeated_symptom_is_counted():
@@ -311,10 +311,10 @@ def test_deaths_are_listed_by_time_before_survived_errors():
 
 
 def test_the_best_explanation_of_an_exception_is_shown():
-    said = "java.lang.RuntimeException: Error when launching multilang subprocess\n" + READ
-    text = LOOP + "java.io.IOException: Broken pipe\n" + READ + LOOP + said
+    failure = "java.lang.RuntimeException: Error when launching multilang subprocess\n" + READ
+    text = LOOP + "java.io.IOException: Broken pipe\n" + READ + LOOP + failure
     assert named(text) == ["the component's pipe is broken", "a component that cannot be started"]
-    assert named(LOOP + said + "Caused by: java.io.IOException: Broken pipe\n" + READ) == [
+    assert named(LOOP + failure + "Caused by: java.io.IOException: Broken pipe\n" + READ) == [
         "a component that cannot be started"
     ]
 
@@ -343,8 +343,8 @@ def test_an_unexplained_death_is_listed_beside_known_ones():
 
 
 def test_a_survived_error_does_not_explain_a_death():
-    heard = SINK.replace("[ERROR] Async loop died!", "[INFO] " + TIMED_OUT.strip())
-    found = diagnose((heard + SINK + NULL).splitlines())
+    timeout = SINK.replace("[ERROR] Async loop died!", "[INFO] " + TIMED_OUT.strip())
+    found = diagnose((timeout + SINK + NULL).splitlines())
     assert [(sign.symptom.name, sign.components) for sign in found.signs] == [
         ("a dead executor", ["sink"]),
         ("timeouts at the spout", ["sink"]),
@@ -397,8 +397,8 @@ def test_a_survivable_error_is_a_death_only_if_the_log_says_so():
 
 
 def test_a_stack_on_one_line_is_a_stack():
-    said = "2018-03-09 08:43:03,220 [Thread-36-inbound-executor[5 5]] ERROR x Async loop died! java.lang.RuntimeException: java.util.NoSuchElementException at org.apache.storm.utils.DisruptorQueue.consumeBatch(DisruptorQueue.java:485) ~[a.jar:1] at java.lang.Thread.run(Thread.java:1) Caused by: java.util.NoSuchElementException at java.util.TreeSet.first(Unknown Source) at org.apache.storm.jms.spout.JmsSpout.ack(JmsSpout.java:251)"
-    found = diagnose([said])
+    line = "2018-03-09 08:43:03,220 [Thread-36-inbound-executor[5 5]] ERROR x Async loop died! java.lang.RuntimeException: java.util.NoSuchElementException at org.apache.storm.utils.DisruptorQueue.consumeBatch(DisruptorQueue.java:485) ~[a.jar:1] at java.lang.Thread.run(Thread.java:1) Caused by: java.util.NoSuchElementException at java.util.TreeSet.first(Unknown Source) at org.apache.storm.jms.spout.JmsSpout.ack(JmsSpout.java:251)"
+    found = diagnose([line])
     [sign] = found.signs
     assert (sign.symptom.name, sign.components, sign.line) == (
         "an acked message that the JMS spout does not know",

@@ -1,4 +1,4 @@
-"""What is no log, or was made to harm: named, with bounded memory and time, and exit code 2 where it was not read wholly."""
+"""Hostile files and files that are no logs are named, in bounded memory and time; a partly read file exits with 2."""
 
 import gzip
 import json
@@ -80,11 +80,11 @@ def test_many_mutated_logs_are_read(shell):
 def test_a_very_long_line_is_cut_and_the_next_one_read(shell, monkeypatch, zipped):
     monkeypatch.setattr(log_lines, "LONGEST_LINE", 1_000)
     monkeypatch.setattr(log_lines, "_MOST_OF_LINE", 100_000)
-    said = b"x" * 50_000 + b"\nAnchored onto 7 after ack/fail\n"
-    Path("worker.log").write_bytes(gzip.compress(said) if zipped else said)
+    data = b"x" * 50_000 + b"\nAnchored onto 7 after ack/fail\n"
+    Path("worker.log").write_bytes(gzip.compress(data) if zipped else data)
     assert shell("diagnose", "worker.log").out.startswith("anchored too late  line 2\n")
-    said = b"Anchored onto 7 after ack/fail\n" + b"x" * 500_000
-    Path("worker.log").write_bytes(gzip.compress(said) if zipped else said)
+    data = b"Anchored onto 7 after ack/fail\n" + b"x" * 500_000
+    Path("worker.log").write_bytes(gzip.compress(data) if zipped else data)
     outcome = shell("diagnose", "worker.log")
     assert outcome.code == 2
     assert outcome.err == "worker.log: cannot be read: a line of more than 100,000 characters: not a log\n"

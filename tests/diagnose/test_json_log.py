@@ -1,4 +1,4 @@
-"""Logs of which each line is JSON say what the same lines say by themselves."""
+"""A log of JSON lines has the diagnosis of the same plain lines."""
 
 import json
 

@@ -16,7 +16,7 @@ PIPE = "2026-11-25 14:{0}:37.900 o.a.s.t.ShellBolt Thread-19 [ERROR] Halting pro
 
 
 def life(minute, number):
-    """One life of a worker of Storm 2.8.3, as it logs its death: five times in 0.4 s."""
+    """One life of a worker of Storm 2.8.3, which logs its death five times in 0.4 s."""
     cause = CAUSE.format(number)
     at = f"2026-11-25 14:{minute}:37"
     return (

@@ -1,4 +1,4 @@
-"""Silence: what a log does not say any more, measured by its own pace."""
+"""Silent components, measured by the usual interval of their lines."""
 
 import pytest
 

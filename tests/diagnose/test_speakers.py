@@ -1,4 +1,4 @@
-"""Who wrote a line, and whose code a frame is."""
+"""The component of a line, and the owner of a stack frame."""
 
 import pytest
 

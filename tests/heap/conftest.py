@@ -16,7 +16,7 @@ Worker = Callable[..., list[str]]
 
 @pytest.fixture(scope="session")
 def worker(pytestconfig, tmp_path_factory) -> Worker:
-    """`worker("2.8.3", lines)`: what HeapDriver answers; further words are options of the JVM."""
+    """`worker("2.8.3", lines)` returns the answer of HeapDriver; further arguments are JVM options."""
     missing = [tool for tool in ("java", "javac", "mvn") if shutil.which(tool) is None]
     if missing:
         pytest.skip(f"needs {' and '.join(missing)} on the path")

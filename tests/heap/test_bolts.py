@@ -1,4 +1,4 @@
-"""Fields of Java bolts that lead to tuples are named; nothing else is."""
+"""Only fields of Java bolts that lead to tuples are named."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a heap report says of an entry, and where a reader finds the rest of it."""
+"""The text on an entry in a heap report, and its pages."""
 
 from ackdoctor.diagnose.symptoms import table
 from ackdoctor.heap.signs import CAUSES

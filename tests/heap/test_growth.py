@@ -1,4 +1,4 @@
-"""Class histograms: how they are read, and what growth is taken for a leak."""
+"""Class histograms: parsing, and the growth that is a leak."""
 
 from pathlib import Path
 

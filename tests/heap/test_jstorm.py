@@ -1,4 +1,4 @@
-"""JStorm's acker and spouts, laid out as its sources have them (2.4.0: Acker, AckObject, RotatingMap, SpoutExecutors)."""
+"""The acker and spouts of JStorm, as in its sources (2.4.0: Acker, AckObject, RotatingMap, SpoutExecutors)."""
 
 import shutil
 import subprocess
@@ -19,7 +19,7 @@ NODE = {"hash": "int", "key": "object", "value": "object", "next": "object"}
 
 
 def jstorm_heap():
-    """An acker with two buckets of a HashMap each, and a spout with one of a ConcurrentHashMap."""
+    """An acker with two HashMap buckets, and a spout with one ConcurrentHashMap bucket."""
     heap = Heap()
     heap.declare(f"{TASK}.acker.Acker", {"collector": "object", "pending": "object"})
     heap.declare(f"{TASK}.acker.AckObject", {"val": "long", "spout_task": "object", "failed": "boolean"})

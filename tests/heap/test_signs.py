@@ -90,14 +90,14 @@ def test_one_histogram_gives_only_a_bound():
 def test_a_queue_to_a_slow_child_is_no_missing_ack():
     found = together(line(TUPLE, 20_000, 30_000), line(MESSAGE, 20_000, 30_000), line(INPUTS, 25_000, 30_000))
     assert growing_components(found) == []
-    kept = growth(found, dated=True).cause
-    assert kept.name == MESSAGE
-    assert kept.means == (
+    cause = growth(found, dated=True).cause
+    assert cause.name == MESSAGE
+    assert cause.means == (
         "tuples in ShellBolt's queue to its child (_pendingWrites): the child process is slower than its input, and "
         "nothing slows the spout down"
     )
-    assert "topology.shellbolt.max.pending" in kept.sign.help
-    assert "topology.max.spout.pending with ackers and message ids" in kept.sign.help
+    assert "topology.shellbolt.max.pending" in cause.sign.help
+    assert "topology.max.spout.pending with ackers and message ids" in cause.sign.help
 
 
 def test_the_inputs_grow_without_a_queue():
@@ -146,7 +146,7 @@ ONE = """ num     #instances         #bytes  class name
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "verdict"),
     [
         ("", "no class of acking is among the 20 largest: acking does not fill this heap"),
         (f"   2:  9  360  {TUPLE}\n", "no class of acking is among the 20 largest: acking does not fill this heap, unless the content of its 9 tuples does"),
@@ -156,10 +156,10 @@ ONE = """ num     #instances         #bytes  class name
         (f"   2:  20000  640000  {MAP}\n   3:  19000  608000  {NODE}\n   4:  1800  43200  {LONG}\n", "no class of acking is among the 20 largest: acking does not fill this heap"),
     ],
 )  # fmt: skip
-def test_one_histogram_says_whether_acking_fills_the_heap(rows, said, shell, tmp_path):
+def test_one_histogram_says_whether_acking_fills_the_heap(rows, verdict, shell, tmp_path):
     (tmp_path / "a.txt").write_text(ONE.format(rows))
     lines = shell("heap", "hist", str(tmp_path / "a.txt")).out.splitlines()
-    assert lines[2] == f"  {said}"
+    assert lines[2] == f"  {verdict}"
 
 
 def test_one_histogram_is_sorted_by_bytes(shell, tmp_path):

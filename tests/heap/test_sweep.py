@@ -1,4 +1,4 @@
-"""A pass counts and hands out every object, also where the same few come again and again."""
+"""A pass counts and yields every object, even if the same few repeat."""
 
 from collections import Counter
 
@@ -15,7 +15,7 @@ PHRASES = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 3)), min_siz
 
 
 def heap_of(phrases, id_size):
-    """Objects in the order of the phrases, each so many times; of a kind and a length."""
+    """Objects in the order of the phrases, each repeated; of a kind and a length."""
     heap = Heap(id_size)
     heap.declare("Point", {"x": "int", "y": "long"})
     heap.declare("Pair", {"left": "object", "right": "object", "sure": "boolean"})

@@ -1,4 +1,4 @@
-"""Cuts a real dump down to what acking is about: `python -m tests.heap.trim worker.hprof small.hprof`.
+"""Reduce a real dump to the objects of acking: `python -m tests.heap.trim worker.hprof small.hprof`.
 
 Kept are Storm's ackers, ShellBolts and spout executors and all that they refer to, byte for byte and in their
 order, with their classes and names.  That is how fixtures/heaps were made.
@@ -66,7 +66,7 @@ def _reachable(objects: Objects, census: Census, roots: list[int]) -> set[int]:
 
 
 def _objects(dump: Hprof, census: Census, kept: set[int]) -> tuple[list[bytes], set[int]]:
-    """The kept sub-records after the declarations of their classes, and the ids of those."""
+    """Return the sub-records that remain, after the declarations of their classes, and the ids of the classes."""
     declared: dict[int, bytes] = {}
     bodies, wanted = [], set()
     for record in census.segments:

@@ -1,4 +1,4 @@
-"""Inner runs without plugins that have nothing to do here: hypothesis alone would take a second for each."""
+"""Inner runs without needless plugins: hypothesis alone would take a second for each."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.pytest_plugin.inner import write
 
 @pytest.fixture
 def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """pytest's own, which has just cleared the environment."""
+    """The fixture of pytest, which has just cleared the environment."""
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:cacheprovider")
     return pytester
 

@@ -1,4 +1,4 @@
-"""Tests in a process that `ackdoctor trace run` traces: each is judged by itself."""
+"""Each test in a process under `ackdoctor trace run` is judged separately."""
 
 import threading
 import time
@@ -51,7 +51,7 @@ def test_completes_in_a_thread():
 
 
 class Slow(Recorder):
-    """A thread of a test's own may have to wait before it can write."""
+    """A thread of a test may have to wait before it can write."""
 
     def __init__(self, *args, **options):
         super().__init__(*args, **options)
@@ -67,7 +67,7 @@ class Slow(Recorder):
 
 @pytest.fixture
 def trace(tmp_path, monkeypatch):
-    """The recorder of this process, as below `trace run`."""
+    """The recorder of this process, as under `trace run`."""
     recorder = Slow(tmp_path / "trace", run="r", worker="w")
     installation = install(Ledger(Level.TRACE), recorder)
     monkeypatch.setattr(hooks, "_WAIT_S", 20)  # on a machine with much else to do
@@ -103,5 +103,7 @@ def test_under_trace_run_a_mark_starts_no_second_tracer_and_flags_are_refused(py
     for flags, outcomes in (((), {"passed": 1, "errors": 1}), (("--ackdoctor",), {"errors": 2})):
         result = pytester.runpytest_inprocess(*flags)
         result.assert_outcomes(**outcomes)
-        said = {line for line in result.outlines if line.startswith("ackdoctor: ")}
-        assert said == {"ackdoctor: `ackdoctor trace run` traces this process already: run pytest without it"}
+        messages = {line for line in result.outlines if line.startswith("ackdoctor: ")}
+        assert messages == {
+            "ackdoctor: `ackdoctor trace run` traces this process already: run pytest without it"
+        }

@@ -1,4 +1,4 @@
-"""Beside other plugins: xdist, JUnit, plugins that run tests again, threads, async tests, mocks."""
+"""Together with other plugins: xdist, JUnit, reruns, threads, async tests, mocks."""
 
 import json
 from typing import Any
@@ -65,9 +65,9 @@ def test_each_test_of_a_worker_reports_unsupported_hooks(pytester, option, reaso
     write(pytester, TWO)
     result = pytester.runpytest_subprocess("-n1", "--ackdoctor", option)
     result.assert_outcomes(errors=3)
-    said = [line for line in result.outlines if line.startswith("ackdoctor: ")]
-    assert {line.endswith(reason) for line in said} == {True}
-    assert len(said) == 3
+    messages = [line for line in result.outlines if line.startswith("ackdoctor: ")]
+    assert {line.endswith(reason) for line in messages} == {True}
+    assert len(messages) == 3
 
 
 def test_a_mark_is_enough_under_xdist(pytester):

@@ -24,8 +24,8 @@ SOURCE = """
 """
 
 
-def kept(pytester) -> dict[str, list[str]]:
-    """test -> what happened to its tuples."""
+def kept_rows(pytester) -> dict[str, list[str]]:
+    """Return the events of the tuples by test."""
     found: dict[str, list[str]] = {}
     for event in read([pytester.path / "traces"]).events():
         if event.kind is not EventKind.NAMED:
@@ -36,7 +36,7 @@ def kept(pytester) -> dict[str, list[str]]:
 def test_the_traces_of_failing_tests_are_kept(pytester):
     write(pytester, SOURCE)
     pytester.runpytest_inprocess("--ackdoctor-trace-dir=traces")
-    assert kept(pytester) == {
+    assert kept_rows(pytester) == {
         "test_bolts.py::test_twice": ["RECEIVED", "ACKED", "ACKED"],
         "test_bolts.py::test_own_failure": ["RECEIVED", "EMITTED", "ACKED"],
     }
@@ -45,7 +45,7 @@ def test_the_traces_of_failing_tests_are_kept(pytester):
 def test_the_traces_of_all_traced_tests_are_kept_on_request(pytester):
     write(pytester, SOURCE)
     pytester.runpytest_inprocess("--ackdoctor-trace-dir=traces", "--ackdoctor-trace-keep=all")
-    tests = [test.rpartition("_")[2] for test in kept(pytester) if test]
+    tests = [test.rpartition("_")[2] for test in kept_rows(pytester) if test]
     assert tests == ["healthy", "twice", "failure", "skips"]
 
 
@@ -75,7 +75,7 @@ def test_the_traces_of_children_that_a_test_forked_are_kept_as_its_own(pytester)
         """,
     )
     pytester.runpytest_inprocess("--ackdoctor-trace-dir=traces")
-    assert {test.rpartition("::")[2]: sorted(names) for test, names in kept(pytester).items()} == {
+    assert {test.rpartition("::")[2]: sorted(names) for test, names in kept_rows(pytester).items()} == {
         "test_twice": ["ACKED", "ACKED", "DIED", "RECEIVED", "RECEIVED"]
     }
     left = [path.name for path in pytester.path.glob("traces/v1/*/*/*")]
@@ -109,8 +109,8 @@ def test_a_mark_keeps_the_trace_of_one_test(pytester):
         """,
     )
     pytester.runpytest_inprocess()
-    assert Counter(map(len, kept(pytester).values())) == {3: 1}
-    assert list(kept(pytester)) == ["test_bolts.py::test_trace"]
+    assert Counter(map(len, kept_rows(pytester).values())) == {3: 1}
+    assert list(kept_rows(pytester)) == ["test_bolts.py::test_trace"]
 
 
 def test_without_a_folder_nothing_is_written(pytester):

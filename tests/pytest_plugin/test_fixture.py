@@ -1,4 +1,4 @@
-"""The fixture `ackdoctor`: a bench, what is owed, and the acker's pending map."""
+"""The fixture `ackdoctor`: a bench, open tuples, and the pending map of the acker."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`@pytest.mark.ackdoctor(...)`: which tests it turns on, with what, and how it complains."""
+"""`@pytest.mark.ackdoctor(...)`: the tests that it traces, its keywords, and its errors."""
 
 import pytest
 

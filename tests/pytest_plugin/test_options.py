@@ -1,4 +1,4 @@
-"""Command line, ini file and `[tool.ackdoctor.pytest]`: each key of each place is heard, in that order."""
+"""Command line, ini file and `[tool.ackdoctor.pytest]`: each key is used, with this precedence."""
 
 from pathlib import Path
 
@@ -151,7 +151,7 @@ def test_a_broken_settings_file_is_named(pytester):
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (["--ackdoctor-warn"], ["no test was traced: --ackdoctor-warn without --ackdoctor"]),
         (
@@ -162,11 +162,11 @@ def test_a_broken_settings_file_is_named(pytester):
         ([], []),
     ],
 )
-def test_an_option_without_effect_is_reported(pytester, flags, said):
+def test_an_option_without_effect_is_reported(pytester, flags, message):
     pytester.makeini("[pytest]\nackdoctor_warn = true\n")  # asks for nothing by itself
     pytester.makepyfile("def test_plain(): pass")
     result = pytester.runpytest_inprocess(*flags)
-    assert [line for line in result.outlines if line.startswith("no test was traced")] == said
+    assert [line for line in result.outlines if line.startswith("no test was traced")] == message
 
 
 def test_without_options_the_tracer_is_not_imported(pytester):

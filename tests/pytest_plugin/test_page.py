@@ -1,4 +1,4 @@
-"""The guide's page on tests: it names every option and everything of the fixture, and its tests are run."""
+"""The guide's page on tests names every option and every attribute of the fixture, and its tests pass."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Fixtures, components and patches of every scope, each phase of a test; and what is left behind: nothing."""
+"""Fixtures, components and patches of every scope in each phase of a test; the plugin leaves no changes behind."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a broken promise does to a test: it fails, with one line, and the finding as lint shows it."""
+"""A violation fails its test, with one line and the finding as lint shows it."""
 
 import json
 
@@ -179,8 +179,8 @@ def test_the_line_shows_the_first_finding_and_the_section_all(run):
     starts = "ACK101 missing-ack bolts.py:17 "
     (line,) = (line for line in result.outlines if line.startswith(starts))
     assert line.endswith(" (and 1 more)")
-    shown = [line for line in finding(result, "test_two") if "  error ACK" in line]
-    assert [line.split()[2] for line in shown] == ["ACK101", "ACK103"]
+    lines = [line for line in finding(result, "test_two") if "  error ACK" in line]
+    assert [line.split()[2] for line in lines] == ["ACK101", "ACK103"]
 
 
 # ---- what may be wrong ----

@@ -1,4 +1,4 @@
-"""An analysis as a page and on a screen, from hand-made tables: no Spark is needed to look at one."""
+"""An analysis as a page and on a screen, from hand-made tables, without Spark."""
 
 import re
 import shutil
@@ -257,7 +257,7 @@ MORNING_MS = 1_795_292_527_890
 
 
 @pytest.mark.parametrize(
-    ("times", "logged", "said"),
+    ("times", "logged", "verdict"),
     [
         ((0, 30_000), True, ""),
         ((MORNING_MS, MORNING_MS + 30_000), False, "from 2026-11-21 20:22:07 to 20:22:37 UTC"),
@@ -270,10 +270,10 @@ MORNING_MS = 1_795_292_527_890
     ],
     ids=["virtual", "a day", "two days", "a log"],
 )
-def test_the_report_shows_its_time_span(times, logged, said):
+def test_the_report_shows_its_time_span(times, logged, verdict):
     begin, end = times
     lines = [*about(REPORT, replace(ANALYSIS, begin_ms=begin, end_ms=end, logged=logged))]
-    assert [line for line in lines if line.startswith("from ")] == [said] * bool(said)
+    assert [line for line in lines if line.startswith("from ")] == [verdict] * bool(verdict)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
@@ -355,7 +355,7 @@ def test_a_very_long_name_leaves_room_for_the_rest(tmp_path, width):
 
 
 def _title(text: str, probe: str, folder: Path, width: int) -> str:
-    """What a browser makes of the page's title when the probe has run."""
+    """Return the title of the page in a browser after the probe has run."""
     file = folder / "page.html"
     file.write_text(text.replace("</body>", f"<script>{probe};</script></body>"), encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},2000", "--dump-dom"]

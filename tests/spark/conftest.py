@@ -39,9 +39,9 @@ def a_session(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSessio
         "spark.local.dir": str(tmp_path_factory.mktemp("spark")),
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
     }
-    made = session(master="local[2]", settings=settings)
-    yield made
-    made.stop()
+    spark = session(master="local[2]", settings=settings)
+    yield spark
+    spark.stop()
 
 
 @pytest.fixture(scope="module")

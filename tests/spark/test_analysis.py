@@ -293,12 +293,15 @@ ENDS = {  # by bolt: what its log says after the last tuple, and in which zone
 
 def test_a_log_ends_with_its_last_line_of_any_kind(spark, tmp_path):
     """Five topologies, a day apart, each with a bolt of its own: those that go on without it never completed a tuple."""
-    said = "o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] {} FOR 3 TUPLE: source: s:4, stream: default, id: {{{}=2}}, [1]"
+    template = "o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] {} FOR 3 TUPLE: source: s:4, stream: default, id: {{{}=2}}, [1]"
     begin = [
         ("20:00:00.000", LOADS),
-        ("20:00:01.000", said.format("Processing received message", 1)),
-        ("20:00:01.100", said.format("BOLT ack", 1).replace("FOR", "TASK:").replace("TUPLE", "TIME:  TUPLE")),
-        ("20:00:02.000", said.format("Processing received message", 5)),
+        ("20:00:01.000", template.format("Processing received message", 1)),
+        (
+            "20:00:01.100",
+            template.format("BOLT ack", 1).replace("FOR", "TASK:").replace("TUPLE", "TIME:  TUPLE"),
+        ),
+        ("20:00:02.000", template.format("Processing received message", 5)),
     ]
     for day, (bolt, (later, zone)) in enumerate(ENDS.items(), start=11):
         text = "".join(f"2026-11-{day} {at}{zone} {line}\n" for at, line in (*begin, *later))

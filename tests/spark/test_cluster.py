@@ -81,8 +81,8 @@ def test_a_dead_executor_does_not_change_the_result(tmp_path, shell):
             sleep(SLEPT_S)
         os.kill(victim, signal.SIGKILL)
         assert process.poll() is None, "it was done before"
-        answer, said = process.communicate()
+        answer, output = process.communicate()
     alone = shell("analyze", *INPUTS, *FORM)
-    assert (process.returncode, alone.code) == (1, 1), said
-    assert "Traceback" not in said
+    assert (process.returncode, alone.code) == (1, 1), output
+    assert "Traceback" not in output
     assert json.loads(answer) == json.loads(alone.out)

@@ -170,9 +170,9 @@ def test_tuples_in_hand_of_a_killed_component_are_no_violation(spark, steps, cod
     rows = trace_rows(*steps)
     rows.append(rows[-1]._replace(kind=EventKind.DIED, seq=99, delivery="", note="killed by SIGKILL"))
     table = events(spark, rows)
-    asked = without_dead(deliveries(table), deaths(table))
+    alive = without_dead(deliveries(table), deaths(table))
     found = violations(
-        spark, table, shapes(table, irregular(asked)).collect(), shapes_of_bare_emits(table).collect()
+        spark, table, shapes(table, irregular(alive)).collect(), shapes_of_bare_emits(table).collect()
     )
     mine = findings(found, places=Places(nowhere="trace"), nowhere=Site("trace", NOWHERE))
     assert [finding.code for finding in mine] == codes
@@ -199,10 +199,10 @@ def test_tuples_in_hand_where_a_log_ends_are_no_violation(spark, steps, later_s,
     rows = [row._replace(pid=0, site="") for row in trace_rows(*steps)[1:]]
     last = Event(EventKind.INIT, rows[-1].time_ns + later_s * 10**9, component="spout", task=1, root=7)
     table = events(spark, [*rows, last._replace(seq=99)])
-    asked = mark_in_hand(
+    marked = mark_in_hand(
         deliveries(table), {life(row): row["end_ns"] for row in last_rows(table).collect()}, 30
     ).where("not in_hand")
-    found = violations(spark, table, shapes(table, irregular(asked)).collect(), ())
+    found = violations(spark, table, shapes(table, irregular(marked)).collect(), ())
     mine = findings(found, places=Places(nowhere="log"), nowhere=Site("log", NOWHERE))
     assert [finding.code for finding in mine] == codes
 

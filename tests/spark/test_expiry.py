@@ -186,9 +186,9 @@ def test_a_lost_answer_of_the_acker_blames_no_bolt(spark, tmp_path):
     for tick in range(T, 60, T):
         log.tick(tick, T)
     analysis = analysis_of(spark, tmp_path, log)
-    said = "completed in time, and the acker's answer reached the spout too late or never"
-    assert [(one.cause, one.roots) for one in analysis.expired] == [(said, 1)]
-    assert verdict_of(analysis).startswith(f"INCOMPLETE: 1 root expired: {said}")
+    reason = "completed in time, and the acker's answer reached the spout too late or never"
+    assert [(one.cause, one.roots) for one in analysis.expired] == [(reason, 1)]
+    assert verdict_of(analysis).startswith(f"INCOMPLETE: 1 root expired: {reason}")
 
 
 @pytest.mark.minutes
@@ -239,9 +239,9 @@ def test_the_trace_report_agrees_on_expired_roots(spark, tmp_path, flush_s, time
         roots=theirs.roots,
         expired=theirs.expired,
     )
-    shown = [finding for finding in theirs.findings if finding.severity > Severity.INFO]
-    said = verdict_of_run(Report(findings=tuple(shown)), about)
-    assert said == verdict(
+    visible = [finding for finding in theirs.findings if finding.severity > Severity.INFO]
+    first_line = verdict_of_run(Report(findings=tuple(visible)), about)
+    assert first_line == verdict(
         Report(findings=tuple(one for one in mine.findings if one.severity > Severity.INFO)), mine
     )
-    assert said.partition(":")[0] == ("OK" if flush_s < T else "BROKEN" if linked else "INCOMPLETE")
+    assert first_line.partition(":")[0] == ("OK" if flush_s < T else "BROKEN" if linked else "INCOMPLETE")

@@ -63,14 +63,14 @@ def test_a_lost_message_blames_no_component(judged, old):
     what = [name for name in LOST if not (old and name == "tuple")]  # of which 0.9 logs no receiver
     analysis = judged(Topology(old=old, lost={3 + n: LOST[name] for n, name in enumerate(what)}), ONE)
     assert {(found.code, found.component) for found in analysis.findings} == {("ACK601", "acker")}
-    said = " ".join(found.message for found in analysis.findings)
+    messages = " ".join(found.message for found in analysis.findings)
     for sent in (
         "an ack that store sent never reached the acker",
         "an ack that split sent never reached the acker",
         "the __ack_init that spout sent never reached the acker",
         *(() if old else ("a tuple that split sent never reached its task",)),
     ):
-        assert sent in said
+        assert sent in messages
     assert analysis.tally.completed == 40 - len(what)
 
 
@@ -97,12 +97,12 @@ def test_a_task_that_is_dead_or_stuck_is_not_missing(judged, tmp_path):
     Topology(times_out=False).write(tmp_path, {"6700": ("spout", "__acker")})
     log = tmp_path / "worker-6700.log"
     dead = "2026-11-21 20:00:00.000 o.a.s.u.Utils Thread-40-split-executor[6, 6] [ERROR] Halting process: Worker died\n"
-    kept = [
+    lines = [
         line
         for line in log.read_text().splitlines(keepends=True)
         if "__ack_ack" not in line and "SPOUT" not in line
     ]
-    log.write_text(dead + "".join(kept))
+    log.write_text(dead + "".join(lines))
     analysis = judged(None, {})
     assert (analysis.missing, word(analysis)) == ((), "BROKEN")
     assert {found.message.partition("(")[0] for found in analysis.findings if found.code == "ACK601"} == {
@@ -157,12 +157,12 @@ def test_the_missing_log_of_one_acker_is_noted(judged, tmp_path):
         line.split("id: {")[1].split("=")[0] for line in log.read_text().splitlines() if "[x " in line
     }
     gone = set(sorted(of_other)[::2])
-    kept = [
+    lines = [
         line
         for line in log.read_text().splitlines(keepends=True)
         if "__acker" not in line or not any(root in line for root in gone)
     ]
-    log.write_text("".join(kept))
+    log.write_text("".join(lines))
     analysis = judged(None, {})
     assert (word(analysis), codes(analysis)) == ("INCOMPLETE", [])
     assert any(note.startswith("components handled about ") for note in analysis.notes)

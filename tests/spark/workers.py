@@ -60,8 +60,8 @@ class Topology:
         if not taken:
             self._answer(at + 0.4, root, number)
         elif self.times_out and not self.old:
-            said = f"SPOUT Failing {root} : TupleInfo[taskId=5,messageId=m{number},stream=default,values=[x],timestamp=0,rootId={root}] REASON: TIMEOUT"
-            self._say(at + 45, "spout", "o.a.s.e.s.SpoutExecutor", said)
+            text = f"SPOUT Failing {root} : TupleInfo[taskId=5,messageId=m{number},stream=default,values=[x],timestamp=0,rootId={root}] REASON: TIMEOUT"
+            self._say(at + 45, "spout", "o.a.s.e.s.SpoutExecutor", text)
 
     def _send(
         self, number: int, at: float, sender: str, receiver: str, stream: str, root: int, edge: int
@@ -72,8 +72,8 @@ class Topology:
             self._receive(at + 0.01, receiver, tuple_)
 
     def _tell_acker(self, number: int, at: float, sender: str, stream: str, values: list[int]) -> None:
-        said = (" " if self.old else ", ").join(map(str, values))
-        tuple_ = f"source: {sender}:{TASKS[sender]}, stream: {stream}, id: {{}}, [{said}]"
+        text = (" " if self.old else ", ").join(map(str, values))
+        tuple_ = f"source: {sender}:{TASKS[sender]}, stream: {stream}, id: {{}}, [{text}]"
         self._emit(at, sender, "__acker", stream, values, tuple_)
         if self.lost.get(number) != (sender, stream):
             self._receive(at + 0.01, "__acker", tuple_)
@@ -117,8 +117,8 @@ class Topology:
         tuple_: str,
     ) -> None:
         if self.old:
-            said = " ".join(map(str, values))
-            self._say(at, sender, "b.s.d.task", f"Emitting: {sender} {stream} [{said}]")
+            text = " ".join(map(str, values))
+            self._say(at, sender, "b.s.d.task", f"Emitting: {sender} {stream} [{text}]")
         else:
             self._say(
                 at,
@@ -138,11 +138,11 @@ class Topology:
                 f"Processing received TUPLE: {tuple_}{_SAMPLED} for TASK: {TASKS[receiver]} ",
             )
 
-    def _say(self, at: float, name: str, logger: str, said: str) -> None:
+    def _say(self, at: float, name: str, logger: str, text: str) -> None:
         stamp = (_BEGIN + timedelta(seconds=at)).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
         task = TASKS[name]
         thread = "" if self.old else f" Thread-9-{name}-executor[{task}, {task}]"
-        self.logged[name].append((at, f"{stamp} {logger}{thread} [INFO] {said}"))
+        self.logged[name].append((at, f"{stamp} {logger}{thread} [INFO] {text}"))
 
 
 def lines_of(topology: Topology) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The field that still holds a tuple."""
+"""The field that holds an open tuple."""
 
 from collections import defaultdict, deque
 from queue import Queue

@@ -1,4 +1,4 @@
-"""One root's life, as the seed draws it."""
+"""The life of one root."""
 
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import Event, EventKind

@@ -1,4 +1,4 @@
-"""The records by themselves, fed with plain data as a stored trace feeds them."""
+"""The records alone, fed with plain data as from a stored trace."""
 
 from collections import Counter
 from typing import Any
@@ -14,7 +14,7 @@ from ackdoctor.model.verdict import GrowthPoint
 from ackdoctor.model.violation import AccessKind, CallSite, TracedComponent
 from ackdoctor.tracer.ledger.component_record import BREACHES, ComponentRecord, Delivery, Mark, PendingTuple
 from ackdoctor.tracer.ledger.ledger import POINTS, Ledger, Level, Windows
-from tests.tracer.driven import said
+from tests.tracer.driven import summaries
 
 COMPONENT = TracedComponent(name="Bolt", dialect="pystorm", role="Bolt", path="bolt.py", line=1)
 DELIVERIES = ["1", "2", "3"]
@@ -37,7 +37,7 @@ def perform(record: ComponentRecord, op: Op, delivery: str, mark: Mark | None = 
 
 
 def fold(steps: list[tuple[str, Op]]) -> tuple[Counter[Misuse], int]:
-    """Deliveries per misuse, and breaches in all, by the protocol's table and nothing else."""
+    """Return the deliveries of each misuse and the number of violations, by the protocol table alone."""
     states = dict.fromkeys(DELIVERIES, Stage.OWED)
     found: set[tuple[Misuse, Stage, str, str]] = set()
     breaches = 0
@@ -91,7 +91,7 @@ def test_a_repeated_id_that_is_open_is_due_twice():
         record.received("14")
     record.acked("14")
     record.acked("14")
-    assert said(ledger.settle().violations) == ["never completed: 14: received; end of the run"]
+    assert summaries(ledger.settle().violations) == ["never completed: 14: received; end of the run"]
 
 
 def test_a_repeated_id_after_its_ack_is_another_tuple():
@@ -111,7 +111,7 @@ def test_an_ack_of_an_unknown_tuple_is_a_note():
 
 
 class Shared(dict[Delivery, PendingTuple]):
-    """Open deliveries; what has just been taken out of them is acked by another thread at once."""
+    """Open deliveries; another thread acks each one as soon as it is removed."""
 
     def __init__(self, record: ComponentRecord) -> None:
         super().__init__()
@@ -130,7 +130,7 @@ def test_an_ack_within_the_ack_of_another_thread_is_a_second_one():
     for delivery in DELIVERIES:
         record.received(delivery)
         record.acked(delivery)
-    assert said(ledger.settle().violations) == ["completed twice x3: 1: received; acked; acked"]
+    assert summaries(ledger.settle().violations) == ["completed twice x3: 1: received; acked; acked"]
 
 
 def test_an_ack_before_its_tuple_arrives_is_no_second_ack():

@@ -14,13 +14,13 @@ from ackdoctor.model.event import IN_HAND, RELIABLE, EventKind
 from ackdoctor.tracer.judge.replay import judge_trace
 from ackdoctor.tracer.process.proxy import Lane, pump
 from ackdoctor.tracer.process.tap import Chunk, Direction, Tap, chunks
-from tests.tracer.piped import ECHO, command, frame, python, ran, rows, said
+from tests.tracer.piped import ECHO, command, frame, python, ran, row_summaries, rows
 
 K = EventKind
 
 
 def through(data: bytes, *, back: bytes, tapped: bool = True) -> tuple[bytes, bytes, list[Chunk]]:
-    """What comes out at both ends of a pump over pipes, and what the tap showed."""
+    """Return the output at both ends of a pump over pipes, and the chunks of the tap."""
     given_in, give = os.pipe()
     to_component, component_in = os.pipe()
     component_out, answer = os.pipe()
@@ -64,12 +64,12 @@ _BYTES = st.binary(max_size=300) | st.builds(
 @settings(max_examples=60, deadline=None)
 @given(_BYTES, _BYTES)
 def test_bytes_are_forwarded_unchanged(data, back):
-    forth, returned, shown = through(data, back=back)
+    forth, returned, observed = through(data, back=back)
     assert forth == data
     assert returned == back
-    if not any(chunk.missed for chunk in shown):
+    if not any(chunk.missed for chunk in observed):
         for direction, words in ((Direction.TO_COMPONENT, data), (Direction.FROM_COMPONENT, back)):
-            assert b"".join(chunk.data for chunk in shown if chunk.direction is direction) == words
+            assert b"".join(chunk.data for chunk in observed if chunk.direction is direction) == words
 
 
 @settings(max_examples=15, deadline=None)
@@ -87,10 +87,10 @@ def test_a_full_tap_counts_what_it_drops():
     missed = tap.missed[Direction.TO_COMPONENT]
     assert 0 < missed < 100
     with ThreadPoolExecutor(1) as threads:
-        shown = threads.submit(lambda: list(chunks(seen)))
+        observed = threads.submit(lambda: list(chunks(seen)))
         tap.close("over")
-    assert sum(chunk.data == data for chunk in shown.result()) == 100 - missed
-    assert sum(chunk.missed for chunk in shown.result()) == missed
+    assert sum(chunk.data == data for chunk in observed.result()) == 100 - missed
+    assert sum(chunk.missed for chunk in observed.result()) == missed
 
 
 @pytest.mark.parametrize("watch", ["observe", "crash", "killed", "die", "stall"])
@@ -106,7 +106,7 @@ def test_the_component_never_notices_the_tracer(tmp_path, watch):
 def test_bytes_that_a_dead_tracer_missed_are_counted(tmp_path, watch):
     sent = frame(*[{"command": "ack", "id": "1"}] * 10)
     ran(command(tmp_path, *python(ECHO), watch=watch), input=sent)
-    assert said(tmp_path) == [(K.DROPPED, "", "the tracer ended before the component did")]
+    assert row_summaries(tmp_path) == [(K.DROPPED, "", "the tracer ended before the component did")]
 
 
 def test_a_bolt_under_the_proxy_leaves_its_rows(tmp_path):
@@ -199,7 +199,7 @@ for line in sys.stdin:
             process.stdout.readline()
             process.stdout.readline()
         process.stdin.close()
-    assert [(kind, delivery) for kind, delivery, _ in said(tmp_path)] == [
+    assert [(kind, delivery) for kind, delivery, _ in row_summaries(tmp_path)] == [
         *[(kind, str(number)) for number in range(300) for kind in (K.RECEIVED, K.ACKED)],
         (K.DIED, ""),
     ]
@@ -209,7 +209,7 @@ def test_binary_messages_are_forwarded_and_distinguished(tmp_path):
     junk = b"\x82\xa7command\xa3ack\xa2id\xa11" * 500
     done = ran(command(tmp_path, *python(ECHO)), input=junk)
     assert done.stdout == junk
-    assert said(tmp_path) == [
+    assert row_summaries(tmp_path) == [
         (K.DROPPED, "", "nothing on this pipe is multilang JSON: another serializer?"),
         (K.DIED, "", "exit code 0"),
     ]

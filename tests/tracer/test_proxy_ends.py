@@ -9,7 +9,7 @@ import time
 import pytest
 
 from ackdoctor.model.event import EventKind
-from tests.tracer.piped import ECHO, command, frame, python, ran, said
+from tests.tracer.piped import ECHO, command, frame, python, ran, row_summaries
 
 K = EventKind
 
@@ -30,14 +30,14 @@ def test_standard_error_is_that_of_the_component(tmp_path):
     ],
 )
 def test_the_exit_status_of_the_component_is_passed_on(tmp_path, script, code, note):
-    """Its parent keeps stdin open and sees the end all the same."""
+    """The parent keeps stdin open and sees the end nevertheless."""
     with subprocess.Popen(
         command(tmp_path, *python(script)), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         assert process.stdout.read() == b""
         assert process.wait(60) == code
-    assert said(tmp_path) == [(K.DIED, "", note)]
+    assert row_summaries(tmp_path) == [(K.DIED, "", note)]
 
 
 def test_a_missing_command_is_reported(tmp_path):
@@ -119,7 +119,9 @@ time.sleep(30)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         with contextlib.suppress(AssertionError):  # a part that is being written cannot be read
-            if (tmp_path / "trace").exists() and said(tmp_path / "trace") == [(K.DIED, "", "exit code 3")]:
+            if (tmp_path / "trace").exists() and row_summaries(tmp_path / "trace") == [
+                (K.DIED, "", "exit code 3")
+            ]:
                 return
         time.sleep(0.1)
     pytest.fail("the component did not end")

@@ -1,4 +1,4 @@
-"""A stored trace comes to the same findings as the run that wrote it."""
+"""A stored trace has the findings of the run that wrote it."""
 
 import pytest
 
@@ -26,7 +26,7 @@ LOOP = "/site/pystorm/bolt.py:199 Bolt._run"
 
 
 def trace(*rows: Event) -> list[Event]:
-    """The rows, a second apart, of one component."""
+    """Return the rows of one component, a second apart."""
     return [
         row._replace(component=row.component or "SqlBolt", time_ns=(n + 1) * SECOND, seq=n)
         for n, row in enumerate(rows)
@@ -233,8 +233,8 @@ def test_a_stored_trace_has_the_growth_of_the_run_that_wrote_it():
             ledger.grow(now)
     now += SECOND // 2
     rows.append(row(EventKind.DROPPED, ""))
-    stored = [*trace(*rows[:-1]), rows[-1]._replace(time_ns=now)]
-    assert held(stored).tally.growth == ledger.settle().growth
+    rows = [*trace(*rows[:-1]), rows[-1]._replace(time_ns=now)]
+    assert held(rows).tally.growth == ledger.settle().growth
 
 
 def test_open_deliveries_are_counted_without_an_acker():
@@ -303,10 +303,10 @@ def test_the_answer_to_the_spout_decides_about_an_orphan():
 
 def test_with_a_message_timeout_the_map_rotates_as_in_that_version():
     lines = ["init 66 1", "ack 66 1 by sql", "ack 66 1 by sql", *("init 70 1" for _ in range(8))]
-    kept = held(events_of(lines), timeout_s=600)
+    rotating = held(events_of(lines), timeout_s=600)
     gone = held(events_of(lines), timeout_s=2)
-    assert 66 in {tree.root for tree in kept.tally.trees}
-    assert kept.tally.pending - gone.tally.pending == 1
+    assert 66 in {tree.root for tree in rotating.tally.trees}
+    assert rotating.tally.pending - gone.tally.pending == 1
 
 
 def test_a_run_begins_with_its_first_event():
@@ -339,7 +339,7 @@ def timed(*rows: tuple[float, EventKind, dict[str, object]]) -> list[Event]:
 
 
 def one_root(held_s: float, *, spout_gives_up_s: float = 15.0, acked: bool = True) -> list[Event]:
-    """A root whose only tuple `store` holds, and whose spout times it out."""
+    """A root that its spout times out while `store` holds its only tuple."""
     store = {"component": "store", "task": 3, "delivery": "7"}
     end: list[tuple[float, EventKind, dict[str, object]]] = [
         (spout_gives_up_s, EventKind.TIMED_OUT, {"component": "spout", "task": 1, "root": 1})

@@ -1,4 +1,4 @@
-"""Call sites: the author's line, also behind frames of the framework and of mocks."""
+"""Call sites: the author's line, even below frames of the framework and of mocks."""
 
 import sys
 from types import ModuleType
@@ -9,7 +9,7 @@ from ackdoctor.tracer.ledger.sites import NOWHERE, CallPath, Sites
 
 
 def framework(sites: Sites) -> ModuleType:
-    """A module of a framework with a verb, and with a loop that calls it by itself."""
+    """A framework module with a verb, and a loop that calls the verb."""
     module = ModuleType("fw.bolt")
     vars(module)["here"] = sites.here
     exec("def ack():\n    return here(0)\n\n\ndef run():\n    return ack()\n", vars(module))
@@ -80,7 +80,7 @@ def test_a_named_site_has_one_number():
 
 
 def passes_anchors(*_args: object, **_kwargs: object) -> bool:
-    """Whether the call that led here passes `anchors`, the third."""
+    """Whether the calling call passes `anchors`, its third argument."""
     frame = sys._getframe(1)
     return passes(frame.f_code, frame.f_lasti, "anchors", 2)
 

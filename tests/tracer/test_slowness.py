@@ -1,4 +1,4 @@
-"""What ACK504 says of a bolt: bursts, holds, queues, and the causes that it leaves to others."""
+"""The causes of ACK504: bursts, holds and queues, and the causes that other rules report."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The four ways in which bolts are tested, and what must not change by being watched."""
+"""The four styles of bolt tests, and the behaviour that tracing must not change."""
 
 import sys
 from functools import partial, partialmethod
@@ -15,7 +15,7 @@ from ackdoctor.tracer.judge.replay import judge_trace
 from ackdoctor.tracer.ledger.ledger import Ledger, Level
 from ackdoctor.tracer.trace.read import read
 from ackdoctor.tracer.trace.write import Recorder
-from tests.tracer.driven import drive, frame, made, said, traced
+from tests.tracer.driven import build, drive, frame, summaries, traced
 from tests.tracer.styles import AckWithAuto, Auto, Forgets, Manual, Polite, tup
 
 # ---- handlers called directly ----
@@ -23,7 +23,7 @@ from tests.tracer.styles import AckWithAuto, Auto, Forgets, Manual, Polite, tup
 
 def test_a_tuple_passed_to_process_is_received_and_auto_acked():
     with traced() as run:
-        made(Auto).process(tup())
+        build(Auto).process(tup())
     (tally,) = run.settlement.tallies
     assert (tally.delivered, tally.emitted, tally.acked, tally.pending) == (1, 1, 1, 0)
     assert run.settlement.violations == ()
@@ -31,8 +31,8 @@ def test_a_tuple_passed_to_process_is_received_and_auto_acked():
 
 def test_auto_ack_after_a_direct_call_belongs_to_the_framework():
     with traced() as run:
-        made(AckWithAuto).process(tup())
-    assert said(run.settlement.violations) == [
+        build(AckWithAuto).process(tup())
+    assert summaries(run.settlement.violations) == [
         "completed twice: 7: received; acked at `self.ack(tup)`; acked by Bolt._run"
     ]
 
@@ -40,7 +40,7 @@ def test_auto_ack_after_a_direct_call_belongs_to_the_framework():
 def test_the_trace_has_what_the_framework_would_have_done(tmp_path):
     recorder = Recorder(tmp_path, run="styles")
     installation = install(Ledger(Level.TRACE), recorder)
-    made(Auto).process(tup())
+    build(Auto).process(tup())
     installation.undo()
     recorder.close()
     assert [(row.kind, row.delivery, row.flags) for row in read([tmp_path]).events()] == [
@@ -65,7 +65,7 @@ def test_the_trace_has_the_tuple_in_hand_when_a_handler_raised(error, auto_fail,
     installation = install(ledger, recorder)
     try:
         with pytest.raises(error):
-            call(made(Breaks, [frame("7")]))
+            call(build(Breaks, [frame("7")]))
     finally:
         installation.undo()
         recorder.close()
@@ -78,7 +78,7 @@ def test_the_trace_has_the_tuple_in_hand_when_a_handler_raised(error, auto_fail,
 
 def test_a_tuple_passed_by_keyword_is_received():
     with traced() as run:
-        made(AckWithAuto).process(tup=tup())
+        build(AckWithAuto).process(tup=tup())
     assert [violation.misuse.value for violation in run.settlement.violations] == ["completed twice"]
 
 
@@ -104,8 +104,8 @@ def test_a_direct_call_that_raises_is_failed_by_the_framework():
             raise ValueError(tup.id)
 
     with traced() as run, pytest.raises(ValueError, match="7"):
-        made(Raises).process(tup())
-    assert said(run.settlement.violations) == [
+        build(Raises).process(tup())
+    assert summaries(run.settlement.violations) == [
         "acked and failed: 7: received; acked at `self.ack(tup)`; failed by Bolt._handle_run_exception"
     ]
 
@@ -116,8 +116,8 @@ def test_a_batch_passed_to_process_batch_is_received():
             self.ack(tups[0])
 
     with traced() as run:
-        made(Batches).process_batch(None, [tup("1"), tup("2")])
-    assert said(run.settlement.violations) == [
+        build(Batches).process_batch(None, [tup("1"), tup("2")])
+    assert summaries(run.settlement.violations) == [
         "completed twice: 1: received; acked at `self.ack(tups[0])`; acked by BatchingBolt.process_batches"
     ]
 
@@ -130,17 +130,17 @@ def test_a_tuple_that_a_batch_forgets_is_a_missing_ack():
             self.ack(tups[0])
 
     with traced() as run:
-        bolt = made(Forgetful)
+        bolt = build(Forgetful)
         for number in range(2):
             bolt.process(tup(str(number)))
         bolt.process_batches()
-    assert said(run.settlement.violations) == ["never completed: 1: received; end of the run"]
+    assert summaries(run.settlement.violations) == ["never completed: 1: received; end of the run"]
 
 
 def test_overrides_that_call_super_are_recorded_once():
     with traced() as run:
         drive(Polite, frame("1"), frame("2"))
-        made(Polite).process(tup("3"))
+        build(Polite).process(tup("3"))
     (tally,) = run.settlement.tallies
     assert (tally.delivered, tally.acked) == (3, 3)
     assert run.settlement.violations == ()
@@ -152,7 +152,7 @@ def test_an_iterator_as_batch_is_left_to_the_handler():
             self.sum = len(list(tups))
 
     with traced() as run:
-        bolt = made(Batches)
+        bolt = build(Batches)
         bolt.process_batch(None, (tup(str(number)) for number in range(3)))
     assert bolt.sum == 3
     assert (run.settlement.violations, run.settlement.notes) == ((), ())
@@ -162,7 +162,7 @@ def test_an_iterator_as_batch_is_left_to_the_handler():
 
 
 class Decorated:
-    """A decorator that is an object, as wrapt makes them."""
+    """A decorator object, as in `wrapt`."""
 
     def __init__(self, function: Any) -> None:
         self.function = function
@@ -172,7 +172,7 @@ class Decorated:
 
 
 class Works:
-    """A mixin, which knows of no framework."""
+    """A mixin without a framework."""
 
     ack: Any
 
@@ -209,8 +209,8 @@ def test_handlers_of_any_definition_are_observed(component, how, value, expected
         if how == "run":
             drive(component, frame("7", value))
         else:
-            made(component).process(tup("7", value))
-    assert said(run.settlement.violations) == expected
+            build(component).process(tup("7", value))
+    assert summaries(run.settlement.violations) == expected
     assert [tally.delivered for tally in run.settlement.tallies] == [1]
 
 

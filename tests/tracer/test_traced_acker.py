@@ -1,4 +1,4 @@
-"""A watched acker: the same answers, and what they were about."""
+"""A traced acker gives the same answers, and records their tuples."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ PROFILES = ["storm-1.1.0", "storm-1.2.4", "storm-2.8.3"]
 
 
 class Rows:
-    """A recorder that keeps what it is given."""
+    """A recorder that stores its rows."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[int, int, int]] = []

@@ -1,4 +1,4 @@
-"""A topology that leaks, looked into while it runs, in a process of its own: a look costs by all that its process holds."""
+"""A leaking topology with snapshots, in its own process, as a snapshot costs time for every object of its process."""
 
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor

@@ -1,4 +1,4 @@
-"""guppy3's own shortest path from a holder, written as an expression: what our walk is compared with."""
+"""The shortest path of guppy3 from a holder, as an expression to compare our walk with."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from guppy import hpy
 
 
 def shortest_path(holder: object, target: object, name: str) -> str:
-    """One of the shortest; a step through an instance's `__dict__` is a step to its attribute."""
+    """Return one of the shortest; a step through the `__dict__` of an instance is a step to its attribute."""
     heapy: Any = hpy()
     paths = heapy.iso(target).get_shpaths(src=heapy.iso(holder))
     steps = [str(relation).replace("%s", "") for relation in next(iter(paths)).path[1::2]]

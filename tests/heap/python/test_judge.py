@@ -1,4 +1,4 @@
-"""From leaks made in the lab to rows and findings."""
+"""The rows and findings of leaks in the lab."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def codes_of(found: tuple[Finding, ...]) -> list[tuple[str, str]]:
 
 
 def judged(version: str) -> tuple[Finding, ...]:
-    """What is found in a run of that version that leaks."""
+    """Return the findings of a leaking run of that version."""
     return findings(leaked(version), PLACES, profile(version))
 
 
@@ -128,9 +128,9 @@ def run_finding(code: str, component: str, *left: str) -> Finding:
 
 
 def test_a_finding_of_the_run_gets_its_heap_evidence():
-    shown = findings(snapshots(holding("Keeps.kept", 5, kind=BOLT, open=5, tuples=10)), PLACES)
+    heap_findings = findings(snapshots(holding("Keeps.kept", 5, kind=BOLT, open=5, tuples=10)), PLACES)
     mine, rest = with_heap_evidence(
-        [run_finding("ACK401", "bolts.Keeps"), run_finding("ACK401", "bolts.Other")], shown
+        [run_finding("ACK401", "bolts.Keeps"), run_finding("ACK401", "bolts.Other")], heap_findings
     )
     assert rest == ()
     assert [each.evidence.left for each in mine] == [

@@ -1,4 +1,4 @@
-"""`ackdoctor trace run --heap`: each process looks into its own heap, and the reports come when all is over."""
+"""`ackdoctor trace run --heap`: each process takes snapshots of its heap, and the reports come at the end."""
 
 import subprocess
 import sys

@@ -124,15 +124,15 @@ def traced(seed: int, name: str, *, ticks: bool) -> list[Event]:
 def handed(dice: random.Random) -> Iterator[Event]:
     for number in range(20):
         at = dice.randrange(100_000) * MS + number
-        said = Event(
+        row = Event(
             EventKind.RECEIVED, at, component="split", task=9, delivery=f"d{number}", stream="default"
         )
-        yield said
-        yield said._replace(kind=EventKind.LINKED, time_ns=at + 1, root=number, value=1)
+        yield row
+        yield row._replace(kind=EventKind.LINKED, time_ns=at + 1, root=number, value=1)
         for again in range(dice.choice([1, 1, 1, 0, 2, 3])):
             verb = dice.choice([EventKind.ACKED, EventKind.ACKED, EventKind.FAILED])
             later = 2 + again * dice.choice([1, 40_000 * MS])
-            yield said._replace(kind=verb, time_ns=at + later, site=f"b.py:{again} f")
+            yield row._replace(kind=verb, time_ns=at + later, site=f"b.py:{again} f")
 
 
 def cut(rows: Sequence[Event], dice: random.Random) -> Iterator[list[Event]]:

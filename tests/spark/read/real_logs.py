@@ -30,7 +30,7 @@ def replayed(entries: Iterable[Row]) -> Counter[tuple[str, int]]:
     return Counter((_KINDS[row["outcome"]], row["root"]) for row in entries if row["outcome"] in _KINDS)
 
 
-def heard(text: str) -> list[tuple[str, str]]:
+def spout_calls(text: str) -> list[tuple[str, str]]:
     """What the spout was called with."""
     calls = (line.split("\t") for line in text.splitlines())
     return [(kind, message) for kind, message in calls if kind != "pending"]

@@ -44,7 +44,7 @@ def test_the_reason_for_an_unknown_layout_names_the_known_ones(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("stamp", "said"),
+    ("stamp", "reason"),
     [
         ("23.11.2026 14:00:00,123", "23.11.2026 14:00:00,123"),
         ("11/23/2026 2:00:00 PM", "11/23/2026 2:00:00 PM"),
@@ -53,25 +53,25 @@ def test_the_reason_for_an_unknown_layout_names_the_known_ones(tmp_path):
         ("[14:00:00.123]", "[14:00:00.123"),
     ],
 )
-def test_the_reason_for_unknown_stamps_names_the_line(tmp_path, stamp, said):
+def test_the_reason_for_unknown_stamps_names_the_line(tmp_path, stamp, reason):
     (tmp_path / "worker.log").write_text("\n" + LOG.replace("2026-11-21 20:22:08.403", stamp))
     (tmp_path / "notes.txt").write_text(f"we met at {stamp}\n")
     inputs = find_inputs([tmp_path])
     assert reasons(inputs)["worker.log"].startswith(
-        f"neither a trace nor a worker's log: line 2 begins with {said!r}; known stamps are those like "
+        f"neither a trace nor a worker's log: line 2 begins with {reason!r}; known stamps are those like "
     )
     assert [item.reason.endswith("no line begins as Storm's do") for item in inputs.passed_over] == [True]
 
 
 @pytest.mark.parametrize(
-    ("put", "said"),
+    ("put", "reason"),
     [("worker.log:", "worker.log:"), ("17:", "17:"), ("    ", "    ")],
     ids=["grep -H", "grep -n", "a paste"],
 )
-def test_the_reason_for_a_prefix_names_it(tmp_path, put, said):
+def test_the_reason_for_a_prefix_names_it(tmp_path, put, reason):
     (tmp_path / "worker.log").write_text(put + LOG)
     assert reasons(find_inputs([tmp_path]))["worker.log"] == (
-        f"neither a trace nor a worker's log: line 1 has {said!r} before its stamp, which is no prefix of a log collector: remove it"
+        f"neither a trace nor a worker's log: line 1 has {reason!r} before its stamp, which is no prefix of a log collector: remove it"
     )
 
 

@@ -220,9 +220,9 @@ def test_the_best_whole_format_of_a_part_is_read(tmp_path):
     for place in (tmp_path / "part-1-0", tmp_path / "part-1-000000000000"):
         inputs = find_inputs([place])
         assert (inputs.count(), inputs.size) == (1, len(columnar))
-        kept = str(place / f"{place.name}.parquet")
-        assert inputs.files[FileKind.PARQUET] == [kept]
-        assert {item.reason for item in inputs.passed_over} == {f"the same part as {kept}"}
+        best = str(place / f"{place.name}.parquet")
+        assert inputs.files[FileKind.PARQUET] == [best]
+        assert {item.reason for item in inputs.passed_over} == {f"the same part as {best}"}
     for place in (tmp_path / "part-2-0", tmp_path / "part-12-0"):
         inputs = find_inputs([place])
         assert inputs.files[FileKind.JSON_LINES] == [str(place / f"{place.name}.jsonl")]
@@ -242,8 +242,8 @@ def test_three_reasons_are_named_if_nothing_can_be_read(tmp_path):
     names = [str(tmp_path / name) for name in "abcde"]
     gone = "{}: no such file or folder"
     for named, more in ((names[:3], ""), (names, r" \(and 2 more\)")):
-        said = "; ".join(map(gone.format, names[:3]))
-        with pytest.raises(UsageError, match=f"^nothing to read: {said}{more}$"):
+        message = "; ".join(map(gone.format, names[:3]))
+        with pytest.raises(UsageError, match=f"^nothing to read: {message}{more}$"):
             find_inputs(named).need_some(str(ROOT))
 
 

@@ -86,8 +86,8 @@ def test_parquet_without_needed_columns_is_refused(tmp_path, lacks):
     parquet.write_table(table.replace_schema_metadata({"ackdoctor.schema": "1"}), part)
     mine = read([part])
     assert list(mine.events()) == []
-    said = f"no part of a trace: it has no column {lacks!r}"
-    assert [item.reason for item in (*mine.unreadable, *find_inputs([part]).unreadable)] == [said, said]
+    reason = f"no part of a trace: it has no column {lacks!r}"
+    assert [item.reason for item in (*mine.unreadable, *find_inputs([part]).unreadable)] == [reason, reason]
 
 
 def test_a_file_name_is_no_pattern(spark, tmp_path):

@@ -1,4 +1,4 @@
-"""Damaged traces of every kind: no internal error, no hang, no more memory than is given."""
+"""Damaged traces cause no internal error and no hang, and need bounded memory."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What collectors of logs put before a line, and what only looks like it."""
+"""The prefixes of log collectors, and lines that only resemble them."""
 
 import re
 
@@ -62,7 +62,7 @@ def test_lines_of_a_worker_are_unchanged(line):
 
 
 def laid_out(layout: str, line: str) -> str:
-    """A line of Storm's in another layout; what is no line of a worker's stays."""
+    """Return a line of Storm in another layout; other lines are unchanged."""
     parts = _STORMS.fullmatch(line)
     if parts is None:
         return line

@@ -125,8 +125,8 @@ def test_the_folder_names_its_writer(tmp_path):
     say(writer, 1)
     writer.close()
     assert writer.folder == tmp_path / "v1" / "run=2026%2F11 nightly%3D1" / "worker=gw0"
-    said = json.loads((writer.folder / "_meta.json").read_text())
-    assert {key: said[key] for key in ("schema", "run", "worker", "level")} == {
+    meta = json.loads((writer.folder / "_meta.json").read_text())
+    assert {key: meta[key] for key in ("schema", "run", "worker", "level")} == {
         "schema": 1,
         "run": "2026/11 nightly=1",
         "worker": "gw0",
@@ -299,7 +299,7 @@ def no_room(*_: object) -> None:
 
 
 def test_a_full_disk_loses_rows_only(tmp_path, monkeypatch):
-    """A row says what is missing as soon as there is room."""
+    """A row counts the lost rows as soon as there is room."""
     clock = Ticking()
     writer = recorder(tmp_path, clock=clock)
     say(writer, 10)

@@ -72,8 +72,8 @@ def test_values_that_look_like_log_lines_are_ignored(tmp_path):
 @pytest.mark.parametrize("zipped", [False, True])
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
 def test_a_log_written_by_powershell_is_read(tmp_path, encoding, zipped):
-    said = "\ufeff" * (encoding == "utf-16-be") + "für\nzwei\n"
-    data = said.encode(encoding)
+    text = "\ufeff" * (encoding == "utf-16-be") + "für\nzwei\n"
+    data = text.encode(encoding)
     log = tmp_path / "worker.log"
     log.write_bytes(gzip.compress(data) if zipped else data)
     with open_log(log) as lines:
