@@ -1,4 +1,4 @@
-"""Logs after public incidents, reduced: what each of them is, and what diagnose is to say.
+"""Reduced logs of public incidents, with the expected diagnosis.
 
 An incident is its file's name, its text, and what is expected: the symptoms in their order, the components, the first frame
 that is shown, and words of the next step.

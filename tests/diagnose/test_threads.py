@@ -1,4 +1,4 @@
-"""Thread dumps: which component hangs, and where."""
+"""Thread dumps: the component that hangs, and its frame."""
 
 import pytest
 
@@ -117,14 +117,14 @@ DUMP = BEGIN + QUEUE + READER + WRITER + LOCKED + HOLDER + OWN + IDLE + DEADLOCK
         (DEADLOCK, "threads that wait for each other", []),
     ],
 )
-def test_a_thread_that_hangs_is_told_with_its_component(threads, name, components):
+def test_a_hanging_thread_is_reported_with_its_component(threads, name, components):
     [sign] = diagnose((BEGIN + READER + IDLE + ACKER + threads).splitlines()).signs
     assert (sign.symptom.name, sign.components, sign.fatal) == (name, components, False)
     assert sign.symptom.next
 
 
 @pytest.mark.parametrize("threads", [READER, IDLE, ACKER, HOLDER, ""])
-def test_a_thread_that_waits_as_it_should_is_not_told(threads):
+def test_a_thread_that_waits_normally_is_not_reported(threads):
     found = diagnose((BEGIN + threads).splitlines())
     assert (found.signs, found.innermost) == ((), "")
 
@@ -148,7 +148,7 @@ def test_a_dump_within_a_log_leaves_the_log_as_it_is():
     assert [(sign.symptom.name, sign.count) for sign in found.signs[:1]] == [("anchored too late", 2)]
 
 
-def test_of_a_dump_in_which_nothing_hangs_it_is_said_what_was_looked_at():
+def test_a_dump_without_hanging_threads_gets_a_summary():
     found = diagnose((BEGIN + READER + IDLE + ACKER).splitlines())
     assert found.note == (
         "3 threads: none waits for a lock, a full queue or a child that does not read; "

@@ -1,4 +1,4 @@
-"""What never begins, never ends, or expands without end: a clear stop, in bounded time and memory."""
+"""Silent, endless and expanding input is stopped in bounded time and memory."""
 
 import gzip
 import io
@@ -15,7 +15,7 @@ from ackdoctor.cli import inputs
 from ackdoctor.heap.dump import read_dump
 from ackdoctor.heap.jvm import hprof
 from ackdoctor.heap.jvm.hprof import HprofError
-from tests.heap.writing import Heap, acker_heap
+from tests.heap.hprof_writer import Heap, acker_heap
 
 MB = 1 << 20
 HEAPS = Path(__file__).parents[2] / "fixtures" / "heaps"
@@ -49,7 +49,7 @@ def test_a_dump_that_expands_to_nothing_stops_at_once(bounded, tmp_path):
     assert dump.file_size < 4 * MB
 
 
-def test_what_expands_and_is_no_dump_stops_at_once(bounded, tmp_path):
+def test_an_expanding_file_that_is_not_a_dump_stops_at_once(bounded, tmp_path):
     bomb(tmp_path / "a.gz", b"", b"x" * MB, 192)
     with pytest.raises(HprofError, match="not a heap dump: it begins with b'xxxxxxxxxxxx'"):
         read_dump(tmp_path / "a.gz")
@@ -105,7 +105,7 @@ def test_a_histogram_that_expands_without_end_is_stopped(part, bounded, tmp_path
     assert outcome.out.startswith("BROKEN")  # what came before is judged
 
 
-def test_a_text_has_a_most(bounded, tmp_path, monkeypatch):
+def test_the_size_of_a_text_is_limited(bounded, tmp_path, monkeypatch):
     faults: list[str] = []
     (tmp_path / "a").write_bytes(b"0123456789abcdef 0123456789abcdef\n" * 1000)
     assert len(list(inputs.lines_of(tmp_path / "a", faults, limit=MB // 64))) == 16384 // 34 + 1
@@ -136,7 +136,9 @@ COMMANDS = [("dump",), ("hist",)]
         (lambda path: path.symlink_to(path), "Too many levels of symbolic links"),
     ],
 )
-def test_what_is_no_file_is_one_line(command, make, said, bounded, shell, monkeypatch, tmp_path):
+def test_a_path_that_is_not_a_file_is_one_error_line(
+    command, make, said, bounded, shell, monkeypatch, tmp_path
+):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(hprof, "_PATIENCE_S", 0.05)
     make(Path("worker"))
@@ -152,7 +154,7 @@ def test_a_named_pipe_with_a_writer_is_read(tmp_path):
     writer.join()
 
 
-def test_endless_input_that_is_no_dump_is_stopped(bounded, monkeypatch):
+def test_endless_input_that_is_not_a_dump_is_stopped(bounded, monkeypatch):
     class Endless(io.RawIOBase):
         def readable(self):
             return True
@@ -179,7 +181,7 @@ PACKED = gzip.compress(HIST.read_bytes())
         (PACKED[:100] + b"\xff" * 50 + PACKED[150:], "Error -3 while decompressing data"),
     ],
 )
-def test_a_damaged_archive_of_histograms_is_named(data, said, shell, tmp_path):
+def test_a_damaged_archive_of_histograms_is_reported(data, said, shell, tmp_path):
     (tmp_path / "a.gz").write_bytes(data)
     outcome = shell("heap", "hist", str(tmp_path / "a.gz"))
     assert outcome.code == 2

@@ -1,4 +1,4 @@
-"""Dumps that are whole, cut off, damaged, foreign, of either size of ids: what can be read is, and the rest is said."""
+"""Complete, truncated, damaged and foreign dumps of both id sizes: readable parts are read, the rest is reported."""
 
 import errno
 import gzip
@@ -12,7 +12,7 @@ import pytest
 from ackdoctor.heap.dump import read_dump
 from ackdoctor.heap.jvm.entries import NARROW, Kind
 from ackdoctor.heap.jvm.hprof import HprofError
-from tests.heap.writing import TAKEN_MS, Heap, acker_heap
+from tests.heap.hprof_writer import TAKEN_MS, Heap, acker_heap
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_a_cut_archive_is_read_as_far_as_it_goes(stored):
     assert dump.ackers[0].tally.lost > 0
 
 
-def test_damage_costs_what_is_damaged(stored):
+def test_only_the_damaged_part_is_lost(stored):
     heap = acker_heap()
     heap.body.insert(5, b"\x77" + bytes(40))
     dump = read_dump(stored(heap.hprof()))
@@ -135,7 +135,7 @@ def test_damage_costs_what_is_damaged(stored):
     assert (dump.objects, dump.entries) == (read_dump(stored(acker_heap().hprof())).objects, 5)
 
 
-def test_damage_in_front_of_what_makes_no_sense_costs_the_rest_of_its_segment(stored):
+def test_damage_before_invalid_records_costs_the_rest_of_the_segment(stored):
     heap = acker_heap()
     heap.body[5:] = [b"\x77" + bytes(400)]
     dump = read_dump(stored(heap.hprof()))
@@ -178,14 +178,14 @@ def test_a_damaged_tag_costs_its_own_record_only(stored):
         (gzip.compress(b"hello, world, this is text", mtime=0), "not a heap dump: it begins with b'hello, world', not with 'JAVA PROFILE 1.0.2'"),
     ],
 )  # fmt: skip
-def test_what_is_no_dump_is_called_what_it_is(content, reason, stored):
+def test_other_file_formats_are_named(content, reason, stored):
     with pytest.raises(HprofError) as refused:
         read_dump(stored(content))
     assert str(refused.value) == reason
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_a_dump_out_of_a_pipe_is_the_same_dump(pack, stored):
+def test_a_piped_dump_is_the_same_dump(pack, stored):
     whole = acker_heap().hprof()
     reader, writer = os.pipe()
     os.write(writer, pack(whole))
@@ -208,7 +208,7 @@ def test_a_dump_may_be_standard_input(piped, stored, monkeypatch):
         assert read_dump(Path("-")).classes == whole.classes
 
 
-def test_that_there_is_no_room_to_unpack_is_not_said_of_the_dump(stored, monkeypatch):
+def test_a_full_disk_is_not_a_fault_of_the_dump(stored, monkeypatch):
     class Full(io.BytesIO):
         def write(self, data):
             raise OSError(errno.ENOSPC, "No space left on device")
@@ -222,12 +222,12 @@ def test_that_there_is_no_room_to_unpack_is_not_said_of_the_dump(stored, monkeyp
     )
 
 
-def test_a_file_that_is_not_there_is_said(tmp_path):
+def test_a_missing_file_is_reported(tmp_path):
     with pytest.raises(HprofError, match="cannot be read: No such file or directory"):
         read_dump(tmp_path / "worker.hprof")
 
 
-def test_a_folder_is_no_dump(tmp_path):
+def test_a_directory_is_not_a_dump(tmp_path):
     with pytest.raises(HprofError, match="cannot be read: Is a directory"):
         read_dump(tmp_path)
 

@@ -1,4 +1,4 @@
-"""What the classes of a histogram are: entries told from other maps, queues from held tuples, a single histogram."""
+"""Classes of a histogram: entries versus other maps, queues versus held tuples, and a single histogram."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from ackdoctor.heap.growth import findings, growth
 from ackdoctor.heap.jvm.histogram import Histogram, parse
 from ackdoctor.heap.signs import SIGNS
-from tests.heap.test_growth import told
+from tests.heap.test_growth import codes_of
 
 HEAPS = Path(__file__).parents[2] / "fixtures" / "heaps" / "histograms"
 MAP, NODE, LONG = "clojure.lang.PersistentArrayMap", "java.util.HashMap$Node", "java.lang.Long"
@@ -24,7 +24,7 @@ EXAMPLES = {  # a class of each row that needs no companion
     "backtype.storm.messaging.TaskMessage": "tuples on their way between workers",
     "org.apache.storm.shade.io.netty.channel.ChannelOutboundBuffer$Entry": "writes that wait in Netty's buffers",
     "io.netty.channel.ChannelOutboundBuffer$Entry": "writes that wait in Netty's buffers",
-    "java.util.concurrent.FutureTask": "work handed to a thread pool",
+    "java.util.concurrent.FutureTask": "tasks of a thread pool",
     "org.apache.storm.kafka.spout.KafkaSpoutMessageId": "messages that KafkaSpout has emitted",
     "org.apache.kafka.clients.consumer.ConsumerRecord": "Kafka's records",
     "storm.trident.tuple.TridentTupleView": "tuples of Trident's batches",
@@ -72,11 +72,11 @@ def test_clojure_s_other_maps_are_not_the_acker_s():
     )
 
 
-def test_maps_without_longs_are_no_entries():
-    assert told(together(line(MAP, 10_000, 5_000), line(NODE, 9_000, 5_000), line(LONG, 700, 90))) == []
+def test_maps_without_longs_are_not_entries():
+    assert codes_of(together(line(MAP, 10_000, 5_000), line(NODE, 9_000, 5_000), line(LONG, 700, 90))) == []
 
 
-def test_of_one_histogram_only_a_bound_is_known():
+def test_one_histogram_yields_only_a_bound():
     [only] = course({MAP: 30_000, NODE: 9_000, LONG: 700})
     assert row([only], MAP).means == (
         "at most 700 of them are entries of the acker's pending map (1.x), among other uses of Clojure; "
@@ -84,14 +84,14 @@ def test_of_one_histogram_only_a_bound_is_known():
     )
 
 
-def test_a_queue_to_a_slow_child_is_no_missing_ack():
+def test_a_queue_to_a_slow_child_is_not_a_missing_ack():
     found = together(line(TUPLE, 20_000, 30_000), line(MESSAGE, 20_000, 30_000), line(INPUTS, 25_000, 30_000))
-    assert told(found) == []
+    assert codes_of(found) == []
     kept = growth(found, dated=True).cause
     assert kept.name == MESSAGE
     assert kept.means == (
         "tuples in ShellBolt's queue to its child (_pendingWrites): the child process is slower than its input, and "
-        "nothing slows the spout down"
+        "the spout is not throttled"
     )
     assert "topology.shellbolt.max.pending" in kept.sign.help
     assert "topology.max.spout.pending with ackers and message ids" in kept.sign.help
@@ -99,13 +99,13 @@ def test_a_queue_to_a_slow_child_is_no_missing_ack():
 
 def test_without_a_queue_the_inputs_are_what_grows():
     found = together(line(TUPLE, 20_000, 30_000), line(MESSAGE, 90, 1), line(INPUTS, 25_000, 30_000))
-    assert told(found) == [("ACK401", "ShellBolt")]
+    assert codes_of(found) == [("ACK401", "ShellBolt")]
 
 
 def test_tuples_in_a_receive_queue_are_not_a_bolt_s():
     queued = "org.apache.storm.tuple.AddressedTuple"
     found = together(line(TUPLE, 20_000, 30_000), line(queued, 20_000, 30_000))
-    assert told(found) == []
+    assert codes_of(found) == []
     assert (
         row(found, TUPLE).means
         == "tuples that wait in the queue of an executor: a bolt is slower than its input"
@@ -120,7 +120,7 @@ def test_each_row_of_the_table_is_recognised(name):
     assert grown.sign.help
 
 
-def test_no_row_of_the_table_is_out_of_reach():
+def test_every_row_of_the_table_is_reachable():
     alone = {sign.pattern for sign in SIGNS if not sign.with_}
     reached = {
         pattern for pattern in alone for name in [*EXAMPLES, MAP, TUPLE] if re.fullmatch(pattern, name)
@@ -153,7 +153,7 @@ ONE = """ num     #instances         #bytes  class name
         (f"   2:  20000  640000  {MAP}\n   3:  19000  608000  {NODE}\n   4:  1800  43200  {LONG}\n", "no class of acking is among the 20 largest: acking does not fill this heap"),
     ],
 )  # fmt: skip
-def test_one_histogram_says_whether_acking_fills_the_heap(rows, said, shell, tmp_path):
+def test_one_histogram_shows_whether_acking_fills_the_heap(rows, said, shell, tmp_path):
     (tmp_path / "a.txt").write_text(ONE.format(rows))
     lines = shell("heap", "hist", str(tmp_path / "a.txt")).out.splitlines()
     assert lines[2] == f"  {said}"
@@ -189,7 +189,7 @@ ROW = "   3:         23679         757728  java.util.HashMap$Node (java.base@17)
         ROW[:12],
     ],
 )
-def test_a_damaged_row_is_named_and_its_class_left_out(damaged, shell, tmp_path):
+def test_a_damaged_row_is_reported_and_its_class_skipped(damaged, shell, tmp_path):
     (tmp_path / "a.txt").write_text(TEXT.replace(ROW, damaged))
     outcome = shell("heap", "hist", str(tmp_path / "a.txt"))
     assert outcome.code == 2
@@ -199,7 +199,7 @@ def test_a_damaged_row_is_named_and_its_class_left_out(damaged, shell, tmp_path)
     assert "  6 histograms" in outcome.out
 
 
-def test_rows_that_add_up_to_more_than_total_are_not_believed(shell, tmp_path):
+def test_rows_that_exceed_total_are_rejected(shell, tmp_path):
     (tmp_path / "a.txt").write_text(TEXT.replace("23679         757728", "23679        9757728", 1))
     outcome = shell("heap", "hist", str(tmp_path / "a.txt"))
     assert outcome.code == 2
@@ -207,6 +207,6 @@ def test_rows_that_add_up_to_more_than_total_are_not_believed(shell, tmp_path):
     assert "  5 histograms" in outcome.out
 
 
-def test_a_log_between_histograms_is_no_damaged_row():
+def test_log_lines_between_histograms_are_not_damaged_rows():
     lines = ["17: worker started", "4711:", *TEXT.splitlines(), "18: left  12  13  Done"]
     assert [each.lost for each in parse(lines) if each.whole] == [[]] * 6

@@ -1,4 +1,4 @@
-"""A pass counts and hands out every object, also where the same few come again and again."""
+"""A pass counts every object and passes it to its taker, also in runs of repeated records."""
 
 from collections import Counter
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ackdoctor.heap.jvm.hprof import Hprof
 from ackdoctor.heap.jvm.sweep import Columns, sweep
-from tests.heap.writing import Heap
+from tests.heap.hprof_writer import Heap
 
 KINDS = ("Point", "Pair", "[LPoint;", "byte[]")
 PHRASES = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 3)), min_size=1, max_size=4)

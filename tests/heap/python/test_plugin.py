@@ -84,7 +84,7 @@ def test_a_spouts_buffer_that_acks_do_not_empty_fails_its_test(run):
     assert left[2] == "= left: 50 emitted, and it waits for 0 messages"
 
 
-def test_without_the_flag_nothing_is_looked_into(run):
+def test_without_the_flag_no_snapshot_is_taken(run):
     result = run(
         SPOUT
         + """
@@ -152,7 +152,7 @@ def test_marks_of_the_pending_map_are_snapshots(run):
     assert codes == ["ACK401"]
 
 
-def test_tuples_that_a_mark_lets_open_are_no_finding_of_the_heap_either(run):
+def test_tuples_that_a_mark_allows_are_not_heap_findings(run):
     result = run(
         """
         @pytest.mark.ackdoctor(heap=True, max_pending=20)
@@ -165,7 +165,7 @@ def test_tuples_that_a_mark_lets_open_are_no_finding_of_the_heap_either(run):
     result.assert_outcomes(passed=1)
 
 
-def test_a_look_tells_what_is_held_by_now(run):
+def test_a_look_shows_the_current_holdings(run):
     result = run(
         """
         def test_keeps(ackdoctor):
@@ -219,7 +219,7 @@ def test_the_whole_heap_is_counted_a_few_times_in_a_session_and_not_in_every_tes
     assert (pytester.path / "counts").read_text() == "." * counts
 
 
-def test_tuples_that_wait_for_a_flush_are_no_finding_of_the_heap_either(run):
+def test_tuples_waiting_for_a_flush_are_not_heap_findings(run):
     result = run(
         """
         def test_keeps(ackdoctor):
@@ -263,7 +263,7 @@ def test_without_guppy3_a_look_fails_its_test_only(run_here, monkeypatch):
     )
 
 
-def test_what_waits_for_the_frameworks_next_batch_is_no_leak(run):
+def test_tuples_of_the_frameworks_next_batch_are_not_a_leak(run):
     result = run(
         """
         class Batches(BatchingBolt):
@@ -301,7 +301,7 @@ def test_findings_of_the_heap_are_allowed_as_others_are(run):
     assert "(ACK303 accepted)" in row
 
 
-def test_a_spout_that_still_waits_for_what_it_keeps_is_clean(run):
+def test_a_spout_with_pending_messages_in_its_buffer_is_clean(run):
     result = run(
         SPOUT
         + """

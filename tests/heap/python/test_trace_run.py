@@ -1,4 +1,4 @@
-"""`ackdoctor trace run --heap`: each process looks into its own heap, and the reports come when all is over."""
+"""`ackdoctor trace run --heap`: each process takes snapshots, and the report follows at the end."""
 
 import subprocess
 import sys
@@ -85,7 +85,7 @@ def test_a_spouts_buffer_with_more_than_half_of_what_it_has_emitted_is_reported(
     assert lines[found + 3] == "      = left: 1,000 emitted"
 
 
-def test_a_process_that_is_killed_leaves_the_snapshots_that_it_had(shell, tmp_path):  # noqa: F811
+def test_a_killed_process_leaves_its_snapshots(shell, tmp_path):  # noqa: F811
     outcome = traced(shell, tmp_path, BOLT_DRIVER.replace("sys.exit(3)", "os.kill(os.getpid(), 9)"))
     assert outcome.code == 137
     [head] = [line for line in outcome.err.splitlines() if line.startswith("heap of process ")]
@@ -112,7 +112,7 @@ def test_a_command_without_components_has_no_heap_to_show(shell, tmp_path):  # n
     ]
 
 
-def test_the_trace_is_read_as_if_no_heap_stood_beside_it(shell, tmp_path):  # noqa: F811
+def test_snapshots_beside_a_trace_do_not_change_it(shell, tmp_path):  # noqa: F811
     traced(shell, tmp_path, BOLT_DRIVER)
     outcome = shell("trace", "report", "ackdoctor-trace")
     assert (outcome.code, outcome.err) == (1, "")

@@ -7,7 +7,7 @@ from ackdoctor.heap.judge import findings, trees, with_culprits
 from ackdoctor.model.finding import Severity
 from ackdoctor.model.verdict import Culprit, Verdict
 from ackdoctor.tracer.judge.places import Places
-from tests.heap.writing import TAKEN_MS, Heap, acker_heap
+from tests.heap.hprof_writer import TAKEN_MS, Heap, acker_heap
 
 STORM = "org.apache.storm"
 NODE = "java.util.HashMap$Node"
@@ -113,7 +113,7 @@ def test_entries_that_all_are_pending_are_a_warning(tmp_path):
     assert "and their spouts have waited for them longer than the message timeout" in finding.message
 
 
-def test_of_a_spout_in_another_worker_nothing_is_known(tmp_path):
+def test_entries_of_a_spout_in_another_worker_are_unknown(tmp_path):
     dump = read(worker(entries(10, task=4), pending=(999,)), tmp_path, timeout_s=1)
     waits = dump.ackers[0].tally.waits
     assert (waits.given_up, waits.pending, waits.unknown) == (0, 0, 7)
@@ -149,7 +149,7 @@ def test_the_message_timeout_is_that_of_the_dump(settings, given, seconds, sourc
     assert (dump.timeout.seconds, dump.timeout.source, dump.timeout.off) == (seconds, source, False)
 
 
-def test_that_message_timeouts_are_disabled_is_known(tmp_path):
+def test_disabled_message_timeouts_are_recognised(tmp_path):
     off = {TIMEOUT: ("Integer", 10), "topology.enable.message.timeouts": ("Boolean", 0)}
     assert read(worker(entries(1), settings=off), tmp_path).timeout.off
 
@@ -174,20 +174,20 @@ def blamed(tree):
     )
 
 
-def test_what_a_trace_names_among_samples_is_called_a_sample(tmp_path):
+def test_a_sample_that_a_trace_names_is_marked(tmp_path):
     dump = read(worker(entries(10)), tmp_path, samples=2, timeout_s=1)
     wanted = trees(dump)
-    told = with_culprits(
+    named_findings = with_culprits(
         [blamed(tree) for tree in wanted.values()],
         dump,
         findings(dump),
         keeper=None,
         places=Places(folder=str(tmp_path), nowhere=dump.path),
     )
-    named = [finding for finding in told if finding.evidence.sample]
+    named = [finding for finding in named_findings if finding.evidence.sample]
     assert [finding.evidence.sample for finding in named] == [(len(wanted), 10)] * len(named)
     assert named
-    assert "ACK601" in [finding.code for finding in told if not finding.evidence.sample]
+    assert "ACK601" in [finding.code for finding in named_findings if not finding.evidence.sample]
 
 
 def test_every_acker_of_the_dump_counts(tmp_path):

@@ -1,4 +1,4 @@
-"""Who wrote a line, and whose code a frame is."""
+"""Component and kind of a log line, and user frames versus library frames."""
 
 import pytest
 
@@ -51,7 +51,7 @@ def test_heron_s_files_have_one_component():
         ("build.log", ""),
     ],
 )
-def test_a_file_s_name_tells_its_kind(name, kind):
+def test_the_file_name_determines_the_kind_of_log(name, kind):
     assert kind_of_name(name) == kind
 
 
@@ -69,7 +69,7 @@ def test_a_file_s_name_tells_its_kind(name, kind):
         ("2026-01-01 12:00:00.000 c.a.Parse main [INFO] x", ""),
     ],
 )
-def test_a_logger_tells_the_kind_of_process(line, kind):
+def test_the_logger_determines_the_kind_of_process(line, kind):
     assert kind_of_line(line) == kind
 
 
@@ -82,7 +82,7 @@ def test_a_logger_tells_the_kind_of_process(line, kind):
         ("[2018-11-09 00:13:28 +0900] [SEVERE] x", "2018-11-09 00:13:28"),
     ],
 )
-def test_a_line_has_its_time(line, text):
+def test_the_time_of_a_line_is_parsed(line, text):
     assert moment_of(line).text == text
 
 
@@ -117,7 +117,7 @@ def test_a_user_s_frame_is_own(frame):
         "\t... 6 more",
     ],
 )
-def test_a_library_s_frame_is_not(frame):
+def test_a_library_frame_is_not_own(frame):
     assert not is_own(frame)
 
 
@@ -132,7 +132,7 @@ def test_the_user_s_frame_nearest_to_the_exception_is_first():
     assert relevant_frames([]) == ()
 
 
-def test_a_cause_without_a_frame_of_the_user_has_that_of_what_wraps_it():
+def test_a_cause_without_a_user_frame_gets_that_of_its_wrapper():
     text = "java.lang.RuntimeException: java.sql.SQLException: x\n\tat com.acme.C.execute(C.java:9)\nCaused by: java.sql.SQLException: x\n\tat com.mysql.M.read(M.java:1)\n\t... 1 more\n"
     frames = diagnose(text.splitlines()).first.evidence
     assert [each.text for each in frames] == [
@@ -141,7 +141,7 @@ def test_a_cause_without_a_frame_of_the_user_has_that_of_what_wraps_it():
     ]
 
 
-def test_each_row_says_what_to_do_next_and_where_its_fact_comes_from():
+def test_each_symptom_has_next_steps_and_a_source():
     rows = table().symptoms
     assert [row.name for row in rows if not (row.meaning and row.causes and row.next and row.source)] == []
     kinds = {"worker", "nimbus", "supervisor", "drpc", "ui", "client", "dump"}
