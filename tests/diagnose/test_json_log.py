@@ -53,7 +53,7 @@ def test_an_entry_may_span_several_lines(layout, before):
     entry = json.dumps(LAYOUTS[layout], indent=2)
     lines = [*before, *entry.splitlines(), *entry.replace("\n}", "\n},").splitlines()]
     if before[-1] == "{":
-        lines.insert(2, "}")  # of another entry
+        lines.insert(2, "}")  # of another program
     found = diagnose(lines)
     [sign] = found.signs
     assert (sign.symptom.name, sign.count, sign.components) == ("anchored too late", 2, ["count"])
@@ -80,7 +80,7 @@ DIED = f"2026-01-01 12:00:00.000 o.a.s.u.Utils {THREAD} [ERROR] {LOOP}"
     ],
     ids=["docker", "Filebeat", "GKE", "JSON in docker's"],
 )  # fmt: skip
-def test_a_line_in_a_json_field_is_unpacked(carried):
+def test_a_log_line_in_a_json_field_is_read(carried):
     found = diagnose(json.dumps(carried(line)) for line in [DIED, *STACK.splitlines(), DIED])
     assert (found.innermost, found.innermost_line, found.signs[0].components) == (CAUSE, 4, ["count"])
 

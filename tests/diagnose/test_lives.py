@@ -1,4 +1,4 @@
-"""Repeated reports of a death count once; reports show how often a worker died, and in which logs."""
+"""Each death counts once; the report shows how often a worker died, and in which logs."""
 
 import gzip
 import json
@@ -49,7 +49,7 @@ def test_three_lives_are_three_deaths():
     assert [moment.text for moment in sign.moments] == [f"2026-11-25 14:{at}:37" for at in (10, 12, 14)]
 
 
-def test_how_often_and_when_is_shown(shell):
+def test_the_number_and_times_of_deaths_are_shown(shell):
     Path("worker.log").write_text("".join(life(minute, minute) for minute in (10, 12, 14)))
     lines = shell("diagnose", "worker.log").out.splitlines()
     assert lines[lines.index("") + 1 :][:3] == [
@@ -75,7 +75,7 @@ def test_deaths_are_listed_with_their_cause_place_and_tuple():
     assert first.frames == ("at org.apache.storm.task.ShellBolt.handleAck(ShellBolt.java:218)",)
 
 
-def test_a_copied_rotated_file_adds_no_occurrence():
+def test_a_copied_rotated_file_counts_once():
     Path("worker.log.1").write_text(life(10, 70))
     Path("worker.log.1.gz").write_bytes(gzip.compress(life(10, 70).encode()))
     assert len(deaths([Path("worker.log.1"), Path("worker.log.1.gz")]).deaths) == 1
@@ -88,13 +88,13 @@ def test_the_same_death_in_two_workers_counts_twice():
     assert len(deaths([Path("6700/worker.log"), Path("6701/worker.log")]).deaths) == 2
 
 
-def test_the_reason_for_an_unreadable_log_is_reported():
+def test_an_unreadable_log_is_reported():
     report = deaths([Path("not.log")])
     assert report.deaths == ()
     assert report.faults == ("not.log: cannot be read: No such file or directory",)
 
 
-def test_an_orderly_stop_is_not_a_death():
+def test_a_regular_shutdown_is_no_death():
     found = diagnose((LAUNCH.format(10) + STOP.format(10) + PIPE.format(10)).splitlines())
     assert found.signs == ()
     found = diagnose((LAUNCH.format(10) + STOP.format(10) + LAUNCH.format(12) + PIPE.format(12)).splitlines())
@@ -109,13 +109,15 @@ def test_an_orderly_stop_is_not_a_death():
         (6700, 30, ["acked twice", "a worker ended by ShellBolt"]),  # of a later one
     ],
 )
-def test_a_supervisor_report_of_a_death_is_not_a_second_death(shell, slot, minute, names):
+def test_the_supervisor_s_record_of_a_death_is_no_second_one(shell, slot, minute, names):
     Path("6700").mkdir()
     Path("6700/worker.log").write_text(life(10, 70))
     Path("supervisor.log").write_text(SUPERVISOR.format(minute, slot, 11))
-    report = json.loads(shell("diagnose", "6700/worker.log", "supervisor.log", "--output-format", "json").out)
-    assert [each["name"] for each in report["symptoms"]] == names
-    assert len(report["deaths"]) == len(names)
+    document = json.loads(
+        shell("diagnose", "6700/worker.log", "supervisor.log", "--output-format", "json").out
+    )
+    assert [each["name"] for each in document["symptoms"]] == names
+    assert len(document["deaths"]) == len(names)
 
 
 def test_a_supervisor_s_lines_of_one_worker_are_one_death():
@@ -123,7 +125,7 @@ def test_a_supervisor_s_lines_of_one_worker_are_one_death():
     assert (sign.symptom.name, sign.count) == ("a worker killed by SIGKILL", 1)
 
 
-def test_only_the_supervisor_logs_a_killed_worker(shell):
+def test_only_the_supervisor_log_shows_a_killed_worker(shell):
     Path("6700").mkdir()
     Path("6700/worker.log").write_text(LAUNCH.format(10))
     Path("supervisor.log").write_text(SUPERVISOR.format(10, 6700, 137))
@@ -142,7 +144,7 @@ def test_only_the_supervisor_logs_a_killed_worker(shell):
         ("1", "the component's pipe is broken"),
     ],
 )
-def test_the_exit_code_of_a_component_s_process_is_explained(code, name):
+def test_the_exit_code_shows_how_a_component_ended(code, name):
     text = PIPE.format(10).replace("exitCode:-1,", f"exitCode:{code},")
     [sign] = diagnose(text.splitlines()).signs
     assert (sign.symptom.name, sign.components, sign.count) == (name, ["other"], 1)
@@ -169,13 +171,13 @@ def test_the_next_step_fits_the_language_of_the_component(shell, command, lints)
     assert any("ackdoctor trace proxy -- " + sign["command"] in step for step in sign["next"]) != lints
 
 
-def test_symptoms_in_tuple_values_are_ignored():
+def test_tuple_values_are_no_symptoms():
     line = "2026-01-01 12:00:00.000 o.a.s.d.task Thread-8-a-executor[1 1] [INFO] Emitting: a default [Anchored onto 7 after ack/fail java.lang.OutOfMemoryError: Java heap space]\n"
     local = "1219 [Thread-8-a] INFO  b.s.d.task - Emitting: a default [subprocess heartbeat timeout]\n"
     assert diagnose((line + local).splitlines()).signs == ()
 
 
-def test_the_end_of_a_daemon_is_not_a_worker_death():
+def test_the_end_of_a_daemon_is_no_worker_death():
     Path("nimbus.log").write_text(
         "2026-01-01 12:00:00.000 o.a.s.d.n.Nimbus main [ERROR] Halting process: Error when processing an event\njava.lang.IllegalStateException: x\n\tat a.B.c(B.java:1)\n"
     )

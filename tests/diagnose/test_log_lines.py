@@ -51,7 +51,7 @@ def test_heron_s_files_have_one_component():
         ("build.log", ""),
     ],
 )
-def test_the_file_name_determines_the_kind_of_log(name, kind):
+def test_a_file_name_shows_its_kind(name, kind):
     assert kind_of_name(name) == kind
 
 
@@ -69,7 +69,7 @@ def test_the_file_name_determines_the_kind_of_log(name, kind):
         ("2026-01-01 12:00:00.000 c.a.Parse main [INFO] x", ""),
     ],
 )
-def test_the_logger_determines_the_kind_of_process(line, kind):
+def test_a_logger_shows_the_kind_of_process(line, kind):
     assert kind_of_line(line) == kind
 
 
@@ -97,7 +97,7 @@ def test_the_time_of_a_line_is_parsed(line, text):
         '  File "bolts\\count.py", line 9, in process',
     ],
 )
-def test_a_user_s_frame_is_own(frame):
+def test_a_frame_of_the_user_s_code_is_own(frame):
     assert is_own(frame)
 
 
@@ -132,7 +132,7 @@ def test_the_user_s_frame_nearest_to_the_exception_is_first():
     assert relevant_frames([]) == ()
 
 
-def test_a_cause_without_a_user_frame_gets_that_of_its_wrapper():
+def test_a_cause_without_a_user_frame_has_that_of_its_wrapper():
     text = "java.lang.RuntimeException: java.sql.SQLException: x\n\tat com.acme.C.execute(C.java:9)\nCaused by: java.sql.SQLException: x\n\tat com.mysql.M.read(M.java:1)\n\t... 1 more\n"
     frames = diagnose(text.splitlines()).first.evidence
     assert [each.text for each in frames] == [
@@ -141,7 +141,7 @@ def test_a_cause_without_a_user_frame_gets_that_of_its_wrapper():
     ]
 
 
-def test_each_symptom_has_next_steps_and_a_source():
+def test_each_row_has_a_next_step_and_a_source():
     rows = table().symptoms
     assert [row.name for row in rows if not (row.meaning and row.causes and row.next and row.source)] == []
     kinds = {"worker", "nimbus", "supervisor", "drpc", "ui", "client", "dump"}

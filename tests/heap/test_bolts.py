@@ -60,26 +60,26 @@ def test_a_task_names_its_component_whatever_its_bolt_derives_from(tmp_path):
     assert held(heap, tmp_path) == [("Plain.batch", "words", TUPLES, False)]
 
 
-def test_tuples_held_by_storm_do_not_count_for_the_bolt(tmp_path):
+def test_tuples_that_storm_holds_are_not_held_by_the_bolt(tmp_path):
     heap = worker()
     heap.add(64, "com.acme.Sink", waiting=0, size=3, collector=352)
     heap.add(352, "org.apache.storm.task.OutputCollector", delegate=96)
     assert held(heap, tmp_path) == []
 
 
-def test_objects_that_are_not_bolts_are_ignored(tmp_path):
+def test_only_bolts_are_searched(tmp_path):
     heap = worker()
     heap.add(64, "com.acme.Plain", batch=96)
     assert held(heap, tmp_path) == []
 
 
-def test_holders_of_few_tuples_are_not_searched(tmp_path):
+def test_the_holder_of_few_tuples_is_not_searched(tmp_path):
     heap = worker(TUPLES - 1)
     heap.add(64, "com.acme.Sink", waiting=96, size=3, collector=0)
     assert held(heap, tmp_path) == []
 
 
-def test_an_unfinished_search_is_marked(tmp_path, monkeypatch):
+def test_an_incomplete_search_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(holders, "_MOST_IN_ALL", 500)
     heap = worker()
     heap.add(64, "com.acme.Sink", waiting=96, size=3, collector=0)
@@ -87,7 +87,7 @@ def test_an_unfinished_search_is_marked(tmp_path, monkeypatch):
     assert (path, entries < TUPLES, more) == ("Sink.waiting", True, True)
 
 
-def test_a_large_field_does_not_hide_a_later_field(tmp_path, monkeypatch):
+def test_a_late_field_is_found_behind_a_large_one(tmp_path, monkeypatch):
     monkeypatch.setattr(holders, "_MOST_PER_FIELD", 100)
     heap = worker()
     heap.add(64, "com.acme.Sink", waiting=96, size=3, collector=0)
@@ -102,7 +102,7 @@ def test_a_large_field_does_not_hide_a_later_field(tmp_path, monkeypatch):
     ]
 
 
-def test_the_walk_goes_deep_in_a_large_table(tmp_path, monkeypatch):
+def test_fields_beside_a_large_table_are_seen(tmp_path, monkeypatch):
     monkeypatch.setattr(holders, "_MOST_BEFORE_TUPLE", 20)
     heap = worker()
     heap.declare("java.util.HashMap", {"table": "object"}, OBJECT)

@@ -31,7 +31,7 @@ def rising(step, length=6):
     return [1000 + step * at for at in range(length)]
 
 
-def codes_of(found, **words):
+def growing_components(found, **words):
     return [(each.code, each.component) for each in findings(growth(found, dated=True), "hist.txt", **words)]
 
 
@@ -44,7 +44,7 @@ def codes_of(found, **words):
         ("   4:         10        400  org.apache.storm.daemon.Acker$AckObject", ACK),
     ],
 )
-def test_a_row_is_read_in_java_s_words(line, name):
+def test_a_row_with_java_class_names_is_read(line, name):
     [histogram] = parse([" num     #instances         #bytes  class name (module)", line, "Total 10 400"])
     assert histogram.classes == {name: (10, 400)}
 
@@ -73,7 +73,7 @@ def test_a_row_is_read_in_java_s_words(line, name):
         ("4711:", None),
     ],
 )
-def test_the_line_before_may_have_the_time(line, time_ms):
+def test_the_line_before_may_hold_the_time(line, time_ms):
     [histogram] = parse(
         [line, " num     #instances         #bytes  class name", " 1:  1  16  A", "Total 1 16"]
     )
@@ -94,7 +94,7 @@ def test_a_file_without_its_head_is_read_from_its_first_row():
         ("Nov 21 22:58:{at} ", [None, None]),
     ],
 )
-def test_log_prefixes_are_skipped(before, times):
+def test_every_line_of_a_log_may_have_a_prefix(before, times):
     text = [
         "{}4711:",
         "{} num     #instances         #bytes  class name",
@@ -124,13 +124,13 @@ Heap traversal took 15.734 seconds."""
 
 @pytest.mark.parametrize("before", ["", "2026-11-21T22:58:10.123456789Z ", "Nov 21 22:58:10 host java[12]: "])
 @pytest.mark.parametrize("text", [OPENJ9, SERVICEABILITY])
-def test_other_tools_have_layouts_of_their_own(text, before):
+def test_layouts_of_other_tools_are_read(text, before):
     [histogram] = parse(before + line for line in text.splitlines())
     assert histogram.classes == {"char[]": (3354, 107328), ACK: (717, 57360)}
     assert (histogram.whole, histogram.total) == (True, 164688)
 
 
-def test_a_row_needs_a_head():
+def test_a_line_without_a_header_is_no_row():
     assert list(parse(["2026-11-21 22:58:35 worker 1:  12  400  done"])) == []
 
 
@@ -153,7 +153,7 @@ def test_a_histogram_before_a_collection_counts_garbage():
     ("jvms", "most"),
     [([], ""), (["", ""], ""), (["", "", "7"], "7"), (["7", "8"], "8"), (["8", "7", "7", "8", "7"], "7")],
 )
-def test_the_jvm_with_the_most_histograms_wins(jvms, most):
+def test_most_histograms_name_their_process(jvms, most):
     assert most_common_jvm(Histogram(jvm=jvm) for jvm in jvms) == most
 
 
@@ -166,7 +166,7 @@ def test_the_jvm_with_the_most_histograms_wins(jvms, most):
         ([0, 1000, 2000, 3000], 119_000, "no time: the live objects already exceed it"),
     ],
 )
-def test_the_time_until_a_heap_is_full_is_in_seconds(amounts, limit, full_in):
+def test_the_time_until_the_heap_is_full_is_in_seconds(amounts, limit, full_in):
     assert growth(series(Session=amounts), dated=True, limit=limit).full_in == full_in
 
 
@@ -175,7 +175,7 @@ def test_a_slow_leak_has_a_rate():
     assert "at 104 bytes an entry, its share of the table included, 0.21 kB a second" in finding.evidence.left
 
 
-def test_the_users_interval_overrides_the_times_in_files():
+def test_an_explicit_interval_wins():
     found = [Histogram(), Histogram()]
     assert [each.time_ms for each in timed(found, every_ms=5000, fallback=[9, 9])[1]] == [0, 5000]
     assert timed([Histogram(), Histogram()], every_ms=None, fallback=[7, 7])[0] is False
@@ -198,7 +198,7 @@ def test_a_growing_acker_is_found_and_priced(version, severity):
 @pytest.mark.parametrize(
     "name", ["org__apache__storm__executor__TupleInfo", "com__alibaba__jstorm__task__comm__TupleInfo"]
 )
-def test_growth_of_a_spout_s_pending_map_is_the_spout_s_finding(name):
+def test_a_growing_pending_map_of_a_spout_is_reported(name):
     found = series(**{name: rising(5000)})
     grown = growth(found, dated=True)
     assert grown.rows[0].sign.means.startswith("messages that a spout waits for")
@@ -210,9 +210,9 @@ def test_growth_of_a_spout_s_pending_map_is_the_spout_s_finding(name):
     )
 
 
-def test_a_bounded_pending_map_of_a_spout_is_not_a_finding():
+def test_a_bounded_pending_map_of_a_spout_is_no_finding():
     found = series(org__apache__storm__executor__TupleInfo=[0, 5000, 5000, 5000, 5000, 5000])
-    assert codes_of(found) == []
+    assert growing_components(found) == []
 
 
 def test_tuples_with_the_nodes_of_a_concurrent_map_are_shellbolt_s_inputs():
@@ -220,21 +220,21 @@ def test_tuples_with_the_nodes_of_a_concurrent_map_are_shellbolt_s_inputs():
         org__apache__storm__tuple__TupleImpl=rising(5000),
         **{"java__util__concurrent__ConcurrentHashMap$Node": rising(5000)},
     )
-    assert codes_of(found) == [("ACK401", "ShellBolt")]
+    assert growing_components(found) == [("ACK401", "ShellBolt")]
     alone = series(org__apache__storm__tuple__TupleImpl=rising(5000))
-    assert codes_of(alone) == []
+    assert growing_components(alone) == []
 
 
-def test_a_sawtooth_is_not_a_leak():
-    assert codes_of(series(**{ACK.replace(".", "__"): [1000, 9000, 2000, 9500, 1500, 9900]})) == []
+def test_a_sawtooth_is_no_leak():
+    assert growing_components(series(**{ACK.replace(".", "__"): [1000, 9000, 2000, 9500, 1500, 9900]})) == []
 
 
-def test_two_histograms_are_not_a_trend():
-    assert codes_of(series(**{ACK.replace(".", "__"): [1000, 90000]})) == []
+def test_two_histograms_are_no_trend():
+    assert growing_components(series(**{ACK.replace(".", "__"): [1000, 90000]})) == []
 
 
-def test_clojure_s_maps_alone_are_not_an_acker():
-    assert codes_of(series(clojure__lang__PersistentArrayMap=rising(5000))) == []
+def test_clojure_s_maps_alone_are_no_acker():
+    assert growing_components(series(clojure__lang__PersistentArrayMap=rising(5000))) == []
 
 
 MAP, VECTOR, NODE = (
@@ -257,4 +257,4 @@ LONG = "java__lang__Long"
 )
 def test_an_entry_of_a_spout_of_1_x_has_a_vector_and_a_map_too(amounts, components):
     found = series(**{name: rising(step) for name, step in {LONG: 9000, **amounts}.items()})
-    assert [each.strip("_") for _, each in codes_of(found)] == components
+    assert [each.strip("_") for _, each in growing_components(found)] == components

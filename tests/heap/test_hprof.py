@@ -53,7 +53,7 @@ def test_a_compressed_dump_is_the_same_dump(stored):
     assert (packed.objects, packed.classes, packed.entries) == (plain.objects, plain.classes, plain.entries)
 
 
-def test_a_dump_compressed_in_blocks_as_hotspot_does_is_read(stored):
+def test_a_dump_that_hotspot_compressed_in_blocks_is_read(stored):
     whole = acker_heap().hprof()
     blocks = b"".join(gzip.compress(whole[at : at + 300]) for at in range(0, len(whole), 300))
     assert read_dump(stored(blocks)).entries == 5
@@ -126,7 +126,7 @@ def test_a_cut_archive_is_read_as_far_as_it_goes(stored):
     assert dump.ackers[0].tally.lost > 0
 
 
-def test_only_the_damaged_part_is_lost(stored):
+def test_damage_loses_only_the_damaged_records(stored):
     heap = acker_heap()
     heap.body.insert(5, b"\x77" + bytes(40))
     dump = read_dump(stored(heap.hprof()))
@@ -135,7 +135,7 @@ def test_only_the_damaged_part_is_lost(stored):
     assert (dump.objects, dump.entries) == (read_dump(stored(acker_heap().hprof())).objects, 5)
 
 
-def test_damage_before_invalid_records_costs_the_rest_of_the_segment(stored):
+def test_damage_before_an_invalid_record_loses_the_rest_of_its_segment(stored):
     heap = acker_heap()
     heap.body[5:] = [b"\x77" + bytes(400)]
     dump = read_dump(stored(heap.hprof()))
@@ -143,7 +143,7 @@ def test_damage_before_invalid_records_costs_the_rest_of_the_segment(stored):
     assert dump.objects == 5
 
 
-def test_a_damaged_class_costs_its_own_objects_only(stored):
+def test_a_damaged_class_loses_only_its_objects(stored):
     heap = acker_heap()
     heap.declare("Other", {"x": "long"})
     heap.add(0x8000, "Other", x=1)
@@ -155,7 +155,7 @@ def test_a_damaged_class_costs_its_own_objects_only(stored):
     assert dump.entries == 5
 
 
-def test_a_damaged_tag_costs_its_own_record_only(stored):
+def test_a_damaged_tag_loses_only_its_record(stored):
     whole = acker_heap().hprof()
     [at] = [at for at, tag in _starts_of_records(whole).items() if tag == 0x2C]
     assert read_dump(stored(whole[:at] + b"\x05\0\0\0\0\0\0\0\0" + whole[at:])).faults == ()
@@ -178,14 +178,14 @@ def test_a_damaged_tag_costs_its_own_record_only(stored):
         (gzip.compress(b"hello, world, this is text", mtime=0), "not a heap dump: it begins with b'hello, world', not with 'JAVA PROFILE 1.0.2'"),
     ],
 )  # fmt: skip
-def test_other_file_formats_are_named(content, reason, stored):
+def test_a_file_that_is_not_a_dump_is_named_by_its_kind(content, reason, stored):
     with pytest.raises(HprofError) as refused:
         read_dump(stored(content))
     assert str(refused.value) == reason
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_a_piped_dump_is_the_same_dump(pack, stored):
+def test_a_dump_from_a_pipe_is_the_same_dump(pack, stored):
     whole = acker_heap().hprof()
     reader, writer = os.pipe()
     os.write(writer, pack(whole))
@@ -208,7 +208,7 @@ def test_a_dump_may_be_standard_input(piped, stored, monkeypatch):
         assert read_dump(Path("-")).classes == whole.classes
 
 
-def test_a_full_disk_is_not_a_fault_of_the_dump(stored, monkeypatch):
+def test_a_full_disk_is_no_fault_of_the_dump(stored, monkeypatch):
     class Full(io.BytesIO):
         def write(self, data):
             raise OSError(errno.ENOSPC, "No space left on device")
@@ -232,7 +232,7 @@ def test_a_directory_is_not_a_dump(tmp_path):
         read_dump(tmp_path)
 
 
-def test_an_acker_that_was_never_prepared_is_there_and_empty(stored):
+def test_an_acker_that_was_never_prepared_is_empty(stored):
     heap = acker_heap()
     heap.body = []
     heap.add(64, "org.apache.storm.daemon.Acker", collector=0, pending=0)

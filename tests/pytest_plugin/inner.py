@@ -120,7 +120,7 @@ def section(result: pytest.RunResult, title: str = "ackdoctor") -> list[str]:
 
 
 def finding(result: pytest.RunResult, test: str) -> list[str]:
-    """What stands in the `---- ackdoctor ----` section of a failed test."""
+    """The lines of the `---- ackdoctor ----` section of a failed test."""
     lines = result.outlines
     start = next(n for n, line in enumerate(lines) if line.strip("_ ") == test)
     start = next(n for n in range(start, len(lines)) if lines[n].strip("- ") == "ackdoctor")

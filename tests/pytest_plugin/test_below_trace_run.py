@@ -77,7 +77,7 @@ def trace(tmp_path, monkeypatch):
     recorder.close()
 
 
-def test_leftovers_and_mocks_of_one_test_do_not_affect_the_next(pytester, trace):
+def test_open_tuples_and_mocks_of_one_test_do_not_affect_the_next(pytester, trace):
     write(pytester, TESTS)
     pytester.runpytest_inprocess().assert_outcomes(passed=5)
     trace.flush()
@@ -91,7 +91,7 @@ def test_leftovers_and_mocks_of_one_test_do_not_affect_the_next(pytester, trace)
     assert found.tally.unobserved == ("Finishes: finish is replaced",)
 
 
-def test_a_mark_switches_no_second_tracer_on_and_a_flag_or_the_fixture_is_refused(pytester, trace):
+def test_under_trace_run_a_mark_starts_no_second_tracer_and_flags_are_refused(pytester, trace):
     write(
         pytester,
         """

@@ -61,7 +61,7 @@ def test_rows_and_findings_come_back_from_workers(pytester):
         ("--ackdoctor-baseline=no.json", "there is no such baseline; --ackdoctor-write-baseline makes it"),
     ],
 )
-def test_what_the_hooks_cannot_work_with_is_said_by_each_test_of_a_worker(pytester, option, reason):
+def test_each_test_of_a_worker_reports_unsupported_hooks(pytester, option, reason):
     write(pytester, TWO)
     result = pytester.runpytest_subprocess("-n1", "--ackdoctor", option)
     result.assert_outcomes(errors=3)
@@ -118,7 +118,7 @@ RERUN = """
 """
 
 
-def test_a_plugin_that_runs_tests_again_sees_the_turned_report(pytester):
+def test_a_plugin_that_reruns_tests_sees_the_changed_report(pytester):
     pytester.makeconftest(RERUN)
     write(
         pytester,
@@ -150,7 +150,7 @@ def test_a_plugin_that_shows_reports_at_once_gets_an_error_instead_of_silence(py
     assert any("  error ACK103" in line for line in result.outlines)
 
 
-def test_the_first_failure_ends_the_run_when_asked_to(pytester):
+def test_exitfirst_ends_the_run_at_the_first_violation(pytester):
     write(pytester, TWO)
     result = pytester.runpytest_inprocess("--ackdoctor", "-x")
     result.assert_outcomes(failed=1)
@@ -160,7 +160,7 @@ def test_the_first_failure_ends_the_run_when_asked_to(pytester):
 # ---- threads ----
 
 
-def test_a_thread_has_a_moment_to_complete_what_the_test_left(pytester):
+def test_a_thread_has_a_moment_to_complete_open_tuples(pytester):
     write(
         pytester,
         """
@@ -250,7 +250,7 @@ def test_a_test_without_threads_waits_for_nothing(pytester):
     assert result.duration < 60
 
 
-def test_an_async_test_is_judged_when_it_is_over(pytester):
+def test_an_async_test_is_judged_at_its_end(pytester):
     pytester.makeconftest("""
         import asyncio, inspect, pytest
 
@@ -277,7 +277,7 @@ def test_an_async_test_is_judged_when_it_is_over(pytester):
 # ---- tests that drive nothing themselves ----
 
 
-def test_a_handler_that_is_called_directly_is_traced(pytester):
+def test_a_direct_handler_call_is_traced(pytester):
     write(
         pytester,
         """
@@ -334,7 +334,7 @@ def test_a_marked_test_without_components_is_named(pytester):
     )
 
 
-def test_a_process_that_is_traced_already_says_so(pytester):
+def test_an_already_traced_process_says_so(pytester):
     write(pytester, "def test_twice(): drive(Twice)")
     outer = install(Ledger())
     try:
@@ -346,7 +346,7 @@ def test_a_process_that_is_traced_already_says_so(pytester):
     assert line.startswith("ackdoctor: something else traces this process: ")
 
 
-def test_an_error_of_ours_is_said_and_ends_no_session(pytester):
+def test_an_internal_error_is_reported_and_does_not_end_the_session(pytester):
     write(
         pytester,
         """

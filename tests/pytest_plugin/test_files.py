@@ -42,14 +42,14 @@ def test_the_traces_of_failing_tests_are_kept(pytester):
     }
 
 
-def test_the_traces_of_all_traced_tests_are_kept_when_asked_for(pytester):
+def test_the_traces_of_all_traced_tests_are_kept_on_request(pytester):
     write(pytester, SOURCE)
     pytester.runpytest_inprocess("--ackdoctor-trace-dir=traces", "--ackdoctor-trace-keep=all")
     tests = [test.rpartition("_")[2] for test in kept(pytester) if test]
     assert tests == ["healthy", "twice", "failure", "skips"]
 
 
-def test_a_place_that_takes_no_traces_ends_the_run(pytester):
+def test_an_unwritable_trace_folder_ends_the_run(pytester):
     write(pytester, SOURCE)
     (pytester.path / "taken").write_text("")
     result = pytester.runpytest_inprocess("--ackdoctor-trace-dir=taken")
@@ -92,11 +92,11 @@ def test_rows_lost_to_a_full_disk_are_noted_at_their_test(pytester, monkeypatch)
     monkeypatch.setattr("ackdoctor.tracer.trace.write.create", no_room)
     result = pytester.runpytest_inprocess("--ackdoctor-trace-dir=traces")
     lacks = "its trace lacks 4 rows, which could not be written"
-    told = [line for line in section(result) if lacks in line]
-    assert [line.split()[0].split("::")[1] for line in told] == ["test_own_failure", "test_twice"]
+    lines = [line for line in section(result) if lacks in line]
+    assert [line.split()[0].split("::")[1] for line in lines] == ["test_own_failure", "test_twice"]
 
 
-def test_a_mark_asks_for_the_trace_of_one_test(pytester):
+def test_a_mark_keeps_the_trace_of_one_test(pytester):
     pytester.makeini("[pytest]\nackdoctor_trace_dir = traces\n")
     write(
         pytester,

@@ -42,7 +42,7 @@ def judged(version: str) -> tuple[Finding, ...]:
     return findings(leaked(version), PLACES, profile(version))
 
 
-def test_tuples_acked_an_even_number_of_times_are_reported_with_path_size_and_rate():
+def test_tuples_acked_an_even_number_of_times_are_reported_with_path_cost_and_rate():
     shots, found = leaked("storm-1.1.0"), judged("storm-1.1.0")
     assert [shot.label for shot in shots] == [
         "start", "100 pending", "200 pending", "400 pending", "800 pending", "end",
@@ -68,7 +68,7 @@ def test_tuples_acked_an_even_number_of_times_are_reported_with_path_size_and_ra
     )
 
 
-def test_the_entry_type_is_the_first_of_the_types_that_grew():
+def test_our_entry_type_is_the_first_of_the_acker_types_that_grew():
     rows = {row.name: row for row in type_rows(leaked("storm-2.8.8"))}
     row = rows["ackdoctor.acker.acker.AckObject"]
     assert (row.gained, row.lately) == (1_000, 200)
@@ -91,11 +91,11 @@ def test_an_empty_map_at_the_end_is_not_a_finding():
         (holding("Keeps.buffer", 300, kind=BOLT, open=0), []),  # what is kept was acked
     ],
 )
-def test_a_buffer_is_judged_by_what_its_owner_may_hold(held, codes):
+def test_a_buffer_is_judged_by_the_limit_of_its_owner(held, codes):
     assert [found.code for found in findings(snapshots(held), PLACES)] == codes
 
 
-def test_a_buffer_that_shrank_is_not_a_leak():
+def test_a_buffer_that_has_shrunk_does_not_leak():
     shots = snapshots(holding("Words.buffer", 300, owed=0), holding("Words.buffer", 200, owed=0))
     assert findings(shots, PLACES) == ()
 
@@ -117,7 +117,7 @@ def test_the_largest_container_of_a_field_is_reported():
     )
 
 
-# ---- beside the findings of the run ----
+# ---- together with findings of the run ----
 
 
 def run_finding(code: str, component: str, *left: str) -> Finding:
@@ -127,7 +127,7 @@ def run_finding(code: str, component: str, *left: str) -> Finding:
     )  # fmt: skip
 
 
-def test_a_finding_of_the_run_gets_what_the_heap_shows_of_it():
+def test_a_finding_of_the_run_gets_its_heap_evidence():
     shown = findings(snapshots(holding("Keeps.kept", 5, kind=BOLT, open=5, tuples=10)), PLACES)
     mine, rest = with_heap_evidence(
         [run_finding("ACK401", "bolts.Keeps"), run_finding("ACK401", "bolts.Other")], shown
@@ -141,7 +141,7 @@ def test_a_finding_of_the_run_gets_what_the_heap_shows_of_it():
     ]
 
 
-def test_entries_of_the_acker_belong_to_the_finding_that_left_them():
+def test_acker_entries_belong_to_the_component_that_left_them():
     found = judged("storm-2.8.8")
     mine, rest = with_heap_evidence(
         [run_finding("ACK103", "EvenAck", "acker: root 1 leaves a tracked entry")], found
@@ -154,7 +154,7 @@ def test_entries_of_the_acker_belong_to_the_finding_that_left_them():
 # ---- on disk ----
 
 
-def test_saved_snapshots_load_unchanged(tmp_path):
+def test_snapshots_survive_a_round_trip_through_a_file(tmp_path):
     shots = leaked("storm-2.8.8")
     file = tmp_path / "run" / name_of(7)
     save(shots, file)
@@ -174,7 +174,7 @@ def test_a_damaged_file_is_a_value_error(tmp_path, text):
 
 
 @pytest.mark.minutes
-def test_a_snapshot_keeps_nothing_alive():
+def test_a_snapshot_holds_no_references():
     import weakref
 
     class Buffer:
