@@ -1,4 +1,4 @@
-"""Tests in a process that `ackdoctor trace run` traces: each is judged by itself."""
+"""Tests under `ackdoctor trace run`: each test has its own records."""
 
 import threading
 import time
@@ -51,7 +51,7 @@ def test_completes_in_a_thread():
 
 
 class Slow(Recorder):
-    """A thread of a test's own may have to wait before it can write."""
+    """A recorder that makes a test's thread wait before it writes."""
 
     def __init__(self, *args, **options):
         super().__init__(*args, **options)
@@ -67,7 +67,7 @@ class Slow(Recorder):
 
 @pytest.fixture
 def trace(tmp_path, monkeypatch):
-    """The recorder of this process, as below `trace run`."""
+    """Record this process as `trace run` does."""
     recorder = Slow(tmp_path / "trace", run="r", worker="w")
     installation = install(Ledger(Level.TRACE), recorder)
     monkeypatch.setattr(hooks, "_WAIT_S", 20)  # on a machine with much else to do
@@ -91,7 +91,7 @@ def test_leftovers_and_mocks_of_one_test_do_not_affect_the_next(pytester, trace)
     assert found.tally.unobserved == ("Finishes: finish is replaced",)
 
 
-def test_a_mark_switches_no_second_tracer_on_and_a_flag_or_the_fixture_is_refused(pytester, trace):
+def test_a_mark_starts_no_second_tracer_and_a_flag_or_the_fixture_is_rejected(pytester, trace):
     write(
         pytester,
         """

@@ -1,4 +1,4 @@
-"""Beside other plugins: xdist, JUnit, plugins that run tests again, threads, async tests, mocks."""
+"""The plugin with xdist, JUnit, rerun plugins, threads, async tests and mocks."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ TWO = """
 
 
 def rows(file) -> dict[str, dict[str, Any]]:
-    """The property of each testcase, by the test's name."""
+    """Return the property of each testcase, by the test's name."""
     found = {}
     for case in ET.parse(file).iter("testcase"):
         (prop,) = case.iter("property")
@@ -32,7 +32,7 @@ def rows(file) -> dict[str, dict[str, Any]]:
 # ---- xdist ----
 
 
-def test_rows_and_findings_come_back_from_workers(pytester):
+def test_xdist_workers_send_rows_and_findings(pytester):
     write(pytester, TWO)
     result = pytester.runpytest_subprocess(
         "-n2", "--ackdoctor", "--junit-xml=out.xml", "--ackdoctor-trace-dir=t"
@@ -61,7 +61,7 @@ def test_rows_and_findings_come_back_from_workers(pytester):
         ("--ackdoctor-baseline=no.json", "there is no such baseline; --ackdoctor-write-baseline makes it"),
     ],
 )
-def test_what_the_hooks_cannot_work_with_is_said_by_each_test_of_a_worker(pytester, option, reason):
+def test_under_xdist_each_test_reports_an_invalid_option(pytester, option, reason):
     write(pytester, TWO)
     result = pytester.runpytest_subprocess("-n1", "--ackdoctor", option)
     result.assert_outcomes(errors=3)
@@ -118,7 +118,7 @@ RERUN = """
 """
 
 
-def test_a_plugin_that_runs_tests_again_sees_the_turned_report(pytester):
+def test_a_rerun_plugin_sees_the_failed_report(pytester):
     pytester.makeconftest(RERUN)
     write(
         pytester,
@@ -136,7 +136,7 @@ def test_a_plugin_that_runs_tests_again_sees_the_turned_report(pytester):
     ]
 
 
-def test_a_plugin_that_shows_reports_at_once_gets_an_error_instead_of_silence(pytester):
+def test_a_plugin_that_shows_reports_at_once_shows_an_error(pytester):
     pytester.makeconftest("""
         from _pytest.runner import runtestprotocol
 
@@ -150,7 +150,7 @@ def test_a_plugin_that_shows_reports_at_once_gets_an_error_instead_of_silence(py
     assert any("  error ACK103" in line for line in result.outlines)
 
 
-def test_the_first_failure_ends_the_run_when_asked_to(pytester):
+def test_exitfirst_ends_the_run_at_the_first_failure(pytester):
     write(pytester, TWO)
     result = pytester.runpytest_inprocess("--ackdoctor", "-x")
     result.assert_outcomes(failed=1)
@@ -160,7 +160,7 @@ def test_the_first_failure_ends_the_run_when_asked_to(pytester):
 # ---- threads ----
 
 
-def test_a_thread_has_a_moment_to_complete_what_the_test_left(pytester):
+def test_a_thread_has_time_to_complete_open_tuples(pytester):
     write(
         pytester,
         """
@@ -198,7 +198,7 @@ def test_a_thread_has_a_moment_to_complete_what_the_test_left(pytester):
     ]
 
 
-def test_a_framework_that_acks_from_its_own_thread_is_waited_for(pytester):
+def test_the_plugin_waits_for_a_framework_thread_that_acks(pytester):
     write(
         pytester,
         """
@@ -299,7 +299,7 @@ def test_a_handler_that_is_called_directly_is_traced(pytester):
     assert letters(pytester.runpytest_inprocess("--ackdoctor")) == "A.AA"
 
 
-def test_a_replaced_wire_is_not_called_clean(pytester):
+def test_a_test_with_a_replaced_wire_is_not_clean(pytester):
     write(
         pytester,
         """
@@ -316,12 +316,12 @@ def test_a_replaced_wire_is_not_called_clean(pytester):
     ]
 
 
-def test_a_test_without_components_is_counted_apart(pytester):
+def test_tests_without_components_have_their_own_count(pytester):
     write(pytester, "def test_plain(): pass\ndef test_healthy(): drive(Healthy)")
     result = pytester.runpytest_inprocess("--ackdoctor")
     assert section(result) == [
         "1 test: every tuple completed exactly once",
-        "1 test observed 0 events: no component was seen to run there",
+        "1 test observed 0 events: the tracer saw no component run",
     ]
 
 
@@ -334,7 +334,7 @@ def test_a_marked_test_without_components_is_named(pytester):
     )
 
 
-def test_a_process_that_is_traced_already_says_so(pytester):
+def test_another_tracer_in_the_process_is_reported(pytester):
     write(pytester, "def test_twice(): drive(Twice)")
     outer = install(Ledger())
     try:
@@ -343,10 +343,10 @@ def test_a_process_that_is_traced_already_says_so(pytester):
         outer.undo()
     result.assert_outcomes(errors=1)
     (line,) = (line for line in result.outlines if line.startswith("ackdoctor: "))
-    assert line.startswith("ackdoctor: something else traces this process: ")
+    assert line.startswith("ackdoctor: another tracer runs in this process: ")
 
 
-def test_an_error_of_ours_is_said_and_ends_no_session(pytester):
+def test_an_internal_error_is_reported_and_the_session_continues(pytester):
     write(
         pytester,
         """
@@ -366,6 +366,6 @@ def test_an_error_of_ours_is_said_and_ends_no_session(pytester):
     )
     result = pytester.runpytest_inprocess("--ackdoctor")
     result.assert_outcomes(passed=2)
-    trouble = "ackdoctor met an error of its own: KeyError: 'what is this?'"
+    trouble = "ackdoctor failed with an internal error: KeyError: 'what is this?'"
     assert section(result)[1].endswith(trouble)
-    assert section(result)[-1] == f"{trouble} · not everything was seen"
+    assert section(result)[-1] == f"{trouble} · some events were not traced"

@@ -1,4 +1,4 @@
-"""`@pytest.mark.ackdoctor(...)`: which tests it turns on, with what, and how it complains."""
+"""`@pytest.mark.ackdoctor(...)`: the traced tests, their options, and errors in marks."""
 
 import pytest
 
@@ -18,12 +18,12 @@ def test_an_unmarked_test_is_not_traced(pytester):
     assert wanted(pytester, "def test(): pass") is None
 
 
-def test_the_session_asks_for_every_test(pytester):
+def test_the_session_traces_every_test(pytester):
     session = Options(level="trace", max_pending=3)
     assert wanted(pytester, "def test(): pass", session) is session
 
 
-def test_a_mark_alone_asks_for_sites(pytester):
+def test_a_mark_alone_means_sites(pytester):
     source = """
         import pytest
         @pytest.mark.ackdoctor
@@ -32,7 +32,7 @@ def test_a_mark_alone_asks_for_sites(pytester):
     assert wanted(pytester, source) == Options(level="sites")
 
 
-def test_the_fixture_alone_asks_for_sites(pytester):
+def test_the_fixture_alone_means_sites(pytester):
     assert wanted(pytester, "def test(ackdoctor): pass") == Options(level="sites")
 
 
@@ -60,7 +60,7 @@ def test_the_nearest_mark_wins_keyword_by_keyword(pytester):
     )
 
 
-def test_a_mark_can_leave_a_test_out(pytester):
+def test_a_mark_can_exclude_a_test(pytester):
     source = """
         import pytest
         @pytest.mark.ackdoctor(level="off")
@@ -96,7 +96,7 @@ def test_a_parameter_set_carries_its_own_mark(pytester):
         ("warn=True", "unknown keyword `warn`"),
     ],
 )  # fmt: skip
-def test_a_mark_that_cannot_be_meant_ends_the_collection(pytester, arguments, complaint):
+def test_an_invalid_mark_ends_the_collection(pytester, arguments, complaint):
     pytester.makepyfile(
         f"""
         import pytest
@@ -106,11 +106,11 @@ def test_a_mark_that_cannot_be_meant_ends_the_collection(pytester, arguments, co
     )
     result = pytester.runpytest_inprocess()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    module = "test_a_mark_that_cannot_be_meant_ends_the_collection.py"
+    module = "test_an_invalid_mark_ends_the_collection.py"
     assert result.errlines[0].startswith(f"ERROR: {module}::test: @pytest.mark.ackdoctor: {complaint}")
 
 
-def test_under_xdist_the_test_with_the_wrong_mark_says_so(pytester):
+def test_under_xdist_a_test_with_an_invalid_mark_fails(pytester):
     pytester.makepyfile("import pytest\n@pytest.mark.ackdoctor(7)\ndef test(): pass\ndef test_other(): pass")
     result = pytester.runpytest_subprocess("-n2")
     result.assert_outcomes(passed=1, errors=1)

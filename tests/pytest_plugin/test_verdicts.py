@@ -1,4 +1,4 @@
-"""What a broken promise does to a test: it fails, with one line, and the finding as lint shows it."""
+"""A violation fails its test, with a reason in one line and the finding as lint shows it."""
 
 import json
 
@@ -57,7 +57,7 @@ def test_the_frameworks_own_acks_are_distinguished(run):
     assert "ACK105 ack-with-auto-ack" in finding(result, "test_both")[0]
 
 
-def test_the_tests_own_failure_comes_first_and_the_finding_below(run):
+def test_the_tests_own_failure_comes_before_the_finding(run):
     result = run("""
         def test_both():
             drive(Twice)
@@ -83,7 +83,7 @@ def test_a_failing_setup_stays_first_as_well(run):
     assert any("error ACK103" in line for line in result.outlines)
 
 
-def test_a_skipped_test_is_neither_judged_nor_counted(run):
+def test_a_skipped_test_is_not_judged(run):
     result = run("""
         def test_skips():
             drive(Twice)
@@ -96,7 +96,7 @@ def test_a_skipped_test_is_neither_judged_nor_counted(run):
     assert section(result) == ["1 test: every tuple completed exactly once"]
 
 
-def test_a_test_that_is_expected_to_fail_may_fail_of_its_acks(run):
+def test_a_violation_counts_as_an_expected_failure(run):
     result = run("""
         @pytest.mark.xfail(reason="acks twice", strict=True)
         def test_strict(): drive(Twice)
@@ -108,7 +108,7 @@ def test_a_test_that_is_expected_to_fail_may_fail_of_its_acks(run):
     result.assert_outcomes(xfailed=2, xpassed=1)
 
 
-def test_a_unittest_that_is_expected_to_fail_has_failed_as_expected(run):
+def test_a_violation_counts_as_an_expected_failure_in_unittest(run):
     result = run("""
         import unittest
         class TestBolts(unittest.TestCase):
@@ -120,7 +120,7 @@ def test_a_unittest_that_is_expected_to_fail_has_failed_as_expected(run):
     result.assert_outcomes(xfailed=1, failed=1)
 
 
-def test_each_test_is_charged_with_its_own(run):
+def test_each_test_has_its_own_findings(run):
     result = run("""
         @pytest.mark.parametrize("bolt", [Healthy, Twice, Forgets, Healthy])
         def test_bolt(bolt): drive(bolt)
@@ -170,7 +170,7 @@ def test_a_test_with_subtests_fails_as_any_other(run):
     ]
 
 
-def test_the_line_tells_the_first_finding_and_the_section_all(run):
+def test_the_line_has_the_first_finding_and_the_section_has_all(run):
     result = run("""
         def test_two():
             drive(Twice)
@@ -222,7 +222,7 @@ def test_warn_shows_each_finding_once(run, flags, times):
     assert ("ACKDOCTOR'S WARNINGS" in str(result.stdout)) == (times > 0 and flags != ["-rA"])
 
 
-def test_a_comment_in_the_source_silences_a_finding_as_it_does_for_lint(run, pytester):
+def test_an_ignore_comment_suppresses_a_finding(run, pytester):
     write(pytester, "")
     text = (pytester.path / "bolts.py").read_text()
     double = "        self.ack(tup)\n        self.ack(tup)\n"
@@ -236,7 +236,7 @@ def test_a_comment_in_the_source_silences_a_finding_as_it_does_for_lint(run, pyt
     result.assert_outcomes(passed=1)
 
 
-def test_settings_of_the_project_hold(run, pytester):
+def test_the_projects_settings_apply(run, pytester):
     pytester.makepyprojecttoml('[tool.ackdoctor]\nper-file-ignores = { "bolts.py" = ["ACK103"] }\n')
     run("def test_twice(): drive(Twice)").assert_outcomes(passed=1)
     pytester.makepyprojecttoml('[tool.ackdoctor]\nignore = ["missing-ack"]\n')
@@ -247,7 +247,7 @@ def test_settings_of_the_project_hold(run, pytester):
     assert letters(result) == "A."
 
 
-def test_a_baseline_accepts_what_was_there_and_nothing_new(run, pytester):
+def test_a_baseline_accepts_old_findings_only(run, pytester):
     both = """
         def test_twice(): drive(Twice)
         def test_forgets(): drive(Forgets)
@@ -273,7 +273,7 @@ def test_a_file_that_is_no_baseline_is_not_overwritten(run, pytester):
     assert (pytester.path / "settings.toml").read_text() == "[tool]\n"
 
 
-def test_a_baseline_that_is_not_there_ends_the_run(run):
+def test_a_missing_baseline_ends_the_run(run):
     result = run("def test_twice(): drive(Twice)", "--ackdoctor-baseline", "nowhere.json")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert result.errlines[0].endswith(
@@ -281,7 +281,7 @@ def test_a_baseline_that_is_not_there_ends_the_run(run):
     )
 
 
-def test_writing_a_baseline_needs_its_name(run):
+def test_writing_a_baseline_needs_a_file_name(run):
     result = run("def test_twice(): drive(Twice)", "--ackdoctor-write-baseline")
     assert result.errlines == ["ERROR: --ackdoctor-write-baseline needs --ackdoctor-baseline FILE", ""]
 
@@ -297,7 +297,7 @@ def test_quiet_shows_the_finding_and_one_sentence_twice_quiet_only_the_sentence(
     assert not any("error ACK103" in line for line in quieter.outlines)
 
 
-def test_after_ten_findings_of_a_test_the_rest_is_counted(run):
+def test_findings_beyond_ten_are_counted(run):
     source = (
         "\n".join(
             f"class Bolt{n}(Twice):\n    def process(self, tup):\n        self.ack(tup)\n        self.ack(tup)\n"
