@@ -20,16 +20,10 @@ NOT_CLEAN_YET = {
     "ackdoctor/cli",
     "ackdoctor/heap",
     "ackdoctor/lab",
-    "ackdoctor/pytest_plugin",
     "ackdoctor/spark",
     "ackdoctor/tracer",
-    "tests/cli",
-    "tests/diagnose",
     "tests/heap",
-    "tests/pytest_plugin",
-    "tests/reporters",
     "tests/spark",
-    "tests/tracer",
 }
 """Packages that still hold such words; to be emptied."""
 

@@ -1,4 +1,4 @@
-"""What a class of a histogram or a kind of entry means, its likely causes, and what to do."""
+"""The meaning, likely causes and next steps of each known histogram class and each kind of pending entry."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,16 +43,17 @@ _TUPLE = rf"{_STORM}tuple\.TupleImpl"
 _MESSAGE = rf"{_STORM}multilang\.BoltMsg"
 SPOUTS = r"(?:org\.apache\.storm\.executor|com\.alibaba\.jstorm\.task\.comm)\.TupleInfo"
 TUPLES = rf"{_TUPLE}|{_MESSAGE}|{SPOUTS}"
-_ORPHAN_1, _ENTRY_2 = 144, 104  # bytes an entry, as measured in the real ackers
-_SPOUT = "spout"  # the component of a finding about some spout
+_ORPHAN_1, _ENTRY_2 = 144, 104  # bytes per entry, measured in real ackers
+_SPOUT = "spout"  # the component of a finding whose spout is unknown
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Sign:
-    """A row: what instances are and, if they grow, `because`. `each` is the size in bytes of an entry per instance, 0 if unknown.
+    """A row of the table: the meaning of a class's instances, and the reason (`because`) if they grow.
 
-    `grows` is what a finding says of it, whose component is `of`; without a `code` there is none.  `exact`: every
-    instance is such a thing, independent of other growth.  `shared`: others use the class, too, so only bounds are known.
+    `each` is the size of an entry in bytes, 0 if unknown.  A row with a `code` yields a finding with the template
+    `grows` for the component `of`.  `exact`: every instance has this meaning, whatever else grows.  `shared`: other
+    code uses the class as well, so only bounds are known.
     """
 
     pattern: str
@@ -61,10 +62,10 @@ class Sign:
     each: int = 0
     code: str = ""
     of: str = ACKER
-    grows: str = ""  # a template of the catalogue
-    with_: str = ""  # another class that must grow along, about as fast
-    not_slower: str = ""  # another that must grow along, as fast or faster
-    without: str = ""  # another that explains it, if that grows along
+    grows: str = ""  # a message template of the rule catalogue
+    with_: str = ""  # a class that must grow about as fast
+    not_slower: str = ""  # a class that must grow at least as fast
+    without: str = ""  # a class whose growth explains this one
     help: str = ""
     acking: bool = False
     exact: bool = True
@@ -246,9 +247,9 @@ SIGNS = (
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Meaning:
-    """What an entry of this kind says by itself, and what may have made it, the likeliest first."""
+    """The meaning of a kind of entry, and its likely causes, most likely first."""
 
-    says: str
+    meaning: str
     causes: tuple[Cause, ...]
 
 
@@ -270,7 +271,7 @@ _LATE = Cause(
 CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
     {
         Kind.WAITING: Meaning(
-            says="a spout task is known and the value is not zero: under way, or, if old, never to complete",
+            meaning="a spout task is known and the value is not zero: under way, or, if old, never to complete",
             causes=(
                 Cause(
                     text="a tuple of the tree was never acked: a path without ack or fail, a bolt that died, a buffer",
@@ -289,7 +290,7 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
             ),
         ),
         Kind.ORPHAN: Meaning(
-            says="no spout waits for it, and no message can take it away",
+            meaning="no spout waits for it, and no message can take it away",
             causes=(
                 Cause(
                     text="a tuple was acked an even number of times, the last time after the tree was complete",
@@ -304,7 +305,7 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
             ),
         ),
         Kind.ZERO: Meaning(
-            says="no spout waits for it; zero alone does not take it away",
+            meaning="no spout waits for it; zero alone does not take it away",
             causes=(
                 Cause(
                     text="a tuple was acked an odd number of times, three or more",
@@ -315,7 +316,7 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
             ),
         ),
         Kind.FAILED: Meaning(
-            says="no spout waits for it; a fail came after the tree had ended, or before it began",
+            meaning="no spout waits for it; a fail came after the tree had ended, or before it began",
             causes=(
                 Cause(text="several tuples of one tree failed: correct programs leave it, too", law="L4"),
                 Cause(
@@ -325,11 +326,11 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
             ),
         ),
         Kind.NIL: Meaning(
-            says="no spout waits for it, and it never had a value",
+            meaning="no spout waits for it, and it never had a value",
             causes=(Cause(text="a timeout was reset after the tree had ended"),),
         ),
         Kind.OTHER: Meaning(
-            says="its value is none that an acker stores, or the dump has lost it", causes=()
+            meaning="its value is none that an acker stores, or the dump has lost it", causes=()
         ),
     }
 )

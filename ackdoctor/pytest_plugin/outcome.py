@@ -306,15 +306,15 @@ class Judge:
         Findings about accepted open tuples are accepted, too.  Without `trees` there are no findings about the acker: its
         entries wait for the framework's batch, or its worker is dead.
         """
-        from ackdoctor.heap.python.judge import OF_OPEN_TUPLES, OF_THE_ACKER, with_heap_evidence
+        from ackdoctor.heap.python.judge import ACKER_CODES, OPEN_TUPLE_CODES, with_heap_evidence
 
-        held = [finding for finding in held if trees or finding.code not in OF_THE_ACKER]
+        held = [finding for finding in held if trees or finding.code not in ACKER_CODES]
         held = [finding for finding in held if not _waits(finding, judgement.waiting)]
         counted, rest = with_heap_evidence(judgement.counted, held)
         accepted, rest = with_heap_evidence(judgement.accepted, rest)
         tolerated = 0 < pending <= options.max_pending
         for finding in self._unsuppressed(rest):
-            spared = self._is_accepted(finding, options) or (tolerated and finding.code in OF_OPEN_TUPLES)
+            spared = self._is_accepted(finding, options) or (tolerated and finding.code in OPEN_TUPLE_CODES)
             if spared:
                 accepted = (*accepted, finding)
             else:

@@ -181,7 +181,7 @@ def test_sizes_and_times_have_units():
     ],
     ids=["no debug", "quarantine", "partly", "used", "ticks", "no rows"],
 )
-def test_where_no_row_tells_of_acking_it_is_not_ok(shell, monkeypatch, books, code, said):
+def test_a_trace_without_rows_about_acking_is_not_ok(shell, monkeypatch, books, code, said):
     found = Analysis(acker="storm-2.8", books=books, tally=RunTally())
     monkeypatch.setattr(analyze, "_analysis", lambda *_: found)
     outcome = shell("analyze", TRACE, "--fail-on", "never", "-q", "--isolated")
@@ -232,7 +232,7 @@ class TestOnSpark:
         assert document["analysis"]["lives"][0]["culprits"][0]["component"] == "audit"
 
     @pytest.mark.minutes
-    def test_at_an_address_it_is_the_same(self, shell, spark):  # noqa: F811 - the fixture
+    def test_an_address_gives_the_same_result(self, shell, spark):  # noqa: F811 - the fixture
         hadoop = spark.sparkContext._jsc.hadoopConfiguration()
         hadoop.set("fs.viewfs.mounttable.same.link./fixtures", (ROOT / "fixtures").as_uri())
         terms = ("--acker-version", "1.1.0", "--output-format", "json", "--isolated", "-q")
@@ -251,7 +251,7 @@ class TestOnSpark:
         assert [each["message"] for each in far["findings"]] == [each["message"] for each in near["findings"]]
 
     @pytest.mark.minutes
-    def test_the_end_of_a_log_in_the_middle_of_a_tuple_is_no_finding(self, shell, tmp_path):
+    def test_a_log_that_ends_while_a_tuple_is_in_hand_has_no_finding(self, shell, tmp_path):
         line = "2026-11-21 20:22:0{}.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] {} source: s:4, stream: default, id: {{{}=2}}, [1]\n"
         received, acked = "Processing received message FOR 3 TUPLE:", "BOLT ack TASK: 3 TIME:  TUPLE:"
         log = tmp_path / "worker.log"
@@ -266,7 +266,7 @@ class TestOnSpark:
         assert acker.startswith("  no line is of an acker: the logs do not say what became of the roots")
         assert note.startswith("  1 tuple was in hand where a log ends or its worker restarted, for less")
 
-    def test_where_all_that_a_component_was_given_is_in_hand_it_is_not_called_sound(self, shell, tmp_path):
+    def test_a_component_whose_tuples_are_all_in_hand_is_not_ok(self, shell, tmp_path):
         line = "2026-11-21 20:22:0{}.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] Processing received message FOR 3 TUPLE: source: s:4, stream: default, id: {{{}=2}}, [1]\n"
         log = tmp_path / "worker.log"
         log.write_text(line.format(1, 1))
@@ -309,7 +309,7 @@ class TestOnSpark:
         assert "  192 rows of 1 file: 190 used, 2 quarantined, over" in outcome.out
         assert "a kind of row that this version does not know" in outcome.out
 
-    def test_tables_overwrite_neither_an_input_nor_what_is_foreign(self, shell, tmp_path):
+    def test_tables_overwrite_neither_an_input_nor_a_foreign_file(self, shell, tmp_path):
         trace, notes = (
             tmp_path / "one" / "deliveries" / "part.jsonl",
             tmp_path / "two" / "growth" / "notes.txt",
@@ -330,7 +330,7 @@ class TestOnSpark:
         ]
 
     @pytest.mark.minutes
-    def test_whatever_is_wrong_with_the_inputs_the_books_balance_and_the_rest_is_judged(
+    def test_every_row_of_damaged_inputs_is_counted_and_the_rest_is_judged(
         self, shell, tmp_path, monkeypatch
     ):
         """Rows out of order, and some that lack columns; damaged, foreign, doubled, cut and empty files around them."""
@@ -397,7 +397,7 @@ class TestOnSpark:
             f"passed over {again}: holds the same as {folder}/part-1-000000000000.jsonl",
         ]
 
-    def test_what_spark_cannot_read_is_one_line_with_the_file(self, shell, tmp_path):
+    def test_a_file_that_spark_cannot_read_is_reported_in_one_line(self, shell, tmp_path):
         broken = tmp_path / "part-1-000000000000.parquet"
         broken.write_bytes(b"PAR1" + b"\x00" * 200 + b"\x10\x00\x00\x00PAR1")
         outcome = shell("analyze", str(broken), "-q")

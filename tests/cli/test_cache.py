@@ -76,7 +76,7 @@ def test_a_cache_root_inside_the_tree_is_not_used(tree, shell, monkeypatch, plac
     assert contents(tree) == before
 
 
-def test_why_there_is_no_cache_is_a_matter_of_verbose(tree, shell, cache, monkeypatch):
+def test_verbose_says_why_there_is_no_cache(tree, shell, cache, monkeypatch):
     monkeypatch.chdir(tree)
     with_cache = shell(*LINT, "--verbose")
     assert "cache" not in with_cache.err

@@ -40,7 +40,7 @@ def died(folder, *causes: str) -> Analysis:
     return analysis
 
 
-def test_deaths_by_a_double_ack_are_one_finding_with_each_of_them_counted_once(tmp_path):
+def test_deaths_by_a_double_ack_are_one_finding_that_counts_each_once(tmp_path):
     analysis = died(tmp_path, f"{TWICE}1", f"{TWICE}2", f"{TWICE}3")
     (found,) = analysis.findings
     assert (found.code, found.component, found.seen) == ("ACK103", "words", 3)
@@ -78,7 +78,7 @@ def test_a_finding_that_explains_the_deaths_names_them(tmp_path):
     assert "61956181140535506" in found.evidence.left[0]
 
 
-def test_a_death_of_another_cause_is_in_the_verdict_and_no_finding(tmp_path):
+def test_a_death_of_another_cause_is_in_the_verdict_only(tmp_path):
     analysis = died(tmp_path, HANGS, HANGS)
     assert analysis.findings == ()
     assert incomplete(Report(), analysis)
@@ -87,7 +87,7 @@ def test_a_death_of_another_cause_is_in_the_verdict_and_no_finding(tmp_path):
     assert said.endswith("; 2 deaths of workers: heartbeat timeout in words 2")
 
 
-def test_logs_without_a_death_say_nothing(tmp_path):
+def test_logs_without_a_death_have_no_finding(tmp_path):
     (tmp_path / "worker.log").write_text(
         "2026-11-25 14:10:37.503 o.a.s.d.w.Worker main [INFO] Launching worker\n"
     )

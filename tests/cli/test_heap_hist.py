@@ -11,7 +11,7 @@ from ackdoctor.model.errors import UsageError
 from tests.cli.test_heap import HEAPS, codes
 
 
-def test_growth_is_a_finding_with_the_time_that_is_left(shell):
+def test_growth_is_a_finding_with_the_time_until_the_heap_is_full(shell):
     outcome = shell("heap", "hist", str(HEAPS / "histograms" / "growing-2.8.3.txt"), "--xmx", "768m")
     assert outcome.code == 1
     assert outcome.out.splitlines()[1:3] == [
@@ -20,7 +20,7 @@ def test_growth_is_a_finding_with_the_time_that_is_left(shell):
     ]
 
 
-def test_one_histogram_says_what_is_there(shell):
+def test_one_histogram_is_listed(shell):
     text = (HEAPS / "histograms" / "growing-2.8.3.txt").read_text().partition("Total")[0]
     Path("one.txt").write_text(text + "Total 200000 10000000\n")
     outcome = shell("heap", "hist", "one.txt")
@@ -57,9 +57,9 @@ def test_a_growing_heap_is_never_ok(amounts, first, shell):
     assert json.loads(shell("heap", "hist", "a.txt", "--output-format", "json").out)["verdict"] == first
 
 
-def test_a_histogram_that_is_cut_off_hides_no_growth(shell):
-    told = "".join(histograms(Session=[5_000, 6_000, 7_000, 8_000], Order=[9_000] * 4))
-    Path("a.txt").write_text(told[: told.rindex("   1:  9000")])  # the worker died while it was written
+def test_a_truncated_histogram_hides_no_growth(shell):
+    text = "".join(histograms(Session=[5_000, 6_000, 7_000, 8_000], Order=[9_000] * 4))
+    Path("a.txt").write_text(text[: text.rindex("   1:  9000")])  # the worker died while it was written
     outcome = shell("heap", "hist", "a.txt")
     assert outcome.code == 2
     assert outcome.out.startswith("GROWING: ")
@@ -74,8 +74,8 @@ def test_a_histogram_that_is_cut_off_hides_no_growth(shell):
     ("cut", "said"), [("2026", "  the files have no times"), ("22:03", "  64 MB: no forecast")]
 )
 def test_a_heap_that_does_not_grow_has_no_forecast(cut, said, shell):
-    told = "".join(histograms(Session=[5_000, 6_000, 5_500])).splitlines(keepends=True)
-    Path("a.txt").write_text("".join(line for line in told if not line.startswith(cut)))
+    text = "".join(histograms(Session=[5_000, 6_000, 5_500])).splitlines(keepends=True)
+    Path("a.txt").write_text("".join(line for line in text if not line.startswith(cut)))
     outcome = shell("heap", "hist", "a.txt", "--xmx", "64m")
     assert outcome.out.splitlines()[2].startswith(said)
     assert ("no forecast" in outcome.out) == (cut == "22:03")
@@ -143,7 +143,7 @@ def test_histograms_taken_before_the_jvm_ends_are_judged(end, code, said, shell,
 
 
 @pytest.mark.parametrize("files", [["a.txt", "a.txt", "a.txt"], ["a.txt", "b.txt", "a.txt"]])
-def test_the_same_histogram_given_again_cannot_show_that_nothing_grows(files, shell):
+def test_a_repeated_histogram_does_not_prove_that_nothing_grows(files, shell):
     for name in files:
         Path(name).write_text("".join(list(histograms(Session=[5_000]))))
     outcome = shell("heap", "hist", *files)
@@ -151,12 +151,12 @@ def test_the_same_histogram_given_again_cannot_show_that_nothing_grows(files, sh
     assert outcome.err == "ackdoctor: 2 repeated histograms ignored\n"
 
 
-def test_histograms_that_differ_in_their_time_alone_are_several(shell):
+def test_histograms_that_differ_only_in_time_are_separate(shell):
     Path("a.txt").write_text("".join(histograms(Session=[5_000, 5_000, 5_000])))
     assert shell("heap", "hist", "a.txt").out.startswith("OK: 3 histograms")
 
 
-def test_what_a_bolt_may_keep_is_named_where_the_heap_fills(shell):
+def test_a_full_heap_names_what_a_bolt_may_keep(shell):
     kept = "org.apache.storm.tuple.TupleImpl"
     Path("a.txt").write_text("".join(histograms(Session=[5, 5, 5], **{kept: [5_000, 6_000, 7_000]})))
     outcome = shell("heap", "hist", "a.txt")
@@ -167,7 +167,7 @@ def test_what_a_bolt_may_keep_is_named_where_the_heap_fills(shell):
     )
 
 
-def test_a_jvm_that_was_never_reached_is_one_line(shell, monkeypatch):
+def test_an_unreachable_jvm_is_reported_in_one_line(shell, monkeypatch):
     jcmd_that(monkeypatch, [UsageError("--pid 7: no such process")])
     assert shell("heap", "hist", "--pid", "7") == (2, "", "ackdoctor: --pid 7: no such process\n")
 
@@ -175,7 +175,7 @@ def test_a_jvm_that_was_never_reached_is_one_line(shell, monkeypatch):
 ROW = "[{at}.000s] GC(0) {row}\n"
 
 
-def test_a_log_s_histograms_after_collections_are_compared_without_those_before(shell):
+def test_only_histograms_after_collections_are_compared(shell):
     held = "org.apache.storm.daemon.Acker$AckObject"
     with Path("gc.log").open("w") as log:
         for at in range(10, 80, 10):
@@ -199,7 +199,7 @@ def test_a_log_s_histograms_after_collections_are_compared_without_those_before(
         (["a.txt", "--xmx", "much"], "ackdoctor: --xmx: 'much' is not a size; write 768m or 4g\n"),
     ],
 )
-def test_a_histogram_that_cannot_be_had_is_one_line(arguments, said, shell):
+def test_a_histogram_that_jcmd_does_not_return_is_reported_in_one_line(arguments, said, shell):
     assert shell("heap", "hist", *arguments) == (2, "", said)
 
 
@@ -211,7 +211,7 @@ def test_a_text_without_rows_is_no_histogram(shell):
     )
 
 
-def test_a_head_without_a_row_is_named(shell, tmp_path):
+def test_a_header_without_rows_is_named(shell, tmp_path):
     text = tmp_path / "worker.txt"
     text.write_text("2026-11-21T22:58:58.082Z\n num     #instances         #bytes  class n")
     outcome = shell("heap", "hist", str(text))

@@ -65,7 +65,7 @@ def test_no_name_is_a_command(shell, tree, monkeypatch, form, more):
         json.loads(outcome.out)
 
 
-def test_the_github_format_is_safe_outside_of_a_runner_too(shell, tree, monkeypatch):
+def test_the_github_format_is_safe_outside_a_runner_too(shell, tree, monkeypatch):
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     outcome = shell("lint", "--no-cache", "--output-format", "github", ".")
     assert (outcome.code, commands(outcome.out), commands(outcome.err)) == (1, [], [])

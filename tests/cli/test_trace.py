@@ -26,7 +26,7 @@ def stored(lines: Sequence[str | Event], folder: str = "trace") -> Path:
 # ---- report ----
 
 
-def test_a_healthy_trace_is_ok_in_its_first_line(shell):
+def test_a_healthy_trace_says_so_in_its_first_line(shell):
     stored(HEALTHY)
     outcome = shell("trace", "report", "trace")
     assert (outcome.code, outcome.err) == (0, "")
@@ -63,7 +63,7 @@ def test_a_bolt_that_holds_tuples_for_longer_than_the_timeout_is_named(shell):
     assert "ACK504" in outcome.out.splitlines()[0]
 
 
-def test_a_sick_trace_is_broken_in_its_first_line(shell):
+def test_a_broken_trace_says_so_in_its_first_line(shell):
     stored(SICK)
     outcome = shell("trace", "report", "trace", "--acker-version", "1.1.0")
     assert (outcome.code, outcome.err) == (1, "")
@@ -91,7 +91,7 @@ def test_findings_come_in_every_format(shell):
     )
 
 
-def test_what_is_less_bad_is_hidden_and_counted(shell):
+def test_lesser_findings_are_hidden_and_counted(shell):
     stored(["init 66 3", "fail 66", "ack 66 2 by right"])
     outcome = shell("trace", "report", "trace")
     assert outcome.code == 0
@@ -127,7 +127,7 @@ def test_rows_before_an_incomplete_line_are_read(shell):
         ),
     ],
 )
-def test_where_no_row_tells_of_acking_it_is_not_ok_in_any_format(shell, rows, said):
+def test_a_trace_without_rows_about_acking_is_not_ok_in_any_format(shell, rows, said):
     part = stored(HEALTHY)
     files.write_lines(rows, part)
     outcome = shell("trace", "report", "trace")
@@ -139,7 +139,7 @@ def test_where_no_row_tells_of_acking_it_is_not_ok_in_any_format(shell, rows, sa
     )
 
 
-def test_a_trace_that_is_not_there_exits_2(shell):
+def test_a_missing_trace_exits_2(shell):
     assert shell("trace", "report", "nowhere") == (2, "", "nowhere: no such file or folder\n")
     document = json.loads(shell("trace", "report", "nowhere", "--output-format", "json").out)
     assert document["verdict"].startswith("INCOMPLETE: ")
@@ -157,7 +157,7 @@ def test_a_trace_that_is_not_there_exits_2(shell):
         (["--min-severity", "bad"], "--min-severity: 'bad' is not one of info, warning, error"),
     ],
 )
-def test_a_word_that_means_nothing_exits_2(arguments, reason, shell):
+def test_an_unknown_argument_exits_2(arguments, reason, shell):
     stored(HEALTHY)
     outcome = shell("trace", "report", "trace", *arguments)
     assert (outcome.code, outcome.out) == (2, "")
@@ -214,7 +214,7 @@ def test_cat_prints_every_row_as_a_line_of_json(shell):
     assert (outcome.code, outcome.err) == (0, "")
 
 
-def test_explain_tells_one_roots_life(shell):
+def test_explain_shows_the_life_of_one_root(shell):
     stored(SICK)
     outcome = shell("explain", "66", "--trace", "trace", "--acker-version", "1.1.0")
     assert outcome == (
@@ -234,7 +234,7 @@ def test_explain_tells_one_roots_life(shell):
     )
 
 
-def test_explain_takes_roots_that_begin_with_a_minus_and_deliveries(shell):
+def test_explain_accepts_negative_roots_and_deliveries(shell):
     stored(SICK)
     assert shell("explain", "-66", "--trace", "trace") == (
         2,
@@ -266,17 +266,17 @@ def test_a_folder_full_of_other_files_does_not_hide_the_report(shell):
         Path("trace", f"{number:02}.txt").touch()
     part = next(Path("trace").rglob("part-*"))
     part.write_bytes(part.read_bytes()[:-3])
-    told = shell("trace", "report", "trace").err.splitlines()
-    assert told[:2] == ["trace/00.txt: no part of a trace", "trace/01.txt: no part of a trace"]
-    assert "3 more files: no part of a trace" in told
-    assert sum(line.endswith("no part of a trace") for line in told) == 11
+    errors = shell("trace", "report", "trace").err.splitlines()
+    assert errors[:2] == ["trace/00.txt: no part of a trace", "trace/01.txt: no part of a trace"]
+    assert "3 more files: no part of a trace" in errors
+    assert sum(line.endswith("no part of a trace") for line in errors) == 11
     assert (
         len(json.loads(shell("trace", "report", "trace", "--output-format", "json").out)["unreadable"]) >= 13
     )
 
 
-def test_what_one_process_left_is_counted_in_the_singular(shell):
+def test_one_incomplete_row_is_counted_in_the_singular(shell):
     path = Path("part-1-000000000000.jsonl")
     path.write_text('{"schema":1,"kind":1,"time_ns":1')
-    told = "ackdoctor: 1 incomplete row: the process was killed while writing"
-    assert shell("trace", "report", str(path)).err.splitlines()[-1] == told
+    error = "ackdoctor: 1 incomplete row: the process was killed while writing"
+    assert shell("trace", "report", str(path)).err.splitlines()[-1] == error

@@ -74,7 +74,7 @@ def test_tuples_in_a_bolt_s_field_name_the_field(shell):
     assert "  Sink.waiting         10,000   10,000 ?" in lines
 
 
-def test_what_is_not_shown_is_not_called_nothing(shell):
+def test_hidden_findings_are_not_called_none(shell):
     Path("worker.hprof").write_bytes(acker_heap(held=[(5, 7, -1)] * 2).hprof())
     outcome = shell("heap", "dump", "worker.hprof", "--min-severity", "error")
     assert outcome.out.startswith("OK: 2 entries in 1 acker, nothing is wrong except 1 hidden finding\n")

@@ -66,7 +66,7 @@ def test_a_checkpoint_among_the_traces_is_refused(shell, tmp_path):
     )
 
 
-def test_a_checkpoint_keeps_to_its_terms(shell, tmp_path):
+def test_a_checkpoint_refuses_other_options(shell, tmp_path):
     pytest.importorskip("pyspark")
     place = tmp_path / "trace.watch"
     (place / "spark").mkdir(parents=True)
@@ -81,7 +81,7 @@ def test_a_checkpoint_keeps_to_its_terms(shell, tmp_path):
     )
 
 
-def test_where_spark_never_came_up_no_terms_are_kept(tmp_path):
+def test_no_options_are_stored_if_spark_does_not_start(tmp_path):
     pytest.importorskip("pyspark")
     from ackdoctor.spark.live.watch import same_terms
 
@@ -95,7 +95,7 @@ def test_where_spark_never_came_up_no_terms_are_kept(tmp_path):
         same_terms(tmp_path, {"--acker-version": "storm-1.1.0"})
 
 
-def test_what_has_one_cause_is_one_line():
+def test_findings_with_one_cause_are_one_line():
     twice = {
         "what": "acked-twice",
         "code": "ACK106",

@@ -29,7 +29,7 @@ def test_an_incident_is_recognised(incident):
 
 
 @pytest.mark.parametrize("incident", INCIDENTS, ids=[each.source for each in INCIDENTS])
-def test_an_incident_is_shown_in_80_columns_but_for_its_evidence(incident):
+def test_an_incident_fits_80_columns_except_for_its_evidence(incident):
     found, stream = found_in(incident.name, incident.text), io.StringIO()
     places = Places((incident.name,), [0])
     screen(found, stream, PLAIN, {}, places)
@@ -48,9 +48,9 @@ def test_an_incident_is_shown_in_80_columns_but_for_its_evidence(incident):
         if len(line) > 80 and not line.startswith(evidence) and "innermost cause" not in line
     ]
     assert wide == []
-    told = io.StringIO()
-    document(found, told, places)
-    assert [each["name"] for each in json.loads(told.getvalue())["symptoms"]] == incident.symptoms
+    stream = io.StringIO()
+    document(found, stream, places)
+    assert [each["name"] for each in json.loads(stream.getvalue())["symptoms"]] == incident.symptoms
 
 
 # what has an exception: one of the same time in the same words, from the same supervisor, is the same one

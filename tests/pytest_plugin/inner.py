@@ -1,4 +1,4 @@
-"""Test files as users write them, for runs of pytester."""
+"""Test files as our users write them, run by pytester inside our own tests."""
 
 import textwrap
 
@@ -22,7 +22,7 @@ languages.lower("python", "", "", b"", is_package=False)
 __all__ = ["BOLTS", "finding", "letters", "section", "shorts", "write"]
 
 BOLTS = '''\
-"""Correct and faulty bolts, and the harness of pystorm's tests."""
+"""Bolts, sick and healthy, and the harness that pystorm's own tests use."""
 
 import json
 from io import BytesIO
@@ -99,20 +99,20 @@ class Hoards(Bolt):
 
 
 def write(pytester, source, name="test_bolts.py"):
-    """Write `bolts.py` and a test file."""
+    """A test file beside `bolts.py`."""
     (pytester.path / "bolts.py").write_text(BOLTS)
     text = "import pytest\nfrom bolts import *\n" + textwrap.dedent(source)
     (pytester.path / name).write_text(text)
 
 
 def letters(result: pytest.RunResult) -> str:
-    """Return the letters of the progress line, such as ".A"."""
+    """What the progress line says: ".A"."""
     line: str = next(line for line in result.outlines if line.startswith("test_bolts.py "))
     return line.split()[1]
 
 
 def section(result: pytest.RunResult, title: str = "ackdoctor") -> list[str]:
-    """Return the lines under the last `==== title ====` of an inner run."""
+    """The lines under the last `==== title ====` of an inner run."""
     lines = result.outlines
     start = max(n for n, line in enumerate(lines) if line.strip("= ") == title)
     end = next(n for n in range(start + 1, len(lines)) if lines[n].startswith("==="))
@@ -120,7 +120,7 @@ def section(result: pytest.RunResult, title: str = "ackdoctor") -> list[str]:
 
 
 def finding(result: pytest.RunResult, test: str) -> list[str]:
-    """Return the lines of the `---- ackdoctor ----` section of a failed test."""
+    """The lines of the `---- ackdoctor ----` section of a failed test."""
     lines = result.outlines
     start = next(n for n, line in enumerate(lines) if line.strip("_ ") == test)
     start = next(n for n in range(start, len(lines)) if lines[n].strip("- ") == "ackdoctor")
@@ -129,7 +129,7 @@ def finding(result: pytest.RunResult, test: str) -> list[str]:
 
 
 def shorts(result) -> list[str]:
-    """Return the lines of the short test summary, without messages, which the terminal width cuts."""
+    """The lines of the short test summary, without what the width of the terminal cuts."""
     lines = result.outlines
     start = next(n for n, line in enumerate(lines) if line.strip("= ") == "short test summary info")
     return [line.partition(" - ")[0] for line in lines[start + 1 : -1]]

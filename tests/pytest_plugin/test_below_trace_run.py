@@ -1,4 +1,4 @@
-"""Tests under `ackdoctor trace run`: each test has its own records."""
+"""Tests in a process that `ackdoctor trace run` traces: each is judged by itself."""
 
 import threading
 import time
@@ -51,7 +51,7 @@ def test_completes_in_a_thread():
 
 
 class Slow(Recorder):
-    """A recorder that makes a test's thread wait before it writes."""
+    """A thread of a test's own may have to wait before it can write."""
 
     def __init__(self, *args, **options):
         super().__init__(*args, **options)
@@ -67,7 +67,7 @@ class Slow(Recorder):
 
 @pytest.fixture
 def trace(tmp_path, monkeypatch):
-    """Record this process as `trace run` does."""
+    """The recorder of this process, as below `trace run`."""
     recorder = Slow(tmp_path / "trace", run="r", worker="w")
     installation = install(Ledger(Level.TRACE), recorder)
     monkeypatch.setattr(hooks, "_WAIT_S", 20)  # on a machine with much else to do
@@ -77,7 +77,7 @@ def trace(tmp_path, monkeypatch):
     recorder.close()
 
 
-def test_leftovers_and_mocks_of_one_test_do_not_affect_the_next(pytester, trace):
+def test_open_tuples_and_mocks_of_one_test_do_not_affect_the_next(pytester, trace):
     write(pytester, TESTS)
     pytester.runpytest_inprocess().assert_outcomes(passed=5)
     trace.flush()
@@ -91,7 +91,7 @@ def test_leftovers_and_mocks_of_one_test_do_not_affect_the_next(pytester, trace)
     assert found.tally.unobserved == ("Finishes: finish is replaced",)
 
 
-def test_a_mark_starts_no_second_tracer_and_a_flag_or_the_fixture_is_rejected(pytester, trace):
+def test_under_trace_run_a_mark_starts_no_second_tracer_and_flags_are_refused(pytester, trace):
     write(
         pytester,
         """

@@ -1,4 +1,4 @@
-"""The plugin with xdist, JUnit, rerun plugins, threads, async tests and mocks."""
+"""Beside other plugins: xdist, JUnit, plugins that run tests again, threads, async tests, mocks."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ TWO = """
 
 
 def rows(file) -> dict[str, dict[str, Any]]:
-    """Return the property of each testcase, by the test's name."""
+    """The property of each testcase, by the test's name."""
     found = {}
     for case in ET.parse(file).iter("testcase"):
         (prop,) = case.iter("property")
@@ -32,7 +32,7 @@ def rows(file) -> dict[str, dict[str, Any]]:
 # ---- xdist ----
 
 
-def test_xdist_workers_send_rows_and_findings(pytester):
+def test_rows_and_findings_come_back_from_workers(pytester):
     write(pytester, TWO)
     result = pytester.runpytest_subprocess(
         "-n2", "--ackdoctor", "--junit-xml=out.xml", "--ackdoctor-trace-dir=t"
@@ -61,7 +61,7 @@ def test_xdist_workers_send_rows_and_findings(pytester):
         ("--ackdoctor-baseline=no.json", "there is no such baseline; --ackdoctor-write-baseline makes it"),
     ],
 )
-def test_under_xdist_each_test_reports_an_invalid_option(pytester, option, reason):
+def test_each_test_of_a_worker_reports_unsupported_hooks(pytester, option, reason):
     write(pytester, TWO)
     result = pytester.runpytest_subprocess("-n1", "--ackdoctor", option)
     result.assert_outcomes(errors=3)
@@ -118,7 +118,7 @@ RERUN = """
 """
 
 
-def test_a_rerun_plugin_sees_the_failed_report(pytester):
+def test_a_plugin_that_reruns_tests_sees_the_changed_report(pytester):
     pytester.makeconftest(RERUN)
     write(
         pytester,
@@ -136,7 +136,7 @@ def test_a_rerun_plugin_sees_the_failed_report(pytester):
     ]
 
 
-def test_a_plugin_that_shows_reports_at_once_shows_an_error(pytester):
+def test_a_plugin_that_shows_reports_at_once_gets_an_error_instead_of_silence(pytester):
     pytester.makeconftest("""
         from _pytest.runner import runtestprotocol
 
@@ -150,7 +150,7 @@ def test_a_plugin_that_shows_reports_at_once_shows_an_error(pytester):
     assert any("  error ACK103" in line for line in result.outlines)
 
 
-def test_exitfirst_ends_the_run_at_the_first_failure(pytester):
+def test_exitfirst_ends_the_run_at_the_first_violation(pytester):
     write(pytester, TWO)
     result = pytester.runpytest_inprocess("--ackdoctor", "-x")
     result.assert_outcomes(failed=1)
@@ -160,7 +160,7 @@ def test_exitfirst_ends_the_run_at_the_first_failure(pytester):
 # ---- threads ----
 
 
-def test_a_thread_has_time_to_complete_open_tuples(pytester):
+def test_a_thread_has_a_moment_to_complete_open_tuples(pytester):
     write(
         pytester,
         """
@@ -198,7 +198,7 @@ def test_a_thread_has_time_to_complete_open_tuples(pytester):
     ]
 
 
-def test_the_plugin_waits_for_a_framework_thread_that_acks(pytester):
+def test_a_framework_that_acks_from_its_own_thread_is_waited_for(pytester):
     write(
         pytester,
         """
@@ -250,7 +250,7 @@ def test_a_test_without_threads_waits_for_nothing(pytester):
     assert result.duration < 60
 
 
-def test_an_async_test_is_judged_when_it_is_over(pytester):
+def test_an_async_test_is_judged_at_its_end(pytester):
     pytester.makeconftest("""
         import asyncio, inspect, pytest
 
@@ -277,7 +277,7 @@ def test_an_async_test_is_judged_when_it_is_over(pytester):
 # ---- tests that drive nothing themselves ----
 
 
-def test_a_handler_that_is_called_directly_is_traced(pytester):
+def test_a_direct_handler_call_is_traced(pytester):
     write(
         pytester,
         """
@@ -299,7 +299,7 @@ def test_a_handler_that_is_called_directly_is_traced(pytester):
     assert letters(pytester.runpytest_inprocess("--ackdoctor")) == "A.AA"
 
 
-def test_a_test_with_a_replaced_wire_is_not_clean(pytester):
+def test_a_replaced_wire_is_not_called_clean(pytester):
     write(
         pytester,
         """
@@ -316,7 +316,7 @@ def test_a_test_with_a_replaced_wire_is_not_clean(pytester):
     ]
 
 
-def test_tests_without_components_have_their_own_count(pytester):
+def test_a_test_without_components_is_counted_apart(pytester):
     write(pytester, "def test_plain(): pass\ndef test_healthy(): drive(Healthy)")
     result = pytester.runpytest_inprocess("--ackdoctor")
     assert section(result) == [
@@ -334,7 +334,7 @@ def test_a_marked_test_without_components_is_named(pytester):
     )
 
 
-def test_another_tracer_in_the_process_is_reported(pytester):
+def test_an_already_traced_process_says_so(pytester):
     write(pytester, "def test_twice(): drive(Twice)")
     outer = install(Ledger())
     try:
@@ -346,7 +346,7 @@ def test_another_tracer_in_the_process_is_reported(pytester):
     assert line.startswith("ackdoctor: another tracer runs in this process: ")
 
 
-def test_an_internal_error_is_reported_and_the_session_continues(pytester):
+def test_an_internal_error_is_reported_and_does_not_end_the_session(pytester):
     write(
         pytester,
         """

@@ -1,4 +1,4 @@
-"""Tests in doubt: dead workers, open roots, and tuples that wait for a flush at the end of a test."""
+"""Never clean by accident: dead workers, open roots, and tuples that a test leaves before their flush."""
 
 import json
 from xml.etree import ElementTree as ET
@@ -51,7 +51,7 @@ BATCH = """
         'bench = ackdoctor.bench(Late)\n        bench.feed("the")\n        bench.tick()',
     ],
 )
-def test_a_dead_worker_fails_the_test_unless_the_test_reads_died(run, body):
+def test_an_unnoticed_worker_death_fails_the_test(run, body):
     result = run(f"""
     from pystorm.spout import Spout
     {DIES}
@@ -74,7 +74,7 @@ def test_a_dead_worker_fails_the_test_unless_the_test_reads_died(run, body):
     assert f"1 test {DOUBT}" in section(result)
 
 
-def test_a_test_that_reads_died_passes_and_is_named(run):
+def test_a_test_that_checks_the_death_passes_and_is_named(run):
     source = f"""
     {DIES}
     def test_dies(ackdoctor):
@@ -90,7 +90,7 @@ def test_a_test_that_reads_died_passes_and_is_named(run):
         assert not any("every tuple completed" in line for line in result.outlines)
 
 
-def test_feeding_a_dead_worker_raises_its_error(run):
+def test_feeding_a_dead_worker_raises_in_the_test(run):
     result = run(f"""
     from ackdoctor.lab.shell.child import ShellError
     {DIES}
@@ -120,7 +120,7 @@ def test_a_spout_whose_process_ended_after_its_answer_is_named(run):
     assert f"1 test {DOUBT}" in section(result)
 
 
-def test_with_warn_a_death_is_reported_without_a_failure(run):
+def test_with_warn_a_death_is_reported_and_fails_nothing(run):
     result = run(
         f"""
     {DIES}
@@ -180,7 +180,7 @@ def test_roots_that_are_open_or_have_timed_out_are_named(run):
     assert section(result)[-1] == f"2 tests {DOUBT}"
 
 
-def test_a_spout_without_bolts_is_not_complete(run):
+def test_a_spout_alone_is_not_called_complete(run):
     result = run("""
     from pystorm.spout import Spout
 
@@ -198,7 +198,7 @@ def test_a_spout_without_bolts_is_not_complete(run):
 # ---- tests that stop early ----
 
 
-def test_a_test_that_ends_before_the_flush_is_in_doubt_and_does_not_fail(run):
+def test_a_test_that_ends_before_the_flush_is_doubtful_and_does_not_fail(run):
     result = run(f"""
     {BATCH}
     class Inherits(Batch):
@@ -292,7 +292,7 @@ def test_a_value_that_looks_like_an_id_holds_no_tuple(run):
     assert section(result)[-1].startswith("1 of 1 test broke the protocol: ACK101")
 
 
-def test_ids_that_a_flush_acks_wait_for_it_as_tuples_do(run):
+def test_ids_that_a_flush_acks_wait_for_it(run):
     result = run("""
     class Ids(Bolt):
         auto_ack = False
@@ -316,7 +316,7 @@ def test_ids_that_a_flush_acks_wait_for_it_as_tuples_do(run):
 # ---- exceptions ----
 
 
-def test_an_exception_that_the_test_expects_is_noted_without_a_finding(run):
+def test_an_expected_exception_is_noted_and_is_no_violation(run):
     result = run(f"""
     {BATCH}
     class Fails(Batch):
@@ -359,7 +359,7 @@ def test_a_tuple_forgotten_before_an_exception_is_a_finding(run):
     assert section(result)[-2].startswith("1 of 1 test broke the protocol: ACK101")
 
 
-def test_the_junit_property_has_the_doubts(run, pytester):
+def test_the_doubts_are_in_the_junit_property_too(run, pytester):
     run(
         f"""
     {DIES}
@@ -377,7 +377,7 @@ def test_the_junit_property_has_the_doubts(run, pytester):
     ]
 
 
-def test_a_bench_without_the_fixture_is_in_doubt_if_its_worker_dies(run):
+def test_a_bench_without_the_fixture_is_not_called_complete_when_its_worker_dies(run):
     result = run(f"""
     from ackdoctor.lab.bench import Bench
     {DIES}

@@ -25,7 +25,7 @@ SOURCE = """
 
 
 def kept(pytester) -> dict[str, list[str]]:
-    """Return the kinds of the trace's events, by test."""
+    """test -> what happened to its tuples."""
     found: dict[str, list[str]] = {}
     for event in read([pytester.path / "traces"]).events():
         if event.kind is not EventKind.NAMED:
@@ -42,14 +42,14 @@ def test_the_traces_of_failing_tests_are_kept(pytester):
     }
 
 
-def test_the_traces_of_all_traced_tests_are_kept_with_keep_all(pytester):
+def test_the_traces_of_all_traced_tests_are_kept_on_request(pytester):
     write(pytester, SOURCE)
     pytester.runpytest_inprocess("--ackdoctor-trace-dir=traces", "--ackdoctor-trace-keep=all")
     tests = [test.rpartition("_")[2] for test in kept(pytester) if test]
     assert tests == ["healthy", "twice", "failure", "skips"]
 
 
-def test_an_invalid_trace_directory_ends_the_run(pytester):
+def test_an_unwritable_trace_folder_ends_the_run(pytester):
     write(pytester, SOURCE)
     (pytester.path / "taken").write_text("")
     result = pytester.runpytest_inprocess("--ackdoctor-trace-dir=taken")
@@ -57,7 +57,7 @@ def test_an_invalid_trace_directory_ends_the_run(pytester):
     assert result.errlines[0].endswith("taken: no traces can be written there: File exists")
 
 
-def test_the_traces_of_forked_children_are_kept_with_their_test(pytester):
+def test_the_traces_of_children_that_a_test_forked_are_kept_as_its_own(pytester):
     write(
         pytester,
         """
@@ -92,11 +92,11 @@ def test_rows_lost_to_a_full_disk_are_noted_at_their_test(pytester, monkeypatch)
     monkeypatch.setattr("ackdoctor.tracer.trace.write.create", no_room)
     result = pytester.runpytest_inprocess("--ackdoctor-trace-dir=traces")
     lacks = "its trace lacks 4 rows, which could not be written"
-    noted = [line for line in section(result) if lacks in line]
-    assert [line.split()[0].split("::")[1] for line in noted] == ["test_own_failure", "test_twice"]
+    lines = [line for line in section(result) if lacks in line]
+    assert [line.split()[0].split("::")[1] for line in lines] == ["test_own_failure", "test_twice"]
 
 
-def test_a_mark_can_trace_one_test(pytester):
+def test_a_mark_keeps_the_trace_of_one_test(pytester):
     pytester.makeini("[pytest]\nackdoctor_trace_dir = traces\n")
     write(
         pytester,
@@ -113,7 +113,7 @@ def test_a_mark_can_trace_one_test(pytester):
     assert list(kept(pytester)) == ["test_bolts.py::test_trace"]
 
 
-def test_without_a_directory_no_trace_is_written(pytester):
+def test_without_a_folder_nothing_is_written(pytester):
     write(pytester, SOURCE)
     before = {path.name for path in pytester.path.iterdir()}
     pytester.runpytest_inprocess("--ackdoctor=trace")

@@ -1,4 +1,4 @@
-"""The fixture `ackdoctor`: benches, open deliveries, and the acker's pending map."""
+"""The fixture `ackdoctor`: a bench, what is owed, and the acker's pending map."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_a_bolt_is_fed_and_its_tuple_completes(run):
     assert section(result) == ["1 test: every tuple completed exactly once"]
 
 
-def test_time_is_virtual_and_ticks_flush(run):
+def test_time_is_virtual_and_ticks_trigger_a_flush(run):
     result = run("""
         class Ticks(Keeps):
             def process_tick(self, tup):
@@ -85,7 +85,7 @@ def test_the_mark_chooses_the_acker_of_the_bench(run):
     result.assert_outcomes(passed=2)
 
 
-def test_a_spout_gets_a_spout_bench(run):
+def test_a_spout_gets_its_own_bench(run):
     result = run("""
         from pystorm.spout import Spout
 
@@ -120,7 +120,7 @@ def test_assert_complete_names_the_fault_and_its_line(run):
     assert not any("fixture.py" in line for line in result.outlines)
 
 
-def test_reading_findings_does_not_change_the_verdict(run):
+def test_inspection_does_not_change_the_verdict(run):
     result = run("""
         def test_looks(ackdoctor):
             bench = ackdoctor.bench(Twice)
@@ -133,7 +133,7 @@ def test_reading_findings_does_not_change_the_verdict(run):
     assert any(line.split()[-1] == "ACK103" for line in section(result))
 
 
-def test_open_lists_components_without_a_bench(run):
+def test_components_without_a_bench_are_inspected_too(run):
     result = run("""
         @pytest.mark.ackdoctor(max_pending=2)
         def test_drives(ackdoctor):
@@ -143,7 +143,7 @@ def test_open_lists_components_without_a_bench(run):
     result.assert_outcomes(passed=1)
 
 
-def test_the_fixture_needs_a_traced_test(run):
+def test_an_untraced_test_cannot_use_the_fixture(run):
     result = run("""
         @pytest.mark.ackdoctor(level="off")
         def test_off(ackdoctor): pass
@@ -154,7 +154,7 @@ def test_the_fixture_needs_a_traced_test(run):
     assert sum(line.endswith(needs) for line in result.outlines) >= 2
 
 
-def test_another_fixture_can_request_it(run):
+def test_another_fixture_can_use_the_fixture(run):
     result = run("""
         @pytest.fixture
         def bench(ackdoctor): return ackdoctor.bench(Forgets)
@@ -163,7 +163,7 @@ def test_another_fixture_can_request_it(run):
     result.assert_outcomes(failed=1)
 
 
-def test_a_class_that_is_no_component_is_rejected(run):
+def test_an_object_that_is_no_component_is_refused(run):
     result = run("""
         def test_dict(ackdoctor):
             with pytest.raises(TypeError, match="dict is not a bolt or spout of .*Petrel"):
@@ -172,7 +172,7 @@ def test_a_class_that_is_no_component_is_rejected(run):
     result.assert_outcomes(passed=1)
 
 
-def test_tuples_of_the_next_batch_are_no_finding_in_the_pending_map(run):
+def test_a_tuple_in_the_next_batch_is_no_finding_of_the_pending_map(run):
     result = run("""
         class Batches(BatchingBolt):
             def process_batch(self, key, tups):
@@ -185,7 +185,7 @@ def test_tuples_of_the_next_batch_are_no_finding_in_the_pending_map(run):
     result.assert_outcomes(passed=1)
 
 
-def test_tuples_forgotten_before_a_death_are_findings(run):
+def test_a_tuple_forgotten_before_the_death_is_still_a_finding(run):
     result = run("""
         class Dies(Forgets):
             auto_fail = False
@@ -233,7 +233,7 @@ def test_a_double_ack_that_kills_the_worker_is_a_finding(run):
     assert "ACK601" not in str(result.stdout)
 
 
-def test_tuples_of_a_dead_worker_are_no_second_finding(run):
+def test_open_tuples_of_a_dead_worker_are_no_second_finding(run):
     result = run("""
         class Batches(BatchingBolt):
             ticks_between_batches = 0

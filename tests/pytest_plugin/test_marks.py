@@ -1,4 +1,4 @@
-"""`@pytest.mark.ackdoctor(...)`: the traced tests, their options, and errors in marks."""
+"""`@pytest.mark.ackdoctor(...)`: which tests it turns on, with what, and how it complains."""
 
 import pytest
 
@@ -18,12 +18,12 @@ def test_an_unmarked_test_is_not_traced(pytester):
     assert wanted(pytester, "def test(): pass") is None
 
 
-def test_the_session_traces_every_test(pytester):
+def test_a_session_option_traces_every_test(pytester):
     session = Options(level="trace", max_pending=3)
     assert wanted(pytester, "def test(): pass", session) is session
 
 
-def test_a_mark_alone_means_sites(pytester):
+def test_a_mark_alone_means_level_sites(pytester):
     source = """
         import pytest
         @pytest.mark.ackdoctor
@@ -32,7 +32,7 @@ def test_a_mark_alone_means_sites(pytester):
     assert wanted(pytester, source) == Options(level="sites")
 
 
-def test_the_fixture_alone_means_sites(pytester):
+def test_the_fixture_alone_means_level_sites(pytester):
     assert wanted(pytester, "def test(ackdoctor): pass") == Options(level="sites")
 
 
@@ -110,7 +110,7 @@ def test_an_invalid_mark_ends_the_collection(pytester, arguments, complaint):
     assert result.errlines[0].startswith(f"ERROR: {module}::test: @pytest.mark.ackdoctor: {complaint}")
 
 
-def test_under_xdist_a_test_with_an_invalid_mark_fails(pytester):
+def test_an_invalid_mark_fails_its_test_under_xdist(pytester):
     pytester.makepyfile("import pytest\n@pytest.mark.ackdoctor(7)\ndef test(): pass\ndef test_other(): pass")
     result = pytester.runpytest_subprocess("-n2")
     result.assert_outcomes(passed=1, errors=1)

@@ -1,4 +1,4 @@
-"""Options of the command line, the ini file and `[tool.ackdoctor.pytest]`, in this order of precedence."""
+"""Command line, ini file and `[tool.ackdoctor.pytest]`: each key of each place is heard, in that order."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ WRITTEN = {  # key -> as an ini file has it, as TOML has it, what it means
 }
 
 
-def options_of(pytester, *arguments):
+def meant(pytester, *arguments):
     return read_options(pytester.parseconfig(*arguments))
 
 
@@ -30,36 +30,36 @@ def placed(pytester, value):
     return pytester.path / value if isinstance(value, Path) else value
 
 
-def test_these_tests_cover_every_option():
+def test_every_option_has_a_test():
     assert list(WRITTEN) == list(OPTIONS)
 
 
 @pytest.mark.parametrize("key", OPTIONS)
-def test_a_key_of_the_ini_file_is_read(pytester, key):
+def test_a_key_of_the_ini_file_is_used(pytester, key):
     text, _, value = WRITTEN[key]
     pytester.makeini(f"[pytest]\nackdoctor_{key} = {text}\n")
-    assert getattr(options_of(pytester), key) == placed(pytester, value)
+    assert getattr(meant(pytester), key) == placed(pytester, value)
 
 
 @pytest.mark.parametrize("key", OPTIONS)
-def test_a_key_of_our_table_is_read(pytester, key):
+def test_a_key_of_our_table_is_used(pytester, key):
     _, text, value = WRITTEN[key]
     pytester.makepyprojecttoml(f"[tool.ackdoctor.pytest]\n{key.replace('_', '-')} = {text}\n")
-    assert getattr(options_of(pytester), key) == placed(pytester, value)
+    assert getattr(meant(pytester), key) == placed(pytester, value)
 
 
 @pytest.mark.parametrize("key", OPTIONS)
-def test_without_settings_each_option_has_its_default(pytester, key):
-    assert getattr(options_of(pytester), key) != placed(pytester, WRITTEN[key][2])
+def test_the_default_is_that_of_the_dataclass(pytester, key):
+    assert getattr(meant(pytester), key) != placed(pytester, WRITTEN[key][2])
 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_flag_names_a_level(pytester, level):
     pytester.makeini("[pytest]\nackdoctor_level = sites\n")
-    assert options_of(pytester, f"--ackdoctor={level}").level == level
+    assert meant(pytester, f"--ackdoctor={level}").level == level
 
 
-def test_a_bare_flag_means_sites_and_does_not_take_the_next_argument(pytester):
+def test_a_bare_flag_means_sites_and_does_not_consume_the_path(pytester):
     pytester.mkdir("spam")
     config = pytester.parseconfig("--ackdoctor", "spam")
     assert read_options(config).level == "sites"
@@ -83,7 +83,7 @@ def test_an_unknown_level_names_the_levels(pytester, level):
         ("--ackdoctor-baseline=here.json", "baseline", Path("here.json")),
     ],
 )
-def test_the_command_line_wins_over_the_ini_file_and_that_over_our_table(pytester, flag, key, value):
+def test_the_command_line_wins_over_the_ini_file_and_the_ini_file_over_our_table(pytester, flag, key, value):
     other = {
         "warn": ("false", "false"),
         "heap": ("false", "false"),
@@ -91,8 +91,8 @@ def test_the_command_line_wins_over_the_ini_file_and_that_over_our_table(pyteste
     }.get(key, ("x", '"y"'))
     pytester.makeini(f"[pytest]\nackdoctor_{key} = {other[0]}\n")
     pytester.path.joinpath("ackdoctor.toml").write_text(f"[pytest]\n{key.replace('_', '-')} = {other[1]}\n")
-    assert getattr(options_of(pytester, flag), key) == placed(pytester, value)
-    assert getattr(options_of(pytester), key) in {placed(pytester, Path("x")), False, "failing"}
+    assert getattr(meant(pytester, flag), key) == placed(pytester, value)
+    assert getattr(meant(pytester), key) in {placed(pytester, Path("x")), False, "failing"}
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_the_command_line_wins_over_the_ini_file_and_that_over_our_table(pyteste
         ("ackdoctor_profile = storm-7", "ackdoctor_profile: unknown acker version 'storm-7'; known are"),
     ],
 )
-def test_an_invalid_value_ends_the_run_with_one_line(pytester, ini, complaint):
+def test_an_invalid_value_ends_the_run_in_one_line(pytester, ini, complaint):
     pytester.makeini(f"[pytest]\n{ini}\n")
     result = pytester.runpytest_inprocess()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -132,16 +132,16 @@ def test_an_invalid_value_ends_the_run_with_one_line(pytester, ini, complaint):
         ("loud = 3", "[tool.ackdoctor.pytest]: unknown key `loud`"),
     ],
 )
-def test_an_invalid_value_in_our_table_ends_the_run(pytester, toml, complaint):
+def test_our_table_is_checked_as_strictly(pytester, toml, complaint):
     pytester.makepyprojecttoml(f"[tool.ackdoctor.pytest]\n{toml}\n")
     result = pytester.runpytest_inprocess()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert result.stderr.lines[0] == f"ERROR: {complaint}"
 
 
-def test_ackdoctor_toml_may_hold_the_table(pytester):
+def test_the_table_may_be_in_our_own_file(pytester):
     pytester.path.joinpath("ackdoctor.toml").write_text("[pytest]\nmax-pending = 3\n")
-    assert options_of(pytester).max_pending == 3
+    assert meant(pytester).max_pending == 3
 
 
 def test_a_broken_settings_file_is_named(pytester):

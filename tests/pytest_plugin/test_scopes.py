@@ -1,4 +1,4 @@
-"""Fixtures, components and patches of every scope, in each phase of a test, and the cleanup."""
+"""Fixtures, components and patches of every scope, each phase of a test; and what is left behind: nothing."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_a_violation_in_the_teardown_fails_the_test(run):
     result.assert_outcomes(failed=1)
 
 
-def test_a_tuple_counts_for_the_test_in_which_its_bolt_received_it(run):
+def test_a_violation_of_a_shared_component_fails_the_test_that_fed_it(run):
     result = run("""
         @pytest.fixture(scope="module")
         def bolt(): return make(Keeps, 3)
@@ -55,7 +55,7 @@ def test_a_tuple_counts_for_the_test_in_which_its_bolt_received_it(run):
     assert "test_again" not in lines
 
 
-def test_a_teardown_error_is_reported_beside_the_failed_test(run):
+def test_a_failing_teardown_is_an_error_beside_the_failed_test(run):
     result = run("""
         @pytest.fixture
         def broken():
@@ -67,7 +67,7 @@ def test_a_teardown_error_is_reported_beside_the_failed_test(run):
     assert any("error ACK103" in line for line in result.outlines)
 
 
-def test_events_of_untraced_tests_are_discarded(pytester):
+def test_untraced_tests_leave_nothing_behind(pytester):
     write(
         pytester,
         """
@@ -124,7 +124,7 @@ PATCHED = """
         'mock.patch.object(Keeps, "process", autospec=True)',
     ],
 )
-def test_tests_after_a_patch_of_a_wider_scope_are_traced(patch, mark, run, pytester):
+def test_a_patch_of_a_wider_scope_leaves_the_tests_after_it_traced(patch, mark, run, pytester):
     pytester.makeconftest("""
         def pytest_unconfigure():
             from pystorm.component import Component

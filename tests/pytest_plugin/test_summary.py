@@ -1,4 +1,4 @@
-"""The lines of the summary table."""
+"""The table at the end, line by line."""
 
 from ackdoctor.model.verdict import ComponentTally
 from ackdoctor.pytest_plugin.outcome import Row, read_row, summary, totals
@@ -25,7 +25,7 @@ def lines(rows, verbosity=0) -> list[str]:
     return list(summary(rows, verbosity))
 
 
-def test_the_test_with_most_pending_comes_first_and_clean_tests_are_only_counted():
+def test_the_test_with_most_findings_comes_first_and_clean_ones_are_summed_up():
     rows = {"t.py::test_double": DOUBLE, "t.py::test_clean": CLEAN, "t.py::test_forgets": FORGETS}
     assert lines(rows) == [
         "test                delivered  emitted    ack   fail  pending  findings",
@@ -53,7 +53,7 @@ def test_verbose_shows_clean_tests_and_twice_verbose_their_components():
     assert lines(rows, 2)[2] == "  SplitBolt               5        5      4      1        0"
 
 
-def test_a_test_without_events_is_not_clean():
+def test_a_test_without_tuples_is_not_called_clean():
     rows = {"t.py::test_plain": SILENT, "t.py::test_mocked": MOCKED}
     assert lines(rows) == [
         "test               delivered  emitted    ack   fail  pending  findings",
@@ -63,7 +63,7 @@ def test_a_test_without_events_is_not_clean():
     ]
 
 
-def test_a_mock_that_hides_calls_is_named():
+def test_a_mock_that_hides_acks_is_named():
     row = Row(level="sites", components=counts(delivered=1), unobserved=["SplitBolt: send_message is a mock"])
     assert lines({"t.py::test": row})[1].endswith("0  not observed: SplitBolt: send_message is a mock")
     assert lines({"t.py::test": row, "t.py::test_plain": SILENT, "t.py::test_clean": CLEAN}, -1) == [
@@ -73,7 +73,7 @@ def test_a_mock_that_hides_calls_is_named():
     ]
 
 
-def test_accepted_tuples_do_not_count_as_completed():
+def test_accepted_tuples_are_not_called_completed():
     row = Row(level="sites", accepted={"ACK101": 1}, components=counts(delivered=1, pending=1))
     assert lines({"t.py::test": row}) == [
         "test        delivered  emitted    ack   fail  pending  findings",
@@ -83,12 +83,12 @@ def test_accepted_tuples_do_not_count_as_completed():
     ]
 
 
-def test_dropped_events_are_reported():
+def test_a_tracer_at_its_limit_says_so():
     row = Row(level="sites", dropped=1200, findings={"ACK103": 1}, components=counts(delivered=1, acked=2))
     assert lines({"t.py::test": row})[1].endswith("0  ACK103 1,200 events not kept")
 
 
-def test_ten_rows_are_shown_without_v():
+def test_ten_rows_are_shown_by_default():
     rows = {f"t.py::test_{n:02}": FORGETS for n in range(12)}
     assert lines(rows)[10:12] == [
         "t.py::test_09          2        0      0      0        2  ACK101 x2",
@@ -97,12 +97,12 @@ def test_ten_rows_are_shown_without_v():
     assert len(lines(rows, 1)) == len(lines(rows)) + 1
 
 
-def test_a_row_survives_json():
+def test_a_row_survives_a_round_trip():
     row = Row(level="trace", verdict="failed", ticks=1, findings={"ACK103": 1}, components=counts(acked=2))
     assert read_row(row.dump()) == row
 
 
-def test_another_plugins_property_is_not_read_as_a_row():
+def test_a_property_of_another_plugin_is_no_row():
     assert read_row("yes") is None
     assert read_row("[1]") is None
     assert read_row("{}") is None

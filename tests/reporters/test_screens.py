@@ -67,7 +67,7 @@ def test_a_report_looks_as_recorded(request, file, form, with_context):
         ("run-github.txt", "github"),
     ],
 )
-def test_what_a_run_has_shown_looks_as_recorded(request, file, form):
+def test_a_report_of_a_run_looks_as_recorded(request, file, form):
     check_golden(request, file, shown(form, RUN))
 
 
@@ -126,7 +126,7 @@ def test_a_line_that_is_too_long_is_cut():
     ]
 
 
-def test_a_source_that_is_gone_leaves_the_path():
+def test_the_path_is_shown_without_its_source():
     gone = context()
     gone.sources.in_memory = {}
     assert shown("full", Report(findings=(MISSING,)), gone).splitlines()[1:4] == [
@@ -160,10 +160,12 @@ def test_github_annotates_ten_of_a_kind_and_prints_the_rest():
 def test_github_has_room_for_findings_beside_what_could_not_be_read(errors, unread):
     torn = tuple(Unreadable(path=f"{n:02}.py", line=1, column=1, reason="torn") for n in range(12))
     lines = shown("github", Report(findings=(MISSING,) * errors, unreadable=torn)).splitlines()
-    told = [line for line in lines if line.startswith("::error ")]
-    assert [line.partition("file=")[2][:5] for line in told[:unread]] == [item.path for item in torn[:unread]]
-    assert all(MISSING.code in line for line in told[unread:])
-    assert len(told) == 10
+    annotations = [line for line in lines if line.startswith("::error ")]
+    assert [line.partition("file=")[2][:5] for line in annotations[:unread]] == [
+        item.path for item in torn[:unread]
+    ]
+    assert all(MISSING.code in line for line in annotations[unread:])
+    assert len(annotations) == 10
 
 
 def test_github_commands_are_escaped():

@@ -153,7 +153,7 @@ def test_the_verdict_is_one_sentence(report, about, line):
     assert shown(report, about)[0] == line
 
 
-def test_what_makes_it_less_than_the_whole_truth_follows_the_verdict():
+def test_reservations_follow_the_verdict():
     report = Report(
         unreadable=(Unreadable(path="t", line=0, column=0, reason="torn"),),
         hidden=2,
@@ -174,7 +174,7 @@ def test_what_makes_it_less_than_the_whole_truth_follows_the_verdict():
     ]
 
 
-def test_findings_are_between_the_verdict_and_the_tables():
+def test_findings_are_shown_between_the_verdict_and_the_tables():
     lines = shown(RUN)
     assert lines[3] == "bolts/enrich.py:19:25  error ACK103 double-ack  `tup` is acked twice"
     assert lines.index("3 entries left in the acker, 1,500 at most at once") > 10
@@ -193,7 +193,7 @@ def test_an_old_terminal_gets_ascii_and_a_narrow_one_fewer_columns():
     ]
 
 
-def test_colours_are_only_where_they_are_wanted():
+def test_colours_are_used_only_on_request():
     assert "\x1b" in "".join(shown(RUN, with_context=replace(context(), palette=COLOURED)))
     assert "\x1b" not in "".join(shown(RUN))
 
@@ -206,7 +206,7 @@ def test_names_cannot_steer_the_terminal():
     assert any("c[red]d" in line for line in lines)
 
 
-def test_the_document_has_the_figures_too_and_ids_as_text():
+def test_the_document_has_the_figures_and_ids_as_text():
     stream = io.StringIO()
     document(RUN, stream, ABOUT)
     content = json.loads(stream.getvalue())
@@ -230,9 +230,9 @@ def test_the_document_has_the_figures_too_and_ids_as_text():
 
 def test_repeated_events_are_one_line():
     moment = Moment(time_ns=0, what="ack 1", component="sql[4]", state="{66 {- 1}}")
-    told = Life(subject="root 66", moments=(moment, moment, moment), verdict="v", law="l", more=2)
+    long = Life(subject="root 66", moments=(moment, moment, moment), verdict="v", law="l", more=2)
     stream = io.StringIO()
-    life(told, stream, context())
+    life(long, stream, context())
     assert stream.getvalue().splitlines() == [
         "root 66",
         "",

@@ -149,17 +149,19 @@ def stream(seed: int, profile: Profile, *, bits: int) -> list[Sent]:
     Heron's stream manager makes an entry when it routes the spout's tuple, so there an id is not used twice.
     """
     dice = random.Random(seed)
-    told: list[tuple[int, Message]] = []
+    messages: list[tuple[int, Message]] = []
 
     def number() -> int:
         return dice.getrandbits(bits) if bits < 64 else dice.getrandbits(64) - (1 << 63)
 
     for root in range(1, 41):
         for _ in range(dice.choice([1] * 8 + [2]) if profile.engine is not Engine.HERON else 1):
-            told += _tree(dice, root if bits < 64 else root * 0x123456789ABCDEF % (1 << 63), number, profile)
-    told += [(at * 1000, Tick()) for at in sorted(dice.sample(range(1, 150), dice.choice([0, 4, 14])))]
-    told.sort(key=lambda pair: pair[0])
-    return [Sent(pos, at_ms, message) for pos, (at_ms, message) in enumerate(told, 1)]
+            messages += _tree(
+                dice, root if bits < 64 else root * 0x123456789ABCDEF % (1 << 63), number, profile
+            )
+    messages += [(at * 1000, Tick()) for at in sorted(dice.sample(range(1, 150), dice.choice([0, 4, 14])))]
+    messages.sort(key=lambda pair: pair[0])
+    return [Sent(pos, at_ms, message) for pos, (at_ms, message) in enumerate(messages, 1)]
 
 
 def _tree(dice: random.Random, root: int, number: Any, profile: Profile) -> Iterator[tuple[int, Message]]:

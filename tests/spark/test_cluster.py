@@ -34,7 +34,8 @@ pytestmark = [
     pytest.mark.minutes,
     pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java"),
     pytest.mark.skipif(
-        not Path(f"/proc/self/task/{os.getpid()}/children").exists(), reason="who is whose child is not told"
+        not Path(f"/proc/self/task/{os.getpid()}/children").exists(),
+        reason="this system does not list child processes",
     ),
 ]
 

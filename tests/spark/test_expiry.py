@@ -28,7 +28,7 @@ TASKS = {"events": 3, "parse": 4, "batch": 2}
 T = 10  # the message timeout, in seconds
 
 
-def told(spark, folder, log: WorkerLog, **terms) -> Analysis:
+def analysis_of(spark, folder, log: WorkerLog, **terms) -> Analysis:
     (folder / "worker.log").write_text(log.text())
     return analyze(find_inputs([str(folder)]), session=spark, terms=Terms(folder=str(folder), **terms))
 
@@ -63,7 +63,7 @@ def batches(flush_s: int, timeout_s: int, seconds: int = 75) -> WorkerLog:
 
 
 def test_a_batch_flushed_less_often_than_the_timeout_is_a_finding(spark, tmp_path):
-    analysis = told(
+    analysis = analysis_of(
         spark, tmp_path, batches(flush_s=25, timeout_s=T, seconds=93)
     )  # what it has at the end is no missing ack
     (found,) = (finding for finding in analysis.findings if finding.severity > Severity.INFO)
@@ -86,7 +86,7 @@ def test_a_batch_flushed_within_the_timeout_is_ok(spark, tmp_path):
     log.receive(3, 7, 8, "batch")
     log.fail(3, 7, 8, "batch")
     log.failed(3, 7, reason="FAIL-STREAM")
-    analysis = told(spark, tmp_path, log)
+    analysis = analysis_of(spark, tmp_path, log)
     assert (analysis.findings, analysis.expired) == ((), ())
     assert verdict_of(analysis).startswith("OK: 76 roots")
 
@@ -109,7 +109,7 @@ def test_other_causes_are_distinguished_and_never_ok(spark, tmp_path):
     log.say(5, "o.a.s.m.n.Client client-worker-1 [ERROR] failed to send 3 messages to Netty-Client-h/1: x")
     for tick in range(T, 70, T):
         log.tick(tick, T)
-    analysis = told(spark, tmp_path, log)
+    analysis = analysis_of(spark, tmp_path, log)
     assert {one.cause: one.roots for one in analysis.expired} == {
         "a tuple was sent and no log shows its arrival": 1,
         "acks reached the acker too late or never": 1,
@@ -138,11 +138,11 @@ def test_the_timeout_is_read_from_the_log_and_skipped_tuples_are_missing_acks(sp
         if number % 10:
             log.ack(at + 0.25, root, edge, "words")
             log.acked(at + 0.25, root)
-    analysis = told(spark, tmp_path, log)
+    analysis = analysis_of(spark, tmp_path, log)
     (lost,) = (finding for finding in analysis.findings if finding.code == "ACK101")
     assert lost.seen == 15  # the bolt may still come to the sixteenth
     assert any("for less than 10 s" in note for note in analysis.notes)
-    other = told(spark, tmp_path, log, message_timeout_s=30)
+    other = analysis_of(spark, tmp_path, log, message_timeout_s=30)
     assert "the logs say topology.message.timeout.secs is 10: --message-timeout 30 is not used" in other.notes
     assert [finding.seen for finding in other.findings if finding.code == "ACK101"] == [15]
 
@@ -165,7 +165,7 @@ def test_a_fail_that_comes_after_the_spout_s_timeout_is_too_late(spark, tmp_path
             log.failed(dropped, root)
     for tick in range(T, 60, T):
         log.tick(tick, T)
-    analysis = told(spark, tmp_path, log)
+    analysis = analysis_of(spark, tmp_path, log)
     found = [(one.code, one.component, one.seen) for one in analysis.findings if one.severity > Severity.INFO]
     assert found == [("ACK504", "batch", 8)]
 
@@ -185,7 +185,7 @@ def test_a_lost_answer_of_the_acker_blames_no_bolt(spark, tmp_path):
             log.acked(at + 0.2, root)
     for tick in range(T, 60, T):
         log.tick(tick, T)
-    analysis = told(spark, tmp_path, log)
+    analysis = analysis_of(spark, tmp_path, log)
     said = "completed in time, and the acker's answer reached the spout too late or never"
     assert [(one.cause, one.roots) for one in analysis.expired] == [(said, 1)]
     assert verdict_of(analysis).startswith(f"INCOMPLETE: 1 root expired: {said}")
@@ -195,7 +195,7 @@ def test_a_lost_answer_of_the_acker_blames_no_bolt(spark, tmp_path):
 def test_a_slow_batch_in_hand_at_the_end_is_not_missing(spark, tmp_path):
     """The acker dropped those roots before: their age is no proof."""
     log = batches(flush_s=40, timeout_s=T, seconds=75)
-    analysis = told(spark, tmp_path, log)
+    analysis = analysis_of(spark, tmp_path, log)
     assert {one.code for one in analysis.findings if one.severity > Severity.INFO} == {"ACK504"}
 
 

@@ -30,7 +30,7 @@ class Topology:
 
     def __post_init__(self) -> None:
         self.dice = random.Random(7)
-        self.told: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
+        self.logged: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
         for number in range(self.roots):
             self._root(number)
 
@@ -38,7 +38,7 @@ class Topology:
         """The log of each worker, by the components that it runs."""
         folder.mkdir(parents=True, exist_ok=True)
         for worker, components in workers.items():
-            lines = sorted(line for name in components for line in self.told[name] if line[0] >= since_s)
+            lines = sorted(line for name in components for line in self.logged[name] if line[0] >= since_s)
             (folder / f"worker-{worker}.log").write_text("".join(f"{line}\n" for _, line in lines))
         return folder
 
@@ -142,10 +142,10 @@ class Topology:
         stamp = (_BEGIN + timedelta(seconds=at)).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
         task = TASKS[name]
         thread = "" if self.old else f" Thread-9-{name}-executor[{task}, {task}]"
-        self.told[name].append((at, f"{stamp} {logger}{thread} [INFO] {said}"))
+        self.logged[name].append((at, f"{stamp} {logger}{thread} [INFO] {said}"))
 
 
 def lines_of(topology: Topology) -> Iterator[str]:
     """All lines, in the order of their times."""
-    for _, line in sorted(line for lines in topology.told.values() for line in lines):
+    for _, line in sorted(line for lines in topology.logged.values() for line in lines):
         yield line

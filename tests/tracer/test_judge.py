@@ -203,7 +203,7 @@ def test_a_tick_acked_by_hand_where_the_framework_does_it_is_a_tick_completion(p
     assert found.evidence.steps[0].note == "tick received"
 
 
-def test_an_ack_from_another_thread_names_the_thread_in_its_step_only(path, places):
+def test_an_ack_from_another_thread_is_named_in_its_step_only(path, places):
     who = traced(path, dialect="storm_py")
     here = touch(ACKED, call(path, 10), thread="flusher")
     there = touch(ACKED, call(path, 10), thread="Thread-7")
@@ -213,7 +213,7 @@ def test_an_ack_from_another_thread_names_the_thread_in_its_step_only(path, plac
     assert one.fingerprint == other.fingerprint
 
 
-def test_an_emit_from_another_thread_is_mended_by_its_anchors_where_the_pipe_is_locked(path, places):
+def test_the_fix_of_an_emit_from_another_thread_is_its_anchors_if_the_pipe_is_locked(path, places):
     emitted = violation(Misuse.OFF_THREAD, traced(path), touch(EMITTED, call(path, 12), thread="worker"))
     (found,) = findings([emitted], places=places)
     assert found.help == (
@@ -237,12 +237,12 @@ def test_the_page_of_a_rule_says_that_a_run_can_show_it():
     assert {message.code for message in RULE_MESSAGES.values()} | roots == said_so
 
 
-def test_every_charge_has_a_page():
+def test_every_violation_has_a_page():
     assert {message.code for message in RULE_MESSAGES.values()} <= set(load_metadata())
 
 
 @pytest.mark.parametrize(("misuse", "turn"), RULE_MESSAGES)
-def test_every_charge_can_say_its_words(misuse, turn, path, places):
+def test_every_violation_has_a_message(misuse, turn, path, places):
     life = (touch(ACKED, call(path, 10)), touch(RETURNED))
     for dialect in ("pystorm", "heronpy", "none of ours"):
         (found, *_) = findings([violation(misuse, traced(path, dialect=dialect), *life)], places=places)

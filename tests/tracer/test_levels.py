@@ -69,7 +69,7 @@ def outcome(level, plan, cap, recorder=None):
 @pytest.mark.minutes
 @settings(deadline=None)
 @given(PLANS, st.sampled_from((3, 65_536)))
-def test_the_levels_say_the_same_of_every_tuple(plan, cap):
+def test_all_levels_give_each_tuple_the_same_verdict(plan, cap):
     with TemporaryDirectory() as folder:
         recorder = Recorder(Path(folder), run="r")
         assert outcome(Level.TRACE, plan, cap, recorder) == outcome(Level.SITES, plan, cap)
@@ -165,7 +165,7 @@ def in_thread(name, work, *args):
 
 @pytest.mark.parametrize("level", [Level.SITES, Level.TRACE])
 @pytest.mark.parametrize(("value", "thread"), [("", ""), ("worker", "worker")])
-def test_a_component_is_at_home_in_the_thread_that_runs_it_now(level, value, thread):
+def test_a_component_belongs_to_the_thread_that_runs_it(level, value, thread):
     with traced(level) as run:
         bolt = made(FailsToo, [*(frame(str(one)) for one in range(99)), frame("99", value)])
         for _ in range(99):
@@ -175,7 +175,7 @@ def test_a_component_is_at_home_in_the_thread_that_runs_it_now(level, value, thr
     assert (mixed.misuse, mixed.delivery, mixed.history[-1].thread) == (Misuse.MIXED, "99", thread)
 
 
-def test_a_handler_may_be_called_with_nothing_at_all():
+def test_a_handler_may_be_called_without_arguments():
     class Ignores(Bolt):
         def process(self, tup):
             return tup

@@ -38,7 +38,7 @@ def asked(process: str, *others: str) -> bool:
     ],
     ids=["for", "while", "comprehension", "helper in a loop", "two deep", "handed over", "called elsewhere"],
 )
-def test_a_loop_or_what_may_be_one(process, others):
+def test_a_possible_loop_is_a_loop(process, others):
     assert asked(process, *others)
 
 
@@ -63,11 +63,11 @@ def test_no_loop(process, others):
     assert not asked(process, *others)
 
 
-def test_a_line_that_the_file_no_longer_has_may_be_one():
+def test_a_missing_line_may_be_in_a_loop():
     assert may_loop(ast.parse("x = 1\n"), 7, "process", "process")
 
 
-def test_a_long_sum_beside_it_is_read():
+def test_a_long_sum_beside_the_loop_is_read():
     source = f"def process(tup):\n    total = {' + '.join(['x'] * 1500)}\n    bolt.ack(tup); bolt.ack(tup)\n"
     assert not may_loop(ast.parse(source), 3, "process", "process")
 

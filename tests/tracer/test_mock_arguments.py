@@ -93,7 +93,7 @@ def test_a_proxy_without_a_target_is_not_read():
     assert run.settlement.unobserved == ("Gives: pool is a mock",)
 
 
-def test_a_method_of_what_is_in_a_field_may_be_a_mock():
+def test_a_method_of_a_field_may_be_a_mock():
     with traced() as run, ThreadPoolExecutor() as pool, mock.patch.object(pool, "submit"):
         bolt = made(Gives)
         bolt.pool = pool
@@ -103,7 +103,7 @@ def test_a_method_of_what_is_in_a_field_may_be_a_mock():
 
 
 @pytest.mark.parametrize("way", ["log", "id", "nothing"])
-def test_a_mock_that_gets_no_tuple_or_only_logs_it_hides_nothing(way):
+def test_a_mock_that_gets_no_tuple_or_only_logs_it_hides_no_violation(way):
     with traced() as run:
         bolt = made(Gives)
         bolt.log, bolt.pool = mock.Mock(), mock.Mock()
@@ -122,7 +122,7 @@ IDLE = [
 
 
 @pytest.mark.parametrize(("way", "does"), IDLE)
-def test_a_mock_that_raises_or_answers_takes_nothing_over(way, does):
+def test_a_mock_that_raises_or_returns_a_value_does_not_complete(way, does):
     class Forgives(Gives):
         def process(self, tup):
             with suppress(KeyError):
@@ -139,7 +139,7 @@ def test_a_mock_that_raises_or_answers_takes_nothing_over(way, does):
 
 
 @pytest.mark.parametrize("answer", [None, True])
-def test_a_function_that_is_given_the_component_may_complete_whatever_it_answers(answer):
+def test_a_function_that_gets_the_component_may_complete(answer):
     with traced() as run, mock.patch.object(MODULE, "store", return_value=answer):
         made(Gives).process(tup("7", "function"))
     assert run.settlement.violations == ()
@@ -154,7 +154,7 @@ def test_a_mock_that_returns_none_may_complete_the_tuple():
     assert run.settlement.unobserved == ("Gives: pool is a mock",)
 
 
-def test_a_method_that_is_asked_about_the_tuple_takes_nothing_over():
+def test_a_method_that_tests_the_tuple_does_not_complete():
     class Asks(Gives):
         def process(self, tup):
             if self.is_wanted(tup):
@@ -177,7 +177,7 @@ def test_completions_beside_a_mock_are_judged():
     assert run.settlement.unobserved == ()
 
 
-def test_a_tuple_that_is_completed_in_the_mock_s_place_is_seen():
+def test_a_completion_in_place_of_the_mock_is_seen():
     with traced() as run:
         bolt = made(Gives)
         bolt.pool = mock.Mock()

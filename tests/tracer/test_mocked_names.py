@@ -68,7 +68,7 @@ def test_a_mock_of_the_whole_module_is_read(bolts):
     assert [tally.acked for tally in run.settlement.tallies] == [1]
 
 
-def test_a_list_in_the_place_of_ack_hides_it(bolts, monkeypatch):
+def test_a_list_in_place_of_ack_hides_it(bolts, monkeypatch):
     acked: list[Any] = []
     with traced() as run, mock.patch("splitting.emit"):
         monkeypatch.setattr(bolts, "ack", acked.append)
@@ -78,7 +78,7 @@ def test_a_list_in_the_place_of_ack_hides_it(bolts, monkeypatch):
     assert run.settlement.violations == ()
 
 
-def test_a_list_in_the_place_of_the_wire_hides_it(bolts):
+def test_a_list_in_place_of_the_wire_hides_it(bolts):
     sent: list[Any] = []
     wire = mock.patch.object(bolts.storm, "sendMsgToParent", sent.append)
     with traced() as run, mock.patch.object(bolts.storm, "emit"), wire:

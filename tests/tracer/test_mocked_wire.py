@@ -65,14 +65,14 @@ def test_an_ack_that_a_spy_passes_on_counts_once(spied, wire):
     assert [tally.acked for tally in run.settlement.tallies] == [2]
 
 
-def test_what_the_framework_acks_after_the_author_is_seen_on_a_mocked_wire():
+def test_acks_of_the_framework_are_seen_on_a_mocked_wire():
     with traced() as run, mock.patch.object(Component, "send_message"):
         drive(AckWithAuto, frame("2"))
     [violation] = run.settlement.violations
     assert (violation.traced.name, violation.delivery) == ("AckWithAuto", "2")
 
 
-def test_what_the_framework_does_over_a_mocked_wire_is_right():
+def test_completions_of_the_framework_over_a_mocked_wire_are_no_violation():
     with traced() as run, mock.patch.object(Component, "send_message"):
         drive(Auto, frame("1"), frame("2"))
     assert run.settlement.violations == ()
@@ -92,7 +92,7 @@ def test_a_spout_s_emit_over_a_mocked_wire_is_counted():
 
 
 @pytest.mark.parametrize("name", ["ack", "send_message"])
-def test_a_mock_that_is_reset_has_been_read_to_its_end(name):
+def test_a_mock_is_read_before_its_reset(name):
     with traced() as run:
         bolt = made(Forgets)
         setattr(bolt, name, mock.Mock())
@@ -106,7 +106,7 @@ def test_a_mock_that_is_reset_has_been_read_to_its_end(name):
     assert [tally.acked for tally in run.settlement.tallies] == [4]
 
 
-def test_after_a_reset_of_the_wires_mock_open_tuples_are_no_violation():
+def test_open_tuples_after_a_reset_of_the_mock_are_no_violation():
     with traced() as run:
         bolt = made(Forgets)
         bolt.send_message = mock.Mock()
@@ -118,7 +118,7 @@ def test_after_a_reset_of_the_wires_mock_open_tuples_are_no_violation():
     assert run.settlement.unobserved == ("Forgets: the mock of its wire was reset",)
 
 
-def test_a_spy_of_a_test_s_own_may_give_a_copy_of_its_calls():
+def test_a_custom_spy_may_return_a_copy_of_its_calls():
     class Spy:
         def __init__(self):
             self.calls = []
@@ -167,7 +167,7 @@ class Tries(Bolt):
 
 @pytest.mark.parametrize("name", ["ack", "send_message"])
 @pytest.mark.parametrize("effect", [BrokenPipeError, BrokenPipeError("gone")])
-def test_an_ack_that_is_made_to_raise_is_none(name, effect):
+def test_an_ack_that_a_mock_makes_raise_is_no_ack(name, effect):
     with traced() as run:
         bolt = made(Manual)
         setattr(bolt, name, mock.Mock(side_effect=effect))
@@ -219,7 +219,7 @@ def test_an_autospec_mock_distinguishes_the_components_that_share_it(name, ids):
         ("pystorm", lambda wire: wire(message={"command": "ack", "id": "7"})),
     ],
 )
-def test_a_message_is_the_verb_that_sends_it(dialect, call):
+def test_a_message_is_decoded_as_its_verb(dialect, call):
     found = next(each for each in known() if each.name == dialect)
     role = next(each for each in found.roles if each.kind is Kind.BOLT)
     mocked, wire = Mocked(), mock.Mock()

@@ -31,7 +31,7 @@ def test_messages_are_the_same_however_the_bytes_arrive(said, cuts):
     assert frames.lost == 0
 
 
-def test_the_word_end_inside_a_message_ends_nothing():
+def test_the_word_end_inside_a_message_is_data():
     said = {"command": "log", "msg": "the\nend\nof it, end"}
     assert [parse(each) for each in Frames().feed(frame(said, {"command": "sync"}))] == [
         said,
@@ -39,7 +39,7 @@ def test_the_word_end_inside_a_message_ends_nothing():
     ]
 
 
-def test_after_a_gap_the_next_message_that_is_whole_is_understood():
+def test_the_next_complete_message_after_a_gap_is_decoded():
     frames = Frames()
     assert list(frames.feed(b'{"command":"a')) == []
     frames.skip()
@@ -48,7 +48,7 @@ def test_after_a_gap_the_next_message_that_is_whole_is_understood():
     assert frames.lost == 1
 
 
-def test_a_message_that_is_too_long_is_left_out_and_needs_no_memory():
+def test_a_message_that_is_too_long_is_skipped_without_memory():
     frames = Frames(longest=100)
     for _ in range(50):
         assert list(frames.feed(b"x" * 60)) == []
@@ -58,7 +58,7 @@ def test_a_message_that_is_too_long_is_left_out_and_needs_no_memory():
 
 
 @given(st.binary(max_size=300))
-def test_no_bytes_are_an_error(data):
+def test_any_bytes_are_accepted(data):
     talk = Conversation()
     for each in Frames().feed(data + b"\nend\n"):
         said = parse(each)
@@ -74,7 +74,7 @@ _WORDS = st.sampled_from(["command", "id", "tuple", "anchors", "context", "strea
 
 
 @given(st.dictionaries(_WORDS, _JSON | st.sampled_from(["ack", "fail", "emit", "error"])))
-def test_no_message_is_an_error(said):
+def test_any_message_is_accepted(said):
     talk = Conversation()
     for row in [*talk.hear(said), *talk.say(said)]:
         assert type(row.delivery) is str
@@ -99,7 +99,7 @@ def test_no_message_is_an_error(said):
         ({"command": "fail", "id": 17}, [Row(K.GAVE_UP, "17")]),
     ],
 )
-def test_what_storm_says(said, rows):
+def test_messages_of_storm_are_decoded(said, rows):
     assert list(Conversation().hear(said)) == rows
 
 
@@ -125,11 +125,11 @@ def test_what_storm_says(said, rows):
         ({"pid": 3}, []),
     ],
 )
-def test_what_a_component_says(said, rows):
+def test_messages_of_a_component_are_decoded(said, rows):
     assert list(Conversation().say(said)) == rows
 
 
-def test_the_handshake_tells_who_it_is():
+def test_the_handshake_names_the_component():
     talk = Conversation()
     assert list(talk.hear(HANDSHAKE)) == []
     assert (talk.component, talk.task) == ("count", 4)

@@ -45,9 +45,7 @@ class Lost(Steps):
         (Lost, "count", (), [NEVER]),
     ],
 )
-def test_a_method_of_the_author_s_by_which_it_acks_hides_that_where_it_is_mocked(
-    component, name, unobserved, violations
-):
+def test_a_mocked_ack_helper_of_the_author_hides_a_missing_ack(component, name, unobserved, violations):
     with traced() as run:
         bolt = made(component)
         setattr(bolt, name, mock.Mock())
@@ -55,7 +53,7 @@ def test_a_method_of_the_author_s_by_which_it_acks_hides_that_where_it_is_mocked
     assert (run.settlement.unobserved, said(run.settlement.violations)) == (unobserved, violations)
 
 
-def test_a_method_of_the_author_s_that_is_spied_on_hides_nothing():
+def test_a_spied_helper_of_the_author_hides_no_violation():
     with traced() as run:
         bolt = made(Steps)
         bolt.done = mock.Mock(wraps=bolt.done)
@@ -94,7 +92,7 @@ def idle(*_: object) -> None:
     ids=["mock", "autospec", "answers", "acts", "function", "built-in"],
 )
 @pytest.mark.parametrize("of_the_class", [False, True])
-def test_it_may_be_replaced_on_the_object_or_on_the_class(of_the_class, given, is_what, driven):
+def test_a_method_may_be_replaced_on_the_object_or_on_the_class(of_the_class, given, is_what, driven):
     new = given.get("new", idle)
     if of_the_class and new is not idle:
         return  # a built-in is not bound to an object
@@ -127,7 +125,7 @@ class Heir(Keeps):
     pass
 
 
-def test_it_may_be_inherited():
+def test_a_replaced_method_may_be_inherited():
     with traced() as run, mock.patch.object(Heir, "finish"):
         made(Heir).process(tup())
     assert (run.settlement.violations, run.settlement.unobserved) == ((), ("Heir: finish is a mock",))
@@ -143,7 +141,7 @@ class Static(Keeps):
 
 
 @pytest.mark.parametrize("new", [mock.Mock(return_value=None), staticmethod(idle)])
-def test_it_may_be_static(new):
+def test_a_replaced_method_may_be_static(new):
     with traced() as run, mock.patch.object(Static, "finish_it", new):
         made(Static).process(tup())
     is_what = "a mock" if isinstance(new, mock.Mock) else "replaced"
@@ -177,7 +175,7 @@ class Asks(Acks):
 
 
 @pytest.mark.parametrize(("component", "unobserved"), [(Checks, ()), (Asks, ("Asks: check is a mock",))])
-def test_what_is_overridden_and_not_asked_for_does_not_count(component, unobserved):
+def test_an_overridden_method_does_not_count(component, unobserved):
     with traced() as run:
         bolt = made(component)
         bolt.check = mock.Mock()
@@ -185,7 +183,7 @@ def test_what_is_overridden_and_not_asked_for_does_not_count(component, unobserv
     assert (run.settlement.violations, run.settlement.unobserved) == ((), unobserved)
 
 
-def test_a_function_that_acks_in_its_place_hides_nothing():
+def test_a_replacement_that_acks_hides_no_violation():
     def twice(bolt: Any) -> None:
         bolt.ack(bolt.current)
         bolt.ack(bolt.current)
@@ -231,7 +229,7 @@ def spies(method: Any) -> mock.Mock:
 
 
 @pytest.mark.parametrize("spy", [wraps, spies])
-def test_a_spy_excuses_nobody_and_passes_on_as_long_as_it_is_called(spy):
+def test_a_spy_hides_no_violation_and_forwards_every_call(spy):
     with traced() as run:
         bolt = made(Stores)
         bolt.store = spy(bolt.store)
@@ -263,7 +261,7 @@ def nothing(*_: object) -> None:
         ({"wraps": nothing, "side_effect": KeyError}, Effect.RAISES),
     ],
 )
-def test_what_comes_of_a_mock_s_call_is_as_it_was_set(given, expected):
+def test_the_configured_result_of_a_mock_is_unchanged(given, expected):
     for made_mock in (mock.Mock(**given), mock.Mock(**{f"of.it.{k}": v for k, v in given.items()}).of.it):
         if "wraps" in given and made_mock._mock_wraps is None:
             continue  # of a name below a mock it cannot be set
@@ -276,5 +274,5 @@ def test_what_comes_of_a_mock_s_call_is_as_it_was_set(given, expected):
     ("given", "expected"),
     [({}, Effect.NOTHING), ({"return_value": 1}, Effect.ANSWERS), ({"side_effect": KeyError}, Effect.RAISES)],
 )
-def test_a_function_that_autospec_makes_is_read_as_well(given, expected):
+def test_an_autospec_function_is_read_too(given, expected):
     assert effect(mock.create_autospec(nothing, **given)) is expected

@@ -34,7 +34,7 @@ def test_two_calls_on_one_line_are_two_sites_and_one_call_is_one():
     assert len({module.ack() for _ in range(3)}) == 1
 
 
-def test_what_the_framework_does_itself_is_named_and_the_driver_is_not_blamed():
+def test_the_framework_is_named_and_not_the_driver():
     sites = Sites(["fw"], ["fw.bolt.run"])
     site = sites[framework(sites).run()]
     assert (site.function, site.framework, site.line) == ("run", True, 6)
@@ -60,7 +60,7 @@ def test_a_remembered_path_does_not_hide_a_call_on_another_path():
             assert site.line == author
 
 
-def test_a_framework_without_an_author_is_nowhere():
+def test_a_framework_call_without_an_author_has_no_site():
     sites = Sites(
         [__name__, *{name.partition(".")[0] for name in sys.modules}, "__main__", "__channelexec__"]
     )
@@ -85,7 +85,7 @@ def passes_anchors(*_args: object, **_kwargs: object) -> bool:
     return passes(frame.f_code, frame.f_lasti, "anchors", 2)
 
 
-def test_a_call_says_what_it_passes():
+def test_a_call_shows_its_arguments():
     assert not passes_anchors()
     assert not passes_anchors([1])
     assert not passes_anchors([1], "stream")
@@ -95,7 +95,7 @@ def test_a_call_says_what_it_passes():
     assert passes_anchors([1], "stream", [])
 
 
-def test_what_cannot_be_told_counts_as_passed():
+def test_an_unknown_argument_counts_as_passed():
     nothing: dict[str, object] = {}
     assert passes_anchors([1], **nothing)
     assert passes_anchors(*[[1]])

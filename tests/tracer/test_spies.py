@@ -62,7 +62,7 @@ def test_a_spy_is_no_second_completion(spy):
 
 
 @pytest.mark.parametrize("spy", [wraps, of_the_class])
-def test_what_was_acked_twice_through_a_spy_is_told_once_with_both_lines(spy):
+def test_a_double_ack_through_a_spy_is_one_finding_with_both_lines(spy):
     with traced() as run:
         bolt = made(Manual)
         with spy(bolt, "ack"):
@@ -88,7 +88,7 @@ def test_a_spy_hides_no_missing_ack(spy):
         (AckWithAuto, ["completed twice: 7: received; acked at `self.ack(tup)`; acked by Bolt._run"]),
     ],
 )
-def test_a_spy_on_a_handler_leaves_the_frameworks_part_to_be_played(spy, component, expected):
+def test_a_spied_handler_still_gets_the_acks_of_the_framework(spy, component, expected):
     with traced() as run:
         bolt = made(component)
         with spy(bolt, "process"):
@@ -96,7 +96,7 @@ def test_a_spy_on_a_handler_leaves_the_frameworks_part_to_be_played(spy, compone
     assert said(run.settlement.violations) == expected
 
 
-def test_a_spy_on_what_the_framework_acks_of_a_batch():
+def test_a_spy_sees_the_batch_acks_of_the_framework():
     class Batches(BatchingBolt):
         def process_batch(self, key, tups):
             self.emit([len(tups)])
@@ -108,7 +108,7 @@ def test_a_spy_on_what_the_framework_acks_of_a_batch():
     assert run.settlement.violations == ()
 
 
-def test_a_mocked_ack_after_the_frameworks_own_is_no_spys():
+def test_a_mocked_ack_after_that_of_the_framework_is_a_second_one():
     class Keeps(Bolt):
         def process(self, tup):
             self.kept = tup
@@ -121,7 +121,7 @@ def test_a_mocked_ack_after_the_frameworks_own_is_no_spys():
     assert said(run.settlement.violations) == ["completed twice: 7: received; acked by Bolt._run; acked"]
 
 
-def test_a_mocked_emit_is_not_late_because_a_real_ack_was_seen_first():
+def test_a_mocked_emit_is_not_late_after_a_real_ack():
     with traced() as run, mock.patch.object(Emits, "emit"):
         bolt = made(Emits)
         bolt.process(tup())
@@ -150,7 +150,7 @@ def test_a_mocked_emit_of_a_later_call_is_late():
     ]
 
 
-def test_the_trace_has_what_mocks_were_called_with_and_of_spies_what_was_sent(tmp_path):
+def test_the_trace_has_the_calls_of_mocks_and_the_messages_of_spies(tmp_path):
     class Counts(Spout):
         def next_tuple(self):
             self.emit(["a"], tup_id=3)

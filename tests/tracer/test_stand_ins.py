@@ -38,7 +38,7 @@ class Standing(NamedTuple):
     ],
     ids=["namedtuple", "namespace", "mock"],
 )
-def test_what_stands_in_for_a_tuple_is_known_by_its_id(stand_in, level, tmp_path):
+def test_a_stand_in_for_a_tuple_is_identified_by_its_id(stand_in, level, tmp_path):
     class Completes(Bolt):
         auto_ack = False
 
@@ -78,7 +78,7 @@ class Bare:
     [Bare(), SimpleNamespace(values=[]), SimpleNamespace(values=[], id="7"), "7"],
     ids=["object", "namespace", "with an id", "text"],
 )
-def test_what_stands_in_for_a_tuple_need_not_have_its_attributes(stand_in, level):
+def test_a_stand_in_for_a_tuple_may_lack_attributes(stand_in, level):
     class Completes(Bolt):
         auto_ack = False
         times = 1
@@ -97,7 +97,7 @@ def test_what_stands_in_for_a_tuple_need_not_have_its_attributes(stand_in, level
     assert run.settlement.notes == ()
 
 
-def test_what_stands_in_for_the_tuples_of_a_batch_need_not_have_their_attributes():
+def test_stand_ins_in_a_batch_may_lack_attributes():
     class Batches(BatchingBolt):
         auto_ack = False
 
@@ -115,7 +115,7 @@ def test_what_stands_in_for_the_tuples_of_a_batch_need_not_have_their_attributes
 @pytest.mark.parametrize(
     "stream", [mock.Mock(), mock.MagicMock(), io.StringIO()], ids=["mock", "magic", "text"]
 )
-def test_a_stream_that_takes_nothing_is_no_payload_that_cannot_be_written(stream):
+def test_a_closed_stream_is_no_unwritable_payload(stream):
     class Opaque(Bolt):
         def process(self, tup):
             self.emit([object()])
@@ -156,7 +156,7 @@ def test_a_mocked_emit_is_counted():
     assert [tally.emitted for tally in run.settlement.tallies] == [1]
 
 
-def test_the_wire_of_a_version_that_nobody_watches_hides_it(monkeypatch):
+def test_an_unobserved_wire_hides_it(monkeypatch):
     module = ModuleType("streamparse.storm.bolt")  # 2.x has classes of these names, and a wire of its own
     code = """
 class Bolt:
@@ -186,7 +186,7 @@ class Bolt:
 
 @pytest.mark.parametrize("owner", [Component, Manual, None], ids=["framework", "class", "instance"])
 @pytest.mark.parametrize("name", ["send_message", "ack"])
-def test_what_stands_in_the_place_of_the_wire_or_of_ack_hides_it(owner, name):
+def test_a_replaced_wire_or_ack_hides_it(owner, name):
     if (owner, name) == (Component, "ack"):
         owner = Bolt
     seen: list[Any] = []
@@ -200,7 +200,7 @@ def test_what_stands_in_the_place_of_the_wire_or_of_ack_hides_it(owner, name):
     assert run.settlement.violations == ()
 
 
-def test_a_wire_that_its_author_overrides_hides_no_missing_ack():
+def test_an_overridden_wire_hides_no_missing_ack():
     class Logs(Forgets):
         def send_message(self, message):
             super().send_message(message)
@@ -210,7 +210,7 @@ def test_a_wire_that_its_author_overrides_hides_no_missing_ack():
     assert said(run.settlement.violations) == ["never completed: 7: received; end of the run"]
 
 
-def test_an_ack_that_only_writes_down_its_calls_hides_it():
+def test_an_ack_that_only_records_its_calls_hides_it():
     class Fake(Manual):
         def __init__(self):
             self.acked = []
@@ -233,7 +233,7 @@ class Chooses(Bolt):
 
 @pytest.mark.parametrize("acked", [(), ("1",)], ids=["alone", "beside an ack that is seen"])
 @pytest.mark.parametrize("fails", [1, 0], ids=["failed", "not failed"])
-def test_a_fail_that_only_writes_down_its_calls_hides_it(acked, fails):
+def test_a_fail_that_only_records_its_calls_hides_it(acked, fails):
     failed: list[Any] = []
     with traced() as run:
         bolt = made(Chooses)
@@ -255,7 +255,7 @@ def test_a_replaced_fail_hides_no_second_ack():
     assert run.settlement.unobserved == ()
 
 
-def test_an_ack_that_goes_on_in_another_method_of_the_author_hides_no_missing_one():
+def test_an_ack_in_another_method_of_the_author_hides_no_missing_ack():
     class Counts(Forgets):
         def ack(self, tup):
             self._finish(tup)
@@ -271,7 +271,7 @@ def test_an_ack_that_goes_on_in_another_method_of_the_author_hides_no_missing_on
     assert said(run.settlement.violations) == ["never completed: 7: received; end of the run"]
 
 
-def test_what_a_mock_in_the_place_of_a_verb_remembers_is_no_buffer():
+def test_the_calls_of_a_mocked_verb_are_no_buffer():
     class Emits(Bolt):
         auto_ack = False
 
@@ -285,7 +285,7 @@ def test_what_a_mock_in_the_place_of_a_verb_remembers_is_no_buffer():
     assert said(run.settlement.violations) == ["never completed: 7: received; end of the run"]
 
 
-def test_mocks_that_come_one_after_the_other_are_all_read():
+def test_consecutive_mocks_are_all_read():
     with traced() as run:
         bolt = made(Manual)
         for number in range(100):
@@ -306,7 +306,7 @@ def test_a_mock_may_come_after_any_number_of_calls():
     assert [violation.misuse for violation in run.settlement.violations] == [Misuse.TWICE]
 
 
-def test_an_ack_of_another_component_is_a_replaced_one():
+def test_the_ack_of_another_component_is_a_replacement():
     with traced() as run:
         bolt = made(Manual)
         bolt.ack = made(Manual).ack
@@ -321,13 +321,13 @@ def test_a_mocked_read_tuple_is_not_closed_twice():
     assert [(tally.delivered, tally.acked) for tally in run.settlement.tallies] == [(1, 1)]
 
 
-def test_a_mocked_process_is_nobodys_fault():
+def test_a_mocked_process_is_no_violation():
     with traced() as run, mock.patch.object(Manual, "process"):
         drive(Manual, frame("1"), frame("2"))
     assert run.settlement.violations == ()
 
 
-def test_a_handler_that_an_object_exchanges_for_another_is_not_called_clean():
+def test_a_component_that_replaces_its_handler_is_not_called_clean():
     class Exchanges(Forgets):
         def initialize(self, conf, context):
             self.process = self.work  # type: ignore[method-assign]
@@ -344,7 +344,7 @@ def test_a_handler_that_an_object_exchanges_for_another_is_not_called_clean():
     assert run.settlement.violations == ()
 
 
-def test_a_tuple_read_by_hand_is_nobodys_fault():
+def test_a_tuple_read_by_hand_is_no_violation():
     with traced() as run:
         made(Forgets, [frame("1")]).read_tuple()
     assert run.settlement.violations == ()

@@ -127,7 +127,7 @@ def test_a_clean_bolt_is_silent(level):
     assert violations(Clean, frame("1", "a"), frame("2", "b"), tick("3"), level=level)[1:] == ()
 
 
-def test_an_ack_too_many_names_both_lines():
+def test_a_double_ack_names_both_lines():
     assert said(violations(AckTwice, frame("17"))) == [
         "completed twice: 17: received; acked at `self.ack(tup)`; acked at `self.ack(tup)`"
     ]
@@ -145,7 +145,7 @@ def test_an_ack_per_statement_also_anchors_too_late():
     ]
 
 
-def test_the_framework_is_named_for_what_it_does_itself():
+def test_an_ack_of_the_framework_names_the_framework():
     assert said(violations(AckWithAuto, frame("1"))) == [
         "completed twice: 1: received; acked at `self.ack(tup)`; acked by Bolt._run"
     ]
@@ -160,19 +160,19 @@ def test_a_forgotten_tuple_is_never_completed():
     ]
 
 
-def test_a_kept_tuple_is_found_in_its_field():
+def test_a_stored_tuple_is_found_in_its_field():
     assert said(violations(Keeps, frame("1", "a"))) == [
         "never completed: 1 in self.waiting: received; end of the run"
     ]
 
 
-def test_only_an_emit_without_a_word_about_anchors_is_unanchored():
+def test_only_an_emit_without_an_anchors_argument_is_unanchored():
     assert said(violations(Unanchored, frame("1"))) == [
         'emitted unanchored: 1: received; emitted at `self.emit(["a"])`'
     ]
 
 
-def test_anchors_that_are_an_id_or_a_tuple():
+def test_anchors_may_be_an_id_or_a_tuple():
     assert said(violations(AnchorsId, frame("10"))) == [
         'anchors is an id: 10: received; emitted at `self.emit(["a"], anchors=tup.id)`'
     ]
@@ -181,19 +181,19 @@ def test_anchors_that_are_an_id_or_a_tuple():
     ]
 
 
-def test_a_payload_that_the_serializer_drops():
+def test_a_payload_that_the_serializer_drops_is_reported():
     assert said(violations(Opaque, frame("1"))) == [
         "payload cannot be serialised: 1: received; emitted at `self.emit([object()])`"
     ]
 
 
-def test_a_handler_that_never_runs():
+def test_a_handler_that_never_runs_is_reported():
     assert said(violations(NeverRuns, frame("1"))) == [
         "the handler's body never runs: 1: received; handler returned at `def process(self, tup):`"
     ]
 
 
-def test_ticks_are_owed_as_the_role_says():
+def test_ticks_are_due_as_the_role_says():
     assert violations(Clean, frame("1"))[:] == ()
     assert said(violations(TickByHand, tick("9"))) == [
         "tick completed twice: 9: received; acked at `self.ack(tup)`; acked by Bolt._run"
@@ -203,7 +203,7 @@ def test_ticks_are_owed_as_the_role_says():
     assert forgotten.handler == "process_tick"
 
 
-def test_a_file_that_has_changed_since_and_does_not_parse_is_named_all_the_same(tmp_path):
+def test_a_changed_file_that_does_not_parse_is_named(tmp_path):
     file = tmp_path / "forgets.py"
     file.write_text("\n\nclass Forgets(Manual):\n    def process(self, tup):\n        pass\n")
     names: dict[str, Any] = {"Manual": Manual, "__name__": "forgets"}
@@ -250,7 +250,7 @@ def test_a_batch_is_completed_by_the_framework():
     assert violations(Sums, frame("1", 1), frame("2", 2), tick("3"), tick("4")) == ()
 
 
-def test_a_batch_that_waits_is_the_frameworks_own():
+def test_a_waiting_batch_belongs_to_the_framework():
     assert violations(Sums, frame("1", 1)) == ()
 
 
@@ -279,13 +279,13 @@ class InThread(Manual):
         self.ack(tup)
 
 
-def test_a_thread_may_ack_but_not_leave_its_anchors_to_pystorm():
+def test_a_thread_may_ack_but_must_pass_anchors_to_pystorm():
     assert said(violations(InThread, frame("1"))) == [
         'completed from another thread: 1: received; emitted at `self.emit(["guessed"])` on worker'
     ]
 
 
-def test_the_frameworks_batch_thread_is_at_home():
+def test_the_batch_thread_of_the_framework_is_no_other_thread():
     class Quick(TicklessBatchingBolt):
         secs_between_batches = 0.01
 
@@ -336,7 +336,7 @@ def test_a_spout_completes_nothing():
 # ---- capacity ----
 
 
-def test_what_does_not_fit_is_counted():
+def test_dropped_rows_are_counted():
     with traced(cap=3) as run:
         drive(Keeps, *(frame(str(number), "a") for number in range(5)))
     assert run.settlement.dropped == 2
@@ -354,7 +354,7 @@ def test_a_component_is_counted():
     )  # fmt: skip
 
 
-def test_two_books_of_one_class_are_one_row():
+def test_two_ledgers_of_one_class_are_one_row():
     with traced() as run:
         first, second = made(Clean, [frame("1")]), made(Clean, [frame("1")])
         first._run()

@@ -1,4 +1,4 @@
-"""`ackdoctor watch`: what is told of a growing trace is what `analyze` makes of the whole, each once, when it is certain."""
+"""`ackdoctor watch` reports each certain fact of a growing trace once, as `analyze` does for the whole trace."""
 
 import gzip
 import json
@@ -40,7 +40,7 @@ from tests.spark.model_lives import KINDS, stream
 
 MS = 1_000_000
 FOREVER = 10**9
-TOLD = ("never-zero", "over-acked", "acked-twice")
+REPORTED = ("never-zero", "over-acked", "acked-twice")
 
 
 def write(rows: Sequence[Event], folder: Path, mtime: int | None = None) -> Path:
@@ -213,7 +213,7 @@ def test_batches_prove_what_the_whole_trace_shows(spark, watched, name, timeout_
     whole = expected(lives, deliveries(read), timed, frontier)
     read.unpersist()
     assert set(keys) == whole
-    assert {line["what"] for line in lines} == set(TOLD)
+    assert {line["what"] for line in lines} == set(REPORTED)
 
 
 @pytest.mark.minutes
@@ -224,8 +224,8 @@ def test_the_lines_of_a_run_are_the_findings_of_analyze(spark, watched):
     terms = Terms(version=acker_version("1.1.0"), nowhere="trace", folder=str(ROOT))
     analysis = analyze(find_inputs([str(STATEMENTS)]), session=spark, terms=terms)
     seen = {finding.code: finding.evidence.seen for finding in analysis.findings if finding.code != "ACK603"}
-    told = Counter(line["what"] for line in lines)
-    assert seen == {"ACK104": told["acked-twice"], "ACK101": told["never-zero"]}
+    counts = Counter(line["what"] for line in lines)
+    assert seen == {"ACK104": counts["acked-twice"], "ACK101": counts["never-zero"]}
     assert {(line["what"], line["code"], line["name"]) for line in lines} == {
         ("acked-twice", "ACK104", "ack-in-loop"),
         ("over-acked", "ACK602", "orphan-entry"),
@@ -271,11 +271,11 @@ def test_an_unreadable_part_is_reported_once_and_the_rest_is_read(watched):
     copy = worker_folder(watch.folder / "copy", "r/1", "w")
     copy.mkdir(parents=True)
     (copy / part.name).write_bytes(part.read_bytes())
-    told = {Path(line["file"]).name: line for line in watch()}
-    refused = told.pop(part.name)
+    reported = {Path(line["file"]).name: line for line in watch()}
+    refused = reported.pop(part.name)
     assert (refused["what"], refused["rows"]) == ("refused", 1)
-    assert damaged.name in told.pop(damaged.name)["file"]
-    assert {name: line["reason"] for name, line in told.items()} == {
+    assert damaged.name in reported.pop(damaged.name)["file"]
+    assert {name: line["reason"] for name, line in reported.items()} == {
         "part-3-000000000000.parquet": "cut off: it has no Parquet footer",
         "part-4-000000000000.jsonl": "the file is empty",
         "part-6-000000000000.jsonl.gz": "JSON without a schema, and so no part of a trace; logs are read as text, not as JSON",
@@ -369,16 +369,20 @@ def test_a_watch_that_is_killed_reports_everything_once(tmp_path):
                 assert process.poll() is None, "it should have had more to do"
                 process.kill()
         assert subprocess.run(command, stdout=out, cwd=ROOT, check=False).returncode == 1
-    journal = [json.loads(line) for line in (checkpoint / "told.jsonl").read_text().splitlines()]
-    told = [line for line in journal if "done" not in line]
+    journal = [json.loads(line) for line in (checkpoint / "reported.jsonl").read_text().splitlines()]
+    reported = [line for line in journal if "done" not in line]
     done = [line["done"] for line in journal if "done" in line]
     assert done == list(range(len(done)))
     # a part that was noted when the process died, and not begun, is taken with the next
     assert len(done) in {3, 4}
-    assert Counter(line["what"] for line in told) == {"acked-twice": 15, "over-acked": 12, "never-zero": 3}
-    assert len({key(line) for line in told}) == len(told)
+    assert Counter(line["what"] for line in reported) == {
+        "acked-twice": 15,
+        "over-acked": 12,
+        "never-zero": 3,
+    }
+    assert len({key(line) for line in reported}) == len(reported)
     seen = {(line["batch"], line["nr"]) for line in map(json.loads, shown.read_text().splitlines())}
-    assert seen == {(line["batch"], line["nr"]) for line in told}
+    assert seen == {(line["batch"], line["nr"]) for line in reported}
 
 
 def test_spark_runs_no_python(spark, capsys):

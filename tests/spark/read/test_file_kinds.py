@@ -17,7 +17,7 @@ ROW = '{"schema": 1, "kind": 10, "time_ns": 1}\n'
 
 
 def reasons(inputs):
-    return {Path(told.path).name: told.reason for told in inputs.unreadable}
+    return {Path(item.path).name: item.reason for item in inputs.unreadable}
 
 
 def test_a_log_in_utf_16_is_unreadable_and_other_text_is_passed_over(tmp_path):
@@ -26,12 +26,12 @@ def test_a_log_in_utf_16_is_unreadable_and_other_text_is_passed_over(tmp_path):
     (tmp_path / "notes.txt").write_text("nothing of ours\n", encoding="utf-16")
     (tmp_path / "worker.log.1.gz").write_bytes(gzip.compress(LOG.encode("utf-16-be")))
     (tmp_path / "pod.txt").write_text(LOG, encoding="utf-16-le")
-    told = "UTF-16, and Spark reads UTF-8 only: `iconv -f {} -t UTF-8 FILE > worker.log` converts it"
+    reason = "UTF-16, and Spark reads UTF-8 only: `iconv -f {} -t UTF-8 FILE > worker.log` converts it"
     assert reasons(find_inputs([tmp_path])) == {
-        "part-1-0.jsonl": told.format("UTF-16"),
-        "worker.log": told.format("UTF-16"),
-        "worker.log.1.gz": told.format("UTF-16BE"),
-        "pod.txt": told.format("UTF-16LE"),
+        "part-1-0.jsonl": reason.format("UTF-16"),
+        "worker.log": reason.format("UTF-16"),
+        "worker.log.1.gz": reason.format("UTF-16BE"),
+        "pod.txt": reason.format("UTF-16LE"),
     }
 
 
@@ -60,7 +60,7 @@ def test_the_reason_for_unknown_stamps_names_the_line(tmp_path, stamp, said):
     assert reasons(inputs)["worker.log"].startswith(
         f"neither a trace nor a worker's log: line 2 begins with {said!r}; known stamps are those like "
     )
-    assert [told.reason.endswith("no line begins as Storm's do") for told in inputs.passed_over] == [True]
+    assert [item.reason.endswith("no line begins as Storm's do") for item in inputs.passed_over] == [True]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_coloured_log_is_unreadable(tmp_path, coloured):
 
 
 def passed_over(inputs):
-    return {Path(told.path).name: told.reason for told in inputs.passed_over}
+    return {Path(item.path).name: item.reason for item in inputs.passed_over}
 
 
 BINARY = "binary: a database, or another program's file"

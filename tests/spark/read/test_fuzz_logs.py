@@ -125,9 +125,9 @@ def _is_named(path: Path) -> None:
     """Each file is read, or has a reason; nothing is raised, and nothing takes long."""
     begun = time.monotonic()
     inputs = find_inputs([path.parent])
-    told = [*(name for each in inputs.files.values() for name in each)]
-    told += [each.path for each in (*inputs.unreadable, *inputs.passed_over)]
-    assert str(path) in told
+    paths = [*(name for each in inputs.files.values() for name in each)]
+    paths += [each.path for each in (*inputs.unreadable, *inputs.passed_over)]
+    assert str(path) in paths
     assert all(each.reason for each in (*inputs.unreadable, *inputs.passed_over))
     if is_log(path):
         logs = WorkerLogs([path], ROOTS)

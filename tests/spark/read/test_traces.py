@@ -69,11 +69,11 @@ def books(spark, inputs):
 
 def test_parquet_is_read_as_such_under_any_name(spark, tmp_path):
     inputs = find_inputs([columnar(spark, tmp_path / name) for name in ("000000_0", "part-1-0.parquet")])
-    told = books(spark, inputs)
-    assert (told.files, told.rows, told.used, told.quarantined) == (1, 1, 1, 0)  # the other is a copy
+    counts = books(spark, inputs)
+    assert (counts.files, counts.rows, counts.used, counts.quarantined) == (1, 1, 1, 0)  # the other is a copy
     inputs.files[FileKind.PARQUET].append(str(columnar(spark, tmp_path / "trace.pq")))
-    told = books(spark, inputs)
-    assert (told.files, told.rows, told.used, told.quarantined) == (2, 2, 2, 0)
+    counts = books(spark, inputs)
+    assert (counts.files, counts.rows, counts.used, counts.quarantined) == (2, 2, 2, 0)
 
 
 @pytest.mark.parametrize("lacks", ["root", "delivery"])
@@ -87,7 +87,7 @@ def test_parquet_without_needed_columns_is_refused(tmp_path, lacks):
     mine = read([part])
     assert list(mine.events()) == []
     said = f"no part of a trace: it has no column {lacks!r}"
-    assert [told.reason for told in (*mine.unreadable, *find_inputs([part]).unreadable)] == [said, said]
+    assert [item.reason for item in (*mine.unreadable, *find_inputs([part]).unreadable)] == [said, said]
 
 
 def test_a_file_name_is_no_pattern(spark, tmp_path):
@@ -114,5 +114,5 @@ def test_a_file_name_is_no_pattern(spark, tmp_path):
     assert sorted(row["root"] for row in roots) == list(range(len(names)))
     times = traces(spark, FileKind.PARQUET, table).select("time_ns").collect()
     assert sorted(row["time_ns"] for row in times) == [1, 2]
-    told = books(spark, inputs)
-    assert (told.rows, told.quarantined) == (len(roots) + 3, 0)
+    counts = books(spark, inputs)
+    assert (counts.rows, counts.quarantined) == (len(roots) + 3, 0)

@@ -51,10 +51,10 @@ def drawn(table):
     traces = drawn_traces.traces(WILD)
     return {
         heron: (
-            told,
-            table([row for at, trace in enumerate(told) for row in drawn_traces.rows(f"run{at}", trace)]),
+            chosen,
+            table([row for at, trace in enumerate(chosen) for row in drawn_traces.rows(f"run{at}", trace)]),
         )
-        for heron, told in ((False, traces), (True, [*map(drawn_traces.once, traces)]))
+        for heron, chosen in ((False, traces), (True, [*map(drawn_traces.once, traces)]))
     }
 
 
@@ -206,11 +206,11 @@ def test_the_verdict_on_every_root_is_that_of_the_tracer(name, table, keep):
             ]
             judged = judge_trace(own.__iter__, profile(name))
             for tree in judged.tally.trees:
-                told = (tree.verdict.name, tree.residue.name, tree.entry.value if tree.entry else None)
-                expected[f"run{seed}", acker, tree.root] = told
+                outcome = (tree.verdict.name, tree.residue.name, tree.entry.value if tree.entry else None)
+                expected[f"run{seed}", acker, tree.root] = outcome
     names = [field for field in EVENTS.names if field in Event._fields]
-    told_rows = [(*(getattr(event, field) for field in names), None, None) for event in events]
-    sent = keep(messages(table([(int(kind), *rest) for kind, *rest in told_rows], EVENTS), ackers=2))
+    event_rows = [(*(getattr(event, field) for field in names), None, None) for event in events]
+    sent = keep(messages(table([(int(kind), *rest) for kind, *rest in event_rows], EVENTS), ackers=2))
     found_rows = verdicts(replay_on_spark(sent, acker_version(name), persist=keep)).collect()
     found = {(row.run, row.acker, row.root): (row.verdict, row.residue, row.value) for row in found_rows}
     assert len(found) == len(found_rows)
@@ -231,14 +231,14 @@ def test_without_broadcasts_the_verdicts_are_the_same(table, keep, monkeypatch):
 def test_the_messages_that_the_proof_leaves_over_are_all_that_verdicts_need(table, keep):
     events = [event for seed in range(TRACES) for event in lived("2.8.8", seed)]
     names = [field for field in EVENTS.names if field in Event._fields]
-    told_rows = [(*(getattr(event, field) for field in names), None, None) for event in events]
-    sent = keep(messages(table([(int(kind), *rest) for kind, *rest in told_rows], EVENTS)))
-    told = replay_on_spark(sent, acker_version("2.8.8"), persist=keep)
-    found = sorted(verdicts(told).collect())
-    assert found == sorted(verdicts(replace(told, messages=sent)).collect())
+    event_rows = [(*(getattr(event, field) for field in names), None, None) for event in events]
+    sent = keep(messages(table([(int(kind), *rest) for kind, *rest in event_rows], EVENTS)))
+    lives = replay_on_spark(sent, acker_version("2.8.8"), persist=keep)
+    found = sorted(verdicts(lives).collect())
+    assert found == sorted(verdicts(replace(lives, messages=sent)).collect())
     assert any(row.culprits for row in found)
     assert any(row.verdict == "EXPIRED" and row.residue == "NONE" for row in found)
-    assert told.messages.count() < sent.count()
+    assert lives.messages.count() < sent.count()
 
 
 def test_clocks_that_disagree_do_not_change_what_needs_no_order(table, keep):
@@ -252,9 +252,9 @@ def test_clocks_that_disagree_do_not_change_what_needs_no_order(table, keep):
         total = 0
         for edge in edges:
             total ^= edge
-        told = [(EventKind.INIT, total)] + [(EventKind.ACK, edge) for edge in edges]
-        del told[{0: 0, 1: -1}.get(root % 5, len(told)) :][:1]
-        for at, (kind, value) in enumerate(told):
+        messages = [(EventKind.INIT, total)] + [(EventKind.ACK, edge) for edge in edges]
+        del messages[{0: 0, 1: -1}.get(root % 5, len(messages)) :][:1]
+        for at, (kind, value) in enumerate(messages):
             source, time_ms = dice.randrange(8), root * 50 + at * 3
             task = 3 if kind is EventKind.INIT else None
             known = ("run", 0, 0, root, int(kind), value, task, "bolt", 7, "")

@@ -87,7 +87,7 @@ def test_a_component_that_reported_its_death_gets_no_second_row(tmp_path):
     assert [(row.kind, row.flags) for row in rows(tmp_path)] == [(K.RECEIVED, 0), (K.DIED, 0)]
 
 
-def test_a_process_that_began_another_file_did_not_die_in_the_first(tmp_path):
+def test_a_process_with_a_newer_file_did_not_die_in_the_first(tmp_path):
     (pid,) = killed(tmp_path, 2)
     later = live(tmp_path, pid).with_name(f".live-{pid}-000000000002.jsonl")
     later.write_text(
@@ -129,7 +129,7 @@ def test_a_fork_of_a_killed_process_does_not_keep_its_file_locked(tmp_path):
     assert not live(tmp_path, pid).exists()
 
 
-def test_where_files_cannot_be_locked_rows_are_read_and_nothing_is_touched(tmp_path, monkeypatch):
+def test_rows_are_read_without_changes_if_files_cannot_be_locked(tmp_path, monkeypatch):
     def no_locks(*_: object) -> None:
         raise OSError(37, "No locks available")
 
@@ -166,7 +166,7 @@ def test_a_process_that_died_between_part_and_clean_up_is_not_counted_twice(tmp_
 
 
 @pytest.mark.parametrize(("cut", "left"), [(1, ["0", "1", "2"]), (30, ["0", "1"])])
-def test_a_last_line_that_was_not_finished_is_counted_and_not_kept(tmp_path, cut, left):
+def test_an_incomplete_last_line_is_counted_and_dropped(tmp_path, cut, left):
     (pid,) = killed(tmp_path, 3)
     os.truncate(live(tmp_path, pid), live(tmp_path, pid).stat().st_size - cut)
     reading = read([tmp_path])
@@ -176,7 +176,7 @@ def test_a_last_line_that_was_not_finished_is_counted_and_not_kept(tmp_path, cut
     assert [row.delivery for row in received(tmp_path)] == left
 
 
-def test_one_damaged_file_does_not_keep_the_others_from_being_finished(tmp_path):
+def test_a_damaged_file_does_not_stop_the_finishing_of_others(tmp_path):
     pids = killed(tmp_path, 3, pids=6)
     first, damaged, newer, pipe, link, last = (live(tmp_path, pid) for pid in pids)
     damaged.write_bytes(damaged.read_bytes().replace(b'"seq":1', b'"seq":?'))

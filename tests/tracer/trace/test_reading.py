@@ -46,7 +46,7 @@ def test_a_part_a_folder_a_glob_and_a_text_are_all_paths(tmp_path):
         assert [row.delivery for row in rows(*paths)] == everything
 
 
-def test_processes_are_merged_by_time_and_each_stays_in_its_own_order(tmp_path):
+def test_processes_are_merged_by_time_and_each_preserves_its_order(tmp_path):
     clocks = [Ticking(0), Ticking(500), Ticking(250)]
     clocks[1].now = 500
     for worker, clock in enumerate(clocks):
@@ -162,7 +162,7 @@ def test_an_invalid_line_is_reported_with_its_number(tmp_path, line, reason):
     assert reading.torn == 0
 
 
-def test_a_line_may_leave_out_what_it_does_not_know(tmp_path):
+def test_a_line_may_omit_unknown_values(tmp_path):
     path = tmp_path / "by hand.jsonl"
     path.write_text('{"schema":1,"kind":10,"time_ns":5,"root":66,"value":3,"unknown":[]}\n')
     (row,) = rows(path)
@@ -213,7 +213,7 @@ def test_an_invalid_value_is_reported_and_the_rows_before_it_are_read(tmp_path, 
 
 
 @pytest.mark.parametrize("json_lines", [True, False])
-def test_a_part_that_comes_twice_is_read_once(tmp_path, json_lines):
+def test_a_repeated_part_is_read_once(tmp_path, json_lines):
     (part, _) = parts(tmp_path / "a", 2, json_lines=json_lines)
     shutil.copytree(tmp_path / "a", tmp_path / "backup")
     given = [tmp_path, tmp_path / "a", part, tmp_path / "a" / "v1" / ".." / "v1"]
@@ -315,7 +315,7 @@ def test_a_gzipped_part_is_reported_with_the_command_that_reads_it(tmp_path):
     assert read([zipped]).unreadable == read([tmp_path]).unreadable == [fault(zipped, reason)]
 
 
-def test_a_part_has_the_fields_that_cat_prints(tmp_path):
+def test_cat_prints_the_fields_of_a_part(tmp_path):
     (part,) = parts(tmp_path, 1, json_lines=True)
     printed = [files.line(row._replace(run="", worker="")) for row in rows(part)]
     assert list(map(json.loads, part.read_text().splitlines())) == list(map(json.loads, printed))
