@@ -18,11 +18,8 @@ QUOTE = re.compile(r'"[^"\n]*"')  # in Markdown; in code a string may be a messa
 LISTS_OF_WORDS = {"tests/test_words.py", "tests/rulebook/test_our_pages.py"}
 NOT_CLEAN_YET = {
     "ackdoctor/cli",
-    "ackdoctor/heap",
-    "ackdoctor/lab",
     "ackdoctor/spark",
     "ackdoctor/tracer",
-    "tests/heap",
     "tests/spark",
 }
 """Packages that still hold such words; to be emptied."""

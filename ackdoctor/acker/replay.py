@@ -1,7 +1,7 @@
-"""A stored stream of messages through the model: what became of every root.
+"""Replay recorded acker messages and return the verdict of each root.
 
-A row is (kind, root, value, task, time in ms), `kind` a number of EventKind: INIT, ACK, FAIL, RESET, ROTATED
-and TIMED_OUT count, all others are passed over.  Columns make rows with `zip`.
+A row is (kind, root, value, task, time in ms); `kind` is the number of an EventKind.  The replay uses INIT, ACK,
+FAIL, RESET, ROTATED and TIMED_OUT, and skips all others.  `zip` makes rows of columns.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ _NEVER = 1 << 62
 
 
 def rows(events: Iterable[Event]) -> Iterator[Row]:
-    """The rows of a trace.  INIT rows carry the spout's task."""
+    """Yield the rows of a trace.  INIT rows carry the spout's task."""
     for event in events:
         yield (event.kind, event.root, event.value, event.task, event.time_ns // 1_000_000)
 
@@ -40,10 +40,10 @@ def replay(
     most_roots: int = MOST_ROOTS,
     most_trees: int = MOST_TREES,
 ) -> RunTally:
-    """Growth, counts, and the trees that did not end well, at most `most_trees` of them.
+    """Return growth, counts, and at most `most_trees` trees that are not complete.
 
-    With a message timeout the map rotates as the version would have, from the first row on; without,
-    where the trace says so.  `dropped` counts the roots and trees that were too many.
+    With a message timeout the map rotates on the version's schedule, from the first row on.  Without one it
+    rotates at ROTATED rows.  `dropped` counts the roots and trees beyond the limits.
     """
     state = _Replay(profile, most_roots, most_trees, window_ms, message_timeout_s)
     remaining = iter(stream)
@@ -57,7 +57,7 @@ def replay(
 
 
 class _Replay:
-    """What a replay remembers besides the ledger."""
+    """The state of a replay: the ledger, failed and timed-out roots, windows and trees."""
 
     def __init__(
         self, profile: Profile, most_roots: int, most_trees: int, window_ms: int, timeout_s: int | None
@@ -76,7 +76,7 @@ class _Replay:
         self._growth: list[GrowthPoint] = []
 
     def advance(self, time_ms: int) -> int:
-        """Rotates and ends windows that are due by now; when the next is due.  Windows without a row are left out."""
+        """Run due rotations and end due windows; return the next due time.  Windows without a row are skipped."""
         if self._window_due_ms == _NEVER:
             self.ledger.window(time_ms)
             self._window_due_ms = time_ms + self._window_ms
@@ -95,7 +95,7 @@ class _Replay:
         return due_ms
 
     def process(self, row: Row) -> None:
-        """Any row, one by one."""
+        """Process one row."""
         kind, root, value, task, time_ms = row
         if kind == _ACK:
             self.ledger.ack(root, value)
@@ -113,7 +113,7 @@ class _Replay:
             self._timed_out[root] = None
 
     def _record_failure(self, root: int) -> None:
-        """The acker answered FAIL to the spout."""
+        """Record that the acker answered FAIL."""
         if len(self._failed) < self._most:
             self._failed[root] = None
 
@@ -140,12 +140,12 @@ class _Replay:
         )
 
     def tally(self, time_ms: int) -> RunTally:
-        """All that there is to say, at the end of the stream."""
+        """Return the result at the end of the stream."""
         self._growth.append(self.ledger.window(time_ms))
         for entry in self.ledger.entries():
             self._add_tree(entry, Verdict.EXPIRED if entry.root in self._timed_out else Verdict.OPEN)
         listed = {tree.root for tree in self._trees}
-        # a spout reports a timeout only of a root that it still has: a fail that comes later is too late
+        # a spout times out only a pending root, so a later fail has no effect
         for root, verdict in [(root, Verdict.EXPIRED) for root in self._timed_out] + [
             (root, Verdict.FAILED) for root in self._failed
         ]:
@@ -163,7 +163,7 @@ class _Replay:
 
 
 def _schedule(profile: Profile, timeout_s: int) -> Schedule | None:
-    """JStorm rotates with the first message after T/2, which in a steady stream is every T/2."""
+    """Return the rotation schedule; JStorm rotates at the first message after T/2, so about every T/2."""
     if profile.engine is Engine.JSTORM:
         return Schedule(timeout_s * 500, timeout_s * 500)
     return profile.acker_schedule(timeout_s)

@@ -31,6 +31,60 @@ _MOST_OF_LINE = 250_000_000  # characters; a file with a longer line is not a lo
 _UNPACKED = 1 << 26  # characters after which a compressed log may be a bomb
 _MOST_TIMES = 200  # characters per compressed byte; logs reach 10 to 50
 _CHECK_EVERY = 1 << 24
+# ---- JSON layouts ----
+_THREAD = ("thread", "thread_name", "process.thread.name", "_thread")
+_LEVEL = ("level", "log.level", "severity")
+_MESSAGE = ("message", "log", "msg", "textPayload", "short_message")
+# names of fields that contain an exception
+_EXCEPTION_FIELD = re.compile(r"err|exc|thrown|stack|trace|cause|full", re.IGNORECASE)
+_OF_JSON_LAYOUT = "extendedStackTrace"
+_STACK = re.compile(r"\\n(?:\\t| +)(?:at|File) ")  # an escaped stack of Java or Python
+# first and last line of a multi-line entry; log4j's `complete` layout writes a list of them
+_BEGINS = frozenset({"{", "[{", ",{", ", {"})
+_ENDS = frozenset({"}", "},", "}]"})
+_MOST_LINES = 20_000  # lines of one entry
+_LONGEST = 20_000_000  # characters of one entry
+_ESCAPED = re.compile(r"\\([nt])")
+# ---- time, component and kind ----
+_HEAD = re.compile(
+    r"\[?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d[./-]\d\d|\d\d:\d\d:\d\d|(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b)|\d{1,12} +\["
+)
+_MOMENT = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d:\d\d)(?P<part>[.,]\d{1,6})?")
+_MOMENT_WITHIN = 80  # characters at the beginning of a line that are searched for a time
+_LONGEST_PATH = 1_000
+_COMPONENT = re.compile(
+    r"\bpid:\S*, name:(?P<died>\S+)"
+    r"|\bThread-\d+-(?!disruptor-)(?P<thread>\S+?)-executor\["
+    r"|[ \[(](?P<jstorm>[^\s:\[(]+):\d+-(?:Bolt|\w*Spout)Executors?\b"
+    r"|\b(?P<reported>[\w.-]+):\d+ (?:bolt|spout) ex\w+ +error"
+    r"|\[Thread-\d+-(?!disruptor-|executor\b)(?P<local>[A-Za-z_][\w.-]*)\] "
+)
+_COMPONENT_MARKS = ("-executor[", "pid:", "Executors", " error", "[Thread-")
+_INSTANCE = re.compile(
+    r"Starting instance \S+ for topology .* for component (?P<component>\S+) with taskId \d+"
+)
+_INSTANCE_NAME = re.compile(r"container_\d+_(?P<component>.+)_\d+\.log")
+_NAMES = {
+    "worker": re.compile(r"^worker|-worker-\d+|^container_\d+_"),
+    "nimbus": re.compile(r"^nimbus|^heron-tmaster"),
+    "supervisor": re.compile(r"^supervisor|^heron-executor"),
+    "drpc": re.compile(r"^drpc"),
+    "ui": re.compile(r"^(?:ui|logviewer|access-(?:ui|logviewer)|pacemaker)\b"),
+    "client": re.compile(r"^client"),
+}
+_LINES = {  # loggers and messages of only one kind of process
+    "nimbus": re.compile(
+        r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.d(?:aemon)?\.n(?:imbus)?\b"
+    ),
+    "supervisor": re.compile(
+        r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.d(?:aemon)?\.s(?:upervisor)?\b|SLOT_\d+ \[|\bc\.a\.j\.d\.s\."
+    ),
+    "drpc": re.compile(r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.d(?:aemon)?\.drpc\b"),
+    "worker": re.compile(
+        r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.(?:d(?:aemon)?\.(?:w(?:orker)?|executor|task)|task|t\.Shell|e(?:xecutor)?)\b"
+        r"|Launching worker for |-executor\[|\bc\.a\.j\.(?:t|d\.w)\."
+    ),
+}
 
 
 def lines_in(raw: BufferedReader) -> Iterator[str]:
@@ -64,22 +118,6 @@ def _reject_bomb(raw: BufferedReader, total: int) -> None:
             errno.EFBIG,
             f"it unpacks to more than {_MOST_TIMES} times its size, unlike any log: reading stops here",
         )
-
-
-_THREAD = ("thread", "thread_name", "process.thread.name", "_thread")
-_LEVEL = ("level", "log.level", "severity")
-_MESSAGE = ("message", "log", "msg", "textPayload", "short_message")
-_EXCEPTION_FIELD = re.compile(
-    r"err|exc|thrown|stack|trace|cause|full", re.IGNORECASE
-)  # fields that contain an exception
-_OF_JSON_LAYOUT = "extendedStackTrace"
-_STACK = re.compile(r"\\n(?:\\t| +)(?:at|File) ")  # an escaped stack of Java or Python
-# first and last line of a multi-line entry; log4j's `complete` layout writes a list of them
-_BEGINS = frozenset({"{", "[{", ",{", ", {"})
-_ENDS = frozenset({"}", "},", "}]"})
-_MOST_LINES = 20_000  # of one entry
-_LONGEST = 20_000_000  # characters of one entry
-_ESCAPED = re.compile(r"\\([nt])")
 
 
 def entries(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -178,47 +216,6 @@ def _thrown(thrown: Mapping[str, object]) -> Iterator[str]:
 
 def _first(texts: Mapping[str, str], names: Sequence[str]) -> str:
     return next(filter(None, map(texts.get, names)), "")
-
-
-_HEAD = re.compile(
-    r"\[?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d[./-]\d\d|\d\d:\d\d:\d\d|(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b)|\d{1,12} +\["
-)
-_MOMENT = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d:\d\d)(?P<part>[.,]\d{1,6})?")
-_MOMENT_WITHIN = 80  # characters at the begin of a line
-_LONGEST_PATH = 1_000
-_COMPONENT = re.compile(
-    r"\bpid:\S*, name:(?P<died>\S+)"
-    r"|\bThread-\d+-(?!disruptor-)(?P<thread>\S+?)-executor\["
-    r"|[ \[(](?P<jstorm>[^\s:\[(]+):\d+-(?:Bolt|\w*Spout)Executors?\b"
-    r"|\b(?P<reported>[\w.-]+):\d+ (?:bolt|spout) ex\w+ +error"
-    r"|\[Thread-\d+-(?!disruptor-|executor\b)(?P<local>[A-Za-z_][\w.-]*)\] "
-)
-_COMPONENT_MARKS = ("-executor[", "pid:", "Executors", " error", "[Thread-")
-_INSTANCE = re.compile(
-    r"Starting instance \S+ for topology .* for component (?P<component>\S+) with taskId \d+"
-)
-_INSTANCE_NAME = re.compile(r"container_\d+_(?P<component>.+)_\d+\.log")
-_NAMES = {
-    "worker": re.compile(r"^worker|-worker-\d+|^container_\d+_"),
-    "nimbus": re.compile(r"^nimbus|^heron-tmaster"),
-    "supervisor": re.compile(r"^supervisor|^heron-executor"),
-    "drpc": re.compile(r"^drpc"),
-    "ui": re.compile(r"^(?:ui|logviewer|access-(?:ui|logviewer)|pacemaker)\b"),
-    "client": re.compile(r"^client"),
-}
-_LINES = {  # loggers and messages of only one kind of process
-    "nimbus": re.compile(
-        r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.d(?:aemon)?\.n(?:imbus)?\b"
-    ),
-    "supervisor": re.compile(
-        r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.d(?:aemon)?\.s(?:upervisor)?\b|SLOT_\d+ \[|\bc\.a\.j\.d\.s\."
-    ),
-    "drpc": re.compile(r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.d(?:aemon)?\.drpc\b"),
-    "worker": re.compile(
-        r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.(?:d(?:aemon)?\.(?:w(?:orker)?|executor|task)|task|t\.Shell|e(?:xecutor)?)\b"
-        r"|Launching worker for |-executor\[|\bc\.a\.j\.(?:t|d\.w)\."
-    ),
-}
 
 
 @dataclass(slots=True, frozen=True)

@@ -91,7 +91,7 @@ def held_bytes(acker: Acker, oops: Oops) -> int:
 
 
 def read_dump(path: Path, *, samples: int = 3, timeout_s: int | None = None) -> HeapDump:
-    """Read a dump; HprofError if the file is none.
+    """Read a dump; raise HprofError if the file is not a dump.
 
     An entry is old after twice the message timeout, when its spout should have given it up. In 1.x it is old after the
     timeout: from 1.0.6 on the acker may drop an entry then. The timeout is that of the topology's configuration in the
@@ -185,8 +185,8 @@ class _FirstPass:
 
     def choose(self, classes: Classes) -> Takers:
         """Called once, when the classes are known."""
-        self.roles, noters = roles(classes)
-        takers: dict[int, Taker | None] = dict(noters)
+        self.roles, id_takers = roles(classes)
+        takers: dict[int, Taker | None] = dict(id_takers)
         if self.roles.ack_objects:
             java = AckObjects()
             self.entries.append(java)

@@ -83,14 +83,14 @@ _SLOW_CHILD = (
 )
 _QUEUE_HELP = (
     "find the bolt whose capacity in the UI is near 1 and raise its parallelism; topology.max.spout.pending, with ackers "
-    "and message ids, bounds what is under way"
+    "and message ids, bounds the tuples under way"
 )
 
 SIGNS = (
     # ---- ackers and spouts ----
     Sign(
         pattern=rf"{_STORM}daemon\.Acker\$AckObject",
-        means="entries of the acker's pending map (2.x): one for each root that has not come to an end",
+        means="entries of the acker's pending map (2.x): one for each unfinished root",
         each=_ENTRY_2,
         code=PENDING_GROWTH,
         grows=_ACKER_GROWS.message,
@@ -113,7 +113,7 @@ SIGNS = (
     ),
     Sign(
         pattern=r"com\.alibaba\.jstorm\.task\.acker\.AckObject",
-        means="entries of the acker's pending map (JStorm): one for each root that has not come to an end",
+        means="entries of the acker's pending map (JStorm): one for each unfinished root",
         code=PENDING_GROWTH,
         grows=_ACKER_GROWS.message,
         help=_ACKER_GROWS.help,
@@ -143,7 +143,7 @@ SIGNS = (
     Sign(
         pattern=_MESSAGE,
         means="tuples in ShellBolt's queue to its child (_pendingWrites)",
-        because="the child process is slower than its input, and nothing slows the spout down",
+        because="the child process is slower than its input, and the spout is not throttled",
         of="ShellBolt",
         help=_SLOW_CHILD,
         acking=True,
@@ -158,7 +158,7 @@ SIGNS = (
     ),
     Sign(
         pattern=_TUPLE,
-        means="tuples kept with the nodes of a ConcurrentHashMap: ShellBolt's inputs, which only an ack or a fail empties",
+        means="tuples in a ConcurrentHashMap: ShellBolt's inputs, which only an ack or a fail removes",
         code=UNDRAINED_BUFFER,
         of="ShellBolt",
         grows=_SHELL_GROWS.message,
@@ -187,13 +187,13 @@ SIGNS = (
     Sign(
         pattern=rf"{_STORM}messaging\.TaskMessage",
         means="tuples on their way between workers",
-        because="the other worker, or the network, is slower than what is sent",
+        because="the other worker or the network is slower than the sender",
         help=f"look for a worker that is slow or gone; {_QUEUE_HELP}",
     ),
     Sign(
         pattern=rf"{_SHADED}io\.netty\.channel\.ChannelOutboundBuffer\$Entry",
         means="writes that wait in Netty's buffers for another process",
-        because="it is slower than what is sent, or gone",
+        because="the other process is slower than the sender, or gone",
         help="look for a worker that is slow or gone; topology.max.spout.pending, with ackers and message ids, bounds "
         "what is under way",
     ),
@@ -205,14 +205,14 @@ SIGNS = (
     ),
     Sign(
         pattern=r"java\.util\.concurrent\.(?:FutureTask|CompletableFuture\$Async\w+)",
-        means="work handed to a thread pool",
-        because="the pool is slower than what is given to it, and its queue may have no limit",
+        means="tasks of a thread pool",
+        because="the pool is slower than its input, and its queue may have no limit",
         help="give the pool's queue a limit, or wait for the result, where a bolt hands tuples to it",
     ),
     # ---- what spouts and frameworks keep ----
     Sign(
         pattern=r"org\.apache\.storm\.kafka\.spout\.KafkaSpoutMessageId",
-        means="messages that KafkaSpout has emitted and not committed: acked ones stay, too, until all before them are acked",
+        means="messages that KafkaSpout has emitted and not committed: acked ones also stay until all earlier ones are acked",
         help="ackdoctor lint the bolts: one tuple that is never acked holds up all behind it; maxUncommittedOffsets bounds them",
     ),
     Sign(
@@ -227,20 +227,20 @@ SIGNS = (
     ),
     Sign(
         pattern=r"org\.apache\.storm\.windowing\.EventImpl",
-        means="tuples in windows: they are acked when they leave the last window that they are in",
+        means="tuples in windows: a windowed bolt acks a tuple when it leaves its last window",
         help="a window that is longer than the message timeout times out; make it shorter, or the timeout longer",
     ),
     Sign(
         pattern=rf"{_STORM}metric\.api\.IMetricsConsumer\$DataPoint",
         means="metrics on their way to a metrics consumer",
-        because="the consumer is slower than they come",
+        because="the consumer is slower than its input",
         help="set max.retain.metric.tuples where the consumer is registered, or raise its parallelism",
     ),
     Sign(
         pattern=r"java\.util\.concurrent\.LinkedBlockingQueue\$Node",
         means="entries of queues",
-        because="something puts them in faster than they are taken out",
-        help="the class that grows as fast beside it is what waits there",
+        because="producers are faster than consumers",
+        help="the queue holds the class that grows equally fast",
     ),
 )
 
@@ -265,7 +265,7 @@ LABELS: Mapping[Kind, str] = MappingProxyType(
 )
 
 _LATE = Cause(
-    text="acks under way when the tree failed or timed out: correct programs leave them, too", law="L4"
+    text="acks under way when the tree failed or timed out: correct programs also leave them", law="L4"
 )
 
 CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
@@ -290,7 +290,7 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
             ),
         ),
         Kind.ORPHAN: Meaning(
-            meaning="no spout waits for it, and no message can take it away",
+            meaning="no spout waits for it, and no message can remove it",
             causes=(
                 Cause(
                     text="a tuple was acked an even number of times, the last time after the tree was complete",
@@ -305,7 +305,7 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
             ),
         ),
         Kind.ZERO: Meaning(
-            meaning="no spout waits for it; zero alone does not take it away",
+            meaning="no spout waits for it; a value of zero alone does not remove it",
             causes=(
                 Cause(
                     text="a tuple was acked an odd number of times, three or more",
@@ -318,7 +318,7 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
         Kind.FAILED: Meaning(
             meaning="no spout waits for it; a fail came after the tree had ended, or before it began",
             causes=(
-                Cause(text="several tuples of one tree failed: correct programs leave it, too", law="L4"),
+                Cause(text="several tuples of one tree failed: correct programs also leave it", law="L4"),
                 Cause(
                     text="a tuple was failed after its ack, or failed twice",
                     rules=(ACK_AND_FAIL,),
@@ -329,8 +329,6 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
             meaning="no spout waits for it, and it never had a value",
             causes=(Cause(text="a timeout was reset after the tree had ended"),),
         ),
-        Kind.OTHER: Meaning(
-            meaning="its value is none that an acker stores, or the dump has lost it", causes=()
-        ),
+        Kind.OTHER: Meaning(meaning="an acker never stores this value, or the dump lacks it", causes=()),
     }
 )

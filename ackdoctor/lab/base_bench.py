@@ -1,4 +1,4 @@
-"""What the bolt bench and the spout bench share: an acker, a spout's pending map, the clock and the trace."""
+"""Base of both benches: an acker, a spout's pending map, the clock and the trace."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -28,9 +28,9 @@ __all__ = ["SINK", "SPOUT", "AckingCore", "BaseBench", "BenchContext", "Emitted"
 
 
 class AckingCore:
-    """Messages reach the acker, and its answers the spout, at once; both tick when the version says.
+    """An acker and a spout executor that exchange messages at once; both tick on the version's schedule.
 
-    `on_result` gets every answer to the spout, timeouts included.
+    `on_result` receives every result of the spout, timeouts included.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class AckingCore:
                 self.every(schedule, action)
 
     def every(self, schedule: Schedule, action: Action) -> None:
-        """From now on."""
+        """Schedule a periodic action."""
         due_ms = self._clock.now_ms() + schedule.first_ms
 
         def do() -> None:
@@ -74,7 +74,7 @@ class AckingCore:
         self._agenda.enter(due_ms, do)
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, with all that falls into it."""
+        """Advance the clock and run all actions that are due."""
         end_ms = self._clock.now_ms() + round(seconds * 1000)
         while (due_ms := self._agenda.next_time_ms()) is not None and due_ms <= end_ms:
             self._move_to(due_ms)
@@ -85,7 +85,7 @@ class AckingCore:
         self._clock.advance((time_ms - self._clock.now_ms()) / 1000)
 
     def send(self, *messages: Message) -> None:
-        """To the acker."""
+        """Send messages to the acker, and its answers to the spout."""
         for message in messages:
             answer = self.acker.receive(message)
             if self.observer is not None:
@@ -98,12 +98,12 @@ class AckingCore:
                 self._on_result(result)
 
     def linked(self, root: int, edge: int, *, delivery: str, component: str, task: int) -> None:
-        """Link an edge to its delivery, for a traced acker."""
+        """Record which delivery has an edge, if the acker is traced."""
         if isinstance(self.acker, TracedAcker):
             self.acker.linked(root, edge, delivery=delivery, component=component, task=task)
 
     def complete(self, messages: Iterable[Message], *, delivery: str, component: str, task: int) -> None:
-        """Send the messages of an ack or fail; a traced acker also gets the delivery."""
+        """Send the messages of an ack or a fail; a traced acker also records the delivery."""
         for message in messages:
             if isinstance(self.acker, TracedAcker) and isinstance(message, AckAck):
                 self.acker.noted(
@@ -122,7 +122,7 @@ SPOUT, _BOLT, SINK = 1, 2, 3  # task ids
 
 
 class Emitted(NamedTuple):
-    """What a component emitted: `anchors` are delivery ids, `msg_id` a spout's, `task` that of a direct emit."""
+    """One emit.  `anchors` are delivery ids, `msg_id` is a spout's message id, `task` the target of a direct emit."""
 
     values: Sequence[object]
     stream: str = DEFAULT_STREAM
@@ -132,7 +132,7 @@ class Emitted(NamedTuple):
 
 
 class BenchContext:
-    """The component's place in a topology of three (`lab.component.Context`)."""
+    """The component's context in a topology of spout, bolt and sink (`lab.component.Context`)."""
 
     def __init__(self, component: str, task: int, clock: VirtualClock) -> None:
         self.component = component
@@ -145,27 +145,27 @@ class BenchContext:
         return self._clock.now_ms()
 
     def tasks_of(self, component: str) -> Sequence[int]:
-        """Itself, or the spout."""
+        """The task of this component, or of the spout."""
         return (self.task,) if component == self.component else (SPOUT,)
 
     def add_task_hook(self, hook: TaskHook) -> None:
-        """Not used on a bench."""
+        """Not supported on a bench."""
         raise NotImplementedError(f"a bench calls no task hooks: {hook}")
 
 
 class BaseBench(ABC):
-    """What both benches have.
+    """One component between a spout and an acker.
 
-    `name` is the component's id, by default its class's.  `profile` names the acker's version ("storm-1.1.0"); `wrap_acker` is given the acker and gives what is used
-    instead.  `fields` are the names of the values that are fed, `outputs` the streams that the component
-    declares, or the fields of its default stream; without them it may emit anything.  `conf` is the topology's
-    configuration, `metrics` the names that the JVM's side has registered, `arguments` the end of the component's
-    command line (pyleus: `("--options", json.dumps(options))`).  `message_timeout_secs` is Storm's T.
+    `name` is the component's id, by default the name of its class.  `profile` names the acker's version
+    ("storm-1.1.0").  `wrap_acker` maps the acker to the one to use.  `fields` names the input values.  `outputs`
+    are the declared streams, or the fields of the default stream; without it, emits are not checked.  `conf` is
+    the topology's configuration.  `metrics` are the names that the JVM's side registers.  `arguments` end the
+    component's command line (pyleus: `("--options", json.dumps(options))`).  `message_timeout_secs` is Storm's T.
     """
 
     kind: Kind  # of the component
-    death_seen = False  # whether the test has looked at `died`, or has got it raised
-    _deaths: tuple[str, ...] = ()  # of workers that the test has replaced
+    death_seen = False  # whether the test has read `died`, or a call has raised it
+    _deaths: tuple[str, ...] = ()  # of workers that the test replaced
 
     def __init__(
         self,
@@ -235,7 +235,7 @@ class BaseBench(ABC):
     @property
     @abstractmethod
     def _death(self) -> ShellError | None:
-        """Why the worker is dead; looked at by the bench itself."""
+        """Why the worker is dead, for the bench's own use."""
 
     @property
     def died(self) -> ShellError | None:
@@ -246,22 +246,22 @@ class BaseBench(ABC):
 
     @property
     def deaths(self) -> tuple[str, ...]:
-        """Why each worker of this bench died, in a few words: "ValueError: no such column"."""
+        """The cause of each worker's death, such as "ValueError: no such column"."""
         death = self._death
         return (*self._deaths, *([_short_reason(death)] if death is not None else []))
 
     @property
     def late_errors(self) -> tuple[str, ...]:
-        """What a component raised that ended its process, where Storm's next command would find it dead."""
+        """Exceptions that ended a process which Storm has not used since."""
         return ()
 
     def _record_deaths(self) -> None:
-        """The test starts a new worker, whether it knows that the old one is dead or not."""
+        """Record the deaths so far, before a new worker starts."""
         self._deaths = self.deaths
 
     @abstractmethod
     def _on_result(self, result: SpoutResult) -> None:
-        """Pass the end of a message to the spout."""
+        """Process the result of a message."""
 
     def _choose_profile(self, profile: Profile | str | None) -> Profile:
         if isinstance(profile, str):
@@ -284,7 +284,7 @@ class BaseBench(ABC):
 
     @property
     def acker(self) -> Acker:
-        """The acker, traced if requested."""
+        """The acker, as `wrap_acker` returned it."""
         return self._core.acker
 
     @property
@@ -294,7 +294,7 @@ class BaseBench(ABC):
 
     @property
     def answers(self) -> list[Answer]:
-        """All answers of the acker to the spout."""
+        """All answers of the acker."""
         return self._core.answers
 
     def observe(self, observer: Callable[[], None]) -> None:
@@ -302,11 +302,11 @@ class BaseBench(ABC):
         self._core.observer = observer
 
     def advance(self, seconds: float) -> None:
-        """Let virtual time pass: ticks, batch timers, rotations and timeouts come when they are due."""
+        """Advance virtual time.  Ticks, batch timers, rotations and timeouts run when they are due."""
         self._core.advance(seconds)
 
     def _check(self, values: Sequence[object], stream: str) -> None:
-        """Storm's own checks of an emit, where outputs are declared (Task.java:160, TupleImpl.java:56)."""
+        """Check an emit as Storm does, if the component declares outputs (Task.java:160, TupleImpl.java:56)."""
         if not self._declared:
             return
         if stream not in self._declared:
@@ -319,7 +319,7 @@ class BaseBench(ABC):
 
 
 def _short_reason(death: ShellError) -> str:
-    """What the component raised, or else the first line of what the JVM says."""
+    """Return the component's exception, or the first line of the JVM's error."""
     cause = death.__cause__
     text = f"{type(cause).__name__}: {cause}" if cause is not None else str(death)
     return text.strip().partition("\n")[0].rstrip(": ")

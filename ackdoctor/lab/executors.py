@@ -30,7 +30,7 @@ _RECEIVED = {
 
 
 class AckerThread:
-    """Gives each message to the acker, and the answer to the spout."""
+    """The executor of an acker task: passes each message to the acker, and the answer to the spout."""
 
     def __init__(self, worker: Worker, task: int, make: Callable[[], Acker]) -> None:
         self.component = ACKER
@@ -43,15 +43,15 @@ class AckerThread:
         self._note = partial(worker.note, ACKER, task)
 
     def start(self) -> None:
-        """An acker that knows nothing."""
+        """Create an empty acker."""
         self.acker = self._make()
 
     def ready(self) -> bool:
-        """Whether a message waits."""
+        """Whether the queue has a message."""
         return self.inbox.ready()
 
     def begin(self) -> Iterator[float]:
-        """Receive a message; takes no time."""
+        """Process one message; takes no time."""
         parcel = self.inbox.take()
         message = parcel.content
         assert not isinstance(message, Tup | Answer), "only messages are sent to ackers"
@@ -66,9 +66,9 @@ class AckerThread:
         return iter(())
 
     def _trace_message(self, message: Message, parcel: Parcel) -> None:
-        """Rows in the order in which the acker sees the messages, with the sender's name.
+        """Record the message under its sender's name, in the order in which the acker receives messages.
 
-        A trace knows one map, so of several ackers only the first one's rotations are written down.
+        A trace has one pending map, so only the first acker's rotations are recorded.
         """
         worker = self._worker
         if isinstance(message, Tick):
@@ -89,7 +89,7 @@ class AckerThread:
 
 
 class BoltThread:
-    """Hands each task its tuples, one at a time."""
+    """The executor of a bolt's tasks."""
 
     def __init__(
         self, worker: Worker, component: str, tasks: tuple[int, ...], factory: Callable[[], Bolt]
@@ -120,15 +120,17 @@ class BoltThread:
             place.emit_startup()
             bolt.prepare(place, _BoltOutput(place, collector))
             if worker.record is not None:
-                site, note = named_row(getattr(bolt, "component", bolt))  # of a ShellBolt, the author's
+                site, note = named_row(
+                    getattr(bolt, "component", bolt)
+                )  # a ShellBolt's component is the author's object
                 place.note(EventKind.NAMED, site=site, note=note)
 
     def ready(self) -> bool:
-        """Whether a tuple waits."""
+        """Whether the queue has a tuple, and no task is executing."""
         return self.running is None and self.inbox.ready()
 
     def begin(self) -> Iterator[float]:
-        """Execute a tuple."""
+        """Execute one tuple; yields the seconds that it takes."""
         parcel = self.inbox.take()
         tup = parcel.content
         assert isinstance(tup, Tup), "only tuples are sent to bolts"
@@ -150,9 +152,8 @@ class _BoltOutput:
         self._place = place
         self._collector = collector
         worker = place.worker
-        self._disabled = (
-            not worker.ackers and worker.profile.engine is Engine.JAVA
-        )  # Storm 2.x then returns at once
+        # without ackers, Storm 2.x returns from ack and fail at once
+        self._disabled = not worker.ackers and worker.profile.engine is Engine.JAVA
 
     def emit(
         self,
@@ -162,7 +163,7 @@ class _BoltOutput:
         stream: str = DEFAULT_STREAM,
         task: int | None = None,
     ) -> Sequence[int]:
-        """One new edge for each target and anchor."""
+        """Emit to all targets, with a new edge id for each target and anchor."""
         place = self._place
         site = place.site()
         targets = place.targets(values, stream, task)
@@ -185,7 +186,7 @@ class _BoltOutput:
         return targets
 
     def ack(self, tup: Tup) -> None:
-        """Tells each root's acker; nothing remembers that it was done before."""
+        """Send an ack for each root; a repeated ack is sent again."""
         if self._disabled:
             return
         place = self._place
@@ -197,7 +198,7 @@ class _BoltOutput:
             hook.bolt_ack(BoltInfo(tup, place.task))
 
     def fail(self, tup: Tup) -> None:
-        """As ack."""
+        """Send a fail for each root."""
         if self._disabled:
             return
         place = self._place
@@ -209,13 +210,13 @@ class _BoltOutput:
             hook.bolt_fail(BoltInfo(tup, place.task))
 
     def reset_timeout(self, tup: Tup) -> None:
-        """Starts the timeouts of all its roots again, where the version knows how."""
+        """Restart the timeouts of all roots, if the version supports it."""
         for message in self._collector.reset_timeout(tup):
             self._place.send_message(message, tup.delivery, self._place.site())
 
 
 class SpoutThread:
-    """Asks its spouts for tuples, and tells them what became of those."""
+    """The executor of a spout's tasks: calls `nextTuple`, `ack` and `fail`."""
 
     def __init__(
         self, worker: Worker, component: str, tasks: tuple[int, ...], factory: Callable[[], Spout]
@@ -227,7 +228,7 @@ class SpoutThread:
         self.running: Iterator[float] | None = None
         self.spouts: dict[int, Spout] = {}
         self.active = False
-        self.awake = True  # False after a turn that brought nothing, until something happens
+        self.awake = True  # False after a turn without emits, until the next event
         self._factory = factory
         self._worker = worker
         self._places: dict[int, TaskContext] = {}
@@ -255,7 +256,7 @@ class SpoutThread:
             spout.open(place, _SpoutOutput(self, place))
 
     def activate(self) -> None:
-        """Start to ask."""
+        """Start calling `nextTuple`."""
         if not self.active:
             self.active = self.awake = True
             for spout in self.spouts.values():
@@ -269,15 +270,15 @@ class SpoutThread:
                 spout.deactivate()
 
     def ready(self) -> bool:
-        """Whether an answer waits, or the spouts may be asked."""
-        return self.running is None and (self.inbox.ready() or self._may_ask())
+        """Whether the queue has an answer, or `nextTuple` may be called."""
+        return self.running is None and (self.inbox.ready() or self._may_emit())
 
-    def _may_ask(self) -> bool:
+    def _may_emit(self) -> bool:
         return self.awake and self.active and self.executor.may_emit()
 
     def begin(self) -> Iterator[float]:
-        """Hear an answer or a tick, or ask the spouts."""
-        if self._may_ask() and (not self.inbox.ready() or self._worker.random.random() < self._eagerness):
+        """Process an answer or a tick, or call `nextTuple`."""
+        if self._may_emit() and (not self.inbox.ready() or self._worker.random.random() < self._eagerness):
             yield from self._next_tuples()
             return
         parcel = self.inbox.take()
@@ -292,7 +293,7 @@ class SpoutThread:
                     self.call_spout(result)
 
     def _next_tuples(self) -> Iterator[float]:
-        """One call for each task, then max.spout.pending is looked at again (SpoutExecutor.java:185@v2.8.8)."""
+        """Call `nextTuple` of each task; max.spout.pending is checked afterwards (SpoutExecutor.java:185@v2.8.8)."""
         emits, now_ms = self._emits, self._worker.clock.now_ms()
         for spout in self.spouts.values():
             yield from spout.next_tuple() or ()
@@ -301,7 +302,7 @@ class SpoutThread:
     def emit(
         self, place: TaskContext, values: Sequence[object], msg_id: Hashable, stream: str, task: int | None
     ) -> Sequence[int]:
-        """The tuples, then the init."""
+        """Send the tuples, then the init."""
         self._emits += 1
         targets = place.targets(values, stream, task)
         emission = self.executor.emit(place.task, msg_id, len(targets))
@@ -351,5 +352,5 @@ class _SpoutOutput:
         stream: str = DEFAULT_STREAM,
         task: int | None = None,
     ) -> Sequence[int]:
-        """A root, if there is a message id."""
+        """Emit a tuple; a message id makes it a root."""
         return self._thread.emit(self._place, values, msg_id, stream, task)

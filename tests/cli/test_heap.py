@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.heap.writing import Heap, acker_heap
+from tests.heap.hprof_writer import Heap, acker_heap
 
 ROOT = Path(__file__).parents[2]
 HEAPS = ROOT / "fixtures" / "heaps"

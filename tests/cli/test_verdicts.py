@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.heap.writing import Heap, acker_heap
+from tests.heap.hprof_writer import Heap, acker_heap
 
 HISTOGRAM = """ num     #instances         #bytes  class name
    1:  5000  200000  org.apache.storm.daemon.Acker$AckObject

@@ -1,4 +1,4 @@
-"""Reduced logs of public incidents, with the expected diagnosis of each.
+"""Reduced logs of public incidents, with the expected diagnosis.
 
 An incident is its file's name, its text, and what is expected: the symptoms in their order, the components, the first frame
 that is shown, and words of the next step.
@@ -10,7 +10,7 @@ __all__ = ["INCIDENTS", "Incident"]
 
 
 class Incident(NamedTuple):
-    """One log and its expected diagnosis."""
+    """One log, and what it is."""
 
     source: str
     name: str

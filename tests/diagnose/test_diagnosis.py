@@ -1,4 +1,4 @@
-"""The diagnosis of logs and pasted errors."""
+"""Symptoms of logs and pasted errors."""
 
 import pytest
 
@@ -139,12 +139,12 @@ def test_a_pipe_that_broke_long_after_a_python_error_has_its_own_cause():
     ["2026-01-01 12:00:00.000 ", "01.01.2026 12:00 ", "12:00:00.000 ", "[INFO] ", "INFO  ", "1219 [main] "],
 )
 def test_the_next_line_is_no_part_of_an_exception_without_a_stack(begin):
-    error = "java.lang.RuntimeException: Anchored onto 7 after ack/fail"
-    text = f"{begin}{error}\n{begin}b.CountBolt ready\n{TRACEBACK}"
-    assert diagnose(text.splitlines()).innermost == error
+    said = "java.lang.RuntimeException: Anchored onto 7 after ack/fail"
+    text = f"{begin}{said}\n{begin}b.CountBolt ready\n{TRACEBACK}"
+    assert diagnose(text.splitlines()).innermost == said
 
 
-def test_a_logger_s_name_is_no_exception():
+def test_a_logger_name_is_not_an_exception():
     text = "2026-01-01 12:00:00.000 o.a.s.e.e.ReportError Thread-42 [ERROR] Error\nAsync loop died!\n"
     assert diagnose(text.splitlines()).innermost == ""
 
@@ -163,7 +163,7 @@ def test_the_component_of_an_exception_is_shown_if_the_log_names_it(text, compon
     assert min(diagnose(text.splitlines()).signs, key=lambda sign: sign.line).components == components
 
 
-def test_colours_are_no_part_of_a_log():
+def test_colours_are_stripped():
     coloured = [f"\x1b[1;31m{line}\x1b[m" for line in (DIED + BROKEN + TRACEBACK + READ).splitlines()]
     found = diagnose(coloured)
     assert (found.innermost, found.signs[0].components) == ("KeyError: 1", ["count"])
@@ -260,10 +260,10 @@ def test_a_json_error_of_a_component_is_its_own_exception():
     assert named(text) == ["an exception of the component's own"]
 
 
-def test_the_end_of_a_very_long_line_is_data():
-    error = "Acked a non-existent or already acked/failed id: 7"
-    assert named("x" * 9_000 + error) == ["acked twice"]
-    assert named("x" * 20_000 + error) == []
+def test_the_end_of_a_very_long_line_is_not_searched():
+    said = "Acked a non-existent or already acked/failed id: 7"
+    assert named("x" * 9_000 + said) == ["acked twice"]
+    assert named("x" * 20_000 + said) == []
 
 
 def test_a_repeated_symptom_is_counted():
@@ -311,10 +311,10 @@ def test_deaths_are_listed_by_time_before_survived_errors():
 
 
 def test_the_best_explanation_of_an_exception_is_shown():
-    failure = "java.lang.RuntimeException: Error when launching multilang subprocess\n" + READ
-    text = LOOP + "java.io.IOException: Broken pipe\n" + READ + LOOP + failure
+    said = "java.lang.RuntimeException: Error when launching multilang subprocess\n" + READ
+    text = LOOP + "java.io.IOException: Broken pipe\n" + READ + LOOP + said
     assert named(text) == ["the component's pipe is broken", "a component that cannot be started"]
-    assert named(LOOP + failure + "Caused by: java.io.IOException: Broken pipe\n" + READ) == [
+    assert named(LOOP + said + "Caused by: java.io.IOException: Broken pipe\n" + READ) == [
         "a component that cannot be started"
     ]
 
@@ -343,8 +343,8 @@ def test_an_unexplained_death_is_listed_beside_known_ones():
 
 
 def test_a_survived_error_does_not_explain_a_death():
-    timeout = SINK.replace("[ERROR] Async loop died!", "[INFO] " + TIMED_OUT.strip())
-    found = diagnose((timeout + SINK + NULL).splitlines())
+    heard = SINK.replace("[ERROR] Async loop died!", "[INFO] " + TIMED_OUT.strip())
+    found = diagnose((heard + SINK + NULL).splitlines())
     assert [(sign.symptom.name, sign.components) for sign in found.signs] == [
         ("a dead executor", ["sink"]),
         ("timeouts at the spout", ["sink"]),
@@ -397,8 +397,8 @@ def test_a_survivable_error_is_a_death_only_if_the_log_says_so():
 
 
 def test_a_stack_on_one_line_is_a_stack():
-    line = "2018-03-09 08:43:03,220 [Thread-36-inbound-executor[5 5]] ERROR x Async loop died! java.lang.RuntimeException: java.util.NoSuchElementException at org.apache.storm.utils.DisruptorQueue.consumeBatch(DisruptorQueue.java:485) ~[a.jar:1] at java.lang.Thread.run(Thread.java:1) Caused by: java.util.NoSuchElementException at java.util.TreeSet.first(Unknown Source) at org.apache.storm.jms.spout.JmsSpout.ack(JmsSpout.java:251)"
-    found = diagnose([line])
+    said = "2018-03-09 08:43:03,220 [Thread-36-inbound-executor[5 5]] ERROR x Async loop died! java.lang.RuntimeException: java.util.NoSuchElementException at org.apache.storm.utils.DisruptorQueue.consumeBatch(DisruptorQueue.java:485) ~[a.jar:1] at java.lang.Thread.run(Thread.java:1) Caused by: java.util.NoSuchElementException at java.util.TreeSet.first(Unknown Source) at org.apache.storm.jms.spout.JmsSpout.ack(JmsSpout.java:251)"
+    found = diagnose([said])
     [sign] = found.signs
     assert (sign.symptom.name, sign.components, sign.line) == (
         "an acked message that the JMS spout does not know",

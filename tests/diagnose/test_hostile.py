@@ -1,4 +1,4 @@
-"""Hostile files and files that are no logs are named, in bounded memory and time; a partly read file exits with 2."""
+"""Hostile input and files that are not logs are reported within bounded memory and time; partial reads exit with 2."""
 
 import gzip
 import json
@@ -80,11 +80,11 @@ def test_many_mutated_logs_are_read(shell):
 def test_a_very_long_line_is_cut_and_the_next_one_read(shell, monkeypatch, zipped):
     monkeypatch.setattr(log_lines, "LONGEST_LINE", 1_000)
     monkeypatch.setattr(log_lines, "_MOST_OF_LINE", 100_000)
-    data = b"x" * 50_000 + b"\nAnchored onto 7 after ack/fail\n"
-    Path("worker.log").write_bytes(gzip.compress(data) if zipped else data)
+    said = b"x" * 50_000 + b"\nAnchored onto 7 after ack/fail\n"
+    Path("worker.log").write_bytes(gzip.compress(said) if zipped else said)
     assert shell("diagnose", "worker.log").out.startswith("anchored too late  line 2\n")
-    data = b"Anchored onto 7 after ack/fail\n" + b"x" * 500_000
-    Path("worker.log").write_bytes(gzip.compress(data) if zipped else data)
+    said = b"Anchored onto 7 after ack/fail\n" + b"x" * 500_000
+    Path("worker.log").write_bytes(gzip.compress(said) if zipped else said)
     outcome = shell("diagnose", "worker.log")
     assert outcome.code == 2
     assert outcome.err == "worker.log: cannot be read: a line of more than 100,000 characters: not a log\n"
@@ -118,7 +118,7 @@ def test_an_endless_device_is_named(shell, monkeypatch):
 
 
 @pytest.mark.timeout(SECONDS)
-def test_a_pipe_that_no_process_writes_into_is_named(shell, monkeypatch):
+def test_a_pipe_without_a_writer_is_rejected(shell, monkeypatch):
     monkeypatch.setattr(diagnose, "_PIPE_TIMEOUT", 0.2)
     os.mkfifo("worker.log")
     error = "worker.log: cannot be read: nothing was written into the pipe for 0.2 s\n"

@@ -1,4 +1,4 @@
-"""Each public incident whose evidence is a log is recognised, with its frames and a next step that helps."""
+"""Each public incident with a log is recognised, with its frames and a useful next step."""
 
 import io
 import json
@@ -58,7 +58,7 @@ THROWN = [each for each in INCIDENTS if each.frame]
 
 
 @pytest.mark.parametrize("incident", THROWN, ids=[each.source for each in THROWN])
-def test_an_incident_that_comes_three_times_counts_three_times(incident):
+def test_three_repetitions_of_an_incident_count_three_times(incident):
     [once] = found_in(incident.name, incident.text).signs
     [thrice] = found_in(incident.name, incident.text * 3).signs
     assert thrice.count == 3 * once.count

@@ -1,4 +1,4 @@
-"""A log of JSON lines has the diagnosis of the same plain lines."""
+"""JSON logs yield the same diagnosis as their plain lines."""
 
 import json
 

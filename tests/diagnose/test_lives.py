@@ -16,7 +16,7 @@ PIPE = "2026-11-25 14:{0}:37.900 o.a.s.t.ShellBolt Thread-19 [ERROR] Halting pro
 
 
 def life(minute, number):
-    """One life of a worker of Storm 2.8.3, which logs its death five times in 0.4 s."""
+    """One life of a worker of Storm 2.8.3, as it logs its death: five times in 0.4 s."""
     cause = CAUSE.format(number)
     at = f"2026-11-25 14:{minute}:37"
     return (
@@ -81,7 +81,7 @@ def test_a_copied_rotated_file_counts_once():
     assert len(deaths([Path("worker.log.1"), Path("worker.log.1.gz")]).deaths) == 1
 
 
-def test_the_same_death_of_two_workers_is_two():
+def test_the_same_death_in_two_workers_counts_twice():
     for slot in ("6700", "6701"):
         Path(slot).mkdir()
         Path(f"{slot}/worker.log").write_text(life(10, 70))

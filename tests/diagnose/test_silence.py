@@ -1,4 +1,4 @@
-"""Silent components, measured by the usual interval of their lines."""
+"""Silence is measured against the pace of the log itself."""
 
 import pytest
 

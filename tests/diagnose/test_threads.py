@@ -1,4 +1,4 @@
-"""Thread dumps: which component hangs, and where."""
+"""Thread dumps: the component that hangs, and its frame."""
 
 import pytest
 

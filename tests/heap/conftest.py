@@ -1,4 +1,4 @@
-"""Heaps of the real acker, ShellBolt and spout executor, made when the tests run."""
+"""Fixtures with heaps of the real acker, ShellBolt and spout executor."""
 
 import shutil
 import subprocess
@@ -16,7 +16,7 @@ Worker = Callable[..., list[str]]
 
 @pytest.fixture(scope="session")
 def worker(pytestconfig, tmp_path_factory) -> Worker:
-    """`worker("2.8.3", lines)` returns the answer of HeapDriver; further arguments are JVM options."""
+    """`worker("2.8.3", lines)`: what HeapDriver answers; further words are options of the JVM."""
     missing = [tool for tool in ("java", "javac", "mvn") if shutil.which(tool) is None]
     if missing:
         pytest.skip(f"needs {' and '.join(missing)} on the path")

@@ -1,4 +1,4 @@
-"""Seeded damage to dumps and histograms: disk errors, truncated transfers and hostile changes."""
+"""Seeded damage to dumps and histograms, as from a disk, a truncated transfer or an attacker."""
 
 import random
 import struct
@@ -34,13 +34,13 @@ def _header(data: bytearray, chance: random.Random) -> None:
 
 
 def _long(data: bytearray, chance: random.Random) -> None:
-    """Replace four bytes of the heap by a length."""
+    """Somewhere in the heap four bytes become a length."""
     at = chance.randrange(max(1, len(data) - 4))
     data[at : at + 4] = struct.pack(">I", chance.choice(LENGTHS))
 
 
 def _id(data: bytearray, chance: random.Random) -> None:
-    """Copy eight bytes over others, so that an object refers to another, or has its id."""
+    """Eight bytes are copied over others: one object refers to another, or has its id."""
     source, target = (chance.randrange(max(1, len(data) - 8)) for _ in range(2))
     data[target : target + 8] = data[source : source + 8]
 
@@ -50,7 +50,7 @@ def _tag(data: bytearray, chance: random.Random) -> None:
 
 
 def _class_field(data: bytearray, chance: random.Random) -> None:
-    """Change the type of a field in a class."""
+    """The type of a field in a class becomes another."""
     at = chance.randrange(len(data))
     known = data.find(b"\x02", at)
     if known >= 0:
@@ -58,7 +58,7 @@ def _class_field(data: bytearray, chance: random.Random) -> None:
 
 
 def _records(data: bytearray) -> list[int]:
-    """Return the offsets of the outermost records, and the end of the last."""
+    """Where the outermost records begin, and where the last ends."""
     places, at = [], HEADER
     while at + 9 <= len(data):
         places.append(at)
@@ -74,7 +74,7 @@ def _record_length(data: bytearray, chance: random.Random) -> None:
 
 
 def _order(data: bytearray, chance: random.Random) -> None:
-    """Reorder the outermost records; repeat or drop one."""
+    """The outermost records in another order, one of them twice or lost."""
     parts = [bytes(data[at:end]) for at, end in pairwise(_records(data))]
     if not parts:
         return

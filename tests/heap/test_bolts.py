@@ -1,4 +1,4 @@
-"""Only fields of Java bolts that lead to tuples are named."""
+"""Only fields of Java bolts that lead to tuples are reported."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from ackdoctor.heap import judge
 from ackdoctor.heap.dump import read_dump
 from ackdoctor.heap.jvm import holders
-from tests.heap.writing import Heap
+from tests.heap.hprof_writer import Heap
 
 OBJECT = "java.lang.Object"
 TUPLES = 1_000
@@ -40,7 +40,7 @@ def held(heap: Heap, folder: Path) -> list[tuple[str, str, int, bool]]:
     path = folder / "worker.hprof"
     path.write_bytes(heap.hprof())
     dump = read_dump(path)
-    assert judge.findings(dump) == ()  # whether they are acked no heap can tell
+    assert judge.findings(dump) == ()  # a heap does not show whether they are acked
     return [(holder.path, holder.owner, holder.entries, holder.more) for holder in dump.holders]
 
 

@@ -1,4 +1,4 @@
-"""Inputs without a beginning or an end are rejected in bounded time and memory."""
+"""Silent, endless and expanding input is stopped in bounded time and memory."""
 
 import gzip
 import io
@@ -15,7 +15,7 @@ from ackdoctor.cli import inputs
 from ackdoctor.heap.dump import read_dump
 from ackdoctor.heap.jvm import hprof
 from ackdoctor.heap.jvm.hprof import HprofError
-from tests.heap.writing import Heap, acker_heap
+from tests.heap.hprof_writer import Heap, acker_heap
 
 MB = 1 << 20
 HEAPS = Path(__file__).parents[2] / "fixtures" / "heaps"
@@ -25,7 +25,7 @@ HEADER = b"JAVA PROFILE 1.0.2\0" + b"\0\0\0\x08" + bytes(8)
 
 @pytest.fixture
 def bounded():
-    """Fail a test that takes 10 s, or 200 MB more than before."""
+    """Fails what takes 10 s, or 200 MB more than before."""
     begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     yield
     assert time.monotonic() - begun < 10
@@ -33,7 +33,7 @@ def bounded():
 
 
 def bomb(path: Path, begin: bytes, part: bytes, times: int, end: bytes = b"") -> None:
-    """Return a gzip of the repeated part."""
+    """So many times the part, packed."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     with path.open("wb") as file:
         file.write(packer.compress(begin))
@@ -125,7 +125,7 @@ COMMANDS = [("dump",), ("hist",)]
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(
-    ("make", "reason"),
+    ("make", "said"),
     [
         (lambda path: path.mkdir(), "Is a directory"),
         (
@@ -137,12 +137,12 @@ COMMANDS = [("dump",), ("hist",)]
     ],
 )
 def test_a_path_that_is_not_a_file_is_reported_in_one_line(
-    command, make, reason, bounded, shell, monkeypatch, tmp_path
+    command, make, said, bounded, shell, monkeypatch, tmp_path
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(hprof, "_PATIENCE_S", 0.05)
     make(Path("worker"))
-    assert shell("heap", *command, "worker") == (2, "", f"worker: cannot be read: {reason}\n")
+    assert shell("heap", *command, "worker") == (2, "", f"worker: cannot be read: {said}\n")
 
 
 def test_a_named_pipe_with_a_writer_is_read(tmp_path):
@@ -175,17 +175,17 @@ PACKED = gzip.compress(HIST.read_bytes())
 
 
 @pytest.mark.parametrize(
-    ("data", "reason"),
+    ("data", "said"),
     [
         (PACKED[: len(PACKED) // 2], "Compressed file ended before the end-of-stream marker was reached"),
         (PACKED[:100] + b"\xff" * 50 + PACKED[150:], "Error -3 while decompressing data"),
     ],
 )
-def test_a_damaged_archive_of_histograms_is_named(data, reason, shell, tmp_path):
+def test_a_damaged_archive_of_histograms_is_reported(data, said, shell, tmp_path):
     (tmp_path / "a.gz").write_bytes(data)
     outcome = shell("heap", "hist", str(tmp_path / "a.gz"))
     assert outcome.code == 2
-    assert reason in outcome.err
+    assert said in outcome.err
 
 
 def test_an_archive_of_several_members_is_read_whole(tmp_path):

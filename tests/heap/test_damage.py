@@ -1,4 +1,4 @@
-"""Mutated dumps and histograms cause no internal error and no hang, need bounded memory, and their damage is named."""
+"""Mutated dumps and histograms: damage is reported in bounded memory, without internal errors or hangs."""
 
 import gzip
 import io
@@ -26,7 +26,7 @@ def _whole(name: str) -> bytes:
 
 
 def _run(command) -> tuple[int, str]:
-    """Return the exit code and the screen; an exception fails the test."""
+    """The exit code and the screen; an exception is the failure that is looked for."""
     out, said = io.StringIO(), io.StringIO()
     begun = time.monotonic()
     with redirect_stdout(out), redirect_stderr(said):

@@ -1,4 +1,4 @@
-"""The content of the committed heaps, entry by entry."""
+"""The entries of the committed heaps."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def test_every_kind_of_entry_of_storm_1_is_distinguished():
 
 def test_an_entry_is_read_in_full():
     [acker] = read_dump(HEAPS / "kinds-1.1.0.hprof.gz", samples=20).ackers
-    known = {entry.root: entry for samples in acker.tally.samples.values() for entry in samples}
+    known = {entry.root: entry for kept in acker.tally.samples.values() for entry in kept}
     assert [(known[root].value, known[root].task, known[root].failed) for root in (11, 12, 13, 14)] == [
         (5, 7, False),
         (9, None, False),

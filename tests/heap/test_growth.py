@@ -1,4 +1,4 @@
-"""Class histograms: parsing, and the growth that is a leak."""
+"""Class histograms: parsing, and growth that counts as a leak."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The acker and spouts of JStorm, as in its sources (2.4.0: Acker, AckObject, RotatingMap, SpoutExecutors)."""
+"""JStorm's acker and spouts, laid out as its sources have them (2.4.0: Acker, AckObject, RotatingMap, SpoutExecutors)."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ from ackdoctor.heap.judge import findings
 from ackdoctor.heap.jvm.entries import Kind
 from tests.differential.conftest import _jars
 from tests.heap.conftest import JAVA, _run
-from tests.heap.writing import Heap
+from tests.heap.hprof_writer import Heap
 
 JSTORM = "com.alibaba.jstorm:jstorm-core:2.1.1"
 LOGGING = ("storm-client", "2.8.3")  # which brings slf4j
@@ -19,7 +19,7 @@ NODE = {"hash": "int", "key": "object", "value": "object", "next": "object"}
 
 
 def jstorm_heap():
-    """An acker with two HashMap buckets, and a spout with one ConcurrentHashMap bucket."""
+    """An acker with two buckets of a HashMap each, and a spout with one of a ConcurrentHashMap."""
     heap = Heap()
     heap.declare(f"{TASK}.acker.Acker", {"collector": "object", "pending": "object"})
     heap.declare(f"{TASK}.acker.AckObject", {"val": "long", "spout_task": "object", "failed": "boolean"})

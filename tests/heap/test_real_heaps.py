@@ -1,4 +1,4 @@
-"""Heaps of the real ackers: every count is that of the live map."""
+"""Heaps of the real ackers: every count equals that of the live map."""
 
 import re
 
@@ -47,7 +47,7 @@ def test_every_entry_is_counted_as_the_live_map_has_it(version, options, worker,
     assert counts == [state[:5] for state in states]
     assert acker.tally.lost == 0
     live = {entry for line in answers[half:] for entry in line.split()}
-    assert live == {_said(entry) for samples in acker.tally.samples.values() for entry in samples}
+    assert live == {_said(entry) for kept in acker.tally.samples.values() for entry in kept}
 
 
 def _said(entry):

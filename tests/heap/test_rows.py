@@ -1,4 +1,4 @@
-"""Columns beside sorted ids find what a dict would."""
+"""`Rows` finds the same rows as a dict."""
 
 from array import array
 

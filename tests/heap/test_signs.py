@@ -24,7 +24,7 @@ EXAMPLES = {  # a class of each row that needs no companion
     "backtype.storm.messaging.TaskMessage": "tuples on their way between workers",
     "org.apache.storm.shade.io.netty.channel.ChannelOutboundBuffer$Entry": "writes that wait in Netty's buffers",
     "io.netty.channel.ChannelOutboundBuffer$Entry": "writes that wait in Netty's buffers",
-    "java.util.concurrent.FutureTask": "work handed to a thread pool",
+    "java.util.concurrent.FutureTask": "tasks of a thread pool",
     "org.apache.storm.kafka.spout.KafkaSpoutMessageId": "messages that KafkaSpout has emitted",
     "org.apache.kafka.clients.consumer.ConsumerRecord": "Kafka's records",
     "storm.trident.tuple.TridentTupleView": "tuples of Trident's batches",
@@ -87,17 +87,17 @@ def test_one_histogram_gives_only_a_bound():
     )
 
 
-def test_a_queue_to_a_slow_child_is_no_missing_ack():
+def test_a_queue_to_a_slow_child_is_not_a_missing_ack():
     found = together(line(TUPLE, 20_000, 30_000), line(MESSAGE, 20_000, 30_000), line(INPUTS, 25_000, 30_000))
     assert growing_components(found) == []
-    cause = growth(found, dated=True).cause
-    assert cause.name == MESSAGE
-    assert cause.means == (
+    kept = growth(found, dated=True).cause
+    assert kept.name == MESSAGE
+    assert kept.means == (
         "tuples in ShellBolt's queue to its child (_pendingWrites): the child process is slower than its input, and "
-        "nothing slows the spout down"
+        "the spout is not throttled"
     )
-    assert "topology.shellbolt.max.pending" in cause.sign.help
-    assert "topology.max.spout.pending with ackers and message ids" in cause.sign.help
+    assert "topology.shellbolt.max.pending" in kept.sign.help
+    assert "topology.max.spout.pending with ackers and message ids" in kept.sign.help
 
 
 def test_the_inputs_grow_without_a_queue():
@@ -146,7 +146,7 @@ ONE = """ num     #instances         #bytes  class name
 
 
 @pytest.mark.parametrize(
-    ("rows", "verdict"),
+    ("rows", "said"),
     [
         ("", "no class of acking is among the 20 largest: acking does not fill this heap"),
         (f"   2:  9  360  {TUPLE}\n", "no class of acking is among the 20 largest: acking does not fill this heap, unless the content of its 9 tuples does"),
@@ -156,10 +156,10 @@ ONE = """ num     #instances         #bytes  class name
         (f"   2:  20000  640000  {MAP}\n   3:  19000  608000  {NODE}\n   4:  1800  43200  {LONG}\n", "no class of acking is among the 20 largest: acking does not fill this heap"),
     ],
 )  # fmt: skip
-def test_one_histogram_says_whether_acking_fills_the_heap(rows, verdict, shell, tmp_path):
+def test_one_histogram_shows_whether_acking_fills_the_heap(rows, said, shell, tmp_path):
     (tmp_path / "a.txt").write_text(ONE.format(rows))
     lines = shell("heap", "hist", str(tmp_path / "a.txt")).out.splitlines()
-    assert lines[2] == f"  {verdict}"
+    assert lines[2] == f"  {said}"
 
 
 def test_one_histogram_is_sorted_by_bytes(shell, tmp_path):
@@ -192,7 +192,7 @@ ROW = "   3:         23679         757728  java.util.HashMap$Node (java.base@17)
         ROW[:12],
     ],
 )
-def test_a_damaged_row_is_named_and_its_class_left_out(damaged, shell, tmp_path):
+def test_a_damaged_row_is_reported_and_its_class_skipped(damaged, shell, tmp_path):
     (tmp_path / "a.txt").write_text(TEXT.replace(ROW, damaged))
     outcome = shell("heap", "hist", str(tmp_path / "a.txt"))
     assert outcome.code == 2
@@ -210,6 +210,6 @@ def test_rows_that_exceed_the_total_are_rejected(shell, tmp_path):
     assert "  5 histograms" in outcome.out
 
 
-def test_a_log_between_histograms_is_no_damaged_row():
+def test_log_lines_between_histograms_are_not_damaged_rows():
     lines = ["17: worker started", "4711:", *TEXT.splitlines(), "18: left  12  13  Done"]
     assert [each.lost for each in parse(lines) if each.whole] == [[]] * 6

@@ -1,4 +1,4 @@
-"""A pass counts and yields every object, even if the same few repeat."""
+"""A pass counts every object and passes it to its taker, also in runs of repeated records."""
 
 from collections import Counter
 
@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from ackdoctor.heap.jvm.hprof import Hprof
 from ackdoctor.heap.jvm.sweep import Columns, sweep
-from tests.heap.writing import Heap
+from tests.heap.hprof_writer import Heap
 
 KINDS = ("Point", "Pair", "[LPoint;", "byte[]")
 PHRASES = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 3)), min_size=1, max_size=4)
 
 
 def heap_of(phrases, id_size):
-    """Objects in the order of the phrases, each repeated; of a kind and a length."""
+    """Objects in the order of the phrases, each so many times; of a kind and a length."""
     heap = Heap(id_size)
     heap.declare("Point", {"x": "int", "y": "long"})
     heap.declare("Pair", {"left": "object", "right": "object", "sure": "boolean"})

@@ -66,7 +66,7 @@ def _reachable(objects: Objects, census: Census, roots: list[int]) -> set[int]:
 
 
 def _objects(dump: Hprof, census: Census, kept: set[int]) -> tuple[list[bytes], set[int]]:
-    """Return the sub-records that remain, after the declarations of their classes, and the ids of the classes."""
+    """The kept sub-records after the declarations of their classes, and the ids of those."""
     declared: dict[int, bytes] = {}
     bodies, wanted = [], set()
     for record in census.segments:

@@ -197,8 +197,8 @@ def test_a_spout_that_never_stops_emitting_is_an_error(monkeypatch):
     with pytest.raises(RestlessError) as error:
         Cluster(builder.build()).settle()
     assert str(error.value) == (
-        "100 steps at 0 ms and no end: a spout that always emits needs max_spout_pending, "
-        "or must yield the seconds between two tuples"
+        "100 steps at 0 ms and no end: if a spout always emits, set max_spout_pending, "
+        "or let it yield the seconds between two tuples"
     )
 
 

@@ -321,7 +321,7 @@ def test_a_test_without_components_is_counted_apart(pytester):
     result = pytester.runpytest_inprocess("--ackdoctor")
     assert section(result) == [
         "1 test: every tuple completed exactly once",
-        "1 test observed 0 events: no component was seen to run there",
+        "1 test observed 0 events: the tracer saw no component run",
     ]
 
 
@@ -343,7 +343,7 @@ def test_an_already_traced_process_says_so(pytester):
         outer.undo()
     result.assert_outcomes(errors=1)
     (line,) = (line for line in result.outlines if line.startswith("ackdoctor: "))
-    assert line.startswith("ackdoctor: something else traces this process: ")
+    assert line.startswith("ackdoctor: another tracer runs in this process: ")
 
 
 def test_an_internal_error_is_reported_and_does_not_end_the_session(pytester):
@@ -366,6 +366,6 @@ def test_an_internal_error_is_reported_and_does_not_end_the_session(pytester):
     )
     result = pytester.runpytest_inprocess("--ackdoctor")
     result.assert_outcomes(passed=2)
-    trouble = "ackdoctor met an error of its own: KeyError: 'what is this?'"
+    trouble = "ackdoctor failed with an internal error: KeyError: 'what is this?'"
     assert section(result)[1].endswith(trouble)
-    assert section(result)[-1] == f"{trouble} · not everything was seen"
+    assert section(result)[-1] == f"{trouble} · some events were not traced"

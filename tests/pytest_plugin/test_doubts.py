@@ -9,7 +9,7 @@ from tests.pytest_plugin.inner import section
 
 pytest_plugins = ["pytester"]
 
-DOUBT = "in doubt: not every tuple is known to have completed exactly once"
+DOUBT = "in doubt: some tuples may not have completed exactly once"
 
 DIES = """
     class Dies(Bolt):

@@ -166,7 +166,7 @@ def test_another_fixture_can_use_the_fixture(run):
 def test_an_object_that_is_no_component_is_refused(run):
     result = run("""
         def test_dict(ackdoctor):
-            with pytest.raises(TypeError, match="dict is no bolt or spout of .*Petrel"):
+            with pytest.raises(TypeError, match="dict is not a bolt or spout of .*Petrel"):
                 ackdoctor.bench(dict)
     """)
     result.assert_outcomes(passed=1)

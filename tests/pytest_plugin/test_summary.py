@@ -59,7 +59,7 @@ def test_a_test_without_tuples_is_not_called_clean():
         "test               delivered  emitted    ack   fail  pending  findings",
         "t.py::test_mocked          0        0      0      0        0  observed 0 events",
         "2 tests                    0        0      0      0        0",
-        "2 tests observed 0 events: no component was seen to run there",
+        "2 tests observed 0 events: the tracer saw no component run",
     ]
 
 
@@ -69,7 +69,7 @@ def test_a_mock_that_hides_acks_is_named():
     assert lines({"t.py::test": row, "t.py::test_plain": SILENT, "t.py::test_clean": CLEAN}, -1) == [
         "1 test: every tuple completed exactly once",
         "1 test not observed: a mock or an unknown transport hides the component's calls",
-        "1 test observed 0 events: no component was seen to run there",
+        "1 test observed 0 events: the tracer saw no component run",
     ]
 
 
@@ -79,7 +79,7 @@ def test_accepted_tuples_are_not_called_completed():
         "test        delivered  emitted    ack   fail  pending  findings",
         "t.py::test          1        0      0      0        1  (ACK101 accepted)",
         "1 test              1        0      0      0        1",
-        "1 test: nothing that is not accepted",
+        "1 test: all findings are accepted",
     ]
 
 

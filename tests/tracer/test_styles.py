@@ -290,7 +290,7 @@ def test_the_same_bytes_leave_the_component():
 def test_an_internal_error_is_only_a_note():
     with traced(now=_Clock(fails=1)) as run:
         drive(Manual, frame("1"))
-    assert run.settlement.notes[0] == "the tracer met an error of its own and went on: OSError: no clock"
+    assert run.settlement.notes[0] == "the tracer continues after an internal error: OSError: no clock"
 
 
 class _Clock:

@@ -194,12 +194,12 @@ def copy_dump(source: BinaryIO, *, packed: bool) -> DumpCopy:
 
 
 def _write_copy(copy: DumpCopy, stretches: Iterator[bytes]) -> None:
-    outline, written, looked = _Outline(), 0, 0
+    check, written, looked = _RecordCheck(), 0, 0
     for stretch in stretches:
         with _report_full_disk():
             copy.file.write(stretch)
         written += len(stretch)
-        if fault := outline.fault(stretch):
+        if fault := check.fault(stretch):
             copy.cut = fault
             break
         if written - looked >= _LOOK:
@@ -232,7 +232,7 @@ def _unpacked(source: BinaryIO, copy: DumpCopy) -> Iterator[bytes]:
         copy.cut = f"the compressed data are damaged before byte {read:,}: {error}"
 
 
-class _Outline:
+class _RecordCheck:
     """Checks the top-level records of a dump while it is copied."""
 
     def __init__(self) -> None:

@@ -81,19 +81,19 @@ def containers(holder: Holder) -> list[Container]:
     sized = dict if holder.kind == ACKER else _SIZED
     nodes = list(_walk(holder, sized))
     most = [len(node.value) if isinstance(node.value, sized) else 0 for node in nodes]
-    within = [0] * len(nodes)  # most items of any container inside
+    most_inside = [0] * len(nodes)  # most items of any container inside
     for place in reversed(range(len(nodes))):
         above = nodes[place].above
         if above >= 0:
-            within[above] = max(within[above], most[place], within[place])
+            most_inside[above] = max(most_inside[above], most[place], most_inside[place])
     found = []
     dominated = [False] * len(nodes)  # whether an enclosing container has at least as many items
     for place, node in enumerate(nodes):
         above = node.above
         dominated[place] = above >= 0 and (
-            dominated[above] or most[above] >= max(1, most[place], within[place])
+            dominated[above] or most[above] >= max(1, most[place], most_inside[place])
         )
-        if most[place] and within[place] <= most[place] and not dominated[place]:
+        if most[place] and most_inside[place] <= most[place] and not dominated[place]:
             found.append(Container(node.path, node.value, node.field))
     return found
 

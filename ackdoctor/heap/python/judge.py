@@ -94,19 +94,19 @@ def holding_rows(snapshots: Sequence[Snapshot], top: int = 20) -> tuple[HoldingR
     """Return the largest containers, without small ones that hold no tuples."""
     if not snapshots:
         return ()
-    kept = [
+    listed = [
         holding
         for holding in snapshots[-1].holdings
         if holding.kind == ACKER or holding.open or holding.entries >= _FEW
     ]
-    kept.sort(key=lambda holding: (-holding.size, holding.path))
+    listed.sort(key=lambda holding: (-holding.size, holding.path))
     return tuple(
         HoldingRow(
             last=holding,
             course=tuple(snapshot.entries(holding.path) for snapshot in snapshots),
             per_thousand=_rate(holding, snapshots),
         )
-        for holding in kept[:top]
+        for holding in listed[:top]
     )
 
 
@@ -180,7 +180,7 @@ def _acker_findings(
         for known in snapshot.ackers
         if known.component == acker.component
     ]
-    grown = _steady(points)
+    grown = _linear_growth(points)
     if grown is not None:
         yield heap_finding(
             PENDING_GROWTH,
@@ -235,7 +235,7 @@ def _witness(row: HoldingRow, *left: str) -> HeapWitness:
     )
 
 
-def _steady(points: Sequence[tuple[int, int]]) -> str | None:
+def _linear_growth(points: Sequence[tuple[int, int]]) -> str | None:
     """Describe the growth of a map if it is linear in the tuples; else None."""
     if len(points) < _FEWEST_SNAPSHOTS or points[-1][1] - points[0][1] < _FEWEST_ENTRIES:
         return None
@@ -249,37 +249,37 @@ def _steady(points: Sequence[tuple[int, int]]) -> str | None:
 
 
 def with_heap_evidence(
-    of_run: Sequence[Finding], of_heap: Sequence[Finding]
+    run_findings: Sequence[Finding], heap_findings: Sequence[Finding]
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """Add the heap's evidence to the findings of the run; return these and the findings of the heap alone.
 
     The entries of an acker belong to the findings whose roots they are, a field to the component's finding of the
     same code.  The growth of a map is a separate finding.
     """
-    mine = list(of_run)
+    with_evidence = list(run_findings)
     rest = []
-    for finding in of_heap:
-        places = [place for place, each in enumerate(mine) if _explains(each, finding)]
+    for finding in heap_findings:
+        places = [place for place, each in enumerate(with_evidence) if _explains(each, finding)]
         for place in places:
-            mine[place] = _with(mine[place], finding)
+            with_evidence[place] = _add_evidence(with_evidence[place], finding)
         if not places:
             rest.append(finding)
-    return tuple(mine), tuple(rest)
+    return tuple(with_evidence), tuple(rest)
 
 
-def _explains(of_run: Finding, of_heap: Finding) -> bool:
-    if not isinstance(of_run.evidence, TreeWitness):
+def _explains(from_run: Finding, from_heap: Finding) -> bool:
+    if not isinstance(from_run.evidence, TreeWitness):
         return False
-    if of_heap.code == NEVER_ZERO_ENTRY:
-        return of_run.code in ACKER_CODES or any(
-            line.startswith(f"{ACKER}: root ") for line in of_run.evidence.left
+    if from_heap.code == NEVER_ZERO_ENTRY:
+        return from_run.code in ACKER_CODES or any(
+            line.startswith(f"{ACKER}: root ") for line in from_run.evidence.left
         )
-    return of_run.code == of_heap.code and of_run.component.rpartition(".")[2] == of_heap.component
+    return from_run.code == from_heap.code and from_run.component.rpartition(".")[2] == from_heap.component
 
 
-def _with(of_run: Finding, of_heap: Finding) -> Finding:
-    assert isinstance(of_run.evidence, TreeWitness)
-    assert isinstance(of_heap.evidence, HeapWitness)
-    held = of_heap.evidence
+def _add_evidence(from_run: Finding, from_heap: Finding) -> Finding:
+    assert isinstance(from_run.evidence, TreeWitness)
+    assert isinstance(from_heap.evidence, HeapWitness)
+    held = from_heap.evidence
     line = f"heap: {held.path}: {held.entries:,} entries, {held.size:,} bytes; {held.left[0]}"
-    return replace(of_run, evidence=replace(of_run.evidence, left=(*of_run.evidence.left, line)))
+    return replace(from_run, evidence=replace(from_run.evidence, left=(*from_run.evidence.left, line)))

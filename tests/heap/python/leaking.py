@@ -1,4 +1,4 @@
-"""A leaking topology with snapshots, in its own process, as a snapshot costs time for every object of its process."""
+"""A leaking topology with heap snapshots, in its own process, because a snapshot costs by the size of the process."""
 
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor

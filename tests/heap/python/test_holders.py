@@ -1,4 +1,4 @@
-"""The containers of known holders, with path and weight."""
+"""Containers of known holders: paths and sizes."""
 
 import gc
 from collections import OrderedDict, deque
@@ -32,8 +32,8 @@ def paths(holder: Holder) -> dict[str, int]:
 class Box:
     """A holder with one field."""
 
-    def __init__(self, content: object) -> None:
-        self.content = content
+    def __init__(self, kept: object) -> None:
+        self.kept = kept
 
 
 class Slotted:
@@ -44,8 +44,8 @@ class Slotted:
         self.__hidden = [1, 2, 3, 4]
 
 
-def held(content: object) -> dict[str, int]:
-    return paths(Holder(name="Box", kind=BOLT, holder=Box(content)))
+def held(kept: object) -> dict[str, int]:
+    return paths(Holder(name="Box", kind=BOLT, holder=Box(kept)))
 
 
 def test_the_entries_of_an_acker_are_in_its_buckets():
@@ -96,35 +96,35 @@ def test_the_paths_to_spout_buffers_and_bolt_fields_are_those_of_guppy():
 
 
 @pytest.mark.parametrize(
-    ("content", "expected"),
+    ("kept", "expected"),
     [
-        (list(range(5)), {"Box.content": 5}),
-        (OrderedDict.fromkeys(range(5)), {"Box.content": 5}),
-        ({1, 2, 3}, {"Box.content": 3}),
-        ({"a": [1, 2, 3], "b": [1]}, {"Box.content['a']": 3}),  # the list of one is less than the dict of two
-        ({number: [number] for number in range(9)}, {"Box.content": 9}),
-        ([[0] * 100, [0] * 100], {"Box.content[0]": 100, "Box.content[1]": 100}),
-        (Box({"x": 1}), {"Box.content.content": 1}),
-        (Slotted(), {"Box.content.rows": 3, "Box.content._Slotted__hidden": 4}),
-        ({Box(1): [1, 2]}, {"Box.content[<Box>]": 2}),
-        ({"x" * 50: [1, 2]}, {"Box.content['" + "x" * 36 + "...]": 2}),
+        (list(range(5)), {"Box.kept": 5}),
+        (OrderedDict.fromkeys(range(5)), {"Box.kept": 5}),
+        ({1, 2, 3}, {"Box.kept": 3}),
+        ({"a": [1, 2, 3], "b": [1]}, {"Box.kept['a']": 3}),  # the list of one is less than the dict of two
+        ({number: [number] for number in range(9)}, {"Box.kept": 9}),
+        ([[0] * 100, [0] * 100], {"Box.kept[0]": 100, "Box.kept[1]": 100}),
+        (Box({"x": 1}), {"Box.kept.kept": 1}),
+        (Slotted(), {"Box.kept.rows": 3, "Box.kept._Slotted__hidden": 4}),
+        ({Box(1): [1, 2]}, {"Box.kept[<Box>]": 2}),
+        ({"x" * 50: [1, 2]}, {"Box.kept['" + "x" * 36 + "...]": 2}),
         ([], {}),
     ],
 )
-def test_entries_are_counted_at_their_container(content, expected):
-    assert held(content) == expected
+def test_entries_are_counted_at_their_container(kept, expected):
+    assert held(kept) == expected
 
 
 def test_a_container_in_itself_is_walked_once():
-    content: list[object] = [1, 2]
-    content.append(content)
-    assert held(content) == {"Box.content": 3}
+    kept: list[object] = [1, 2]
+    kept.append(kept)
+    assert held(kept) == {"Box.kept": 3}
 
 
 def test_loggers_modules_and_classes_are_not_walked():
     import logging
 
-    assert held([logging.getLogger(), logging, Box]) == {"Box.content": 3}
+    assert held([logging.getLogger(), logging, Box]) == {"Box.kept": 3}
 
 
 def test_only_a_sample_of_many_items_is_walked():
@@ -136,7 +136,7 @@ def test_only_a_sample_of_many_items_is_walked():
             return super().__iter__()
 
     rows = [Row([1]) for _ in range(10_000)]
-    assert held(rows) == {"Box.content": 10_000}
+    assert held(rows) == {"Box.kept": 10_000}
     assert len(looked) == 3
 
 

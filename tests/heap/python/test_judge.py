@@ -1,4 +1,4 @@
-"""The rows and findings of leaks in the lab."""
+"""Leaks from the lab yield rows and findings."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def codes_of(found: tuple[Finding, ...]) -> list[tuple[str, str]]:
 
 
 def judged(version: str) -> tuple[Finding, ...]:
-    """Return the findings of a leaking run of that version."""
+    """What is found in a run of that version that leaks."""
     return findings(leaked(version), PLACES, profile(version))
 
 
@@ -74,7 +74,7 @@ def test_our_entry_type_is_the_first_of_the_acker_types_that_grew():
     assert (row.gained, row.lately) == (1_000, 200)
 
 
-def test_a_map_that_is_empty_at_the_end_is_no_finding():
+def test_an_empty_map_at_the_end_is_not_a_finding():
     assert findings([Snapshot(label="end", census=EMPTY)], PLACES) == ()
     assert findings([], PLACES) == ()
 
@@ -128,9 +128,9 @@ def run_finding(code: str, component: str, *left: str) -> Finding:
 
 
 def test_a_finding_of_the_run_gets_its_heap_evidence():
-    heap_findings = findings(snapshots(holding("Keeps.kept", 5, kind=BOLT, open=5, tuples=10)), PLACES)
+    shown = findings(snapshots(holding("Keeps.kept", 5, kind=BOLT, open=5, tuples=10)), PLACES)
     mine, rest = with_heap_evidence(
-        [run_finding("ACK401", "bolts.Keeps"), run_finding("ACK401", "bolts.Other")], heap_findings
+        [run_finding("ACK401", "bolts.Keeps"), run_finding("ACK401", "bolts.Other")], shown
     )
     assert rest == ()
     assert [each.evidence.left for each in mine] == [

@@ -29,7 +29,7 @@ SPOUT = """
 
 @pytest.fixture
 def run(pytester):
-    """Run in its own process, as a snapshot costs time for every object of its process."""
+    """In a process of its own: a look costs by all that its process holds."""
 
     def run(source, *arguments):
         write(pytester, source)
@@ -40,7 +40,7 @@ def run(pytester):
 
 @pytest.fixture
 def run_here(pytester):
-    """Run in this process, for its patches; no snapshot is taken."""
+    """In this process, for what is patched here; nothing is looked into."""
 
     def run(source, *arguments):
         write(pytester, source)
@@ -119,16 +119,12 @@ def test_a_bolt_field_and_the_acker_are_shown_beside_the_finding_of_the_run(run)
         "= left: heap: Hoards.kept: 20",
         "= left: heap: acker._pending._buckets[0]: 20",
     ]
-    heap_lines = heap_section(result, "test_keeps")
-    assert heap_lines[0].startswith("2 snapshots (start; end): ")
-    assert heap_lines[1:4] == [
-        "acker: 20 entries after 20 roots: 20 tracked, 0 orphans",
-        "",
-        "who holds what",
-    ]
-    rows = [line.split("   ")[0].strip() for line in heap_lines[6:8]]
+    shown = heap_section(result, "test_keeps")
+    assert shown[0].startswith("2 snapshots (start; end): ")
+    assert shown[1:4] == ["acker: 20 entries after 20 roots: 20 tracked, 0 orphans", "", "who holds what"]
+    rows = [line.split("   ")[0].strip() for line in shown[6:8]]
     assert rows == ["Hoards.kept", "acker._pending._buckets[0]"]
-    assert "types that grew most" in heap_lines
+    assert "types that grew most" in shown
     row = next(line for line in section(result) if "test_keeps" in line)
     assert row.endswith("most in Hoards.kept (20)")
 

@@ -1,4 +1,4 @@
-"""`ackdoctor trace run --heap`: each process takes snapshots of its heap, and the reports come at the end."""
+"""`ackdoctor trace run --heap`: each process takes snapshots, and the report follows at the end."""
 
 import subprocess
 import sys

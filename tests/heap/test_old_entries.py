@@ -7,7 +7,7 @@ from ackdoctor.heap.judge import findings, trees, with_culprits
 from ackdoctor.model.finding import Severity
 from ackdoctor.model.verdict import Culprit, Verdict
 from ackdoctor.tracer.judge.places import Places
-from tests.heap.writing import TAKEN_MS, Heap, acker_heap
+from tests.heap.hprof_writer import TAKEN_MS, Heap, acker_heap
 
 STORM = "org.apache.storm"
 NODE = "java.util.HashMap$Node"
@@ -30,7 +30,7 @@ def add_map(heap: Heap, id_: int, pairs: list[tuple[int, int]]) -> int:
 
 
 def worker(held, *, pending=(), tasks=(7,), settings=None) -> Heap:
-    """A worker of Storm 2.x: entries in its acker, and a spout with these pending roots."""
+    """A worker of Storm 2.x: entries in its acker, and a spout that waits for these roots."""
     heap = acker_heap(held=held)
     heap.declare("java.lang.Integer", {"value": "int"})
     heap.declare("java.lang.Boolean", {"value": "boolean"})
@@ -134,7 +134,7 @@ TIMEOUT = "topology.message.timeout.secs"
 
 
 @pytest.mark.parametrize(
-    ("settings", "options", "seconds", "source"),
+    ("settings", "given", "seconds", "source"),
     [
         ({TIMEOUT: ("Integer", 10)}, None, 10, "the dump's topology configuration"),
         ({TIMEOUT: ("Long", 10)}, 10, 10, "the dump's topology configuration"),
@@ -144,8 +144,8 @@ TIMEOUT = "topology.message.timeout.secs"
         (None, None, 30, "Storm's default; none in the dump: set --message-timeout"),
     ],
 )  # fmt: skip
-def test_the_message_timeout_is_that_of_the_dump(settings, options, seconds, source, tmp_path):
-    dump = read(worker(entries(1), settings=settings), tmp_path, timeout_s=options)
+def test_the_message_timeout_is_that_of_the_dump(settings, given, seconds, source, tmp_path):
+    dump = read(worker(entries(1), settings=settings), tmp_path, timeout_s=given)
     assert (dump.timeout.seconds, dump.timeout.source, dump.timeout.off) == (seconds, source, False)
 
 

@@ -1,4 +1,4 @@
-"""The text on an entry in a heap report, and its pages."""
+"""The laws and rules that a heap report names for an entry exist."""
 
 from ackdoctor.diagnose.symptoms import table
 from ackdoctor.heap.signs import CAUSES

@@ -1,4 +1,4 @@
-"""The component of a line, and the owner of a stack frame."""
+"""Component and kind of a log line, and user frames versus library frames."""
 
 import pytest
 
@@ -82,7 +82,7 @@ def test_a_logger_shows_the_kind_of_process(line, kind):
         ("[2018-11-09 00:13:28 +0900] [SEVERE] x", "2018-11-09 00:13:28"),
     ],
 )
-def test_a_line_has_its_time(line, text):
+def test_the_time_of_a_line_is_parsed(line, text):
     assert moment_of(line).text == text
 
 
@@ -117,7 +117,7 @@ def test_a_frame_of_the_user_s_code_is_own(frame):
         "\t... 6 more",
     ],
 )
-def test_a_library_s_frame_is_not(frame):
+def test_a_library_frame_is_not_own(frame):
     assert not is_own(frame)
 
 

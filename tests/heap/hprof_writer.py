@@ -1,4 +1,4 @@
-"""Write small HPROF files with ids of any size, from the classes and objects of a test."""
+"""Writer for small HPROF files of both id sizes, from classes and objects of a test."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -91,7 +91,7 @@ def acker_heap(
     prefix: str = "org.apache.storm",
     held: Sequence[tuple[int, int, int]] = (),
 ) -> Heap:
-    """A 2.x acker with one bucket of the `held` entries or of `orphans`, in one chain."""
+    """A 2.x acker with one bucket: what is `held`, or that many `orphans`, all in one chain."""
     held = held or orphans(entries)
     entries = len(held)
     heap = Heap(id_size)
