@@ -303,7 +303,7 @@ def _summary(stream: "Stream") -> Iterator[str]:
     clock, totals = stream.clock, stream.journal.totals
     waiting = sum(run.open for run in clock.runs.values())
     yield (
-        f"reported {stream.reported:,}, {totals.get('told', 0):,} since this checkpoint was created; read {counted(clock.rows, 'row')} of "
+        f"reported {stream.reported:,}, {totals.get('reported', 0):,} since this checkpoint was created; read {counted(clock.rows, 'row')} of "
         f"{counted(totals.get('parts', 0), 'part')}; {counted(waiting, 'root')} {'is' if waiting == 1 else 'are'} open"
     )
     amounts = {

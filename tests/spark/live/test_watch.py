@@ -287,7 +287,7 @@ def test_an_unreadable_part_is_reported_once_and_the_rest_is_read(watched):
     assert [(line["what"], line["root"], line["by"][0]["component"]) for line in again] == [
         ("over-acked", 7, "count")
     ]
-    assert watch.watch.journal.totals == {"parts": 2, "told": 1, "refused": 5, "again": 2, "gone": 0}
+    assert watch.watch.journal.totals == {"parts": 2, "reported": 1, "refused": 5, "again": 2, "gone": 0}
 
 
 def test_a_trace_may_begin_with_empty_parts(watched):
