@@ -1,4 +1,4 @@
-"""The whole analysis of a small trace: what the tracer's own inquest says of it, and what only Spark counts."""
+"""The analysis of a small trace agrees with the report of the tracer, and has the counts of Spark."""
 
 import gzip
 from dataclasses import replace
@@ -192,7 +192,7 @@ def test_open_deliveries_without_an_acker_are_those_of_the_trace_report(spark):
 
 
 def acked_twice(component: str, roots: range) -> list[Event]:
-    """Messages of trees whose first tuple a component acks twice, and whose second no other does."""
+    """Messages of trees: one component acks the first tuple twice, another never acks the second."""
     rows = []
     for root in roots:
         edge, next_ = root << 8, root << 16
@@ -292,7 +292,7 @@ ENDS = {  # by bolt: what its log says after the last tuple, and in which zone
 
 
 def test_a_log_ends_with_its_last_line_of_any_kind(spark, tmp_path):
-    """Five topologies, a day apart, each with a bolt of its own: those that go on without it never completed a tuple."""
+    """Five topologies, a day apart, each with its own bolt: if the log goes on, the bolt never completed its tuple."""
     template = "o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] {} FOR 3 TUPLE: source: s:4, stream: default, id: {{{}=2}}, [1]"
     begin = [
         ("20:00:00.000", LOADS),
@@ -332,7 +332,7 @@ def test_an_expired_entry_is_not_pending(spark):
 def life(
     root: int, *, first: int, end: int | None, init: int | None = None, acker: int = 1
 ) -> tuple[object, ...]:
-    """An entry that begins and ends at some seconds."""
+    """Return an entry that begins and ends at these seconds."""
     row = dict.fromkeys(ENTRIES.names) | {
         "run": "a",
         "acker": acker,
