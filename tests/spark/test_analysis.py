@@ -127,7 +127,7 @@ def test_roots_beyond_the_samples_are_counted(spark, monkeypatch):
 
 
 @pytest.mark.minutes
-def test_a_root_that_went_an_explained_way_is_left_out(spark, monkeypatch, analysis):
+def test_a_root_with_an_explained_end_is_omitted(spark, monkeypatch, analysis):
     monkeypatch.setattr("ackdoctor.spark.judge.blame._MOST_DARK", 1)
     few = analyze(find_inputs([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
     assert [finding.code for finding in few.findings] == [finding.code for finding in analysis.findings]
@@ -207,8 +207,8 @@ def acked_twice(component: str, roots: range) -> list[Event]:
     return rows
 
 
-@pytest.mark.parametrize(("most", "untold"), [pytest.param(2_000, 0, marks=pytest.mark.minutes), (4, 26)])
-def test_a_rare_culprit_is_reported_beside_a_frequent_one(most, untold, spark, monkeypatch):
+@pytest.mark.parametrize(("most", "omitted"), [pytest.param(2_000, 0, marks=pytest.mark.minutes), (4, 26)])
+def test_a_rare_culprit_is_reported_beside_a_frequent_one(most, omitted, spark, monkeypatch):
     monkeypatch.setattr("ackdoctor.spark.judge.samples.MOST_TREES", most)
     rows = acked_twice("often", range(1, 26)) + acked_twice("seldom", range(26, 31))
     terms = replace(TERMS, patience_s=0)
@@ -219,7 +219,7 @@ def test_a_rare_culprit_is_reported_beside_a_frequent_one(most, untold, spark, m
     }
     assert counts == {"often": 25, "seldom": 5}
     assert sum(tree.roots for tree in few.tally.trees) == 30
-    assert len(few.tally.trees) == 30 - untold
+    assert len(few.tally.trees) == 30 - omitted
 
 
 def test_a_tuple_that_two_lines_ack_is_one_finding(spark):

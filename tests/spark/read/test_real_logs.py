@@ -57,7 +57,7 @@ def test_the_replay_agrees_with_the_real_acker(log):
         assert pending == len(found) - sum(answers(text).values())  # nothing ever expires
 
 
-def test_what_the_spout_heard_is_in_the_events(log):
+def test_the_answers_to_the_spout_are_in_the_events(log):
     number, _, _, rows = log
     answered = rows.where("kind in (20, 21, 23)").orderBy("worker", "seq").collect()
     calls = [("ack" if row["kind"] == 20 else "fail", row["delivery"]) for row in answered]

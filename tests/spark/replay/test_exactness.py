@@ -214,9 +214,9 @@ def test_the_verdict_on_every_root_is_that_of_the_tracer(name, table, keep):
     found_rows = verdicts(replay_on_spark(sent, acker_version(name), persist=keep)).collect()
     found = {(row.run, row.acker, row.root): (row.verdict, row.residue, row.value) for row in found_rows}
     assert len(found) == len(found_rows)
-    untold = {key: what for key, what in expected.items() if key not in found}
-    assert {what[1:] for what in untold.values()} <= {("NONE", None)}  # of roots that made no entry
-    assert not untold or name in {"jstorm", "heron"}
+    omitted = {key: what for key, what in expected.items() if key not in found}
+    assert {what[1:] for what in omitted.values()} <= {("NONE", None)}  # of roots that made no entry
+    assert not omitted or name in {"jstorm", "heron"}
     well = ("COMPLETE", "NONE", None)
     assert {
         key: (what, expected.get(key, well)) for key, what in found.items() if what != expected.get(key, well)
