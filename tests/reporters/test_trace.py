@@ -226,6 +226,7 @@ def test_the_document_has_the_figures_and_ids_as_text():
         "ambiguous": True,
     }
     assert content["run"]["components"][1]["pending"] == 3
+    assert "offences" in content["run"]["components"][1]
 
 
 def test_repeated_events_are_one_line():
