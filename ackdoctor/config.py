@@ -255,7 +255,7 @@ def _selectors(value: object) -> tuple[str, ...]:
     selectors = _strings(value)
     for selector in selectors:
         if not _PREFIX.fullmatch(selector) and not re.fullmatch(r"[a-z]+(-[a-z]+)*", selector):
-            raise ValueError(f"must list codes, starts of codes or rule names, not {selector!r}")
+            raise ValueError(f"must list codes, prefixes of codes or rule names, not {selector!r}")
     return selectors
 
 
@@ -336,7 +336,7 @@ _KEYS: Mapping[str, Callable[[object], Parsed]] = MappingProxyType(
 
 HELP: Mapping[str, tuple[str, str]] = MappingProxyType(  # key -> meaning and default, for the documentation
     {
-        "select": ("rules that run: codes, starts of codes, names", "all that are on by default"),
+        "select": ("rules that run: codes, prefixes of codes, names", "all that are on by default"),
         "extend-select": ("rules that run besides them", "`[]`"),
         "ignore": ("rules that do not run; the more exact selector wins, and `ignore` wins a draw", "`[]`"),
         "per-file-ignores": (

@@ -50,9 +50,7 @@ def pytest_table() -> str:
         flag = f"`{option.flag} {option.metavar or ''}".rstrip() + "`" if option.flag else ""
         flag = "`--ackdoctor`, `--ackdoctor=LEVEL`" if name == "level" else flag
         rows.append(f"| `{name}` | {flag} | {option.help} |")
-    rows.append(
-        "|  | `--ackdoctor-write-baseline` | accept all present findings: write them to the baseline |"
-    )
+    rows.append("|  | `--ackdoctor-write-baseline` | accept all findings: write them to the baseline |")
     return "\n".join(rows) + "\n"
 
 

@@ -4,9 +4,11 @@ import ast
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from importlib.metadata import requires
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -20,17 +22,27 @@ BANNED = {"utils", "helpers", "common", "misc", "manager"}
 @pytest.mark.parametrize("module", MODULES)
 def test_a_function_is_short(module):
     long = [
-        f"{module}:{function.name}"
-        for function in _functions(ROOT / module)
-        if (function.end_lineno or 0) - function.lineno >= LONGEST_FUNCTION
+        f"{module}:{name}" for name, lines in _syntax(ROOT / module).functions if lines > LONGEST_FUNCTION
     ]
     assert long == []
 
 
-def _functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+class _Syntax(NamedTuple):
+    functions: list[tuple[str, int]]  # with the number of lines
+    imports: list[str]
+
+
+@cache
+def _syntax(path: Path) -> _Syntax:
+    found = _Syntax([], [])
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
+            found.functions.append((node.name, (node.end_lineno or 0) - node.lineno + 1))
+        elif isinstance(node, ast.Import):
+            found.imports.extend(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.imports.append(node.module)
+    return found
 
 
 def test_no_module_has_a_vague_name():
@@ -47,23 +59,20 @@ def test_every_exported_name_exists_once(module):
     assert len(set(exported)) == len(exported)
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_every_imported_package_is_a_dependency(module):
+@pytest.fixture(scope="module")
+def importable() -> set[str]:
+    """The packages that are installed with ackdoctor, by the names of their modules."""
     dependencies = [line for line in requires("ackdoctor") or () if 'extra == "dev"' not in line]
     names = {re.split(r"[^\w-]", line)[0].replace("-", "_") for line in dependencies}
     names |= {"ackdoctor", "tomli", "tomllib", "guppy"}  # one of the toml parsers; the package guppy3
     names.add("markdown_it")  # the package markdown-it-py
     names |= {"py4j", "pytest", "_pytest"}  # pyspark installs py4j; pytest loads our plugin
-    imported = {name.partition(".")[0] for name in _imports(ROOT / module)}
-    assert imported <= names | sys.stdlib_module_names
+    return names | sys.stdlib_module_names
 
 
-def _imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
+@pytest.mark.parametrize("module", MODULES)
+def test_every_imported_package_is_a_dependency(module, importable):
+    assert {name.partition(".")[0] for name in _syntax(ROOT / module).imports} <= importable
 
 
 def test_no_modules_import_each_other():

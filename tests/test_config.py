@@ -106,7 +106,7 @@ def test_ackdoctor_toml_wins_over_a_pyproject_beside_it(tmp_path):
         ),
         (
             'ignore = ["ack101"]\n',
-            "ackdoctor.toml:1: `ignore` must list codes, starts of codes or rule names, not 'ack101'",
+            "ackdoctor.toml:1: `ignore` must list codes, prefixes of codes or rule names, not 'ack101'",
         ),
         (
             'min-severity = "warn"\n',

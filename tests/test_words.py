@@ -16,21 +16,7 @@ CODE_QUOTE = re.compile(r"`[^`\n]*`")
 QUOTE = re.compile(r'"[^"\n]*"')  # in Markdown; in code a string may be a message of ours
 
 LISTS_OF_WORDS = {"tests/test_words.py", "tests/rulebook/test_our_pages.py"}
-NOT_CLEAN_YET = {
-    "ackdoctor/cli",
-    "ackdoctor/heap",
-    "ackdoctor/lab",
-    "ackdoctor/pytest_plugin",
-    "ackdoctor/spark",
-    "ackdoctor/tracer",
-    "tests/cli",
-    "tests/diagnose",
-    "tests/heap",
-    "tests/pytest_plugin",
-    "tests/reporters",
-    "tests/spark",
-    "tests/tracer",
-}
+NOT_CLEAN_YET: set[str] = set()
 """Packages that still hold such words; to be emptied."""
 
 

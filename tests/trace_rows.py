@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ackdoctor.acker.residue import blame, suspicions
+from ackdoctor.acker.residue import find_culprits, traced_tuples
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.verdict import RunTally
 
@@ -48,8 +48,8 @@ def events_of(lines: Sequence[str]) -> list[Event]:
 def with_culprits(tally: RunTally, events: Iterable[Event]) -> RunTally:
     """Return the tally with the culprits of its trees, from a second pass over the trace."""
     wanted = {tree.root: tree for tree in tally.trees}
-    seen = suspicions(events, wanted)
-    return replace(tally, trees=tuple(blame(tree, seen[tree.root]) for tree in tally.trees))
+    seen = traced_tuples(events, wanted)
+    return replace(tally, trees=tuple(find_culprits(tree, seen[tree.root]) for tree in tally.trees))
 
 
 T = 10  # the message timeout, in seconds

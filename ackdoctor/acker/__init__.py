@@ -1,4 +1,4 @@
-"""Storm's acker and its relatives, said in Python: one readable model with a profile per version.
+"""A model of Storm's acker and its relatives, with a profile per version.
 
-Begin with `acker`, which reads beside Acker.java; `versions` has what each version does differently.
+`acker` follows Acker.java; `versions` holds the differences between versions.
 """

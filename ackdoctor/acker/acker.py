@@ -1,14 +1,14 @@
-"""The ackers: what becomes of each message.
+"""The ackers of Storm, JStorm and Heron.
 
-`StormAcker` is acker.clj and Acker.java, line by line; the profile says which.  Each message finds or makes
-the root's entry and changes it; then, once the spout's task is known, value 0 is an ACK, else a failed
-entry a FAIL, else a reset is passed on:
+`StormAcker` follows acker.clj or Acker.java, as the profile says.  Each message updates the root's entry,
+which it creates if necessary.  Once an init has named the spout's task, the acker answers: ACK if the value
+is 0, FAIL if the entry is failed, RESET after a reset:
 
     AckInit(66, 8, 11)   {66: S(8)}       INIT from spout task 11, one edge
     AckAck(66, 11)       {66: S(3)}       8 ^ 4 ^ 7: acked, with children 4 and 7
     AckAck(66, 4)        {66: S(7)}
     AckAck(66, 7)        {}               0: Answer(ACK, 66, 11)
-    AckAck(66, 7)        {66: O(7)}       acked twice: an orphan, which nothing completes any more
+    AckAck(66, 7)        {66: O(7)}       acked twice: an orphan entry, which never completes
 """
 
 from collections.abc import Iterator
@@ -32,22 +32,22 @@ __all__ = [
 
 
 class Acker(Protocol):
-    """What keeps the pending roots of one acker task."""
+    """One acker task and its pending roots."""
 
     def receive(self, message: Message) -> Answer | None:
-        """Takes one message; the answer to the spout, if there is one."""
+        """Process one message; return the answer to the spout, if any."""
 
     def pending(self) -> Iterator[PendingEntry]:
         """Every entry, newest bucket first."""
 
     def __len__(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
 
 
 class AckObject:
     """One entry, as Acker.java calls it; `val` is None for acker.clj's entry without a `:val`.
 
-    `since_ms` is our own: when the entry was made.  `start_ms` is Storm's: what its time delta counts from.
+    `since_ms` is the time of creation.  `start_ms` is Storm's start of the time delta.
     """
 
     __slots__ = ("failed", "since_ms", "spout_task", "start_ms", "val")
@@ -65,7 +65,7 @@ class AckObject:
 
 
 def make_acker(profile: Profile, clock: Clock, message_timeout_s: int = 30) -> Acker:
-    """The acker of a version.  The clock tells ages; JStorm's also rotates by it, every T/2."""
+    """Return the acker of a version.  The clock gives ages; JStorm's acker also rotates by it, every T/2."""
     match profile.engine:
         case Engine.CLOJURE | Engine.JAVA:
             return StormAcker(profile, clock)
@@ -78,8 +78,8 @@ def make_acker(profile: Profile, clock: Clock, message_timeout_s: int = 30) -> A
 class StormAcker:
     """`backtype.storm.daemon.acker` 0.8 - 1.2.4 and `org.apache.storm.daemon.Acker` 2.0 - 2.8.8.
 
-    Whether ticks ever arrive is not the acker's affair but that of its executor: `Profile.acker_schedule`.
-    A stream that the version does not know is a ValueError; acker.clj dies of it, too.
+    Its executor sends the ticks, if any: `Profile.acker_schedule`.
+    A stream that the version does not know raises ValueError, as acker.clj throws.
     """
 
     def __init__(self, profile: Profile, clock: Clock) -> None:
@@ -89,7 +89,7 @@ class StormAcker:
         self._pending: RotatingMap[int, AckObject] = RotatingMap(profile.acker_buckets)
 
     def receive(self, message: Message) -> Answer | None:
-        """`execute`."""
+        """Process one message, as `execute` does."""
         if isinstance(message, Tick):
             self._pending.rotate()
             return None
@@ -118,7 +118,7 @@ class StormAcker:
         return self._answer(root, curr, message)
 
     def _answer(self, root: int, curr: AckObject, message: Message) -> Answer | None:
-        """The checks at the end of `execute`: 0 wins over failed, failed over a reset."""
+        """Check the entry as the end of `execute` does: 0 comes before failed, failed before a reset."""
         if curr.spout_task is None:
             return None
         if curr.val == 0:
@@ -143,7 +143,7 @@ class StormAcker:
 
 
 class JStormAcker:
-    """`com.alibaba.jstorm.task.acker.Acker` 2.4.0: no ticks, no resets, a fail for an unknown root is dropped."""
+    """`com.alibaba.jstorm.task.acker.Acker` 2.4.0: no ticks, no resets; it drops a fail for an unknown root."""
 
     def __init__(self, profile: Profile, clock: Clock, message_timeout_s: int = 30) -> None:
         self._clock = clock
@@ -152,7 +152,7 @@ class JStormAcker:
         self._last_rotate_ms = clock.now_ms()
 
     def receive(self, message: Message) -> Answer | None:
-        """`execute`; unknown streams, ticks among them, are logged and ignored there."""
+        """Process one message, as `execute` does; JStorm ignores unknown streams, such as ticks."""
         if isinstance(message, Tick | ResetTimeout):
             return None
         root = message.root
@@ -165,7 +165,7 @@ class JStormAcker:
                 curr = self._updated(root, curr, value)
             case AckFail():
                 if curr is None:
-                    return None  # before the rotation below, as there
+                    return None  # before the rotation below, as in JStorm
                 curr.failed = True
         answer = self._answer(root, curr)
         now_ms = self._clock.now_ms()
@@ -197,19 +197,19 @@ class JStormAcker:
 
 
 class AckEmit(AckAck):
-    """Heron only: a bolt has emitted an anchored tuple under key `value`; sent when it is emitted."""
+    """Heron only: a bolt emitted an anchored tuple with key `value`; sent at the time of the emit."""
 
     __slots__ = ()
 
 
 class StreamManagerError(RuntimeError):
-    """An emit made a value zero, which trips a CHECK: the process is gone."""
+    """An emit made a value zero: a CHECK fails, and the stream manager exits."""
 
 
 class HeronStreamManager:
-    """The XorManager of the stream manager beside a spout (rotating-map.cpp): no flags, no orphans.
+    """The XorManager of a spout's stream manager (rotating-map.cpp): no failed entries, no orphans.
 
-    `AckInit` is what routing the spout's tuple does there, with the keys of all its targets.
+    `AckInit` models the routing of a spout's tuple, with the keys of all its targets.
     """
 
     def __init__(self, profile: Profile, clock: Clock) -> None:
@@ -217,7 +217,7 @@ class HeronStreamManager:
         self._pending: RotatingMap[int, AckObject] = RotatingMap(profile.acker_buckets)
 
     def receive(self, message: Message) -> Answer | None:
-        """create, anchor, remove or rotate; an emit that makes a value zero raises StreamManagerError."""
+        """Create, anchor, remove or rotate.  An emit that makes a value zero raises StreamManagerError."""
         match message:
             case AckInit(root, value, task):
                 entry = AckObject(value, self._clock.now_ms())
@@ -255,7 +255,7 @@ class HeronStreamManager:
 
 
 def _answer(kind: AnswerKind, root: int, entry: AckObject) -> Answer:
-    assert entry.spout_task is not None, "the stream manager makes entries only for a spout's tuples"
+    assert entry.spout_task is not None, "the stream manager creates entries only for a spout's tuples"
     return Answer(kind, root, entry.spout_task)
 
 

@@ -1,7 +1,7 @@
-"""What a bolt executor does with emit, ack, fail and resetTimeout.
+"""The bolt's collectors: emit, ack, fail and resetTimeout.
 
-A collector draws edge ids and says which messages go to the acker; who the targets are and how the
-messages get there is the executor's affair.  Nothing here remembers that a tuple was already acked.
+A collector draws edge ids and returns the messages for the acker.  The executor chooses the targets and sends
+the messages.  A collector does not record which tuples are acked.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,9 +28,9 @@ MessageId: TypeAlias = Mapping[int, int]  # {root: edge}; empty for an unanchore
 
 
 class TupleImpl:
-    """The part of Storm's TupleImpl that acking needs: its MessageId, and the XOR of its children's edges.
+    """The acking state of Storm's TupleImpl: its MessageId, and the XOR of its children's edges.
 
-    Equal only to itself, as in Java.  `ack_val` is never reset.  Subclass it to carry values and a source.
+    A tuple equals only itself, as in Java.  `ack_val` is never reset.  Subclasses add values and a source.
     """
 
     __slots__ = ("ack_val", "message_id")
@@ -41,32 +41,32 @@ class TupleImpl:
 
 
 class Emission(NamedTuple):
-    """One MessageId for each target, in order, and what goes to the acker at once (Heron only)."""
+    """One MessageId for each target, in order, and messages for the acker (Heron only)."""
 
     message_ids: tuple[MessageId, ...]
     messages: tuple[Message, ...] = ()
 
 
 class BoltCollector(Protocol):
-    """The verbs of a bolt executor.  With ackers off, no tuple has roots, so nothing is sent."""
+    """A bolt's collector.  Without ackers no tuple has roots, so it sends no messages."""
 
     def emit(self, anchors: Sequence[TupleImpl], targets: int) -> Emission:
-        """One tuple to so many tasks; a tuple listed twice as anchor gives two edges (but in Heron)."""
+        """Emit one tuple to `targets` tasks.  A tuple listed twice as anchor gets two edges (except in Heron)."""
 
     def ack(self, tup: TupleImpl) -> tuple[Message, ...]:
-        """One message for each root."""
+        """Return one ack for each root."""
 
     def fail(self, tup: TupleImpl) -> tuple[Message, ...]:
-        """One message for each root."""
+        """Return one fail for each root."""
 
     def reset_timeout(self, tup: TupleImpl) -> tuple[Message, ...]:
-        """One message for each root, where the version knows it."""
+        """Return one reset for each root, if the version supports it."""
 
 
 def make_collector(
     profile: Profile, *, ids: IdSource, clock: Clock, message_timeout_s: int = 30
 ) -> BoltCollector:
-    """The collector of a version; the clock and the timeout are for JStorm's, which forgets children."""
+    """Return the collector of a version.  JStorm's needs the clock and the timeout, since it drops children after T."""
     match profile.engine:
         case Engine.CLOJURE | Engine.JAVA:
             return StormBoltCollector(profile, ids=ids)
@@ -84,7 +84,7 @@ class StormBoltCollector:
         self._ids = ids
 
     def emit(self, anchors: Sequence[TupleImpl], targets: int) -> Emission:
-        """For each target and each anchor that has roots, a new edge, known to the anchor and its roots."""
+        """Draw an edge for each target and anchored tuple; XOR it into `ack_val` and into the roots."""
         return Emission(tuple(self._message_id(anchors) for _ in range(targets)))
 
     def _message_id(self, anchors: Sequence[TupleImpl]) -> MessageId:
@@ -98,22 +98,22 @@ class StormBoltCollector:
         return anchors_to_ids
 
     def ack(self, tup: TupleImpl) -> tuple[Message, ...]:
-        """[root, edge ^ ack_val] for each root; a second ack says the same again."""
+        """Return [root, edge ^ ack_val] for each root; a second ack returns the same."""
         return tuple(AckAck(root, edge ^ tup.ack_val) for root, edge in tup.message_id.items())
 
     def fail(self, tup: TupleImpl) -> tuple[Message, ...]:
-        """[root] for each root."""
+        """Return [root] for each root."""
         return tuple(AckFail(root) for root in tup.message_id)
 
     def reset_timeout(self, tup: TupleImpl) -> tuple[Message, ...]:
-        """[root] for each root, since 1.0.0."""
+        """Return [root] for each root, since 1.0.0."""
         return tuple(ResetTimeout(root) for root in tup.message_id) if self._resets else ()
 
 
 class JStormBoltCollector:
-    """BoltCollector.java of JStorm 2.4: the children's edges are in a RotatingMap(3), keyed by the tuple.
+    """BoltCollector.java of JStorm 2.4: a RotatingMap(3) holds the children's edges, keyed by tuple.
 
-    Ack and fail take them out, so a second ack says the bare edge; a tuple held for longer than T loses them.
+    Ack and fail remove them, so a second ack carries the bare edge.  A tuple held longer than T loses them.
     """
 
     def __init__(self, *, ids: IdSource, clock: Clock, message_timeout_s: int = 30) -> None:
@@ -124,7 +124,7 @@ class JStormBoltCollector:
         self._last_rotate_ms = clock.now_ms()
 
     def emit(self, anchors: Sequence[TupleImpl], targets: int) -> Emission:
-        """Rotates if T/2 has passed, then as Storm does."""
+        """Rotate if T/2 has passed, then emit as Storm does."""
         now_ms = self._clock.now_ms()
         if now_ms - self._last_rotate_ms > self._rotate_ms:
             self._pending_acks.rotate()
@@ -141,28 +141,28 @@ class JStormBoltCollector:
         return anchors_to_ids
 
     def ack(self, tup: TupleImpl) -> tuple[Message, ...]:
-        """[root, edge ^ children] for each root; forgets the children."""
+        """Remove the children; return [root, edge ^ children] for each root."""
         children = self._pending_acks.remove(tup) or 0
         return tuple(AckAck(root, edge ^ children) for root, edge in tup.message_id.items())
 
     def fail(self, tup: TupleImpl) -> tuple[Message, ...]:
-        """[root] for each root; forgets the children."""
+        """Remove the children; return [root] for each root."""
         self._pending_acks.remove(tup)
         return tuple(AckFail(root) for root in tup.message_id)
 
     def reset_timeout(self, tup: TupleImpl) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's
-        """JStorm has none."""
+        """Return nothing: JStorm has no reset."""
         return ()
 
 
 class HeronBoltCollector:
-    """A Heron instance and its stream manager: children are announced when they are emitted, acks carry the own key."""
+    """A Heron instance and its stream manager: an emit announces the child's key, an ack carries the tuple's own key."""
 
     def __init__(self, *, ids: IdSource) -> None:
         self._ids = ids
 
     def emit(self, anchors: Sequence[TupleImpl], targets: int) -> Emission:
-        """One key for each target, sent to every root of the anchors."""
+        """Draw one key for each target, and announce it to every root of the anchors."""
         roots = dict.fromkeys(root for anchor in anchors for root in anchor.message_id)
         message_ids: list[MessageId] = []
         messages: list[Message] = []
@@ -173,13 +173,13 @@ class HeronBoltCollector:
         return Emission(tuple(message_ids), tuple(messages))
 
     def ack(self, tup: TupleImpl) -> tuple[Message, ...]:
-        """[root, key] for each root."""
+        """Return [root, key] for each root."""
         return tuple(AckAck(root, key) for root, key in tup.message_id.items())
 
     def fail(self, tup: TupleImpl) -> tuple[Message, ...]:
-        """[root] for each root."""
+        """Return [root] for each root."""
         return tuple(AckFail(root) for root in tup.message_id)
 
     def reset_timeout(self, tup: TupleImpl) -> tuple[Message, ...]:  # noqa: ARG002 - the protocol's
-        """Heron has none."""
+        """Return nothing: Heron has no reset."""
         return ()

@@ -1,7 +1,7 @@
-"""Where root and edge ids come from, and which acker task a root belongs to.
+"""Sources of root and edge ids, and the acker task of a root.
 
-All ids are Java longs.  Storm draws them from one java.util.Random per executor; a test that must not
-meet a coincidence draws powers of two, which are independent under XOR (1, 2 and 3 are not: 1 ^ 2 == 3).
+All ids are Java longs.  Storm draws them from one java.util.Random per executor.  Tests without coincidences
+draw powers of two, which are linearly independent under XOR (1, 2 and 3 are not: 1 ^ 2 == 3).
 """
 
 from typing import Protocol
@@ -13,20 +13,20 @@ _MASK_48 = (1 << 48) - 1
 
 
 class IdSource(Protocol):
-    """What an executor draws its ids from (MessageId.generateId)."""
+    """A source of ids (MessageId.generateId)."""
 
     def next_long(self) -> int:
-        """The next id, a Java long."""
+        """Draw the next id, a Java long."""
 
 
 def signed(value: int) -> int:
-    """The Java long of the low 64 bits of any integer."""
+    """Return the low 64 bits of an integer as a Java long."""
     value &= _MASK_64
     return value - (1 << 64) if value >> 63 else value
 
 
 def unsigned(value: int) -> int:
-    """The 64 bits of a Java long, as a number that is not negative."""
+    """Return the 64 bits of a Java long as an unsigned number."""
     return value & _MASK_64
 
 
@@ -51,7 +51,7 @@ class JavaRandom:
 
 
 class PowersOfTwo:
-    """1, 2, 4, ...: 64 ids of which no XOR is another or zero; the 65th is an OverflowError."""
+    """The ids 1, 2, 4, ..., linearly independent under XOR; the 65th draw raises OverflowError."""
 
     __slots__ = ("_exponent",)
 
@@ -59,15 +59,15 @@ class PowersOfTwo:
         self._exponent = first_exponent
 
     def next_long(self) -> int:
-        """The next power of two; the last one is -2**63."""
+        """Draw the next power of two; the last one is -2**63."""
         if self._exponent >= 64:  # noqa: PLR2004 - the width of a long
-            raise OverflowError("a long has 64 bits, and each has been an id")
+            raise OverflowError("a long has 64 bits: all powers of two are drawn")
         self._exponent += 1
         return signed(1 << (self._exponent - 1))
 
 
 def acker_index(root: int, ackers: int) -> int:
-    """The place of a root's task among the acker tasks in ascending order: plain modulo of a list's hash."""
+    """Return the index of a root's acker among the sorted acker tasks: the hash of a list, modulo their number."""
     bits = unsigned(root)
     long_hash = (bits ^ (bits >> 32)) & 0xFFFFFFFF
     list_hash = (31 + long_hash) & 0xFFFFFFFF

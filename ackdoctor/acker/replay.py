@@ -1,7 +1,7 @@
-"""A stored stream of messages through the model: what became of every root.
+"""Replay recorded acker messages and return the verdict of each root.
 
-A row is (kind, root, value, task, time in ms), `kind` a number of EventKind: INIT, ACK, FAIL, RESET, ROTATED
-and TIMED_OUT count, all others are passed over.  Columns make rows with `zip`.
+A row is (kind, root, value, task, time in ms); `kind` is the number of an EventKind.  The replay uses INIT, ACK,
+FAIL, RESET, ROTATED and TIMED_OUT, and skips all others.  `zip` makes rows of columns.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ _NEVER = 1 << 62
 
 
 def rows(events: Iterable[Event]) -> Iterator[Row]:
-    """The rows of a trace.  INIT rows carry the spout's task."""
+    """Yield the rows of a trace.  INIT rows carry the spout's task."""
     for event in events:
         yield (event.kind, event.root, event.value, event.task, event.time_ns // 1_000_000)
 
@@ -40,24 +40,24 @@ def replay(
     most_roots: int = MOST_ROOTS,
     most_trees: int = MOST_TREES,
 ) -> RunTally:
-    """Growth, counts, and the trees that did not end well, at most `most_trees` of them.
+    """Return growth, counts, and at most `most_trees` trees that are not complete.
 
-    With a message timeout the map rotates as the version would have, from the first row on; without,
-    where the trace says so.  `dropped` counts the roots and trees that were too many.
+    With a message timeout the map rotates on the version's schedule, from the first row on.  Without one it
+    rotates at ROTATED rows.  `dropped` counts the roots and trees beyond the limits.
     """
-    course = _Course(profile, most_roots, most_trees, window_ms, message_timeout_s)
+    state = _Replay(profile, most_roots, most_trees, window_ms, message_timeout_s)
     remaining = iter(stream)
     row = next(remaining, None)
     while row is not None:
-        due_ms = course.advance(row[4])
-        course.single(row)
-        course.ledger.last_ms = row[4]
-        row = course.ledger.run(remaining, due_ms)
-    return course.tally(course.ledger.last_ms)
+        due_ms = state.advance(row[4])
+        state.process(row)
+        state.ledger.last_ms = row[4]
+        row = state.ledger.run(remaining, due_ms)
+    return state.tally(state.ledger.last_ms)
 
 
-class _Course:
-    """What a replay remembers besides the ledger."""
+class _Replay:
+    """The state of a replay: the ledger, failed and timed-out roots, windows and trees."""
 
     def __init__(
         self, profile: Profile, most_roots: int, most_trees: int, window_ms: int, timeout_s: int | None
@@ -69,14 +69,14 @@ class _Course:
         self._window_ms = window_ms
         self._window_due_ms = self._tick_due_ms = _NEVER
         self._trees: list[TupleTree] = []
-        self._untold = 0
+        self._omitted = 0
         self._failed: dict[int, None] = {}
         self._timed_out: dict[int, None] = {}
         self._dropped_ms: dict[int, int] = {}
         self._growth: list[GrowthPoint] = []
 
     def advance(self, time_ms: int) -> int:
-        """Rotates and ends windows that are due by now; when the next is due.  Windows without a row are left out."""
+        """Run due rotations and end due windows; return the next due time.  Windows without a row are skipped."""
         if self._window_due_ms == _NEVER:
             self.ledger.window(time_ms)
             self._window_due_ms = time_ms + self._window_ms
@@ -94,17 +94,17 @@ class _Course:
                 self._window_due_ms += self._window_ms * (behind + 1)
         return due_ms
 
-    def single(self, row: Row) -> None:
-        """Any row, one by one."""
+    def process(self, row: Row) -> None:
+        """Process one row."""
         kind, root, value, task, time_ms = row
         if kind == _ACK:
             self.ledger.ack(root, value)
         elif kind == _INIT:
             if self.ledger.init(root, value, task) is AnswerKind.FAIL:
-                self._gave_up(root)
+                self._record_failure(root)
         elif kind == _FAIL:
             if self.ledger.fail(root) is AnswerKind.FAIL:
-                self._gave_up(root)
+                self._record_failure(root)
         elif kind == _RESET:
             self.ledger.reset(root)
         elif kind == _ROTATED and self._recorded:
@@ -112,8 +112,8 @@ class _Course:
         elif kind == _TIMED_OUT and len(self._timed_out) < self._most:
             self._timed_out[root] = None
 
-    def _gave_up(self, root: int) -> None:
-        """The acker answered FAIL to the spout."""
+    def _record_failure(self, root: int) -> None:
+        """Record that the acker answered FAIL."""
         if len(self._failed) < self._most:
             self._failed[root] = None
 
@@ -121,31 +121,31 @@ class _Course:
         for entry in self.ledger.rotate():
             if entry.task is not None and len(self._dropped_ms) < self._most:
                 self._dropped_ms.setdefault(entry.root, time_ms)
-            self._tell(entry, Verdict.EXPIRED)
+            self._add_tree(entry, Verdict.EXPIRED)
 
-    def _tell(self, entry: PendingEntry, tracked: Verdict) -> None:
+    def _add_tree(self, entry: PendingEntry, tracked: Verdict) -> None:
         if len(self._trees) >= self._most:
-            self._untold += 1
+            self._omitted += 1
             return
         verdict = tracked if entry.task is not None else Verdict.ORPHAN
-        heard = Verdict.FAILED if entry.root in self._failed else verdict
+        verdict_at_spout = Verdict.FAILED if entry.root in self._failed else verdict
         self._trees.append(
             TupleTree(
                 root=entry.root,
                 verdict=verdict,
                 entry=entry,
-                residue=residue(entry, heard),
+                residue=residue(entry, verdict_at_spout),
                 dropped_ms=self._dropped_ms.get(entry.root),
             )
         )
 
     def tally(self, time_ms: int) -> RunTally:
-        """All that there is to say, once the stream has run its course."""
+        """Return the result at the end of the stream."""
         self._growth.append(self.ledger.window(time_ms))
         for entry in self.ledger.entries():
-            self._tell(entry, Verdict.EXPIRED if entry.root in self._timed_out else Verdict.OPEN)
+            self._add_tree(entry, Verdict.EXPIRED if entry.root in self._timed_out else Verdict.OPEN)
         listed = {tree.root for tree in self._trees}
-        # a spout reports a timeout only of a root that it still has: a fail that comes later is too late
+        # a spout times out only a pending root, so a later fail has no effect
         for root, verdict in [(root, Verdict.EXPIRED) for root in self._timed_out] + [
             (root, Verdict.FAILED) for root in self._failed
         ]:
@@ -158,12 +158,12 @@ class _Course:
             completed=self.ledger.completed,
             pending=len(self.ledger),
             high_water=self.ledger.high_water,
-            dropped=self.ledger.dropped + self._untold,
+            dropped=self.ledger.dropped + self._omitted,
         )
 
 
 def _schedule(profile: Profile, timeout_s: int) -> Schedule | None:
-    """JStorm rotates with the first message after T/2, which in a steady stream is every T/2."""
+    """Return the rotation schedule; JStorm rotates at the first message after T/2, so about every T/2."""
     if profile.engine is Engine.JSTORM:
         return Schedule(timeout_s * 500, timeout_s * 500)
     return profile.acker_schedule(timeout_s)

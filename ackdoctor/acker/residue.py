@@ -1,13 +1,13 @@
-"""What a value that is left over tells: the parity class, and the culprits.
+"""Residues: the parity class of an entry's remaining value, and the tuples that cause it.
 
-Law L1: the value left in an entry is the XOR, over all tuples acked an even number of times, of the value
-that their ack carries.  Never acked and acked twice leave the same value:
+Law L1: the remaining value of an entry is the XOR of the ack values of all tuples acked an even number of
+times.  A tuple that is never acked leaves the same value as one that is acked twice:
 
     leaf 7 is acked twice: 66 ends with 7      solve(7, [3, 4, 7])  -> the third column
     leaves 4 and 7 are acked twice: 4 ^ 7 = 3  solve(3, [4, 7, 9])  -> the first two
 
-Several culprits are found by elimination over GF(2).  The smallest set wins; where as many others explain
-the value as well, the solution is ambiguous.  Of 64-bit random ids, up to some 60 tuples are never ambiguous.
+Elimination over GF(2) finds several culprits.  The smallest set wins; if another set of that size explains
+the value as well, the solution is ambiguous.  Up to about 60 tuples with random 64-bit ids are unambiguous.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,17 +19,17 @@ from operator import xor
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
 
-__all__ = ["Solution", "Suspicion", "blame", "residue", "solve", "suspicions"]
+__all__ = ["Solution", "TracedTuple", "find_culprits", "residue", "solve", "traced_tuples"]
 
 _BITS = 64
 _LONG = (1 << _BITS) - 1
-_SITES = 16  # of one tuple's acks are kept
-_KERNEL = 12  # up to here every solution is looked at: 2**12 of them
-_COLUMNS = {1: 1_000_000, 2: 1_000_000, 3: 1_500, 4: 180}  # how many columns are searched for sets of a size
+_MAX_SITES = 16  # per tuple
+_KERNEL = 12  # largest kernel of which all solutions are compared: 2**12
+_COLUMNS = {1: 1_000_000, 2: 1_000_000, 3: 1_500, 4: 180}  # set size -> most columns to search
 
 
 def residue(entry: PendingEntry | None, verdict: Verdict) -> Residue:
-    """The parity class of an entry; after a fail the rest of a correct tree looks like an orphan, too (L4)."""
+    """Return the parity class of an entry.  After a fail, the rest of a correct tree looks like an orphan (L4)."""
     if entry is None or (entry.value is None and not entry.failed):
         return Residue.NONE
     if entry.failed or verdict is Verdict.FAILED:
@@ -39,7 +39,7 @@ def residue(entry: PendingEntry | None, verdict: Verdict) -> Residue:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Solution:
-    """The columns whose XOR is the target, by their places; `least` if no smaller set can be."""
+    """Indices of columns whose XOR is the target; `least` if no smaller set exists."""
 
     columns: tuple[int, ...]
     ambiguous: bool
@@ -47,14 +47,14 @@ class Solution:
 
 
 def solve(target: int, columns: Sequence[int]) -> Solution | None:
-    """The smallest set of columns whose XOR is `target`, or None if there is none.
+    """Return the smallest set of columns whose XOR is `target`, or None.
 
-    Elimination costs one pass over the columns; then at most 4096 sets are compared, or about a million
-    sets of up to four columns looked up.  What is larger than that is given as elimination found it.
+    Elimination takes one pass over the columns.  Then at most 4096 sets are compared, or about a million sets of
+    up to four columns are looked up.  Of larger problems, the set that elimination finds is returned.
     """
-    basis: dict[int, tuple[int, int]] = {}  # top bit -> vector, what it is made of
+    basis: dict[int, tuple[int, int]] = {}  # top bit -> vector, mask of the columns in it
     kernel: list[int] = []
-    places: list[int] = []  # of the columns that something is made of; a bit in `made_of` is an index here
+    places: list[int] = []  # bit in `made_of` -> index of the column
 
     def reduced(vector: int, made_of: int) -> tuple[int, int]:
         while vector and (step := basis.get(vector.bit_length())):
@@ -69,7 +69,7 @@ def solve(target: int, columns: Sequence[int]) -> Solution | None:
         elif len(kernel) <= _KERNEL:
             kernel.append(made_of)
         elif len(basis) == _BITS:
-            break  # the basis explains any value; what follows cannot change it
+            break  # the basis is complete
         else:
             continue
         places.append(place)
@@ -77,15 +77,15 @@ def solve(target: int, columns: Sequence[int]) -> Solution | None:
     if rest:
         return None
     if len(kernel) <= _KERNEL:
-        chosen, ties = _lightest(chosen, kernel)
-        return Solution(columns=_listed(chosen, places), ambiguous=ties > 1)
-    return _looked_up(target, columns) or Solution(
-        columns=_listed(chosen, places), ambiguous=True, least=False
+        chosen, ties = _smallest_solution(chosen, kernel)
+        return Solution(columns=_set_bits(chosen, places), ambiguous=ties > 1)
+    return _search_small_sets(target, columns) or Solution(
+        columns=_set_bits(chosen, places), ambiguous=True, least=False
     )
 
 
-def _lightest(chosen: int, kernel: Sequence[int]) -> tuple[int, int]:
-    """Compares all solutions, in an order in which neighbours differ by one vector; how many are the lightest."""
+def _smallest_solution(chosen: int, kernel: Sequence[int]) -> tuple[int, int]:
+    """Return the solution with the fewest columns, and how many have so few; Gray code enumerates them."""
     best, ties = chosen, 1
     for step in range(1, 1 << len(kernel)):
         chosen ^= kernel[(step & -step).bit_length() - 1]
@@ -96,8 +96,8 @@ def _lightest(chosen: int, kernel: Sequence[int]) -> tuple[int, int]:
     return best, ties
 
 
-def _looked_up(target: int, columns: Sequence[int]) -> Solution | None:
-    """The first size for which there are sets; the last member of a set is looked up."""
+def _search_small_sets(target: int, columns: Sequence[int]) -> Solution | None:
+    """Return a smallest set of up to four columns; a hash lookup finds its last column."""
     where: dict[int, list[int]] = {}
     for place, column in enumerate(columns):
         where.setdefault(column, []).append(place)
@@ -115,15 +115,15 @@ def _looked_up(target: int, columns: Sequence[int]) -> Solution | None:
     return None
 
 
-def _listed(made_of: int, places: Sequence[int]) -> tuple[int, ...]:
+def _set_bits(made_of: int, places: Sequence[int]) -> tuple[int, ...]:
     return tuple(place for index, place in enumerate(places) if made_of >> index & 1)
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class Suspicion:
-    """One tuple of a root, as the evidence knows it: `values` are those of its acks, in order.
+class TracedTuple:
+    """One tuple of a root in a trace: `values` are its acks' values, in order.
 
-    `edge` is its own edge, None where only messages to the acker are known.
+    `edge` is its own edge, None if the trace has only messages to the acker.
     """
 
     delivery: str
@@ -133,11 +133,11 @@ class Suspicion:
     edge: int | None = None
     sites: tuple[str, ...] = ()
 
-    def leaves(self) -> tuple[int, ...]:
-        """What it may leave in the entry; nothing when it was acked as it should be.
+    def residual_values(self) -> tuple[int, ...]:
+        """Return the values that it may leave in the entry; empty if it was acked exactly once.
 
-        A second ack repeats the first with the children emitted since; JStorm's lacks the children, so
-        it is all but the last there, or all but the first.
+        Storm's second ack includes the children emitted since the first; JStorm's has no children.  So the rest is
+        the XOR of all acks but the last, or of all but the first.
         """
         if not self.values:
             return () if self.edge is None else (self.edge,)
@@ -147,10 +147,10 @@ class Suspicion:
         )
 
 
-def suspicions(events: Iterable[Event], roots: Mapping[int, object]) -> dict[int, tuple[Suspicion, ...]]:
-    """What a trace says about each tuple of some roots, from its LINKED and ACK rows.
+def traced_tuples(events: Iterable[Event], roots: Mapping[int, object]) -> dict[int, tuple[TracedTuple, ...]]:
+    """Return the tuples of some roots, from LINKED and ACK rows.
 
-    An ACK row without a delivery comes from an acker's log: there, one value is taken for one tuple.
+    An ACK row without a delivery comes from an acker's log; each distinct value then counts as one tuple.
     """
     found: dict[int, dict[tuple[str, int, str], list[Event]]] = {root: {} for root in roots}
     for event in events:
@@ -158,52 +158,52 @@ def suspicions(events: Iterable[Event], roots: Mapping[int, object]) -> dict[int
         if tuples is not None and event.kind in {EventKind.LINKED, EventKind.ACK}:
             name = event.delivery or f"value {event.value}"
             tuples.setdefault((event.component, event.task, name), []).append(event)
-    return {root: tuple(map(_suspicion, tuples.values())) for root, tuples in found.items()}
+    return {root: tuple(map(_traced_tuple, tuples.values())) for root, tuples in found.items()}
 
 
-def _suspicion(events: Sequence[Event]) -> Suspicion:
-    """The rows of one tuple."""
+def _traced_tuple(events: Sequence[Event]) -> TracedTuple:
+    """Make a tuple of its rows."""
     acks = [event for event in events if event.kind is EventKind.ACK]
     edges = [event.value for event in events if event.kind is EventKind.LINKED]
-    return Suspicion(
+    return TracedTuple(
         delivery=events[0].delivery,
         component=events[0].component,
         task=events[0].task,
         values=tuple(event.value for event in acks),
         edge=edges[-1] if edges else None,
-        sites=tuple(event.site for event in acks if event.site)[:_SITES],
+        sites=tuple(event.site for event in acks if event.site)[:_MAX_SITES],
     )
 
 
-def blame(tree: TupleTree, seen: Sequence[Suspicion]) -> TupleTree:
-    """The tree with its culprits, if what was seen explains the value that is left.
+def find_culprits(tree: TupleTree, seen: Sequence[TracedTuple]) -> TupleTree:
+    """Return the tree with its culprits, if the traced tuples explain its remaining value.
 
-    Where all that went wrong together explains the value, that is the answer; else the smallest set that does.
+    If all tuples with wrong acks together explain the value, they are the culprits; else the smallest set is.
     """
     left = tree.entry.value if tree.entry is not None else None
     if not left or tree.residue is not Residue.EVEN:
         return tree
-    columns = [(value, traced) for traced in seen for value in traced.leaves()]
+    columns = [(value, traced) for traced in seen for value in traced.residual_values()]
     if len({traced for _, traced in columns}) == len(columns) and _total(columns) == left:
         return replace(tree, culprits=_culprits(columns), ambiguous=False)
     solution = solve(left, [value for value, _ in columns])
-    if solution is None:  # a tuple that was never acked leaves its children as well
+    if solution is None:  # a tuple that is never acked leaves its children's edges, too
         columns += [(traced.edge, traced) for traced in seen if traced.values and traced.edge is not None]
         solution = solve(left, [value for value, _ in columns])
     if solution is None:
         return tree
     chosen = [columns[place] for place in solution.columns]
-    guilty = [column for column in chosen if len(column[1].values) % 2 == 0]
-    if len(guilty) == 1:
-        guilty = [(left, guilty[0][1])]
-    return replace(tree, culprits=_culprits(guilty), ambiguous=solution.ambiguous)
+    wrong = [column for column in chosen if len(column[1].values) % 2 == 0]
+    if len(wrong) == 1:
+        wrong = [(left, wrong[0][1])]
+    return replace(tree, culprits=_culprits(wrong), ambiguous=solution.ambiguous)
 
 
-def _total(columns: Iterable[tuple[int, Suspicion]]) -> int:
+def _total(columns: Iterable[tuple[int, TracedTuple]]) -> int:
     return reduce(xor, (value for value, _ in columns), 0)
 
 
-def _culprits(columns: Iterable[tuple[int, Suspicion]]) -> tuple[Culprit, ...]:
+def _culprits(columns: Iterable[tuple[int, TracedTuple]]) -> tuple[Culprit, ...]:
     return tuple(
         Culprit(
             delivery=traced.delivery,

@@ -7,7 +7,7 @@ __all__ = ["Clock", "RotatingMap", "VirtualClock"]
 
 
 class Clock(Protocol):
-    """What tells an executor the time."""
+    """A clock in milliseconds."""
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch, or since a virtual zero."""
@@ -26,9 +26,9 @@ class VirtualClock:
         return self._now_ms
 
     def advance(self, seconds: float) -> None:
-        """Goes forward, rounded to the millisecond; a negative step is a ValueError."""
+        """Advance by `seconds`, rounded to milliseconds; ValueError if negative."""
         if seconds < 0:
-            raise ValueError(f"time does not go back: {seconds} s")
+            raise ValueError(f"a clock cannot go back: {seconds} s")
         self._now_ms += round(seconds * 1000)
 
 
@@ -37,42 +37,42 @@ V = TypeVar("V")
 
 
 class RotatingMap(Generic[K, V]):
-    """Buckets, newest first; fewer than two is a ValueError, as in Java."""
+    """Storm's RotatingMap: buckets, newest first.  Fewer than two raise ValueError, as in Java."""
 
     __slots__ = ("_buckets",)
 
     def __init__(self, buckets: int) -> None:
-        if buckets < 2:  # noqa: PLR2004 - with one, rotate would forget what was just put
+        if buckets < 2:  # noqa: PLR2004 - with one bucket, rotate would drop new entries
             raise ValueError("numBuckets must be >= 2")
         self._buckets: list[dict[K, V]] = [{} for _ in range(buckets)]
 
     def put(self, key: K, value: V) -> None:
-        """Into the newest bucket, out of all others: the key starts a new life."""
+        """Put into the newest bucket, and remove from all others: the key's timeout restarts."""
         newest, *older = self._buckets
         newest[key] = value
         for bucket in older:
             bucket.pop(key, None)
 
     def put_head(self, key: K, value: V) -> None:
-        """Into the newest bucket only (JStorm's putHead, Heron's create)."""
+        """Put into the newest bucket only (JStorm's putHead, Heron's create)."""
         self._buckets[0][key] = value
 
     def get(self, key: K) -> V | None:
-        """From the first bucket that has the key."""
+        """Get from the first bucket that has the key."""
         for bucket in self._buckets:
             if key in bucket:
                 return bucket[key]
         return None
 
     def remove(self, key: K) -> V | None:
-        """Out of the first bucket that has the key."""
+        """Remove from the first bucket that has the key."""
         for bucket in self._buckets:
             if key in bucket:
                 return bucket.pop(key)
         return None
 
     def rotate(self) -> dict[K, V]:
-        """Drops the oldest bucket and gives it back."""
+        """Remove and return the oldest bucket."""
         dead = self._buckets.pop()
         self._buckets.insert(0, {})
         return dead

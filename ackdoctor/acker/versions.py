@@ -1,6 +1,6 @@
-"""When each version's acker and spouts rotate their maps; `model.acker_versions` has the facts.
+"""Rotation schedules of each version's acker and spouts, from the facts in `model.acker_versions`.
 
-`profile("storm-1.1.0")`, `profile("2.8.3")`, `profile("jstorm-2.4.0")`, `profile("heron")`; a series names its releases
+`profile("storm-1.1.0")`, `profile("2.8.3")`, `profile("jstorm-2.4.0")`, `profile("heron")`.  A series names its releases
 if they all behave alike: `profile("1.2")`, but not "1.1", which changed with 1.1.2.
 """
 
@@ -17,7 +17,7 @@ _WORKER_START_S = 120  # JStorm: supervisor.worker.start.timeout.secs
 
 
 class Schedule(NamedTuple):
-    """When something rotates, from the start of its executor."""
+    """Times of periodic ticks, from the start of the executor."""
 
     first_ms: int
     every_ms: int
@@ -28,7 +28,7 @@ class Profile(AckerVersion):
     """A version with its schedules."""
 
     def acker_schedule(self, timeout_s: int) -> Schedule | None:
-        """When the acker gets ticks; None if never.  JStorm's rotates by itself, with its messages."""
+        """Return the acker's ticks; None if it gets none.  JStorm's acker rotates when messages arrive."""
         if not self.acker_ticks:
             return None
         period = timeout_s
@@ -37,7 +37,7 @@ class Profile(AckerVersion):
         return Schedule(timeout_s * 1000, period * 1000)
 
     def spout_schedule(self, timeout_s: int) -> Schedule | None:
-        """When a spout executor looks for what has timed out; None if never."""
+        """Return when a spout executor checks for timeouts; None if never."""
         if not self.spout_ticks:
             return None
         match self.engine:
@@ -49,12 +49,12 @@ class Profile(AckerVersion):
                 return Schedule(timeout_s * 100, timeout_s * 100)
 
     def spout_rotations(self, tasks: int) -> int:
-        """How often one tick rotates the pending map of a spout executor with so many tasks."""
+        """Return how often one tick rotates the pending map of a spout executor with `tasks` tasks."""
         return tasks if self.tick_per_task else 1
 
 
 def profile(name: str) -> Profile:
-    """Return the profile of a version, under the name that was asked for; ConfigError for an unknown or ambiguous one."""
+    """Return the profile of a version; ConfigError if the name is unknown or ambiguous."""
     found = ackers(name)
     if len(found) != 1:
         raise ambiguous(name)

@@ -39,7 +39,7 @@ from ackdoctor.cli.output import (
 )
 from ackdoctor.heap import growth, judge
 from ackdoctor.heap.dump import HeapDump, read_dump
-from ackdoctor.heap.jvm.histogram import Histogram, parse, timed, told_most
+from ackdoctor.heap.jvm.histogram import Histogram, most_common_jvm, parse, timed
 from ackdoctor.heap.jvm.hprof import HprofError
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Finding, Report, Unreadable
@@ -329,7 +329,7 @@ def _read(
         silent = [file.as_posix() for file in files if file.as_posix() not in named]
         unreadable += [_fault(file, _NO_HISTOGRAM) for file in silent]
         return False, ()
-    jvm = told_most(each for _, each in read)
+    jvm = most_common_jvm(each for _, each in read)
     same = [(file, each) for file, each in read if each.jvm in {"", jvm}]
     others = Counter((file, each.jvm) for file, each in read if each.jvm not in {"", jvm})
     unreadable += [

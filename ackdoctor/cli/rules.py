@@ -67,10 +67,10 @@ def _as_table(rules: Iterable[Rule]) -> str:
     if width < _NARROWEST:
         return "".join(_as_paragraph(row, width) for row in rows)
     # a cut code or name cannot be pasted into another command
-    made = table(context, "code", "name", "severity", "evidence", "what it finds", unfolded=[0, 1])
+    rows_table = table(context, "code", "name", "severity", "evidence", "what it finds", unfolded=[0, 1])
     for row in rows:
-        made.add_row(*row)
-    return render(made, width, context)
+        rows_table.add_row(*row)
+    return render(rows_table, width, context)
 
 
 def _as_paragraph(row: Sequence[str], width: int) -> str:

@@ -306,7 +306,7 @@ def _summary(stream: "Stream") -> Iterator[str]:
     clock, totals = stream.clock, stream.journal.totals
     waiting = sum(run.open for run in clock.runs.values())
     yield (
-        f"reported {stream.reported:,} in this run, {totals.get('told', 0):,} since the checkpoint was created; read {counted(clock.rows, 'row')} of "
+        f"reported {stream.reported:,} in this run, {totals.get('reported', 0):,} since the checkpoint was created; read {counted(clock.rows, 'row')} of "
         f"{counted(totals.get('parts', 0), 'part')}; {counted(waiting, 'root')} {'is' if waiting == 1 else 'are'} open"
     )
     amounts = {

@@ -1,7 +1,7 @@
-"""What logs and pasted errors of workers, daemons and components mean.
+"""Diagnosis of logs and pasted errors of workers, daemons and components.
 
-`deaths(paths)` lists the deaths of workers with their causes; `diagnosis.diagnose` finds everything that is known in a
-text.  What is known is data, in `symptoms.toml`.
+`deaths(paths)` lists the deaths of workers with their causes; `diagnosis.diagnose` finds all known symptoms in a
+text.  The symptoms are data, in `symptoms.toml`.
 """
 
 from ackdoctor.diagnose.deaths import Report, deaths

@@ -1,4 +1,4 @@
-"""Lives and deaths of workers in logs."""
+"""Find the deaths of workers in log files."""
 
 import zlib
 from bisect import bisect_left
@@ -53,7 +53,7 @@ def deaths_of(found: Diagnosis, places: Places) -> tuple[Death, ...]:
                 time=each.at.text if each.at else "",
                 worker=each.worker,
                 symptom=each.symptom.name,
-                says=each.symptom.says,
+                says=each.symptom.meaning,
                 component=each.component,
                 tuple_id=each.subject,
                 cause=thrown.text if thrown and thrown.text else each.text,

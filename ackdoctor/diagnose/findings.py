@@ -1,4 +1,4 @@
-"""What a diagnosis finds: occurrences of symptoms, the signs that gather them, and the deaths of workers among them."""
+"""Results of a diagnosis: occurrences of symptoms, signs that group them, and deaths of workers."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -11,14 +11,15 @@ __all__ = ["DAEMONS", "Death", "Diagnosis", "Occurrence", "Sign", "fatal"]
 
 DAEMONS = frozenset({"nimbus", "supervisor", "drpc", "ui"})
 _SEEN_BY_SUPERVISORS = frozenset({"supervisor", "worker"})
-_MOST_CAUSES = 20  # different ones of a symptom
+_MOST_CAUSES = 20  # distinct causes of a symptom
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Occurrence:
-    """One time that something happened, as often as the log tells of it.
+    """One event, however many lines report it.
 
-    `worker` is the log's folder and name without its rotation; `ended` if the log says that an executor or a worker ended with it.
+    `worker` is the log's directory and name without the rotation suffix.  `ended`: the log reports that an executor or
+    a worker ended with it.
     """
 
     symptom: Symptom
@@ -32,17 +33,17 @@ class Occurrence:
     kind: str = ""
     worker: str = ""
     ended: bool = False
-    tellings: set[str] = field(default_factory=set)  # the log's own words around it, each once
+    contexts: set[str] = field(default_factory=set)  # distinct log texts around the exception
 
     @property
     def fatal(self) -> bool:
-        """Whether a worker ended with it."""
+        """Whether a worker died of it."""
         return self.ended or self.symptom.fatal
 
 
 @dataclass(slots=True, eq=False)
 class Sign:
-    """A symptom, and each time that it occurred, in the order of the lines; `more` are those beyond what is kept."""
+    """A symptom with its occurrences in the order of lines; `more` counts those beyond the limit."""
 
     symptom: Symptom
     occurrences: list[Occurrence]
@@ -50,27 +51,27 @@ class Sign:
 
     @property
     def line(self) -> int:
-        """Where it was said first."""
+        """The line number of its first occurrence."""
         return self.occurrences[0].line
 
     @property
     def text(self) -> str:
-        """The line that said it first."""
+        """The text of its first occurrence."""
         return self.occurrences[0].text
 
     @property
     def subject(self) -> str:
-        """The id that it names, if any."""
+        """The id in its first occurrence, if any."""
         return self.occurrences[0].subject
 
     @property
     def count(self) -> int:
-        """How often it occurred."""
+        """The number of occurrences."""
         return len(self.occurrences) + self.more
 
     @property
     def fatal(self) -> bool:
-        """Whether a worker ended with it."""
+        """Whether a worker died of it."""
         return any(each.fatal for each in self.occurrences)
 
     @property
@@ -85,24 +86,24 @@ class Sign:
 
     @property
     def causes(self) -> list[Thrown]:
-        """The innermost of its exceptions, each once."""
+        """The innermost causes of its exceptions, each once."""
         thrown = [each.thrown for each in self.occurrences if each.thrown is not None and each.thrown.text]
         first = {each.text: each for each in reversed(thrown)}
         return list(reversed(first.values()))[:_MOST_CAUSES]
 
     @property
     def moments(self) -> Sequence[Moment]:
-        """When it occurred, in the order of time."""
+        """The times of its occurrences, sorted."""
         known = [each.at for each in self.occurrences if each.at is not None]
         return sorted(known, key=lambda moment: moment.seconds)
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class Death:
-    """One death of a worker: when, of which worker, and why.
+    """One death of a worker.
 
-    `time` is '' where the log has none, `component` and `tuple_id` where it does not name them; `cause` is the innermost
-    exception's text, or the log's line; `frames` are its own, the user's first.  `line` counts in `file`.
+    `time`, `component` and `tuple_id` are '' if the log lacks them.  `cause` is the text of the innermost exception, or
+    the log line.  `frames` are the frames of that exception, the user's first.  `line` is a line of `file`.
     """
 
     time: str
@@ -119,10 +120,10 @@ class Death:
 
 @dataclass(slots=True, kw_only=True)
 class Diagnosis:
-    """What was found, in the order in which it was said; `innermost` is the cause of the first exception that matters.
+    """The signs in the order of their first occurrences, those that a worker survives last.
 
-    What the worker survives comes last.  Where no symptom is part of an exception, `innermost` is the first one.
-    `other` says what the text is if it is no log, `note` what was looked at where nothing was found.
+    `first` is the innermost cause of the first exception with a symptom, else the first exception.  `other` names
+    the file format if the text is not a log; `note` summarises a thread dump without symptoms.
     """
 
     signs: tuple[Sign, ...]
@@ -133,17 +134,17 @@ class Diagnosis:
 
     @property
     def innermost(self) -> str:
-        """Its text, '' if there is none."""
+        """The text of the innermost cause, '' if there is none."""
         return self.first.text if self.first else ""
 
     @property
     def innermost_line(self) -> int:
-        """Its line, 0 if there is none."""
+        """The line of the innermost cause, 0 if there is none."""
         return self.first.line if self.first else 0
 
 
 def fatal(signs: Iterable[Sign]) -> list[Occurrence]:
-    """The occurrences with which a worker ended, in the order of the lines."""
+    """Return the occurrences that ended a worker, in the order of lines."""
     found = [
         each
         for sign in signs
@@ -155,7 +156,7 @@ def fatal(signs: Iterable[Sign]) -> list[Occurrence]:
 
 
 def _is_of_a_worker(occurrence: Occurrence) -> bool:
-    """Whether it is a worker that ended, in its own log or as its supervisor saw it, and not a daemon."""
+    """Return whether a worker ended, not a daemon; its own log or its supervisor's reports it."""
     if occurrence.kind not in DAEMONS:
         return True
     return (

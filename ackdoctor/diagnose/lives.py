@@ -1,4 +1,4 @@
-"""Lives of workers in logs, from one launch to the next, and repeated reports of one event in them."""
+"""Lives of workers, from one launch to the next, and detection of repeated reports of one event."""
 
 import re
 from collections.abc import Iterable
@@ -15,19 +15,16 @@ _STOPS = re.compile(
 )
 _SLOT = re.compile(r"Launching worker with assignment .* on port (?P<port>\d+) with id (?P<id>\S+)")
 _ROTATED = re.compile(r"(?:\.\d+)?(?:\.(?:gz|zip))?$|(?<=\.log)\.\d{4}-\d\d-\d\d\S*$")
-_NEAR = 60.0  # seconds within which all lines about one death appear
-_WORTH_READING = ("aunching", "hut", "Starting worker", "kill", "Deactivating", "Begin to")
-_SUPERVISOR_BEFORE, _SUPERVISOR_AFTER = (
-    120.0,
-    15.0,
-)  # seconds around a death in which its supervisor reports it
+_NEAR = 60.0  # seconds between the first and the last line about one death
+_RELEVANT = ("aunching", "hut", "Starting worker", "kill", "Deactivating", "Begin to")
+_SUPERVISOR_BEFORE, _SUPERVISOR_AFTER = 120.0, 15.0  # a supervisor reports a death within these seconds
 _MOST_RECENT = 8
 _MOST_SEEN = 200_000
 
 
 @dataclass(slots=True)
 class Lives:
-    """Follows the logs of workers one after the other; `worker` is that of the current log."""
+    """Follows the logs of workers, one after the other; `worker` is the worker of the current log."""
 
     worker: str = ""
     stopping: bool = False  # an orderly stop is under way
@@ -35,7 +32,7 @@ class Lives:
     ports: dict[str, str] = field(default_factory=dict)  # worker id -> port, from a supervisor's log
     _file: int = 0
     _recent: list[Occurrence] = field(default_factory=list)
-    _seen: dict[tuple[str, str, float, str], int] = field(default_factory=dict)  # -> number of the file
+    _seen: dict[tuple[str, str, float, str], int] = field(default_factory=dict)  # -> file number
 
     def begin(self, name: str) -> None:
         """Begin another file."""
@@ -48,7 +45,7 @@ class Lives:
 
     def read(self, line: str) -> None:
         """Read a line that may begin or end a life."""
-        if not any(map(line.__contains__, _WORTH_READING)):
+        if not any(map(line.__contains__, _RELEVANT)):
             return
         if _LAUNCHED.search(line):
             self.stopping, self.stopped, self._recent = False, None, []
@@ -90,10 +87,10 @@ class Lives:
 
     def _is_of_one_worker(self, one: Occurrence, other: Occurrence) -> bool:
         ids = [self.ports.get(each.subject, each.subject) for each in (one, other)]
-        # one is a slot's port, the other a worker id, and no line links them
-        untied = ids[0].isdecimal() != ids[1].isdecimal()
+        # one id is a slot's port, the other a worker id, and no line links them
+        unlinked = ids[0].isdecimal() != ids[1].isdecimal()
         return one.kind == "supervisor" and (
-            ids[0] == ids[1] or (untied and _seconds_between(one, other) <= _SUPERVISOR_AFTER)
+            ids[0] == ids[1] or (unlinked and _seconds_between(one, other) <= _SUPERVISOR_AFTER)
         )
 
 
@@ -144,10 +141,10 @@ def _seconds_between(one: Occurrence, other: Occurrence) -> float:
 
 def _is_repeat(one: Occurrence, other: Occurrence) -> bool:
     """Whether both report the same exception with different text around it."""
-    if one.thrown is None or other.thrown is None or "" in other.tellings:
+    if one.thrown is None or other.thrown is None or "" in other.contexts:
         return False
     known = one.component and other.component and one.component != other.component
-    return not known and _text(one) == _text(other) and one.tellings.isdisjoint(other.tellings)
+    return not known and _text(one) == _text(other) and one.contexts.isdisjoint(other.contexts)
 
 
 def _text(occurrence: Occurrence) -> str:

@@ -1,4 +1,4 @@
-"""Lines of a log: bounded reading, JSON layouts, time, component and kind of process."""
+"""Log lines: bounded reading, JSON layouts, time, component and kind of process."""
 
 import errno
 import json
@@ -26,16 +26,70 @@ __all__ = [
 ]
 
 
-LONGEST_LINE = 10_000_000  # characters of a line that are kept
-_MOST_OF_LINE = 250_000_000  # characters; a line that is longer is no log's
-_UNPACKED = 1 << 26  # characters from which on a zipped log may be a bomb
-_MOST_TIMES = 200  # as many characters as it has bytes: logs come to 10 to 50
-_ASK_EVERY = 1 << 24
+LONGEST_LINE = 10_000_000  # characters kept of a line
+_MOST_OF_LINE = 250_000_000  # characters; a file with a longer line is not a log
+_UNPACKED = 1 << 26  # characters after which a compressed log may be a bomb
+_MOST_TIMES = 200  # characters per compressed byte; logs reach 10 to 50
+_CHECK_EVERY = 1 << 24
+# ---- JSON layouts ----
+_THREAD = ("thread", "thread_name", "process.thread.name", "_thread")
+_LEVEL = ("level", "log.level", "severity")
+_MESSAGE = ("message", "log", "msg", "textPayload", "short_message")
+# names of fields that contain an exception
+_EXCEPTION_FIELD = re.compile(r"err|exc|thrown|stack|trace|cause|full", re.IGNORECASE)
+_OF_JSON_LAYOUT = "extendedStackTrace"
+_STACK = re.compile(r"\\n(?:\\t| +)(?:at|File) ")  # an escaped stack of Java or Python
+# first and last line of a multi-line entry; log4j's `complete` layout writes a list of them
+_BEGINS = frozenset({"{", "[{", ",{", ", {"})
+_ENDS = frozenset({"}", "},", "}]"})
+_MOST_LINES = 20_000  # lines of one entry
+_LONGEST = 20_000_000  # characters of one entry
+_ESCAPED = re.compile(r"\\([nt])")
+# ---- time, component and kind ----
+_HEAD = re.compile(
+    r"\[?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d[./-]\d\d|\d\d:\d\d:\d\d|(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b)|\d{1,12} +\["
+)
+_MOMENT = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d:\d\d)(?P<part>[.,]\d{1,6})?")
+_MOMENT_WITHIN = 80  # characters at the beginning of a line that are searched for a time
+_LONGEST_PATH = 1_000
+_COMPONENT = re.compile(
+    r"\bpid:\S*, name:(?P<died>\S+)"
+    r"|\bThread-\d+-(?!disruptor-)(?P<thread>\S+?)-executor\["
+    r"|[ \[(](?P<jstorm>[^\s:\[(]+):\d+-(?:Bolt|\w*Spout)Executors?\b"
+    r"|\b(?P<reported>[\w.-]+):\d+ (?:bolt|spout) ex\w+ +error"
+    r"|\[Thread-\d+-(?!disruptor-|executor\b)(?P<local>[A-Za-z_][\w.-]*)\] "
+)
+_COMPONENT_MARKS = ("-executor[", "pid:", "Executors", " error", "[Thread-")
+_INSTANCE = re.compile(
+    r"Starting instance \S+ for topology .* for component (?P<component>\S+) with taskId \d+"
+)
+_INSTANCE_NAME = re.compile(r"container_\d+_(?P<component>.+)_\d+\.log")
+_NAMES = {
+    "worker": re.compile(r"^worker|-worker-\d+|^container_\d+_"),
+    "nimbus": re.compile(r"^nimbus|^heron-tmaster"),
+    "supervisor": re.compile(r"^supervisor|^heron-executor"),
+    "drpc": re.compile(r"^drpc"),
+    "ui": re.compile(r"^(?:ui|logviewer|access-(?:ui|logviewer)|pacemaker)\b"),
+    "client": re.compile(r"^client"),
+}
+_LINES = {  # loggers and messages of only one kind of process
+    "nimbus": re.compile(
+        r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.d(?:aemon)?\.n(?:imbus)?\b"
+    ),
+    "supervisor": re.compile(
+        r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.d(?:aemon)?\.s(?:upervisor)?\b|SLOT_\d+ \[|\bc\.a\.j\.d\.s\."
+    ),
+    "drpc": re.compile(r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.d(?:aemon)?\.drpc\b"),
+    "worker": re.compile(
+        r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.(?:d(?:aemon)?\.(?:w(?:orker)?|executor|task)|task|t\.Shell|e(?:xecutor)?)\b"
+        r"|Launching worker for |-executor\[|\bc\.a\.j\.(?:t|d\.w)\."
+    ),
+}
 
 
 def lines_in(raw: BufferedReader) -> Iterator[str]:
-    """Each line, cut after `LONGEST_LINE` characters; OSError for what is no text, a line without an end, or a bomb."""
-    asked = total = 0
+    """Yield each line, cut after `LONGEST_LINE` characters; raise OSError for binary data, an endless line, or a zip bomb."""
+    checked = total = 0
     with log_text(raw) as text:
         while line := text.readline(LONGEST_LINE):
             yield line
@@ -46,42 +100,31 @@ def lines_in(raw: BufferedReader) -> Iterator[str]:
                 length += len(rest)
                 total += len(rest)
                 if length > _MOST_OF_LINE:
-                    raise OSError(errno.EINVAL, f"a line of more than {_MOST_OF_LINE:,} characters: no log")
-            if total > max(_UNPACKED, asked + _ASK_EVERY):
-                asked = total
-                _refuse_bomb(raw, total)
+                    raise OSError(
+                        errno.EINVAL, f"a line of more than {_MOST_OF_LINE:,} characters: not a log"
+                    )
+            if total > max(_UNPACKED, checked + _CHECK_EVERY):
+                checked = total
+                _reject_bomb(raw, total)
 
 
-def _refuse_bomb(raw: BufferedReader, total: int) -> None:
+def _reject_bomb(raw: BufferedReader, total: int) -> None:
     try:
         packed = raw.tell()
     except OSError:
-        return  # a pipe has no place
+        return  # a pipe has no position
     if total > packed * _MOST_TIMES:
         raise OSError(
             errno.EFBIG,
-            f"it unpacks to more than {_MOST_TIMES} times its size, which no log does: reading ends here",
+            f"it unpacks to more than {_MOST_TIMES} times its size, unlike any log: reading stops here",
         )
 
 
-_THREAD = ("thread", "thread_name", "process.thread.name", "_thread")
-_LEVEL = ("level", "log.level", "severity")
-_MESSAGE = ("message", "log", "msg", "textPayload", "short_message")
-_WHY = re.compile(
-    r"err|exc|thrown|stack|trace|cause|full", re.IGNORECASE
-)  # the name of what tells of an exception
-_OF_JSON_LAYOUT = "extendedStackTrace"
-_STACK = re.compile(r"\\n(?:\\t| +)(?:at|File) ")  # of Java, or of Python
-# around an entry on several lines; log4j's `complete` layout writes them as a list
-_BEGINS = frozenset({"{", "[{", ",{", ", {"})
-_ENDS = frozenset({"}", "},", "}]"})
-_MOST_LINES = 20_000  # of one entry
-_LONGEST = 20_000_000  # characters of one entry
-_ESCAPED = re.compile(r"\\([nt])")
-
-
 def entries(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """The lines with their numbers, those of one entry as one; what begins as one and is none, or is too long, comes line by line."""
+    """Yield the lines with their numbers; the lines of a multi-line JSON entry are joined.
+
+    Invalid and overlong entries are yielded line by line.
+    """
     begun: list[str] = []
     number = length = 0
     for number, line in enumerate(lines, start=1):
@@ -104,7 +147,7 @@ def _joined(lines: Sequence[str], first: int) -> Iterator[tuple[int, str]]:
 
 
 def unpacked(line: str) -> Iterator[str]:
-    """What the line says; the line itself where it is no entry of a log in JSON."""
+    """Yield the text lines of a JSON log entry; yield any other line unchanged."""
     entry = _entry(line)
     texts = dict(_texts("", entry))
     thread, level, words = (_first(texts, names) for names in (_THREAD, _LEVEL, _MESSAGE))
@@ -115,9 +158,11 @@ def unpacked(line: str) -> Iterator[str]:
     else:
         for each in words.splitlines():
             yield from unpacked(each)
-    why = [text for name, text in texts.items() if _WHY.search(name) and name not in _MESSAGE]
-    stacks = [text for text in why if "\n" in text]
-    for text in stacks or (each for each in why if " " in each):
+    exceptions = [
+        text for name, text in texts.items() if _EXCEPTION_FIELD.search(name) and name not in _MESSAGE
+    ]
+    stacks = [text for text in exceptions if "\n" in text]
+    for text in stacks or (each for each in exceptions if " " in each):
         yield from text.splitlines()
 
 
@@ -128,7 +173,7 @@ def _stack(line: str) -> Sequence[str]:
 
 
 def _entry(line: str) -> Mapping[str, object]:
-    """The object that the line is; an empty one where it is none."""
+    """Parse the line as a JSON object; return an empty mapping if it is not one."""
     if not (line.startswith("{") and line.endswith("}")):
         return {}
     try:
@@ -139,7 +184,7 @@ def _entry(line: str) -> Mapping[str, object]:
 
 
 def _texts(path: str, entry: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Each text with its name, `error.stack_trace`, whether it is written so or as an object in an object."""
+    """Yield each text with its dotted name (`error.stack_trace`), from flat and nested objects."""
     for key, value in entry.items():
         name = f"{path}{key}"
         if isinstance(value, str):
@@ -173,62 +218,21 @@ def _first(texts: Mapping[str, str], names: Sequence[str]) -> str:
     return next(filter(None, map(texts.get, names)), "")
 
 
-_HEAD = re.compile(
-    r"\[?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d[./-]\d\d|\d\d:\d\d:\d\d|(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b)|\d{1,12} +\["
-)
-_MOMENT = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d:\d\d)(?P<part>[.,]\d{1,6})?")
-_MOMENT_WITHIN = 80  # characters at the begin of a line
-_LONGEST_PATH = 1_000
-_COMPONENT = re.compile(
-    r"\bpid:\S*, name:(?P<died>\S+)"
-    r"|\bThread-\d+-(?!disruptor-)(?P<thread>\S+?)-executor\["
-    r"|[ \[(](?P<jstorm>[^\s:\[(]+):\d+-(?:Bolt|\w*Spout)Executors?\b"
-    r"|\b(?P<said>[\w.-]+):\d+ (?:bolt|spout) ex\w+ +error"
-    r"|\[Thread-\d+-(?!disruptor-|executor\b)(?P<local>[A-Za-z_][\w.-]*)\] "
-)
-_TELLS = ("-executor[", "pid:", "Executors", " error", "[Thread-")
-_INSTANCE = re.compile(
-    r"Starting instance \S+ for topology .* for component (?P<component>\S+) with taskId \d+"
-)
-_INSTANCE_NAME = re.compile(r"container_\d+_(?P<component>.+)_\d+\.log")
-_NAMES = {
-    "worker": re.compile(r"^worker|-worker-\d+|^container_\d+_"),
-    "nimbus": re.compile(r"^nimbus|^heron-tmaster"),
-    "supervisor": re.compile(r"^supervisor|^heron-executor"),
-    "drpc": re.compile(r"^drpc"),
-    "ui": re.compile(r"^(?:ui|logviewer|access-(?:ui|logviewer)|pacemaker)\b"),
-    "client": re.compile(r"^client"),
-}
-_LINES = {  # what only such a process says, with its logger
-    "nimbus": re.compile(
-        r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.d(?:aemon)?\.n(?:imbus)?\b"
-    ),
-    "supervisor": re.compile(
-        r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.d(?:aemon)?\.s(?:upervisor)?\b|SLOT_\d+ \[|\bc\.a\.j\.d\.s\."
-    ),
-    "drpc": re.compile(r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.d(?:aemon)?\.drpc\b"),
-    "worker": re.compile(
-        r"\b(?:o\.a\.s|b\.s|backtype\.storm|org\.apache\.storm)\.(?:d(?:aemon)?\.(?:w(?:orker)?|executor|task)|task|t\.Shell|e(?:xecutor)?)\b"
-        r"|Launching worker for |-executor\[|\bc\.a\.j\.(?:t|d\.w)\."
-    ),
-}
-
-
 @dataclass(slots=True, frozen=True)
 class Moment:
-    """A time as the log writes it, and in seconds, which compare within one log."""
+    """A time as the log writes it, and in seconds; seconds are comparable within one log."""
 
     text: str
     seconds: float
 
 
 def is_logged(line: str) -> bool:
-    """Whether the line begins an entry of a log."""
+    """Return whether the line begins a log entry."""
     return _HEAD.match(line) is not None
 
 
 def moment_of(line: str) -> Moment | None:
-    """When the line was written; None where it does not say so, or names no day that there is."""
+    """Return the time of a line; None if it has none or an invalid one."""
     found = _MOMENT.search(line, 0, _MOMENT_WITHIN)
     if found is None:
         return None
@@ -241,15 +245,15 @@ def moment_of(line: str) -> Moment | None:
 
 
 def component_of(line: str) -> str:
-    """The component that a line names as its own, else ''."""
-    if not any(map(line.__contains__, _TELLS)):
+    """Return the component whose executor or process wrote the line; '' if unknown."""
+    if not any(map(line.__contains__, _COMPONENT_MARKS)):
         return ""
     found = _COMPONENT.search(line)
     return next(filter(None, found.groups()), "") if found else ""
 
 
 def instance_of(text: str) -> str:
-    """The component whose process writes the log, as Heron's first lines or the file's name say, else ''."""
+    """Return the component of a whole log, from Heron's first lines or the file name; '' if unknown."""
     if found := _INSTANCE.search(text) if "Starting instance" in text else None:
         return found["component"]
     found = (
@@ -261,12 +265,12 @@ def instance_of(text: str) -> str:
 
 
 def kind_of_name(path: str) -> str:
-    """The kind of log that a file's name tells, else ''."""
+    """Return the kind of log by its file name; '' if unknown."""
     name = PurePath(path).name
     return next((kind for kind, form in _NAMES.items() if form.search(name)), "")
 
 
 def kind_of_line(line: str) -> str:
-    """The kind of process that a line's logger tells, else ''."""
+    """Return the kind of process by the line's logger; '' if unknown."""
     head = line[:200]
     return next((kind for kind, form in _LINES.items() if form.search(head)), "")

@@ -1,4 +1,4 @@
-"""The table of symptoms (`symptoms.toml`): what is said, what it means, its likely causes in order, what to do next."""
+"""The table of symptoms (`symptoms.toml`): patterns, meaning, likely causes in order, and next steps."""
 
 import re
 import sys
@@ -23,10 +23,10 @@ _PLAIN = re.compile(r"(?:[\w #':-](?![?*{]))*")
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Symptom:
-    """One row of the table; its fields are explained at the head of the file."""
+    """One row of the table; the head of `symptoms.toml` explains the fields."""
 
     name: str
-    says: str
+    meaning: str
     causes: tuple[Cause, ...]
     next: tuple[str, ...]
     source: str
@@ -47,22 +47,22 @@ class Symptom:
 
     @property
     def starts(self) -> Sequence[str]:
-        """What its words begin with, as plain text: a line without any of these is none of its own."""
+        """The plain-text beginnings of its patterns; a matching line contains one of them."""
         return [_PLAIN.match(each.pattern)[0] for each in self.words]  # type: ignore[index]
 
     @property
     def of_lines(self) -> bool:
-        """Whether a line of a log says it, without the stack of an exception or a thread."""
+        """Whether a single log line can match, without a stack."""
         return not (self.vague or self.counted or self.logs == {"dump"})
 
     def is_read_in(self, kind: str) -> bool:
-        """Whether it is looked for in that kind of log; '' is a log or a text of an unknown kind."""
+        """Return whether the symptom applies to this kind of log; '' is an unknown kind."""
         if not kind:
             return not self.known and self.logs != {"dump"}
         return not self.logs or kind in self.logs
 
     def match(self, part: Part) -> re.Match[str] | None:
-        """Its words in a line of a log or of an exception, if the stack below agrees."""
+        """Match its patterns against a line and the stack below it."""
         found = next(filter(None, (each.search(part.text) for each in self.words)), None)
         return found if found is not None and self._agrees(part.frames) else None
 
@@ -81,27 +81,27 @@ class Symptom:
 
 @dataclass(slots=True, kw_only=True)
 class Table:
-    """All symptoms, the most telling first, and the words by which a log says that a worker ends."""
+    """All symptoms, most specific first, and the words with which a log reports the end of a worker."""
 
     symptoms: tuple[Symptom, ...]
     ends: tuple[str, ...]
     echoes: tuple[str, ...]
 
     def called(self, name: str) -> Symptom:
-        """The one of that name."""
+        """Return the symptom of that name."""
         return next(each for each in self.symptoms if each.name == name)
 
 
 @cache
 def table() -> Table:
-    """The table of this package."""
+    """Return the table of this package."""
     with Path(__file__).with_name("symptoms.toml").open("rb") as file:
         read = tomllib.load(file)
     return parsed(read)
 
 
 def parsed(read: Mapping[str, Any]) -> Table:
-    """A table as TOML gives it; the names of its patterns are filled in."""
+    """Build a table from parsed TOML; substitute the named patterns."""
     patterns: Mapping[str, str] = read.get("patterns", {})
 
     def compiled(pattern: str) -> re.Pattern[str]:

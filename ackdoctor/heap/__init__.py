@@ -1,5 +1,5 @@
-"""What a heap tells: JVM dumps and histograms, and the entries that acking has left in them.
+"""Analysis of heaps: JVM dumps, class histograms and Python snapshots, and the pending entries in them.
 
-A dump is read by `dump.read_dump`, histograms are compared by `growth`;
-`jvm` knows the formats, `python` takes snapshots of this process.
+`dump.read_dump` reads a dump and `growth` compares histograms.  `jvm` parses the formats; `python` takes
+snapshots of the current process.
 """

@@ -9,8 +9,17 @@ from ackdoctor.heap.jvm.entries import Acker, entry_bytes, oops_of
 from ackdoctor.heap.jvm.holders import TUPLES, Holder, Holders, Roles, bolts, roles
 from ackdoctor.heap.jvm.hprof import Hprof
 from ackdoctor.heap.jvm.objects import Objects, settings_of
-from ackdoctor.heap.jvm.sweep import Census, Choice, Take, sweep
-from ackdoctor.heap.jvm.walk import AckObjects, Clock, ClojureMaps, Entries, Old, Terms, look_up, walk
+from ackdoctor.heap.jvm.sweep import Census, Taker, Takers, sweep
+from ackdoctor.heap.jvm.walk import (
+    AckObjects,
+    Clock,
+    ClojureMaps,
+    Entries,
+    OldEntries,
+    WalkSettings,
+    look_up,
+    walk,
+)
 
 __all__ = ["ClassRow", "HeapDump", "Timeout", "held_bytes", "read_dump"]
 
@@ -82,7 +91,7 @@ def held_bytes(acker: Acker, oops: Oops) -> int:
 
 
 def read_dump(path: Path, *, samples: int = 3, timeout_s: int | None = None) -> HeapDump:
-    """Read a dump; HprofError if the file is none.
+    """Read a dump; raise HprofError if the file is not a dump.
 
     An entry is old after twice the message timeout, when its spout should have given it up. In 1.x it is old after the
     timeout: from 1.0.6 on the acker may drop an entry then. The timeout is that of the topology's configuration in the
@@ -95,16 +104,18 @@ def read_dump(path: Path, *, samples: int = 3, timeout_s: int | None = None) -> 
         holders = Holders(census.classes, objects, samples)
         ackers = holders.ackers(first.roles)
         timeout = _timeout(first.roles, objects, timeout_s)
-        olds: list[Old] = []
+        old_entries: list[OldEntries] = []
         for entries in first.entries:
             same = [acker for acker in ackers if acker.clojure == entries.clojure and acker.maps]
             if same:
                 age_ms = timeout.seconds * 1000 * (1 if entries.clojure else 2)
-                terms = Terms(samples, Clock(dump.taken_ms, dump.taken_ms - age_ms))
-                olds += walk(same, entries, dump=dump, census=census, objects=objects, terms=terms)
+                settings = WalkSettings(samples, Clock(dump.taken_ms, dump.taken_ms - age_ms))
+                old_entries += walk(
+                    same, entries, dump=dump, census=census, objects=objects, settings=settings
+                )
         others = list(holders.others(first.roles))
         spouts = [holder for holder in others if holder.role == "spout"]
-        pending = look_up(olds, spouts, dump=dump, census=census, objects=objects)
+        pending = look_up(old_entries, spouts, dump=dump, census=census, objects=objects)
         oops = oops_of(dump, census)
         rows = sorted(_rows(census, oops), key=lambda row: (-row.size, row.name))
         return HeapDump(
@@ -161,7 +172,7 @@ def _bolts(census: Census, found: Roles, objects: Objects) -> Iterator[Holder]:
     ids = [each for name in TUPLES for each in census.classes.named(name)]
     if sum(census.instances.get(each, 0) for each in ids) < _MANY_TUPLES:
         return iter(())
-    objects.hurry()  # thousands of objects; missing some is acceptable
+    objects.disable_full_search()  # thousands of objects; missing some is acceptable
     return iter(sorted(bolts(found, census.classes, objects), key=lambda holder: -holder.entries))
 
 
@@ -172,10 +183,10 @@ class _FirstPass:
     roles: Roles = field(default_factory=Roles)
     entries: list[Entries] = field(default_factory=list)
 
-    def choose(self, classes: Classes) -> Choice:
+    def choose(self, classes: Classes) -> Takers:
         """Called once, when the classes are known."""
-        self.roles, noters = roles(classes)
-        takers: dict[int, Take | None] = dict(noters)
+        self.roles, id_takers = roles(classes)
+        takers: dict[int, Taker | None] = dict(id_takers)
         if self.roles.ack_objects:
             java = AckObjects()
             self.entries.append(java)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from ackdoctor.acker.residue import blame, residue, suspicions
+from ackdoctor.acker.residue import find_culprits, residue, traced_tuples
 from ackdoctor.heap.dump import HeapDump
 from ackdoctor.heap.jvm.entries import Acker, Kind, entry_bytes
 from ackdoctor.heap.jvm.holders import Holder
@@ -35,7 +35,7 @@ __all__ = ["RunEvidence", "findings", "heap_finding", "run_evidence", "trees", "
 
 def heap_finding(
     code: str,
-    said: Words,
+    text: Words,
     witness: HeapWitness,
     *,
     component: str = ACKER,
@@ -49,13 +49,13 @@ def heap_finding(
         severity=severity,
         confidence=Confidence.MAY,
         site=site or Site(f"<{component}>", NOWHERE),
-        message=said.message,
+        message=text.message,
         component=component,
         handler="",
         dialect="",
         evidence=witness,
-        cause=f"{witness.path}|{said.message}",
-        help=said.help,
+        cause=f"{witness.path}|{text.message}",
+        help=text.help,
     )
 
 
@@ -105,10 +105,10 @@ def run_evidence(paths: Iterable[Path], wanted: Mapping[int, TupleTree]) -> RunE
     traces, logs = _split(paths)
     trace, log = read(traces), WorkerLogs(logs, wanted.keys())
     history = _RootHistory(wanted)
-    seen = suspicions(history.recorded(trace.events, log.events), wanted)
+    seen = traced_tuples(history.recorded(trace.events, log.events), wanted)
     trees = (history.tree(wanted[root]) for root in wanted if seen[root] or root in history)
     return RunEvidence(
-        trees=tuple(blame(tree, seen[tree.root]) for tree in trees),
+        trees=tuple(find_culprits(tree, seen[tree.root]) for tree in trees),
         logs=bool(logs),
         unreadable=(*map(_neither_trace_nor_log, trace.unreadable), *log.unreadable),
     )
@@ -180,11 +180,11 @@ class _RootHistory:
 
 def findings(dump: HeapDump, keeper: AckerVersion | None = None) -> tuple[Finding, ...]:
     """Return all findings of a dump, sorted and stamped; `keeper` is the acker's version, if the user names it."""
-    found = [*_of_ackers(dump, keeper), *_of_shells(dump)]
+    found = [*_acker_findings(dump, keeper), *_shell_findings(dump)]
     return stamp(sorted(found, key=lambda finding: (finding.code, finding.component, finding.cause)))
 
 
-def _of_ackers(dump: HeapDump, keeper: AckerVersion | None) -> Iterator[Finding]:
+def _acker_findings(dump: HeapDump, keeper: AckerVersion | None) -> Iterator[Finding]:
     """At most one finding of each rule, over all ackers of the worker."""
     site, ackers = Site(dump.path, NOWHERE), dump.ackers
     waiting = sum(acker.tally.old.get(Kind.WAITING, 0) for acker in ackers)
@@ -243,16 +243,16 @@ def _given_up(dump: HeapDump) -> tuple[str, Sequence[str], bool]:
     return f"and their spouts have given {some} up", lines, True
 
 
-def _of_shells(dump: HeapDump) -> Iterator[Finding]:
+def _shell_findings(dump: HeapDump) -> Iterator[Finding]:
     """One finding for each component; each of its executors has its own ShellBolt."""
     shells: dict[str, list[Holder]] = {}
     for holder in dump.holders:
         if holder.role == "shell" and holder.entries > 0:
             shells.setdefault(holder.owner, []).append(holder)
-    return (_of_shell(group, dump) for group in shells.values())
+    return (_shell_finding(group, dump) for group in shells.values())
 
 
-def _of_shell(shells: Sequence[Holder], dump: HeapDump) -> Finding:
+def _shell_finding(shells: Sequence[Holder], dump: HeapDump) -> Finding:
     """Inputs in work are bounded by max spout pending; more than two ticks are never normal."""
     entries, looked_at = sum(each.entries for each in shells), sum(each.looked_at for each in shells)
     groups = sum((Counter(each.groups) for each in shells), Counter[str]())

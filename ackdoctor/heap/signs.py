@@ -1,4 +1,4 @@
-"""What a class of a histogram or a kind of entry means, its likely causes, and what to do."""
+"""The meaning, likely causes and next steps of each known histogram class and each kind of pending entry."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,16 +43,17 @@ _TUPLE = rf"{_STORM}tuple\.TupleImpl"
 _MESSAGE = rf"{_STORM}multilang\.BoltMsg"
 SPOUTS = r"(?:org\.apache\.storm\.executor|com\.alibaba\.jstorm\.task\.comm)\.TupleInfo"
 TUPLES = rf"{_TUPLE}|{_MESSAGE}|{SPOUTS}"
-_ORPHAN_1, _ENTRY_2 = 144, 104  # bytes an entry, as measured in the real ackers
-_SPOUT = "spout"  # the component of a finding about some spout
+_ORPHAN_1, _ENTRY_2 = 144, 104  # bytes per entry, measured in real ackers
+_SPOUT = "spout"  # the component of a finding whose spout is unknown
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Sign:
-    """A row: what instances are and, if they grow, `because`. `each` is the size in bytes of an entry per instance, 0 if unknown.
+    """A row of the table: the meaning of a class's instances, and the reason (`because`) if they grow.
 
-    `grows` is what a finding says of it, whose component is `of`; without a `code` there is none.  `exact`: every
-    instance is such a thing, independent of other growth.  `shared`: others use the class, too, so only bounds are known.
+    `each` is the size of an entry in bytes, 0 if unknown.  A row with a `code` yields a finding with the template
+    `grows` for the component `of`.  `exact`: every instance has this meaning, whatever else grows.  `shared`: other
+    code uses the class as well, so only bounds are known.
     """
 
     pattern: str
@@ -61,10 +62,10 @@ class Sign:
     each: int = 0
     code: str = ""
     of: str = ACKER
-    grows: str = ""  # a template of the catalogue
-    with_: str = ""  # another class that must grow along, about as fast
-    not_slower: str = ""  # another that must grow along, as fast or faster
-    without: str = ""  # another that explains it, if that grows along
+    grows: str = ""  # a message template of the rule catalogue
+    with_: str = ""  # a class that must grow about as fast
+    not_slower: str = ""  # a class that must grow at least as fast
+    without: str = ""  # a class whose growth explains this one
     help: str = ""
     acking: bool = False
     exact: bool = True
@@ -82,14 +83,14 @@ _SLOW_CHILD = (
 )
 _QUEUE_HELP = (
     "find the bolt whose capacity in the UI is near 1 and raise its parallelism; topology.max.spout.pending, with ackers "
-    "and message ids, bounds what is under way"
+    "and message ids, bounds the tuples under way"
 )
 
 SIGNS = (
     # ---- ackers and spouts ----
     Sign(
         pattern=rf"{_STORM}daemon\.Acker\$AckObject",
-        means="entries of the acker's pending map (2.x): one for each root that has not come to an end",
+        means="entries of the acker's pending map (2.x): one for each unfinished root",
         each=_ENTRY_2,
         code=PENDING_GROWTH,
         grows=_ACKER_GROWS.message,
@@ -112,7 +113,7 @@ SIGNS = (
     ),
     Sign(
         pattern=r"com\.alibaba\.jstorm\.task\.acker\.AckObject",
-        means="entries of the acker's pending map (JStorm): one for each root that has not come to an end",
+        means="entries of the acker's pending map (JStorm): one for each unfinished root",
         code=PENDING_GROWTH,
         grows=_ACKER_GROWS.message,
         help=_ACKER_GROWS.help,
@@ -142,7 +143,7 @@ SIGNS = (
     Sign(
         pattern=_MESSAGE,
         means="tuples in ShellBolt's queue to its child (_pendingWrites)",
-        because="the child process is slower than its input, and nothing slows the spout down",
+        because="the child process is slower than its input, and the spout is not throttled",
         of="ShellBolt",
         help=_SLOW_CHILD,
         acking=True,
@@ -157,7 +158,7 @@ SIGNS = (
     ),
     Sign(
         pattern=_TUPLE,
-        means="tuples kept with the nodes of a ConcurrentHashMap: ShellBolt's inputs, which only an ack or a fail empties",
+        means="tuples in a ConcurrentHashMap: ShellBolt's inputs, which only an ack or a fail removes",
         code=UNDRAINED_BUFFER,
         of="ShellBolt",
         grows=_SHELL_GROWS.message,
@@ -186,13 +187,13 @@ SIGNS = (
     Sign(
         pattern=rf"{_STORM}messaging\.TaskMessage",
         means="tuples on their way between workers",
-        because="the other worker, or the network, is slower than what is sent",
+        because="the other worker or the network is slower than the sender",
         help=f"look for a worker that is slow or gone; {_QUEUE_HELP}",
     ),
     Sign(
         pattern=rf"{_SHADED}io\.netty\.channel\.ChannelOutboundBuffer\$Entry",
         means="writes that wait in Netty's buffers for another process",
-        because="it is slower than what is sent, or gone",
+        because="the other process is slower than the sender, or gone",
         help="look for a worker that is slow or gone; topology.max.spout.pending, with ackers and message ids, bounds "
         "what is under way",
     ),
@@ -204,14 +205,14 @@ SIGNS = (
     ),
     Sign(
         pattern=r"java\.util\.concurrent\.(?:FutureTask|CompletableFuture\$Async\w+)",
-        means="work handed to a thread pool",
-        because="the pool is slower than what is given to it, and its queue may have no limit",
+        means="tasks of a thread pool",
+        because="the pool is slower than its input, and its queue may have no limit",
         help="give the pool's queue a limit, or wait for the result, where a bolt hands tuples to it",
     ),
     # ---- what spouts and frameworks keep ----
     Sign(
         pattern=r"org\.apache\.storm\.kafka\.spout\.KafkaSpoutMessageId",
-        means="messages that KafkaSpout has emitted and not committed: acked ones stay, too, until all before them are acked",
+        means="messages that KafkaSpout has emitted and not committed: acked ones also stay until all earlier ones are acked",
         help="ackdoctor lint the bolts: one tuple that is never acked holds up all behind it; maxUncommittedOffsets bounds them",
     ),
     Sign(
@@ -226,29 +227,29 @@ SIGNS = (
     ),
     Sign(
         pattern=r"org\.apache\.storm\.windowing\.EventImpl",
-        means="tuples in windows: they are acked when they leave the last window that they are in",
+        means="tuples in windows: a windowed bolt acks a tuple when it leaves its last window",
         help="a window that is longer than the message timeout times out; make it shorter, or the timeout longer",
     ),
     Sign(
         pattern=rf"{_STORM}metric\.api\.IMetricsConsumer\$DataPoint",
         means="metrics on their way to a metrics consumer",
-        because="the consumer is slower than they come",
+        because="the consumer is slower than its input",
         help="set max.retain.metric.tuples where the consumer is registered, or raise its parallelism",
     ),
     Sign(
         pattern=r"java\.util\.concurrent\.LinkedBlockingQueue\$Node",
         means="entries of queues",
-        because="something puts them in faster than they are taken out",
-        help="the class that grows as fast beside it is what waits there",
+        because="producers are faster than consumers",
+        help="the queue holds the class that grows equally fast",
     ),
 )
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Meaning:
-    """What an entry of this kind says by itself, and what may have made it, the likeliest first."""
+    """The meaning of a kind of entry, and its likely causes, most likely first."""
 
-    says: str
+    meaning: str
     causes: tuple[Cause, ...]
 
 
@@ -264,13 +265,13 @@ LABELS: Mapping[Kind, str] = MappingProxyType(
 )
 
 _LATE = Cause(
-    text="acks under way when the tree failed or timed out: correct programs leave them, too", law="L4"
+    text="acks under way when the tree failed or timed out: correct programs also leave them", law="L4"
 )
 
 CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
     {
         Kind.WAITING: Meaning(
-            says="a spout task is known and the value is not zero: under way, or, if old, never to complete",
+            meaning="a spout task is known and the value is not zero: under way, or, if old, never to complete",
             causes=(
                 Cause(
                     text="a tuple of the tree was never acked: a path without ack or fail, a bolt that died, a buffer",
@@ -289,7 +290,7 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
             ),
         ),
         Kind.ORPHAN: Meaning(
-            says="no spout waits for it, and no message can take it away",
+            meaning="no spout waits for it, and no message can remove it",
             causes=(
                 Cause(
                     text="a tuple was acked an even number of times, the last time after the tree was complete",
@@ -304,7 +305,7 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
             ),
         ),
         Kind.ZERO: Meaning(
-            says="no spout waits for it; zero alone does not take it away",
+            meaning="no spout waits for it; a value of zero alone does not remove it",
             causes=(
                 Cause(
                     text="a tuple was acked an odd number of times, three or more",
@@ -315,9 +316,9 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
             ),
         ),
         Kind.FAILED: Meaning(
-            says="no spout waits for it; a fail came after the tree had ended, or before it began",
+            meaning="no spout waits for it; a fail came after the tree had ended, or before it began",
             causes=(
-                Cause(text="several tuples of one tree failed: correct programs leave it, too", law="L4"),
+                Cause(text="several tuples of one tree failed: correct programs also leave it", law="L4"),
                 Cause(
                     text="a tuple was failed after its ack, or failed twice",
                     rules=(ACK_AND_FAIL,),
@@ -325,11 +326,9 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
             ),
         ),
         Kind.NIL: Meaning(
-            says="no spout waits for it, and it never had a value",
+            meaning="no spout waits for it, and it never had a value",
             causes=(Cause(text="a timeout was reset after the tree had ended"),),
         ),
-        Kind.OTHER: Meaning(
-            says="its value is none that an acker stores, or the dump has lost it", causes=()
-        ),
+        Kind.OTHER: Meaning(meaning="an acker never stores this value, or the dump lacks it", causes=()),
     }
 )

@@ -1,4 +1,4 @@
-"""A topology in one process: the JVM's side of multilang, executors, virtual time, faults.
+"""Storm in one process: the JVM's side of multilang, executors, virtual time and fault injection.
 
-Begin with `bench`, one component between a spout and an acker; a whole topology is a `cluster`.
+`bench` runs one component between a spout and an acker; `cluster` runs a topology.
 """

@@ -1,4 +1,4 @@
-"""One bolt or one spout on a bench: a test drives it by hand, in virtual time, with an acker behind it."""
+"""Benches: a test drives one bolt or one spout by hand, in virtual time, against an acker."""
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -8,14 +8,14 @@ from itertools import count
 from typing import Any, Final, NamedTuple
 
 from ackdoctor.acker.collector import BoltCollector, MessageId, make_collector
-from ackdoctor.acker.spout import Heard, Reason
+from ackdoctor.acker.spout import Reason, SpoutResult
 from ackdoctor.acker.versions import Schedule
+from ackdoctor.lab.base_bench import SINK, SPOUT, BaseBench, Emitted
 from ackdoctor.lab.component import Tup
 from ackdoctor.lab.shell.child import ShellError
 from ackdoctor.lab.shell.components import ShellBolt, ShellSpout
 from ackdoctor.lab.shell.heron import HeronBolt, HeronSpout
 from ackdoctor.lab.topology import DEFAULT_STREAM, SYSTEM, SYSTEM_TASK, TICK_STREAM
-from ackdoctor.lab.workplace import SINK, SPOUT, Emitted, Workplace
 from ackdoctor.model.dialect import Kind
 from ackdoctor.model.message import AckAck, AckFail, Message
 from ackdoctor.model.verdict import PendingEntry, Verdict
@@ -33,10 +33,10 @@ class _Auto:
         return "AUTO"
 
 
-AUTO: Final = _Auto()  # the bench numbers the message ids: 1, 2, 3, ...
+AUTO: Final = _Auto()  # the bench counts message ids itself: 1, 2, 3, ...
 
 
-class Bench(Workplace):
+class Bench(BaseBench):
     """A bolt between a spout and a sink.  `tick_secs` is its `topology.tick.tuple.freq.secs`."""
 
     kind = Kind.BOLT
@@ -45,7 +45,7 @@ class Bench(Workplace):
         super().__init__(component_class, tick_secs=tick_secs, **options)
         self._numbers = count(1)
         self._roots: dict[str, int] = {}  # delivery -> root
-        self._verdicts: dict[int, Verdict] = {}  # by root, from the acker's answer to the spout
+        self._verdicts: dict[int, Verdict] = {}  # by root, from the acker's answers to the spout
         self._sink_queue: deque[Tup] = deque()
         if tick_secs:
             self._core.every(Schedule(tick_secs * 1000, tick_secs * 1000), self._tick_if_alive)
@@ -62,9 +62,9 @@ class Bench(Workplace):
         msg_id: Hashable = AUTO,
         beside: str | None = None,
     ) -> str:
-        """Deliver one tuple, let the bolt process it, and return the delivery id that the bolt sees.
+        """Execute one tuple and return the delivery id that the bolt receives.
 
-        Each tuple is its own root, or joins the tree of the delivery `beside`; with `msg_id=None` it is untracked.
+        Each tuple has its own root, or joins the tree of the delivery `beside`.  With `msg_id=None` it is untracked.
         If the worker dies, `died` holds the error, and the next call raises it.
         """
         number = next(self._numbers)
@@ -79,7 +79,7 @@ class Bench(Workplace):
         return str(number)
 
     def tick(self) -> str:
-        """Deliver a tick tuple now and return its delivery id."""
+        """Execute a tick tuple and return its delivery id."""
         number = next(self._numbers)
         seconds = self._setup.conf.get("topology.tick.tuple.freq.secs", 1)
         tup = self._tup(number, (seconds,), TICK_STREAM, SYSTEM, {}, task=SYSTEM_TASK)
@@ -97,8 +97,8 @@ class Bench(Workplace):
             self._turn(self.bolt.beat)
 
     def restart(self) -> None:
-        """Start a new worker with a new component. Tuples of the old one are lost and time out."""
-        self._bury()
+        """Start a new worker with a new component.  The tuples of the old worker are lost and time out."""
+        self._record_deaths()
         self.close()
         self._launch()
 
@@ -118,12 +118,12 @@ class Bench(Workplace):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Deliveries, ticks included, that ShellBolt has open; empty for Heron, which has no such list."""
+        """The open deliveries in ShellBolt's `_inputs` map, ticks included; empty for Heron, which has no such map."""
         return tuple(self.bolt.inputs) if isinstance(self.bolt, ShellBolt) else ()
 
     @property
     def pending(self) -> tuple[PendingEntry, ...]:
-        """The acker's entries after all messages that the bolt sent, in a turn or outside one."""
+        """The acker's entries.  Messages that the bolt sent between two calls are processed first."""
         if not self._death:
             self._flow()
         return super().pending
@@ -159,7 +159,7 @@ class Bench(Workplace):
     def _spout_emits(self, msg_id: Hashable, beside: str | None) -> Mapping[int, int]:
         if beside is not None:
             root, edge = self._roots[beside], self._ids.next_long()
-            self._core.send(AckAck(root, edge))  # as if one ancestor had emitted both
+            self._core.send(AckAck(root, edge))  # one ancestor emits both tuples
             return {root: edge}
         emission = self._core.spout.emit(SPOUT, msg_id, 1)
         if emission.init is not None:
@@ -187,13 +187,13 @@ class Bench(Workplace):
 
     def _turn(self, action: Callable[[], None]) -> None:
         if self.died:
-            raise self.died.with_traceback(None)  # the earlier call showed the place
+            raise self.died.with_traceback(None)  # the first call's traceback shows the place
         with suppress(ShellError):  # `died` holds the error
             action()
         self._flow()
 
     def _flow(self) -> None:
-        """Let the sink ack its queue."""
+        """Ack all tuples in the sink's queue."""
         while self._sink_queue:
             tup = self._sink_queue.popleft()
             acks = self._collector.ack(tup)
@@ -207,15 +207,15 @@ class Bench(Workplace):
         if not self._death:
             self.beat()
 
-    def _hear(self, heard: Heard) -> None:
-        self.heard.append(heard)
-        if heard.root is not None:
-            self._verdicts[heard.root] = _VERDICTS[heard.reason]
+    def _on_result(self, result: SpoutResult) -> None:
+        self.results.append(result)
+        if result.root is not None:
+            self._verdicts[result.root] = _VERDICTS[result.reason]
 
     def _emit(
         self, values: Sequence[object], anchors: Sequence[Tup], stream: str, task: int | None
     ) -> Sequence[int]:
-        """Emit one copy to the sink."""
+        """Emit the tuple to the sink."""
         self._check(values, stream)
         ids = tuple(str(anchor.delivery) for anchor in anchors)
         self.emitted.append(Emitted(values, stream, ids, task=task))
@@ -268,14 +268,14 @@ class _BoltOutput:
 
 
 class _Tracked(NamedTuple):
-    """A tuple downstream that is not completed."""
+    """A pending tuple of the spout's subscriber."""
 
     msg_id: object
     message_id: MessageId
 
 
-class SpoutBench(Workplace):
-    """A spout whose only subscriber is the test."""
+class SpoutBench(BaseBench):
+    """A spout whose subscriber is the test."""
 
     kind = Kind.SPOUT
 
@@ -294,23 +294,23 @@ class SpoutBench(Workplace):
             self._attempt(self.spout.activate)
 
     def next_tuple(self) -> list[Emitted]:
-        """Call next_tuple and return what the spout emitted."""
+        """Call next_tuple and return the tuples that it emitted."""
         before = len(self.emitted)
         self._turn(self.spout.next_tuple)
         return self.emitted[before:]
 
     def ack(self, msg_id: object) -> None:
-        """Ack the downstream tuples of a message; KeyError if there are none."""
+        """Ack all tuples of a message id; KeyError if none is pending downstream."""
         acks = [AckAck(root, edge) for ids in self._take(msg_id) for root, edge in ids.items()]
         self._turn(partial(self._core.send, *acks))
 
     def fail(self, msg_id: object) -> None:
-        """Fail the downstream tuples of a message; KeyError if there are none."""
+        """Fail all tuples of a message id; KeyError if none is pending downstream."""
         fails = [AckFail(root) for ids in self._take(msg_id) for root in ids]
         self._turn(partial(self._core.send, *fails))
 
     def activate(self) -> None:
-        """Activate the topology; it starts active."""
+        """Activate the topology.  A new bench is active."""
         self._turn(self.spout.activate)
 
     def deactivate(self) -> None:
@@ -335,7 +335,7 @@ class SpoutBench(Workplace):
 
     @property
     def late_errors(self) -> tuple[str, ...]:
-        """The exception that ended the process after its last sync; the next command would find it dead."""
+        """The exception that ended the process after its last sync; Storm notices it at the next command."""
         if self._closed or self._death or not isinstance(self.spout, ShellSpout):
             return self._late_errors
         cause = self.spout.ended.cause if self.spout.ended else None
@@ -343,7 +343,7 @@ class SpoutBench(Workplace):
 
     @property
     def waiting(self) -> list[object]:
-        """Message ids that are pending, oldest first."""
+        """The pending message ids, oldest first."""
         pending = self._core.spout.pending()
         return sorted((info.message_id for info in pending.values()), key=self._age)
 
@@ -356,7 +356,7 @@ class SpoutBench(Workplace):
 
     def _turn(self, action: Callable[[], None]) -> None:
         if self.died:
-            raise self.died.with_traceback(None)  # the earlier call showed the place
+            raise self.died.with_traceback(None)  # the first call's traceback shows the place
         self._attempt(action)
 
     def _attempt(self, action: Callable[[], None]) -> None:
@@ -372,13 +372,13 @@ class SpoutBench(Workplace):
         self._downstream = [tracked for tracked in self._downstream if tracked.msg_id != msg_id]
         return taken
 
-    def _hear(self, heard: Heard) -> None:
+    def _on_result(self, result: SpoutResult) -> None:
         """Call ack or fail of the spout, unless its worker is dead."""
-        self.heard.append(heard)
+        self.results.append(result)
         if self._death:
             return
-        call = self.spout.ack if heard.reason is Reason.ACK else self.spout.fail
-        self._attempt(lambda: call(heard.message_id))
+        call = self.spout.ack if result.reason is Reason.ACK else self.spout.fail
+        self._attempt(lambda: call(result.message_id))
 
     def _emit(self, values: Sequence[object], msg_id: Any, stream: str, task: int | None) -> Sequence[int]:
         self._check(values, stream)

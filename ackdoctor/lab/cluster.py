@@ -1,13 +1,13 @@
 """A topology running in one process, in virtual time.
 
     cluster = Cluster(topology, profile="storm-1.1.0", seed=7)
-    cluster.settle()          all that can happen now has happened
-    cluster.advance(60)       a minute later
-    cluster.kill("count")     its worker dies and is started again
-    list(cluster.pending())   what the ackers hold
+    cluster.settle()          run until no executor is ready
+    cluster.advance(60)       advance the clock by a minute
+    cluster.kill("count")     kill the component's worker, which restarts
+    list(cluster.pending())   the entries of the ackers
 
-Nothing takes time but what a component says takes time; whenever several things could happen next, the
-seed decides which.  Equal seeds give equal runs.
+Only a component that yields seconds takes time.  The seed decides the order of executors that are ready
+at the same time.  Equal seeds give equal runs.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,16 +30,16 @@ from ackdoctor.lab.worker import (
     Action,
     Agenda,
     Executor,
-    Loses,
+    LossModel,
     Parcel,
     Phases,
     Record,
     Route,
     Worker,
     assign,
-    choose,
-    lossless,
-    together,
+    choose_weighted,
+    in_phase,
+    no_loss,
 )
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.message import Tick
@@ -63,12 +63,12 @@ class Status(Enum):
 
 
 class RestlessError(RuntimeError):
-    """A million things happened without any time passing: some spout emits without end."""
+    """A million steps without progress of the clock: some spout emits without end."""
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Death:
-    """A worker that ended and was started again; `lost` messages waited in its queue."""
+    """The death and restart of a worker; its queue held `lost` messages."""
 
     component: str
     tasks: tuple[int, ...]
@@ -78,10 +78,10 @@ class Death:
 
 
 class Cluster:
-    """Every executor is a worker of its own: a component that dies takes no other with it.
+    """A running topology.  Each executor is its own worker, so a component that dies kills no other.
 
-    `wrap_acker` is given each acker that is made and gives what is used instead.  `ids` makes an
-    executor's source of ids of a seed.  `record` is given each row of the trace.
+    `wrap_acker` maps each new acker to the acker to use.  `ids` maps a seed to an executor's source of ids.
+    `record` receives each row of the trace.
     """
 
     def __init__(
@@ -93,15 +93,15 @@ class Cluster:
         status: Status = Status.ACTIVE,
         wrap_acker: Callable[[Acker], Acker] | None = None,
         ids: Callable[[int], IdSource] = JavaRandom,
-        phases: Phases = together,
-        loses: Loses = lossless,
+        phases: Phases = in_phase,
+        loss: LossModel = no_loss,
         hooks: Sequence[TaskHook] = (),
         record: Record | None = None,
         growth_window_secs: float | None = None,
         clock: VirtualClock | None = None,
     ) -> None:
         self.topology = topology
-        self.profile = _chosen(profile, topology)
+        self.profile = _effective_profile(profile, topology)
         self.clock = clock or VirtualClock()
         self.deaths: list[Death] = []
         self.growth: list[GrowthPoint] = []
@@ -115,7 +115,7 @@ class Cluster:
             clock=self.clock,
             random=self._random,
             ids=ids,
-            loses=loses,
+            loss=loss,
             record=record,
             hooks=hooks,
         )
@@ -143,19 +143,19 @@ class Cluster:
         if status is Status.ACTIVE:
             self.activate()
 
-    # -- running
+    # -- run
 
     def step(self) -> bool:
-        """One thing happens; False if nothing can before time moves on."""
+        """Run one step of a ready executor; return False if none is ready at this time."""
         ready = [thread for thread in self._threads if thread.ready()]
         if not ready:
             return False
-        thread = ready[choose([thread.pace for thread in ready], self._random)]
-        self._go_on(thread, thread.begin())
+        thread = ready[choose_weighted([thread.speed for thread in ready], self._random)]
+        self._resume(thread, thread.begin())
         return True
 
     def settle(self, until: Callable[[], bool] = _never) -> bool:
-        """Steps until nothing can happen at this time, or `until` holds; whether it does."""
+        """Step until no executor is ready, or `until()` is true; return whether it is true."""
         for spout in self._spouts:
             spout.awake = True
         for _ in range(_MANY_STEPS):
@@ -164,12 +164,12 @@ class Cluster:
             if not self.step():
                 return False
         raise RestlessError(
-            f"{_MANY_STEPS} steps at {self.clock.now_ms()} ms and no end: a spout that always emits "
-            "needs max_spout_pending, or must yield the seconds between two tuples"
+            f"{_MANY_STEPS} steps at {self.clock.now_ms()} ms and no end: if a spout always emits, "
+            "set max_spout_pending, or let it yield the seconds between two tuples"
         )
 
     def advance(self, seconds: float, until: Callable[[], bool] = _never) -> bool:
-        """Lets time pass, with all that falls into it, or stops when `until` holds; whether it does."""
+        """Advance the clock and run all actions that are due.  Stop when `until()` is true; return whether it is."""
         end_ms = self.clock.now_ms() + round(seconds * 1000)
         if self.settle(until):
             return True
@@ -183,13 +183,13 @@ class Cluster:
         return self.settle(until)
 
     def at(self, seconds: float, action: Callable[[], object]) -> None:
-        """Do something at a time, counted from zero, when `advance` comes there."""
+        """Schedule an action `seconds` after virtual zero; `advance` runs it."""
         self._agenda.enter(round(seconds * 1000), action)
 
-    # -- interfering
+    # -- inject faults
 
     def activate(self) -> None:
-        """Spouts are asked from now on; the first time, all components are opened."""
+        """Activate the topology.  The first call opens all components."""
         self._status = Status.ACTIVE
         if not self._opened:
             self._opened = True
@@ -199,32 +199,32 @@ class Cluster:
             spout.activate()
 
     def deactivate(self) -> None:
-        """Spouts are not asked any more."""
+        """Deactivate the topology: no executor calls `nextTuple`."""
         self._status = Status.INACTIVE
         for spout in self._spouts:
             spout.deactivate()
 
     def kill(self, component: str, task: int | None = None) -> None:
-        """End the workers of a component, or of one of its tasks; they start again at once.
+        """Kill the workers of a component, or of one of its tasks; they restart at once.
 
-        What waited in their queues and what they remembered is lost; what they had sent is not.
+        Their queues and their state are lost.  Messages that they sent still arrive.
         """
         for thread in self._of(component):
             if task is None or task in thread.tasks:
                 self._die(thread, "killed")
 
     def hold(self, sender: str, receiver: str) -> None:
-        """From now on, what component `sender` sends to `receiver` stays under way."""
+        """Stall all messages from component `sender` to `receiver`."""
         self._worker.held.update(self._routes(sender, receiver))
         self._reopen()
 
     def release(self, sender: str, receiver: str) -> None:
-        """What was held may arrive."""
+        """End the stall: the messages may arrive."""
         self._worker.held.difference_update(self._routes(sender, receiver))
         self._reopen()
 
     def shutdown(self) -> None:
-        """Components are cleaned up and closed; the cluster is of no further use."""
+        """Clean up and close all components.  The cluster cannot run again."""
         for bolt in self._bolts:
             for component in bolt.bolts.values():
                 component.cleanup()
@@ -232,7 +232,7 @@ class Cluster:
             for source in spout.spouts.values():
                 source.close()
 
-    # -- looking
+    # -- inspect
 
     @property
     def ackers(self) -> tuple[Acker, ...]:
@@ -241,15 +241,15 @@ class Cluster:
 
     @property
     def lost(self) -> int:
-        """Messages that the network lost, or that died with a worker."""
+        """How many messages the network lost, or died with a worker."""
         return self._worker.lost
 
     def pending(self) -> Iterator[PendingEntry]:
-        """What the ackers hold."""
+        """The entries of all ackers."""
         return chain.from_iterable(acker.pending() for acker in self.ackers)
 
     def spout_pending(self, component: str) -> dict[int, TupleInfo]:
-        """What a spout's executors wait for, by root."""
+        """The pending maps of a spout's executors, by root."""
         found: dict[int, TupleInfo] = {}
         for thread in self._spouts:
             if thread.component == component:
@@ -257,7 +257,7 @@ class Cluster:
         return found
 
     def instances(self, component: str) -> tuple[Bolt | Spout, ...]:
-        """The objects that run now as a component's tasks, in order of their task ids."""
+        """The running objects of a component's tasks, by task id."""
         found: dict[int, Bolt | Spout] = {}
         for bolt in self._bolts:
             if bolt.component == component:
@@ -268,7 +268,7 @@ class Cluster:
         return tuple(found[task] for task in sorted(found))
 
     def under_way(self, sender: str, receiver: str) -> tuple[Parcel, ...]:
-        """Messages that `receiver` has not taken from its queue yet."""
+        """Messages from `sender` in the queue of `receiver`."""
         routes = self._routes(sender, receiver)
         return tuple(
             parcel
@@ -277,7 +277,7 @@ class Cluster:
             if (parcel.sender, parcel.receiver) in routes
         )
 
-    # -- within
+    # -- internals
 
     def _of(self, component: str) -> list[Executor]:
         found = [thread for thread in self._threads if thread.component == component]
@@ -297,7 +297,7 @@ class Cluster:
         acker = make_acker(self.profile, self.clock, self.topology.settings.message_timeout_secs)
         return self._wrap_acker(acker) if self._wrap_acker else acker
 
-    def _go_on(self, thread: Executor, running: Iterator[float]) -> None:
+    def _resume(self, thread: Executor, running: Iterator[float]) -> None:
         try:
             seconds = next(running, None)
         except WorkerDiedError as error:
@@ -311,8 +311,8 @@ class Cluster:
             self._agenda.enter(wake_ms, partial(self._wake, thread, running))
 
     def _wake(self, thread: Executor, running: Iterator[float]) -> None:
-        if thread.running is running:  # it has not died meanwhile
-            self._go_on(thread, running)
+        if thread.running is running:  # else the worker died meanwhile
+            self._resume(thread, running)
 
     def _die(self, thread: Executor, reason: str) -> None:
         lost = thread.inbox.clear()
@@ -347,7 +347,7 @@ class Cluster:
         self._agenda.enter(time_ms, do)
 
     def _enter_ticks(self, phases: Phases) -> None:
-        """Ackers and spouts tick every message timeout, bolts as they ask; each executor from its own start."""
+        """Schedule ticks: each message timeout for ackers and spouts, `tick_secs` for bolts.  `phases` shifts each executor."""
         settings = self.topology.settings
         timeout = settings.message_timeout_secs
         for thread in self._threads:
@@ -380,7 +380,7 @@ class Cluster:
         )
 
 
-def _chosen(profile: Profile | str, topology: Topology) -> Profile:
+def _effective_profile(profile: Profile | str, topology: Topology) -> Profile:
     chosen = profile_of(profile) if isinstance(profile, str) else profile
     if topology.settings.enable_message_timeouts or not chosen.spout_ticks:
         return chosen

@@ -1,4 +1,4 @@
-"""The shape of a component: IRichBolt, IRichSpout, their collectors, tuples, context and task hooks."""
+"""Interfaces of components: IRichBolt, IRichSpout, their collectors, tuples, context and task hooks."""
 
 from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
@@ -30,9 +30,9 @@ __all__ = [
 
 
 class Tup(TupleImpl):
-    """Values with their names and origin, and what acking needs: `message_id` and `ack_val`.
+    """A tuple: values, field names, source, and for acking `message_id` and `ack_val`.
 
-    `delivery` counts the tuples of the run, so that tuples with equal values differ.
+    `delivery` is its number in the run.
     """
 
     __slots__ = ("component", "delivery", "fields", "stream", "task", "values")
@@ -74,19 +74,19 @@ Time: TypeAlias = Iterator[float] | None
 
 
 class WorkerDiedError(Exception):
-    """Raised by a component: its worker ends here and is started again.
+    """Raised by a component to kill its worker, which restarts.
 
-    The executor gets new components; its queue and its pending map are lost.  Any other
-    exception that escapes a component ends the run: it is the author's to see.
+    The executor gets new components; its queue and its pending map are lost.  Any other exception that
+    escapes a component ends the run, so that its author sees it.
     """
 
 
 class FailedError(Exception):
-    """Storm's FailedException: a `BasicBolt` that raises it fails its tuple."""
+    """Storm's FailedException.  If a `BasicBolt` raises it, its tuple fails."""
 
 
 class EmitInfo(NamedTuple):
-    """One emit, messages to and from the acker included."""
+    """One emit.  Messages to and from the acker are emits, too."""
 
     values: Sequence[object]
     stream: str
@@ -102,36 +102,36 @@ class BoltInfo(NamedTuple):
 
 
 class SpoutInfo(NamedTuple):
-    """A spout's task heard of its message."""
+    """The executor called `ack` or `fail` of a spout's task."""
 
     msg_id: Hashable
     task: int
 
 
 class TaskHook:
-    """Storm's ITaskHook; override what is wanted."""
+    """Storm's ITaskHook; override the methods that you need."""
 
     def emit(self, info: EmitInfo) -> None:
-        """A tuple was emitted."""
+        """The task emitted a tuple."""
 
     def spout_ack(self, info: SpoutInfo) -> None:
-        """A spout has heard ACK."""
+        """The executor called the spout's `ack`."""
 
     def spout_fail(self, info: SpoutInfo) -> None:
-        """A spout has heard FAIL or TIMEOUT."""
+        """The executor called the spout's `fail`, after a FAIL or a timeout."""
 
     def bolt_execute(self, info: BoltInfo) -> None:
-        """`execute` has returned."""
+        """`execute` returned."""
 
     def bolt_ack(self, info: BoltInfo) -> None:
-        """A bolt has acked."""
+        """A bolt acked a tuple."""
 
     def bolt_fail(self, info: BoltInfo) -> None:
-        """A bolt has failed."""
+        """A bolt failed a tuple."""
 
 
 class Context(Protocol):
-    """What a component may ask about its place (`TopologyContext`)."""
+    """A task's `TopologyContext`."""
 
     @property
     def component(self) -> str: ...  # noqa: D102
@@ -145,7 +145,7 @@ class Context(Protocol):
 
 
 class OutputCollector(Protocol):
-    """A bolt's verbs.  `emit` answers the tasks that the tuple went to; `task` makes it a direct emit."""
+    """A bolt's collector.  `emit` returns the receiving tasks; with `task` it is a direct emit."""
 
     def emit(  # noqa: D102
         self,
@@ -161,7 +161,7 @@ class OutputCollector(Protocol):
 
 
 class SpoutOutputCollector(Protocol):
-    """A spout's verb.  Without `msg_id` the tuple is not tracked."""
+    """A spout's collector.  Without `msg_id` the tuple is not tracked."""
 
     def emit(  # noqa: D102
         self,
@@ -174,31 +174,31 @@ class SpoutOutputCollector(Protocol):
 
 
 class Bolt:
-    """Receives tuples, emits tuples, owes each one an ack or a fail."""
+    """A bolt: it receives tuples, emits tuples, and must ack or fail each one."""
 
     collector: OutputCollector
     context: Context
 
     def prepare(self, context: Context, collector: OutputCollector) -> None:
-        """Called once, before the first tuple."""
+        """Initialise, before the first tuple."""
         self.context = context
         self.collector = collector
 
     def execute(self, tup: Tup) -> Time:
-        """One tuple, or a tick."""
+        """Process one tuple or tick; yield the seconds that this takes."""
         raise NotImplementedError
 
     def cleanup(self) -> None:
-        """The cluster is shut down; a killed worker never calls it."""
+        """Release resources at the shutdown of the cluster.  A killed worker does not call it."""
 
 
 class BasicBolt(Bolt):
-    """Storm's BasicBoltExecutor: emits are anchored to the input, which is acked afterwards."""
+    """Storm's BasicBoltExecutor: it anchors emits to the input tuple, and acks that tuple afterwards."""
 
     _current: Tup
 
     def process(self, tup: Tup) -> None:
-        """One tuple; FailedError fails it."""
+        """Process one tuple; FailedError fails it."""
         raise NotImplementedError
 
     def emit(self, values: Sequence[object], *, stream: str = "default") -> Sequence[int]:
@@ -217,40 +217,40 @@ class BasicBolt(Bolt):
 
 
 class Spout:
-    """Emits roots, hears what became of them."""
+    """A spout: it emits roots, and gets an ack or a fail for each message id."""
 
     collector: SpoutOutputCollector
     context: Context
 
     def open(self, context: Context, collector: SpoutOutputCollector) -> None:
-        """Called once, before the first `next_tuple`."""
+        """Initialise, before the first `next_tuple`."""
         self.context = context
         self.collector = collector
 
     def activate(self) -> None:
-        """The topology became active."""
+        """The topology becomes active."""
 
     def deactivate(self) -> None:
-        """The topology became inactive: `next_tuple` is not called."""
+        """The topology becomes inactive: no more calls of `next_tuple`."""
 
     def next_tuple(self) -> Time:
-        """Emit something, or nothing."""
+        """Emit tuples, if there are any; yield the seconds that this takes."""
         raise NotImplementedError
 
     def ack(self, msg_id: Hashable) -> None:
         """The tuple tree of this message is complete."""
 
     def fail(self, msg_id: Hashable) -> None:
-        """The tuple tree of this message failed, or was too late."""
+        """The tuple tree of this message failed or timed out."""
 
     def close(self) -> None:
-        """The cluster is shut down; a killed worker never calls it."""
+        """Release resources at the shutdown of the cluster.  A killed worker does not call it."""
 
 
 class Feed:
-    """The test's end.  It outlives the spout, so a feeder that was killed goes on with it.
+    """The tuples that a test queues for its spout.  A restarted `Feeder` continues with the same feed.
 
-    `acked` and `failed` hold message ids in the order in which they were heard.
+    `acked` and `failed` hold message ids in the order of the calls.
     """
 
     def __init__(self) -> None:
@@ -259,37 +259,37 @@ class Feed:
         self.waiting: deque[tuple[Sequence[object], Hashable]] = deque()
 
     def __call__(self) -> "Feeder":
-        """The factory of the spout."""
+        """Create the spout."""
         return Feeder(self)
 
     def put(self, *values: object, msg_id: Hashable = None) -> None:
-        """One tuple to emit; without a message id it is untracked."""
+        """Queue one tuple; without a message id it is untracked."""
         self.waiting.append((values, msg_id))
 
 
 class Feeder(Spout):
-    """One tuple of the feed at a time."""
+    """A spout that emits the tuples of a feed, one per call."""
 
     def __init__(self, feed: Feed) -> None:
         self.feed = feed
 
     def next_tuple(self) -> None:
-        """Emit what waits longest."""
+        """Emit the oldest tuple of the queue."""
         if self.feed.waiting:
             values, msg_id = self.feed.waiting.popleft()
             self.collector.emit(values, msg_id=msg_id)
 
     def ack(self, msg_id: Hashable) -> None:
-        """Write it down."""
+        """Record the message id."""
         self.feed.acked.append(msg_id)
 
     def fail(self, msg_id: Hashable) -> None:
-        """Write it down."""
+        """Record the message id."""
         self.feed.failed.append(msg_id)
 
 
 _AUTO_ACK = f"{BasicBolt.__module__}.{BasicBolt.execute.__qualname__}"
-_LOOP = "BoltThread.begin"  # beyond it are the cluster's callers, who are no authors of bolts
+_LOOP = "BoltThread.begin"  # frames above it belong to the caller of the cluster
 
 
 def author_sites() -> Sites:
@@ -298,6 +298,6 @@ def author_sites() -> Sites:
 
 
 def called_from(sites: Sites) -> str:
-    """The line of the bolt that called its collector, three frames up; '' if a ShellBolt did it for its component."""
+    """Return the bolt's line that called the collector, three frames up; '' for a call by ShellBolt."""
     site = sites[sites.here(3)]
     return "" if site is None or site.function == _LOOP else str(site)

@@ -5,12 +5,12 @@ from functools import partial
 
 from ackdoctor.acker.acker import Acker, StreamManagerError
 from ackdoctor.acker.collector import BoltCollector, make_collector
-from ackdoctor.acker.spout import Heard, Reason, SpoutExecutor
+from ackdoctor.acker.spout import Reason, SpoutExecutor, SpoutResult
 from ackdoctor.acker.versions import Engine
 from ackdoctor.lab.component import Bolt, BoltInfo, Spout, SpoutInfo, Tup, WorkerDiedError
-from ackdoctor.lab.recording import introduced
+from ackdoctor.lab.recording import named_row
 from ackdoctor.lab.topology import ACKER, DEFAULT_STREAM
-from ackdoctor.lab.worker import Inbox, Parcel, Place, Worker, pace
+from ackdoctor.lab.worker import Inbox, Parcel, TaskContext, Worker, draw_speed
 from ackdoctor.model.event import RELIABLE, TICK, EventKind
 from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
 
@@ -30,32 +30,32 @@ _RECEIVED = {
 
 
 class AckerThread:
-    """Gives each message to the acker, and the answer to the spout."""
+    """The executor of an acker task: passes each message to the acker, and the answer to the spout."""
 
     def __init__(self, worker: Worker, task: int, make: Callable[[], Acker]) -> None:
         self.component = ACKER
         self.tasks: tuple[int, ...] = (task,)
         self.inbox = Inbox(worker.held, worker.random)
-        self.pace = pace(worker.random)
+        self.speed = draw_speed(worker.random)
         self.running: Iterator[float] | None = None
         self._make = make
         self._worker = worker
         self._note = partial(worker.note, ACKER, task)
 
     def start(self) -> None:
-        """An acker that knows nothing."""
+        """Create an empty acker."""
         self.acker = self._make()
 
     def ready(self) -> bool:
-        """Whether a message waits."""
+        """Whether the queue has a message."""
         return self.inbox.ready()
 
     def begin(self) -> Iterator[float]:
-        """Receive a message; takes no time."""
+        """Process one message; takes no time."""
         parcel = self.inbox.take()
         message = parcel.content
         assert not isinstance(message, Tup | Answer), "only messages are sent to ackers"
-        self._write_down(message, parcel)
+        self._trace_message(message, parcel)
         try:
             answer = self.acker.receive(message)
         except StreamManagerError as error:
@@ -65,10 +65,10 @@ class AckerThread:
             self._worker.send(Parcel(self.tasks[0], answer.task, answer))
         return iter(())
 
-    def _write_down(self, message: Message, parcel: Parcel) -> None:
-        """Rows in the order in which the acker sees the messages, with the sender's name.
+    def _trace_message(self, message: Message, parcel: Parcel) -> None:
+        """Record the message under its sender's name, in the order in which the acker receives messages.
 
-        A trace knows one map, so of several ackers only the first one's rotations are written down.
+        A trace has one pending map, so only the first acker's rotations are recorded.
         """
         worker = self._worker
         if isinstance(message, Tick):
@@ -89,7 +89,7 @@ class AckerThread:
 
 
 class BoltThread:
-    """Hands each task its tuples, one at a time."""
+    """The executor of a bolt's tasks."""
 
     def __init__(
         self, worker: Worker, component: str, tasks: tuple[int, ...], factory: Callable[[], Bolt]
@@ -97,12 +97,12 @@ class BoltThread:
         self.component = component
         self.tasks = tasks
         self.inbox = Inbox(worker.held, worker.random)
-        self.pace = pace(worker.random)
+        self.speed = draw_speed(worker.random)
         self.running: Iterator[float] | None = None
         self.bolts: dict[int, Bolt] = {}
         self._factory = factory
         self._worker = worker
-        self._places: dict[int, Place] = {}
+        self._places: dict[int, TaskContext] = {}
 
     def start(self) -> None:
         """Create the components and prepare them."""
@@ -113,22 +113,24 @@ class BoltThread:
             clock=worker.clock,
             message_timeout_s=worker.topology.settings.message_timeout_secs,
         )
-        self._places = {task: Place(worker, self.component, task) for task in self.tasks}
+        self._places = {task: TaskContext(worker, self.component, task) for task in self.tasks}
         self.bolts = {task: self._factory() for task in self.tasks}
         for task, bolt in self.bolts.items():
             place = self._places[task]
-            place.say_startup()
+            place.emit_startup()
             bolt.prepare(place, _BoltOutput(place, collector))
             if worker.record is not None:
-                site, note = introduced(getattr(bolt, "component", bolt))  # of a ShellBolt, the author's
+                site, note = named_row(
+                    getattr(bolt, "component", bolt)
+                )  # a ShellBolt's component is the author's object
                 place.note(EventKind.NAMED, site=site, note=note)
 
     def ready(self) -> bool:
-        """Whether a tuple waits."""
+        """Whether the queue has a tuple, and no task is executing."""
         return self.running is None and self.inbox.ready()
 
     def begin(self) -> Iterator[float]:
-        """Execute a tuple."""
+        """Execute one tuple; yields the seconds that it takes."""
         parcel = self.inbox.take()
         tup = parcel.content
         assert isinstance(tup, Tup), "only tuples are sent to bolts"
@@ -146,13 +148,12 @@ class BoltThread:
 class _BoltOutput:
     """One task's OutputCollector."""
 
-    def __init__(self, place: Place, collector: BoltCollector) -> None:
+    def __init__(self, place: TaskContext, collector: BoltCollector) -> None:
         self._place = place
         self._collector = collector
         worker = place.worker
-        self._deaf = (
-            not worker.ackers and worker.profile.engine is Engine.JAVA
-        )  # Storm 2.x then returns at once
+        # without ackers, Storm 2.x returns from ack and fail at once
+        self._disabled = not worker.ackers and worker.profile.engine is Engine.JAVA
 
     def emit(
         self,
@@ -162,7 +163,7 @@ class _BoltOutput:
         stream: str = DEFAULT_STREAM,
         task: int | None = None,
     ) -> Sequence[int]:
-        """One new edge for each target and anchor."""
+        """Emit to all targets, with a new edge id for each target and anchor."""
         place = self._place
         site = place.site()
         targets = place.targets(values, stream, task)
@@ -185,8 +186,8 @@ class _BoltOutput:
         return targets
 
     def ack(self, tup: Tup) -> None:
-        """Tells each root's acker; nothing remembers that it was done before."""
-        if self._deaf:
+        """Send an ack for each root; a repeated ack is sent again."""
+        if self._disabled:
             return
         place = self._place
         site = place.site()
@@ -197,8 +198,8 @@ class _BoltOutput:
             hook.bolt_ack(BoltInfo(tup, place.task))
 
     def fail(self, tup: Tup) -> None:
-        """As ack."""
-        if self._deaf:
+        """Send a fail for each root."""
+        if self._disabled:
             return
         place = self._place
         site = place.site()
@@ -209,13 +210,13 @@ class _BoltOutput:
             hook.bolt_fail(BoltInfo(tup, place.task))
 
     def reset_timeout(self, tup: Tup) -> None:
-        """Starts the timeouts of all its roots again, where the version knows how."""
+        """Restart the timeouts of all roots, if the version supports it."""
         for message in self._collector.reset_timeout(tup):
             self._place.send_message(message, tup.delivery, self._place.site())
 
 
 class SpoutThread:
-    """Asks its spouts for tuples, and tells them what became of those."""
+    """The executor of a spout's tasks: calls `nextTuple`, `ack` and `fail`."""
 
     def __init__(
         self, worker: Worker, component: str, tasks: tuple[int, ...], factory: Callable[[], Spout]
@@ -223,14 +224,14 @@ class SpoutThread:
         self.component = component
         self.tasks = tasks
         self.inbox = Inbox(worker.held, worker.random)
-        self.pace = pace(worker.random)
+        self.speed = draw_speed(worker.random)
         self.running: Iterator[float] | None = None
         self.spouts: dict[int, Spout] = {}
         self.active = False
-        self.awake = True  # False after a turn that brought nothing, until something happens
+        self.awake = True  # False after a turn without emits, until the next event
         self._factory = factory
         self._worker = worker
-        self._places: dict[int, Place] = {}
+        self._places: dict[int, TaskContext] = {}
         self._emits = 0
         self._eagerness = worker.random.random()
 
@@ -247,61 +248,61 @@ class SpoutThread:
             max_spout_pending=settings.max_spout_pending,
         )
         self.active = False
-        self._places = {task: Place(worker, self.component, task) for task in self.tasks}
+        self._places = {task: TaskContext(worker, self.component, task) for task in self.tasks}
         self.spouts = {task: self._factory() for task in self.tasks}
         for task, spout in self.spouts.items():
             place = self._places[task]
-            place.say_startup()
+            place.emit_startup()
             spout.open(place, _SpoutOutput(self, place))
 
     def activate(self) -> None:
-        """Start to ask."""
+        """Start calling `nextTuple`."""
         if not self.active:
             self.active = self.awake = True
             for spout in self.spouts.values():
                 spout.activate()
 
     def deactivate(self) -> None:
-        """Stop to ask; answers are still heard."""
+        """Stop calling `nextTuple`; answers of the acker are still processed."""
         if self.active:
             self.active = False
             for spout in self.spouts.values():
                 spout.deactivate()
 
     def ready(self) -> bool:
-        """Whether an answer waits, or the spouts may be asked."""
-        return self.running is None and (self.inbox.ready() or self._may_ask())
+        """Whether the queue has an answer, or `nextTuple` may be called."""
+        return self.running is None and (self.inbox.ready() or self._may_emit())
 
-    def _may_ask(self) -> bool:
+    def _may_emit(self) -> bool:
         return self.awake and self.active and self.executor.may_emit()
 
     def begin(self) -> Iterator[float]:
-        """Hear an answer or a tick, or ask the spouts."""
-        if self._may_ask() and (not self.inbox.ready() or self._worker.random.random() < self._eagerness):
+        """Process an answer or a tick, or call `nextTuple`."""
+        if self._may_emit() and (not self.inbox.ready() or self._worker.random.random() < self._eagerness):
             yield from self._next_tuples()
             return
         parcel = self.inbox.take()
         self.awake = True
         match parcel.content:
             case Answer() as answer:
-                heard = self.executor.hear(answer)
-                if heard is not None:
-                    self.tell(heard)
+                result = self.executor.receive(answer)
+                if result is not None:
+                    self.call_spout(result)
             case Tick():
-                for heard in self.executor.tick():
-                    self.tell(heard)
+                for result in self.executor.tick():
+                    self.call_spout(result)
 
     def _next_tuples(self) -> Iterator[float]:
-        """One call for each task, then max.spout.pending is looked at again (SpoutExecutor.java:185@v2.8.8)."""
+        """Call `nextTuple` of each task; max.spout.pending is checked afterwards (SpoutExecutor.java:185@v2.8.8)."""
         emits, now_ms = self._emits, self._worker.clock.now_ms()
         for spout in self.spouts.values():
             yield from spout.next_tuple() or ()
         self.awake = self._emits > emits or self._worker.clock.now_ms() > now_ms
 
     def emit(
-        self, place: Place, values: Sequence[object], msg_id: Hashable, stream: str, task: int | None
+        self, place: TaskContext, values: Sequence[object], msg_id: Hashable, stream: str, task: int | None
     ) -> Sequence[int]:
-        """The tuples, then the init."""
+        """Send the tuples, then the init."""
         self._emits += 1
         targets = place.targets(values, stream, task)
         emission = self.executor.emit(place.task, msg_id, len(targets))
@@ -316,22 +317,22 @@ class SpoutThread:
             place.send_tup(values, stream, target, message_id)
         if emission.init is not None:
             place.send_message(emission.init)
-        if emission.heard is not None:
-            self.tell(emission.heard)
+        if emission.result is not None:
+            self.call_spout(emission.result)
         return targets
 
-    def tell(self, heard: Heard) -> None:
+    def call_spout(self, result: SpoutResult) -> None:
         """Call the spout's ack or fail."""
-        place, spout = self._places[heard.task], self.spouts[heard.task]
-        if heard.reason is Reason.TIMEOUT:
-            place.note(EventKind.TIMED_OUT, delivery=str(heard.message_id), root=heard.root or 0)
-        info = SpoutInfo(heard.message_id, heard.task)
-        if heard.reason is Reason.ACK:
-            spout.ack(heard.message_id)
+        place, spout = self._places[result.task], self.spouts[result.task]
+        if result.reason is Reason.TIMEOUT:
+            place.note(EventKind.TIMED_OUT, delivery=str(result.message_id), root=result.root or 0)
+        info = SpoutInfo(result.message_id, result.task)
+        if result.reason is Reason.ACK:
+            spout.ack(result.message_id)
             for hook in place.hooks:
                 hook.spout_ack(info)
         else:
-            spout.fail(heard.message_id)
+            spout.fail(result.message_id)
             for hook in place.hooks:
                 hook.spout_fail(info)
 
@@ -339,7 +340,7 @@ class SpoutThread:
 class _SpoutOutput:
     """One task's SpoutOutputCollector."""
 
-    def __init__(self, thread: SpoutThread, place: Place) -> None:
+    def __init__(self, thread: SpoutThread, place: TaskContext) -> None:
         self._thread = thread
         self._place = place
 
@@ -351,5 +352,5 @@ class _SpoutOutput:
         stream: str = DEFAULT_STREAM,
         task: int | None = None,
     ) -> Sequence[int]:
-        """A root, if there is a message id."""
+        """Emit a tuple; a message id makes it a root."""
         return self._thread.emit(self._place, values, msg_id, stream, task)

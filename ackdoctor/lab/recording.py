@@ -1,4 +1,4 @@
-"""A cluster's trace: the names of its components and the rows that it writes."""
+"""The trace of a cluster: component names and rows."""
 
 from collections.abc import Callable
 
@@ -10,17 +10,17 @@ from ackdoctor.tracer.ledger.components import belongs, describe
 from ackdoctor.tracer.trace.components import described
 from ackdoctor.tracer.trace.files import Writer
 
-__all__ = ["introduced", "nanoseconds", "recorded"]
+__all__ = ["named_row", "nanoseconds", "record_to"]
 
 
 _BOLT = Role(
     name="IRichBolt", kind=Kind.BOLT, classes=(), entries=(), verbs=(), discipline=Discipline()
-)  # a Python object with the shape of Storm's Java API
+)  # a Python object with the methods of Storm's Java API
 _STORM = Dialect(name="storm", language="java", title="Storm", words=(), roles=(_BOLT,))
 
 
-def introduced(component: object) -> tuple[str, str]:
-    """Site and note of a component's NAMED row: its class statement, its dialect and role."""
+def named_row(component: object) -> tuple[str, str]:
+    """Return site and note of a component's NAMED row: the class statement; dialect and role."""
     cls: type = type(component)
     traced = describe(component, *(belongs(cls) or (_STORM, _BOLT)))
     site = f"{traced.path}:{traced.line} {cls.__qualname__}" if traced.path else ""
@@ -28,12 +28,12 @@ def introduced(component: object) -> tuple[str, str]:
 
 
 def nanoseconds(clock: Clock) -> Callable[[], int]:
-    """The clock as a recorder reads it."""
+    """Return a function that reads the clock in nanoseconds, for a recorder."""
     return lambda: clock.now_ms() * 1_000_000
 
 
-def recorded(recorder: Writer) -> Record:
-    """A `Cluster`'s `record` that writes each row."""
+def record_to(recorder: Writer) -> Record:
+    """Return a `record` callback for `Cluster` that writes each row."""
 
     def record(row: Event) -> None:
         recorder.write(

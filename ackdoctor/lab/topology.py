@@ -36,6 +36,13 @@ __all__ = [
     "java_hash",
 ]
 
+ACKER = "__acker"
+SYSTEM = "__system"
+SYSTEM_TASK = -1
+DEFAULT_STREAM = "default"
+SYSTEM_STREAM = "__system"
+TICK_STREAM = "__tick"
+
 
 Chooser: TypeAlias = Callable[[Sequence[object]], Sequence[int]]
 _Prepare: TypeAlias = Callable[[tuple[int, ...], tuple[str, ...], Random], Chooser]
@@ -43,9 +50,9 @@ _Prepare: TypeAlias = Callable[[tuple[int, ...], tuple[str, ...], Random], Choos
 
 @dataclass(slots=True, unsafe_hash=True)
 class Grouping:
-    """`prepare(tasks, field names of the stream, random)` gives the chooser; `fields` are those it groups by.
+    """A stream grouping.  `prepare(tasks, field names, random)` returns the chooser; `fields` are the grouping fields.
 
-    Without `prepare` it is the direct grouping: only an emit that names the task reaches it.
+    Without `prepare` it is the direct grouping: the emit names the task.
     """
 
     name: str
@@ -54,7 +61,7 @@ class Grouping:
 
 
 def _shuffle(tasks: tuple[int, ...], _names: tuple[str, ...], random: Random) -> Chooser:
-    """A shuffled ring, walked round and round (ShuffleGrouping.java:39-52@v2.8.8)."""
+    """Cycle through the shuffled tasks (ShuffleGrouping.java:39-52@v2.8.8)."""
     ring = [(task,) for task in tasks]
     random.shuffle(ring)
     position = 0
@@ -104,9 +111,9 @@ def fields_of(*wanted: str) -> Grouping:
 
 
 def java_hash(value: object) -> int:
-    """`hashCode` of the Java object that a JSON value becomes: Long, Double, String, Boolean, List, null.
+    """Return `hashCode` of a JSON value's Java object: Long, Double, String, Boolean, List, null.
 
-    Any other value is hashed by its repr, the same in every run.
+    Any other value is hashed by its repr, so that all runs agree.
     """
     match value:
         case None:
@@ -141,18 +148,11 @@ def _int32(bits: int) -> int:
     return ((bits & 0xFFFF_FFFF) ^ 0x8000_0000) - 0x8000_0000
 
 
-ACKER = "__acker"
-SYSTEM = "__system"
-SYSTEM_TASK = -1
-DEFAULT_STREAM = "default"
-SYSTEM_STREAM = "__system"
-TICK_STREAM = "__tick"
-
 Outputs: TypeAlias = Sequence[str] | Mapping[str, Sequence[str]]
 
 
 class InvalidTopologyError(ValueError):
-    """A topology that Storm would not accept either; the text says which component is at fault."""
+    """A topology that Storm rejects as well; the message names the component."""
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -168,7 +168,7 @@ class Settings:
 
 @dataclass(slots=True, kw_only=True)
 class _Spec:
-    """What spouts and bolts share."""
+    """Fields of spouts and bolts."""
 
     component: str
     parallelism: int
@@ -178,26 +178,26 @@ class _Spec:
 
 @dataclass(slots=True, kw_only=True)
 class SpoutSpec(_Spec):
-    """A spout, not yet running; `factory` is called once for each task, and again after each death."""
+    """A spout's declaration.  Each task calls `factory` at its start and after each death."""
 
     factory: Callable[[], Spout]
 
 
 @dataclass(slots=True, kw_only=True)
 class BoltSpec(_Spec):
-    """A bolt, not yet running; the `*_grouping` methods subscribe it and return it, as Storm's declarer does."""
+    """A bolt's declaration.  The `*_grouping` methods subscribe it and return it, as Storm's declarer does."""
 
     factory: Callable[[], Bolt]
     tick_secs: int | None = None
-    inputs: dict[tuple[str, str], Grouping] = field(default_factory=dict)  # (source, stream) ->
+    inputs: dict[tuple[str, str], Grouping] = field(default_factory=dict)  # (source, stream) -> grouping
 
     def grouping(self, source: str, grouping: Grouping, stream: str = DEFAULT_STREAM) -> "BoltSpec":
-        """Subscribe to `stream` of component `source` by any grouping, one of your own included."""
+        """Subscribe to `stream` of component `source` by any grouping, even your own."""
         self.inputs[source, stream] = grouping
         return self
 
     def shuffle_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> "BoltSpec":
-        """Each tuple goes to one task, all tasks get the same share."""
+        """Each tuple goes to one task; all tasks get equal shares."""
         return self.grouping(source, SHUFFLE, stream)
 
     def local_or_shuffle_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> "BoltSpec":
@@ -227,7 +227,7 @@ class BoltSpec(_Spec):
 
 @dataclass(slots=True, kw_only=True)
 class Topology:
-    """A checked topology."""
+    """A valid topology."""
 
     spouts: Mapping[str, SpoutSpec]
     bolts: Mapping[str, BoltSpec]
@@ -240,7 +240,7 @@ class Topology:
 
 
 class TopologyBuilder:
-    """Collects components; `build` checks that they fit together."""
+    """Collects components; `build` checks their subscriptions."""
 
     def __init__(self) -> None:
         self._spouts: dict[str, SpoutSpec] = {}
@@ -303,23 +303,23 @@ class TopologyBuilder:
 
     def _claim(self, component: str) -> None:
         if component in self._spouts or component in self._bolts:
-            raise InvalidTopologyError(f"there are two components with the id {component!r}")
+            raise InvalidTopologyError(f"two components have the id {component!r}")
         if component.startswith("__"):
             raise InvalidTopologyError(f"{component!r} is not a valid component id: it starts with '__'")
 
     def _check(self, topology: Topology, place: str, source: str, stream: str, grouping: Grouping) -> None:
         if source not in self._spouts and source not in self._bolts:
-            raise InvalidTopologyError(f"{place}: there is no such component")
+            raise InvalidTopologyError(f"{place}: no component has that id")
         streams = topology.outputs(source)
         if stream not in streams:
             raise InvalidTopologyError(f"{place}, which declares only {', '.join(map(repr, streams))}")
         missing = [name for name in grouping.fields if name not in streams[stream]]
         if missing:
-            raise InvalidTopologyError(f"{place} by field {missing[0]!r}, which that stream has not")
+            raise InvalidTopologyError(f"{place} by field {missing[0]!r}, which the stream does not declare")
 
 
 def _streams(outputs: Outputs) -> Mapping[str, tuple[str, ...]]:
-    """Every component also has a system stream, on which Storm 1.x says `startup`."""
+    """Return the declared streams and the system stream, on which Storm 1.x emits `startup`."""
     if isinstance(outputs, Mapping):
         streams = {stream: tuple(names) for stream, names in outputs.items()}
     else:

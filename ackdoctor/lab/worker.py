@@ -1,4 +1,4 @@
-"""The worker: task assignment, routing, parcels under way, the agenda in virtual time, and what its executors share."""
+"""The worker: task assignment, routing, message queues, the agenda in virtual time, and shared state."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,22 +35,24 @@ __all__ = [
     "Executor",
     "Inbox",
     "InvalidEmitError",
-    "Loses",
-    "Outlet",
+    "LossModel",
     "Parcel",
     "Phases",
-    "Place",
     "Record",
     "Route",
+    "Router",
+    "TaskContext",
     "Worker",
-    "apart",
     "assign",
-    "choose",
-    "lossless",
+    "choose_weighted",
+    "draw_speed",
+    "in_phase",
     "lossy",
-    "pace",
-    "together",
+    "no_loss",
+    "spread_phases",
 ]
+
+_ACK_STREAMS = {AckInit: "__ack_init", AckFail: "__ack_fail", ResetTimeout: "__ack_reset_timeout"}
 
 
 Route: TypeAlias = tuple[int, int]  # sender task, receiver task
@@ -59,7 +61,7 @@ Route: TypeAlias = tuple[int, int]  # sender task, receiver task
 class Parcel(NamedTuple):
     """One message between two tasks; a tick comes from task -1.
 
-    `delivery` is that of the tuple which a message to the acker is about, 0 if it is about none;
+    For an ack or a fail, `delivery` is that of its tuple; otherwise it is 0.
     `site` is the line that sent it; '' without a trace.
     """
 
@@ -70,33 +72,33 @@ class Parcel(NamedTuple):
     site: str = ""
 
 
-Loses: TypeAlias = Callable[[Parcel, Random], bool]
+LossModel: TypeAlias = Callable[[Parcel, Random], bool]
 
 
-def lossless(_parcel: Parcel, _random: Random) -> bool:
-    """A network that loses nothing."""
+def no_loss(_parcel: Parcel, _random: Random) -> bool:
+    """A network without loss."""
     return False
 
 
-def lossy(rate: float) -> Loses:
-    """A network that loses this share of its messages, `0 <= rate <= 1`; it never duplicates any."""
+def lossy(rate: float) -> LossModel:
+    """Return a network that loses this share of its messages, `0 <= rate <= 1`.  It duplicates none."""
     return lambda _parcel, random: random.random() < rate
 
 
 class Inbox:
-    """An executor's arrivals.  The routes in `held` are stalled: their messages wait.
+    """The queue of an executor.  Messages on the routes in `held` are stalled.
 
-    Each route has a pace of its own, drawn once, so that over many seeds some are far slower than others:
-    acks overtake inits, and answers lag behind.
+    Each route draws its speed once.  Some routes are far slower than others, so acks overtake inits
+    and answers arrive late.
     """
 
     def __init__(self, held: set[Route], random: Random) -> None:
         self._held = held
         self._random = random
         self._queues: dict[Route, deque[Parcel]] = {}
-        self._paces: dict[Route, float] = {}
+        self._speeds: dict[Route, float] = {}
         self._first: deque[Parcel] = deque()
-        self._open: list[Route] = []  # not empty, not held
+        self._open: list[Route] = []  # routes with messages that are not in `held`
 
     def __len__(self) -> int:
         return len(self._first) + sum(map(len, self._queues.values()))
@@ -105,7 +107,7 @@ class Inbox:
         return chain(self._first, *self._queues.values())
 
     def ready(self) -> bool:
-        """Whether something could arrive now."""
+        """Whether a message can arrive now."""
         return bool(self._open or self._first)
 
     def put(self, parcel: Parcel) -> None:
@@ -114,20 +116,20 @@ class Inbox:
         queue = self._queues.get(route)
         if queue is None:
             queue = self._queues[route] = deque()
-            self._paces[route] = pace(self._random)
+            self._speeds[route] = draw_speed(self._random)
         if not queue and route not in self._held:
             self._open.append(route)
         queue.append(parcel)
 
     def put_first(self, parcel: Parcel) -> None:
-        """Nothing overtakes this one."""
+        """Append to the queue that is served first."""
         self._first.append(parcel)
 
     def take(self) -> Parcel:
-        """The oldest message of one of the routes."""
+        """Remove and return the oldest message of a route, drawn by speed."""
         if self._first:
             return self._first.popleft()
-        number = choose([self._paces[route] for route in self._open], self._random)
+        number = choose_weighted([self._speeds[route] for route in self._open], self._random)
         route = self._open[number]
         queue = self._queues[route]
         parcel = queue.popleft()
@@ -138,7 +140,7 @@ class Inbox:
         return parcel
 
     def clear(self) -> int:
-        """Throws everything away, as a worker that dies does; how much that was."""
+        """Drop all messages, as the death of a worker does; return their number."""
         lost = len(self)
         self._first.clear()
         self._open.clear()
@@ -147,44 +149,44 @@ class Inbox:
         return lost
 
     def reopen(self) -> None:
-        """After a change of `held`."""
+        """Recompute the open routes after a change of `held`."""
         self._open = [route for route, queue in self._queues.items() if queue and route not in self._held]
 
 
-def pace(random: Random) -> float:
-    """How fast something is: the fastest are 256 times as fast as the slowest."""
+def draw_speed(random: Random) -> float:
+    """Draw a speed between 1/16 and 16."""
     return float(2 ** (8 * random.random() - 4))
 
 
-def choose(paces: Sequence[float], random: Random) -> int:
-    """One of several, each as often as it is fast."""
-    if len(paces) == 1:
+def choose_weighted(speeds: Sequence[float], random: Random) -> int:
+    """Draw an index, with probabilities in proportion to the speeds."""
+    if len(speeds) == 1:
         return 0
-    point = random.random() * sum(paces)
-    for number, width in enumerate(paces):
+    point = random.random() * sum(speeds)
+    for number, width in enumerate(speeds):
         point -= width
         if point < 0:
             return number
-    return len(paces) - 1
+    return len(speeds) - 1
 
 
 Action: TypeAlias = Callable[[], object]
 Phases: TypeAlias = Callable[[str, int, float], float]
-"""Component, the executor's first task, tick period in seconds -> when its first period begins, in seconds."""
+"""(component, first task of the executor, tick period in seconds) -> start of the first period in seconds."""
 
 
-def together(_component: str, _task: int, _period: float) -> float:
+def in_phase(_component: str, _task: int, _period: float) -> float:
     """Phase zero for every executor: ticks come at multiples of the period."""
     return 0.0
 
 
-def apart(component: str, task: int, period: float) -> float:
+def spread_phases(component: str, task: int, period: float) -> float:
     """Spread the phases of executors over the period by the golden ratio."""
     return period * ((task * 0.6180339887498949 + len(component)) % 1.0)
 
 
 class Agenda:
-    """Actions by time; those due at the same time run in the order in which they were entered."""
+    """A queue of actions by time.  Actions with equal times run in order of entry."""
 
     def __init__(self) -> None:
         self._due: list[tuple[int, int, Action]] = []
@@ -204,12 +206,12 @@ class Agenda:
 
 
 class InvalidEmitError(ValueError):
-    """An emit that Storm rejects with an IllegalArgumentException; the text is Storm's."""
+    """An emit that Storm rejects with an IllegalArgumentException, with Storm's text."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Assignment:
-    """Task ids count from 1 over the components in order of their ids, so the ackers come first."""
+    """The task ids of all components, from 1 in order of component ids; so the ackers come first."""
 
     tasks: Mapping[str, tuple[int, ...]]  # component -> its tasks, ascending
     executors: Mapping[str, tuple[tuple[int, ...], ...]]  # component -> the tasks of each of its executors
@@ -217,7 +219,7 @@ class Assignment:
 
 
 def assign(topology: Topology) -> Assignment:
-    """Task ids, and the executors that share them as evenly as they can; one task for each acker executor."""
+    """Assign task ids, and spread the tasks evenly over executors; an acker executor has one task."""
     specs = (*topology.spouts.values(), *topology.bolts.values())
     shape = {spec.component: (spec.tasks, spec.parallelism) for spec in specs}
     ackers = topology.settings.ackers
@@ -245,8 +247,8 @@ def _split(tasks: Sequence[int], parts: int) -> Iterator[tuple[int, ...]]:
         start = end
 
 
-class Outlet:
-    """Groupers of one emitting task."""
+class Router:
+    """Routes the emits of one task by the stream groupings."""
 
     def __init__(self, topology: Topology, assignment: Assignment, component: str, random: Random) -> None:
         self._components = assignment.components
@@ -263,7 +265,7 @@ class Outlet:
             self._choosers[stream][bolt.component] = chooser
 
     def targets(self, stream: str, values: Sequence[object]) -> list[int]:
-        """The tasks that a regular emit goes to."""
+        """Return the receiving tasks of a regular emit."""
         chosen: list[int] = []
         for chooser in self._stream(stream, values).values():
             if chooser is None:
@@ -272,7 +274,7 @@ class Outlet:
         return chosen
 
     def direct(self, stream: str, values: Sequence[object], task: int) -> list[int]:
-        """The named task, if it subscribes directly; nothing if it does not subscribe at all."""
+        """Return the task of a direct emit; empty if its component does not subscribe."""
         subscribers = self._stream(stream, values)
         component = self._components.get(task, "")
         if component not in subscribers:
@@ -294,31 +296,29 @@ class Outlet:
 
 Record = Callable[[Event], None]
 
-_ACK_STREAMS = {AckInit: "__ack_init", AckFail: "__ack_fail", ResetTimeout: "__ack_reset_timeout"}
-
 
 class Executor(Protocol):
-    """One thread with the tasks that share it."""
+    """One thread and its tasks."""
 
     component: str
     tasks: tuple[int, ...]
     inbox: Inbox
-    running: Iterator[float] | None  # work in progress
-    pace: float  # turns relative to other executors
+    running: Iterator[float] | None  # the work in progress
+    speed: float  # relative to other executors
 
     def start(self) -> None:
         """Create the components and open them."""
 
     def ready(self) -> bool:
-        """Whether it has work now."""
+        """Whether it can run now."""
 
     def begin(self) -> Iterator[float]:
-        """Do the work; yields the seconds that it takes."""
+        """Run one step; yields the seconds that it takes."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Worker:
-    """State that the executors of a worker share."""
+    """The state that all executors share."""
 
     topology: Topology
     assignment: Assignment
@@ -326,13 +326,13 @@ class Worker:
     clock: VirtualClock
     random: Random
     ids: Callable[[int], IdSource]
-    loses: Loses
+    loss: LossModel
     record: Record | None
     hooks: Sequence[TaskHook]
     inboxes: dict[int, Inbox] = field(default_factory=dict)
     held: set[Route] = field(default_factory=set)
     sites: Sites = field(default_factory=author_sites)
-    lost: int = 0  # messages that the network or a death lost
+    lost: int = 0  # messages lost by the network or with a worker
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
     _rows: Iterator[int] = field(default_factory=count)
 
@@ -346,18 +346,18 @@ class Worker:
         return self.ids(self.random.getrandbits(48))
 
     def send(self, parcel: Parcel) -> None:
-        """Deliver to the receiver's inbox, unless the network loses the parcel."""
-        if self.loses(parcel, self.random):
+        """Put the parcel into the receiver's queue, unless the network loses it."""
+        if self.loss(parcel, self.random):
             self.lost += 1
         else:
             self.inboxes[parcel.receiver].put(parcel)
 
     def next_delivery(self) -> int:
-        """Return a number that no other tuple has."""
+        """Return the next delivery number."""
         return next(self._numbers)
 
     def tick_tup(self, seconds: int) -> Tup:
-        """Return a tick for a bolt."""
+        """Return a tick tuple."""
         return Tup(
             {},
             values=(seconds,),
@@ -382,7 +382,7 @@ class Worker:
         flags: int = 0,
         note: str = "",
     ) -> None:
-        """Write one row of the trace, if there is one."""
+        """Record one row, if the run is traced."""
         if self.record is None:
             return
         row = Event(
@@ -402,8 +402,8 @@ class Worker:
         self.record(row)
 
 
-class Place:
-    """One task: the context of its component, and its routes to other tasks."""
+class TaskContext:
+    """One task: its component's context, and its routes to other tasks."""
 
     def __init__(self, worker: Worker, component: str, task: int) -> None:
         self.worker = worker
@@ -411,11 +411,11 @@ class Place:
         self.task = task
         self.hooks = list(worker.hooks)
         self.note = partial(worker.note, component, task)
-        self.outlet = Outlet(worker.topology, worker.assignment, component, worker.random)
+        self.router = Router(worker.topology, worker.assignment, component, worker.random)
 
     @property
     def task_index(self) -> int:
-        """The task's place among those of its component, from 0."""
+        """The task's index among those of its component, from 0."""
         return self.task - self.worker.assignment.tasks[self.component][0]
 
     def now_ms(self) -> int:
@@ -430,19 +430,19 @@ class Place:
         """Storm's addTaskHook."""
         self.hooks.append(hook)
 
-    def say_startup(self) -> None:
+    def emit_startup(self) -> None:
         """Emit Storm 1.x's startup tuple on the system stream, unanchored (task.clj:187@v1.1.0)."""
         if self.worker.profile.engine is Engine.CLOJURE:
             values = ("startup",)
-            for target in self.outlet.targets(SYSTEM_STREAM, values):
+            for target in self.router.targets(SYSTEM_STREAM, values):
                 self.send_tup(values, SYSTEM_STREAM, target, {})
 
     def targets(self, values: Sequence[object], stream: str, task: int | None) -> list[int]:
-        """Return the tasks that an emit goes to, and call the hooks."""
+        """Return the receiving tasks of an emit, and call the hooks."""
         if task is None:
-            targets = self.outlet.targets(stream, values)
+            targets = self.router.targets(stream, values)
         else:
-            targets = self.outlet.direct(stream, values, task)
+            targets = self.router.direct(stream, values, task)
         for hook in self.hooks:
             hook.emit(EmitInfo(values, stream, self.task, targets))
         return targets
@@ -452,7 +452,7 @@ class Place:
         tup = Tup(
             message_id,
             values=values,
-            fields=self.outlet.fields[stream],
+            fields=self.router.fields[stream],
             component=self.component,
             task=self.task,
             stream=stream,
@@ -475,6 +475,8 @@ class Place:
             hook.emit(EmitInfo(tuple(message), stream, self.task, (acker,)))
         parcel = Parcel(self.task, acker, message, delivery, site)
         if isinstance(message, AckInit) and self.worker.profile.engine is Engine.HERON:
-            self.worker.inboxes[acker].put_first(parcel)  # the stream manager routes the tuples, too
+            self.worker.inboxes[acker].put_first(
+                parcel
+            )  # the stream manager also routes the tuples, so nothing overtakes the init
         else:
             self.worker.send(parcel)

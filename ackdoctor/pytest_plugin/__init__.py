@@ -1,6 +1,6 @@
-"""`pytest --ackdoctor`: a test fails if a tuple was not completed exactly once.
+"""`pytest --ackdoctor`: a test fails if one of its tuples is not completed exactly once.
 
-What is imported here is paid for by every pytest run on the machine: next to nothing.
+Every pytest run imports this module, so it imports the tracer only if a test is traced.
 """
 
 import sys
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ackdoctor.pytest_plugin import options
-from ackdoctor.pytest_plugin.options import TURNED
+from ackdoctor.pytest_plugin.options import FAILED_BY_ACKDOCTOR
 
 if TYPE_CHECKING:
     from ackdoctor.pytest_plugin.fixture import Fixture
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["ackdoctor_fixture", "pytest_addoption", "pytest_collection_modifyitems", "pytest_configure"]
 
 _HOOKS = "ackdoctor-hooks"
-_APART = "ackdoctor-apart"
+_SEPARATION = "ackdoctor-separation"
 _ONE_TRACER = "`ackdoctor trace run` traces this process already: run pytest without it"
 _OPTIONS = pytest.StashKey[options.Options]()
 
@@ -35,11 +35,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", options.MARK)
     config.stash[_OPTIONS] = session = options.read_options(config)
     config.pluginmanager.register(Table(session), "ackdoctor-table")
-    beginning = sys.modules.get("ackdoctor.tracer.process.run")
-    if beginning is not None and beginning.begun:
+    run = sys.modules.get("ackdoctor.tracer.process.run")
+    if run is not None and run.begun:
         from ackdoctor.pytest_plugin.hooks import TestSeparation
 
-        config.pluginmanager.register(TestSeparation(*beginning.begun[0]), _APART)
+        config.pluginmanager.register(TestSeparation(*run.begun[0]), _SEPARATION)
 
 
 @pytest.hookimpl(trylast=True)
@@ -49,13 +49,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     traced = [(item, wanted) for item in items if (wanted := _wanted(item, session)) is not None]
     if not traced:
         return
-    from ackdoctor.pytest_plugin.hooks import ASKED, Hooks, Refusal
+    from ackdoctor.pytest_plugin.hooks import TEST_OPTIONS, Hooks, Refusal
 
     for item, wanted in traced:
-        item.stash[ASKED] = wanted
+        item.stash[TEST_OPTIONS] = wanted
     if config.pluginmanager.hasplugin(_HOOKS):
         return
-    if config.pluginmanager.hasplugin(_APART):
+    if config.pluginmanager.hasplugin(_SEPARATION):
         config.pluginmanager.register(Refusal(_ONE_TRACER), _HOOKS)
         return
     try:
@@ -68,7 +68,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(name=options.NAME)
 def ackdoctor_fixture(request: pytest.FixtureRequest) -> "Iterator[Fixture]":
-    """Puts components on a bench, in virtual time, with an acker behind them, and knows their pending tuples."""
+    """Runs components on a bench, in virtual time, with an acker; lists pending tuples and findings."""
     hooks = request.config.pluginmanager.get_plugin(_HOOKS)
     fixture = hooks.fixture(request.node) if hooks is not None else None
     if fixture is None:
@@ -80,38 +80,38 @@ def ackdoctor_fixture(request: pytest.FixtureRequest) -> "Iterator[Fixture]":
 
 
 def _wanted(item: pytest.Item, session: options.Options) -> options.Options | str | None:
-    """The options of a traced test, or the fault in its marks; below `trace run` a mark alone does not trace the test."""
-    apart = item.config.pluginmanager.hasplugin(_APART)
-    if apart and session.level == "off" and options.NAME not in getattr(item, "fixturenames", ()):
+    """Return the options of a traced test, or the error in its marks.  Under `trace run` a mark alone does not trace the test."""
+    under_trace_run = item.config.pluginmanager.hasplugin(_SEPARATION)
+    if under_trace_run and session.level == "off" and options.NAME not in getattr(item, "fixturenames", ()):
         return None
     try:
-        return options.asked(item, session)
+        return options.options_of_test(item, session)
     except pytest.UsageError as error:
         if not hasattr(item.config, "workerinput"):
             raise
-        return str(error)  # xdist would show a worker's error as its own; so the test says it
+        return str(error)  # xdist would show a worker's error as its own, so the test fails with it
 
 
 class Table:
-    """The summary of all tests. Always registered, since under xdist only the workers know whether a mark traces a test."""
+    """The summary of all tests.  Always registered, since under xdist only the workers know whether a mark traces a test."""
 
     def __init__(self, session: options.Options) -> None:
         self.options = session
         self.rows: dict[str, Row] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the row of a finished test; the last one of a repeated test."""
+        """Keep the row of a finished test; of a repeated test, the last one."""
         if report.when == "teardown" and report.user_properties:
             self._take(report)
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> object:
-        """Letter and word of a test that failed only because of ackdoctor."""
-        if not report.failed or not hasattr(report, TURNED):
+        """Return letter and word of a test that failed only because of ackdoctor."""
+        if not report.failed or not hasattr(report, FAILED_BY_ACKDOCTOR):
             return None
         return "failed" if report.when == "call" else "error", "A", "ACK"
 
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
-        """Print the table, or the options that had no effect since no test was traced."""
+        """Print the table; or, if no test was traced, the options that had no effect."""
         if not self.rows:
             if self.options.level == "off" and (flags := options.tracing_flags(terminalreporter.config)):
                 terminalreporter.write_sep("=", "ackdoctor")
@@ -128,7 +128,7 @@ class Table:
             terminalreporter.write_line(self._accept(self.options.baseline))
 
     def _warn(self, terminalreporter: "pytest.TerminalReporter") -> None:
-        """Print the findings of tests that passed: pytest shows them with -rP or -rA only."""
+        """Print the findings of passed tests, which pytest shows only with -rP or -rA."""
         from ackdoctor.pytest_plugin.outcome import SECTION
 
         if not {"P", "A"}.isdisjoint(terminalreporter.reportchars):
@@ -142,14 +142,14 @@ class Table:
             terminalreporter.write_line(text)
 
     def _take(self, report: pytest.TestReport) -> None:
-        from ackdoctor.pytest_plugin.outcome import PROPERTY, read_row  # only where there may be one
+        from ackdoctor.pytest_plugin.outcome import PROPERTY, read_row  # imported only if there may be a row
 
         for name, value in report.user_properties:
             if name == PROPERTY and (row := read_row(str(value))) is not None:
                 self.rows[report.nodeid] = row
 
     def _accept(self, file: Path) -> str:
-        """Write the baseline; returns a line about it."""
+        """Write the baseline; return a line about it."""
         from ackdoctor.lint.baseline import Entry, read, write
         from ackdoctor.model.errors import BaselineError
 

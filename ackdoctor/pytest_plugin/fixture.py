@@ -28,11 +28,11 @@ __all__ = ["BenchOutcome", "Counts", "Fixture", "Look", "TestHeap"]
 
 
 _WIDTH = 120
-_MOST_COUNTS = 3  # in a session, for tests that have findings and did not ask for a look
+_MOST_COUNTS = 3  # per session, for tests with findings that did not call `heap()`
 
 
 class Look:
-    """The result of `ackdoctor.heap()`: the heap at one moment; printed, the report so far."""
+    """The result of `ackdoctor.heap()`: a snapshot of the heap.  Its text is the report so far."""
 
     def __init__(self, snapshots: Sequence[Snapshot], found: tuple[Finding, ...]) -> None:
         self._snapshots = tuple(snapshots)
@@ -44,7 +44,7 @@ class Look:
         return self._snapshots[-1].holdings
 
     def entries(self, path: str) -> int:
-        """How many entries the container at a path has ("MySpout.buffer"); 0 if there is none."""
+        """Return the number of entries in the container at a path ("MySpout.buffer"); 0 if there is no such container."""
         return self._snapshots[-1].entries(path)
 
     def __str__(self) -> str:
@@ -52,18 +52,18 @@ class Look:
 
 
 class Counts:
-    """Counts of the whole heap. A session takes few, since one costs a microsecond per object."""
+    """Counts of the whole heap.  A session takes few, since one takes a microsecond per object."""
 
     def __init__(self) -> None:
         self._last: Census | None = None
         self._spent = 0
 
     def last(self) -> Census:
-        """The last count, perhaps of another test."""
+        """Return the last count, perhaps of another test."""
         return self._last or self.count()
 
     def of_a_finding(self) -> Census | None:
-        """Count now, for the first few tests with findings only."""
+        """Count now, for the first few tests with findings; None for later ones."""
         self._spent += 1
         return self.count() if self._spent <= _MOST_COUNTS else None
 
@@ -76,11 +76,11 @@ class Counts:
 class TestHeap:
     """The snapshots of one test; the fixture adds its `benches`.
 
-    The holders are looked at in every test.  The whole heap is counted where there is something to tell: a finding,
-    a mark of the pending map, a look of the test's own.
+    Every test inspects the holders.  The whole heap is counted only for a finding, a high-water mark of the
+    pending map, or a call of `heap()`.
     """
 
-    __test__ = False  # pytest takes the name for a test's
+    __test__ = False  # pytest would collect a class of this name
 
     def __init__(self, ledger: Ledger, version: str, folder: str, counts: Counts) -> None:
         self.ledger = ledger
@@ -92,25 +92,25 @@ class TestHeap:
         self._series = SnapshotSeries(self._known, count=counts.count)
 
     def begin(self, *, exact: bool) -> None:
-        """Take the first snapshot, `exact` or with the last count of the session, and begin to look for high-water marks."""
+        """Take the first snapshot, `exact` or with the session's last count, and begin to watch for high-water marks."""
         self._exact = exact
         self._series.take("start", None if exact else self._counts.last)
         self.ledger.growing = self._look
 
     def watch(self, bench: Bench | SpoutBench) -> None:
-        """Look for high-water marks after each message to the acker of a bench."""
+        """Check for high-water marks after each message to the acker of a bench."""
         bench.observe(lambda: self._look(sum(len(each.acker) for each in self.benches)))
 
     def look(self, label: str) -> Look:
         """Take a snapshot now."""
-        self._hear_all()
+        self._process_messages()
         self._series.take(label or f"look {len(self._series.snapshots) + 1}")
         return Look(self._series.snapshots, self.findings())
 
     def end(self) -> tuple[Finding, ...]:
-        """Take the last snapshot; returns the findings of all."""
+        """Take the last snapshot; return the findings of all."""
         self.ledger.growing = None
-        self._hear_all()
+        self._process_messages()
         counted = self._exact or len(self._series.snapshots) > 1
         self._series.take("end", None if counted else lambda: None)
         found = self.findings()
@@ -119,20 +119,20 @@ class TestHeap:
         return found
 
     def findings(self) -> tuple[Finding, ...]:
-        """The findings of the snapshots so far."""
+        """Return the findings of the snapshots so far."""
         return findings(self._series.snapshots, Places(folder=self._folder), self._keeper)
 
     def text(self) -> str:
-        """The report."""
+        """Return the report."""
         return _shown(self._series.snapshots)
 
     def remark(self) -> str:
-        """The report in a few words; '' if nothing is held."""
+        """Return a summary of the report; '' if no container has entries."""
         rows = holding_rows(self._series.snapshots, top=1)
         return f"heap: most in {rows[0].last.path} ({rows[0].last.entries:,})" if rows else ""
 
-    def _hear_all(self) -> None:
-        """Deliver messages that components have sent out of turn: reading `pending` does."""
+    def _process_messages(self) -> None:
+        """Process messages that components sent between calls; reading `pending` does so."""
         for bench in self.benches:
             assert bench.pending is not None
 
@@ -165,14 +165,18 @@ def _roots(bench: Bench | SpoutBench) -> int:
 
 
 class BenchOutcome(NamedTuple):
-    """`deaths` are the workers that died although the test has not looked at `died`; `doubts` are all dead workers, and the roots that are open or have timed out."""
+    """The outcome of a test's benches.
+
+    `deaths` are the dead workers whose `died` the test did not read.  `doubts` are all dead workers, and all roots that are
+    open or timed out.
+    """
 
     deaths: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
 
 
 class Fixture:
-    """`ackdoctor`: calls of it never change the verdict of the test."""
+    """The fixture `ackdoctor`.  Its methods do not change the verdict of the test."""
 
     def __init__(
         self,
@@ -192,7 +196,7 @@ class Fixture:
             heap.benches = self._benches
 
     def bench(self, component_class: type, **options: Any) -> Any:
-        """A `Bench` (of a spout: a `SpoutBench`) with the acker version of the test's mark; it is closed with the test."""
+        """Return a `Bench`, or a spout's `SpoutBench`, with the acker version of the test's mark; it closes with the test."""
         if self._profile:
             options.setdefault("profile", self._profile)
         kind = Bench if descent(component_class)[1].kind is Kind.BOLT else SpoutBench
@@ -203,7 +207,7 @@ class Fixture:
         return bench
 
     def heap(self, label: str = "") -> "Look":
-        """A look into the heap now: what ackers, spouts and bolts hold; printed, the report since the first look."""
+        """Take a snapshot of the containers of ackers, spouts and bolts.  Its text is the report since the first snapshot."""
         if self._heap is None:
             assert self._open_heap is not None, "only tests of the plugin have a heap"
             self._heap = self._open_heap()
@@ -224,11 +228,11 @@ class Fixture:
         return tuple(entry for bench in self._benches for entry in bench.pending)
 
     def findings(self) -> tuple[Finding, ...]:
-        """The findings so far, open tuples included."""
+        """Return the findings so far, open tuples included."""
         return self._look()
 
     def assert_complete(self) -> None:
-        """AssertionError unless every worker is alive and every tuple so far was completed, exactly once."""
+        """Raise AssertionError unless every worker is alive and every tuple so far is completed exactly once."""
         __tracebackhide__ = True
         wrong = [*self.outcome().deaths, *(one_line(finding) for finding in self.findings())]
         wrong = wrong or [*self._ended(Verdict.OPEN, "open")]
@@ -236,7 +240,7 @@ class Fixture:
             raise AssertionError("\n".join(wrong))
 
     def outcome(self) -> BenchOutcome:
-        """The dead workers, open roots and timeouts of the benches."""
+        """Return the dead workers, open roots and timeouts of the benches."""
         unseen = tuple(
             _died(bench, why) for bench in self._benches if not bench.death_seen for why in bench.deaths
         )
@@ -253,7 +257,7 @@ class Fixture:
                 yield f"{_name(bench)}: {len(roots)} {'root' if len(roots) == 1 else 'roots'} {word}"
 
     def linked(self, violations: Sequence[Violation]) -> tuple[Sequence[Violation], Sequence[TupleTree]]:
-        """The violations with the roots of their tuples, and the roots that the ackers still hold."""
+        """Return the violations with the roots of their tuples, and the roots that are pending in the ackers."""
         rooted = [replace(violation, root=self._root(violation)) for violation in violations]
         return rooted, [tree for bench in self._bolts() for tree in _trees(bench, rooted)]
 
@@ -261,7 +265,7 @@ class Fixture:
         return (bench for bench in self._benches if isinstance(bench, Bench))
 
     def _root(self, violation: Violation) -> int | None:
-        """The root of the violation's tuple; if two benches run the same bolt, from the first that knows the delivery."""
+        """Return the root of the violation's tuple.  If two benches run the same bolt, the first with that delivery counts."""
         for bench in self._bolts():
             if (
                 bench.component_class.__qualname__ == violation.traced.name
@@ -285,11 +289,11 @@ def _name(bench: Bench | SpoutBench) -> str:
 
 
 def _trees(bench: Bench, violations: Sequence[Violation]) -> Iterator[TupleTree]:
-    """The roots that the acker of a bench still holds.
+    """Yield the roots that are pending in the acker of a bench.
 
-    A violation names one of the deliveries that it counts; the others' roots are charged to it as well.  What
-    waits for the framework's next batch is no fault, and what a dead worker held is replayed: of its open roots
-    the oldest are those of the tuples that it forgot before.
+    A violation names one of the deliveries that it counts; the roots of the others belong to it as well.  Tuples that
+    wait for the framework's next batch are no violation.  Storm replays the open tuples of a dead worker, except the
+    oldest: those belong to the violations before its death.
     """
     name = bench.component_class.__qualname__
     traced_now = {o.root for o in violations}
@@ -315,7 +319,7 @@ def _trees(bench: Bench, violations: Sequence[Violation]) -> Iterator[TupleTree]
 
 
 def _waiting(bench: Bench) -> set[Hashable]:
-    """The deliveries that the framework's own fields hold."""
+    """Return the deliveries in the framework's own fields."""
     buffers = bench.dialect.wire.buffers if bench.dialect.wire is not None else ()
     held = holders(bench.component, bench.roots)
     return {delivery for delivery, field in held.items() if field in buffers}

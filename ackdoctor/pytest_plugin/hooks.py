@@ -1,4 +1,4 @@
-"""The life of a traced test: begin, judge it after its fixtures are gone, change its report."""
+"""Hooks of a traced test: begin tracing, judge the test after its teardown, change its report."""
 
 import errno
 import os
@@ -20,30 +20,39 @@ from ackdoctor.model.verdict import TupleTree
 from ackdoctor.model.violation import Violation
 from ackdoctor.pytest_plugin import outcome
 from ackdoctor.pytest_plugin.options import Options
-from ackdoctor.pytest_plugin.outcome import PROPERTY, Judge, Judgement, Row, counted, totals
+from ackdoctor.pytest_plugin.outcome import PROPERTY, Judge, Judgement, Row, count_by_rule, totals
 from ackdoctor.tracer.instrument.install import Installation, install
 from ackdoctor.tracer.ledger.ledger import Ledger, Level, Settlement, violations
 from ackdoctor.tracer.trace.files import live_files, lock, parts
 from ackdoctor.tracer.trace.write import Recorder, finish_killed
 
-__all__ = ["ASKED", "Files", "Hooks", "Refusal", "SessionTracer", "TestSeparation", "wait"]
+if TYPE_CHECKING:
+    from ackdoctor.pytest_plugin.fixture import Counts, Fixture, TestHeap
+
+__all__ = ["TEST_OPTIONS", "Files", "Hooks", "Refusal", "SessionTracer", "TestSeparation", "wait"]
 
 
 _POLL_S = 0.005
+TEST_OPTIONS = pytest.StashKey[Options | str]()  # the options of a traced test, or the error in its marks
+_FIXTURE = pytest.StashKey["Fixture"]()
+_HEAP = pytest.StashKey["TestHeap"]()
+_REPORTS = pytest.StashKey[list[pytest.TestReport]]()  # the reports of its phases so far
+_WAIT_S = 0.5  # for threads to finish after a test; the default of `--ackdoctor`
+_HOW_TO_EXPECT = "assert `bench.died` if the test expects it"
 
 
 class SessionTracer:
     """Wraps the frameworks from the first traced test to the end of the session.
 
-    They stay wrapped between traced tests: a component of a wider scope may outlive its test.  What
-    happens in untraced tests is forgotten.
+    They stay wrapped between traced tests, since a component of a wider scope may outlive its test.
+    Events of untraced tests are discarded.
     """
 
     def __init__(self, files: "Files | None" = None) -> None:
         self._files = files
         self.ledger = Ledger(Level.OFF)
         self._installation: Installation | None = None
-        self._threads = set(threading.enumerate())  # of the runner itself: not worth waiting for
+        self._threads = set(threading.enumerate())  # the runner's own threads, for which `wait` does not wait
 
     def begin(self, test: str, level: str) -> None:
         """Attribute what components receive from now on to this test."""
@@ -69,7 +78,7 @@ class SessionTracer:
         return _pending(self.ledger)
 
     def look(self) -> tuple[Violation, ...]:
-        """The violations so far; closes nothing."""
+        """Return the violations so far; no record is closed."""
         ledger = self.ledger
         records = tuple(ledger.records.values())
         return tuple(
@@ -77,13 +86,13 @@ class SessionTracer:
         )
 
     def end(self) -> Settlement:
-        """The result of the test; later completions of its tuples belong to no test."""
+        """Return the result of the test.  Later completions of its tuples belong to no test."""
         settlement = self.ledger.settle()
         self.ledger.test = ""
         return settlement
 
-    def judged(self, *, failed: bool) -> tuple[str, ...]:
-        """Keep or delete the trace of the test; returns notes about it."""
+    def end_trace(self, *, failed: bool) -> tuple[str, ...]:
+        """Keep or delete the trace of the test; return notes about it."""
         return self._files.end(failed=failed) if self._files is not None else ()
 
     def close(self) -> None:
@@ -99,9 +108,9 @@ class SessionTracer:
 
 
 def wait(ledger: Ledger, threads: Collection[threading.Thread], seconds: float) -> None:
-    """Give other threads time to complete open tuples, no longer than they need.
+    """Wait until other threads complete the open tuples, at most `seconds`.
 
-    Counts polls, since a fixture may have frozen the clock.
+    The loop counts polls, since a fixture may freeze the clock.
     """
     for _ in range(ceil(seconds / _POLL_S)):
         if not (_pending(ledger) and any(thread not in threads for thread in threading.enumerate())):
@@ -114,9 +123,9 @@ def _pending(ledger: Ledger) -> int:
 
 
 class Files:
-    """One recorder for this process; rows have the node id of their test, and a part ends with a test.
+    """The trace files of this process.  Rows have the node id of their test, and a part ends with a test.
 
-    UsageError for a folder that takes no file: the recorder would only count what it cannot write.
+    UsageError if the directory is not writable; the recorder would only count the missing rows.
     """
 
     def __init__(self, config: pytest.Config, options: Options) -> None:
@@ -139,7 +148,10 @@ class Files:
         self._dropped = self.recorder.dropped
 
     def end(self, *, failed: bool) -> tuple[str, ...]:
-        """Attribute rows from now on to no test. Deletes the rows of a passed test unless all are kept; returns a note on missing rows."""
+        """Attribute rows from now on to no test; delete the rows of a passed test unless all are kept.
+
+        Return a note on missing rows.
+        """
         self._part(keep=failed)
         self.recorder.test = ""
         missing = self.recorder.dropped - self._dropped
@@ -170,7 +182,9 @@ class Files:
         for path in mine - self._kept:
             path.unlink(missing_ok=True)
         for path in live - self._kept:
-            with lock(path) as was_killed:  # a child of the test; multiprocessing's end by `os._exit`
+            with lock(
+                path
+            ) as was_killed:  # a child process of the test: multiprocessing ends it with `os._exit`
                 if was_killed:
                     path.unlink(missing_ok=True)
 
@@ -184,16 +198,8 @@ def _need_writable(directory: Path) -> None:
         raise pytest.UsageError(f"{directory}: no traces can be written there: {os.strerror(errno.EACCES)}")
 
 
-if TYPE_CHECKING:
-    from ackdoctor.tracer.instrument.install import Installation
-    from ackdoctor.tracer.trace.write import Recorder
-
-
-_PATIENCE_S = 0.5  # that threads have after a test, as by default under `--ackdoctor`
-
-
 class TestSeparation:
-    """Below `ackdoctor trace run`, closes the records of all components at the begin and end of each test."""
+    """Under `ackdoctor trace run`, closes the records of all components at the start and end of each test."""
 
     def __init__(self, installation: "Installation", recorder: "Recorder") -> None:
         self._installation = installation
@@ -207,29 +213,18 @@ class TestSeparation:
         try:
             return (yield)
         finally:
-            wait(self._installation.ledger, self._threads, _PATIENCE_S)
+            wait(self._installation.ledger, self._threads, _WAIT_S)
             self._turn("")
 
     def _turn(self, test: str) -> None:
-        """Close the records, whose last rows belong to the test before."""
+        """Close the records; their last rows belong to the previous test."""
         self._installation.ledger.settle()
         self._installation.mend()
         self._recorder.test = test
 
 
-if TYPE_CHECKING:
-    from ackdoctor.pytest_plugin.fixture import Counts, Fixture, TestHeap
-
-
-ASKED = pytest.StashKey[Options | str]()  # what a test is traced with, or why that cannot be meant
-_FIXTURE = pytest.StashKey["Fixture"]()
-_HEAP = pytest.StashKey["TestHeap"]()
-_HOW_TO_EXPECT = "assert `bench.died` in a test that means it"
-_REPORTS = pytest.StashKey[list[pytest.TestReport]]()  # of its phases so far
-
-
 class Hooks:
-    """Registered once there is a test to trace."""
+    """The hooks of traced tests; registered if there is one."""
 
     def __init__(self, config: pytest.Config, session: Options) -> None:
         self.config = config
@@ -237,14 +232,14 @@ class Hooks:
         self.judge = Judge.of(config, session)
         self.watch = SessionTracer(_files(config, session))
         self._counts: Counts | None = None
-        self._shown: set[int] = set()
-        self._phases: list[pytest.TestReport] = []  # of the test that runs
-        self._subfailed = False  # whether a subtest of it has failed
+        self._published: set[int] = set()
+        self._phases: list[pytest.TestReport] = []  # of the running test
+        self._subfailed = False  # whether one of its subtests failed
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
-        """Run a traced test and hold its reports back, unless another plugin runs it."""
-        if ASKED not in item.stash:
+        """Run a traced test and delay its reports until it is judged, unless another plugin runs it."""
+        if TEST_OPTIONS not in item.stash:
             return None
         hook = item.ihook
         arguments = {"item": item, "nextitem": nextitem}
@@ -263,17 +258,17 @@ class Hooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Attribute what components receive from now on to this test."""
-        asked = item.stash.get(ASKED, None)
+        asked = item.stash.get(TEST_OPTIONS, None)
         if isinstance(asked, str):
             pytest.fail(asked, pytrace=False)
         if asked is not None:
             item.stash[_REPORTS] = self._phases = []
             self._subfailed = False
-            self._shown.clear()
+            self._published.clear()
             try:
                 self.watch.begin(item.nodeid, asked.level)
-            except RuntimeError as error:  # by `ackdoctor trace run`, say
-                pytest.fail(f"ackdoctor: something else traces this process: {error}", pytrace=False)
+            except RuntimeError as error:  # such as `ackdoctor trace run`
+                pytest.fail(f"ackdoctor: another tracer runs in this process: {error}", pytrace=False)
             if asked.heap:
                 item.stash[_HEAP] = heap = self._heap(asked)
                 heap.begin(exact=not self.session.heap)
@@ -285,7 +280,7 @@ class Hooks:
         """Keep the report of each phase, and judge the test with the last one."""
         report = yield
         reports = item.stash.get(_REPORTS, None)
-        asked = item.stash.get(ASKED, None)
+        asked = item.stash.get(TEST_OPTIONS, None)
         if reports is not None and isinstance(asked, Options):
             reports.append(report)
             if report.when == "teardown":
@@ -294,12 +289,12 @@ class Hooks:
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Remember published reports, which cannot be changed any more; a subtest's report is no phase of its test."""
+        """Record published reports, which cannot change any more.  A subtest's report is no phase of its test."""
         if not hasattr(report, "context"):
-            self._shown.add(id(report))
+            self._published.add(id(report))
             return
         if self._phases:
-            self._phases.pop()  # what the SubtestReport was made of
+            self._phases.pop()  # the report that the SubtestReport copies
         self._subfailed = self._subfailed or report.failed
 
     def pytest_unconfigure(self) -> None:
@@ -307,15 +302,15 @@ class Hooks:
         self.watch.close()
 
     def fixture(self, item: pytest.Item) -> "Fixture | None":
-        """The fixture of a traced test; None for any other."""
-        asked = item.stash.get(ASKED, None)
+        """Return the fixture of a traced test; None for any other."""
+        asked = item.stash.get(TEST_OPTIONS, None)
         if not isinstance(asked, Options):
             return None
-        from ackdoctor.pytest_plugin.fixture import Fixture  # and with it the lab
+        from ackdoctor.pytest_plugin.fixture import Fixture  # which imports the lab
 
         fixture = Fixture(
             self.watch.ledger,
-            partial(self._so_far, item, asked),
+            partial(self._findings_so_far, item, asked),
             asked.profile,
             partial(self._heap, asked),
             item.stash.get(_HEAP, None),
@@ -324,7 +319,7 @@ class Hooks:
         return fixture
 
     def _heap(self, options: Options) -> "TestHeap":
-        """The heap of a test; fails the test if it cannot be read."""
+        """Return the heap of a test; fail the test if the heap cannot be read."""
         from ackdoctor.heap.python.guppy import missing
 
         if why := missing():
@@ -334,18 +329,18 @@ class Hooks:
         self._counts = self._counts or Counts()
         return TestHeap(self.watch.ledger, options.profile, str(self.judge.folder), self._counts)
 
-    def _so_far(self, item: pytest.Item, options: Options) -> tuple[Finding, ...]:
+    def _findings_so_far(self, item: pytest.Item, options: Options) -> tuple[Finding, ...]:
         strict = replace(options, max_pending=0)
         evidence = self._linked(item, self.watch.look())
         pending = self.watch.pending
-        return self.judge.judgement(*evidence, pending=pending, options=strict, ended=False).counted
+        return self.judge.judge(*evidence, pending=pending, options=strict, ended=False).counted
 
     def _close(self, item: pytest.Item, reports: list[pytest.TestReport], options: Options) -> None:
-        """Judge a test and store its row in the reports; an error of ours does not end the session."""
+        """Judge a test and store its row in the reports.  An internal error does not end the session."""
         try:
             row = self._judge(item, reports, options)
         except Exception as error:  # noqa: BLE001
-            trouble = f"ackdoctor met an error of its own: {type(error).__name__}: {error}"
+            trouble = f"ackdoctor failed with an internal error: {type(error).__name__}: {error}"
             outcome.attach(reports[-1], trouble)
             row = Row(level=options.level, doubts=(trouble,))
         if _FIXTURE in item.stash:
@@ -359,7 +354,7 @@ class Hooks:
             properties.append((PROPERTY, row.dump()))
 
     def _judge(self, item: pytest.Item, reports: list[pytest.TestReport], options: Options) -> Row | None:
-        """The row of a test; None if it was skipped."""
+        """Return the row of a test; None if it was skipped."""
         failed = self._subfailed or any(report.failed for report in reports)
         if not failed:
             self.watch.wait(options.complete_within)
@@ -367,22 +362,22 @@ class Hooks:
         held = heap.end() if heap is not None else ()
         settlement = self.watch.end()
         if any(report.skipped and not hasattr(report, "wasxfail") for report in reports):
-            self.watch.judged(failed=failed)
+            self.watch.end_trace(failed=failed)
             return None
         pending = sum(tally.pending for tally in settlement.tallies)
         evidence = self._linked(item, settlement.violations)
-        judgement = self.judge.judgement(*evidence, pending=pending, options=options)
+        judgement = self.judge.judge(*evidence, pending=pending, options=options)
         fixture = item.stash.get(_FIXTURE, None)
         deaths, doubts = fixture.outcome() if fixture is not None else ((), ())
         doubts = (*doubts, *judgement.waiting.notes, *settlement.notes)
         remarks: tuple[str, ...] = ()
         if heap is not None:
-            judgement = self.judge.weighed(
+            judgement = self.judge.with_heap_findings(
                 judgement, held, trees=evidence[1], pending=pending, options=options
             )
             remarks = (*remarks, *filter(None, [heap.remark()]))
         broken = bool(judgement.counted or deaths)
-        remarks = (*remarks, *self.watch.judged(failed=failed or broken))
+        remarks = (*remarks, *self.watch.end_trace(failed=failed or broken))
         verdict = self._turn(reports, judgement, deaths, options) if broken else ""
         if heap is not None:
             outcome.attach(self._main(reports), heap.text(), "ackdoctor heap")
@@ -393,8 +388,8 @@ class Hooks:
             ticks=sum(tally.ticks for tally in settlement.tallies),
             high_water=max((tally.high_water for tally in settlement.tallies), default=0),
             dropped=settlement.dropped,
-            findings=counted(judgement.counted),
-            accepted=counted(judgement.accepted),
+            findings=count_by_rule(judgement.counted),
+            accepted=count_by_rule(judgement.accepted),
             components=totals(settlement.tallies),
             unobserved=settlement.unobserved,
             notes=remarks,
@@ -405,7 +400,7 @@ class Hooks:
     def _linked(
         self, item: pytest.Item, violations: Sequence[Violation]
     ) -> tuple[Sequence[Violation], Sequence[TupleTree]]:
-        """The violations with their roots, and those roots, if the test has a bench with an acker."""
+        """Return the violations with their roots, and the pending roots, if the test has a bench."""
         fixture = item.stash.get(_FIXTURE, None)
         return fixture.linked(violations) if fixture is not None else (violations, ())
 
@@ -416,8 +411,8 @@ class Hooks:
         deaths: Sequence[str],
         options: Options,
     ) -> str:
-        """Attach the findings to a report; returns the verdict of the row."""
-        text = outcome.described(
+        """Attach the findings to a report; return the verdict of the row."""
+        text = outcome.format_findings(
             judgement.counted,
             root=self.judge.folder,
             verbosity=self.config.get_verbosity(),
@@ -426,16 +421,20 @@ class Hooks:
         outcome.attach(main, "\n".join((*deaths, *filter(None, [text]))))
         if options.warn or options.write_baseline:
             return "warned"
-        why = outcome.reason(judgement.counted) if judgement.counted else f"{deaths[0]}: {_HOW_TO_EXPECT}"
+        why = (
+            outcome.failure_reason(judgement.counted)
+            if judgement.counted
+            else f"{deaths[0]}: {_HOW_TO_EXPECT}"
+        )
         return "failed" if outcome.fail(main, why) else "also"
 
     def _main(self, reports: list[pytest.TestReport]) -> pytest.TestReport:
-        """The report of the phase that failed, or of the call; the teardown's if that is published already."""
+        """Return the report of the failed phase, or of the call; the teardown's if that one is published already."""
         teardown = reports[-1]
         main = next(
             (r for r in reports if r.failed), next((r for r in reports if r.when == "call"), teardown)
         )
-        return teardown if id(main) in self._shown else main
+        return teardown if id(main) in self._published else main
 
     def _entries(self, judgement: Judgement, options: Options) -> Sequence[Sequence[str]]:
         if options.baseline is None or not options.write_baseline:
@@ -446,7 +445,7 @@ class Hooks:
 
 
 class Refusal:
-    """Registered in place of the hooks if they cannot work: fails each test that should be traced, with the reason."""
+    """Fails each test that should be traced, with the reason; registered if the hooks cannot work."""
 
     def __init__(self, why: str) -> None:
         self._why = why
@@ -454,7 +453,7 @@ class Refusal:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Fail the test before its fixtures are set up."""
-        if ASKED in item.stash:
+        if TEST_OPTIONS in item.stash:
             pytest.fail(f"ackdoctor: {self._why}", pytrace=False)
 
 

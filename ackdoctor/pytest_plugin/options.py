@@ -1,4 +1,4 @@
-"""The options of the command line, pytest's ini file, `[tool.ackdoctor.pytest]` and the marks, in this order of precedence."""
+"""Options: of the command line, pytest's ini file, `[tool.ackdoctor.pytest]`, in this order of precedence; and of marks."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -10,30 +10,34 @@ from typing import Any, NamedTuple
 import pytest
 
 __all__ = [
+    "FAILED_BY_ACKDOCTOR",
     "LEVELS",
     "MARK",
     "NAME",
     "OPTIONS",
-    "TURNED",
     "Options",
     "Spec",
     "add_options",
-    "asked",
+    "options_of_test",
     "parse",
     "read_options",
     "tracing_flags",
 ]
 
+NAME = "ackdoctor"  # of the mark and of the fixture
+
 
 LEVELS: Mapping[str, str] = MappingProxyType(
     {
-        "off": "trace nothing but tests that ask for it themselves",
-        "sites": "which tuples were not completed exactly once, and the lines; what a bare --ackdoctor means",
-        "trace": "every event as well, on disk with --ackdoctor-trace-dir",
+        "off": "trace only tests that have the mark or the fixture",
+        "sites": "find tuples that are not completed exactly once, with code lines (default of --ackdoctor)",
+        "trace": "also record every event; --ackdoctor-trace-dir writes them to disk",
     }
 )
 _BARE = "sites"
-TURNED = "ackdoctor_turned"  # an attribute of reports that failed only because of us; xdist passes it on
+FAILED_BY_ACKDOCTOR = (
+    "ackdoctor_turned"  # attribute of a report that failed only because of ackdoctor; xdist transfers it
+)
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -59,9 +63,9 @@ class Spec(NamedTuple):
     parse: Callable[[object], object]
     help: str
     flag: str = ""  # on the command line
-    metavar: str | None = None  # None: a switch, or not on the command line
-    ini: str = "string"  # what pytest's parser makes of it
-    marker: bool = False  # a test may ask for it
+    metavar: str | None = None  # None for a switch, or if not on the command line
+    ini: str = "string"  # type of the ini option
+    marker: bool = False  # whether a mark may set it
 
 
 def _level(value: object) -> str:
@@ -79,7 +83,7 @@ def _switch(value: object) -> bool:
 def _heap(value: object) -> bool:
     wanted = _switch(value)
     if wanted:
-        from ackdoctor.heap.python.guppy import missing  # only for who asks for it
+        from ackdoctor.heap.python.guppy import missing  # imported only if the option is set
 
         if why := missing():
             raise ValueError(why)
@@ -89,7 +93,7 @@ def _heap(value: object) -> bool:
 def _rules(value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple | set | frozenset) or not all(isinstance(w, str) for w in value):
         raise ValueError(f"must list codes or names of rules, not {value!r}")
-    from ackdoctor.config import nearest  # only for who allows something
+    from ackdoctor.config import nearest  # imported only if the option is set
     from ackdoctor.rulebook import survey
 
     names = {code: rule.name for code, rule in survey()[0].items()}
@@ -129,7 +133,7 @@ def _keep(value: object) -> str:
 
 
 def _profile(value: object) -> str:
-    from ackdoctor.acker.versions import profile  # only for who asks for one
+    from ackdoctor.acker.versions import profile  # imported only if the option is set
     from ackdoctor.model.errors import ConfigError
 
     if not isinstance(value, str):
@@ -144,7 +148,7 @@ OPTIONS: Mapping[str, Spec] = MappingProxyType(
     {
         "level": Spec(_level, "level of tracing: " + ", ".join(LEVELS), marker=True),
         "warn": Spec(_switch, "report without failing a test", "--ackdoctor-warn", ini="bool"),
-        "allow": Spec(_rules, "rules that fail no test: codes, starts of codes, names", ini="args", marker=True),
+        "allow": Spec(_rules, "rules that fail no test: codes, prefixes of codes, names", ini="args", marker=True),
         "max_pending": Spec(_count, "tuples that a test may leave open (default 0)", marker=True),
         "complete_within": Spec(
             _number, "seconds that threads have after a test to complete its tuples (default 0.5)", marker=True
@@ -163,22 +167,24 @@ OPTIONS: Mapping[str, Spec] = MappingProxyType(
         ),
     }
 )  # fmt: skip
+_KEYWORDS = tuple(name for name, spec in OPTIONS.items() if spec.marker)
+MARK = f"{NAME}({', '.join(f'{keyword}=' for keyword in _KEYWORDS)}): trace this test's components"
 
 
 def add_options(parser: pytest.Parser) -> None:
     """Add `--ackdoctor` and the other flags, and an ini option `ackdoctor_...` for each of `OPTIONS`.
 
-    Each `--ackdoctor=LEVEL` is an option by itself: one with an optional value would take the path
-    behind it for the level in `pytest --ackdoctor tests`.
+    Each `--ackdoctor=LEVEL` is its own option: one with an optional value would parse `tests` as the level in
+    `pytest --ackdoctor tests`.
     """
     group = parser.getgroup("ackdoctor", "acking of Storm-style components")
     choose: dict[str, Any] = {"dest": "ackdoctor_level", "action": "store_const", "default": None}
     group.addoption(
         "--ackdoctor",
-        f"--ackdoctor={{{','.join(LEVELS)}}}",  # for argparse, which names the option so where the level is none of these
+        f"--ackdoctor={{{','.join(LEVELS)}}}",  # argparse prints this name if the level is invalid
         **choose,
         const=_BARE,
-        help="fail tests whose tuples are not completed once",
+        help="fail tests whose tuples are not completed exactly once",
     )
     for level, says in LEVELS.items():
         group.addoption(f"--ackdoctor={level}", **choose, const=level, help=says)
@@ -191,12 +197,12 @@ def add_options(parser: pytest.Parser) -> None:
         "--ackdoctor-write-baseline",
         action="store_true",
         dest="ackdoctor_write_baseline",
-        help="accept all present findings: write them to the baseline",
+        help="accept all findings: write them to the baseline",
     )
 
 
 def read_options(config: pytest.Config) -> Options:
-    """The options of this session; UsageError names the place of an invalid value."""
+    """Return the options of this session; UsageError names the place of an invalid value."""
     table = _table(config.rootpath)
     for key in table:
         if key.replace("-", "_") not in OPTIONS:
@@ -229,7 +235,7 @@ def read_options(config: pytest.Config) -> Options:
 
 
 def tracing_flags(config: pytest.Config) -> tuple[str, ...]:
-    """The tracing flags on the command line; none with `--ackdoctor=off`."""
+    """Return the tracing flags on the command line; empty with `--ackdoctor=off`."""
     if config.getoption("ackdoctor_level", None) == "off":
         return ()
     flags = [(spec.flag, f"ackdoctor_{name}") for name, spec in OPTIONS.items() if spec.flag]
@@ -246,7 +252,7 @@ def parse(name: str, value: object, where: str) -> object:
 
 
 def _table(root: Path) -> Mapping[str, object]:
-    """`[tool.ackdoctor.pytest]` in the tests' root; imports nothing if no file there names ackdoctor."""
+    """Read `[tool.ackdoctor.pytest]` in the tests' root; imports nothing if no file there mentions ackdoctor."""
     if not (root / "ackdoctor.toml").is_file() and b"ackdoctor" not in _bytes(root / "pyproject.toml"):
         return {}
     from ackdoctor.config import find_config, load_settings
@@ -266,21 +272,16 @@ def _bytes(path: Path) -> bytes:
         return b""
 
 
-NAME = "ackdoctor"  # of the mark and of the fixture
-_KEYWORDS = tuple(name for name, spec in OPTIONS.items() if spec.marker)
-MARK = f"{NAME}({', '.join(f'{keyword}=' for keyword in _KEYWORDS)}): trace this test's components"
+def options_of_test(item: pytest.Item, session: Options) -> Options | None:
+    """Return the options of a traced test; None if neither session, mark nor fixture traces it.
 
-
-def asked(item: pytest.Item, session: Options) -> Options | None:
-    """The options of a traced test; None if neither session, mark nor fixture traces it.
-
-    UsageError for a mark that cannot be meant.
+    UsageError for an invalid mark.
     """
     marks = list(item.iter_markers(NAME))
     if not marks and NAME not in getattr(item, "fixturenames", ()):
         return session if session.level != "off" else None
     wanted: dict[str, Any] = {"level": session.level if session.level != "off" else "sites"}
-    for mark in reversed(marks):  # the nearest last
+    for mark in reversed(marks):  # the nearest mark last
         wanted.update(_checked(mark, item.nodeid))
     return replace(session, **wanted) if wanted["level"] != "off" else None
 

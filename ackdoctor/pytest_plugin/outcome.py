@@ -18,7 +18,7 @@ from ackdoctor.model.errors import AckdoctorError
 from ackdoctor.model.finding import Finding, Report, plain
 from ackdoctor.model.verdict import ComponentTally, TupleTree
 from ackdoctor.model.violation import Violation
-from ackdoctor.pytest_plugin.options import TURNED, Options
+from ackdoctor.pytest_plugin.options import FAILED_BY_ACKDOCTOR, Options
 from ackdoctor.rulebook.messages import (
     EVICTING_BUFFER,
     MISSING_ACK,
@@ -28,6 +28,9 @@ from ackdoctor.rulebook.messages import (
     UNDRAINED_BUFFER,
     UNUSED_IGNORE,
 )
+
+if TYPE_CHECKING:
+    from ackdoctor.reporters import Context
 
 __all__ = [
     "COUNTS",
@@ -40,41 +43,62 @@ __all__ = [
     "Waiting",
     "attach",
     "context_of",
-    "counted",
-    "described",
+    "count_by_rule",
     "fail",
+    "failure_reason",
+    "format_findings",
     "one_line",
     "read_row",
-    "reason",
     "summary",
     "totals",
 ]
 
 
-PROPERTY = "ackdoctor"  # the name of the user property, and of the testcase's property in JUnit
+PROPERTY = "ackdoctor"  # name of the user property, and of the testcase's property in JUnit
 COUNTS = ("delivered", "emitted", "acked", "failed", "pending")
+SECTION = "ackdoctor"
+_OPEN_TUPLE_RULES = (
+    MISSING_ACK,
+    UNDRAINED_BUFFER,
+    PENDING_OVERWRITE,
+    EVICTING_BUFFER,
+)  # lint's rules for tuples of a field that stay open
+_MOST_ROWS = 10  # without -v
+_MOST_FINDINGS = 10  # per test, without -vv
+_HEADS = {
+    "delivered": "delivered",
+    "emitted": "emitted",
+    "acked": "ack",
+    "failed": "fail",
+    "pending": "pending",
+}
+_WIDTHS = {name: max(7, len(head) + 2) for name, head in _HEADS.items()}
+_LONGEST_NAME = 60
+_INTERNAL_ERROR = "internal error"  # in a note of the plugin or of the tracer
+# reports of tests that unexpectedly passed: pytest's and unittest's
+_EXPECTED = re.compile(r"\A(?:\[XPASS\(strict\)\] |Unexpected success(?:: )?)")
 
 
 @dataclass(slots=True, kw_only=True)
 class Row:
-    """One test. `findings` has the rule codes that no mark and no baseline accepts, and how many tuples each concerns."""
+    """One test.  `findings` maps rule codes to numbers of tuples, without findings that a mark or the baseline accepts."""
 
     level: str
-    verdict: str = ""  # "failed": this alone made a passing test fail; "warned", "also": it failed anyway
-    asked: bool = False  # by mark or fixture, not only by the session
+    verdict: str = ""  # "failed": a passing test fails; "also": it failed anyway; "warned": no failure
+    asked: bool = False  # traced by mark or fixture, not only by the session
     ticks: int = 0
     high_water: int = 0
-    dropped: int = 0  # events that the tracer could not keep
+    dropped: int = 0  # events that the tracer dropped
     findings: Mapping[str, int] = field(default_factory=dict)
     accepted: Mapping[str, int] = field(default_factory=dict)
     components: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # name -> COUNTS
     unobserved: Sequence[str] = ()
     notes: Sequence[str] = ()
-    doubts: Sequence[str] = ()  # why not every tuple is known to be complete, although nothing is found
-    baseline: Sequence[Sequence[str]] = ()  # what is to be written into it: its entries
+    doubts: Sequence[str] = ()  # why tuples may be incomplete, although there is no finding
+    baseline: Sequence[Sequence[str]] = ()  # entries to write to it
 
     def __getitem__(self, count: str) -> int:
-        """One of COUNTS, of all components."""
+        """Return a count of COUNTS, summed over all components."""
         return sum(counts.get(count, 0) for counts in self.components.values())
 
     @property
@@ -84,18 +108,18 @@ class Row:
 
     @property
     def silent(self) -> bool:
-        """Whether no event was observed: then a test without findings is not clean."""
+        """Whether the tracer observed no event; then a test without findings is not clean."""
         return not self.ticks and not any(self[count] for count in COUNTS)
 
     def dump(self) -> str:
-        """The row as JSON, without empty fields; `read_row` reads it."""
+        """Return the row as JSON, without empty fields; `read_row` reads it."""
         return json.dumps(
             {name: value for name, value in asdict(self).items() if value}, separators=(",", ":")
         )
 
 
 def read_row(text: str) -> Row | None:
-    """The row, or None for a property of that name by another plugin."""
+    """Return the row; None if another plugin wrote the property."""
     try:
         values = json.loads(text)
         return Row(**{f.name: values[f.name] for f in fields(Row) if f.name in values})
@@ -104,7 +128,7 @@ def read_row(text: str) -> Row | None:
 
 
 def totals(tallies: Iterable[ComponentTally]) -> dict[str, dict[str, int]]:
-    """The counts of a row by component; tasks of one component are added up."""
+    """Return the counts by component, summed over its tasks."""
     found: dict[str, dict[str, int]] = {}
     for tally in tallies:
         counts = found.setdefault(tally.component, dict.fromkeys(COUNTS, 0))
@@ -113,20 +137,12 @@ def totals(tallies: Iterable[ComponentTally]) -> dict[str, dict[str, int]]:
     return found
 
 
-def counted(findings: Iterable[Finding]) -> dict[str, int]:
-    """How many tuples each rule concerns."""
+def count_by_rule(findings: Iterable[Finding]) -> dict[str, int]:
+    """Return the number of tuples of each rule's findings."""
     codes: Counter[str] = Counter()
     for finding in findings:
         codes[finding.code] += finding.seen
     return dict(sorted(codes.items()))
-
-
-_NEVER = (
-    MISSING_ACK,
-    UNDRAINED_BUFFER,
-    PENDING_OVERWRITE,
-    EVICTING_BUFFER,
-)  # what lint finds where the tuples of a field stay open
 
 
 class Waiting(NamedTuple):
@@ -137,39 +153,41 @@ class Waiting(NamedTuple):
 
     @property
     def components(self) -> frozenset[str]:
-        """The components that keep them."""
+        """The components that hold them."""
         return frozenset(_short(violation.traced.name) for violation in self.violations)
 
 
 class Flushes:
-    """Lint's findings for the bolts of a session; lints a file once, and only after a test that left tuples in a field."""
+    """Lint's findings for the bolts of a session.  Lints a file once, and only after a test that left tuples in a field."""
 
     def __init__(self, settings: Settings, folder: Path) -> None:
-        self._settings = replace(settings, select=_NEVER, ignore=(), per_file_ignores={}, exclude=())
+        self._settings = replace(
+            settings, select=_OPEN_TUPLE_RULES, ignore=(), per_file_ignores={}, exclude=()
+        )
         self._folder = folder
         self._messages: dict[str, dict[str, list[str]] | None] = {}  # file -> component -> messages
 
     def waiting(self, violations: Iterable[Violation]) -> Waiting:
-        """The violations of tuples that a later flush would complete: the code flushes the field, and the test ended before."""
+        """Return the violations of tuples that a later flush would complete, since the test ends before the flush."""
         found = tuple(violation for violation in violations if self._has_flush(violation))
         return Waiting(found, tuple(map(_note, found)))
 
     def _has_flush(self, violation: Violation) -> bool:
-        """Whether lint finds the component, and no path that leaves the tuples of the field open."""
+        """Whether lint analyses the component, and finds no path that leaves the tuples of the field open."""
         field, traced = violation.held or violation.named, violation.traced
         if violation.misuse is not Misuse.NEVER or not field or not traced.path:
             return False
         if traced.path not in self._messages:
-            self._messages[traced.path] = self._linted(Path(traced.path))
+            self._messages[traced.path] = self._lint(Path(traced.path))
         messages = self._messages[traced.path]
         if messages is None:
             return False
         mine = messages.get(_short(traced.name), [])
-        # of a bare id lint does not always know the field
+        # lint does not always know the field of a bare id
         return not [message for message in mine if not violation.held or f"`{field}`" in message]
 
-    def _linted(self, file: Path) -> dict[str, list[str]] | None:
-        """The messages by component; None if lint cannot read the file, or finds no component."""
+    def _lint(self, file: Path) -> dict[str, list[str]] | None:
+        """Return the messages by component; None if lint cannot read the file, or finds no component."""
         from ackdoctor.lint.run import lint
         from ackdoctor.model.errors import AckdoctorError
 
@@ -210,7 +228,7 @@ class Judgement(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Judge:
-    """One session's settings; `folder` is where the paths of findings start."""
+    """Judges the tests of a session; paths of findings are relative to `folder`."""
 
     settings: Settings
     folder: Path
@@ -219,7 +237,7 @@ class Judge:
 
     @classmethod
     def of(cls, config: pytest.Config, options: Options) -> "Judge":
-        """The judge of a session; UsageError for settings or a baseline that cannot be read."""
+        """Return the judge of a session; UsageError if settings or baseline cannot be read."""
         try:
             file = find_config(config.rootpath)
             settings = load_settings(file) if file is not None else Settings(directory=config.rootpath)
@@ -232,14 +250,14 @@ class Judge:
                     raise pytest.UsageError(
                         f"{baseline}: no such file; --ackdoctor-write-baseline creates it"
                     )
-                entries = read(baseline).entries  # what is none is not written over either
+                entries = read(baseline).entries  # an invalid baseline is not overwritten either
                 known = frozenset(plain(entry.fingerprint) for entry in entries if not writes)
         except AckdoctorError as error:
             raise pytest.UsageError(str(error)) from None
         folder = config.invocation_params.dir
         return cls(settings=settings, folder=folder, flushes=Flushes(settings, folder), known=known)
 
-    def judgement(
+    def judge(
         self,
         violations: Sequence[Violation],
         trees: Sequence[TupleTree],
@@ -248,7 +266,7 @@ class Judge:
         options: Options,
         ended: bool = True,
     ) -> Judgement:
-        """Judge the violations; `pending` is the number of open tuples. Tuples may wait for a flush only if the test has `ended`."""
+        """Judge the violations; `pending` is the number of open tuples.  Tuples may wait for a flush only if the test has `ended`."""
         if not violations and not trees:  # a clean test needs neither judge nor rulebook
             return Judgement((), ())
         from ackdoctor.acker.versions import NEWEST, profile
@@ -266,15 +284,15 @@ class Judge:
         spared_roots = {
             tree.root for violation in (*owed, *waiting.violations) for tree in causes.of(violation)
         }
-        charged = [tree for tree in trees if tree.root not in spared_roots]
-        found = self._heard(findings(rest, charged, profile=version, places=places))
+        unexplained = [tree for tree in trees if tree.root not in spared_roots]
+        found = self._unsuppressed(findings(rest, unexplained, profile=version, places=places))
         counted: list[Finding] = []
-        accepted = list(self._heard(findings(owed, places=places)))
+        accepted = list(self._unsuppressed(findings(owed, places=places)))
         for finding in found:
-            (accepted if self._spares(finding, options) else counted).append(finding)
+            (accepted if self._is_accepted(finding, options) else counted).append(finding)
         return Judgement(tuple(counted), tuple(accepted), waiting)
 
-    def weighed(
+    def with_heap_findings(
         self,
         judgement: Judgement,
         held: Sequence[Finding],
@@ -285,32 +303,32 @@ class Judge:
     ) -> Judgement:
         """Add the findings of the heap.
 
-        Findings about accepted open tuples are accepted too. Without `trees` there are no findings about the acker: what an
-        acker holds: it waits for a framework's batch, or its worker is dead.
+        Findings about accepted open tuples are accepted, too.  Without `trees` there are no findings about the acker: its
+        entries wait for the framework's batch, or its worker is dead.
         """
-        from ackdoctor.heap.python.judge import OF_OPEN_TUPLES, OF_THE_ACKER, with_heap_evidence
+        from ackdoctor.heap.python.judge import ACKER_CODES, OPEN_TUPLE_CODES, with_heap_evidence
 
-        held = [finding for finding in held if trees or finding.code not in OF_THE_ACKER]
+        held = [finding for finding in held if trees or finding.code not in ACKER_CODES]
         held = [finding for finding in held if not _waits(finding, judgement.waiting)]
         counted, rest = with_heap_evidence(judgement.counted, held)
         accepted, rest = with_heap_evidence(judgement.accepted, rest)
         tolerated = 0 < pending <= options.max_pending
-        for finding in self._heard(rest):
-            spared = self._spares(finding, options) or (tolerated and finding.code in OF_OPEN_TUPLES)
+        for finding in self._unsuppressed(rest):
+            spared = self._is_accepted(finding, options) or (tolerated and finding.code in OPEN_TUPLE_CODES)
             if spared:
                 accepted = (*accepted, finding)
             else:
                 counted = (*counted, finding)
         return Judgement(counted, accepted, judgement.waiting)
 
-    def _spares(self, finding: Finding, options: Options) -> bool:
-        """Whether a mark or the baseline allows it."""
+    def _is_accepted(self, finding: Finding, options: Options) -> bool:
+        """Whether a mark or the baseline accepts the finding."""
         allowed = Settings(select=options.allow)
         spared = bool(options.allow) and allowed.selects(finding.code, finding.name, default=False)
         return spared or plain(finding.fingerprint) in self.known
 
-    def _heard(self, found: Sequence[Finding]) -> Sequence[Finding]:
-        """The findings that neither the settings nor a comment in the source suppress."""
+    def _unsuppressed(self, found: Sequence[Finding]) -> Sequence[Finding]:
+        """Return the findings that neither the settings nor an ignore comment suppresses."""
         if not found:
             return ()
         from ackdoctor.lint.select import select
@@ -321,7 +339,7 @@ class Judge:
         return tuple(
             finding
             for finding in chosen
-            if finding.code != UNUSED_IGNORE  # what this test did not use, another may
+            if finding.code != UNUSED_IGNORE  # another test may use the comment
             and finding.severity >= self.settings.min_severity
             and finding.confidence >= self.settings.min_confidence
         )
@@ -343,26 +361,13 @@ def _content(path: Path) -> bytes:
         return b""
 
 
-_MOST_ROWS = 10  # without -v
-_HEADS = {
-    "delivered": "delivered",
-    "emitted": "emitted",
-    "acked": "ack",
-    "failed": "fail",
-    "pending": "pending",
-}
-_WIDTHS = {name: max(7, len(head) + 2) for name, head in _HEADS.items()}
-_LONGEST_NAME = 60
-_OWN_ERROR = "met an error of its own"  # in a note of ours or of the tracer's
-
-
 def summary(rows: Mapping[str, Row], verbosity: int) -> Iterator[str]:
-    """The lines; `rows` by node id, `verbosity` as pytest counts it.
+    """Yield the lines of the summary; `rows` by node id, `verbosity` as pytest counts it.
 
-    -q: totals only; by default the tests with something to tell; -v: all tests; -vv: their components.
+    -q: totals only; by default noteworthy tests; -v: all tests; -vv: their components.
     """
     ordered = sorted(rows.items(), key=lambda item: (-item[1]["pending"], item[0]))
-    shown = [(test, row) for test, row in ordered if verbosity > 0 or _telling(row)]
+    shown = [(test, row) for test, row in ordered if verbosity > 0 or _is_noteworthy(row)]
     hidden = 0
     if verbosity < 0:
         shown = []
@@ -388,7 +393,7 @@ def summary(rows: Mapping[str, Row], verbosity: int) -> Iterator[str]:
         yield from (f"{test}: {'; '.join(row.doubts)}" for test, row in doubted[:_MOST_ROWS])
 
 
-def _telling(row: Row) -> bool:
+def _is_noteworthy(row: Row) -> bool:
     return bool(
         row.findings
         or row["pending"]
@@ -406,7 +411,7 @@ def _line(test: str, counts: Mapping[str, object], remarks: str, width: int) -> 
 
 
 def _remarks(row: Row) -> str:
-    """The findings and notes of a row."""
+    """Return the findings and notes of a row."""
     remarks = [_times(code, number) for code, number in row.findings.items()]
     remarks += [f"({_times(code, number)} accepted)" for code, number in row.accepted.items()]
     if row.unobserved:
@@ -429,7 +434,7 @@ def _tests(number: int) -> str:
 
 
 def _closing(rows: Mapping[str, Row]) -> Iterator[str]:
-    """The closing sentences."""
+    """Yield the closing sentences."""
     hidden = [row for row in rows.values() if row.unobserved and not row.findings]
     silent = [row for row in rows.values() if row.silent and not row.unobserved]
     seen = [row for row in rows.values() if row.findings or not (row.silent or row.unobserved)]
@@ -443,37 +448,28 @@ def _closing(rows: Mapping[str, Row]) -> Iterator[str]:
     elif certain := [row for row in seen if not row.doubtful]:
         delivered = [row for row in certain if row["delivered"]]
         if any(row["pending"] or row.accepted for row in certain):
-            yield f"{_tests(len(certain))}: nothing that is not accepted"
+            yield f"{_tests(len(certain))}: all findings are accepted"
         elif delivered:
             yield f"{_tests(len(delivered))}: every tuple completed exactly once"
         if len(delivered) < len(certain):
             yield f"{_tests(len(certain) - len(delivered))}: no bolt received a tuple"
     if doubted := [row for row in rows.values() if row.doubtful]:
-        yield f"{_tests(len(doubted))} in doubt: not every tuple is known to have completed exactly once"
+        yield f"{_tests(len(doubted))} in doubt: some tuples may not have completed exactly once"
     if hidden:
         yield f"{_tests(len(hidden))} not observed: a mock or an unknown transport hides the component's calls"
     if silent:
-        yield f"{_tests(len(silent))} observed 0 events: no component was seen to run there"
-    troubles = [note for row in rows.values() for note in (*row.notes, *row.doubts) if _OWN_ERROR in note]
+        yield f"{_tests(len(silent))} observed 0 events: the tracer saw no component run"
+    troubles = [
+        note for row in rows.values() for note in (*row.notes, *row.doubts) if _INTERNAL_ERROR in note
+    ]
     if troubles:
-        yield f"{_times(troubles[0], len(troubles))} · not everything was seen"
-
-
-if TYPE_CHECKING:
-    from ackdoctor.reporters import Context
-
-
-SECTION = "ackdoctor"
-
-_MOST_FINDINGS = 10  # of one test, without -vv
-# how a test has failed that was expected to and did not: pytest's own, and unittest's
-_EXPECTED = re.compile(r"\A(?:\[XPASS\(strict\)\] |Unexpected success(?:: )?)")
+        yield f"{_times(troubles[0], len(troubles))} · some events were not traced"
 
 
 def fail(report: pytest.TestReport, why: str) -> bool:
-    """Turn a passed report into a failed one; True if it did.
+    """Turn a passed report into a failed one; return True if it was.
 
-    A test that was expected to fail has failed as expected.
+    A test that was expected to fail fails as expected.
     """
     if hasattr(report, "wasxfail"):
         report.outcome = "skipped" if report.outcome == "passed" else report.outcome
@@ -483,7 +479,7 @@ def fail(report: pytest.TestReport, why: str) -> bool:
     elif report.outcome == "passed":
         report.outcome = "failed"
         report.longrepr = why
-        setattr(report, TURNED, True)
+        setattr(report, FAILED_BY_ACKDOCTOR, True)
         return True
     return False
 
@@ -494,22 +490,22 @@ def attach(report: pytest.TestReport, text: str, section: str = SECTION) -> None
         report.sections.append((section, text))
 
 
-def reason(findings: Sequence[Finding]) -> str:
-    """Why a test failed, in one line."""
+def failure_reason(findings: Sequence[Finding]) -> str:
+    """Return the reason of the failure in one line."""
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
     return one_line(findings[0]) + more
 
 
 def one_line(finding: Finding) -> str:
-    """The rule first: the end of the line may be cut."""
+    """Return a finding in one line, the rule first, since pytest may cut the end."""
     return f"{finding.code} {finding.name} {finding.site.path}:{finding.site.span.line} {finding.message}"
 
 
-def described(findings: Sequence[Finding], *, root: Path, verbosity: int) -> str:
-    """The findings as `ackdoctor lint` shows them: none with -qq, all with -vv."""
+def format_findings(findings: Sequence[Finding], *, root: Path, verbosity: int) -> str:
+    """Format findings as `ackdoctor lint` does: none with -qq, all with -vv."""
     if verbosity < -1:
         return ""
-    from ackdoctor.reporters import reporter  # a clean run shows nothing
+    from ackdoctor.reporters import reporter  # imported only if there are findings
 
     most = len(findings) if verbosity > 1 else _MOST_FINDINGS
     stream = io.StringIO()
@@ -520,14 +516,14 @@ def described(findings: Sequence[Finding], *, root: Path, verbosity: int) -> str
 
 
 def context_of(root: Path) -> "Context":
-    """The terminal's glyphs and the folder of the sources, for reporters."""
+    """Return the terminal's glyphs and the folder of the sources, for reporters."""
     from ackdoctor.reporters.context import ASCII, UNICODE, Context, Sources
 
     return Context(sources=Sources(root=root), glyphs=UNICODE if _shows_unicode() else ASCII)
 
 
 def _shows_unicode() -> bool:
-    """Whether the terminal has line-drawing characters; an xdist worker does not know its controller's."""
+    """Whether the terminal supports line-drawing characters; an xdist worker assumes its own encoding."""
     try:
         "╭·".encode(getattr(sys.__stdout__, "encoding", None) or "ascii")
     except (UnicodeEncodeError, LookupError):

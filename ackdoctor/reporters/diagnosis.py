@@ -70,7 +70,7 @@ def _lines(
         yield f"  {when}"
     if sign.command:
         yield f"  {palette.paint('label', 'command')}: {printable(sign.command)}"
-    yield from _wrapped(symptom.says, "  ", "  ")
+    yield from _wrapped(symptom.meaning, "  ", "  ")
     if not sign.causes:
         yield f"  {palette.paint('label', 'text')}: {printable(sign.text)}"
     others = [cause for cause in sign.causes if cause is not found.first]
@@ -182,7 +182,7 @@ def document(found: Diagnosis, stream: TextIO, places: Places) -> None:
                 "components": sign.components,
                 "command": sign.command,
                 "innermost": [cause(each) for each in sign.causes],
-                "says": sign.symptom.says,
+                "says": sign.symptom.meaning,
                 "fatal": sign.fatal,
                 "causes": [
                     {"text": each.text, "law": each.law, "rules": list(each.rules)}

@@ -261,7 +261,7 @@ def _kinds(dump: HeapDump, context: Context, width: int) -> str:
         rows.add_row(
             f"{amount:,} {LABELS[kind]}",
             _example(samples[0]) if samples else "",
-            "\n".join([f"{CAUSES[kind].says}:", *lines] if lines else [CAUSES[kind].says]),
+            "\n".join([f"{CAUSES[kind].meaning}:", *lines] if lines else [CAUSES[kind].meaning]),
         )
     return f"what they mean\n{render(rows, width, context)}"
 

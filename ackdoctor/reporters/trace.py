@@ -103,10 +103,8 @@ def document(report: Report, stream: TextIO, about: About) -> None:
 
 
 def plain_component(tally: ComponentTally) -> dict[str, object]:
-    """Return a component's row; the key "violations" is older than the field's name."""
-    row = asdict(tally)
-    row["violations"] = row.pop("violations")
-    return row
+    """Return a component's row; the key `offences` stays for scripts that read it."""
+    return {("offences" if key == "violations" else key): value for key, value in asdict(tally).items()}
 
 
 def _plain_entry(tree: TupleTree) -> dict[str, object]:

@@ -36,6 +36,7 @@ from ackdoctor.spark.tables import Analysis
 
 __all__ = ["Terms", "analyze", "frames", "need_place", "write_tables"]
 
+_SMALL_BYTES = 30_000_000  # of input
 _TABLES = ("verdicts", "entries", "deliveries", "completions", "growth", "ackers")
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _PART = rf"part-\d{{5,}}-{_UUID}\S*\.parquet"  # a part of a trace has no UUID
@@ -80,7 +81,7 @@ def _analyze(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: st
             missing=source.missing,
             constants=tuple(constant_columns(inputs.files).items()),
         )
-        with frames(source.events, terms) as tables:
+        with frames(source.events, terms, small=inputs.size < _SMALL_BYTES) as tables:
             result = examine(session, tables, terms, source.books())
             if output_dir is not None:
                 result.written = write_tables(tables, result, output_dir)
@@ -112,9 +113,9 @@ def _analyze(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: st
 
 
 @contextmanager
-def frames(events: DataFrame, terms: Terms) -> Iterator[Frames]:
+def frames(events: DataFrame, terms: Terms, *, small: bool = False) -> Iterator[Frames]:
     """Prepare every table, cached until this exits; the replay runs its proof at once."""
-    with Cache() as cache:
+    with Cache(small=small) as cache:
         sent = messages(events, ackers=terms.ackers)
         replayed = replay(
             sent,

@@ -28,12 +28,18 @@ class Frames:
 
 @dataclass(slots=True)
 class Cache:
-    """Persists DataFrames in memory and on disk until it exits."""
+    """Persists DataFrames in memory and on disk until it exits.
 
+    `small` ones in one process are cut off from their plan, which Spark would otherwise plan again for each query.
+    """
+
+    small: bool = False
     frames: list[DataFrame] = field(default_factory=list)
 
     def __call__(self, frame: DataFrame) -> DataFrame:
         """Return the same rows, which Spark computes once."""
+        if self.small and (frame.sparkSession.sparkContext.master or "").split("[")[0] == "local":
+            return frame.localCheckpoint(eager=False).toDF(*frame.columns)  # new columns, for self-joins
         self.frames.append(frame.persist(StorageLevel.MEMORY_AND_DISK))
         return frame
 

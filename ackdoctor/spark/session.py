@@ -160,7 +160,7 @@ def _utf8_locale() -> Iterator[None]:
 
 _CLASS_NAME = re.compile(r"^(?:[a-z_][\w$]*\.)+([A-Z]\w+): ")
 _FILE = re.compile(r"(?:file|hdfs|s3a?|gs|abfss?):/+[^\s\x00-\x1f,;'\"]+")
-_CAUSE = re.compile(r"^(?:Caused by: |: )(.*)", re.MULTILINE)
+_CAUSE = re.compile(r"^(?:Caused by: |: (?=[\w.$]+(?:Exception|Error)))(.*)", re.MULTILINE)
 _NOT_STARTED = "the JVM did not start: see its message above (Java 17 or 21? enough memory? --conf spark.driver.memory=1g)"
 _ENDED = "the JVM has ended: the kernel kills it where memory runs out; --conf spark.log.level=ERROR shows Spark's log"
 _MEANINGS = {

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ackdoctor.acker.acker import Acker
-from ackdoctor.acker.residue import Suspicion, blame, residue
+from ackdoctor.acker.residue import TracedTuple, find_culprits, residue
 from ackdoctor.acker.roots import RootLedger
 from ackdoctor.acker.versions import Profile
 from ackdoctor.model.event import EventKind
@@ -52,8 +52,8 @@ class TracedAcker:
         self._due_ms = now_ms() + window_ms
         self._recorder = recorder
         self._ledger = RootLedger(profile, now_ms=now_ms())
-        self._notes: dict[int, dict[_Key, Suspicion]] = {}
-        self._recent: dict[int, dict[_Key, Suspicion]] = {}  # of completed roots: a late ack asks for them
+        self._notes: dict[int, dict[_Key, TracedTuple]] = {}
+        self._recent: dict[int, dict[_Key, TracedTuple]] = {}  # of completed roots: a late ack asks for them
         self._noted = 0
         self._most_notes = most_notes
         self._ended: dict[int, TupleTree] = {}
@@ -119,7 +119,7 @@ class TracedAcker:
         key = (component, task, delivery)
         seen = notes.get(key)
         if seen is None:
-            seen = Suspicion(delivery=delivery, component=component, task=task)
+            seen = TracedTuple(delivery=delivery, component=component, task=task)
             self._noted += 1
         if edge is not None:
             seen = replace(seen, edge=edge)
@@ -176,9 +176,9 @@ class TracedAcker:
 
     def _tree(self, entry: PendingEntry, tracked: Verdict) -> TupleTree:
         verdict = tracked if entry.task is not None else Verdict.ORPHAN
-        heard = Verdict.FAILED if entry.root in self._ended else verdict
-        tree = TupleTree(root=entry.root, verdict=verdict, entry=entry, residue=residue(entry, heard))
-        return blame(tree, tuple(self._notes.get(entry.root, {}).values()))
+        outcome = Verdict.FAILED if entry.root in self._ended else verdict
+        tree = TupleTree(root=entry.root, verdict=verdict, entry=entry, residue=residue(entry, outcome))
+        return find_culprits(tree, tuple(self._notes.get(entry.root, {}).values()))
 
     def _keep(self, tree: TupleTree) -> None:
         self._noted -= len(self._notes.pop(tree.root, ()))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ackdoctor.acker.acker import Acker, make_acker
 from ackdoctor.acker.rotating_map import VirtualClock
-from ackdoctor.acker.spout import Heard, SpoutExecutor
+from ackdoctor.acker.spout import SpoutExecutor, SpoutResult
 from ackdoctor.acker.versions import Profile
 from ackdoctor.model.message import AckAck, AckFail, AckInit, Message, ResetTimeout
 from ackdoctor.model.verdict import PendingEntry
@@ -119,11 +119,11 @@ def play(profile: Profile, messages: Iterable[Message]) -> tuple[list[str], list
     acker = make_acker(profile, VirtualClock())
     spout = SpoutExecutor(profile, tasks=[SPOUT], ids=FixedIds(ROOT, A), clock=(clock := VirtualClock()))
     spout.emit(SPOUT, "message", targets=1)
-    heard: list[Heard | None] = []
+    heard: list[SpoutResult | None] = []
     for message in messages:
         answer = acker.receive(message)
         if answer is not None:
-            heard.append(spout.hear(answer))
+            heard.append(spout.receive(answer))
     clock.advance(60)
     for _ in range(3):
         heard += spout.tick()

@@ -14,7 +14,7 @@ from ackdoctor.acker.acker import AckEmit, Acker, make_acker
 from ackdoctor.acker.collector import TupleImpl, make_collector
 from ackdoctor.acker.ids import JavaRandom, PowersOfTwo
 from ackdoctor.acker.rotating_map import VirtualClock
-from ackdoctor.acker.spout import Heard, Reason, SpoutExecutor
+from ackdoctor.acker.spout import Reason, SpoutExecutor, SpoutResult
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.message import AckAck, AckFail, AckInit, AnswerKind, Message, Tick
 from tests.acker.messages import (
@@ -199,7 +199,7 @@ def timed_out(version: str) -> tuple[Acker, SpoutExecutor]:
     acker.receive(emission.init)
     clock.advance(60)
     assert spout.tick() == ()
-    assert spout.tick() == (Heard(Reason.TIMEOUT, SPOUT, "m", emission.init.root),)
+    assert spout.tick() == (SpoutResult(Reason.TIMEOUT, SPOUT, "m", emission.init.root),)
     return acker, spout
 
 
@@ -216,7 +216,7 @@ def test_law_l5_a_late_completion_removes_the_entry_and_the_spout_ignores_it(ver
     answer = acker.receive(AckAck(1, 2))
     assert answer is not None
     assert answer.kind is AnswerKind.ACK
-    assert spout.hear(answer) is None
+    assert spout.receive(answer) is None
     assert len(acker) == 0
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ackdoctor.acker.ids import JavaRandom
-from ackdoctor.acker.residue import Solution, Suspicion, blame, residue, solve, suspicions
+from ackdoctor.acker.residue import Solution, TracedTuple, find_culprits, residue, solve, traced_tuples
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
 
@@ -59,20 +59,20 @@ def test_the_smallest_set_is_found_and_ties_are_ambiguous(columns, target):
     assert solution.ambiguous == (len(expected) > 1)
 
 
-@pytest.mark.parametrize("guilty", range(1, 12))
-def test_all_culprits_among_fifty_random_ids_are_found(guilty):
-    ids, dice = JavaRandom(guilty), random.Random(guilty)
+@pytest.mark.parametrize("wrong", range(1, 12))
+def test_all_culprits_among_fifty_random_ids_are_found(wrong):
+    ids, dice = JavaRandom(wrong), random.Random(wrong)
     columns = [ids.next_long() for _ in range(50)]
-    places = tuple(sorted(dice.sample(range(50), guilty)))
+    places = tuple(sorted(dice.sample(range(50), wrong)))
     target = reduce(xor, (columns[place] for place in places))
     assert solve(target, columns) == Solution(columns=places, ambiguous=False)
 
 
-@pytest.mark.parametrize(("tuples", "guilty"), [(100_000, 1), (100_000, 2), (1_000, 3), (150, 4)])
-def test_few_culprits_among_very_many_ids_are_found(tuples, guilty):
-    ids, dice = JavaRandom(guilty), random.Random(guilty)
+@pytest.mark.parametrize(("tuples", "wrong"), [(100_000, 1), (100_000, 2), (1_000, 3), (150, 4)])
+def test_few_culprits_among_very_many_ids_are_found(tuples, wrong):
+    ids, dice = JavaRandom(wrong), random.Random(wrong)
     columns = [ids.next_long() for _ in range(tuples)]
-    places = tuple(sorted(dice.sample(range(tuples), guilty)))
+    places = tuple(sorted(dice.sample(range(tuples), wrong)))
     target = reduce(xor, (columns[place] for place in places))
     assert solve(target, columns) == Solution(columns=places, ambiguous=False)
 
@@ -102,62 +102,62 @@ def tree(value: int) -> TupleTree:
     return TupleTree(root=1, verdict=Verdict.OPEN, entry=entry(value, task=7), residue=Residue.EVEN)
 
 
-def traced(name: str, *values: int, edge: int | None = None) -> Suspicion:
-    return Suspicion(delivery=name, component="bolt", task=3, values=values, edge=edge)
+def traced(name: str, *values: int, edge: int | None = None) -> TracedTuple:
+    return TracedTuple(delivery=name, component="bolt", task=3, values=values, edge=edge)
 
 
-def guilty(name: str, value: int, acks: int) -> Culprit:
+def wrong(name: str, value: int, acks: int) -> Culprit:
     return Culprit(delivery=name, component="bolt", task=3, value=value, acks=acks)
 
 
-def culprits_of(left: int, *seen: Suspicion) -> tuple[Culprit, ...]:
-    judged = blame(tree(left), seen)
+def culprits_of(left: int, *seen: TracedTuple) -> tuple[Culprit, ...]:
+    judged = find_culprits(tree(left), seen)
     assert not judged.ambiguous
     return judged.culprits
 
 
 def test_a_tuple_acked_twice_is_named():
-    assert culprits_of(8, traced("t", 8, 8), traced("u", 16)) == (guilty("t", 8, 2),)
+    assert culprits_of(8, traced("t", 8, 8), traced("u", 16)) == (wrong("t", 8, 2),)
 
 
 def test_a_never_acked_leaf_is_named_by_its_edge():
-    assert culprits_of(8, traced("t", edge=8), traced("u", 16, edge=16)) == (guilty("t", 8, 0),)
+    assert culprits_of(8, traced("t", edge=8), traced("u", 16, edge=16)) == (wrong("t", 8, 0),)
 
 
 def test_a_never_acked_inner_tuple_is_named_although_its_child_is_acked():
-    assert culprits_of(8 ^ 16, traced("t", edge=8), traced("child", 16, edge=16)) == (guilty("t", 8 ^ 16, 0),)
+    assert culprits_of(8 ^ 16, traced("t", edge=8), traced("child", 16, edge=16)) == (wrong("t", 8 ^ 16, 0),)
 
 
 def test_three_culprits_are_named_together():
     seen = [traced("t", 8, 8), traced("u", 16, 16, 16), traced("v", 32, 32, 32, 32), traced("w", edge=64)]
-    assert culprits_of(8 ^ 32 ^ 64, *seen) == (guilty("t", 8, 2), guilty("v", 32, 4), guilty("w", 64, 0))
+    assert culprits_of(8 ^ 32 ^ 64, *seen) == (wrong("t", 8, 2), wrong("v", 32, 4), wrong("w", 64, 0))
 
 
 def test_all_wrong_tuples_together_explain_dependent_ids():
-    assert culprits_of(3, traced("t", 1, 1), traced("u", 2, 2)) == (guilty("t", 1, 2), guilty("u", 2, 2))
+    assert culprits_of(3, traced("t", 1, 1), traced("u", 2, 2)) == (wrong("t", 1, 2), wrong("u", 2, 2))
 
 
 def test_an_emit_between_two_acks_leaves_the_first_value():
-    assert culprits_of(8 ^ 16, traced("t", 8 ^ 16, 8 ^ 16 ^ 32)) == (guilty("t", 8 ^ 16, 2),)
+    assert culprits_of(8 ^ 16, traced("t", 8 ^ 16, 8 ^ 16 ^ 32)) == (wrong("t", 8 ^ 16, 2),)
 
 
 def test_in_jstorm_a_second_ack_leaves_the_edge():
-    assert culprits_of(8, traced("t", 8 ^ 16, 8), traced("u", 16)) == (guilty("t", 8, 2),)
+    assert culprits_of(8, traced("t", 8 ^ 16, 8), traced("u", 16)) == (wrong("t", 8, 2),)
 
 
 def test_two_equally_good_culprits_are_ambiguous():
-    judged = blame(tree(8), [traced("t", 8, 8), traced("u", 8, 8), traced("v", 16, 16)])
+    judged = find_culprits(tree(8), [traced("t", 8, 8), traced("u", 8, 8), traced("v", 16, 16)])
     assert judged.ambiguous
-    assert judged.culprits == (guilty("t", 8, 2),)
+    assert judged.culprits == (wrong("t", 8, 2),)
 
 
 def test_an_unexplained_value_names_no_culprit():
-    assert blame(tree(8), [traced("t", 16, 16)]) == tree(8)
+    assert find_culprits(tree(8), [traced("t", 16, 16)]) == tree(8)
 
 
 def test_a_failed_tree_has_no_culprit():
     failed = TupleTree(root=1, verdict=Verdict.ORPHAN, entry=entry(8), residue=Residue.FAILED)
-    assert blame(failed, [traced("t", 8, 8)]) == failed
+    assert find_culprits(failed, [traced("t", 8, 8)]) == failed
 
 
 def event(kind: EventKind, value: int, delivery: str = "", site: str = "", root: int = 1) -> Event:
@@ -165,7 +165,7 @@ def event(kind: EventKind, value: int, delivery: str = "", site: str = "", root:
 
 
 def test_a_trace_gives_the_acks_and_sites_of_each_tuple():
-    seen = suspicions(
+    seen = traced_tuples(
         [
             event(EventKind.LINKED, 8, "t"),
             event(EventKind.ACK, 8 ^ 16, "t", "bolt.py:4 process"),
@@ -176,7 +176,7 @@ def test_a_trace_gives_the_acks_and_sites_of_each_tuple():
     )
     assert seen == {
         1: (
-            Suspicion(
+            TracedTuple(
                 delivery="t",
                 component="bolt",
                 task=3,
@@ -189,5 +189,7 @@ def test_a_trace_gives_the_acks_and_sites_of_each_tuple():
 
 
 def test_equal_values_in_an_ackers_log_are_one_tuple():
-    seen = suspicions([event(EventKind.ACK, 8), event(EventKind.ACK, 16), event(EventKind.ACK, 8)], {1: None})
+    seen = traced_tuples(
+        [event(EventKind.ACK, 8), event(EventKind.ACK, 16), event(EventKind.ACK, 8)], {1: None}
+    )
     assert seen == {1: (traced("", 8, 8), traced("", 16))}

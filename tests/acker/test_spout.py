@@ -4,7 +4,7 @@ import pytest
 
 from ackdoctor.acker.ids import PowersOfTwo
 from ackdoctor.acker.rotating_map import VirtualClock
-from ackdoctor.acker.spout import Heard, Reason, SpoutEmission, SpoutExecutor, TaskMismatchError
+from ackdoctor.acker.spout import Reason, SpoutEmission, SpoutExecutor, SpoutResult, TaskMismatchError
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.message import AckInit, Answer, AnswerKind
 from tests.acker.messages import FixedIds
@@ -34,14 +34,14 @@ def test_an_emit_without_message_id_is_not_tracked(version):
 @pytest.mark.parametrize("version", ALL)
 def test_without_ackers_a_message_is_acked_inside_emit(version):
     spout = executor(version, ackers=0)
-    assert spout.emit(7, "m", targets=1) == SpoutEmission(({},), heard=Heard(Reason.ACK, 7, "m", None))
+    assert spout.emit(7, "m", targets=1) == SpoutEmission(({},), result=SpoutResult(Reason.ACK, 7, "m", None))
     assert len(spout) == 0
 
 
 @pytest.mark.parametrize(
     ("version", "emission", "pending"),
     [
-        ("1.2.4", SpoutEmission((), heard=Heard(Reason.ACK, 7, "m", None)), 0),
+        ("1.2.4", SpoutEmission((), result=SpoutResult(Reason.ACK, 7, "m", None)), 0),
         ("2.8.8", SpoutEmission((), 1, AckInit(1, 0, 7)), 1),
         ("jstorm", SpoutEmission(()), 0),
     ],
@@ -57,30 +57,30 @@ def test_the_spout_receives_one_answer_per_root(version):
     spout = executor(version)
     spout.emit(7, "m", targets=1)
     answers = [Answer(AnswerKind.ACK, 1, 7), Answer(AnswerKind.FAIL, 1, 7), Answer(AnswerKind.ACK, 1, 7)]
-    assert [spout.hear(answer) for answer in answers] == [Heard(Reason.ACK, 7, "m", 1), None, None]
+    assert [spout.receive(answer) for answer in answers] == [SpoutResult(Reason.ACK, 7, "m", 1), None, None]
 
 
 def test_a_failed_root_calls_fail():
     spout = executor("2.8")
     spout.emit(7, "m", targets=1)
-    assert spout.hear(Answer(AnswerKind.FAIL, 1, 7)) == Heard(Reason.FAIL, 7, "m", 1)
+    assert spout.receive(Answer(AnswerKind.FAIL, 1, 7)) == SpoutResult(Reason.FAIL, 7, "m", 1)
 
 
 def test_an_answer_for_another_task_ends_the_worker():
     spout = executor("2.8", tasks=(7, 8))
     spout.emit(7, "m", targets=1)
     with pytest.raises(TaskMismatchError, match=r"^Fatal error, mismatched task ids: 8 7$"):
-        spout.hear(Answer(AnswerKind.ACK, 1, 8))
+        spout.receive(Answer(AnswerKind.ACK, 1, 8))
 
 
 def test_a_reset_restarts_the_timeout_of_a_pending_root():
     spout = executor("2.8")
     spout.emit(7, "m", targets=1)
     assert spout.tick() == ()
-    assert spout.hear(Answer(AnswerKind.RESET, 1, 7)) is None
-    assert spout.hear(Answer(AnswerKind.RESET, 99, 7)) is None
+    assert spout.receive(Answer(AnswerKind.RESET, 1, 7)) is None
+    assert spout.receive(Answer(AnswerKind.RESET, 99, 7)) is None
     assert spout.tick() == ()
-    assert spout.tick() == (Heard(Reason.TIMEOUT, 7, "m", 1),)
+    assert spout.tick() == (SpoutResult(Reason.TIMEOUT, 7, "m", 1),)
     assert len(spout) == 0
 
 
@@ -89,13 +89,13 @@ def test_storm_3693_before_2_8_0_five_tasks_rotate_five_times_per_tick(version, 
     spout = executor(version, tasks=(1, 2, 3, 4, 5))
     spout.emit(3, "m", targets=1)
     heard = [spout.tick() for _ in range(ticks)]
-    assert heard == [()] * (ticks - 1) + [(Heard(Reason.TIMEOUT, 3, "m", 1),)]
+    assert heard == [()] * (ticks - 1) + [(SpoutResult(Reason.TIMEOUT, 3, "m", 1),)]
 
 
 def test_jstorm_keeps_a_root_for_three_rotations():
     spout = executor("jstorm")
     spout.emit(7, "m", targets=1)
-    assert [spout.tick(), spout.tick(), spout.tick()] == [(), (), (Heard(Reason.TIMEOUT, 7, "m", 1),)]
+    assert [spout.tick(), spout.tick(), spout.tick()] == [(), (), (SpoutResult(Reason.TIMEOUT, 7, "m", 1),)]
 
 
 def test_heron_compares_the_age_of_each_root():
@@ -107,7 +107,7 @@ def test_heron_compares_the_age_of_each_root():
     clock.advance(9)
     assert spout.tick() == ()
     clock.advance(1)
-    assert spout.tick() == (Heard(Reason.TIMEOUT, 7, "early", 1),)
+    assert spout.tick() == (SpoutResult(Reason.TIMEOUT, 7, "early", 1),)
     assert [info.message_id for info in spout.pending().values()] == ["late"]
 
 

@@ -8,7 +8,7 @@ from ackdoctor.acker.acker import make_acker
 from ackdoctor.acker.collector import TupleImpl, make_collector
 from ackdoctor.acker.ids import PowersOfTwo
 from ackdoctor.acker.rotating_map import VirtualClock
-from ackdoctor.acker.spout import Heard, Reason, SpoutExecutor
+from ackdoctor.acker.spout import Reason, SpoutExecutor, SpoutResult
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.message import AckAck, AckInit, Answer, AnswerKind, Message
 from tests.acker.messages import FixedIds
@@ -78,7 +78,7 @@ def test_with_powers_of_two_no_order_completes_early(version):
 def test_a_root_times_out_if_a_bolt_task_dies(version):
     _, spout = emitted(version)
     assert spout.tick() == ()
-    assert spout.tick() == (Heard(Reason.TIMEOUT, 11, "m", 1),)
+    assert spout.tick() == (SpoutResult(Reason.TIMEOUT, 11, "m", 1),)
 
 
 @versions
@@ -88,7 +88,7 @@ def test_all_trees_time_out_if_the_acker_dies(version):
     assert restarted.receive(AckAck(1, 2)) is None
     assert [(entry.task, entry.value) for entry in restarted.pending()] == [(None, 2)]
     assert len(acker) == 1
-    assert [spout.tick(), spout.tick()] == [(), (Heard(Reason.TIMEOUT, 11, "m", 1),)]
+    assert [spout.tick(), spout.tick()] == [(), (SpoutResult(Reason.TIMEOUT, 11, "m", 1),)]
 
 
 @versions
@@ -97,7 +97,7 @@ def test_a_restarted_spout_ignores_the_answer(version):
     restarted = SpoutExecutor(profile(version), tasks=[11], ids=PowersOfTwo(10), clock=VirtualClock())
     answer = acker.receive(AckAck(1, 2))
     assert answer == Answer(AnswerKind.ACK, 1, 11)
-    assert restarted.hear(answer) is None
+    assert restarted.receive(answer) is None
     assert len(acker) == 0
 
 
@@ -118,7 +118,7 @@ def sizes_after_each_step(version: str, acks: int) -> list[tuple[int, int]]:
     for _ in range(acks):
         answer = acker.receive(AckAck(1, 2))
         if answer is not None:
-            spout.hear(answer)
+            spout.receive(answer)
         sizes.append((len(acker), len(spout)))
     return sizes
 
@@ -143,5 +143,5 @@ def test_an_anchored_tuple_per_statement_leaves_no_entry():
     statements = [TupleImpl(bolt.emit([tup], targets=1).message_ids[0]) for _ in range(6)]
     answers = [acker.receive(message) for done in (tup, *statements) for message in bolt.ack(done)]
     assert answers == [None] * 6 + [Answer(AnswerKind.ACK, 1, 11)]
-    assert spout.hear(Answer(AnswerKind.ACK, 1, 11)) == Heard(Reason.ACK, 11, "m", 1)
+    assert spout.receive(Answer(AnswerKind.ACK, 1, 11)) == SpoutResult(Reason.ACK, 11, "m", 1)
     assert (len(acker), len(spout)) == (0, 0)

@@ -14,13 +14,13 @@ def shell(shell: Shell, monkeypatch, tmp_path) -> Shell:
 
 @pytest.fixture
 def starts(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
-    """What Spark was to be started with: it is not, and `ackdoctor: enough` is said instead."""
+    """Record how Spark would be started, and raise `ackdoctor: enough` instead."""
     pytest.importorskip("pyspark")
-    asked: list[dict[str, object]] = []
+    requested: list[dict[str, object]] = []
 
     def started(**how: object) -> None:
-        asked.append(how)
+        requested.append(how)
         raise UsageError("enough")
 
     monkeypatch.setattr("ackdoctor.spark.session.session", started)
-    return asked
+    return requested

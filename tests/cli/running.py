@@ -22,7 +22,7 @@ CLEAN = BOLT.replace("            return\n", "            self.fail(tup)\n      
 
 
 class Outcome(NamedTuple):
-    """What a command left behind."""
+    """The result of a command."""
 
     code: int
     out: str

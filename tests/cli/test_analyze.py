@@ -37,7 +37,7 @@ def shell(shell: Shell, monkeypatch) -> Shell:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--heap", "many"], "--heap: 'many' is not a size; write 768m or 4g"),
         (["--window", "0s"], "--window: '0s' is not a time; write 500ms, 10s or 5m"),
@@ -74,10 +74,10 @@ def shell(shell: Shell, monkeypatch) -> Shell:
         (["--acker-version", "1.1"], "--acker-version: acker version '1.1' is ambiguous"),
     ],
 )
-def test_wrong_arguments_are_rejected_before_spark_starts(shell, arguments, said):
+def test_wrong_arguments_are_rejected_before_spark_starts(shell, arguments, message):
     outcome = shell("analyze", TRACE, *arguments)
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err.startswith(f"ackdoctor: {said}")
+    assert outcome.err.startswith(f"ackdoctor: {message}")
     assert outcome.err.count("\n") == 1
 
 
@@ -120,7 +120,7 @@ def test_unreadable_inputs_are_named_and_no_jvm_starts(shell, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "begun").mkdir()
     (tmp_path / "begun" / "_meta.json").write_text("{}")
-    said = {
+    reasons = {
         "begun": f"{tmp_path}/begun: it holds no part of a trace and no log",
         "empty": f"{tmp_path}/empty: the directory is empty",
         "bad": f"{tmp_path}/bad/cut.parquet: cut off: it has no Parquet footer; {tmp_path}/bad/nothing.jsonl: the file is empty",
@@ -129,14 +129,14 @@ def test_unreadable_inputs_are_named_and_no_jvm_starts(shell, tmp_path):
         "nowhere": f"{tmp_path}/nowhere: no such file or directory",
         "pipe": f"{tmp_path}/pipe: neither a file nor a directory, and Spark reads nothing else: write it to a file first",
     }
-    for name, reason in said.items():
+    for name, reason in reasons.items():
         outcome = shell("analyze", str(tmp_path / name))
         assert outcome == Outcome(2, "", f"ackdoctor: nothing to read: {reason}\n")
 
 
-@pytest.mark.parametrize(("given", "least"), [(TRACE, 0), ("hdfs://namenode/trace", 100_000_000)])
-def test_spark_expects_a_large_input_at_an_address(shell, starts, given, least):
-    assert shell("analyze", given).err == "ackdoctor: enough\n"
+@pytest.mark.parametrize(("path", "least"), [(TRACE, 0), ("hdfs://namenode/trace", 100_000_000)])
+def test_spark_expects_a_large_input_at_an_address(shell, starts, path, least):
+    assert shell("analyze", path).err == "ackdoctor: enough\n"
     assert [how["input_bytes"] >= 100_000_000 for how in starts] == [bool(least)]
 
 
@@ -161,7 +161,7 @@ def test_sizes_and_times_have_units():
 
 
 @pytest.mark.parametrize(
-    ("books", "code", "said"),
+    ("books", "code", "verdict"),
     [
         (
             Books(files=1, rows=9, used=0, foreign=9),
@@ -184,27 +184,27 @@ def test_sizes_and_times_have_units():
     ],
     ids=["no debug", "quarantine", "partly", "used", "ticks", "no rows"],
 )
-def test_where_no_row_tells_of_acking_it_is_not_ok(shell, monkeypatch, books, code, said):
+def test_a_trace_without_rows_about_acking_is_not_ok(shell, monkeypatch, books, code, verdict):
     found = Analysis(acker="storm-2.8", books=books, tally=RunTally())
     monkeypatch.setattr(analyze, "_analysis", lambda *_: found)
     outcome = shell("analyze", TRACE, "--fail-on", "never", "-q", "--isolated")
-    assert (outcome.code, outcome.out.startswith(said)) == (code, True)
+    assert (outcome.code, outcome.out.startswith(verdict)) == (code, True)
     assert outcome.err == (f"ackdoctor: {outcome.out.partition(chr(10))[0]}\n" if code else "")
     sarif = shell("analyze", TRACE, "--output-format", "sarif", "--isolated")
-    assert (said in sarif.out) is (code == 2)
+    assert (verdict in sarif.out) is (code == 2)
 
 
 @pytest.mark.parametrize(
-    ("form", "said"),
+    ("form", "printed"),
     [("parquet", ("out/growth\n", "")), ("json-lines", ("", "ackdoctor: wrote out/growth\n"))],
 )
-def test_the_places_of_tables_are_printed_once(shell, monkeypatch, form, said):
+def test_the_places_of_tables_are_printed_once(shell, monkeypatch, form, printed):
     found = Analysis(
         acker="storm-2.8", books=Books(files=1, rows=9, used=9), tally=RunTally(), written=("out/growth",)
     )
     monkeypatch.setattr(analyze, "_analysis", lambda *_: found)
     outcome = shell("analyze", TRACE, "--output-dir", "out", "--output-format", form, "--isolated")
-    assert (outcome.out, outcome.err) == said
+    assert (outcome.out, outcome.err) == printed
 
 
 @pytest.mark.java
@@ -235,13 +235,13 @@ class TestOnSpark:
         assert document["analysis"]["lives"][0]["culprits"][0]["component"] == "audit"
 
     @pytest.mark.minutes
-    def test_at_an_address_it_is_the_same(self, shell, spark):  # noqa: F811 - the fixture
+    def test_an_address_gives_the_same_result(self, shell, spark):  # noqa: F811 - the fixture
         hadoop = spark.sparkContext._jsc.hadoopConfiguration()
         hadoop.set("fs.viewfs.mounttable.same.link./fixtures", (ROOT / "fixtures").as_uri())
         terms = ("--acker-version", "1.1.0", "--output-format", "json", "--isolated", "-q")
         here = shell("analyze", TRACE, "fixtures/logs/storm-1.1.0", *terms)
-        given = (f"viewfs://same/{TRACE}", "viewfs://same/fixtures/logs/storm-1.1.0")
-        there = shell("analyze", *given, *terms)
+        paths = (f"viewfs://same/{TRACE}", "viewfs://same/fixtures/logs/storm-1.1.0")
+        there = shell("analyze", *paths, *terms)
         assert (here.code, here.err) == (there.code, there.err) == (1, "")
         near, far = json.loads(here.out), json.loads(there.out)
         assert far["analysis"].pop("notes") == [
@@ -254,7 +254,7 @@ class TestOnSpark:
         assert [each["message"] for each in far["findings"]] == [each["message"] for each in near["findings"]]
 
     @pytest.mark.minutes
-    def test_the_end_of_a_log_in_the_middle_of_a_tuple_is_no_finding(self, shell, tmp_path):
+    def test_a_log_that_ends_while_a_tuple_is_in_hand_has_no_finding(self, shell, tmp_path):
         line = "2026-11-21 20:22:0{}.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] {} source: s:4, stream: default, id: {{{}=2}}, [1]\n"
         received, acked = "Processing received message FOR 3 TUPLE:", "BOLT ack TASK: 3 TIME:  TUPLE:"
         log = tmp_path / "worker.log"
@@ -269,7 +269,7 @@ class TestOnSpark:
         assert acker.startswith("  no line is of an acker: the logs do not say what became of the roots")
         assert note.startswith("  1 tuple was in hand where a log ends or its worker restarted, for less")
 
-    def test_where_all_that_a_component_was_given_is_in_hand_it_is_not_called_sound(self, shell, tmp_path):
+    def test_a_component_whose_tuples_are_all_in_hand_is_not_ok(self, shell, tmp_path):
         line = "2026-11-21 20:22:0{}.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] Processing received message FOR 3 TUPLE: source: s:4, stream: default, id: {{{}=2}}, [1]\n"
         log = tmp_path / "worker.log"
         log.write_text(line.format(1, 1))
@@ -283,7 +283,7 @@ class TestOnSpark:
 
     @pytest.mark.minutes
     def test_in_flight_tuples_of_a_restarted_worker_are_no_finding(self, shell, tmp_path):
-        said = "2026-11-21 20:22:{:02}.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] {}\n"
+        line = "2026-11-21 20:22:{:02}.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] {}\n"
         tuple_ = " source: s:4, stream: default, id: {{{}=2}}, [1]"
         received = "Processing received message FOR 3 TUPLE:" + tuple_
         acked = "BOLT ack TASK: 3 TIME:  TUPLE:" + tuple_
@@ -291,7 +291,7 @@ class TestOnSpark:
         life = [*loaded, received.format(1), acked.format(1), received.format(2)]
         again = [*loaded, received.format(3), acked.format(3)]
         log = tmp_path / "worker.log"
-        log.write_text("".join(said.format(at, text) for at, text in enumerate([*life, *life, *again])))
+        log.write_text("".join(line.format(at, text) for at, text in enumerate([*life, *life, *again])))
         outcome = shell("analyze", str(log), "--isolated", "-q")
         verdict, _, _, _, _, note, *_ = outcome.out.splitlines()
         assert (outcome.code, verdict.endswith("; restarted workers lost tuples that cannot be judged")) == (
@@ -312,7 +312,7 @@ class TestOnSpark:
         assert "  192 rows of 1 file: 190 used, 2 quarantined, over" in outcome.out
         assert "a kind of row that this version does not know" in outcome.out
 
-    def test_tables_overwrite_neither_an_input_nor_what_is_foreign(self, shell, tmp_path):
+    def test_tables_overwrite_neither_an_input_nor_a_foreign_file(self, shell, tmp_path):
         trace, notes = (
             tmp_path / "one" / "deliveries" / "part.jsonl",
             tmp_path / "two" / "growth" / "notes.txt",
@@ -320,23 +320,23 @@ class TestOnSpark:
         for file in (trace, notes):
             file.parent.mkdir(parents=True)
             shutil.copy(PART, file)
-        for given, folder, what in (
+        for path, folder, what in (
             (str(trace), "one", f"deliveries would overwrite an input: {trace}"),
             (PART, "two", "growth would overwrite another file: notes.txt"),
         ):
-            outcome = shell("analyze", given, "--output-dir", f"{tmp_path}/{folder}", "-q", "--isolated")
-            said = f"ackdoctor: --output-dir: the table {tmp_path}/{folder}/{what}\n"
-            assert outcome == Outcome(2, "", said)
+            outcome = shell("analyze", path, "--output-dir", f"{tmp_path}/{folder}", "-q", "--isolated")
+            error = f"ackdoctor: --output-dir: the table {tmp_path}/{folder}/{what}\n"
+            assert outcome == Outcome(2, "", error)
         assert sorted(each.name for each in tmp_path.rglob("*") if each.is_file()) == [
             notes.name,
             trace.name,
         ]
 
     @pytest.mark.minutes
-    def test_whatever_is_wrong_with_the_inputs_the_books_balance_and_the_rest_is_judged(
+    def test_every_row_of_damaged_inputs_is_counted_and_the_rest_is_judged(
         self, shell, tmp_path, monkeypatch
     ):
-        """Rows out of order, and some that lack columns; damaged, foreign, doubled, cut and empty files around them."""
+        """Rows out of order or without columns, among damaged, foreign, duplicate, truncated and empty files."""
         first, *rows = Path(PART).read_text(encoding="utf-8").splitlines()
         bare = (
             '{"schema":1,"kind":11,"time_ns":11000000000,"root":7,"value":5,"pid":1}'  # an ack without init
@@ -400,7 +400,7 @@ class TestOnSpark:
             f"passed over {again}: holds the same as {folder}/part-1-000000000000.jsonl",
         ]
 
-    def test_what_spark_cannot_read_is_one_line_with_the_file(self, shell, tmp_path):
+    def test_a_file_that_spark_cannot_read_is_reported_in_one_line(self, shell, tmp_path):
         broken = tmp_path / "part-1-000000000000.parquet"
         broken.write_bytes(b"PAR1" + b"\x00" * 200 + b"\x10\x00\x00\x00PAR1")
         outcome = shell("analyze", str(broken), "-q")

@@ -1,4 +1,4 @@
-"""How `ackdoctor analyze` comes by a JVM, and how both end."""
+"""How `ackdoctor analyze` starts a JVM, and how both end."""
 
 import os
 import shutil
@@ -23,9 +23,9 @@ NEEDS_JAVA = pytest.mark.skipif(
 def test_without_java_one_line_says_what_to_install(environment):
     pytest.importorskip("pyspark")
     command = [sys.executable, "-m", "ackdoctor", "analyze", TRACE]
-    kept = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    inherited = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
     done = subprocess.run(
-        command, cwd=ROOT, env=kept | environment, capture_output=True, text=True, check=False
+        command, cwd=ROOT, env=inherited | environment, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert "install one (Debian: apt install openjdk-17-jre-headless" in done.stderr

@@ -1,4 +1,4 @@
-"""What a linted tree brings along is neither believed nor written to; modules in the current folder are not run."""
+"""lint neither trusts nor writes a cache in a linted tree, and runs no modules of the current folder."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes | str]:
-    """All that is in a folder, links as what they lead to."""
+    """Return the content of a folder; links are followed."""
     return {
         str(path.relative_to(folder)): str(path.readlink()) if path.is_symlink() else path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -37,12 +37,12 @@ def test_a_cache_in_the_tree_is_neither_read_nor_written(tree, shell, cache, mon
     want = shell(*LINT, "--no-cache")
     precious = tree.parent / "home" / ".bashrc"
     write(tree.parent, {"home/.bashrc": "alias precious=1\n"})
-    kept = tree / ".ackdoctor_cache"
-    kept.mkdir()
+    cache = tree / ".ackdoctor_cache"
+    cache.mkdir()
     for number in range(300):
-        (kept / f"lint.json.{os.getpid() + number}").symlink_to(precious)
+        (cache / f"lint.json.{os.getpid() + number}").symlink_to(precious)
     for name in ("lint.json", "run.json", "answer", ".gitignore", "CACHEDIR.TAG"):
-        (kept / name).symlink_to(f"../../home/new-{name}")
+        (cache / name).symlink_to(f"../../home/new-{name}")
     before = contents(tree.parent)
     for _ in range(3):
         assert shell(*LINT) == want
@@ -64,7 +64,7 @@ def test_a_cache_folder_in_the_tree_that_is_a_link_is_ignored(tree, shell, cache
 @pytest.mark.parametrize("place", [".", "cache", "bolts/cache"])
 @pytest.mark.parametrize("arguments", [(), ("../bolts",)])
 def test_a_cache_root_inside_the_tree_is_not_used(tree, shell, monkeypatch, place, arguments):
-    """A repository could bring it along."""
+    """A repository could contain such a cache."""
     write(tree, {".git/HEAD": "", "bolts/ackdoctor.toml": ""})
     monkeypatch.chdir(tree / "bolts")
     monkeypatch.setenv("XDG_CACHE_HOME", os.path.normpath(tree / place))
@@ -76,7 +76,7 @@ def test_a_cache_root_inside_the_tree_is_not_used(tree, shell, monkeypatch, plac
     assert contents(tree) == before
 
 
-def test_why_there_is_no_cache_is_a_matter_of_verbose(tree, shell, cache, monkeypatch):
+def test_verbose_says_why_there_is_no_cache(tree, shell, cache, monkeypatch):
     monkeypatch.chdir(tree)
     with_cache = shell(*LINT, "--verbose")
     assert "cache" not in with_cache.err
@@ -113,7 +113,7 @@ def test_a_file_that_is_read_beside_the_tree_is_not_overwritten(tree, shell, mon
 
 
 def started(tree: Path, *command: str, **variables: str) -> "subprocess.Popen[bytes]":
-    """ackdoctor in a process of its own, from where it is installed."""
+    """Run the installed ackdoctor in its own process."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONSAFEPATH"}
     environment["PYTHONPATH"] = str(Path(ackdoctor.__file__).parents[1])
     pipe = subprocess.PIPE
@@ -143,7 +143,7 @@ SHADOWS = (
 
 @pytest.fixture
 def shadowed(tree: Path) -> Path:
-    """A tree with modules that tell when they are run."""
+    """A tree with modules that report when they run."""
     for name in SHADOWS:
         write(tree, {f"{name}.py": f"open('RAN-{name}', 'w').close()\nraise SystemExit(9)\n"})
     return tree
@@ -177,7 +177,7 @@ def test_python_m_runs_no_module_of_the_current_folder(shadowed, cache, command,
 
 
 def test_a_folder_that_is_removed_is_a_clear_error(tmp_path):
-    """The path of modules begins with nothing then."""
+    """The module path then begins with an empty entry."""
     gone = tmp_path / "gone"
     gone.mkdir()
     code = f"import os, sys; os.rmdir({str(gone)!r}); os.execv(sys.executable, [sys.executable, '-m', 'ackdoctor', 'lint'])"

@@ -1,4 +1,4 @@
-"""`rules`, `explain`, `--version`, and what happens when something is wrong with us."""
+"""`rules`, `explain`, `--version`, and internal errors."""
 
 import errno
 import json
@@ -23,7 +23,7 @@ def test_version(shell):
     assert shell("--version") == (0, f"ackdoctor {__version__}\n", "")
 
 
-def test_what_may_not_be_looked_at_is_no_error_of_ours(shell, monkeypatch):
+def test_a_path_without_permission_is_not_an_internal_error(shell, monkeypatch):
     def refused(self):
         raise PermissionError(errno.EACCES, "Permission denied", str(self))
 
@@ -53,7 +53,7 @@ def test_an_empty_path_is_not_the_current_folder(arguments, what, shell):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["heap", "hist", "a.txt", "--every", "nan"], "Invalid value for '--every': nan is not a number of seconds."),
         (["heap", "hist", "a.txt", "--every", "inf"], "Invalid value for '--every': inf is not in the range"),
@@ -62,16 +62,16 @@ def test_an_empty_path_is_not_the_current_folder(arguments, what, shell):
         (["watch", ".", "--until-idle", "inf"], "Invalid value for '--until-idle': inf is not in the range"),
     ],
 )  # fmt: skip
-def test_a_number_beyond_all_measure_is_refused(arguments, said, shell):
+def test_a_number_that_is_too_large_is_refused(arguments, message, shell):
     outcome = shell(*arguments)
-    assert (outcome.code, said in outcome.err) == (2, True)
+    assert (outcome.code, message in outcome.err) == (2, True)
 
 
 @pytest.mark.parametrize("rules", [["ACK6"], ["ACK601,pending-growth"], ["ACK1", "--ignore", "ACK1"]])
 def test_rules_that_lint_cannot_show_are_no_clean_run(shell, rules):
     Path("bolt.py").write_text(BOLT)
-    told = "ackdoctor: no selected rule can be checked by lint; `ackdoctor rules` lists those with a path\n"
-    assert shell("lint", "--select", *rules) == (2, "", told)
+    error = "ackdoctor: no selected rule can be checked by lint; `ackdoctor rules` lists those with a path\n"
+    assert shell("lint", "--select", *rules) == (2, "", error)
     assert shell("lint", "--select", "ACK6", "--extend-select", "ACK101").code == 1
 
 
@@ -112,13 +112,13 @@ def test_the_help_cuts_no_command_short(shell, group):
     assert [line for line in listed if not line.endswith(".") or line.endswith("..")] == []
 
 
-@pytest.mark.parametrize("asked", ["rules", "--help", "--version"])
-def test_what_finds_the_disk_full_exits_2(asked):
+@pytest.mark.parametrize("argument", ["rules", "--help", "--version"])
+def test_a_full_disk_exits_2(argument):
     if not Path("/dev/full").exists():
         pytest.skip("a device of Linux")
     with Path("/dev/full").open("wb") as full:
         ended = subprocess.run(
-            [sys.executable, "-m", "ackdoctor", asked],
+            [sys.executable, "-m", "ackdoctor", argument],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
@@ -153,7 +153,7 @@ def test_closed_streams_do_not_change_the_exit_code(tmp_path, typed, code):
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell closes the stream")
 @pytest.mark.parametrize(
-    ("typed", "code", "said"),
+    ("typed", "code", "output"),
     [
         ("lint bolt.py >&-", 1, ""),
         ("explain ACK101 >&-", 0, ""),
@@ -162,7 +162,7 @@ def test_closed_streams_do_not_change_the_exit_code(tmp_path, typed, code):
         ("lint bolt.py 2>&- >&-", 1, ""),
     ],
 )
-def test_a_closed_stream_is_replaced(tmp_path, typed, code, said):
+def test_a_closed_stream_is_replaced(tmp_path, typed, code, output):
     (tmp_path / "bolt.py").write_text(BOLT)
     ended = subprocess.run(
         f"{sys.executable} -m ackdoctor {typed}",
@@ -172,7 +172,7 @@ def test_a_closed_stream_is_replaced(tmp_path, typed, code, said):
         text=True,
         check=False,
     )
-    assert (ended.returncode, ended.stdout + ended.stderr) == (code, said)
+    assert (ended.returncode, ended.stdout + ended.stderr) == (code, output)
 
 
 def test_rules_in_another_format_exit_2(shell):
@@ -184,7 +184,7 @@ def test_rules_in_another_format_exit_2(shell):
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 200])
-def test_the_names_of_rules_are_whole_on_a_terminal_of_any_width(columns, shell, monkeypatch):
+def test_rule_names_are_not_cut_on_a_narrow_terminal(columns, shell, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", str(columns))
     out = re.sub(r"\x1b\[[\d;]*m", "", shell("rules").out)
@@ -286,7 +286,7 @@ def command(folder: Path, *arguments: str, **variables: str) -> "subprocess.Pope
     )
 
 
-def test_a_reader_that_leaves_is_no_error(tmp_path):
+def test_a_closed_pipe_is_no_error(tmp_path):
     for number in range(60):
         (tmp_path / f"bolt{number}.py").write_text(BOLT * 10)
     with command(tmp_path, "lint", "--no-cache") as process:
@@ -362,7 +362,7 @@ def test_lint_starts_without_what_it_does_not_need(tmp_path):
         ("explain double", "double-ack"),
     ],
 )
-def test_the_shell_is_offered_rules_and_words(shell, monkeypatch, typed, offered):
+def test_shell_completion_offers_rules_and_words(shell, monkeypatch, typed, offered):
     words = ["ackdoctor", *typed.split()]
     monkeypatch.setenv("_ACKDOCTOR_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", " ".join(words))

@@ -1,4 +1,4 @@
-"""Deaths of workers in what `analyze` says: counted by cause, and a finding where a completion was to blame."""
+"""`analyze` counts the deaths of workers by cause, and reports a finding if a completion caused them."""
 
 import gzip
 
@@ -31,7 +31,7 @@ HANGS = "subprocess heartbeat timeout"
 
 
 def died(folder, *causes: str) -> Analysis:
-    """Of one worker, whose first log has been rotated and zipped."""
+    """The logs of one worker; the first is rotated and gzipped."""
     lines = [DEATH.format(minute=minute, what=what) for minute, what in enumerate(causes, start=10)]
     (folder / "worker.log.1.gz").write_bytes(gzip.compress(lines[0].encode()))
     (folder / "worker.log").write_text("".join(lines[1:]))
@@ -40,7 +40,7 @@ def died(folder, *causes: str) -> Analysis:
     return analysis
 
 
-def test_deaths_by_a_double_ack_are_one_finding_with_each_of_them_counted_once(tmp_path):
+def test_deaths_by_a_double_ack_are_one_finding_that_counts_each_once(tmp_path):
     analysis = died(tmp_path, f"{TWICE}1", f"{TWICE}2", f"{TWICE}3")
     (found,) = analysis.findings
     assert (found.code, found.component, found.seen) == ("ACK103", "words", 3)
@@ -49,13 +49,13 @@ def test_deaths_by_a_double_ack_are_one_finding_with_each_of_them_counted_once(t
     assert [line.rpartition(": ")[2] for line in found.evidence.left] == [
         f"61956181140535506{n}" for n in (1, 2, 3)
     ]
-    said = verdict(Report(findings=analysis.findings), analysis)
-    assert said.startswith("BROKEN: words: it acks a tuple that ShellBolt no longer knows")
-    assert said.endswith("; 3 deaths of workers: acked twice in words 3")
+    line = verdict(Report(findings=analysis.findings), analysis)
+    assert line.startswith("BROKEN: words: it acks a tuple that ShellBolt no longer knows")
+    assert line.endswith("; 3 deaths of workers: acked twice in words 3")
 
 
 def test_a_finding_that_explains_the_deaths_names_them(tmp_path):
-    shown = Finding(
+    finding = Finding(
         code="ACK105",
         name="ack-with-auto-ack",
         severity=Severity.ERROR,
@@ -70,7 +70,7 @@ def test_a_finding_that_explains_the_deaths_names_them(tmp_path):
     )
     (tmp_path / "worker.log").write_text(DEATH.format(minute=10, what=f"{TWICE}1"))
     analysis = Analysis(
-        acker="storm-2.8", books=Books(files=1, rows=9, used=9), tally=RunTally(), findings=(shown,)
+        acker="storm-2.8", books=Books(files=1, rows=9, used=9), tally=RunTally(), findings=(finding,)
     )
     add_deaths(analysis, find_inputs([str(tmp_path)]))
     (found,) = analysis.findings
@@ -78,16 +78,16 @@ def test_a_finding_that_explains_the_deaths_names_them(tmp_path):
     assert "61956181140535506" in found.evidence.left[0]
 
 
-def test_a_death_of_another_cause_is_in_the_verdict_and_no_finding(tmp_path):
+def test_a_death_of_another_cause_is_in_the_verdict_only(tmp_path):
     analysis = died(tmp_path, HANGS, HANGS)
     assert analysis.findings == ()
     assert incomplete(Report(), analysis)
-    said = verdict(Report(), analysis)
-    assert said.startswith("INCOMPLETE: nothing is wrong in what could be judged")
-    assert said.endswith("; 2 deaths of workers: heartbeat timeout in words 2")
+    line = verdict(Report(), analysis)
+    assert line.startswith("INCOMPLETE: nothing is wrong in what could be judged")
+    assert line.endswith("; 2 deaths of workers: heartbeat timeout in words 2")
 
 
-def test_logs_without_a_death_say_nothing(tmp_path):
+def test_logs_without_a_death_have_no_finding(tmp_path):
     (tmp_path / "worker.log").write_text(
         "2026-11-25 14:10:37.503 o.a.s.d.w.Worker main [INFO] Launching worker\n"
     )

@@ -1,4 +1,4 @@
-"""`ackdoctor diagnose`, and what it shares with `heap hist`: texts out of files and pipes; and the exit code."""
+"""`ackdoctor diagnose`, and the input that it shares with `heap hist`: files, pipes and exit codes."""
 
 import errno
 import gzip
@@ -24,18 +24,18 @@ def test_a_pasted_error_is_diagnosed(shell):
 
 
 def test_the_words_of_an_error_need_no_quotes(shell):
-    said = "java.lang.RuntimeException: Anchored onto 12 after ack/fail"
-    assert shell("diagnose", *said.split()) == shell("diagnose", said)
+    error = "java.lang.RuntimeException: Anchored onto 12 after ack/fail"
+    assert shell("diagnose", *error.split()) == shell("diagnose", error)
 
 
-def test_several_logs_are_read_in_the_order_of_time(shell):
-    said = "2026-01-0{} 12:00:00.000 o.a.s.util Thread-8-count-executor[3, 3] [ERROR] Async loop died!\n"
+def test_several_logs_are_read_in_time_order(shell):
+    head = "2026-01-0{} 12:00:00.000 o.a.s.util Thread-8-count-executor[3, 3] [ERROR] Async loop died!\n"
     late, early = (
         "java.lang.RuntimeException: Anchored onto 7 after ack/fail",
         "java.lang.OutOfMemoryError: Java heap space",
     )
-    Path("worker.log").write_text("\n\n" + said.format(2) + late)
-    Path("worker.log.1.gz").write_bytes(gzip.compress((said.format(1) + early).encode()))
+    Path("worker.log").write_text("\n\n" + head.format(2) + late)
+    Path("worker.log.1.gz").write_bytes(gzip.compress((head.format(1) + early).encode()))
     Path("hs_err_pid1.log").write_text(
         "#  SIGSEGV (0xb) at pc=0x1, pid=1, tid=1\n"
     )  # no date: as old as the file
@@ -48,31 +48,31 @@ def test_several_logs_are_read_in_the_order_of_time(shell):
         f"  innermost cause, worker.log, line 4: {late}",
         "the JVM has crashed  hs_err_pid1.log, line 1",
     ]
-    told = json.loads(shell("diagnose", "worker.log", "worker.log.1.gz", "--output-format", "json").out)
-    assert [(each["file"], each["line"]) for each in told["symptoms"]] == [
+    document = json.loads(shell("diagnose", "worker.log", "worker.log.1.gz", "--output-format", "json").out)
+    assert [(each["file"], each["line"]) for each in document["symptoms"]] == [
         ("worker.log.1.gz", 2),
         ("worker.log", 4),
     ]
-    assert told["innermost"] == {"file": "worker.log.1.gz", "line": 2, "text": early, "frames": []}
+    assert document["innermost"] == {"file": "worker.log.1.gz", "line": 2, "text": early, "frames": []}
 
 
-def test_words_without_an_exception_have_nothing_above_them(shell):
+def test_words_without_an_exception_have_no_head(shell):
     assert shell("diagnose", "Anchored onto 12 after ack/fail").out.startswith("anchored too late\n")
 
 
 def test_a_directory_means_the_logs_in_it(shell):
-    said = "2026-01-0{} 12:00:00.000 o.a.s.util Thread-8 [ERROR] java.lang.RuntimeException: {}\n"
+    line = "2026-01-0{} 12:00:00.000 o.a.s.util Thread-8 [ERROR] java.lang.RuntimeException: {}\n"
     Path("t/6700").mkdir(parents=True)
-    Path("t/6700/worker.log").write_text(said.format(2, "Anchored onto 7 after ack/fail"))
+    Path("t/6700/worker.log").write_text(line.format(2, "Anchored onto 7 after ack/fail"))
     Path("t/6700/worker.log.1.gz").write_bytes(gzip.compress(b"2026-01-01 12:00:00.000 all is well\n"))
     Path("t/6700/worker.pid").write_text("17")
-    Path("other.log").write_text(said.format(3, "subprocess heartbeat timeout"))
-    for given in (["t", "other.log"], ["other.log", "t", "t/6700/worker.log"], ["t"]):
-        outcome = shell("diagnose", *given)
+    Path("other.log").write_text(line.format(3, "subprocess heartbeat timeout"))
+    for arguments in (["t", "other.log"], ["other.log", "t", "t/6700/worker.log"], ["t"]):
+        outcome = shell("diagnose", *arguments)
         assert outcome.err == "t: 1 file ignored: not a log\n"
         assert outcome.code == 1
         assert "\nanchored too late  t/6700/worker.log, line 1\n" in outcome.out
-        assert ("other.log, line 1" in outcome.out) == (given != ["t"])
+        assert ("other.log, line 1" in outcome.out) == (arguments != ["t"])
 
 
 def test_an_unreadable_directory_is_named(shell, monkeypatch):
@@ -87,8 +87,8 @@ def test_an_unreadable_directory_is_named(shell, monkeypatch):
 def test_a_folder_without_logs_is_not_called_clean(shell):
     Path("t").mkdir()
     Path("t/notes.md").touch()
-    told = "ackdoctor: t: the directory has no logs: *.err, *.log, *.out\n"
-    assert shell("diagnose", "t") == (2, "", told)
+    error = "ackdoctor: t: the directory has no logs: *.err, *.log, *.out\n"
+    assert shell("diagnose", "t") == (2, "", error)
     Path("t/notes.md").rename("t/worker.log")
     assert shell("diagnose", "t", "not") == (2, "", "ackdoctor: not: no such file\n")
 
@@ -103,32 +103,32 @@ def test_noise_is_not_called_clean(shell, zipped):
 @pytest.mark.parametrize("encoding", ["utf-16", "gbk", "shift_jis", "koi8-r", "latin-1"])
 def test_a_text_is_one_in_any_encoding(shell, encoding):
     words = {"gbk": "\u5904\u7406\u5931\u8d25", "shift_jis": "\u30a8\u30e9\u30fc", "koi8-r": "\u043e\u0448"}
-    said = f"{words.get(encoding, 'x') * 40}\x1b[31m\a\nAcked a non-existent or already acked/failed id: 3\n"
-    Path("worker.log").write_bytes(said.encode(encoding))
+    text = f"{words.get(encoding, 'x') * 40}\x1b[31m\a\nAcked a non-existent or already acked/failed id: 3\n"
+    Path("worker.log").write_bytes(text.encode(encoding))
     assert shell("diagnose", "worker.log").out.startswith("acked twice  line 2\n")
 
 
-def test_of_several_logs_that_is_named_which_is_not_there(shell):
+def test_a_missing_log_among_several_is_named(shell):
     Path("worker.log").touch()
-    for given in (("worker.log", "not.log"), ("not.log", "here.log")):
-        assert shell("diagnose", *given) == (2, "", "ackdoctor: not.log: no such file\n")
+    for arguments in (("worker.log", "not.log"), ("not.log", "here.log")):
+        assert shell("diagnose", *arguments) == (2, "", "ackdoctor: not.log: no such file\n")
     Path("dump.log").write_bytes(b"JAVA PROFILE 1.0.2")
     assert shell("diagnose", "worker.log", "dump.log").code == 2
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
         (["diagnose", "-"], 1, "acked twice  line 2"),
         (["heap", "hist", "-", "--output-format", "concise"], 2, "-: no class histogram: no line like"),
     ],
 )
-def test_what_comes_through_a_pipe_may_be_no_utf_8(shell, monkeypatch, arguments, code, told):
-    said = b"f\xfcr\nAcked a non-existent or already acked/failed id: 3\n"
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(said), encoding="ascii"))
+def test_a_pipe_may_carry_another_encoding_than_utf_8(shell, monkeypatch, arguments, code, message):
+    data = b"f\xfcr\nAcked a non-existent or already acked/failed id: 3\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="ascii"))
     outcome = shell(*arguments)
     assert outcome.code == code
-    assert told in outcome.out + outcome.err
+    assert message in outcome.out + outcome.err
     assert "internal error" not in outcome.err
 
 
@@ -164,15 +164,15 @@ def test_a_missing_log_is_named(name, shell):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("worker", "ackdoctor: no file is called `worker`, so it was read as the words of an error\n"),
         ("java.lang.OutOfMemoryError: Java heap space", ""),
         ("all is well", ""),
     ],
 )
-def test_words_that_say_nothing_may_have_been_a_name(words, told, shell):
-    assert shell("diagnose", words).err == told
+def test_unknown_words_may_be_a_mistyped_file_name(words, message, shell):
+    assert shell("diagnose", words).err == message
 
 
 PACKED = [
@@ -188,25 +188,25 @@ PACKED = [
 @pytest.mark.parametrize("zipped", [False, True])
 @pytest.mark.parametrize("piped", [False, True])
 @pytest.mark.parametrize("command", [["diagnose"], ["heap", "hist"]])
-@pytest.mark.parametrize(("magic", "said"), PACKED)
-def test_what_is_no_text_is_not_called_clean(command, magic, said, piped, zipped, shell, monkeypatch):
+@pytest.mark.parametrize(("magic", "reason"), PACKED)
+def test_binary_files_are_not_called_clean(command, magic, reason, piped, zipped, shell, monkeypatch):
     content = magic + bytes(range(200))
     Path("worker.log").write_bytes(gzip.compress(content) if zipped else content)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path("worker.log").read_bytes())))
     name = "-" if piped else "worker.log"
-    assert shell(*command, name) == (2, "", f"{name}: cannot be read: {said}\n")
+    assert shell(*command, name) == (2, "", f"{name}: cannot be read: {reason}\n")
 
 
 ACKED_TWICE = b"x\nAcked a non-existent or already acked/failed id: 3\n"
 
 
-def test_a_zipped_log_may_come_through_a_pipe(shell, monkeypatch):
+def test_a_gzipped_log_is_read_from_a_pipe(shell, monkeypatch):
     packed = io.TextIOWrapper(io.BytesIO(gzip.compress(ACKED_TWICE)))
     monkeypatch.setattr(sys, "stdin", packed)
     assert "acked twice  line 2" in shell("diagnose", "-").out
 
 
-def test_a_log_that_may_not_be_looked_at_is_one_line(shell, monkeypatch):
+def test_an_unreadable_log_is_reported_in_one_line(shell, monkeypatch):
     def refused(self, **_):
         raise PermissionError(errno.EACCES, "Permission denied")
 
@@ -249,16 +249,16 @@ ROW = '{"schema":1,"kind":7,"time_ns":0,"seq":0,"component":"sql"}\n'
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reason"),
     [
         (HISTOGRAM, "a class histogram: ackdoctor heap hist reads it"),
         (HISTOGRAM.partition("class name\n")[2], "a class histogram: ackdoctor heap hist reads it"),
         (ROW, "a part of a trace: ackdoctor trace report reads it"),
     ],
 )
-def test_a_text_that_another_command_reads_is_not_called_clean(text, said, shell):
+def test_a_file_for_another_command_is_not_called_clean(text, reason, shell):
     Path("some.txt").write_text(text)
-    assert shell("diagnose", "some.txt") == (2, "", f"some.txt: {said}\n")
+    assert shell("diagnose", "some.txt") == (2, "", f"some.txt: {reason}\n")
 
 
 def test_a_log_with_a_histogram_in_it_is_a_log(shell):
@@ -267,29 +267,29 @@ def test_a_log_with_a_histogram_in_it_is_a_log(shell):
 
 
 def test_each_symptom_lists_its_causes(shell):
-    said = ["java.lang.RuntimeException: subprocess heartbeat timeout", "\tat a.B.c(B.java:1)", "x", "java.lang.RuntimeException: Anchored onto 7 after ack/fail"]  # fmt: skip
-    Path("worker.log").write_text("\n".join(said))
+    texts = ["java.lang.RuntimeException: subprocess heartbeat timeout", "\tat a.B.c(B.java:1)", "x", "java.lang.RuntimeException: Anchored onto 7 after ack/fail"]  # fmt: skip
+    Path("worker.log").write_text("\n".join(texts))
     lines = shell("diagnose", "worker.log").out.splitlines()
     assert [line for line in lines if "innermost" in line] == [
-        f"innermost cause, line 1: {said[0]}",
-        f"  innermost cause, line 4: {said[3]}",
+        f"innermost cause, line 1: {texts[0]}",
+        f"  innermost cause, line 4: {texts[3]}",
     ]
-    told = json.loads(shell("diagnose", "worker.log", "--output-format", "json").out)
-    assert [symptom["innermost"] for symptom in told["symptoms"]] == [
+    document = json.loads(shell("diagnose", "worker.log", "--output-format", "json").out)
+    assert [symptom["innermost"] for symptom in document["symptoms"]] == [
         [
             {
                 "file": "worker.log",
                 "line": 1,
-                "text": said[0],
+                "text": texts[0],
                 "frames": [{"text": "at a.B.c(B.java:1)", "own": True}],
             }
         ],
-        [{"file": "worker.log", "line": 4, "text": said[3], "frames": []}],
+        [{"file": "worker.log", "line": 4, "text": texts[3], "frames": []}],
     ]
 
 
 @pytest.mark.parametrize("text", ["", " "])
-def test_no_words_are_no_folder(shell, text):
-    told = "ackdoctor: diagnose: name a log, the words of an error, or - for standard input\n"
+def test_empty_words_do_not_name_a_folder(shell, text):
+    error = "ackdoctor: diagnose: name a log, the words of an error, or - for standard input\n"
 
-    assert shell("diagnose", text) == (2, "", told)
+    assert shell("diagnose", text) == (2, "", error)

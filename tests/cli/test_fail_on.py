@@ -1,4 +1,4 @@
-"""What `analyze --fail-on` takes for a failure, besides findings."""
+"""The failures of `analyze --fail-on` besides findings."""
 
 import pytest
 
@@ -18,7 +18,7 @@ from ackdoctor.spark.tables import Analysis, Books
     ],
     ids=["quarantine", "left out", "all used"],
 )  # fmt: skip
-def test_what_could_not_be_judged_fails_where_that_is_asked_for(shell, monkeypatch, found, codes):
+def test_an_unjudged_trace_fails_if_an_option_asks_for_it(shell, monkeypatch, found, codes):
     monkeypatch.setattr(analyze, "_analysis", lambda *_: found)
     outcomes = [shell("analyze", "trace", "--fail-on", what) for what in ("error", "error,incomplete")]
     assert tuple(outcome.code for outcome in outcomes) == codes

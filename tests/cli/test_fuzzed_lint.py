@@ -1,4 +1,4 @@
-"""Damaged sources, settings and baselines: no internal error, no wait, an exit code that says what happened."""
+"""Damaged sources, settings and baselines cause no internal error and no hang, and the exit code is right."""
 
 import json
 import random
@@ -36,7 +36,7 @@ BOLT = (FIXTURES / "topologies/streamparse/first-steps-sick/store.py").read_byte
 
 @pytest.fixture
 def rounds(shell) -> Callable[..., None]:
-    """Lints one input after the other, each as the next of the formats."""
+    """Lint the inputs in turn, each with the next output format."""
 
     def go(seed: int, amount: int, inputs: list[tuple[str, bytes]], *arguments: str) -> None:
         chance = random.Random(seed)
@@ -45,9 +45,9 @@ def rounds(shell) -> Callable[..., None]:
         codes = set()
         for number in range(amount):
             name, text = chance.choice(inputs)
-            made = damaged(text, texts, chance)
-            Path(name).write_bytes(made)
-            codes.add(checked(shell, made, FORMS[number % len(FORMS)], *arguments))
+            mutated = damaged(text, texts, chance)
+            Path(name).write_bytes(mutated)
+            codes.add(checked(shell, mutated, FORMS[number % len(FORMS)], *arguments))
             Path(name).unlink()
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - begun < MOST_MEMORY
         assert len(codes) > 1  # not all were refused, nor all read
@@ -72,7 +72,7 @@ def sources(suffix: str) -> list[tuple[str, bytes]]:
 
 
 def chosen(suffix: str) -> tuple[str, ...]:
-    """A Java file with a fault is read in part, so that a named one would always give 2."""
+    """A damaged Java file is read in part, so that naming it would always exit with 2."""
     return (f"x{suffix}",) if suffix == ".py" else (".",)
 
 

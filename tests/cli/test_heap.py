@@ -1,4 +1,4 @@
-"""`ackdoctor heap`: what goes in, what comes out, and the exit code."""
+"""Input, output and exit codes of `ackdoctor heap`."""
 
 import json
 import shlex
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.heap.writing import Heap, acker_heap
+from tests.heap.hprof_writer import Heap, acker_heap
 
 ROOT = Path(__file__).parents[2]
 HEAPS = ROOT / "fixtures" / "heaps"
@@ -19,19 +19,19 @@ def codes(outcome):
     return [line.partition(": ")[2].partition(" ")[0] for line in findings]
 
 
-def test_the_investigation_of_the_seed_ends_at_a_line(shell):
+def test_the_seed_is_traced_to_one_line(shell):
     shutil.copytree(ROOT / "fixtures", "fixtures")
     outcome = shell(
         "heap", "dump", "fixtures/heaps/statements-1.1.0.hprof", "--trace", "fixtures/traces/statements/v1",
         "--acker-version", "1.1.0", "--output-format", "json",
     )  # fmt: skip
-    told = json.loads(outcome.out)
-    named = [each for each in told["findings"] if each["code"] == "ACK601"]
+    document = json.loads(outcome.out)
+    named = [each for each in document["findings"] if each["code"] == "ACK601"]
     assert [(each["component"], each["path"], each["line"], each["entries"]) for each in named] == [
         ("audit", "fixtures/traces/statements/topology.py", 26, 3),
         ("sql", "fixtures/traces/statements/topology.py", 26, 12),
     ]
-    assert told["notes"] == ["of 15 roots read, the trace knows 15 and explains 15"]
+    assert document["notes"] == ["of 15 roots read, the trace knows 15 and explains 15"]
     assert outcome.code == 1
 
 
@@ -48,7 +48,7 @@ def lines_of(outcome, word):
 
 
 @pytest.mark.parametrize("logs", ["folder", "files"])
-def test_a_worker_s_log_names_the_culprits_too(shell, logs):
+def test_a_worker_log_names_the_culprits_too(shell, logs):
     folder = ROOT / "fixtures" / "logs" / "storm-2.8.3"
     traces = [folder] if logs == "folder" else [folder / "worker.log", folder / "worker.log.1.gz"]
     Path("worker.hprof").write_bytes(acker_heap(held=LEFT).hprof())
@@ -72,7 +72,7 @@ def test_a_worker_s_log_names_the_culprits_too(shell, logs):
     ]
 
 
-def test_a_log_without_tuples_is_asked_for_debug(shell):
+def test_a_log_without_tuples_suggests_topology_debug(shell):
     Path("worker.hprof").write_bytes(acker_heap().hprof())
     Path("worker.log").write_text(
         "2026-11-21 20:22:17.710 o.a.s.e.Executor main [INFO] Loading executor tasks store:[7, 7]\n"
@@ -102,7 +102,7 @@ def test_the_next_command_can_be_pasted(shell):
     assert shlex.split(command) == ["ackdoctor", "heap", "dump", "a worker's.hprof", "--trace", "TRACE"]
 
 
-def test_a_young_acker_is_under_way(shell):
+def test_entries_of_a_young_acker_are_under_way(shell):
     heap = acker_heap(entries=0)
     Path("worker.hprof").write_bytes(heap.hprof())
     outcome = shell("heap", "dump", "worker.hprof")
@@ -124,8 +124,8 @@ def test_a_worker_without_an_acker_differs_from_another_process(shell):
         "EMPTY: no acker: no class of Storm is loaded; this is not the dump of a worker",
         "EMPTY: no acker: this worker runs none; take the dump of a worker that runs one (__acker in the UI)",
     ]
-    told = json.loads(shell("heap", "dump", "other.hprof", "--output-format", "json").out)
-    assert told["verdict"] == other.out.partition("\n")[0]
+    document = json.loads(shell("heap", "dump", "other.hprof", "--output-format", "json").out)
+    assert document["verdict"] == other.out.partition("\n")[0]
 
 
 def test_live_tuples_without_a_known_holder_are_counted(shell):
@@ -140,23 +140,23 @@ def test_live_tuples_without_a_known_holder_are_counted(shell):
         == "OK: 0 entries in 1 acker, nothing is wrong with them, but 10,000 tuples are alive elsewhere"
     )
     assert lines[3].startswith("  10,000 tuples (TupleImpl) are alive: a bolt keeps them, acked or not, or ")
-    told = json.loads(shell("heap", "dump", "worker.hprof", "--output-format", "json").out)
-    assert (told["verdict"], told["heap"]["tuples"]) == (lines[0], 10_000)
+    document = json.loads(shell("heap", "dump", "worker.hprof", "--output-format", "json").out)
+    assert (document["verdict"], document["heap"]["tuples"]) == (lines[0], 10_000)
 
 
 @pytest.mark.parametrize(
-    ("timeout_s", "told"),
+    ("timeout_s", "prefix"),
     [
         ("60", "error ACK601 never-zero-entry (may)  the acker keeps entries that never became zero, and are older than twice the message timeout; their spouts are not in this dump and may still wait for them: "),
         ("100", "warning ACK601 never-zero-entry (may)  the acker keeps entries that never became zero, and are older than the message timeout; their spouts are not in this dump and may still wait for them: "),
         ("126", ""),
     ],
 )  # fmt: skip
-def test_an_entry_of_1_x_is_old_after_the_timeout_since_its_acker_may_drop_it_then(timeout_s, told, shell):
+def test_an_entry_of_storm_1_x_is_old_after_the_timeout(timeout_s, prefix, shell):
     file = str(HEAPS / "statements-1.1.0.hprof")  # whose entries are 125 s old
     lines = shell("heap", "dump", file, "--message-timeout", timeout_s).out.splitlines()
     found = [line.partition(":1:1  ")[2] for line in lines if "ACK601 never-zero-entry" in line]
-    assert [line[: len(told)] for line in found] == ([told] if told else [])
+    assert [line[: len(prefix)] for line in found] == ([prefix] if prefix else [])
 
 
 def test_a_cut_dump_is_reported_as_far_as_it_goes(shell):
@@ -169,18 +169,18 @@ def test_a_cut_dump_is_reported_as_far_as_it_goes(shell):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "reason"),
     [
         (b"hello", "not a heap dump: it begins with b'hello', not with 'JAVA PROFILE 1.0.2'"),
         (b"", "the file is empty"),
     ],
 )
-def test_what_is_no_dump_is_one_line(content, said, shell):
+def test_a_file_that_is_not_a_dump_is_reported_in_one_line(content, reason, shell):
     Path("worker.hprof").write_bytes(content)
-    assert shell("heap", "dump", "worker.hprof") == (2, "", f"worker.hprof: {said}\n")
+    assert shell("heap", "dump", "worker.hprof") == (2, "", f"worker.hprof: {reason}\n")
 
 
-def test_a_missing_dump_is_one_line(shell):
+def test_a_missing_dump_is_reported_in_one_line(shell):
     assert shell("heap", "dump", "no.hprof") == (
         2,
         "",
@@ -224,5 +224,5 @@ def test_a_file_without_a_command_names_both_commands(name, shell):
     )
 
 
-def test_a_command_that_there_is_not_is_none(shell):
+def test_an_unknown_command_is_refused(shell):
     assert "No such command 'dmp'" in shell("heap", "dmp").err

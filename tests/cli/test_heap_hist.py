@@ -1,4 +1,4 @@
-"""`ackdoctor heap hist`: what goes in, what comes out, and the exit code."""
+"""Input, output and exit codes of `ackdoctor heap hist`."""
 
 import gzip
 import json
@@ -11,7 +11,7 @@ from ackdoctor.model.errors import UsageError
 from tests.cli.test_heap import HEAPS, codes
 
 
-def test_growth_is_a_finding_with_the_time_that_is_left(shell):
+def test_growth_is_a_finding_with_the_time_until_the_heap_is_full(shell):
     outcome = shell("heap", "hist", str(HEAPS / "histograms" / "growing-2.8.3.txt"), "--xmx", "768m")
     assert outcome.code == 1
     assert outcome.out.splitlines()[1:3] == [
@@ -20,7 +20,7 @@ def test_growth_is_a_finding_with_the_time_that_is_left(shell):
     ]
 
 
-def test_one_histogram_says_what_is_there(shell):
+def test_one_histogram_is_listed(shell):
     text = (HEAPS / "histograms" / "growing-2.8.3.txt").read_text().partition("Total")[0]
     Path("one.txt").write_text(text + "Total 200000 10000000\n")
     outcome = shell("heap", "hist", "one.txt")
@@ -33,7 +33,7 @@ def test_one_histogram_says_what_is_there(shell):
 
 
 def histograms(**amounts):
-    """A text of histograms a minute apart, of classes without a package."""
+    """The text of histograms a minute apart, of classes without a package."""
     for at, row in enumerate(zip(*amounts.values(), strict=True)):
         yield f"2026-11-21 22:{at:02}:00\n num     #instances         #bytes  class name\n"
         pairs = list(zip(amounts, row, strict=True))
@@ -57,9 +57,9 @@ def test_a_growing_heap_is_never_ok(amounts, first, shell):
     assert json.loads(shell("heap", "hist", "a.txt", "--output-format", "json").out)["verdict"] == first
 
 
-def test_a_histogram_that_is_cut_off_hides_no_growth(shell):
-    told = "".join(histograms(Session=[5_000, 6_000, 7_000, 8_000], Order=[9_000] * 4))
-    Path("a.txt").write_text(told[: told.rindex("   1:  9000")])  # the worker died while it was written
+def test_a_truncated_histogram_hides_no_growth(shell):
+    text = "".join(histograms(Session=[5_000, 6_000, 7_000, 8_000], Order=[9_000] * 4))
+    Path("a.txt").write_text(text[: text.rindex("   1:  9000")])  # the worker died while it was written
     outcome = shell("heap", "hist", "a.txt")
     assert outcome.code == 2
     assert outcome.out.startswith("GROWING: ")
@@ -71,13 +71,13 @@ def test_a_histogram_that_is_cut_off_hides_no_growth(shell):
 
 
 @pytest.mark.parametrize(
-    ("cut", "said"), [("2026", "  the files have no times"), ("22:03", "  64 MB: no forecast")]
+    ("cut", "expected"), [("2026", "  the files have no times"), ("22:03", "  64 MB: no forecast")]
 )
-def test_a_heap_that_does_not_grow_has_no_forecast(cut, said, shell):
-    told = "".join(histograms(Session=[5_000, 6_000, 5_500])).splitlines(keepends=True)
-    Path("a.txt").write_text("".join(line for line in told if not line.startswith(cut)))
+def test_a_heap_that_does_not_grow_has_no_forecast(cut, expected, shell):
+    text = "".join(histograms(Session=[5_000, 6_000, 5_500])).splitlines(keepends=True)
+    Path("a.txt").write_text("".join(line for line in text if not line.startswith(cut)))
     outcome = shell("heap", "hist", "a.txt", "--xmx", "64m")
-    assert outcome.out.splitlines()[2].startswith(said)
+    assert outcome.out.splitlines()[2].startswith(expected)
     assert ("no forecast" in outcome.out) == (cut == "22:03")
 
 
@@ -112,13 +112,13 @@ def test_histograms_of_two_workers_are_not_compared(shell):
 
 
 def jcmd_that(monkeypatch, answers):
-    """A jcmd that gives histograms of these amounts, and then raises the exception among them."""
-    given = iter(answers)
+    """A jcmd that returns histograms of these amounts, and raises the exceptions among them."""
+    remaining = iter(answers)
 
     def ask(pid, command, *_):
         if command == "VM.flags":
             return "-XX:MaxHeapSize=67108864 -XX:+UseG1GC"
-        answer = next(given)
+        answer = next(remaining)
         if isinstance(answer, int):
             return "".join(histograms(Session=[answer]))
         raise answer
@@ -127,23 +127,23 @@ def jcmd_that(monkeypatch, answers):
 
 
 @pytest.mark.parametrize(
-    ("end", "code", "said"),
+    ("end", "code", "error"),
     [
         (KeyboardInterrupt(), 0, "ackdoctor: interrupted: 3 histograms of 6 taken"),
         (UsageError("--pid 7: jcmd cannot reach it: no such process"), 2, "pid 7: gone after 3 histograms: --pid 7: jcmd cannot reach it: no such process"),
     ],
 )  # fmt: skip
-def test_histograms_taken_before_the_jvm_ends_are_judged(end, code, said, shell, monkeypatch):
+def test_histograms_taken_before_the_jvm_ends_are_judged(end, code, error, shell, monkeypatch):
     jcmd_that(monkeypatch, [5_000, 6_000, 7_000, end])
     outcome = shell("heap", "hist", "--pid", "7", "--every", "0.1")
-    assert (outcome.code, outcome.err.splitlines()[-1]) == (code, said)
+    assert (outcome.code, outcome.err.splitlines()[-1]) == (code, error)
     assert outcome.out.startswith("GROWING: ")
     assert "  3 histograms over " in outcome.out
     assert "  64 MB are full in " in outcome.out
 
 
 @pytest.mark.parametrize("files", [["a.txt", "a.txt", "a.txt"], ["a.txt", "b.txt", "a.txt"]])
-def test_the_same_histogram_given_again_cannot_show_that_nothing_grows(files, shell):
+def test_a_repeated_histogram_does_not_prove_that_nothing_grows(files, shell):
     for name in files:
         Path(name).write_text("".join(list(histograms(Session=[5_000]))))
     outcome = shell("heap", "hist", *files)
@@ -151,23 +151,23 @@ def test_the_same_histogram_given_again_cannot_show_that_nothing_grows(files, sh
     assert outcome.err == "ackdoctor: 2 repeated histograms ignored\n"
 
 
-def test_histograms_that_differ_in_their_time_alone_are_several(shell):
+def test_histograms_that_differ_only_in_time_are_separate(shell):
     Path("a.txt").write_text("".join(histograms(Session=[5_000, 5_000, 5_000])))
     assert shell("heap", "hist", "a.txt").out.startswith("OK: 3 histograms")
 
 
-def test_what_a_bolt_may_keep_is_named_where_the_heap_fills(shell):
-    kept = "org.apache.storm.tuple.TupleImpl"
-    Path("a.txt").write_text("".join(histograms(Session=[5, 5, 5], **{kept: [5_000, 6_000, 7_000]})))
+def test_a_full_heap_names_what_a_bolt_may_keep(shell):
+    tuple_class = "org.apache.storm.tuple.TupleImpl"
+    Path("a.txt").write_text("".join(histograms(Session=[5, 5, 5], **{tuple_class: [5_000, 6_000, 7_000]})))
     outcome = shell("heap", "hist", "a.txt")
     assert (outcome.code, outcome.out.partition("\n")[0]) == (
         0,
-        f"GROWING: the heap grows linearly together with {kept} (5,000 to 7,000): tuples that a bolt keeps, or that "
+        f"GROWING: the heap grows linearly together with {tuple_class} (5,000 to 7,000): tuples that a bolt keeps, or that "
         "wait in a queue before a slow one",
     )
 
 
-def test_a_jvm_that_was_never_reached_is_one_line(shell, monkeypatch):
+def test_an_unreachable_jvm_is_reported_in_one_line(shell, monkeypatch):
     jcmd_that(monkeypatch, [UsageError("--pid 7: no such process")])
     assert shell("heap", "hist", "--pid", "7") == (2, "", "ackdoctor: --pid 7: no such process\n")
 
@@ -175,7 +175,7 @@ def test_a_jvm_that_was_never_reached_is_one_line(shell, monkeypatch):
 ROW = "[{at}.000s] GC(0) {row}\n"
 
 
-def test_a_log_s_histograms_after_collections_are_compared_without_those_before(shell):
+def test_only_histograms_after_collections_are_compared(shell):
     held = "org.apache.storm.daemon.Acker$AckObject"
     with Path("gc.log").open("w") as log:
         for at in range(10, 80, 10):
@@ -190,7 +190,7 @@ def test_a_log_s_histograms_after_collections_are_compared_without_those_before(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "error"),
     [
         ([], "ackdoctor: name files with histograms, or a JVM with --pid PID\n"),
         (["a.txt", "--pid", "1"], "ackdoctor: --pid takes histograms itself: name no files with it\n"),
@@ -199,8 +199,8 @@ def test_a_log_s_histograms_after_collections_are_compared_without_those_before(
         (["a.txt", "--xmx", "much"], "ackdoctor: --xmx: 'much' is not a size; write 768m or 4g\n"),
     ],
 )
-def test_a_histogram_that_cannot_be_had_is_one_line(arguments, said, shell):
-    assert shell("heap", "hist", *arguments) == (2, "", said)
+def test_a_histogram_that_jcmd_does_not_return_is_reported_in_one_line(arguments, error, shell):
+    assert shell("heap", "hist", *arguments) == (2, "", error)
 
 
 def test_a_text_without_rows_is_no_histogram(shell):
@@ -211,7 +211,7 @@ def test_a_text_without_rows_is_no_histogram(shell):
     )
 
 
-def test_a_head_without_a_row_is_named(shell, tmp_path):
+def test_a_header_without_rows_is_named(shell, tmp_path):
     text = tmp_path / "worker.txt"
     text.write_text("2026-11-21T22:58:58.082Z\n num     #instances         #bytes  class n")
     outcome = shell("heap", "hist", str(text))

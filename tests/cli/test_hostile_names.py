@@ -31,7 +31,7 @@ FORMS = ["full", "concise", "json", "json-lines", "sarif", "github"]
 
 
 def commands(text: str) -> list[str]:
-    """The lines that a runner would take for commands, without those of the github format itself."""
+    """The lines that a runner would read as commands, without those of the github format."""
     lines = re.split(r"[\r\n]", text)
     return [line for line in lines if line.lstrip().startswith("::") and not OURS.fullmatch(line)] + [
         line for line in lines if "##[" in line
@@ -65,7 +65,7 @@ def test_no_name_is_a_command(shell, tree, monkeypatch, form, more):
         json.loads(outcome.out)
 
 
-def test_the_github_format_is_safe_outside_of_a_runner_too(shell, tree, monkeypatch):
+def test_the_github_format_is_safe_outside_a_runner_too(shell, tree, monkeypatch):
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     outcome = shell("lint", "--no-cache", "--output-format", "github", ".")
     assert (outcome.code, commands(outcome.out), commands(outcome.err)) == (1, [], [])

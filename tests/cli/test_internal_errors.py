@@ -1,4 +1,4 @@
-"""An error of ackdoctor's own is named with its file and component, the rest is judged, and lint exits with 2."""
+"""An internal error names its file and component, the rest is judged, and lint exits with 2."""
 
 import json
 
@@ -48,7 +48,7 @@ def test_a_component_whose_calls_are_too_deep_is_named_and_the_exit_code_is_2(sh
 
 
 @pytest.mark.parametrize("more", [[], ["--exit-zero"], ["--quiet"], ["--output-format", "json-lines"]])
-def test_the_exit_code_is_2_whatever_is_asked(shell, broken, more):
+def test_the_exit_code_is_always_2(shell, broken, more):
     outcome = shell("lint", "--no-cache", ".", *more)
     assert (outcome.code, outcome.err) == (2, LINE)
 
@@ -61,7 +61,7 @@ def test_the_rest_is_judged_and_comments_in_the_same_file_count(shell, broken):
     )
 
 
-def test_json_names_it(shell, broken):
+def test_json_names_the_component(shell, broken):
     document = json.loads(shell("lint", "--no-cache", "--output-format", "json", ".").out)
     (fault,) = document["unreadable"]
     assert (fault["path"], fault["line"], fault["internal_error"]) == ("bad.py", 4, True)
@@ -69,7 +69,7 @@ def test_json_names_it(shell, broken):
     assert document["summary"]["internal_errors"] == 1
 
 
-def test_sarif_names_it(shell, broken):
+def test_sarif_names_the_component(shell, broken):
     document = json.loads(shell("lint", "--no-cache", "--output-format", "sarif", ".").out)
     (invocation,) = document["runs"][0]["invocations"]
     assert invocation["executionSuccessful"] is False
@@ -79,18 +79,18 @@ def test_sarif_names_it(shell, broken):
     assert notification["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "bad.py"
 
 
-def test_github_names_it(shell, broken):
+def test_github_names_the_component(shell, broken):
     out = shell("lint", "--no-cache", "--output-format", "github", ".").out
     assert out.startswith("::error file=bad.py,line=4,title=internal error::internal error in BadBolt")
 
 
-def test_a_run_without_one_was_successful(shell, tmp_path):
+def test_a_run_without_unjudged_components_was_successful(shell, tmp_path):
     write(tmp_path, {"good.py": BOLT, "bad.py": "from streamparse import Bolt\nclass (:\n"})
     document = json.loads(shell("lint", "--no-cache", "--output-format", "sarif", ".").out)
     assert document["runs"][0]["invocations"][0]["executionSuccessful"] is True
 
 
-def test_a_rule_that_fails_leaves_the_other_rules_alone(shell, tmp_path, monkeypatch):
+def test_a_failing_rule_does_not_stop_other_rules(shell, tmp_path, monkeypatch):
     write(tmp_path, {"good.py": BOLT})
 
     def check(context):
@@ -106,7 +106,7 @@ def test_a_rule_that_fails_leaves_the_other_rules_alone(shell, tmp_path, monkeyp
 @pytest.mark.parametrize(
     ("module", "part"), [(files, "python_declarations"), (suppress, "_directives"), (analysis, "lower")]
 )
-def test_a_reader_that_fails_on_one_file_leaves_the_others_alone(shell, tmp_path, monkeypatch, module, part):
+def test_a_failing_reader_does_not_stop_other_files(shell, tmp_path, monkeypatch, module, part):
     write(tmp_path, {"bad.py": IGNORED.replace("CountBolt", "BadBolt"), "good.py": BOLT})
     original = getattr(module, part)
 

@@ -1,4 +1,4 @@
-"""`ackdoctor lint` on Java and on mixed trees, as typed."""
+"""`ackdoctor lint` on Java and on mixed projects."""
 
 import io
 import json
@@ -54,16 +54,16 @@ def test_a_mixed_tree_is_one_report(shell):
     assert (outcome.code, outcome.err) == (1, f"ackdoctor: {NOTE}\n")
 
 
-def test_a_path_through_java_is_shown_beside_its_lines(shell):
-    shown = shell("lint", "CountBolt.java").out.splitlines()
-    assert shown[1:4] == [
+def test_a_path_through_java_is_shown_with_its_lines(shell):
+    printed = shell("lint", "CountBolt.java").out.splitlines()
+    assert printed[1:4] == [
         "   18 | public void execute(Tuple tuple) {  ╭ received     owed",
         "   19 |     collector.ack(tuple);           ├ acked        acked",
         "   20 |     collector.ack(tuple);           ╰ acked again",
     ]
 
 
-def test_an_anonymous_bolt_is_called_after_its_base(shell):
+def test_an_anonymous_bolt_has_the_name_of_its_base(shell):
     Path("Tests.java").write_text(
         "import org.apache.storm.topology.base.BaseRichBolt;\nimport org.apache.storm.tuple.Tuple;\n"
         "class Tests { Object made = new BaseRichBolt() { public void execute(Tuple tuple) { run(); } }; }\n"
@@ -76,7 +76,7 @@ def test_an_anonymous_bolt_is_called_after_its_base(shell):
     assert finding["message"].startswith("no path through an anonymous BaseRichBolt.execute acks or fails")
 
 
-def test_an_anonymous_heir_that_inherits_its_handlers_is_called_as_the_class_that_has_them(shell):
+def test_an_anonymous_class_has_the_name_of_the_class_with_its_handlers(shell):
     Path("CountBoltTest.java").write_text(
         "package bolts;\nimport org.apache.storm.task.*;\nclass CountBoltTest { Object made = new CountBolt() {\n"
         "  public void prepare(java.util.Map conf, TopologyContext context, OutputCollector collector) { }\n}; }\n"
@@ -96,7 +96,7 @@ def test_unread_files_are_in_json_and_sarif(shell):
     assert (notification["level"], notification["message"]["text"]) == ("note", NOTE)
 
 
-def test_a_tree_of_scala_is_not_called_clean(shell):
+def test_a_scala_project_is_not_called_clean(shell):
     Path("scala").mkdir()
     Path("S.scala").rename("scala/S.scala")
     outcome = shell("lint", "scala")
@@ -104,12 +104,12 @@ def test_a_tree_of_scala_is_not_called_clean(shell):
     assert (outcome.code, outcome.err) == (2, f"ackdoctor: no Python or Java file under scala; {note}\n")
 
 
-def test_files_and_statistics_speak_of_both_languages(shell):
+def test_files_and_statistics_cover_both_languages(shell):
     assert shell("lint", "--show-files").out == "CountBolt.java\nbolt.py\n"
     assert shell("lint", "--statistics", "-q").out == "1  ACK101  missing-ack\n1  ACK103  double-ack\n"
 
 
-def test_java_comes_by_standard_input_under_its_name(shell, monkeypatch):
+def test_java_is_read_from_standard_input_under_its_name(shell, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(JAVA.encode())))
     outcome = shell("lint", "-", "--stdin-filename", "src/CountBolt.java", "--output-format", "concise", "-q")
     assert (outcome.code, outcome.out.split()[0]) == (1, "src/CountBolt.java:20:9:")
@@ -121,7 +121,7 @@ def test_a_baseline_accepts_both_languages(shell):
     assert (outcome.code, outcome.out) == (0, "no findings in 2 files, 2 components · 2 in the baseline\n")
 
 
-def test_a_file_that_is_read_in_part_decides_the_exit_code_only_where_it_is_named(shell):
+def test_a_partly_read_file_sets_the_exit_code_only_if_it_is_named(shell):
     Path("bolt.py").unlink()
     Path("CountBolt.java").write_text(JAVA.replace("this.collector = collector;", "int x = (;"))
     outcome = shell("lint")

@@ -86,7 +86,7 @@ def test_exit_zero_hides_findings_from_the_exit_code_only(shell):
         ),
     ],
 )
-def test_work_that_cannot_be_done_is_one_line_and_exits_2(shell, monkeypatch, arguments, message):
+def test_a_fatal_error_is_one_line_and_exits_2(shell, monkeypatch, arguments, message):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
     outcome = shell("lint", *arguments)
     assert (outcome.code, outcome.out) == (2, "")
@@ -107,7 +107,7 @@ def test_a_wrong_setting_names_file_line_and_key(shell):
     assert outcome.err == "ackdoctor: pyproject.toml:2: unknown key `selct`; did you mean `select`?\n"
 
 
-def test_a_rule_that_does_not_exist_is_blamed_on_the_file_that_names_it(shell):
+def test_an_unknown_rule_is_reported_at_the_file_that_names_it(shell):
     Path("bolt.py").write_text(BOLT)
     Path("ackdoctor.toml").write_text('[per-file-ignores]\n"*.py" = ["doubel-ack"]\n')
     outcome = shell("lint")
@@ -135,14 +135,14 @@ def test_a_rule_that_does_not_exist_is_blamed_on_the_file_that_names_it(shell):
         ),
     ],
 )
-def test_a_framework_that_does_not_exist_is_blamed_on_the_file_that_names_it(shell, text, message):
+def test_an_unknown_framework_is_reported_at_the_file_that_names_it(shell, text, message):
     Path("bolt.py").write_text(BOLT)
     Path("ackdoctor.toml").write_text(text)
     outcome = shell("lint")
     assert (outcome.code, outcome.err) == (2, f"ackdoctor: ackdoctor.toml{message}\n")
 
 
-def test_the_line_of_a_wrong_rule_is_looked_for_in_our_table(shell):
+def test_the_line_of_a_wrong_rule_is_in_our_table(shell):
     Path("bolt.py").write_text(BOLT)
     Path("pyproject.toml").write_text(
         '[tool.ruff]\nselect = ["XYZ7"]\n[tool.ackdoctor]\nselect = [\n  "XYZ7",\n]\n'
@@ -172,10 +172,10 @@ def test_select_names_the_broken_page_instead_of_another_rule(shell, monkeypatch
 
 
 @pytest.mark.parametrize("option", ["--select", "--ignore", "--extend-select"])
-@pytest.mark.parametrize("given", ["", " , "])
-def test_an_option_that_names_no_rule_is_no_option_at_all(shell, option, given):
+@pytest.mark.parametrize("value", ["", " , "])
+def test_an_empty_option_is_ignored(shell, option, value):
     Path("bolt.py").write_text(BOLT)
-    outcome = shell("lint", option, given)
+    outcome = shell("lint", option, value)
     assert (outcome.code, outcome.err) == (
         2,
         f"ackdoctor: {option}: no rule is named; `ackdoctor rules` lists them\n",
@@ -276,7 +276,7 @@ def test_a_report_overwrites_no_file_that_is_read(shell):
 
 
 @pytest.mark.parametrize("name", ["known.json", "ackdoctor.toml", "shared/base.py"])
-def test_a_report_overwrites_nothing_that_is_read_beside_the_files(shell, name):
+def test_a_report_overwrites_no_settings_or_baseline(shell, name):
     base = "from streamparse import Bolt\n\n\nclass Base(Bolt):\n    auto_ack = False\n"
     write(
         Path(),
@@ -303,7 +303,7 @@ def test_a_report_that_finds_the_disk_full_exits_2(shell):
     )
 
 
-def test_a_link_that_leads_to_itself_is_named(shell):
+def test_a_link_loop_is_named(shell):
     Path("loop.py").symlink_to("loop.py")
     outcome = shell("lint", "loop.py")
     assert (outcome.code, outcome.err) == (2, "loop.py: a symbolic link that leads back to itself\n")
@@ -321,13 +321,13 @@ def test_statistics_count_by_rule(shell):
     )
 
 
-def test_show_files_lists_what_was_looked_at(shell):
+def test_show_files_lists_the_files(shell):
     Path("b.py").write_text(BOLT)
     Path("a.py").write_text("x = 1\n")
     assert shell("lint", "--show-files").out == "a.py\nb.py\n"
 
 
-def test_quiet_leaves_only_findings(shell):
+def test_quiet_prints_only_findings(shell):
     Path("bolt.py").write_text(BOLT)
     outcome = shell("lint", "--quiet", "--output-format", "concise")
     assert len(outcome.out.splitlines()) == 1
@@ -339,7 +339,7 @@ def test_verbose_says_which_settings_are_used(shell, cache):
     assert outcome.err == "ackdoctor: settings: none\nackdoctor: 1 file, 1 component\n"
 
 
-def test_a_baseline_takes_known_findings_away_and_tells_what_is_fixed(shell):
+def test_a_baseline_hides_known_findings_and_reports_fixed_ones(shell):
     Path("bolt.py").write_text(BOLT)
     outcome = shell("lint", "--baseline", "known.json", "--write-baseline")
     assert outcome == (0, "", "ackdoctor: known.json: 1 accepted, 1 of them new, 0 fixed\n")
@@ -361,7 +361,7 @@ def test_a_baseline_takes_known_findings_away_and_tells_what_is_fixed(shell):
 
 
 @pytest.mark.parametrize("arguments", ["a.py", "--select=ACK103", "--min-severity=error", "."])
-def test_a_baseline_keeps_what_the_run_that_writes_it_does_not_look_for(shell, arguments):
+def test_writing_a_baseline_preserves_entries_of_unselected_rules(shell, arguments):
     mild = "\n\nclass Loose(Bolt):\n    auto_anchor = False\n\n    def process(self, tup):\n        self.emit([1])\n"
     for name in ("a.py", "b.py"):
         Path(name).write_text(BOLT + mild)
@@ -395,7 +395,7 @@ def test_thresholds_hide_and_the_footer_counts(shell):
     )
 
 
-def test_colours_are_forced_and_refused_by_the_environment(shell, monkeypatch):
+def test_the_environment_forces_and_disables_colours(shell, monkeypatch):
     Path("bolt.py").write_text(BOLT)
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "\x1b[1;31merror\x1b[0m" in shell("lint").out

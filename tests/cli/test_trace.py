@@ -1,4 +1,4 @@
-"""`ackdoctor trace`, and `explain ROOT --trace`: what goes in, what comes out, and the exit code."""
+"""Input, output and exit codes of `ackdoctor trace` and `explain ROOT --trace`."""
 
 import json
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ HEALTHY = ["init 66 1", "ack 66 1 by count"]
 SICK = ["init 66 1", "ack 66 1 by sql", "ack 66 1 by sql"]
 
 
-def stored(lines: Sequence[str | Event], folder: str = "trace") -> Path:
-    """A trace with one part, in the current directory."""
+def write_trace(lines: Sequence[str | Event], folder: str = "trace") -> Path:
+    """Write a trace with one part in the current directory."""
     part = Path(folder) / "v1" / "run=r" / "worker=w" / "part-1-000000000000.jsonl"
     part.parent.mkdir(parents=True)
     rows = events_of([line for line in lines if isinstance(line, str)])
@@ -26,8 +26,8 @@ def stored(lines: Sequence[str | Event], folder: str = "trace") -> Path:
 # ---- report ----
 
 
-def test_a_healthy_trace_is_ok_in_its_first_line(shell):
-    stored(HEALTHY)
+def test_a_healthy_trace_says_so_in_its_first_line(shell):
+    write_trace(HEALTHY)
     outcome = shell("trace", "report", "trace")
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.splitlines() == [
@@ -51,20 +51,20 @@ def test_a_healthy_trace_is_ok_in_its_first_line(shell):
     ],
 )
 def test_a_trace_with_roots_that_timed_out_is_never_ok(rows, first, shell):
-    stored(rows)
+    write_trace(rows)
     assert shell("trace", "report", "trace").out.startswith(first)
 
 
 def test_a_bolt_that_holds_tuples_for_longer_than_the_timeout_is_named(shell):
-    files.write_lines(slow_trace(flush_s=35, ticks=True), stored([]))
+    files.write_lines(slow_trace(flush_s=35, ticks=True), write_trace([]))
     outcome = shell("trace", "report", "trace", "--message-timeout", "10")
     assert outcome.code == 1
     assert outcome.out.startswith("BROKEN: batch: it holds tuples for up to 34.7 s (")
     assert "ACK504" in outcome.out.splitlines()[0]
 
 
-def test_a_sick_trace_is_broken_in_its_first_line(shell):
-    stored(SICK)
+def test_a_broken_trace_says_so_in_its_first_line(shell):
+    write_trace(SICK)
     outcome = shell("trace", "report", "trace", "--acker-version", "1.1.0")
     assert (outcome.code, outcome.err) == (1, "")
     assert outcome.out.splitlines()[:2] == [
@@ -75,7 +75,7 @@ def test_a_sick_trace_is_broken_in_its_first_line(shell):
 
 
 def test_findings_come_in_every_format(shell):
-    stored(SICK)
+    write_trace(SICK)
     lines = shell("trace", "report", "trace", "--output-format", "json-lines").out.splitlines()
     assert [(row["code"], row["root"]) for row in map(json.loads, lines)] == [("ACK601", "66")]
     document = json.loads(shell("trace", "report", "trace", "--output-format", "json").out)
@@ -91,8 +91,8 @@ def test_findings_come_in_every_format(shell):
     )
 
 
-def test_what_is_less_bad_is_hidden_and_counted(shell):
-    stored(["init 66 3", "fail 66", "ack 66 2 by right"])
+def test_lesser_findings_are_hidden_and_counted(shell):
+    write_trace(["init 66 3", "fail 66", "ack 66 2 by right"])
     outcome = shell("trace", "report", "trace")
     assert outcome.code == 0
     assert outcome.out.startswith("OK: 1 root, nothing is wrong except 1 hidden finding\n")
@@ -101,14 +101,14 @@ def test_what_is_less_bad_is_hidden_and_counted(shell):
 
 
 def test_ignored_rules_are_not_reported(shell):
-    stored(SICK)
+    write_trace(SICK)
     Path("ackdoctor.toml").write_text('ignore = ["ACK601"]\n', encoding="utf-8")
     assert shell("trace", "report", "trace").code == 0
     assert shell("trace", "report", "trace", "--isolated").code == 1
 
 
 def test_rows_before_an_incomplete_line_are_read(shell):
-    part = stored(HEALTHY)
+    part = write_trace(HEALTHY)
     with part.open("a", encoding="ascii") as lines:
         lines.write('{"schema":1,"ki')
     outcome = shell("trace", "report", "trace")
@@ -118,7 +118,7 @@ def test_rows_before_an_incomplete_line_are_read(shell):
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "verdict"),
     [
         ([], "EMPTY: the trace has no rows"),
         (
@@ -127,19 +127,19 @@ def test_rows_before_an_incomplete_line_are_read(shell):
         ),
     ],
 )
-def test_where_no_row_tells_of_acking_it_is_not_ok_in_any_format(shell, rows, said):
-    part = stored(HEALTHY)
+def test_a_trace_without_rows_about_acking_is_not_ok_in_any_format(shell, rows, verdict):
+    part = write_trace(HEALTHY)
     files.write_lines(rows, part)
     outcome = shell("trace", "report", "trace")
-    assert (outcome.code, outcome.out.splitlines()[0], outcome.err) == (2, said, "")
+    assert (outcome.code, outcome.out.splitlines()[0], outcome.err) == (2, verdict, "")
     assert shell("trace", "report", "trace", "--output-format", "json-lines") == (
         2,
         "",
-        f"ackdoctor: {said}\n",
+        f"ackdoctor: {verdict}\n",
     )
 
 
-def test_a_trace_that_is_not_there_exits_2(shell):
+def test_a_missing_trace_exits_2(shell):
     assert shell("trace", "report", "nowhere") == (2, "", "nowhere: no such file or directory\n")
     assert shell("explain", "66", "--trace", "nowhere") == (2, "", "nowhere: no such file or directory\n")
     document = json.loads(shell("trace", "report", "nowhere", "--output-format", "json").out)
@@ -158,15 +158,15 @@ def test_a_trace_that_is_not_there_exits_2(shell):
         (["--min-severity", "bad"], "--min-severity: 'bad' is not one of info, warning, error"),
     ],
 )
-def test_a_word_that_means_nothing_exits_2(arguments, reason, shell):
-    stored(HEALTHY)
+def test_an_unknown_argument_exits_2(arguments, reason, shell):
+    write_trace(HEALTHY)
     outcome = shell("trace", "report", "trace", *arguments)
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith(f"ackdoctor: {reason}")
 
 
 def test_a_narrow_terminal_drops_columns_and_an_old_one_draws_with_ascii(shell, monkeypatch):
-    part = stored(HEALTHY)
+    part = write_trace(HEALTHY)
     rows = "".join(
         f'{{"schema":1,"kind":{kind},"time_ns":{n},"component":"sql","delivery":"7"}}\n'
         for n, kind in enumerate((1, 4, 4))
@@ -186,7 +186,7 @@ def test_an_empty_trace_is_not_the_current_folder(command, shell):
 
 
 def test_findings_outside_code_are_placed_at_the_trace_per_component(shell):
-    part = stored(HEALTHY)
+    part = write_trace(HEALTHY)
     rows = "".join(
         f'{{"schema":1,"kind":{kind},"time_ns":{n},"component":"{name}","delivery":"7"}}\n'
         for name in ("count", "sql")
@@ -209,14 +209,14 @@ def test_findings_outside_code_are_placed_at_the_trace_per_component(shell):
 
 
 def test_cat_prints_every_row_as_a_line_of_json(shell):
-    stored(SICK)
+    write_trace(SICK)
     outcome = shell("trace", "cat", "trace")
     assert [json.loads(line)["root"] for line in outcome.out.splitlines()] == [66, 66, 66]
     assert (outcome.code, outcome.err) == (0, "")
 
 
-def test_explain_tells_one_roots_life(shell):
-    stored(SICK)
+def test_explain_shows_the_life_of_one_root(shell):
+    write_trace(SICK)
     outcome = shell("explain", "66", "--trace", "trace", "--acker-version", "1.1.0")
     assert outcome == (
         0,
@@ -235,8 +235,8 @@ def test_explain_tells_one_roots_life(shell):
     )
 
 
-def test_explain_takes_roots_that_begin_with_a_minus_and_deliveries(shell):
-    stored(SICK)
+def test_explain_accepts_negative_roots_and_deliveries(shell):
+    write_trace(SICK)
     assert shell("explain", "-66", "--trace", "trace") == (
         2,
         "",
@@ -262,22 +262,22 @@ def test_an_acker_version_without_a_trace_exits_2(shell):
 
 
 def test_a_folder_full_of_other_files_does_not_hide_the_report(shell):
-    stored(SICK)
+    write_trace(SICK)
     for number in range(13):
         Path("trace", f"{number:02}.txt").touch()
     part = next(Path("trace").rglob("part-*"))
     part.write_bytes(part.read_bytes()[:-3])
-    told = shell("trace", "report", "trace").err.splitlines()
-    assert told[:2] == ["trace/00.txt: no part of a trace", "trace/01.txt: no part of a trace"]
-    assert "3 more files: no part of a trace" in told
-    assert sum(line.endswith("no part of a trace") for line in told) == 11
+    errors = shell("trace", "report", "trace").err.splitlines()
+    assert errors[:2] == ["trace/00.txt: no part of a trace", "trace/01.txt: no part of a trace"]
+    assert "3 more files: no part of a trace" in errors
+    assert sum(line.endswith("no part of a trace") for line in errors) == 11
     assert (
         len(json.loads(shell("trace", "report", "trace", "--output-format", "json").out)["unreadable"]) >= 13
     )
 
 
-def test_what_one_process_left_is_counted_in_the_singular(shell):
+def test_one_incomplete_row_is_counted_in_the_singular(shell):
     path = Path("part-1-000000000000.jsonl")
     path.write_text('{"schema":1,"kind":1,"time_ns":1')
-    told = "ackdoctor: 1 incomplete row: the process was killed while writing"
-    assert shell("trace", "report", str(path)).err.splitlines()[-1] == told
+    error = "ackdoctor: 1 incomplete row: the process was killed while writing"
+    assert shell("trace", "report", str(path)).err.splitlines()[-1] == error

@@ -1,4 +1,4 @@
-"""`ackdoctor trace run` and `trace proxy`: what a command leaves behind, and its exit code."""
+"""The trace and the exit code of `ackdoctor trace run` and `trace proxy`."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_trace import HEALTHY, stored
+from tests.cli.test_trace import HEALTHY, write_trace
 
 BOLTS = """from pystorm import Bolt
 
@@ -76,8 +76,8 @@ class Batches({base}):
 
 
 def frame(number, comp, stream):
-    said = {{"id": str(number), "comp": comp, "stream": stream, "task": 1, "tuple": [number]}}
-    return json.dumps(said).encode() + b"\\nend\\n"
+    message = {{"id": str(number), "comp": comp, "stream": stream, "task": 1, "tuple": [number]}}
+    return json.dumps(message).encode() + b"\\nend\\n"
 
 
 conf = {{"conf": {{}}, "pidDir": ".", "context": {{"taskid": 3, "task->component": {{"3": "batches"}}}}}}
@@ -89,14 +89,14 @@ Batches(BytesIO(json.dumps(conf).encode() + b"\\nend\\n" + b"".join(frames)), By
 
 @pytest.mark.slow
 @pytest.mark.parametrize("base", ["BatchingBolt", "TicklessBatchingBolt"])
-def test_what_waits_for_a_batch_where_the_input_ends_is_no_missing_ack(shell, base):
+def test_a_tuple_in_an_unfinished_batch_is_no_missing_ack(shell, base):
     Path("drive.py").write_text(BATCHES.format(base=base), encoding="utf-8")
     assert ackdoctor("trace", "run", "--", sys.executable, "drive.py").returncode == 2  # pystorm's own
     outcome = shell("trace", "report", "ackdoctor-trace")
     assert (outcome.code, outcome.out.splitlines()[0]) == (0, "OK: 2 deliveries, nothing is wrong")
     assert "  Batches: 2 waited for a batch when the run ended\n" in outcome.out
-    told = shell("explain", "0", "--trace", "ackdoctor-trace").out
-    assert "kept it for a batch that had not come when the run ended" in told
+    life = shell("explain", "0", "--trace", "ackdoctor-trace").out
+    assert "kept it for a batch that had not come when the run ended" in life
 
 
 @pytest.mark.slow
@@ -113,8 +113,8 @@ def test_the_trace_names_what_replaced_a_component_s_transport(shell):
         "INCOMPLETE: nothing is wrong in what could be judged (2 deliveries)",
     )
     assert "  not observed: TwiceBolt: send_message is replaced\n" in outcome.out
-    told = json.loads(shell("trace", "report", "ackdoctor-trace", "--output-format", "json").out)
-    assert told["run"]["unobserved"] == ["TwiceBolt: send_message is replaced"]
+    document = json.loads(shell("trace", "report", "ackdoctor-trace", "--output-format", "json").out)
+    assert document["run"]["unobserved"] == ["TwiceBolt: send_message is replaced"]
 
 
 @pytest.mark.slow
@@ -141,7 +141,7 @@ def test_a_full_disk_is_reported(shell):
 
 @pytest.mark.slow
 def test_the_trace_of_an_earlier_run_does_not_count(shell):
-    stored(HEALTHY, "ackdoctor-trace")
+    write_trace(HEALTHY, "ackdoctor-trace")
     ended = ackdoctor("trace", "run", "--", "no-such-program")
     assert ended.returncode == 127
     assert ended.stderr.splitlines()[-1] == (
@@ -169,7 +169,7 @@ def test_a_trace_below_a_file_runs_nothing(shell):
     assert not Path("ran").exists()
 
 
-def test_a_place_that_takes_no_trace_runs_nothing_unless_none_is_wanted(shell, monkeypatch):
+def test_an_unwritable_trace_runs_nothing_unless_tracing_is_off(shell, monkeypatch):
     monkeypatch.setattr(os, "access", lambda place, _: Path(place) != Path.cwd())  # root may do anything
     run = ("trace", "run", "--trace", "new/trace")
     assert shell(*run, "--", "touch", "ran") == (
@@ -191,7 +191,7 @@ def test_an_unknown_level_exits_2(shell):
 
 
 @pytest.mark.slow
-def test_the_proxy_passes_what_the_component_says_and_leaves_a_trace(shell):
+def test_the_proxy_forwards_messages_and_writes_a_trace(shell):
     echo = "import sys; data = sys.stdin.readline(); sys.stdin.readline(); print(data, end=''); print('end')"
     ended = subprocess.run(
         [
@@ -231,7 +231,7 @@ def test_the_proxy_runs_the_component_without_a_trace(shell):
 
 
 @pytest.mark.slow
-def test_pytest_is_not_disturbed_and_its_tests_are_judged_one_by_one(shell):
+def test_pytest_runs_unchanged_and_each_test_is_judged(shell):
     Path("bolts.py").write_text(BOLTS, encoding="utf-8")
     Path("test_bolts.py").write_text(
         "from io import BytesIO\n"

@@ -50,7 +50,7 @@ public class WordSpout extends AcmeSpout {
 
 
 @pytest.mark.parametrize(
-    ("name", "source", "said"),
+    ("name", "source", "warning"),
     [
         (
             "bolts.py",
@@ -83,7 +83,7 @@ public class WordSpout extends AcmeSpout {
     ],
 )
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside another component"])
-def test_it_is_named_below_the_summary(shell, name, source, said, beside):
+def test_an_unknown_base_is_named_below_the_summary(shell, name, source, warning, beside):
     Path(name).write_text(source)
     if beside:
         Path("other.py").write_text(BOLT)
@@ -92,7 +92,7 @@ def test_it_is_named_below_the_summary(shell, name, source, said, beside):
     assert (outcome.code, outcome.err) == (int(beside), "")
     assert outcome.out.splitlines()[-2:] == [
         found,
-        said,
+        warning,
     ]
 
 
@@ -104,7 +104,7 @@ def test_without_a_summary_unknown_bases_go_to_standard_error(shell, more):
     assert outcome.err.startswith("bolts.py:4: CountBolt has process(self, tup) and was not analysed")
 
 
-def test_json_has_it_and_the_cache_keeps_it(shell):
+def test_json_and_the_cache_hold_unknown_bases(shell):
     Path("bolts.py").write_text(PYTHON)
     for cache in ([], [], ["--no-cache"]):
         document = json.loads(shell("lint", "--output-format", "json", *cache, ".").out)
@@ -121,10 +121,10 @@ def test_json_has_it_and_the_cache_keeps_it(shell):
 
 
 @pytest.mark.parametrize(("name", "source"), [("b.py", PYTHON), ("s.py", SPOUT), ("CountBolt.java", JAVA)])
-def test_doing_what_it_says_makes_it_a_component(shell, name, source):
+def test_the_suggested_setting_makes_it_a_component(shell, name, source):
     Path(name).write_text(source)
-    said = shell("lint", "--no-cache", ".").out
-    entry = re.search(r'"[\w.]+" = "[\w.]+"', said)
+    printed = shell("lint", "--no-cache", ".").out
+    entry = re.search(r'"[\w.]+" = "[\w.]+"', printed)
     assert entry is not None
     Path("ackdoctor.toml").write_text(f"[extra-bases]\n{entry[0]}\n")
     assert "1 file, 1 component" in shell("lint", "--no-cache", ".").out
@@ -143,7 +143,7 @@ def test_doing_what_it_says_makes_it_a_component(shell, name, source):
         "from streamparse import Bolt\nfrom acme import Base\nclass Worker(Base, Bolt):\n    def process(self, tup):\n        pass\n",
     ],
 )
-def test_what_need_not_be_a_component_is_not_named(tmp_path, source):
+def test_a_class_that_need_not_be_a_component_is_not_named(tmp_path, source):
     write(tmp_path, {"worker.py": source})
     assert lint_project(tmp_path).unknown_bases == ()
 
@@ -161,7 +161,7 @@ def test_a_base_in_another_file_is_not_unknown(tmp_path):
     assert lint_project(tmp_path, "b.py").unknown_bases == ()
 
 
-def test_a_setting_for_the_last_part_of_the_name_will_do(tmp_path):
+def test_a_setting_may_give_the_last_part_of_the_name(tmp_path):
     write(tmp_path, {"b.py": PYTHON})
     settings = Settings(extra_bases={"AcmeBolt": "streamparse.Bolt"})
     report = lint_project(tmp_path, settings=settings)

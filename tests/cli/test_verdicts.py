@@ -1,11 +1,11 @@
-"""The verdict of `heap` and `trace report` in the formats that list findings: that there are none is not that all is well."""
+"""The verdict of `heap` and `trace report` in formats that list findings: an empty list does not mean OK."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from tests.heap.writing import Heap, acker_heap
+from tests.heap.hprof_writer import Heap, acker_heap
 
 HISTOGRAM = """ num     #instances         #bytes  class name
    1:  5000  200000  org.apache.storm.daemon.Acker$AckObject
@@ -35,9 +35,9 @@ def _inputs(shell):
     Path("cut.hprof").write_bytes(other_heap()[:-4])
 
 
-@pytest.mark.parametrize(("command", "said"), CASES[:3])
-def test_the_last_line_of_concise_is_the_verdict(command, said, shell):
-    assert shell(*command, "--output-format", "concise").out.splitlines()[-1].startswith(said)
+@pytest.mark.parametrize(("command", "verdict"), CASES[:3])
+def test_the_last_line_of_concise_is_the_verdict(command, verdict, shell):
+    assert shell(*command, "--output-format", "concise").out.splitlines()[-1].startswith(verdict)
 
 
 def test_concise_findings_precede_the_verdict(shell):
@@ -47,15 +47,15 @@ def test_concise_findings_precede_the_verdict(shell):
     assert verdict.startswith("BROKEN: ")
 
 
-@pytest.mark.parametrize(("command", "said"), CASES)
+@pytest.mark.parametrize(("command", "verdict"), CASES)
 @pytest.mark.parametrize("form", ["json-lines", "sarif"])
-def test_other_formats_print_the_verdict_on_standard_error(command, said, form, shell):
+def test_other_formats_print_the_verdict_on_standard_error(command, verdict, form, shell):
     outcome = shell(*command, "--output-format", form)
-    assert f"ackdoctor: {said}" in outcome.err
+    assert f"ackdoctor: {verdict}" in outcome.err
     if form == "sarif":
         [run] = json.loads(outcome.out)["runs"]
         notes = [each["message"]["text"] for each in run["invocations"][0]["toolExecutionNotifications"]]
-        assert [note for note in notes if note.startswith(said)]
+        assert [note for note in notes if note.startswith(verdict)]
 
 
 def test_tuples_in_a_bolt_s_field_name_the_field(shell):
@@ -74,7 +74,7 @@ def test_tuples_in_a_bolt_s_field_name_the_field(shell):
     assert "  Sink.waiting         10,000   10,000 ?" in lines
 
 
-def test_what_is_not_shown_is_not_called_nothing(shell):
+def test_hidden_findings_are_not_called_none(shell):
     Path("worker.hprof").write_bytes(acker_heap(held=[(5, 7, -1)] * 2).hprof())
     outcome = shell("heap", "dump", "worker.hprof", "--min-severity", "error")
     assert outcome.out.startswith("OK: 2 entries in 1 acker, nothing is wrong except 1 hidden finding\n")

@@ -1,4 +1,4 @@
-"""`ackdoctor watch` as a shell sees it: what cannot be meant, what a batch looks like to people, and how it ends."""
+"""`ackdoctor watch` in a shell: invalid arguments, the output of a batch, and its end."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def shell(shell: Shell) -> Shell:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["nowhere"], "nowhere: no such directory"),
         ([__file__], f"{__file__}: not a directory"),
@@ -41,11 +41,11 @@ def shell(shell: Shell) -> Shell:
         (["trace", "--acker-version", "1.1"], "--acker-version: acker version '1.1' is ambiguous"),
     ],
 )
-def test_wrong_arguments_are_rejected_before_spark_starts(shell, arguments, said):
+def test_wrong_arguments_are_rejected_before_spark_starts(shell, arguments, message):
     pytest.importorskip("pyspark")
     outcome = shell("watch", *arguments)
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err.startswith(f"ackdoctor: {said}")
+    assert outcome.err.startswith(f"ackdoctor: {message}")
     assert outcome.err.count("\n") == 1
 
 
@@ -66,7 +66,7 @@ def test_a_checkpoint_among_the_traces_is_refused(shell, tmp_path):
     )
 
 
-def test_a_checkpoint_keeps_to_its_terms(shell, tmp_path):
+def test_a_checkpoint_refuses_other_options(shell, tmp_path):
     pytest.importorskip("pyspark")
     place = tmp_path / "trace.watch"
     (place / "spark").mkdir(parents=True)
@@ -81,7 +81,7 @@ def test_a_checkpoint_keeps_to_its_terms(shell, tmp_path):
     )
 
 
-def test_where_spark_never_came_up_no_terms_are_kept(tmp_path):
+def test_no_options_are_stored_if_spark_does_not_start(tmp_path):
     pytest.importorskip("pyspark")
     from ackdoctor.spark.live.watch import same_terms
 
@@ -95,7 +95,7 @@ def test_where_spark_never_came_up_no_terms_are_kept(tmp_path):
         same_terms(tmp_path, {"--acker-version": "storm-1.1.0"})
 
 
-def test_what_has_one_cause_is_one_line():
+def test_findings_with_one_cause_are_one_line():
     twice = {
         "what": "acked-twice",
         "code": "ACK106",

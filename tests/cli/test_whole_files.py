@@ -33,7 +33,7 @@ def names() -> list[str]:
 
 
 def limited(arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    """The command in a process that may write no more than 2 kB into a file."""
+    """Run the command in a process that may write at most 2 kB into a file."""
     return subprocess.run(
         [sys.executable, "-m", "ackdoctor", "lint", "--no-cache", *arguments, "bolt.py"],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000)),
@@ -46,7 +46,7 @@ def limited(arguments: list[str]) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("arguments", WRITES, ids=["baseline", "json", "sarif"])
 @pytest.mark.parametrize("old", [None, '{"version": 1, "findings": []}\n'], ids=["none", "old"])
-def test_a_full_disk_leaves_what_was_there(shell, arguments, old):
+def test_a_full_disk_preserves_the_old_file(shell, arguments, old):
     if old is not None:
         Path("out.json").write_text(old)
     ended = limited(arguments)
@@ -58,7 +58,7 @@ def test_a_full_disk_leaves_what_was_there(shell, arguments, old):
 
 
 @pytest.mark.parametrize("arguments", WRITES, ids=["baseline", "json", "sarif"])
-def test_an_end_in_the_middle_leaves_what_was_there(shell, monkeypatch, arguments):
+def test_an_interrupted_write_preserves_the_old_file(shell, monkeypatch, arguments):
     old = '{"version": 1, "findings": []}\n'
     Path("out.json").write_text(old)
 
@@ -70,7 +70,7 @@ def test_an_end_in_the_middle_leaves_what_was_there(shell, monkeypatch, argument
     assert (Path("out.json").read_text(), names()) == (old, ["bolt.py", "out.json"])
 
 
-def test_the_mode_of_a_file_is_kept_and_a_new_one_follows_the_mask(shell):
+def test_the_mode_of_a_file_is_preserved_and_a_new_one_follows_the_umask(shell):
     Path("out.json").write_text('{"version": 1, "findings": []}\n')
     Path("out.json").chmod(0o640)
     mask = os.umask(0o027)
@@ -86,7 +86,7 @@ def test_the_mode_of_a_file_is_kept_and_a_new_one_follows_the_mask(shell):
 
 @pytest.mark.parametrize("arguments", WRITES, ids=["baseline", "json", "sarif"])
 @pytest.mark.parametrize("dangling", [False, True])
-def test_a_link_is_not_written_through(shell, arguments, dangling):
+def test_a_link_is_not_followed(shell, arguments, dangling):
     target = Path("home.rc")
     if not dangling:
         target.write_text('{"version": 1, "findings": []}\n')
@@ -98,7 +98,7 @@ def test_a_link_is_not_written_through(shell, arguments, dangling):
     assert (target.read_text() if target.exists() else None) == before
 
 
-def test_a_file_that_may_not_be_written_is_not_replaced(shell, monkeypatch):
+def test_a_read_only_file_is_not_replaced(shell, monkeypatch):
     Path("out.txt").write_text("mine")
     access = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and access(path, mode))
@@ -110,7 +110,7 @@ def test_a_file_that_may_not_be_written_is_not_replaced(shell, monkeypatch):
     assert Path("out.txt").read_text() == "mine"
 
 
-def test_a_pipe_and_a_device_are_written_as_they_are(shell):
+def test_a_pipe_and_a_device_are_written_in_place(shell):
     os.mkfifo("pipe")
     reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
     outcome = shell(

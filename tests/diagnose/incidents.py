@@ -1,4 +1,4 @@
-"""Logs after public incidents, reduced: what each of them is, and what diagnose is to say.
+"""Reduced logs of public incidents, with the expected diagnosis.
 
 An incident is its file's name, its text, and what is expected: the symptoms in their order, the components, the first frame
 that is shown, and words of the next step.
@@ -162,7 +162,7 @@ INCIDENTS = [
     Incident("jstorm", "T-worker-6801.log", JSTORM, ["a dead executor"], ["parse"], "at com.acme.ParseBolt.lookup(ParseBolt.java:31)", "marked frame"),
     Incident("storm#6817", "worker.log", JMS, ["an acked message that the JMS spout does not know"], ["inbound"], "at java.util.TreeMap.key(TreeMap.java:1327)", "upgrade storm-jms"),
     Incident("storm#6276", "worker.log", COMMIT, ["the consumer group has rebalanced"], ["kafka"], "at org.apache.kafka.clients.consumer.internals.ConsumerCoordinator.sendOffsetCommitRequest(ConsumerCoordinator.java:698)", "max.poll.records"),
-    Incident("a spout's own ack", "worker.log", OWN_SPOUT, ["a spout's own ack or fail raises"], ["orders"], "at com.acme.OrderSpout.ack(OrderSpout.java:70)", "unknown one is no error"),
+    Incident("a spout's own ack", "worker.log", OWN_SPOUT, ["a spout's own ack or fail raises"], ["orders"], "at com.acme.OrderSpout.ack(OrderSpout.java:70)", "unknown id is not an error"),
     Incident("heap", "worker.log", OOM.format("Java heap space") + "\tat java.util.Arrays.copyOf(Arrays.java:1)\n\tat com.acme.Index.execute(Index.java:7)\n", ["out of memory"], ["index"], "at com.acme.Index.execute(Index.java:7)", "heap dump"),
     Incident("heap of nimbus", "nimbus.log", "2026-01-05 10:00:00.000 o.a.s.d.n.Nimbus timer [ERROR] Error\njava.lang.OutOfMemoryError: GC overhead limit exceeded\n\tat java.util.HashMap.resize(HashMap.java:7)\n", ["a daemon is out of memory"], [], "at java.util.HashMap.resize(HashMap.java:7)", "nimbus.childopts"),
     Incident("classes", "worker.log", OOM.format("Metaspace"), ["no memory for classes"], ["index"], "", "MaxMetaspaceSize"),

@@ -1,4 +1,4 @@
-"""What a log or a pasted error is taken for."""
+"""Symptoms of logs and pasted errors."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def named(text):
     return [sign.symptom.name for sign in diagnose(text.splitlines()).signs]
 
 
-def test_the_innermost_cause_is_what_stands_under_the_last_cause():
+def test_the_innermost_cause_is_below_the_last_caused_by():
     found = diagnose(STACK.splitlines())
     assert (
         found.innermost
@@ -61,7 +61,7 @@ LATER = "\nDuring handling of the above exception, another exception occurred:\n
         ("java.lang.RuntimeException: pid:1\nCaused by: java.lang.RuntimeException: pid:1, errorString: " + TRACEBACK, "KeyError: 1"),
     ],
 )  # fmt: skip
-def test_the_innermost_cause_is_that_of_the_death_not_of_a_hiccup_before(text, innermost):
+def test_the_innermost_cause_is_that_of_the_death(text, innermost):
     alone, later = diagnose(text.splitlines()), diagnose((HICCUP + text).splitlines())
     assert (alone.innermost, later.innermost) == (innermost, innermost)
     assert later.innermost_line == alone.innermost_line + 4
@@ -75,7 +75,7 @@ def test_the_innermost_cause_is_that_of_the_death_not_of_a_hiccup_before(text, i
         (STACK, "acked twice", "java.lang.RuntimeException: Acked a non-existent or already acked/failed id: -5153209817"),
     ],
 )  # fmt: skip
-def test_what_a_container_s_log_puts_before_every_line_is_no_part_of_it(text, name, innermost):
+def test_the_prefix_of_a_container_log_is_removed(text, name, innermost):
     found = diagnose(f"2026-01-01T12:00:00.123456789Z {line}" for line in text.splitlines())
     assert (found.signs[0].symptom.name, found.innermost) == (name, innermost)
 
@@ -101,7 +101,7 @@ CAUSED = (
         DIED + BROKEN + CAUSED + "\n" + READ,
     ],
 )  # fmt: skip
-def test_a_pipe_that_broke_since_python_raised_has_python_s_cause(text):
+def test_a_pipe_that_broke_after_a_python_error_has_its_cause(text):
     assert diagnose(text.splitlines()).innermost == "KeyError: 1"
 
 
@@ -114,7 +114,7 @@ def test_a_pipe_that_broke_since_python_raised_has_python_s_cause(text):
         ("", "python3: can't open file 'count.py': [Errno 2]"),
     ],
 )
-def test_the_last_words_of_a_process_are_the_cause_if_they_name_one(before, words, launched):
+def test_the_last_output_of_a_process_is_the_cause_if_it_names_one(before, words, launched):
     text = DIED + BROKEN + before + words + "\n\n" + READ
     if launched:
         text = (
@@ -124,12 +124,12 @@ def test_the_last_words_of_a_process_are_the_cause_if_they_name_one(before, word
     assert diagnose(text.splitlines()).innermost == words
 
 
-def test_what_a_process_says_before_it_is_killed_is_no_cause():
+def test_the_output_of_a_killed_process_is_no_cause():
     text = DIED + BROKEN + "reading the model, no Error so far\n\n" + READ
     assert diagnose(text.splitlines()).innermost.startswith("java.lang.RuntimeException: org.apache")
 
 
-def test_a_pipe_that_broke_long_after_python_had_raised_has_its_own():
+def test_a_pipe_that_broke_long_after_a_python_error_has_its_own_cause():
     text = TRACEBACK + "x\n" * 50 + DIED + BROKEN + READ
     assert diagnose(text.splitlines()).innermost.startswith("java.lang.RuntimeException: org.apache")
 
@@ -138,13 +138,13 @@ def test_a_pipe_that_broke_long_after_python_had_raised_has_its_own():
     "begin",
     ["2026-01-01 12:00:00.000 ", "01.01.2026 12:00 ", "12:00:00.000 ", "[INFO] ", "INFO  ", "1219 [main] "],
 )
-def test_what_is_logged_next_is_no_part_of_an_exception_without_a_stack(begin):
+def test_the_next_line_is_no_part_of_an_exception_without_a_stack(begin):
     said = "java.lang.RuntimeException: Anchored onto 7 after ack/fail"
     text = f"{begin}{said}\n{begin}b.CountBolt ready\n{TRACEBACK}"
     assert diagnose(text.splitlines()).innermost == said
 
 
-def test_a_logger_s_name_is_no_exception():
+def test_a_logger_name_is_not_an_exception():
     text = "2026-01-01 12:00:00.000 o.a.s.e.e.ReportError Thread-42 [ERROR] Error\nAsync loop died!\n"
     assert diagnose(text.splitlines()).innermost == ""
 
@@ -159,21 +159,21 @@ def test_a_logger_s_name_is_no_exception():
         ("2026-01-01 12:00:01.000 o.a.s.x main [ERROR] y\njava.lang.OutOfMemoryError: Java heap space\n" + DIED, []),
     ],
 )  # fmt: skip
-def test_whose_exception_it_is_is_told_where_the_log_says_so(text, components):
+def test_the_component_of_an_exception_is_shown_if_the_log_names_it(text, components):
     assert min(diagnose(text.splitlines()).signs, key=lambda sign: sign.line).components == components
 
 
-def test_colours_are_no_part_of_a_log():
+def test_colours_are_stripped():
     coloured = [f"\x1b[1;31m{line}\x1b[m" for line in (DIED + BROKEN + TRACEBACK + READ).splitlines()]
     found = diagnose(coloured)
     assert (found.innermost, found.signs[0].components) == ("KeyError: 1", ["count"])
 
 
-def test_where_no_symptom_is_known_the_first_exception_is_told():
+def test_the_first_exception_is_shown_if_no_symptom_is_known():
     assert diagnose((HICCUP + NULL).splitlines()).innermost == "java.net.ConnectException: Connection refused"
 
 
-def test_a_death_without_a_known_cause_is_told_as_such():
+def test_a_death_without_a_known_cause_is_reported_as_such():
     assert named("java.lang.RuntimeException: ShellBolt died\n\tat a.B.c(B.java:1)") == ["a dead executor"]
 
 
@@ -227,7 +227,7 @@ def test_a_python_traceback_is_the_cause():
         ("java.io.IOException: unable to parse: E_BOLTFAILED__count_py__host__pid__7__ValueError\n\tat backtype.storm.utils.ShellProcess.readMessage(ShellProcess.java:69)", "an exception that Petrel reports"),
     ],
 )  # fmt: skip
-def test_the_words_of_storm_are_known(text, name):
+def test_storm_s_messages_are_known(text, name):
     assert named(text) == [name]
 
 
@@ -251,28 +251,28 @@ OWN = "\tat com.acme.ParseBolt.execute(ParseBolt.java:40)\n\tat org.apache.storm
         f"java.util.ConcurrentModificationException\n{OWN}",
     ],
 )  # fmt: skip
-def test_what_is_not_about_acking_is_left_alone(text):
+def test_errors_unrelated_to_acking_are_ignored(text):
     assert named(text) == []
 
 
-def test_what_a_component_s_own_json_is_about_is_its_own_exception():
+def test_a_json_error_of_a_component_is_its_own_exception():
     text = TRACEBACK.replace("KeyError: 1", "json.decoder.JSONDecodeError: Expecting value: line 1")
     assert named(text) == ["an exception of the component's own"]
 
 
-def test_the_end_of_a_very_long_line_is_data():
+def test_the_end_of_a_very_long_line_is_not_searched():
     said = "Acked a non-existent or already acked/failed id: 7"
     assert named("x" * 9_000 + said) == ["acked twice"]
     assert named("x" * 20_000 + said) == []
 
 
-def test_a_symptom_that_comes_again_is_counted():
+def test_a_repeated_symptom_is_counted():
     [sign] = diagnose(["REASON", *["SPOUT Failing 1 : x REASON: TIMEOUT MSG-ID: 2"] * 5]).signs
     assert (sign.line, sign.count) == (2, 5)
 
 
 @pytest.mark.parametrize("logged", ["Async loop died!", "died! java.lang.RuntimeException: Anchored onto 7 after ack/fail"])  # fmt: skip
-def test_what_an_exception_says_in_its_own_words_and_in_its_cause_s_is_said_once(logged):
+def test_a_message_that_an_exception_shares_with_its_cause_is_shown_once(logged):
     twice = "java.lang.RuntimeException: java.lang.RuntimeException: Anchored onto 7 after ack/fail\n"
     died = LOOP.replace("Async loop died!", logged) + twice + QUEUE + f"Caused by: {twice[28:]}{READ}"
     for times in (1, 3):
@@ -285,7 +285,7 @@ SECOND = "java.lang.RuntimeException: Acked a non-existent or already acked/fail
 
 
 @pytest.mark.parametrize("logged", [REPORTED, REPORTED.replace("Error\n", "\n")])
-def test_a_death_that_is_reported_once_more_is_one(logged):
+def test_a_death_that_is_logged_twice_counts_once(logged):
     for times in (1, 3):
         [sign] = diagnose(((DIED + SECOND + logged + SECOND) * times).splitlines()).signs
         assert (sign.count, sign.line, sign.components) == (times, 2, ["count"])
@@ -293,7 +293,7 @@ def test_a_death_that_is_reported_once_more_is_one(logged):
     assert (first.count, other.symptom.name) == (1, "heartbeat timeout")
 
 
-def test_what_is_only_reported_counts_each_time():
+def test_a_survived_error_counts_each_time():
     reported = REPORTED + "java.lang.OutOfMemoryError: Java heap space\n\tat a.B.c(B.java:1)\n"
     other = "2026-01-01 12:00:01.000 o.a.s.d.w.Worker main [INFO] going on\n"
     assert [sign.count for sign in diagnose(((reported + other) * 3).splitlines()).signs] == [3]
@@ -304,13 +304,13 @@ BEAT = "java.lang.RuntimeException: subprocess heartbeat timeout\n\tat org.apach
 TIMED_OUT = "SPOUT Failing 1 : x REASON: TIMEOUT MSG-ID: 2\n"
 
 
-def test_deaths_are_told_in_the_order_of_time_and_what_a_worker_survives_behind_them():
+def test_deaths_are_listed_by_time_before_survived_errors():
     text = TIMED_OUT + LOOP + SPACE + DIED + BEAT + STACK
     assert named(text) == ["out of memory", "heartbeat timeout", "acked twice", "timeouts at the spout"]
     assert diagnose(text.splitlines()).innermost.startswith("java.lang.OutOfMemoryError")
 
 
-def test_one_exception_is_told_by_what_explains_it_best():
+def test_the_best_explanation_of_an_exception_is_shown():
     said = "java.lang.RuntimeException: Error when launching multilang subprocess\n" + READ
     text = LOOP + "java.io.IOException: Broken pipe\n" + READ + LOOP + said
     assert named(text) == ["the component's pipe is broken", "a component that cannot be started"]
@@ -329,7 +329,7 @@ def test_each_death_has_its_own_cause():
 SINK = "2026-01-01 12:00:09.000 o.a.s.u.Utils Thread-9-sink-executor[5, 5] [ERROR] Async loop died!\n"
 
 
-def test_a_death_that_the_known_ones_do_not_explain_is_told_beside_them():
+def test_an_unexplained_death_is_listed_beside_known_ones():
     found = diagnose((DIED + BEAT + SINK + NULL + SINK + BEAT).splitlines())
     assert [(sign.symptom.name, sign.line, sign.components) for sign in found.signs] == [
         ("heartbeat timeout", 2, ["count", "sink"]),
@@ -342,7 +342,7 @@ def test_a_death_that_the_known_ones_do_not_explain_is_told_beside_them():
     ]
 
 
-def test_what_a_component_survived_does_not_explain_its_death():
+def test_a_survived_error_does_not_explain_a_death():
     heard = SINK.replace("[ERROR] Async loop died!", "[INFO] " + TIMED_OUT.strip())
     found = diagnose((heard + SINK + NULL).splitlines())
     assert [(sign.symptom.name, sign.components) for sign in found.signs] == [
@@ -352,19 +352,19 @@ def test_what_a_component_survived_does_not_explain_its_death():
 
 
 @pytest.mark.parametrize("worker", ['java.lang.RuntimeException: ("Worker died")', "java.lang.RuntimeException: Async loop died!"])  # fmt: skip
-def test_that_the_worker_halts_is_no_death_of_its_own(worker):
+def test_a_halting_worker_is_no_separate_death(worker):
     assert named(DIED + BEAT + "2026-01-01 12:00:01.000 o.a.s.util x [ERROR] Halting process\n" + worker) == [
         "heartbeat timeout"
     ]
 
 
-def test_that_the_worker_halts_is_no_cause_of_a_death_either():
+def test_a_halting_worker_is_no_cause_of_a_death():
     halts = "2026-01-01 12:00:01.000 o.a.s.util x [ERROR] Halting process\njava.lang.RuntimeException: Worker died\n\tat a.B.c(B.java:1)\n"
     [sign] = diagnose((LOOP + NULL + halts).splitlines()).signs
     assert [cause.text for cause in sign.causes] == ["java.lang.NullPointerException: null"]
 
 
-def test_zeros_before_and_within_a_line_are_no_part_of_it():
+def test_nul_bytes_in_a_line_are_ignored():
     assert named("\0" * 30_000 + "A\0c\0ked a non-existent or already acked/failed id: 3") == ["acked twice"]
 
 
@@ -373,12 +373,12 @@ def test_every_rule_that_a_symptom_names_has_its_page():
     assert {code for symptom in table().symptoms for cause in symptom.causes for code in cause.rules} <= codes
 
 
-def test_names_are_names():
+def test_symptom_names_are_well_formed():
     names = [symptom.name for symptom in table().symptoms]
     assert len(set(names)) == len(names)
 
 
-def test_each_pattern_begins_with_words_that_are_looked_for_first():
+def test_each_pattern_begins_with_its_search_words():
     short = [
         (row.name, start)
         for row in table().symptoms
@@ -389,7 +389,7 @@ def test_each_pattern_begins_with_words_that_are_looked_for_first():
     assert short == []  # each would be slow
 
 
-def test_what_a_worker_may_survive_is_a_death_only_where_the_log_says_so():
+def test_a_survivable_error_is_a_death_only_if_the_log_says_so():
     warned = LOOP.replace("[ERROR] Async loop died!", "[WARN] Unexpected exception in the selector loop.")
     for head, fatal in ((LOOP, True), (warned, False)):
         [sign] = diagnose((head + "java.lang.OutOfMemoryError: Direct buffer memory\n").splitlines()).signs

@@ -1,4 +1,4 @@
-"""Each public incident whose evidence is a log is recognised, with its frames and a next step that helps."""
+"""Each public incident with a log is recognised, with its frames and a useful next step."""
 
 import io
 import json
@@ -29,7 +29,7 @@ def test_an_incident_is_recognised(incident):
 
 
 @pytest.mark.parametrize("incident", INCIDENTS, ids=[each.source for each in INCIDENTS])
-def test_an_incident_is_shown_in_80_columns_but_for_its_evidence(incident):
+def test_an_incident_fits_80_columns_except_for_its_evidence(incident):
     found, stream = found_in(incident.name, incident.text), io.StringIO()
     places = Places((incident.name,), [0])
     screen(found, stream, PLAIN, {}, places)
@@ -48,9 +48,9 @@ def test_an_incident_is_shown_in_80_columns_but_for_its_evidence(incident):
         if len(line) > 80 and not line.startswith(evidence) and "innermost cause" not in line
     ]
     assert wide == []
-    told = io.StringIO()
-    document(found, told, places)
-    assert [each["name"] for each in json.loads(told.getvalue())["symptoms"]] == incident.symptoms
+    stream = io.StringIO()
+    document(found, stream, places)
+    assert [each["name"] for each in json.loads(stream.getvalue())["symptoms"]] == incident.symptoms
 
 
 # what has an exception: one of the same time in the same words, from the same supervisor, is the same one
@@ -58,7 +58,7 @@ THROWN = [each for each in INCIDENTS if each.frame]
 
 
 @pytest.mark.parametrize("incident", THROWN, ids=[each.source for each in THROWN])
-def test_an_incident_that_comes_three_times_counts_three_times(incident):
+def test_three_repetitions_of_an_incident_count_three_times(incident):
     [once] = found_in(incident.name, incident.text).signs
     [thrice] = found_in(incident.name, incident.text * 3).signs
     assert thrice.count == 3 * once.count

@@ -1,4 +1,4 @@
-"""Logs of which each line is JSON say what the same lines say by themselves."""
+"""JSON logs yield the same diagnosis as their plain lines."""
 
 import json
 
@@ -49,18 +49,18 @@ def test_a_stack_in_a_field_has_its_innermost_cause_and_its_component(layout):
 
 @pytest.mark.parametrize("before", [["ready"], ["ready", "{"], ["{", '"a": 1', "}", "}"]])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_an_entry_may_stand_on_several_lines(layout, before):
+def test_an_entry_may_span_several_lines(layout, before):
     entry = json.dumps(LAYOUTS[layout], indent=2)
     lines = [*before, *entry.splitlines(), *entry.replace("\n}", "\n},").splitlines()]
     if before[-1] == "{":
-        lines.insert(2, "}")  # of somebody else's
+        lines.insert(2, "}")  # of another program
     found = diagnose(lines)
     [sign] = found.signs
     assert (sign.symptom.name, sign.count, sign.components) == ("anchored too late", 2, ["count"])
     assert (found.innermost, found.innermost_line) == (CAUSE, sign.line)
 
 
-def test_what_begins_as_an_entry_and_is_none_is_read_line_by_line():
+def test_an_invalid_entry_is_read_line_by_line():
     died = f"2026-01-01 12:00:00.000 o.a.s.u.Utils {THREAD} [ERROR] {LOOP}"
     found = diagnose(["{", died, *STACK.splitlines(), "}", "x"])
     assert (found.innermost_line, found.lines) == (5, 8)
@@ -80,7 +80,7 @@ DIED = f"2026-01-01 12:00:00.000 o.a.s.u.Utils {THREAD} [ERROR] {LOOP}"
     ],
     ids=["docker", "Filebeat", "GKE", "JSON in docker's"],
 )  # fmt: skip
-def test_a_line_that_is_carried_in_a_field_is_that_line(carried):
+def test_a_log_line_in_a_json_field_is_read(carried):
     found = diagnose(json.dumps(carried(line)) for line in [DIED, *STACK.splitlines(), DIED])
     assert (found.innermost, found.innermost_line, found.signs[0].components) == (CAUSE, 4, ["count"])
 
@@ -102,7 +102,7 @@ def test_a_stack_with_escaped_ends_of_lines_is_a_stack(line):
     "line",
     ["{}", '{"a": 1}', "{broken}", "[1]", "{" * 90_000 + "}", '{"schema":1,"kind":7,"thread":""}', r"a\nb"],
 )
-def test_other_lines_are_left_as_they_are(line):
+def test_other_lines_are_unchanged(line):
     assert list(unpacked(line)) == [line]
 
 

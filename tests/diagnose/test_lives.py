@@ -1,4 +1,4 @@
-"""A death counts once, however often it is told; how often a worker died, and in which logs, is said."""
+"""Each death counts once; the report shows how often a worker died, and in which logs."""
 
 import gzip
 import json
@@ -49,7 +49,7 @@ def test_three_lives_are_three_deaths():
     assert [moment.text for moment in sign.moments] == [f"2026-11-25 14:{at}:37" for at in (10, 12, 14)]
 
 
-def test_how_often_and_when_is_shown(shell):
+def test_the_number_and_times_of_deaths_are_shown(shell):
     Path("worker.log").write_text("".join(life(minute, minute) for minute in (10, 12, 14)))
     lines = shell("diagnose", "worker.log").out.splitlines()
     assert lines[lines.index("") + 1 :][:3] == [
@@ -75,26 +75,26 @@ def test_deaths_are_listed_with_their_cause_place_and_tuple():
     assert first.frames == ("at org.apache.storm.task.ShellBolt.handleAck(ShellBolt.java:218)",)
 
 
-def test_a_rotated_file_that_was_copied_tells_nothing_twice():
+def test_a_copied_rotated_file_counts_once():
     Path("worker.log.1").write_text(life(10, 70))
     Path("worker.log.1.gz").write_bytes(gzip.compress(life(10, 70).encode()))
     assert len(deaths([Path("worker.log.1"), Path("worker.log.1.gz")]).deaths) == 1
 
 
-def test_the_same_death_of_two_workers_is_two():
+def test_the_same_death_in_two_workers_counts_twice():
     for slot in ("6700", "6701"):
         Path(slot).mkdir()
         Path(f"{slot}/worker.log").write_text(life(10, 70))
     assert len(deaths([Path("6700/worker.log"), Path("6701/worker.log")]).deaths) == 2
 
 
-def test_what_a_log_cannot_be_read_for_is_told():
+def test_an_unreadable_log_is_reported():
     report = deaths([Path("not.log")])
     assert report.deaths == ()
     assert report.faults == ("not.log: cannot be read: No such file or directory",)
 
 
-def test_a_worker_that_is_stopped_in_order_has_not_died():
+def test_a_regular_shutdown_is_no_death():
     found = diagnose((LAUNCH.format(10) + STOP.format(10) + PIPE.format(10)).splitlines())
     assert found.signs == ()
     found = diagnose((LAUNCH.format(10) + STOP.format(10) + LAUNCH.format(12) + PIPE.format(12)).splitlines())
@@ -109,13 +109,15 @@ def test_a_worker_that_is_stopped_in_order_has_not_died():
         (6700, 30, ["acked twice", "a worker ended by ShellBolt"]),  # of a later one
     ],
 )
-def test_what_the_supervisor_saw_of_a_death_is_no_other_one(shell, slot, minute, names):
+def test_the_supervisor_s_record_of_a_death_is_no_second_one(shell, slot, minute, names):
     Path("6700").mkdir()
     Path("6700/worker.log").write_text(life(10, 70))
     Path("supervisor.log").write_text(SUPERVISOR.format(minute, slot, 11))
-    told = json.loads(shell("diagnose", "6700/worker.log", "supervisor.log", "--output-format", "json").out)
-    assert [each["name"] for each in told["symptoms"]] == names
-    assert len(told["deaths"]) == len(names)
+    document = json.loads(
+        shell("diagnose", "6700/worker.log", "supervisor.log", "--output-format", "json").out
+    )
+    assert [each["name"] for each in document["symptoms"]] == names
+    assert len(document["deaths"]) == len(names)
 
 
 def test_a_supervisor_s_lines_of_one_worker_are_one_death():
@@ -123,7 +125,7 @@ def test_a_supervisor_s_lines_of_one_worker_are_one_death():
     assert (sign.symptom.name, sign.count) == ("a worker killed by SIGKILL", 1)
 
 
-def test_a_worker_that_was_killed_without_a_word_is_in_no_worker_s_log(shell):
+def test_only_the_supervisor_log_shows_a_killed_worker(shell):
     Path("6700").mkdir()
     Path("6700/worker.log").write_text(LAUNCH.format(10))
     Path("supervisor.log").write_text(SUPERVISOR.format(10, 6700, 137))
@@ -142,7 +144,7 @@ def test_a_worker_that_was_killed_without_a_word_is_in_no_worker_s_log(shell):
         ("1", "the component's pipe is broken"),
     ],
 )
-def test_the_exit_code_of_a_component_s_process_tells_how_it_ended(code, name):
+def test_the_exit_code_shows_how_a_component_ended(code, name):
     text = PIPE.format(10).replace("exitCode:-1,", f"exitCode:{code},")
     [sign] = diagnose(text.splitlines()).signs
     assert (sign.symptom.name, sign.components, sign.count) == (name, ["other"], 1)
@@ -169,13 +171,13 @@ def test_the_next_step_fits_the_language_of_the_component(shell, command, lints)
     assert any("ackdoctor trace proxy -- " + sign["command"] in step for step in sign["next"]) != lints
 
 
-def test_a_symptom_in_the_values_of_a_tuple_is_none():
+def test_tuple_values_are_no_symptoms():
     line = "2026-01-01 12:00:00.000 o.a.s.d.task Thread-8-a-executor[1 1] [INFO] Emitting: a default [Anchored onto 7 after ack/fail java.lang.OutOfMemoryError: Java heap space]\n"
     local = "1219 [Thread-8-a] INFO  b.s.d.task - Emitting: a default [subprocess heartbeat timeout]\n"
     assert diagnose((line + local).splitlines()).signs == ()
 
 
-def test_the_end_of_a_daemon_is_no_worker_s_death():
+def test_the_end_of_a_daemon_is_no_worker_death():
     Path("nimbus.log").write_text(
         "2026-01-01 12:00:00.000 o.a.s.d.n.Nimbus main [ERROR] Halting process: Error when processing an event\njava.lang.IllegalStateException: x\n\tat a.B.c(B.java:1)\n"
     )
@@ -187,7 +189,7 @@ def test_the_end_of_a_daemon_is_no_worker_s_death():
     assert [each.symptom for each in report.deaths] == ["a worker killed by SIGKILL"]
 
 
-def test_a_local_cluster_s_log_is_a_worker_s():
+def test_a_local_cluster_log_is_a_worker_log():
     local = "1000 [main] INFO  b.s.d.nimbus - Starting Nimbus\n1001 [main] INFO  b.s.d.supervisor - x\n1100 [main] INFO  b.s.d.worker - Launching worker for t\n"
     died = "1219 [Thread-9-line] ERROR b.s.util - Async loop died!\njava.lang.OutOfMemoryError: Java heap space\n"
     [sign] = diagnose((local + died).splitlines()).signs

@@ -1,4 +1,4 @@
-"""Silence: what a log does not say any more, measured by its own pace."""
+"""Silence is measured against the pace of the log itself."""
 
 import pytest
 
@@ -27,7 +27,7 @@ FELL = "components that have fallen silent"
 
 
 @pytest.mark.parametrize("form", [SAID, OWN])
-def test_components_that_write_no_more_are_told_with_a_next_step(form):
+def test_silent_components_are_reported_with_a_next_step(form):
     text = at(form, 1, 2, 3) + at(STORMS, *range(4, 30))
     assert named(text) == [(FELL, ["parse"], False)]
     [sign] = diagnose(text.splitlines()).signs
@@ -36,7 +36,7 @@ def test_components_that_write_no_more_are_told_with_a_next_step(form):
     assert "then 1,560 s of the worker's own lines; before that at most 30 s without one" in sign.text
 
 
-def test_ticks_that_go_on_are_no_work_of_the_components():
+def test_ticks_are_not_the_work_of_components():
     work = "2016-05-26 14:{0}:{1}.016 o.a.s.d.executor Thread-8-parse-executor[3 3] [INFO] Processing received message FOR 3 TUPLE: source: kafka:2, stream: default, id: {{1=2}}, [a]\n"
     ticks = work.replace("kafka:2, stream: default", "__system:-1, stream: __tick")
     assert named(at(work, 1, 2, 3) + at(ticks, *range(4, 30))) == [(FELL, [], False)]
@@ -55,11 +55,11 @@ def test_ticks_that_go_on_are_no_work_of_the_components():
         at(STORMS, *range(3, 30)),
     ],
 )
-def test_what_may_be_silent_is(text):
+def test_idle_components_are_not_reported(text):
     assert named(text) == []
 
 
-def test_a_log_that_ends_before_the_others_is_told_with_a_next_step():
+def test_a_log_that_ends_early_is_reported_with_a_next_step():
     long, short = at(STORMS, *range(1, 40)), at(STORMS, *range(1, 10))
     assert named(long, short, long) == [("a log that ends before the others", [], False)]
     assert named(long, short + STOP.format("09", "50"), long) == []
@@ -73,7 +73,7 @@ def beats(last):
     )
 
 
-def test_a_child_that_answers_no_heartbeat_is_told_with_a_next_step():
+def test_a_child_without_heartbeats_is_reported_with_a_next_step():
     assert named(beats(lambda each: min(each, 20))) == [("a child that answers no heartbeat", [], False)]
     assert named(beats(lambda each: each - each % 3)) == []
     assert named(beats(lambda each: each if each > 50 else 0)) == []  # it has answered again

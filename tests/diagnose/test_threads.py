@@ -1,4 +1,4 @@
-"""Thread dumps: which component hangs, and where."""
+"""Thread dumps: the component that hangs, and its frame."""
 
 import pytest
 
@@ -117,14 +117,14 @@ DUMP = BEGIN + QUEUE + READER + WRITER + LOCKED + HOLDER + OWN + IDLE + DEADLOCK
         (DEADLOCK, "threads that wait for each other", []),
     ],
 )
-def test_a_thread_that_hangs_is_told_with_its_component(threads, name, components):
+def test_a_hanging_thread_is_reported_with_its_component(threads, name, components):
     [sign] = diagnose((BEGIN + READER + IDLE + ACKER + threads).splitlines()).signs
     assert (sign.symptom.name, sign.components, sign.fatal) == (name, components, False)
     assert sign.symptom.next
 
 
 @pytest.mark.parametrize("threads", [READER, IDLE, ACKER, HOLDER, ""])
-def test_a_thread_that_waits_as_it_should_is_not_told(threads):
+def test_an_idle_thread_is_not_reported(threads):
     found = diagnose((BEGIN + threads).splitlines())
     assert (found.signs, found.innermost) == ((), "")
 
@@ -142,13 +142,13 @@ def test_the_same_thread_in_three_dumps_is_one():
     assert sign.count == 1
 
 
-def test_a_dump_within_a_log_leaves_the_log_as_it_is():
+def test_a_thread_dump_in_a_log_does_not_change_the_log():
     died = "2026-01-01 12:00:00.000 o.a.s.u.Utils Thread-8 [ERROR] Async loop died!\njava.lang.RuntimeException: Anchored onto 7 after ack/fail\n"
     found = diagnose((died + DUMP + died).splitlines())
     assert [(sign.symptom.name, sign.count) for sign in found.signs[:1]] == [("anchored too late", 2)]
 
 
-def test_of_a_dump_in_which_nothing_hangs_it_is_said_what_was_looked_at():
+def test_a_dump_without_a_hanging_thread_lists_what_was_examined():
     found = diagnose((BEGIN + READER + IDLE + ACKER).splitlines())
     assert found.note == (
         "3 threads: none waits for a lock, a full queue or a child that does not read; "

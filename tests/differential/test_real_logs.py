@@ -14,7 +14,7 @@ from ackdoctor.spark.read.logs import events, lines, quarantine, read_logs
 from ackdoctor.spark.replay.exact import replay
 from ackdoctor.spark.replay.messages import acker_version, messages
 from tests.spark.conftest import a_session, spark  # noqa: F401 - fixtures
-from tests.spark.read.real_logs import answers, heard, replayed, text_of
+from tests.spark.read.real_logs import answers, replayed, spout_calls, text_of
 
 pytestmark = [
     pytest.mark.java,
@@ -50,7 +50,9 @@ def test_the_replay_of_a_log_answers_and_keeps_what_the_real_acker_did(ran, layo
 
     answered = rows.where("kind in (20, 21, 23)").orderBy("worker", "seq").collect()
     printed = (folder / "heard.txt").read_text(encoding="utf-8")
-    assert [("ack" if row["kind"] == 20 else "fail", row["delivery"]) for row in answered] == heard(printed)
+    assert [("ack" if row["kind"] == 20 else "fail", row["delivery"]) for row in answered] == spout_calls(
+        printed
+    )
 
     pending = re.search(r"^pending\t(\d+)$", printed, re.MULTILINE)
     assert pending is not None

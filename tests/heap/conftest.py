@@ -1,4 +1,4 @@
-"""Heaps of the real acker, ShellBolt and spout executor, made when the tests run."""
+"""Fixtures with heaps of the real acker, ShellBolt and spout executor."""
 
 import shutil
 import subprocess

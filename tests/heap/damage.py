@@ -1,4 +1,4 @@
-"""Seeded damage to dumps and histograms: what a disk, a cut transfer or a hostile hand makes of them."""
+"""Seeded damage to dumps and histograms, as from a disk, a truncated transfer or an attacker."""
 
 import random
 import struct

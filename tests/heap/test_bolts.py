@@ -1,4 +1,4 @@
-"""Fields of Java bolts that lead to tuples are named; nothing else is."""
+"""Only fields of Java bolts that lead to tuples are reported."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from ackdoctor.heap import judge
 from ackdoctor.heap.dump import read_dump
 from ackdoctor.heap.jvm import holders
-from tests.heap.writing import Heap
+from tests.heap.hprof_writer import Heap
 
 OBJECT = "java.lang.Object"
 TUPLES = 1_000
@@ -40,7 +40,7 @@ def held(heap: Heap, folder: Path) -> list[tuple[str, str, int, bool]]:
     path = folder / "worker.hprof"
     path.write_bytes(heap.hprof())
     dump = read_dump(path)
-    assert judge.findings(dump) == ()  # whether they are acked no heap can tell
+    assert judge.findings(dump) == ()  # a heap does not show whether they are acked
     return [(holder.path, holder.owner, holder.entries, holder.more) for holder in dump.holders]
 
 
@@ -53,42 +53,42 @@ def test_the_field_of_a_bolt_that_leads_to_tuples_is_named(prefix, tmp_path):
     assert (holder.groups, holder.looked_at) == ({"words": TUPLES}, TUPLES)
 
 
-def test_a_task_names_its_component_whatever_its_bolt_derives_from(tmp_path):
+def test_a_task_names_its_component_for_any_base_class(tmp_path):
     heap = worker()
     heap.add(64, "com.acme.Plain", batch=96)
     heap.add(320, "org.apache.storm.daemon.Task", componentId=288, taskObject=64)
     assert held(heap, tmp_path) == [("Plain.batch", "words", TUPLES, False)]
 
 
-def test_what_storm_itself_holds_is_not_the_bolt_s(tmp_path):
+def test_tuples_that_storm_holds_are_not_held_by_the_bolt(tmp_path):
     heap = worker()
     heap.add(64, "com.acme.Sink", waiting=0, size=3, collector=352)
     heap.add(352, "org.apache.storm.task.OutputCollector", delegate=96)
     assert held(heap, tmp_path) == []
 
 
-def test_an_object_that_is_no_bolt_is_not_asked(tmp_path):
+def test_only_bolts_are_searched(tmp_path):
     heap = worker()
     heap.add(64, "com.acme.Plain", batch=96)
     assert held(heap, tmp_path) == []
 
 
-def test_of_few_tuples_nobody_asks_who_holds_them(tmp_path):
+def test_the_holder_of_few_tuples_is_not_searched(tmp_path):
     heap = worker(TUPLES - 1)
     heap.add(64, "com.acme.Sink", waiting=96, size=3, collector=0)
     assert held(heap, tmp_path) == []
 
 
-def test_a_search_that_was_not_ended_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(holders, "_ALL", 500)
+def test_an_incomplete_search_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(holders, "_MOST_IN_ALL", 500)
     heap = worker()
     heap.add(64, "com.acme.Sink", waiting=96, size=3, collector=0)
     [(path, _, entries, more)] = held(heap, tmp_path)
     assert (path, entries < TUPLES, more) == ("Sink.waiting", True, True)
 
 
-def test_a_field_that_comes_late_is_not_passed_over_for_one_that_has_much(tmp_path, monkeypatch):
-    monkeypatch.setattr(holders, "_SOME", 100)
+def test_a_late_field_is_found_behind_a_large_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(holders, "_MOST_PER_FIELD", 100)
     heap = worker()
     heap.add(64, "com.acme.Sink", waiting=96, size=3, collector=0)
     heap.add(320, "com.acme.Plain", batch=352)
@@ -102,8 +102,8 @@ def test_a_field_that_comes_late_is_not_passed_over_for_one_that_has_much(tmp_pa
     ]
 
 
-def test_a_large_table_is_not_all_that_is_seen(tmp_path, monkeypatch):
-    monkeypatch.setattr(holders, "_FEW", 20)
+def test_fields_beside_a_large_table_are_seen(tmp_path, monkeypatch):
+    monkeypatch.setattr(holders, "_MOST_BEFORE_TUPLE", 20)
     heap = worker()
     heap.declare("java.util.HashMap", {"table": "object"}, OBJECT)
     heap.declare("java.util.HashMap$Node", {"next": "object", "value": "object"}, OBJECT)

@@ -1,4 +1,4 @@
-"""What never begins, never ends, or expands without end: a clear stop, in bounded time and memory."""
+"""Silent, endless and expanding input is stopped in bounded time and memory."""
 
 import gzip
 import io
@@ -15,7 +15,7 @@ from ackdoctor.cli import inputs
 from ackdoctor.heap.dump import read_dump
 from ackdoctor.heap.jvm import hprof
 from ackdoctor.heap.jvm.hprof import HprofError
-from tests.heap.writing import Heap, acker_heap
+from tests.heap.hprof_writer import Heap, acker_heap
 
 MB = 1 << 20
 HEAPS = Path(__file__).parents[2] / "fixtures" / "heaps"
@@ -42,20 +42,20 @@ def bomb(path: Path, begin: bytes, part: bytes, times: int, end: bytes = b"") ->
         file.write(packer.compress(end) + packer.flush())
 
 
-def test_a_dump_that_expands_to_nothing_stops_at_once(bounded, tmp_path):
+def test_a_dump_that_expands_to_zeros_is_rejected_at_once(bounded, tmp_path):
     bomb(tmp_path / "a.gz", HEADER, bytes(MB), 192)
     dump = read_dump(tmp_path / "a.gz")
     assert dump.faults == ("byte 31: no record has the tag 0x00; the rest is left out",)
     assert dump.file_size < 4 * MB
 
 
-def test_what_expands_and_is_no_dump_stops_at_once(bounded, tmp_path):
+def test_an_archive_without_a_dump_is_rejected_at_once(bounded, tmp_path):
     bomb(tmp_path / "a.gz", b"", b"x" * MB, 192)
     with pytest.raises(HprofError, match="not a heap dump: it begins with b'xxxxxxxxxxxx'"):
         read_dump(tmp_path / "a.gz")
 
 
-def test_a_real_dump_may_expand_as_much_as_it_likes(bounded, tmp_path):
+def test_a_real_dump_may_expand_without_a_limit(bounded, tmp_path):
     heap = Heap()
     heap.declare("java.lang.Object")
     heap.text(64, b"")
@@ -70,12 +70,12 @@ def test_a_real_dump_may_expand_as_much_as_it_likes(bounded, tmp_path):
     assert (dump.faults, dump.classes[0].size) == ((), 192 * MB + 16)
 
 
-def test_a_copy_leaves_room_for_others(tmp_path, monkeypatch):
+def test_a_copy_leaves_room_on_the_disk(tmp_path, monkeypatch):
     monkeypatch.setattr("ackdoctor.heap.jvm.hprof._LOOK", 1)
     monkeypatch.setattr("ackdoctor.heap.jvm.hprof._RESERVE", 1 << 62)
     (tmp_path / "a.gz").write_bytes(gzip.compress(acker_heap().hprof()))
     with pytest.raises(
-        HprofError, match=r"there is no room for a copy of it in .*TMPDIR names another directory"
+        HprofError, match=r"there is no room for a copy of it in .*set TMPDIR to another directory"
     ):
         read_dump(tmp_path / "a.gz")
 
@@ -105,7 +105,7 @@ def test_a_histogram_that_expands_without_end_is_stopped(part, bounded, tmp_path
     assert outcome.out.startswith("BROKEN")  # what came before is judged
 
 
-def test_a_text_has_a_most(bounded, tmp_path, monkeypatch):
+def test_a_text_has_a_maximum_size(bounded, tmp_path, monkeypatch):
     faults: list[str] = []
     (tmp_path / "a").write_bytes(b"0123456789abcdef 0123456789abcdef\n" * 1000)
     assert len(list(inputs.lines_of(tmp_path / "a", faults, limit=MB // 64))) == 16384 // 34 + 1
@@ -128,12 +128,17 @@ COMMANDS = [("dump",), ("hist",)]
     ("make", "said"),
     [
         (lambda path: path.mkdir(), "Is a directory"),
-        (os.mkfifo, "a pipe that delivers nothing for 0 s; of a slow writer read `-`, standard input"),
+        (
+            os.mkfifo,
+            "nothing was written into the pipe for 0 s; for a slow writer pass `-` and use standard input",
+        ),
         (lambda path: path.symlink_to("/dev/zero"), "a device, not a file"),
         (lambda path: path.symlink_to(path), "Too many levels of symbolic links"),
     ],
 )
-def test_what_is_no_file_is_one_line(command, make, said, bounded, shell, monkeypatch, tmp_path):
+def test_a_path_that_is_not_a_file_is_reported_in_one_line(
+    command, make, said, bounded, shell, monkeypatch, tmp_path
+):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(hprof, "_PATIENCE_S", 0.05)
     make(Path("worker"))
@@ -149,7 +154,7 @@ def test_a_named_pipe_with_a_writer_is_read(tmp_path):
     writer.join()
 
 
-def test_endless_input_that_is_no_dump_is_stopped(bounded, monkeypatch):
+def test_endless_input_without_a_dump_is_rejected(bounded, monkeypatch):
     class Endless(io.RawIOBase):
         def readable(self):
             return True
@@ -176,7 +181,7 @@ PACKED = gzip.compress(HIST.read_bytes())
         (PACKED[:100] + b"\xff" * 50 + PACKED[150:], "Error -3 while decompressing data"),
     ],
 )
-def test_a_damaged_archive_of_histograms_is_named(data, said, shell, tmp_path):
+def test_a_damaged_archive_of_histograms_is_reported(data, said, shell, tmp_path):
     (tmp_path / "a.gz").write_bytes(data)
     outcome = shell("heap", "hist", str(tmp_path / "a.gz"))
     assert outcome.code == 2

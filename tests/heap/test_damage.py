@@ -1,4 +1,4 @@
-"""Mutated dumps and histograms: no internal error, no hang, bounded memory; what is damaged is named."""
+"""Mutated dumps and histograms: damage is reported in bounded memory, without internal errors or hangs."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""What the committed heaps hold, entry by entry."""
+"""The entries of the committed heaps."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ def kinds(bucket):
 
 
 @pytest.mark.parametrize("file", ["kinds-2.8.3.hprof", "wide-2.8.3.hprof.gz"])
-def test_every_kind_of_entry_of_storm_2_is_told_apart(file):
+def test_every_kind_of_entry_of_storm_2_is_distinguished(file):
     [acker] = read_dump(HEAPS / file).ackers
     assert acker.path == "Acker.pending.buckets"
     assert [kinds(bucket) for bucket in acker.tally.buckets] == [
@@ -26,7 +26,7 @@ def test_every_kind_of_entry_of_storm_2_is_told_apart(file):
     ]
 
 
-def test_every_kind_of_entry_of_storm_1_is_told_apart():
+def test_every_kind_of_entry_of_storm_1_is_distinguished():
     [acker] = read_dump(HEAPS / "kinds-1.1.0.hprof.gz").ackers
     assert acker.path == "acker$mk_acker_bolt$reify__972.pending.o._buckets"
     assert [kinds(bucket) for bucket in acker.tally.buckets] == [
@@ -73,7 +73,7 @@ def test_the_other_maps_that_hold_tuples_are_found(file, paths):
     assert (spout.entries, len(spout.roots)) == (8, 2)
 
 
-def test_old_entries_are_told_from_those_under_way():
+def test_old_entries_are_distinguished_from_those_under_way():
     [acker] = read_dump(HEAPS / "statements-1.1.0.hprof").ackers
     assert acker.tally.old[Kind.WAITING] == acker.tally.kinds[Kind.WAITING] == 3
     [patient] = read_dump(HEAPS / "statements-1.1.0.hprof", timeout_s=200).ackers

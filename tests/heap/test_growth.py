@@ -1,4 +1,4 @@
-"""Class histograms: how they are read, and what growth is taken for a leak."""
+"""Class histograms: parsing, and growth that counts as a leak."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from ackdoctor.acker.versions import profile
 from ackdoctor.heap.growth import findings, growth
-from ackdoctor.heap.jvm.histogram import Histogram, parse, timed, told_most
+from ackdoctor.heap.jvm.histogram import Histogram, most_common_jvm, parse, timed
 from ackdoctor.model.finding import Severity
 
 HISTOGRAMS = Path(__file__).parents[2] / "fixtures" / "heaps" / "histograms"
@@ -31,7 +31,7 @@ def rising(step, length=6):
     return [1000 + step * at for at in range(length)]
 
 
-def told(found, **words):
+def growing_components(found, **words):
     return [(each.code, each.component) for each in findings(growth(found, dated=True), "hist.txt", **words)]
 
 
@@ -44,7 +44,7 @@ def told(found, **words):
         ("   4:         10        400  org.apache.storm.daemon.Acker$AckObject", ACK),
     ],
 )
-def test_a_row_is_read_in_java_s_words(line, name):
+def test_a_row_with_java_class_names_is_read(line, name):
     [histogram] = parse([" num     #instances         #bytes  class name (module)", line, "Total 10 400"])
     assert histogram.classes == {name: (10, 400)}
 
@@ -73,7 +73,7 @@ def test_a_row_is_read_in_java_s_words(line, name):
         ("4711:", None),
     ],
 )
-def test_the_line_before_may_say_when(line, time_ms):
+def test_the_line_before_may_hold_the_time(line, time_ms):
     [histogram] = parse(
         [line, " num     #instances         #bytes  class name", " 1:  1  16  A", "Total 1 16"]
     )
@@ -94,7 +94,7 @@ def test_a_file_without_its_head_is_read_from_its_first_row():
         ("Nov 21 22:58:{at} ", [None, None]),
     ],
 )
-def test_something_may_stand_before_every_line_of_a_log(before, times):
+def test_every_line_of_a_log_may_have_a_prefix(before, times):
     text = [
         "{}4711:",
         "{} num     #instances         #bytes  class name",
@@ -124,13 +124,13 @@ Heap traversal took 15.734 seconds."""
 
 @pytest.mark.parametrize("before", ["", "2026-11-21T22:58:10.123456789Z ", "Nov 21 22:58:10 host java[12]: "])
 @pytest.mark.parametrize("text", [OPENJ9, SERVICEABILITY])
-def test_other_tools_have_layouts_of_their_own(text, before):
+def test_layouts_of_other_tools_are_read(text, before):
     [histogram] = parse(before + line for line in text.splitlines())
     assert histogram.classes == {"char[]": (3354, 107328), ACK: (717, 57360)}
     assert (histogram.whole, histogram.total) == (True, 164688)
 
 
-def test_what_is_behind_no_head_is_no_row():
+def test_a_line_without_a_header_is_no_row():
     assert list(parse(["2026-11-21 22:58:35 worker 1:  12  400  done"])) == []
 
 
@@ -153,8 +153,8 @@ def test_a_histogram_before_a_collection_counts_garbage():
     ("jvms", "most"),
     [([], ""), (["", ""], ""), (["", "", "7"], "7"), (["7", "8"], "8"), (["8", "7", "7", "8", "7"], "7")],
 )
-def test_most_histograms_tell_whose_they_are(jvms, most):
-    assert told_most(Histogram(jvm=jvm) for jvm in jvms) == most
+def test_most_histograms_name_their_process(jvms, most):
+    assert most_common_jvm(Histogram(jvm=jvm) for jvm in jvms) == most
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_most_histograms_tell_whose_they_are(jvms, most):
         ([0, 1000, 2000, 3000], 119_000, "no time: the live objects already exceed it"),
     ],
 )
-def test_a_heap_that_is_soon_full_is_so_in_seconds(amounts, limit, full_in):
+def test_the_time_until_the_heap_is_full_is_in_seconds(amounts, limit, full_in):
     assert growth(series(Session=amounts), dated=True, limit=limit).full_in == full_in
 
 
@@ -175,7 +175,7 @@ def test_a_slow_leak_has_a_rate():
     assert "at 104 bytes an entry, its share of the table included, 0.21 kB a second" in finding.evidence.left
 
 
-def test_what_is_said_of_the_time_between_wins():
+def test_an_explicit_interval_wins():
     found = [Histogram(), Histogram()]
     assert [each.time_ms for each in timed(found, every_ms=5000, fallback=[9, 9])[1]] == [0, 5000]
     assert timed([Histogram(), Histogram()], every_ms=None, fallback=[7, 7])[0] is False
@@ -198,7 +198,7 @@ def test_a_growing_acker_is_found_and_priced(version, severity):
 @pytest.mark.parametrize(
     "name", ["org__apache__storm__executor__TupleInfo", "com__alibaba__jstorm__task__comm__TupleInfo"]
 )
-def test_a_spout_s_pending_that_grows_is_told_as_the_spout_s(name):
+def test_a_growing_pending_map_of_a_spout_is_reported(name):
     found = series(**{name: rising(5000)})
     grown = growth(found, dated=True)
     assert grown.rows[0].sign.means.startswith("messages that a spout waits for")
@@ -210,9 +210,9 @@ def test_a_spout_s_pending_that_grows_is_told_as_the_spout_s(name):
     )
 
 
-def test_a_spout_s_pending_that_is_bounded_is_no_finding():
+def test_a_bounded_pending_map_of_a_spout_is_no_finding():
     found = series(org__apache__storm__executor__TupleInfo=[0, 5000, 5000, 5000, 5000, 5000])
-    assert told(found) == []
+    assert growing_components(found) == []
 
 
 def test_tuples_with_the_nodes_of_a_concurrent_map_are_shellbolt_s_inputs():
@@ -220,21 +220,21 @@ def test_tuples_with_the_nodes_of_a_concurrent_map_are_shellbolt_s_inputs():
         org__apache__storm__tuple__TupleImpl=rising(5000),
         **{"java__util__concurrent__ConcurrentHashMap$Node": rising(5000)},
     )
-    assert told(found) == [("ACK401", "ShellBolt")]
+    assert growing_components(found) == [("ACK401", "ShellBolt")]
     alone = series(org__apache__storm__tuple__TupleImpl=rising(5000))
-    assert told(alone) == []
+    assert growing_components(alone) == []
 
 
 def test_a_sawtooth_is_no_leak():
-    assert told(series(**{ACK.replace(".", "__"): [1000, 9000, 2000, 9500, 1500, 9900]})) == []
+    assert growing_components(series(**{ACK.replace(".", "__"): [1000, 9000, 2000, 9500, 1500, 9900]})) == []
 
 
 def test_two_histograms_are_no_trend():
-    assert told(series(**{ACK.replace(".", "__"): [1000, 90000]})) == []
+    assert growing_components(series(**{ACK.replace(".", "__"): [1000, 90000]})) == []
 
 
 def test_clojure_s_maps_alone_are_no_acker():
-    assert told(series(clojure__lang__PersistentArrayMap=rising(5000))) == []
+    assert growing_components(series(clojure__lang__PersistentArrayMap=rising(5000))) == []
 
 
 MAP, VECTOR, NODE = (
@@ -257,4 +257,4 @@ LONG = "java__lang__Long"
 )
 def test_an_entry_of_a_spout_of_1_x_has_a_vector_and_a_map_too(amounts, components):
     found = series(**{name: rising(step) for name, step in {LONG: 9000, **amounts}.items()})
-    assert [each.strip("_") for _, each in told(found)] == components
+    assert [each.strip("_") for _, each in growing_components(found)] == components

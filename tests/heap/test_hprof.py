@@ -1,4 +1,4 @@
-"""Dumps that are whole, cut off, damaged, foreign, of either size of ids: what can be read is, and the rest is said."""
+"""Complete, truncated, damaged and foreign dumps of both id sizes: readable parts are read, the rest is reported."""
 
 import errno
 import gzip
@@ -12,7 +12,7 @@ import pytest
 from ackdoctor.heap.dump import read_dump
 from ackdoctor.heap.jvm.entries import NARROW, Kind
 from ackdoctor.heap.jvm.hprof import HprofError
-from tests.heap.writing import TAKEN_MS, Heap, acker_heap
+from tests.heap.hprof_writer import TAKEN_MS, Heap, acker_heap
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_a_compressed_dump_is_the_same_dump(stored):
     assert (packed.objects, packed.classes, packed.entries) == (plain.objects, plain.classes, plain.entries)
 
 
-def test_a_dump_compressed_in_blocks_as_hotspot_does_is_read(stored):
+def test_a_dump_that_hotspot_compressed_in_blocks_is_read(stored):
     whole = acker_heap().hprof()
     blocks = b"".join(gzip.compress(whole[at : at + 300]) for at in range(0, len(whole), 300))
     assert read_dump(stored(blocks)).entries == 5
@@ -126,7 +126,7 @@ def test_a_cut_archive_is_read_as_far_as_it_goes(stored):
     assert dump.ackers[0].tally.lost > 0
 
 
-def test_damage_costs_what_is_damaged(stored):
+def test_damage_loses_only_the_damaged_records(stored):
     heap = acker_heap()
     heap.body.insert(5, b"\x77" + bytes(40))
     dump = read_dump(stored(heap.hprof()))
@@ -135,7 +135,7 @@ def test_damage_costs_what_is_damaged(stored):
     assert (dump.objects, dump.entries) == (read_dump(stored(acker_heap().hprof())).objects, 5)
 
 
-def test_damage_in_front_of_what_makes_no_sense_costs_the_rest_of_its_segment(stored):
+def test_damage_before_an_invalid_record_loses_the_rest_of_its_segment(stored):
     heap = acker_heap()
     heap.body[5:] = [b"\x77" + bytes(400)]
     dump = read_dump(stored(heap.hprof()))
@@ -143,7 +143,7 @@ def test_damage_in_front_of_what_makes_no_sense_costs_the_rest_of_its_segment(st
     assert dump.objects == 5
 
 
-def test_a_damaged_class_costs_its_own_objects_only(stored):
+def test_a_damaged_class_loses_only_its_objects(stored):
     heap = acker_heap()
     heap.declare("Other", {"x": "long"})
     heap.add(0x8000, "Other", x=1)
@@ -155,7 +155,7 @@ def test_a_damaged_class_costs_its_own_objects_only(stored):
     assert dump.entries == 5
 
 
-def test_a_damaged_tag_costs_its_own_record_only(stored):
+def test_a_damaged_tag_loses_only_its_record(stored):
     whole = acker_heap().hprof()
     [at] = [at for at, tag in _starts_of_records(whole).items() if tag == 0x2C]
     assert read_dump(stored(whole[:at] + b"\x05\0\0\0\0\0\0\0\0" + whole[at:])).faults == ()
@@ -169,23 +169,23 @@ def test_a_damaged_tag_costs_its_own_record_only(stored):
     [
         (b"", "the file is empty"),
         (b"JAVA PROFILE 1.0.2\0\0\0", "the dump ends within its header"),
-        (b"JAVA PROFILE 1.0.2\0" + bytes(3) + b"\x05" + bytes(8), "its ids are said to have 5 bytes, not 4 or 8: the header is damaged"),
-        (b"JAVA PROFILE 1.0.3\0" + bytes(12), "not a readable heap dump, but a heap dump of Android, whose records are others: convert it with hprof-conv"),
-        (b"\x7fELF\x02", "not a readable heap dump, but a program or a core file: make a heap dump of a core file with jhsdb jmap --binaryheap --core FILE --exe JAVA"),
-        (b" num     #instances         #bytes  class name\n", "not a readable heap dump, but a class histogram: ackdoctor heap hist reads it"),
-        (b"Sat Nov 21 10:58:35 PM UTC 2026\n4711:\n num     #instances         #bytes\n", "not a readable heap dump, but a class histogram: ackdoctor heap hist reads it"),
+        (b"JAVA PROFILE 1.0.2\0" + bytes(3) + b"\x05" + bytes(8), "its header claims ids of 5 bytes, not 4 or 8: the header is damaged"),
+        (b"JAVA PROFILE 1.0.3\0" + bytes(12), "not a heap dump of HotSpot, but a heap dump of Android, which has other records: convert it with hprof-conv"),
+        (b"\x7fELF\x02", "not a heap dump of HotSpot, but a program or a core file: make a heap dump of a core file with jhsdb jmap --binaryheap --core FILE --exe JAVA"),
+        (b" num     #instances         #bytes  class name\n", "not a heap dump of HotSpot, but a class histogram: ackdoctor heap hist reads it"),
+        (b"Sat Nov 21 10:58:35 PM UTC 2026\n4711:\n num     #instances         #bytes\n", "not a heap dump of HotSpot, but a class histogram: ackdoctor heap hist reads it"),
         (b"hello, world, this is text", "not a heap dump: it begins with b'hello, world', not with 'JAVA PROFILE 1.0.2'"),
         (gzip.compress(b"hello, world, this is text", mtime=0), "not a heap dump: it begins with b'hello, world', not with 'JAVA PROFILE 1.0.2'"),
     ],
 )  # fmt: skip
-def test_what_is_no_dump_is_called_what_it_is(content, reason, stored):
+def test_a_file_that_is_not_a_dump_is_named_by_its_kind(content, reason, stored):
     with pytest.raises(HprofError) as refused:
         read_dump(stored(content))
     assert str(refused.value) == reason
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_a_dump_out_of_a_pipe_is_the_same_dump(pack, stored):
+def test_a_dump_from_a_pipe_is_the_same_dump(pack, stored):
     whole = acker_heap().hprof()
     reader, writer = os.pipe()
     os.write(writer, pack(whole))
@@ -208,7 +208,7 @@ def test_a_dump_may_be_standard_input(piped, stored, monkeypatch):
         assert read_dump(Path("-")).classes == whole.classes
 
 
-def test_that_there_is_no_room_to_unpack_is_not_said_of_the_dump(stored, monkeypatch):
+def test_a_full_disk_is_no_fault_of_the_dump(stored, monkeypatch):
     class Full(io.BytesIO):
         def write(self, data):
             raise OSError(errno.ENOSPC, "No space left on device")
@@ -218,26 +218,26 @@ def test_that_there_is_no_room_to_unpack_is_not_said_of_the_dump(stored, monkeyp
     with pytest.raises(HprofError) as refused:
         read_dump(stored(gzip.compress(acker_heap().hprof())))
     assert str(refused.value) == (
-        "there is no room for a copy of it in /var/tmp: No space left on device; TMPDIR names another directory"
+        "there is no room for a copy of it in /var/tmp: No space left on device; set TMPDIR to another directory"
     )
 
 
-def test_a_file_that_is_not_there_is_said(tmp_path):
+def test_a_missing_file_is_reported(tmp_path):
     with pytest.raises(HprofError, match="cannot be read: No such file or directory"):
         read_dump(tmp_path / "worker.hprof")
 
 
-def test_a_folder_is_no_dump(tmp_path):
+def test_a_directory_is_not_a_dump(tmp_path):
     with pytest.raises(HprofError, match="cannot be read: Is a directory"):
         read_dump(tmp_path)
 
 
-def test_an_acker_that_was_never_prepared_is_there_and_empty(stored):
+def test_an_acker_that_was_never_prepared_is_empty(stored):
     heap = acker_heap()
     heap.body = []
     heap.add(64, "org.apache.storm.daemon.Acker", collector=0, pending=0)
     [acker] = read_dump(stored(heap.hprof())).ackers
-    assert acker.trouble == "it has not been prepared: its map is not there"
+    assert acker.trouble == "it has not been prepared: it has no map"
 
 
 def test_objects_in_any_order_are_found(stored):

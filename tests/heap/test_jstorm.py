@@ -10,7 +10,7 @@ from ackdoctor.heap.judge import findings
 from ackdoctor.heap.jvm.entries import Kind
 from tests.differential.conftest import _jars
 from tests.heap.conftest import JAVA, _run
-from tests.heap.writing import Heap
+from tests.heap.hprof_writer import Heap
 
 JSTORM = "com.alibaba.jstorm:jstorm-core:2.1.1"
 LOGGING = ("storm-client", "2.8.3")  # which brings slf4j
@@ -69,7 +69,7 @@ def jstorm_heap():
     return heap
 
 
-def test_every_kind_of_entry_of_jstorm_is_told_apart(tmp_path):
+def test_every_kind_of_entry_of_jstorm_is_distinguished(tmp_path):
     file = tmp_path / "worker.hprof"
     file.write_bytes(jstorm_heap().hprof())
     dump = read_dump(file)
@@ -89,7 +89,7 @@ def test_every_kind_of_entry_of_jstorm_is_told_apart(tmp_path):
     assert [each.code for each in findings(dump)] == ["ACK602"]
 
 
-def test_a_spout_of_jstorm_is_found_with_what_it_waits_for(tmp_path):
+def test_a_spout_of_jstorm_is_found_with_its_pending_tuples(tmp_path):
     file = tmp_path / "worker.hprof"
     file.write_bytes(jstorm_heap().hprof())
     [holder] = read_dump(file).holders

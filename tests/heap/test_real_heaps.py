@@ -1,4 +1,4 @@
-"""Heaps of the real ackers: every count is that of the live map."""
+"""Heaps of the real ackers: every count equals that of the live map."""
 
 import re
 
@@ -38,13 +38,13 @@ def test_every_entry_is_counted_as_the_live_map_has_it(version, options, worker,
     half = len(answers) // 2
     states = [list(map(int, line.split())) for line in answers[:half]]
     [acker] = read_dump(file, samples=10_000).ackers
-    told = []
+    counts = []
     for bucket in acker.tally.buckets:
         kinds = bucket.kinds
         zero = kinds[Kind.ZERO] + (kinds[Kind.FAILED] if version.startswith("2") else 0)
         orphans = sum(kinds[kind] for kind in (Kind.ORPHAN, Kind.ZERO, Kind.FAILED, Kind.NIL))
-        told.append([bucket.size, kinds[Kind.WAITING], orphans, zero, kinds[Kind.FAILED]])
-    assert told == [state[:5] for state in states]
+        counts.append([bucket.size, kinds[Kind.WAITING], orphans, zero, kinds[Kind.FAILED]])
+    assert counts == [state[:5] for state in states]
     assert acker.tally.lost == 0
     live = {entry for line in answers[half:] for entry in line.split()}
     assert live == {_said(entry) for kept in acker.tally.samples.values() for entry in kept}

@@ -1,4 +1,4 @@
-"""Columns beside sorted ids find what a dict would."""
+"""`Rows` finds the same rows as a dict."""
 
 from array import array
 
@@ -16,11 +16,11 @@ def test_every_id_is_found_in_its_row_and_no_other(ids, strangers, at_once):
     for first in range(0, len(ids), at_once):
         part = ids[first : first + at_once]
         rows.extend(array("Q", part), array("q", range(first, first + len(part))))
-    find = rows.sort()
+    index = rows.sort()
     values = rows.columns[0]
-    assert [values[place] for place in find.all(array("Q", ids))] == list(range(len(ids)))
-    assert [values[place] for place in find.all(array("Q", sorted(ids)))] == sorted(
+    assert [values[place] for place in index.rows_of(array("Q", ids))] == list(range(len(ids)))
+    assert [values[place] for place in index.rows_of(array("Q", sorted(ids)))] == sorted(
         range(len(ids)), key=ids.__getitem__
     )
     foreign = [id_ for id_ in strangers if id_ not in ids]
-    assert list(find.all(array("Q", foreign))) == [-1] * len(foreign)
+    assert list(index.rows_of(array("Q", foreign))) == [-1] * len(foreign)

@@ -1,4 +1,4 @@
-"""What the classes of a histogram are: entries told from other maps, queues from held tuples, a single histogram."""
+"""The classes of a histogram: acker entries, other maps, receive queues, stored tuples; a single histogram."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from ackdoctor.heap.growth import findings, growth
 from ackdoctor.heap.jvm.histogram import Histogram, parse
 from ackdoctor.heap.signs import SIGNS
-from tests.heap.test_growth import told
+from tests.heap.test_growth import growing_components
 
 HEAPS = Path(__file__).parents[2] / "fixtures" / "heaps" / "histograms"
 MAP, NODE, LONG = "clojure.lang.PersistentArrayMap", "java.util.HashMap$Node", "java.lang.Long"
@@ -24,7 +24,7 @@ EXAMPLES = {  # a class of each row that needs no companion
     "backtype.storm.messaging.TaskMessage": "tuples on their way between workers",
     "org.apache.storm.shade.io.netty.channel.ChannelOutboundBuffer$Entry": "writes that wait in Netty's buffers",
     "io.netty.channel.ChannelOutboundBuffer$Entry": "writes that wait in Netty's buffers",
-    "java.util.concurrent.FutureTask": "work handed to a thread pool",
+    "java.util.concurrent.FutureTask": "tasks of a thread pool",
     "org.apache.storm.kafka.spout.KafkaSpoutMessageId": "messages that KafkaSpout has emitted",
     "org.apache.kafka.clients.consumer.ConsumerRecord": "Kafka's records",
     "storm.trident.tuple.TridentTupleView": "tuples of Trident's batches",
@@ -60,7 +60,7 @@ def row(found, name):
     return next(each for each in growth(found, dated=True).rows if each.name == name)
 
 
-def test_clojure_s_other_maps_are_not_the_acker_s():
+def test_other_maps_of_clojure_are_not_the_acker_s():
     found = together(line(MAP, 10_000, 5_000), line(NODE, 9_000, 5_000), line(LONG, 700, 9_000))
     grown = growth(found, dated=True)
     assert row(found, MAP).bounds == (20_000, 20_700)  # each that was there before had a Long of its own
@@ -73,10 +73,13 @@ def test_clojure_s_other_maps_are_not_the_acker_s():
 
 
 def test_maps_without_longs_are_no_entries():
-    assert told(together(line(MAP, 10_000, 5_000), line(NODE, 9_000, 5_000), line(LONG, 700, 90))) == []
+    assert (
+        growing_components(together(line(MAP, 10_000, 5_000), line(NODE, 9_000, 5_000), line(LONG, 700, 90)))
+        == []
+    )
 
 
-def test_of_one_histogram_only_a_bound_is_known():
+def test_one_histogram_gives_only_a_bound():
     [only] = course({MAP: 30_000, NODE: 9_000, LONG: 700})
     assert row([only], MAP).means == (
         "at most 700 of them are entries of the acker's pending map (1.x), among other uses of Clojure; "
@@ -84,28 +87,28 @@ def test_of_one_histogram_only_a_bound_is_known():
     )
 
 
-def test_a_queue_to_a_slow_child_is_no_missing_ack():
+def test_a_queue_to_a_slow_child_is_not_a_missing_ack():
     found = together(line(TUPLE, 20_000, 30_000), line(MESSAGE, 20_000, 30_000), line(INPUTS, 25_000, 30_000))
-    assert told(found) == []
+    assert growing_components(found) == []
     kept = growth(found, dated=True).cause
     assert kept.name == MESSAGE
     assert kept.means == (
         "tuples in ShellBolt's queue to its child (_pendingWrites): the child process is slower than its input, and "
-        "nothing slows the spout down"
+        "the spout is not throttled"
     )
     assert "topology.shellbolt.max.pending" in kept.sign.help
     assert "topology.max.spout.pending with ackers and message ids" in kept.sign.help
 
 
-def test_without_a_queue_the_inputs_are_what_grows():
+def test_the_inputs_grow_without_a_queue():
     found = together(line(TUPLE, 20_000, 30_000), line(MESSAGE, 90, 1), line(INPUTS, 25_000, 30_000))
-    assert told(found) == [("ACK401", "ShellBolt")]
+    assert growing_components(found) == [("ACK401", "ShellBolt")]
 
 
-def test_tuples_in_a_receive_queue_are_not_a_bolt_s():
+def test_tuples_in_a_receive_queue_are_not_held_by_a_bolt():
     queued = "org.apache.storm.tuple.AddressedTuple"
     found = together(line(TUPLE, 20_000, 30_000), line(queued, 20_000, 30_000))
-    assert told(found) == []
+    assert growing_components(found) == []
     assert (
         row(found, TUPLE).means
         == "tuples that wait in the queue of an executor: a bolt is slower than its input"
@@ -120,7 +123,7 @@ def test_each_row_of_the_table_is_recognised(name):
     assert grown.sign.help
 
 
-def test_no_row_of_the_table_is_out_of_reach():
+def test_every_row_of_the_table_is_reachable():
     alone = {sign.pattern for sign in SIGNS if not sign.with_}
     reached = {
         pattern for pattern in alone for name in [*EXAMPLES, MAP, TUPLE] if re.fullmatch(pattern, name)
@@ -128,7 +131,7 @@ def test_no_row_of_the_table_is_out_of_reach():
     assert reached == alone
 
 
-def test_entries_that_the_worker_s_spouts_do_not_explain_are_not_called_ok():
+def test_entries_that_the_spouts_do_not_explain_are_not_ok():
     found = course(*({ACK: amount, WAITING: 700} for amount in (1_800, 14_300, 13_700, 14_700)))
     grown = growth(found, dated=True)
     assert grown.unexplained == (14_700, 700)
@@ -153,7 +156,7 @@ ONE = """ num     #instances         #bytes  class name
         (f"   2:  20000  640000  {MAP}\n   3:  19000  608000  {NODE}\n   4:  1800  43200  {LONG}\n", "no class of acking is among the 20 largest: acking does not fill this heap"),
     ],
 )  # fmt: skip
-def test_one_histogram_says_whether_acking_fills_the_heap(rows, said, shell, tmp_path):
+def test_one_histogram_shows_whether_acking_fills_the_heap(rows, said, shell, tmp_path):
     (tmp_path / "a.txt").write_text(ONE.format(rows))
     lines = shell("heap", "hist", str(tmp_path / "a.txt")).out.splitlines()
     assert lines[2] == f"  {said}"
@@ -189,7 +192,7 @@ ROW = "   3:         23679         757728  java.util.HashMap$Node (java.base@17)
         ROW[:12],
     ],
 )
-def test_a_damaged_row_is_named_and_its_class_left_out(damaged, shell, tmp_path):
+def test_a_damaged_row_is_reported_and_its_class_skipped(damaged, shell, tmp_path):
     (tmp_path / "a.txt").write_text(TEXT.replace(ROW, damaged))
     outcome = shell("heap", "hist", str(tmp_path / "a.txt"))
     assert outcome.code == 2
@@ -199,7 +202,7 @@ def test_a_damaged_row_is_named_and_its_class_left_out(damaged, shell, tmp_path)
     assert "  6 histograms" in outcome.out
 
 
-def test_rows_that_add_up_to_more_than_total_are_not_believed(shell, tmp_path):
+def test_rows_that_exceed_the_total_are_rejected(shell, tmp_path):
     (tmp_path / "a.txt").write_text(TEXT.replace("23679         757728", "23679        9757728", 1))
     outcome = shell("heap", "hist", str(tmp_path / "a.txt"))
     assert outcome.code == 2
@@ -207,6 +210,6 @@ def test_rows_that_add_up_to_more_than_total_are_not_believed(shell, tmp_path):
     assert "  5 histograms" in outcome.out
 
 
-def test_a_log_between_histograms_is_no_damaged_row():
+def test_log_lines_between_histograms_are_not_damaged_rows():
     lines = ["17: worker started", "4711:", *TEXT.splitlines(), "18: left  12  13  Done"]
     assert [each.lost for each in parse(lines) if each.whole] == [[]] * 6

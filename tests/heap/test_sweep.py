@@ -1,4 +1,4 @@
-"""A pass counts and hands out every object, also where the same few come again and again."""
+"""A pass counts every object and passes it to its taker, also in runs of repeated records."""
 
 from collections import Counter
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ackdoctor.heap.jvm.hprof import Hprof
 from ackdoctor.heap.jvm.sweep import Columns, sweep
-from tests.heap.writing import Heap
+from tests.heap.hprof_writer import Heap
 
 KINDS = ("Point", "Pair", "[LPoint;", "byte[]")
 PHRASES = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 3)), min_size=1, max_size=4)
@@ -81,7 +81,7 @@ def test_every_object_is_counted_and_handed_out_once(tmp_path_factory, phrases, 
 
 
 @pytest.mark.parametrize("strange", [49, 50, 51, 99])
-def test_a_run_ends_where_one_object_is_another(strange, tmp_path):
+def test_a_run_of_ids_ends_where_an_object_changes(strange, tmp_path):
     heap, _ = heap_of([([("Point", 0), ("Pair", 0)], 50)], 8)
     heap.body[strange] = heap.body[strange].replace(heap.body[0][13:21], heap.body[1][13:21])
     file = tmp_path / "worker.hprof"

@@ -1,4 +1,4 @@
-"""Cuts a real dump down to what acking is about: `python -m tests.heap.trim worker.hprof small.hprof`.
+"""Reduce a real dump to the objects of acking: `python -m tests.heap.trim worker.hprof small.hprof`.
 
 Kept are Storm's ackers, ShellBolts and spout executors and all that they refer to, byte for byte and in their
 order, with their classes and names.  That is how fixtures/heaps were made.

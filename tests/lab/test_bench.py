@@ -99,7 +99,7 @@ def test_an_untracked_tuple_has_no_verdict():
 def test_the_spout_receives_the_message_id_of_the_test():
     with Bench(Echo) as bench:
         bench.feed("a", msg_id="offset 7")
-        assert [(heard.reason, heard.message_id) for heard in bench.heard] == [(Reason.ACK, "offset 7")]
+        assert [(result.reason, result.message_id) for result in bench.results] == [(Reason.ACK, "offset 7")]
 
 
 def test_ticks_arrive_on_time():
@@ -225,4 +225,4 @@ def test_an_uncompleted_message_times_out():
         bench.next_tuple()
         bench.advance(10)
         assert bench.component.failed == ["a"]
-        assert [heard.reason for heard in bench.heard] == [Reason.TIMEOUT]
+        assert [result.reason for result in bench.results] == [Reason.TIMEOUT]

@@ -9,7 +9,7 @@ from ackdoctor.acker.ids import PowersOfTwo
 from ackdoctor.lab.cluster import Cluster, RestlessError
 from ackdoctor.lab.component import BasicBolt, Bolt, FailedError, Feed, Spout
 from ackdoctor.lab.topology import ACKER, Settings, TopologyBuilder
-from ackdoctor.lab.worker import apart, lossy
+from ackdoctor.lab.worker import lossy, spread_phases
 from ackdoctor.model.message import AckAck, AckInit, Tick
 from tests.lab.components import Ack, Do, cluster_of
 
@@ -155,7 +155,7 @@ def test_ticks_reach_every_task_of_a_bolt_from_its_own_start():
     cluster.advance(11)
     assert ticks == {(5000, 2): 1, (5000, 3): 1, (10000, 2): 1, (10000, 3): 1}
     ticks.clear()
-    Cluster(builder.build(), phases=apart).advance(10)
+    Cluster(builder.build(), phases=spread_phases).advance(10)
     ((time, _), *_rest) = ticks
     assert 5000 <= time < 10000
     assert time % 5000 != 0
@@ -197,8 +197,8 @@ def test_a_spout_that_never_stops_emitting_is_an_error(monkeypatch):
     with pytest.raises(RestlessError) as error:
         Cluster(builder.build()).settle()
     assert str(error.value) == (
-        "100 steps at 0 ms and no end: a spout that always emits needs max_spout_pending, "
-        "or must yield the seconds between two tuples"
+        "100 steps at 0 ms and no end: if a spout always emits, set max_spout_pending, "
+        "or let it yield the seconds between two tuples"
     )
 
 
@@ -241,7 +241,7 @@ def test_any_other_exception_reaches_the_test():
 
 
 def test_a_network_that_loses_all_messages_delivers_none():
-    feed, cluster = cluster_of(Ack, Settings(message_timeout_secs=10), loses=lossy(1))
+    feed, cluster = cluster_of(Ack, Settings(message_timeout_secs=10), loss=lossy(1))
     feed.put("x", msg_id=1)
     cluster.advance(20)
     assert (feed.failed, list(cluster.pending()), cluster.lost) == ([1], [], 2)  # tuple and init

@@ -148,7 +148,7 @@ def test_at_least_once_a_death_after_the_emit_repeats_one_tuple(storm, crashes):
 
 @each_storm
 def test_at_least_once_a_lossy_network_loses_no_number(storm):
-    run = Run(storm, loses=lossy(0.02))
+    run = Run(storm, loss=lossy(0.02))
     run.finish()
     assert run.cluster.lost > 0
     assert (run.missing, all(run.source.values())) == ([], True)

@@ -16,7 +16,7 @@ from ackdoctor.lab.topology import (
     TopologyBuilder,
     fields_of,
 )
-from ackdoctor.lab.worker import apart, together
+from ackdoctor.lab.worker import in_phase, spread_phases
 from ackdoctor.model.event import Event, EventKind
 from tests.lab.components import Branch
 
@@ -93,7 +93,9 @@ def topologies(draw):
 
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
-@given(topologies(), st.sampled_from(VERSIONS), st.integers(0, 2**32), st.sampled_from([together, apart]))
+@given(
+    topologies(), st.sampled_from(VERSIONS), st.integers(0, 2**32), st.sampled_from([in_phase, spread_phases])
+)
 def test_without_faults_every_root_completes(drawn, version, seed, phases):
     feed, topology = drawn
     cluster = Cluster(topology, profile=version, seed=seed, phases=phases)

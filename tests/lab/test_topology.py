@@ -89,11 +89,11 @@ def test_task_ids_start_with_the_ackers_and_follow_the_names():
     [
         (
             lambda bolt: bolt.shuffle_grouping("3"),
-            "'2' subscribes to stream 'default' of '3': there is no such component",
+            "'2' subscribes to stream 'default' of '3': no component has that id",
         ),
         (
             lambda bolt: bolt.fields_grouping("1", "no"),
-            "'2' subscribes to stream 'default' of '1' by field 'no', which that stream has not",
+            "'2' subscribes to stream 'default' of '1' by field 'no', which the stream does not declare",
         ),
         (
             lambda bolt: bolt.fields_grouping("1", "word", stream="no"),
@@ -115,7 +115,7 @@ def test_a_topology_that_storm_rejects_is_rejected(
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("1", "there are two components with the id '1'"),
+        ("1", "two components have the id '1'"),
         ("__acker", "'__acker' is not a valid component id: it starts with '__'"),
     ],
 )

@@ -9,7 +9,7 @@ from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.acker.versions import profile
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import BasicBolt, Bolt, Feed
-from ackdoctor.lab.recording import nanoseconds, recorded
+from ackdoctor.lab.recording import nanoseconds, record_to
 from ackdoctor.lab.topology import Settings, TopologyBuilder
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.tracer.judge.replay import judge_trace
@@ -108,7 +108,7 @@ def test_a_recorded_trace_reads_back_unchanged(tmp_path):
     clock = VirtualClock()
     recorder = Recorder(tmp_path, run="lab", clock=nanoseconds(clock), seconds=3600)
     events: list[Event] = []
-    write = recorded(recorder)
+    write = record_to(recorder)
 
     def write_and_keep(row):
         events.append(row)

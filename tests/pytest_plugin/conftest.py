@@ -1,4 +1,4 @@
-"""Inner runs without plugins that have nothing to do here: hypothesis alone would take a second for each."""
+"""Inner runs without other plugins; hypothesis alone would take a second per run."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.pytest_plugin.inner import write
 
 @pytest.fixture
 def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """pytest's own, which has just cleared the environment."""
+    """Prepare pytest's own fixture for inner runs."""
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:cacheprovider")
     return pytester
 

@@ -22,7 +22,7 @@ languages.lower("python", "", "", b"", is_package=False)
 __all__ = ["BOLTS", "finding", "letters", "section", "shorts", "write"]
 
 BOLTS = '''\
-"""Bolts, sick and healthy, and the harness that pystorm's own tests use."""
+"""Faulty and healthy bolts, and the harness of pystorm's tests."""
 
 import json
 from io import BytesIO
@@ -106,7 +106,7 @@ def write(pytester, source, name="test_bolts.py"):
 
 
 def letters(result: pytest.RunResult) -> str:
-    """What the progress line says: ".A"."""
+    """Return the progress line: ".A"."""
     line: str = next(line for line in result.outlines if line.startswith("test_bolts.py "))
     return line.split()[1]
 
@@ -120,7 +120,7 @@ def section(result: pytest.RunResult, title: str = "ackdoctor") -> list[str]:
 
 
 def finding(result: pytest.RunResult, test: str) -> list[str]:
-    """What stands in the `---- ackdoctor ----` section of a failed test."""
+    """The lines of the `---- ackdoctor ----` section of a failed test."""
     lines = result.outlines
     start = next(n for n, line in enumerate(lines) if line.strip("_ ") == test)
     start = next(n for n in range(start, len(lines)) if lines[n].strip("- ") == "ackdoctor")
@@ -129,7 +129,7 @@ def finding(result: pytest.RunResult, test: str) -> list[str]:
 
 
 def shorts(result) -> list[str]:
-    """The lines of the short test summary, without what the width of the terminal cuts."""
+    """Return the lines of the short test summary, as far as the terminal shows them."""
     lines = result.outlines
     start = next(n for n, line in enumerate(lines) if line.strip("= ") == "short test summary info")
     return [line.partition(" - ")[0] for line in lines[start + 1 : -1]]

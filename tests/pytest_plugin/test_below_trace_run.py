@@ -1,4 +1,4 @@
-"""Tests in a process that `ackdoctor trace run` traces: each is judged by itself."""
+"""Each test in a process under `ackdoctor trace run` is judged separately."""
 
 import threading
 import time
@@ -51,7 +51,7 @@ def test_completes_in_a_thread():
 
 
 class Slow(Recorder):
-    """A thread of a test's own may have to wait before it can write."""
+    """A thread of a test may have to wait before it can write."""
 
     def __init__(self, *args, **options):
         super().__init__(*args, **options)
@@ -67,17 +67,17 @@ class Slow(Recorder):
 
 @pytest.fixture
 def trace(tmp_path, monkeypatch):
-    """The recorder of this process, as below `trace run`."""
+    """The recorder of this process, as under `trace run`."""
     recorder = Slow(tmp_path / "trace", run="r", worker="w")
     installation = install(Ledger(Level.TRACE), recorder)
-    monkeypatch.setattr(hooks, "_PATIENCE_S", 20)  # on a machine with much else to do
+    monkeypatch.setattr(hooks, "_WAIT_S", 20)  # on a machine with much else to do
     monkeypatch.setattr(begin, "begun", [(installation, recorder)])
     yield recorder
     installation.undo()
     recorder.close()
 
 
-def test_leftovers_and_mocks_of_one_test_do_not_affect_the_next(pytester, trace):
+def test_open_tuples_and_mocks_of_one_test_do_not_affect_the_next(pytester, trace):
     write(pytester, TESTS)
     pytester.runpytest_inprocess().assert_outcomes(passed=5)
     trace.flush()
@@ -91,7 +91,7 @@ def test_leftovers_and_mocks_of_one_test_do_not_affect_the_next(pytester, trace)
     assert found.tally.unobserved == ("Finishes: finish is replaced",)
 
 
-def test_a_mark_switches_no_second_tracer_on_and_a_flag_or_the_fixture_is_refused(pytester, trace):
+def test_under_trace_run_a_mark_starts_no_second_tracer_and_flags_are_refused(pytester, trace):
     write(
         pytester,
         """
@@ -103,5 +103,7 @@ def test_a_mark_switches_no_second_tracer_on_and_a_flag_or_the_fixture_is_refuse
     for flags, outcomes in (((), {"passed": 1, "errors": 1}), (("--ackdoctor",), {"errors": 2})):
         result = pytester.runpytest_inprocess(*flags)
         result.assert_outcomes(**outcomes)
-        said = {line for line in result.outlines if line.startswith("ackdoctor: ")}
-        assert said == {"ackdoctor: `ackdoctor trace run` traces this process already: run pytest without it"}
+        messages = {line for line in result.outlines if line.startswith("ackdoctor: ")}
+        assert messages == {
+            "ackdoctor: `ackdoctor trace run` traces this process already: run pytest without it"
+        }

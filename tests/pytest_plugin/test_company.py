@@ -1,4 +1,4 @@
-"""Beside other plugins: xdist, JUnit, plugins that run tests again, threads, async tests, mocks."""
+"""Together with other plugins: xdist, JUnit, reruns, threads, async tests, mocks."""
 
 import json
 from typing import Any
@@ -61,13 +61,13 @@ def test_rows_and_findings_come_back_from_workers(pytester):
         ("--ackdoctor-baseline=no.json", "no such file; --ackdoctor-write-baseline creates it"),
     ],
 )
-def test_what_the_hooks_cannot_work_with_is_said_by_each_test_of_a_worker(pytester, option, reason):
+def test_each_test_of_a_worker_reports_unsupported_hooks(pytester, option, reason):
     write(pytester, TWO)
     result = pytester.runpytest_subprocess("-n1", "--ackdoctor", option)
     result.assert_outcomes(errors=3)
-    said = [line for line in result.outlines if line.startswith("ackdoctor: ")]
-    assert {line.endswith(reason) for line in said} == {True}
-    assert len(said) == 3
+    messages = [line for line in result.outlines if line.startswith("ackdoctor: ")]
+    assert {line.endswith(reason) for line in messages} == {True}
+    assert len(messages) == 3
 
 
 def test_a_mark_is_enough_under_xdist(pytester):
@@ -118,7 +118,7 @@ RERUN = """
 """
 
 
-def test_a_plugin_that_runs_tests_again_sees_the_turned_report(pytester):
+def test_a_plugin_that_reruns_tests_sees_the_changed_report(pytester):
     pytester.makeconftest(RERUN)
     write(
         pytester,
@@ -150,7 +150,7 @@ def test_a_plugin_that_shows_reports_at_once_gets_an_error_instead_of_silence(py
     assert any("  error ACK103" in line for line in result.outlines)
 
 
-def test_the_first_failure_ends_the_run_when_asked_to(pytester):
+def test_exitfirst_ends_the_run_at_the_first_violation(pytester):
     write(pytester, TWO)
     result = pytester.runpytest_inprocess("--ackdoctor", "-x")
     result.assert_outcomes(failed=1)
@@ -160,7 +160,7 @@ def test_the_first_failure_ends_the_run_when_asked_to(pytester):
 # ---- threads ----
 
 
-def test_a_thread_has_a_moment_to_complete_what_the_test_left(pytester):
+def test_a_thread_has_a_moment_to_complete_open_tuples(pytester):
     write(
         pytester,
         """
@@ -250,7 +250,7 @@ def test_a_test_without_threads_waits_for_nothing(pytester):
     assert result.duration < 60
 
 
-def test_an_async_test_is_judged_when_it_is_over(pytester):
+def test_an_async_test_is_judged_at_its_end(pytester):
     pytester.makeconftest("""
         import asyncio, inspect, pytest
 
@@ -277,7 +277,7 @@ def test_an_async_test_is_judged_when_it_is_over(pytester):
 # ---- tests that drive nothing themselves ----
 
 
-def test_a_handler_that_is_called_directly_is_traced(pytester):
+def test_a_direct_handler_call_is_traced(pytester):
     write(
         pytester,
         """
@@ -321,7 +321,7 @@ def test_a_test_without_components_is_counted_apart(pytester):
     result = pytester.runpytest_inprocess("--ackdoctor")
     assert section(result) == [
         "1 test: every tuple completed exactly once",
-        "1 test observed 0 events: no component was seen to run there",
+        "1 test observed 0 events: the tracer saw no component run",
     ]
 
 
@@ -334,7 +334,7 @@ def test_a_marked_test_without_components_is_named(pytester):
     )
 
 
-def test_a_process_that_is_traced_already_says_so(pytester):
+def test_an_already_traced_process_says_so(pytester):
     write(pytester, "def test_twice(): drive(Twice)")
     outer = install(Ledger())
     try:
@@ -343,10 +343,10 @@ def test_a_process_that_is_traced_already_says_so(pytester):
         outer.undo()
     result.assert_outcomes(errors=1)
     (line,) = (line for line in result.outlines if line.startswith("ackdoctor: "))
-    assert line.startswith("ackdoctor: something else traces this process: ")
+    assert line.startswith("ackdoctor: another tracer runs in this process: ")
 
 
-def test_an_error_of_ours_is_said_and_ends_no_session(pytester):
+def test_an_internal_error_is_reported_and_does_not_end_the_session(pytester):
     write(
         pytester,
         """
@@ -366,6 +366,6 @@ def test_an_error_of_ours_is_said_and_ends_no_session(pytester):
     )
     result = pytester.runpytest_inprocess("--ackdoctor")
     result.assert_outcomes(passed=2)
-    trouble = "ackdoctor met an error of its own: KeyError: 'what is this?'"
+    trouble = "ackdoctor failed with an internal error: KeyError: 'what is this?'"
     assert section(result)[1].endswith(trouble)
-    assert section(result)[-1] == f"{trouble} · not everything was seen"
+    assert section(result)[-1] == f"{trouble} · some events were not traced"

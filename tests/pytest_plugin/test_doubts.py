@@ -9,7 +9,7 @@ from tests.pytest_plugin.inner import section
 
 pytest_plugins = ["pytester"]
 
-DOUBT = "in doubt: not every tuple is known to have completed exactly once"
+DOUBT = "in doubt: some tuples may not have completed exactly once"
 
 DIES = """
     class Dies(Bolt):
@@ -51,7 +51,7 @@ BATCH = """
         'bench = ackdoctor.bench(Late)\n        bench.feed("the")\n        bench.tick()',
     ],
 )
-def test_a_worker_that_died_unseen_fails_the_test(run, body):
+def test_an_unnoticed_worker_death_fails_the_test(run, body):
     result = run(f"""
     from pystorm.spout import Spout
     {DIES}
@@ -74,7 +74,7 @@ def test_a_worker_that_died_unseen_fails_the_test(run, body):
     assert f"1 test {DOUBT}" in section(result)
 
 
-def test_a_test_that_looks_at_the_death_passes_and_is_named(run):
+def test_a_test_that_checks_the_death_passes_and_is_named(run):
     source = f"""
     {DIES}
     def test_dies(ackdoctor):
@@ -90,7 +90,7 @@ def test_a_test_that_looks_at_the_death_passes_and_is_named(run):
         assert not any("every tuple completed" in line for line in result.outlines)
 
 
-def test_feeding_a_dead_worker_tells_the_test_that_it_died(run):
+def test_feeding_a_dead_worker_raises_in_the_test(run):
     result = run(f"""
     from ackdoctor.lab.shell.child import ShellError
     {DIES}
@@ -133,7 +133,7 @@ def test_with_warn_a_death_is_reported_and_fails_nothing(run):
     assert "the worker of Dies died: ValueError: bad record" in result.outlines
 
 
-def test_assert_complete_tells_a_death_and_an_open_root(run):
+def test_assert_complete_reports_a_death_and_an_open_root(run):
     result = run(f"""
     {DIES}
     class Batches(BatchingBolt):
@@ -198,7 +198,7 @@ def test_a_spout_alone_is_not_called_complete(run):
 # ---- tests that stop early ----
 
 
-def test_a_test_that_ends_before_the_flush_is_in_doubt_and_does_not_fail(run):
+def test_a_test_that_ends_before_the_flush_is_doubtful_and_does_not_fail(run):
     result = run(f"""
     {BATCH}
     class Inherits(Batch):
@@ -273,7 +273,7 @@ def test_a_collection_of_ids_holds_no_tuples(run, keep):
     assert section(result)[-1].startswith("1 of 1 test broke the protocol: ACK101")
 
 
-def test_a_value_that_looks_like_an_id_holds_no_tuple_either(run):
+def test_a_value_that_looks_like_an_id_holds_no_tuple(run):
     result = run("""
     class Values(Bolt):
         auto_ack = False
@@ -292,7 +292,7 @@ def test_a_value_that_looks_like_an_id_holds_no_tuple_either(run):
     assert section(result)[-1].startswith("1 of 1 test broke the protocol: ACK101")
 
 
-def test_ids_that_a_flush_acks_wait_for_it_as_tuples_do(run):
+def test_ids_that_a_flush_acks_wait_for_it(run):
     result = run("""
     class Ids(Bolt):
         auto_ack = False
@@ -316,7 +316,7 @@ def test_ids_that_a_flush_acks_wait_for_it_as_tuples_do(run):
 # ---- exceptions ----
 
 
-def test_an_exception_that_the_test_expects_is_noted_and_not_charged(run):
+def test_an_expected_exception_is_noted_and_is_no_violation(run):
     result = run(f"""
     {BATCH}
     class Fails(Batch):

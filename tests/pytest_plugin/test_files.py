@@ -24,8 +24,8 @@ SOURCE = """
 """
 
 
-def kept(pytester) -> dict[str, list[str]]:
-    """test -> what happened to its tuples."""
+def kept_rows(pytester) -> dict[str, list[str]]:
+    """Return the events of the tuples by test."""
     found: dict[str, list[str]] = {}
     for event in read([pytester.path / "traces"]).events():
         if event.kind is not EventKind.NAMED:
@@ -36,20 +36,20 @@ def kept(pytester) -> dict[str, list[str]]:
 def test_the_traces_of_failing_tests_are_kept(pytester):
     write(pytester, SOURCE)
     pytester.runpytest_inprocess("--ackdoctor-trace-dir=traces")
-    assert kept(pytester) == {
+    assert kept_rows(pytester) == {
         "test_bolts.py::test_twice": ["RECEIVED", "ACKED", "ACKED"],
         "test_bolts.py::test_own_failure": ["RECEIVED", "EMITTED", "ACKED"],
     }
 
 
-def test_the_traces_of_all_traced_tests_are_kept_when_asked_for(pytester):
+def test_the_traces_of_all_traced_tests_are_kept_on_request(pytester):
     write(pytester, SOURCE)
     pytester.runpytest_inprocess("--ackdoctor-trace-dir=traces", "--ackdoctor-trace-keep=all")
-    tests = [test.rpartition("_")[2] for test in kept(pytester) if test]
+    tests = [test.rpartition("_")[2] for test in kept_rows(pytester) if test]
     assert tests == ["healthy", "twice", "failure", "skips"]
 
 
-def test_a_place_that_takes_no_traces_ends_the_run(pytester):
+def test_an_unwritable_trace_folder_ends_the_run(pytester):
     write(pytester, SOURCE)
     (pytester.path / "taken").write_text("")
     result = pytester.runpytest_inprocess("--ackdoctor-trace-dir=taken")
@@ -75,7 +75,7 @@ def test_the_traces_of_children_that_a_test_forked_are_kept_as_its_own(pytester)
         """,
     )
     pytester.runpytest_inprocess("--ackdoctor-trace-dir=traces")
-    assert {test.rpartition("::")[2]: sorted(names) for test, names in kept(pytester).items()} == {
+    assert {test.rpartition("::")[2]: sorted(names) for test, names in kept_rows(pytester).items()} == {
         "test_twice": ["ACKED", "ACKED", "DIED", "RECEIVED", "RECEIVED"]
     }
     left = [path.name for path in pytester.path.glob("traces/v1/*/*/*")]
@@ -92,11 +92,11 @@ def test_rows_lost_to_a_full_disk_are_noted_at_their_test(pytester, monkeypatch)
     monkeypatch.setattr("ackdoctor.tracer.trace.write.create", no_room)
     result = pytester.runpytest_inprocess("--ackdoctor-trace-dir=traces")
     lacks = "its trace lacks 4 rows, which could not be written"
-    told = [line for line in section(result) if lacks in line]
-    assert [line.split()[0].split("::")[1] for line in told] == ["test_own_failure", "test_twice"]
+    lines = [line for line in section(result) if lacks in line]
+    assert [line.split()[0].split("::")[1] for line in lines] == ["test_own_failure", "test_twice"]
 
 
-def test_a_mark_asks_for_the_trace_of_one_test(pytester):
+def test_a_mark_keeps_the_trace_of_one_test(pytester):
     pytester.makeini("[pytest]\nackdoctor_trace_dir = traces\n")
     write(
         pytester,
@@ -109,8 +109,8 @@ def test_a_mark_asks_for_the_trace_of_one_test(pytester):
         """,
     )
     pytester.runpytest_inprocess()
-    assert Counter(map(len, kept(pytester).values())) == {3: 1}
-    assert list(kept(pytester)) == ["test_bolts.py::test_trace"]
+    assert Counter(map(len, kept_rows(pytester).values())) == {3: 1}
+    assert list(kept_rows(pytester)) == ["test_bolts.py::test_trace"]
 
 
 def test_without_a_folder_nothing_is_written(pytester):

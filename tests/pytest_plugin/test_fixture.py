@@ -1,4 +1,4 @@
-"""The fixture `ackdoctor`: a bench, what is owed, and the acker's pending map."""
+"""The fixture `ackdoctor`: a bench, open tuples, and the pending map of the acker."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_a_bolt_is_fed_and_its_tuple_completes(run):
     assert section(result) == ["1 test: every tuple completed exactly once"]
 
 
-def test_time_is_virtual_and_ticks_flush(run):
+def test_time_is_virtual_and_ticks_trigger_a_flush(run):
     result = run("""
         class Ticks(Keeps):
             def process_tick(self, tup):
@@ -85,7 +85,7 @@ def test_the_mark_chooses_the_acker_of_the_bench(run):
     result.assert_outcomes(passed=2)
 
 
-def test_a_spout_gets_a_bench_of_its_own(run):
+def test_a_spout_gets_its_own_bench(run):
     result = run("""
         from pystorm.spout import Spout
 
@@ -120,7 +120,7 @@ def test_assert_complete_names_the_fault_and_its_line(run):
     assert not any("fixture.py" in line for line in result.outlines)
 
 
-def test_looking_does_not_change_the_verdict(run):
+def test_inspection_does_not_change_the_verdict(run):
     result = run("""
         def test_looks(ackdoctor):
             bench = ackdoctor.bench(Twice)
@@ -133,7 +133,7 @@ def test_looking_does_not_change_the_verdict(run):
     assert any(line.split()[-1] == "ACK103" for line in section(result))
 
 
-def test_components_without_a_bench_are_looked_at_as_well(run):
+def test_components_without_a_bench_are_inspected_too(run):
     result = run("""
         @pytest.mark.ackdoctor(max_pending=2)
         def test_drives(ackdoctor):
@@ -143,7 +143,7 @@ def test_components_without_a_bench_are_looked_at_as_well(run):
     result.assert_outcomes(passed=1)
 
 
-def test_a_test_that_is_not_traced_cannot_have_it(run):
+def test_an_untraced_test_cannot_use_the_fixture(run):
     result = run("""
         @pytest.mark.ackdoctor(level="off")
         def test_off(ackdoctor): pass
@@ -154,7 +154,7 @@ def test_a_test_that_is_not_traced_cannot_have_it(run):
     assert sum(line.endswith(needs) for line in result.outlines) >= 2
 
 
-def test_it_can_be_asked_for_by_another_fixture(run):
+def test_another_fixture_can_use_the_fixture(run):
     result = run("""
         @pytest.fixture
         def bench(ackdoctor): return ackdoctor.bench(Forgets)
@@ -163,16 +163,16 @@ def test_it_can_be_asked_for_by_another_fixture(run):
     result.assert_outcomes(failed=1)
 
 
-def test_what_is_no_component_is_refused(run):
+def test_an_object_that_is_no_component_is_refused(run):
     result = run("""
         def test_dict(ackdoctor):
-            with pytest.raises(TypeError, match="dict is no bolt or spout of .*Petrel"):
+            with pytest.raises(TypeError, match="dict is not a bolt or spout of .*Petrel"):
                 ackdoctor.bench(dict)
     """)
     result.assert_outcomes(passed=1)
 
 
-def test_what_waits_for_the_frameworks_next_batch_leaves_no_finding_in_the_pending_map(run):
+def test_a_tuple_in_the_next_batch_is_no_finding_of_the_pending_map(run):
     result = run("""
         class Batches(BatchingBolt):
             def process_batch(self, key, tups):
@@ -185,7 +185,7 @@ def test_what_waits_for_the_frameworks_next_batch_leaves_no_finding_in_the_pendi
     result.assert_outcomes(passed=1)
 
 
-def test_what_a_dead_worker_had_forgotten_before_is_still_left(run):
+def test_a_tuple_forgotten_before_the_death_is_still_a_finding(run):
     result = run("""
         class Dies(Forgets):
             auto_fail = False
@@ -202,8 +202,8 @@ def test_what_a_dead_worker_had_forgotten_before_is_still_left(run):
                 roots += [entry.root for entry in ackdoctor.pending if entry.root not in roots]
             assert bench.died
             (found,) = ackdoctor.findings()
-            told = [line.split()[2] for line in found.evidence.left if line.endswith("the spout still waits")]
-            assert told == [str(root) for root in roots[:2]]
+            waiting = [line.split()[2] for line in found.evidence.left if line.endswith("the spout still waits")]
+            assert waiting == [str(root) for root in roots[:2]]
     """)
     result.assert_outcomes(failed=1)
     assert "ACK601" not in str(result.stdout)
@@ -233,7 +233,7 @@ def test_a_double_ack_that_kills_the_worker_is_a_finding(run):
     assert "ACK601" not in str(result.stdout)
 
 
-def test_tuples_of_a_dead_worker_are_no_second_finding(run):
+def test_open_tuples_of_a_dead_worker_are_no_second_finding(run):
     result = run("""
         class Batches(BatchingBolt):
             ticks_between_batches = 0

@@ -1,8 +1,8 @@
-"""`@pytest.mark.ackdoctor(...)`: which tests it turns on, with what, and how it complains."""
+"""`@pytest.mark.ackdoctor(...)`: the tests that it traces, its keywords, and its errors."""
 
 import pytest
 
-from ackdoctor.pytest_plugin.options import Options, asked
+from ackdoctor.pytest_plugin.options import Options, options_of_test
 
 pytest_plugins = ["pytester"]
 
@@ -11,19 +11,19 @@ KEYWORDS = ("level", "allow", "max_pending", "complete_within", "profile", "heap
 
 def wanted(pytester, source, session=None):
     (item,) = pytester.getitems(source)
-    return asked(item, session or Options())
+    return options_of_test(item, session or Options())
 
 
 def test_an_unmarked_test_is_not_traced(pytester):
     assert wanted(pytester, "def test(): pass") is None
 
 
-def test_the_session_asks_for_every_test(pytester):
+def test_a_session_option_traces_every_test(pytester):
     session = Options(level="trace", max_pending=3)
     assert wanted(pytester, "def test(): pass", session) is session
 
 
-def test_a_mark_alone_asks_for_sites(pytester):
+def test_a_mark_alone_means_level_sites(pytester):
     source = """
         import pytest
         @pytest.mark.ackdoctor
@@ -32,7 +32,7 @@ def test_a_mark_alone_asks_for_sites(pytester):
     assert wanted(pytester, source) == Options(level="sites")
 
 
-def test_the_fixture_alone_asks_for_sites(pytester):
+def test_the_fixture_alone_means_level_sites(pytester):
     assert wanted(pytester, "def test(ackdoctor): pass") == Options(level="sites")
 
 
@@ -60,7 +60,7 @@ def test_the_nearest_mark_wins_keyword_by_keyword(pytester):
     )
 
 
-def test_a_mark_can_leave_a_test_out(pytester):
+def test_a_mark_can_exclude_a_test(pytester):
     source = """
         import pytest
         @pytest.mark.ackdoctor(level="off")
@@ -76,8 +76,8 @@ def test_a_parameter_set_carries_its_own_mark(pytester):
         def test(n): pass
     """
     first, second = pytester.getitems(source)
-    assert asked(first, Options()) is None
-    assert asked(second, Options()) == Options(level="sites", max_pending=2)
+    assert options_of_test(first, Options()) is None
+    assert options_of_test(second, Options()) == Options(level="sites", max_pending=2)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_parameter_set_carries_its_own_mark(pytester):
         ("warn=True", "unknown keyword `warn`"),
     ],
 )  # fmt: skip
-def test_a_mark_that_cannot_be_meant_ends_the_collection(pytester, arguments, complaint):
+def test_an_invalid_mark_ends_the_collection(pytester, arguments, complaint):
     pytester.makepyfile(
         f"""
         import pytest
@@ -106,11 +106,11 @@ def test_a_mark_that_cannot_be_meant_ends_the_collection(pytester, arguments, co
     )
     result = pytester.runpytest_inprocess()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    module = "test_a_mark_that_cannot_be_meant_ends_the_collection.py"
+    module = "test_an_invalid_mark_ends_the_collection.py"
     assert result.errlines[0].startswith(f"ERROR: {module}::test: @pytest.mark.ackdoctor: {complaint}")
 
 
-def test_under_xdist_the_test_with_the_wrong_mark_says_so(pytester):
+def test_an_invalid_mark_fails_its_test_under_xdist(pytester):
     pytester.makepyfile("import pytest\n@pytest.mark.ackdoctor(7)\ndef test(): pass\ndef test_other(): pass")
     result = pytester.runpytest_subprocess("-n2")
     result.assert_outcomes(passed=1, errors=1)

@@ -1,4 +1,4 @@
-"""Command line, ini file and `[tool.ackdoctor.pytest]`: each key of each place is heard, in that order."""
+"""Command line, ini file and `[tool.ackdoctor.pytest]`: each key is used, with this precedence."""
 
 from pathlib import Path
 
@@ -30,26 +30,26 @@ def placed(pytester, value):
     return pytester.path / value if isinstance(value, Path) else value
 
 
-def test_every_option_is_tried_here():
+def test_every_option_has_a_test():
     assert list(WRITTEN) == list(OPTIONS)
 
 
 @pytest.mark.parametrize("key", OPTIONS)
-def test_a_key_of_the_ini_file_is_heard(pytester, key):
+def test_a_key_of_the_ini_file_is_used(pytester, key):
     text, _, value = WRITTEN[key]
     pytester.makeini(f"[pytest]\nackdoctor_{key} = {text}\n")
     assert getattr(meant(pytester), key) == placed(pytester, value)
 
 
 @pytest.mark.parametrize("key", OPTIONS)
-def test_a_key_of_our_own_table_is_heard(pytester, key):
+def test_a_key_of_our_table_is_used(pytester, key):
     _, text, value = WRITTEN[key]
     pytester.makepyprojecttoml(f"[tool.ackdoctor.pytest]\n{key.replace('_', '-')} = {text}\n")
     assert getattr(meant(pytester), key) == placed(pytester, value)
 
 
 @pytest.mark.parametrize("key", OPTIONS)
-def test_the_default_is_what_the_dataclass_says_and_no_files_value_hides_behind_it(pytester, key):
+def test_the_default_is_that_of_the_dataclass(pytester, key):
     assert getattr(meant(pytester), key) != placed(pytester, WRITTEN[key][2])
 
 
@@ -59,7 +59,7 @@ def test_the_flag_names_a_level(pytester, level):
     assert meant(pytester, f"--ackdoctor={level}").level == level
 
 
-def test_a_bare_flag_means_sites_and_leaves_the_path_behind_it_alone(pytester):
+def test_a_bare_flag_means_sites_and_does_not_consume_the_path(pytester):
     pytester.mkdir("spam")
     config = pytester.parseconfig("--ackdoctor", "spam")
     assert read_options(config).level == "sites"
@@ -83,7 +83,7 @@ def test_an_unknown_level_names_the_levels(pytester, level):
         ("--ackdoctor-baseline=here.json", "baseline", Path("here.json")),
     ],
 )
-def test_the_command_line_wins_over_the_ini_file_and_that_over_our_table(pytester, flag, key, value):
+def test_the_command_line_wins_over_the_ini_file_and_the_ini_file_over_our_table(pytester, flag, key, value):
     other = {
         "warn": ("false", "false"),
         "heap": ("false", "false"),
@@ -107,7 +107,7 @@ def test_the_command_line_wins_over_the_ini_file_and_that_over_our_table(pyteste
         ("ackdoctor_profile = storm-7", "ackdoctor_profile: unknown acker version 'storm-7'; known are"),
     ],
 )
-def test_a_value_that_makes_no_sense_ends_the_run_in_one_line(pytester, ini, complaint):
+def test_an_invalid_value_ends_the_run_in_one_line(pytester, ini, complaint):
     pytester.makeini(f"[pytest]\n{ini}\n")
     result = pytester.runpytest_inprocess()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -132,14 +132,14 @@ def test_a_value_that_makes_no_sense_ends_the_run_in_one_line(pytester, ini, com
         ("loud = 3", "[tool.ackdoctor.pytest]: unknown key `loud`"),
     ],
 )
-def test_our_own_table_is_read_as_strictly(pytester, toml, complaint):
+def test_our_table_is_checked_as_strictly(pytester, toml, complaint):
     pytester.makepyprojecttoml(f"[tool.ackdoctor.pytest]\n{toml}\n")
     result = pytester.runpytest_inprocess()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert result.stderr.lines[0] == f"ERROR: {complaint}"
 
 
-def test_the_table_may_stand_in_a_file_of_our_own(pytester):
+def test_the_table_may_be_in_our_own_file(pytester):
     pytester.path.joinpath("ackdoctor.toml").write_text("[pytest]\nmax-pending = 3\n")
     assert meant(pytester).max_pending == 3
 
@@ -151,7 +151,7 @@ def test_a_broken_settings_file_is_named(pytester):
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (["--ackdoctor-warn"], ["no test was traced: --ackdoctor-warn without --ackdoctor"]),
         (
@@ -162,11 +162,11 @@ def test_a_broken_settings_file_is_named(pytester):
         ([], []),
     ],
 )
-def test_an_option_without_effect_is_reported(pytester, flags, said):
+def test_an_option_without_effect_is_reported(pytester, flags, message):
     pytester.makeini("[pytest]\nackdoctor_warn = true\n")  # asks for nothing by itself
     pytester.makepyfile("def test_plain(): pass")
     result = pytester.runpytest_inprocess(*flags)
-    assert [line for line in result.outlines if line.startswith("no test was traced")] == said
+    assert [line for line in result.outlines if line.startswith("no test was traced")] == message
 
 
 def test_without_options_the_tracer_is_not_imported(pytester):

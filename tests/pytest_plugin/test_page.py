@@ -1,4 +1,4 @@
-"""The guide's page on tests: it names every option and everything of the fixture, and its tests are run."""
+"""The guide's page on tests names every option and every attribute of the fixture, and its tests pass."""
 
 import re
 import subprocess
@@ -13,25 +13,25 @@ PAGE = (ROOT / "docs" / "guide" / "tests.md").read_text(encoding="utf-8")
 
 
 def written(first_cell: str) -> list[str]:
-    """What stands in back quotes in the first cells of a table."""
+    """The code in back quotes in the first cells of a table."""
     table = PAGE.partition(f"| {first_cell} |")[2].partition("\n\n")[0]
     return [word for row in table.splitlines()[2:] for word in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
 
 
-def test_every_option_is_there():
+def test_the_page_has_every_option():
     assert written("option") == list(OPTIONS)
     assert [spec.flag for spec in OPTIONS.values() if spec.flag and f"`{spec.flag}" not in PAGE] == []
     assert f"level of tracing: {', '.join(LEVELS)}" in PAGE
 
 
-def test_every_keyword_of_the_mark_is_there():
+def test_the_page_has_every_keyword_of_the_mark():
     keywords = re.findall(r"(\w+)=", MARK)
     assert "A mark takes `" + "`, `".join(keywords[:-1]) + f"` and `{keywords[-1]}`." in PAGE.replace(
         "\n", " "
     )
 
 
-def test_everything_that_the_fixture_offers_is_there():
+def test_the_page_has_every_attribute_of_the_fixture():
     offered = [
         name
         for name in vars(Fixture)
@@ -40,7 +40,7 @@ def test_everything_that_the_fixture_offers_is_there():
     assert [name for name in offered if f"`ackdoctor.{name}" not in PAGE and name != "ledger"] == []
 
 
-def test_the_tests_of_the_page_are_those_that_are_run():
+def test_the_tests_of_the_page_are_those_of_the_project():
     files = (ROOT / "fixtures" / "tests" / "statements").glob("test_*.py")
     run = "".join(file.read_text(encoding="utf-8") for file in sorted(files))
     blocks = [

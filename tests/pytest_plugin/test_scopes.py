@@ -1,4 +1,4 @@
-"""Fixtures, components and patches of every scope, each phase of a test; and what is left behind: nothing."""
+"""Fixtures, components and patches of every scope in each phase of a test; the plugin leaves no changes behind."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.pytest_plugin.inner import letters, section, shorts, write
 pytest_plugins = ["pytester"]
 
 
-def test_a_fixture_that_flushes_has_its_turn_before_the_verdict(run):
+def test_a_fixture_flushes_before_the_verdict(run):
     result = run("""
         @pytest.fixture
         def bolt():
@@ -19,7 +19,7 @@ def test_a_fixture_that_flushes_has_its_turn_before_the_verdict(run):
     result.assert_outcomes(passed=1)
 
 
-def test_a_breach_in_the_teardown_fails_the_test(run):
+def test_a_violation_in_the_teardown_fails_the_test(run):
     result = run("""
         @pytest.fixture
         def bolt():
@@ -32,7 +32,7 @@ def test_a_breach_in_the_teardown_fails_the_test(run):
     result.assert_outcomes(failed=1)
 
 
-def test_a_component_of_the_module_is_charged_to_the_test_that_it_received_in(run):
+def test_a_violation_of_a_shared_component_fails_the_test_that_fed_it(run):
     result = run("""
         @pytest.fixture(scope="module")
         def bolt(): return make(Keeps, 3)
@@ -55,7 +55,7 @@ def test_a_component_of_the_module_is_charged_to_the_test_that_it_received_in(ru
     assert "test_again" not in lines
 
 
-def test_a_failure_of_the_users_teardown_is_an_error_beside_the_turned_test(run):
+def test_a_failing_teardown_is_an_error_beside_the_failed_test(run):
     result = run("""
         @pytest.fixture
         def broken():
@@ -82,7 +82,7 @@ def test_untraced_tests_leave_nothing_behind(pytester):
     assert section(result) == ["1 test: every tuple completed exactly once"]
 
 
-def test_the_frameworks_are_as_they_were_after_the_run(pytester):
+def test_the_frameworks_are_restored_after_the_run(pytester):
     from pystorm.bolt import Bolt
     from pystorm.component import Component
 

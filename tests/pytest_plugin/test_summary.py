@@ -25,7 +25,7 @@ def lines(rows, verbosity=0) -> list[str]:
     return list(summary(rows, verbosity))
 
 
-def test_the_fullest_test_comes_first_and_clean_ones_are_only_summed_up():
+def test_the_test_with_most_findings_comes_first_and_clean_ones_are_summed_up():
     rows = {"t.py::test_double": DOUBLE, "t.py::test_clean": CLEAN, "t.py::test_forgets": FORGETS}
     assert lines(rows) == [
         "test                delivered  emitted    ack   fail  pending  findings",
@@ -36,7 +36,7 @@ def test_the_fullest_test_comes_first_and_clean_ones_are_only_summed_up():
     ]
 
 
-def test_quiet_leaves_one_sentence():
+def test_quiet_prints_one_sentence():
     rows = {"t.py::test_double": DOUBLE, "t.py::test_clean": CLEAN}
     assert lines(rows, -1) == ["1 of 2 tests broke the protocol: ACK103 · ackdoctor explain ACK103"]
 
@@ -53,23 +53,23 @@ def test_verbose_shows_clean_tests_and_twice_verbose_their_components():
     assert lines(rows, 2)[2] == "  SplitBolt               5        5      4      1        0"
 
 
-def test_a_test_that_saw_nothing_is_not_called_clean():
+def test_a_test_without_tuples_is_not_called_clean():
     rows = {"t.py::test_plain": SILENT, "t.py::test_mocked": MOCKED}
     assert lines(rows) == [
         "test               delivered  emitted    ack   fail  pending  findings",
         "t.py::test_mocked          0        0      0      0        0  observed 0 events",
         "2 tests                    0        0      0      0        0",
-        "2 tests observed 0 events: no component was seen to run there",
+        "2 tests observed 0 events: the tracer saw no component run",
     ]
 
 
-def test_a_mock_in_the_way_is_named():
+def test_a_mock_that_hides_acks_is_named():
     row = Row(level="sites", components=counts(delivered=1), unobserved=["SplitBolt: send_message is a mock"])
     assert lines({"t.py::test": row})[1].endswith("0  not observed: SplitBolt: send_message is a mock")
     assert lines({"t.py::test": row, "t.py::test_plain": SILENT, "t.py::test_clean": CLEAN}, -1) == [
         "1 test: every tuple completed exactly once",
         "1 test not observed: a mock or an unknown transport hides the component's calls",
-        "1 test observed 0 events: no component was seen to run there",
+        "1 test observed 0 events: the tracer saw no component run",
     ]
 
 
@@ -79,16 +79,16 @@ def test_accepted_tuples_are_not_called_completed():
         "test        delivered  emitted    ack   fail  pending  findings",
         "t.py::test          1        0      0      0        1  (ACK101 accepted)",
         "1 test              1        0      0      0        1",
-        "1 test: nothing that is not accepted",
+        "1 test: all findings are accepted",
     ]
 
 
-def test_a_tracer_that_met_its_cap_says_so():
+def test_a_tracer_at_its_limit_says_so():
     row = Row(level="sites", dropped=1200, findings={"ACK103": 1}, components=counts(delivered=1, acked=2))
     assert lines({"t.py::test": row})[1].endswith("0  ACK103 1,200 events not kept")
 
 
-def test_ten_rows_are_enough_unless_more_are_asked_for():
+def test_ten_rows_are_shown_by_default():
     rows = {f"t.py::test_{n:02}": FORGETS for n in range(12)}
     assert lines(rows)[10:12] == [
         "t.py::test_09          2        0      0      0        2  ACK101 x2",
@@ -97,12 +97,12 @@ def test_ten_rows_are_enough_unless_more_are_asked_for():
     assert len(lines(rows, 1)) == len(lines(rows)) + 1
 
 
-def test_a_row_comes_back_from_its_journey():
+def test_a_row_survives_a_round_trip():
     row = Row(level="trace", verdict="failed", ticks=1, findings={"ACK103": 1}, components=counts(acked=2))
     assert read_row(row.dump()) == row
 
 
-def test_another_plugins_property_of_the_same_name_is_no_row():
+def test_a_property_of_another_plugin_is_no_row():
     assert read_row("yes") is None
     assert read_row("[1]") is None
     assert read_row("{}") is None

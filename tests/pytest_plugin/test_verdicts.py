@@ -1,4 +1,4 @@
-"""What a broken promise does to a test: it fails, with one line, and the finding as lint shows it."""
+"""A violation fails its test, with one line and the finding as lint shows it."""
 
 import json
 
@@ -70,7 +70,7 @@ def test_the_tests_own_failure_comes_first_and_the_finding_below(run):
     assert lines.index("E       assert 1 == 2") < next(n for n, x in enumerate(lines) if "error ACK103" in x)
 
 
-def test_a_failing_setup_stays_first_as_well(run):
+def test_a_failing_setup_stays_first_too(run):
     result = run("""
         @pytest.fixture
         def fed():
@@ -96,7 +96,7 @@ def test_a_skipped_test_is_neither_judged_nor_counted(run):
     assert section(result) == ["1 test: every tuple completed exactly once"]
 
 
-def test_a_test_that_is_expected_to_fail_may_fail_of_its_acks(run):
+def test_an_expected_failure_may_be_a_violation(run):
     result = run("""
         @pytest.mark.xfail(reason="acks twice", strict=True)
         def test_strict(): drive(Twice)
@@ -108,7 +108,7 @@ def test_a_test_that_is_expected_to_fail_may_fail_of_its_acks(run):
     result.assert_outcomes(xfailed=2, xpassed=1)
 
 
-def test_a_unittest_that_is_expected_to_fail_has_failed_as_expected(run):
+def test_an_expected_failure_of_unittest_may_be_a_violation(run):
     result = run("""
         import unittest
         class TestBolts(unittest.TestCase):
@@ -120,7 +120,7 @@ def test_a_unittest_that_is_expected_to_fail_has_failed_as_expected(run):
     result.assert_outcomes(xfailed=1, failed=1)
 
 
-def test_each_test_is_charged_with_its_own(run):
+def test_each_test_fails_for_its_own_violations(run):
     result = run("""
         @pytest.mark.parametrize("bolt", [Healthy, Twice, Forgets, Healthy])
         def test_bolt(bolt): drive(bolt)
@@ -140,7 +140,7 @@ def test_unittest_classes_are_traced(run):
     assert letters(result) == ".A"
 
 
-def test_a_test_with_subtests_fails_as_any_other(run):
+def test_a_test_with_subtests_fails_too(run):
     result = run("""
         import unittest
         class TestBolts(unittest.TestCase):
@@ -170,7 +170,7 @@ def test_a_test_with_subtests_fails_as_any_other(run):
     ]
 
 
-def test_the_line_tells_the_first_finding_and_the_section_all(run):
+def test_the_line_shows_the_first_finding_and_the_section_all(run):
     result = run("""
         def test_two():
             drive(Twice)
@@ -179,8 +179,8 @@ def test_the_line_tells_the_first_finding_and_the_section_all(run):
     starts = "ACK101 missing-ack bolts.py:17 "
     (line,) = (line for line in result.outlines if line.startswith(starts))
     assert line.endswith(" (and 1 more)")
-    shown = [line for line in finding(result, "test_two") if "  error ACK" in line]
-    assert [line.split()[2] for line in shown] == ["ACK101", "ACK103"]
+    lines = [line for line in finding(result, "test_two") if "  error ACK" in line]
+    assert [line.split()[2] for line in lines] == ["ACK101", "ACK103"]
 
 
 # ---- what may be wrong ----
@@ -209,7 +209,7 @@ def test_a_mark_allows_open_tuples_up_to_a_number(run):
     assert letters(result) == ".AA"
 
 
-def test_warn_reports_and_lets_the_test_pass(run):
+def test_with_warn_the_test_passes(run):
     result = run("def test_twice(): drive(Twice)", "--ackdoctor-warn")
     result.assert_outcomes(passed=1)
     assert section(result)[-1] == "1 of 1 test broke the protocol: ACK103 · ackdoctor explain ACK103"
@@ -222,7 +222,7 @@ def test_warn_shows_each_finding_once(run, flags, times):
     assert ("ACKDOCTOR'S WARNINGS" in str(result.stdout)) == (times > 0 and flags != ["-rA"])
 
 
-def test_a_comment_in_the_source_silences_a_finding_as_it_does_for_lint(run, pytester):
+def test_a_comment_in_the_source_suppresses_a_finding_as_in_lint(run, pytester):
     write(pytester, "")
     text = (pytester.path / "bolts.py").read_text()
     double = "        self.ack(tup)\n        self.ack(tup)\n"
@@ -236,7 +236,7 @@ def test_a_comment_in_the_source_silences_a_finding_as_it_does_for_lint(run, pyt
     result.assert_outcomes(passed=1)
 
 
-def test_settings_of_the_project_hold(run, pytester):
+def test_settings_of_the_project_apply(run, pytester):
     pytester.makepyprojecttoml('[tool.ackdoctor]\nper-file-ignores = { "bolts.py" = ["ACK103"] }\n')
     run("def test_twice(): drive(Twice)").assert_outcomes(passed=1)
     pytester.makepyprojecttoml('[tool.ackdoctor]\nignore = ["missing-ack"]\n')
@@ -247,7 +247,7 @@ def test_settings_of_the_project_hold(run, pytester):
     assert letters(result) == "A."
 
 
-def test_a_baseline_accepts_what_was_there_and_nothing_new(run, pytester):
+def test_a_baseline_accepts_known_findings_only(run, pytester):
     both = """
         def test_twice(): drive(Twice)
         def test_forgets(): drive(Forgets)
@@ -263,7 +263,7 @@ def test_a_baseline_accepts_what_was_there_and_nothing_new(run, pytester):
     assert section(again)[-1] == "known.json: 1 accepted, 1 of them new, 1 dropped"
 
 
-def test_a_file_that_is_no_baseline_is_not_overwritten(run, pytester):
+def test_another_file_is_not_overwritten_by_a_baseline(run, pytester):
     (pytester.path / "settings.toml").write_text("[tool]\n")
     result = run(
         "def test_twice(): drive(Twice)", "--ackdoctor-baseline=settings.toml", "--ackdoctor-write-baseline"
@@ -273,7 +273,7 @@ def test_a_file_that_is_no_baseline_is_not_overwritten(run, pytester):
     assert (pytester.path / "settings.toml").read_text() == "[tool]\n"
 
 
-def test_a_baseline_that_is_not_there_ends_the_run(run):
+def test_a_missing_baseline_ends_the_run(run):
     result = run("def test_twice(): drive(Twice)", "--ackdoctor-baseline", "nowhere.json")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert result.errlines[0].endswith("nowhere.json: no such file; --ackdoctor-write-baseline creates it")
@@ -287,7 +287,7 @@ def test_writing_a_baseline_needs_its_name(run):
 # ---- how much is said ----
 
 
-def test_quiet_shows_the_finding_and_one_sentence_twice_quiet_only_the_sentence(run):
+def test_quiet_shows_findings_and_one_sentence_and_double_quiet_the_sentence_only(run):
     quiet = run("def test_twice(): drive(Twice)", "-q")
     assert any("error ACK103" in line for line in quiet.outlines)
     assert section(quiet) == ["1 of 1 test broke the protocol: ACK103 · ackdoctor explain ACK103"]

@@ -1,4 +1,4 @@
-"""An analysis as a page and on a screen, from hand-made tables: no Spark is needed to look at one."""
+"""An analysis as a page and on a screen, from hand-made tables, without Spark."""
 
 import re
 import shutil
@@ -149,12 +149,12 @@ def test_the_page_loads_nothing(text):
     assert "default-src 'none'" in text
 
 
-def test_what_came_from_an_input_stays_text(text):
+def test_text_from_an_input_is_escaped(text):
     assert HOSTILE not in text
     assert text.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 6  # verdict, finding, bar, dots, two tables
 
 
-def test_the_page_tells_each_life_once(text):
+def test_the_page_shows_each_life_once(text):
     assert re.findall(r'<tr data-life="(life-\d)">', text) == ["life-0", "life-1"]
     assert re.findall(r'class="card life" id="(life-\d)"( hidden)?', text) == [
         ("life-0", ""),
@@ -162,7 +162,7 @@ def test_the_page_tells_each_life_once(text):
     ]
 
 
-def test_an_ack_that_came_again_is_marked(text):
+def test_a_repeated_ack_is_marked(text):
     marks = re.findall(r'<i class="(k-[^"]+)" style="left:([\d.]+%)"', text)
     assert marks == [
         ("k-init", "12.50%"),
@@ -188,7 +188,7 @@ def test_page_and_screen_explain_dropped_entries_alike():
     assert lines == [["3", "expired", "0", *Residue.EVEN.value.split()], ["1", "expired", "0"]]
 
 
-def test_the_page_of_nothing_is_a_page():
+def test_an_empty_page_is_valid():
     stream = StringIO()
     page(
         Report(), Analysis(acker="storm-2.8", books=Books(files=1, rows=0, used=0), tally=RunTally()), stream
@@ -222,7 +222,7 @@ def test_counts_that_do_not_add_up_are_reported():
     ],
     ids=["no debug", "quarantine", "partly", "used", "ticks"],
 )
-def test_what_was_not_used_is_not_ok(kept, line):
+def test_unused_rows_are_not_ok(kept, line):
     quiet = replace(ANALYSIS, findings=(), books=kept)
     assert verdict(Report(), quiet) == line
     stream = StringIO()
@@ -239,7 +239,7 @@ def test_a_curve_without_a_price_has_a_slope():
     assert forecast(replace(ANALYSIS, forecast=None)) == ""
 
 
-def test_the_screen_says_the_worst_first():
+def test_the_screen_shows_the_worst_first():
     stream = StringIO()
     screen(REPORT, ANALYSIS, stream, Context(sources=Sources(root=Path())), 100)
     lines = stream.getvalue().splitlines()
@@ -257,7 +257,7 @@ MORNING_MS = 1_795_292_527_890
 
 
 @pytest.mark.parametrize(
-    ("times", "logged", "said"),
+    ("times", "logged", "verdict"),
     [
         ((0, 30_000), True, ""),
         ((MORNING_MS, MORNING_MS + 30_000), False, "from 2026-11-21 20:22:07 to 20:22:37 UTC"),
@@ -270,14 +270,14 @@ MORNING_MS = 1_795_292_527_890
     ],
     ids=["virtual", "a day", "two days", "a log"],
 )
-def test_it_says_from_when_to_when_it_is(times, logged, said):
+def test_the_report_shows_its_time_span(times, logged, verdict):
     begin, end = times
     lines = [*about(REPORT, replace(ANALYSIS, begin_ms=begin, end_ms=end, logged=logged))]
-    assert [line for line in lines if line.startswith("from ")] == [said] * bool(said)
+    assert [line for line in lines if line.startswith("from ")] == [verdict] * bool(verdict)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
-def test_a_figure_is_whole_on_a_screen_of_any_width(width):
+def test_a_figure_is_not_cut_on_a_narrow_screen(width):
     row = replace(ANALYSIS.completions[0], component="A" * 50, delivered=12_345_678, once=12_345_600)
     stream = StringIO()
     screen(
@@ -287,27 +287,27 @@ def test_a_figure_is_whole_on_a_screen_of_any_width(width):
     assert {"A" * 12, "12,345,678", "12,345,600", "oldest", "open"} <= set(words)
 
 
-def test_of_very_many_findings_a_page_shows_some_folds_some_and_counts_the_rest():
+def test_a_page_of_many_findings_shows_some_folds_some_and_counts_the_rest():
     many = tuple(replace(FINDING, message=f"nr {number}") for number in range(100_000))
     stream = StringIO()
     page(Report(findings=many), replace(ANALYSIS, findings=many), stream)
-    told = stream.getvalue()
-    assert re.findall(r"<summary>(.*?)</summary>", told) == ["99,995 more findings"]
-    shown, _, folded = told.partition("<details>")
+    text = stream.getvalue()
+    assert re.findall(r"<summary>(.*?)</summary>", text) == ["99,995 more findings"]
+    shown, _, folded = text.partition("<details>")
     assert (shown.count("<article"), folded.count("<article")) == (5, 45)
     assert "and 99,950 more findings; --output-format json has all" in folded
     assert "and 99,999 more findings" in shown
 
 
-def test_of_very_many_components_the_worst_are_shown_and_the_rest_is_counted():
+def test_the_worst_of_many_components_are_shown_and_the_rest_is_counted():
     rows = tuple(replace(ANALYSIS.completions[0], component=f"bolt-{number}") for number in range(3_000))
     many = replace(ANALYSIS, completions=rows, holders=ANALYSIS.holders * 12)
-    told, shown = StringIO(), StringIO()
-    page(REPORT, many, told)
+    stream, shown = StringIO(), StringIO()
+    page(REPORT, many, stream)
     screen(REPORT, many, shown, Context(sources=Sources(root=Path())), 100)
-    assert told.getvalue().count("bolt-99<") == 2  # bar, table
-    assert "bolt-100" not in told.getvalue()
-    assert "and 2,900 more; --output-format json has all" in told.getvalue()
+    assert stream.getvalue().count("bolt-99<") == 2  # bar, table
+    assert "bolt-100" not in stream.getvalue()
+    assert "and 2,900 more; --output-format json has all" in stream.getvalue()
     assert "  and 2,950 more; --output-format json has all" in shown.getvalue().splitlines()
     assert f"and {len(many.holders) - 10} more such holders; --output-format json has all" in shown.getvalue()
 
@@ -338,7 +338,7 @@ def test_a_browser_shows_the_page_without_a_sideways_scroll(text, tmp_path, widt
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no browser")
 @pytest.mark.parametrize("width", [1280, 420])
-def test_a_name_without_end_leaves_room_for_the_rest(tmp_path, width):
+def test_a_very_long_name_leaves_room_for_the_rest(tmp_path, width):
     name = "AName" * 60
     finding = replace(FINDING, component=name, message=f"{name} acks twice")
     rows = tuple(replace(row, component=name) for row in ANALYSIS.completions)
@@ -355,7 +355,7 @@ def test_a_name_without_end_leaves_room_for_the_rest(tmp_path, width):
 
 
 def _title(text: str, probe: str, folder: Path, width: int) -> str:
-    """What a browser makes of the page's title when the probe has run."""
+    """Return the title of the page in a browser after the probe has run."""
     file = folder / "page.html"
     file.write_text(text.replace("</body>", f"<script>{probe};</script></body>"), encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},2000", "--dump-dom"]

@@ -139,20 +139,20 @@ def run_of(report: Report, seen: Context | None = None) -> dict[str, Any]:
     return run
 
 
-def test_a_report_with_everything_has_the_shape():
+def test_a_full_report_is_valid_sarif():
     results = run_of(REPORT)["results"]
     assert [result["ruleId"] for result in results] == ["ACK101", "ACK103", "ACK901"]
     assert [result.get("ruleIndex") for result in results] == [0, None, None]
     assert [len(result.get("codeFlows", [])) for result in results] == [1, 1, 0]
 
 
-def test_what_a_run_has_shown_has_the_shape():
+def test_a_report_of_a_run_is_valid_sarif():
     seen, leak = run_of(RUN)["results"]
     assert seen["properties"]["root"] == "-6722594615019711369"
     assert [len(result.get("codeFlows", [])) for result in (seen, leak)] == [1, 0]
 
 
-def test_an_empty_report_has_the_shape():
+def test_an_empty_report_is_valid_sarif():
     assert run_of(Report())["results"] == []
 
 
@@ -182,7 +182,7 @@ def test_paths_are_relative_addresses(path, artifact):
     assert location["physicalLocation"]["artifactLocation"] == artifact
 
 
-def test_a_link_beside_the_root_is_called_by_its_own_name(tmp_path):
+def test_a_link_beside_the_root_has_its_own_name(tmp_path):
     (tmp_path / "link.py").symlink_to("elsewhere.py")
     beside = replace(context(), sources=Sources(root=tmp_path / "root"))
     report = Report(findings=(replace(IDLE, site=site("../link.py", 1, 1, 2)),))

@@ -1,4 +1,4 @@
-"""What people and scripts see, character by character.  `pytest --golden` rewrites the files."""
+"""The output for people and scripts, character by character.  `pytest --golden` rewrites the files."""
 
 import io
 from dataclasses import replace
@@ -22,7 +22,7 @@ PAGE = Page(
 )
 
 
-def shown(form: str, report: Report = REPORT, with_context: Context | None = None) -> str:
+def rendered(form: str, report: Report = REPORT, with_context: Context | None = None) -> str:
     stream = io.StringIO()
     reporter(form)(report, stream, with_context or context())
     return stream.getvalue()
@@ -53,7 +53,7 @@ def check_golden(request: pytest.FixtureRequest, file: str, text: str) -> None:
     ],
 )
 def test_a_report_looks_as_recorded(request, file, form, with_context):
-    check_golden(request, file, shown(form, with_context=with_context))
+    check_golden(request, file, rendered(form, with_context=with_context))
 
 
 @pytest.mark.parametrize(
@@ -67,14 +67,14 @@ def test_a_report_looks_as_recorded(request, file, form, with_context):
         ("run-github.txt", "github"),
     ],
 )
-def test_what_a_run_has_shown_looks_as_recorded(request, file, form):
-    check_golden(request, file, shown(form, RUN))
+def test_a_report_of_a_run_looks_as_recorded(request, file, form):
+    check_golden(request, file, rendered(form, RUN))
 
 
 def test_nothing_found_says_so():
     report = Report(files=("a.py",), components=2)
-    assert shown("full", report) == ""
-    assert shown("summary", report) == "no findings in 1 file, 2 components\n"
+    assert rendered("full", report) == ""
+    assert rendered("summary", report) == "no findings in 1 file, 2 components\n"
 
 
 def test_the_path_is_shown_in_its_own_order():
@@ -88,7 +88,7 @@ def test_the_path_is_shown_in_its_own_order():
             )
         ),
     )
-    assert shown("full", Report(findings=(back,))).splitlines()[1:-2] == [
+    assert rendered("full", Report(findings=(back,))).splitlines()[1:-2] == [
         "   12 |         return           ╭ first  owed",
         "    9 | def process(self, tup):  ├ then",
         "   12 |         return           ╰ again  owed",
@@ -99,7 +99,7 @@ def test_the_path_is_shown_in_its_own_order():
 def test_a_long_path_is_folded_in_the_middle():
     steps = tuple(step(site("bolts/enrich.py", 11, 1, 2), f"turn {n}") for n in range(40))
     long = replace(MISSING, evidence=PathWitness(steps=(*steps, MISSING.evidence.steps[-1])))
-    lines = shown("full", Report(findings=(long,))).splitlines()
+    lines = rendered("full", Report(findings=(long,))).splitlines()
     assert len(lines) == 29
     assert lines[12:15] == [
         "      |              ├ turn 11",
@@ -110,7 +110,7 @@ def test_a_long_path_is_folded_in_the_middle():
 
 def test_a_finding_outside_its_path_shows_its_line_first():
     elsewhere = replace(DOUBLE, site=site("bolts/enrich.py", 7, 5, 13))
-    assert shown("full", Report(findings=(elsewhere,))).splitlines()[1:3] == [
+    assert rendered("full", Report(findings=(elsewhere,))).splitlines()[1:3] == [
         "    7 | auto_ack = False",
         "      | ^^^^^^^^",
     ]
@@ -120,16 +120,16 @@ def test_a_line_that_is_too_long_is_cut():
     long = context()
     long.sources.in_memory = {"bolts/enrich.py": b"x = " + b"y" * 200}
     finding = replace(IDLE, site=site("bolts/enrich.py", 1, 1, 204))
-    assert shown("full", Report(findings=(finding,)), long).splitlines()[1:3] == [
+    assert rendered("full", Report(findings=(finding,)), long).splitlines()[1:3] == [
         "    1 | x = " + "y" * 63 + "…",
         "      | " + "^" * 68,
     ]
 
 
-def test_a_source_that_is_gone_leaves_the_path():
+def test_the_path_is_shown_without_its_source():
     gone = context()
     gone.sources.in_memory = {}
-    assert shown("full", Report(findings=(MISSING,)), gone).splitlines()[1:4] == [
+    assert rendered("full", Report(findings=(MISSING,)), gone).splitlines()[1:4] == [
         "    9 |   ╭ received  owed",
         "   11 |   ├ true",
         "   12 |   ╰ returns   owed",
@@ -141,12 +141,12 @@ def test_a_source_cannot_steer_the_terminal(form):
     evil = context()
     evil.sources.in_memory = {"bolts/enrich.py": b"x = '\x1b[2J\x07'\n" * 20}
     finding = replace(MISSING, message="a\x1b]0;b\nc", site=site("bolts/\x1benrich.py", 1, 1, 2))
-    assert "\x1b" not in shown(form, Report(findings=(finding,)), evil)
+    assert "\x1b" not in rendered(form, Report(findings=(finding,)), evil)
 
 
 def test_github_annotates_ten_of_a_kind_and_prints_the_rest():
     many = tuple(replace(DOUBLE, site=site("a.py", n, 1, 2)) for n in range(1, 13))
-    lines = shown("github", Report(findings=(*many, MISSING))).splitlines()
+    lines = rendered("github", Report(findings=(*many, MISSING))).splitlines()
     assert lines[0].startswith("::error file=bolts/enrich.py,line=12,")
     assert [line.partition(" ")[0] for line in lines[1:11]] == ["::warning"] * 10
     assert lines[11:] == [
@@ -159,16 +159,18 @@ def test_github_annotates_ten_of_a_kind_and_prints_the_rest():
 @pytest.mark.parametrize(("errors", "unread"), [(0, 10), (3, 7), (20, 5)])
 def test_github_has_room_for_findings_beside_what_could_not_be_read(errors, unread):
     torn = tuple(Unreadable(path=f"{n:02}.py", line=1, column=1, reason="torn") for n in range(12))
-    lines = shown("github", Report(findings=(MISSING,) * errors, unreadable=torn)).splitlines()
-    told = [line for line in lines if line.startswith("::error ")]
-    assert [line.partition("file=")[2][:5] for line in told[:unread]] == [item.path for item in torn[:unread]]
-    assert all(MISSING.code in line for line in told[unread:])
-    assert len(told) == 10
+    lines = rendered("github", Report(findings=(MISSING,) * errors, unreadable=torn)).splitlines()
+    annotations = [line for line in lines if line.startswith("::error ")]
+    assert [line.partition("file=")[2][:5] for line in annotations[:unread]] == [
+        item.path for item in torn[:unread]
+    ]
+    assert all(MISSING.code in line for line in annotations[unread:])
+    assert len(annotations) == 10
 
 
 def test_github_commands_are_escaped():
     odd = replace(IDLE, site=site("a,b:c%.py", 1, 1, 2), message="50%\r\nmore: yes, it is", help="")
-    assert shown("github", Report(findings=(odd,))) == (
+    assert rendered("github", Report(findings=(odd,))) == (
         "::warning file=a%2Cb%3Ac%25.py,line=1,col=1,endColumn=2,title=ACK901 unused-ignore"
         "::50%25%0Amore: yes, it is\n"
     )

@@ -64,14 +64,14 @@ TALLY = RunTally(
 ABOUT = About(tally=TALLY, acker="storm-1.1.0", rows=9_600, roots=1_200, seconds=8.0)
 
 
-def shown(report: Report, about: About = ABOUT, with_context: Context | None = None) -> list[str]:
+def rendered(report: Report, about: About = ABOUT, with_context: Context | None = None) -> list[str]:
     stream = io.StringIO()
     screen(report, stream, with_context or context(), about)
     return stream.getvalue().splitlines()
 
 
 def test_the_figures_follow_the_findings():
-    lines = shown(Report())
+    lines = rendered(Report())
     assert lines == [
         "OK: 1,200 roots, 2,400 deliveries, nothing is wrong",
         "  9,600 rows over 8.0 s, judged as storm-1.1.0 would have acked",
@@ -150,10 +150,10 @@ def test_the_figures_follow_the_findings():
 )
 def test_the_verdict_is_one_sentence(report, about, line):
     assert verdict(report, about) == line
-    assert shown(report, about)[0] == line
+    assert rendered(report, about)[0] == line
 
 
-def test_what_makes_it_less_than_the_whole_truth_follows_the_verdict():
+def test_reservations_follow_the_verdict():
     report = Report(
         unreadable=(Unreadable(path="t", line=0, column=0, reason="torn"),),
         hidden=2,
@@ -161,7 +161,7 @@ def test_what_makes_it_less_than_the_whole_truth_follows_the_verdict():
         notes=tuple(f"sql[{n}] ended: killed by SIGKILL" for n in range(7)),
     )
     tally = replace(TALLY, dropped=12, unobserved=("Quiet: ack is a mock",))
-    lines = shown(report, replace(ABOUT, tally=tally))
+    lines = rendered(report, replace(ABOUT, tally=tally))
     assert lines[1 : lines.index("")] == [
         "  9,600 rows over 8.0 s, judged as storm-1.1.0 would have acked",
         "  12 rows are missing: the tracer had no room for them, or fell behind",
@@ -174,14 +174,14 @@ def test_what_makes_it_less_than_the_whole_truth_follows_the_verdict():
     ]
 
 
-def test_findings_are_between_the_verdict_and_the_tables():
-    lines = shown(RUN)
+def test_findings_are_shown_between_the_verdict_and_the_tables():
+    lines = rendered(RUN)
     assert lines[3] == "bolts/enrich.py:19:25  error ACK103 double-ack  `tup` is acked twice"
     assert lines.index("3 entries left in the acker, 1,500 at most at once") > 10
 
 
 def test_an_old_terminal_gets_ascii_and_a_narrow_one_fewer_columns():
-    lines = shown(Report(), replace(ABOUT, width=60), replace(context(), glyphs=ASCII))
+    lines = rendered(Report(), replace(ABOUT, width=60), replace(context(), glyphs=ASCII))
     assert [line for line in lines if not line.isascii() or len(line) > 63] == []
     assert any(line.startswith("        1 | -6722594615019711369 | ") for line in lines)  # to be copied
     table = lines[lines.index("components") + 1 :]
@@ -193,20 +193,20 @@ def test_an_old_terminal_gets_ascii_and_a_narrow_one_fewer_columns():
     ]
 
 
-def test_colours_are_only_where_they_are_wanted():
-    assert "\x1b" in "".join(shown(RUN, with_context=replace(context(), palette=COLOURED)))
-    assert "\x1b" not in "".join(shown(RUN))
+def test_colours_are_used_only_on_request():
+    assert "\x1b" in "".join(rendered(RUN, with_context=replace(context(), palette=COLOURED)))
+    assert "\x1b" not in "".join(rendered(RUN))
 
 
 def test_names_cannot_steer_the_terminal():
     evil = replace(TALLY.components[0], component="a\x1b]0;b\nc[red]d")
     report = Report(findings=(replace(SEEN, component="a\x1b]0;b"),), notes=("x\x1b[2J",))
-    lines = shown(report, replace(ABOUT, tally=replace(TALLY, components=(evil,), unobserved=("y\x07",))))
+    lines = rendered(report, replace(ABOUT, tally=replace(TALLY, components=(evil,), unobserved=("y\x07",))))
     assert not any(char in line for line in lines for char in "\x1b\x07")
     assert any("c[red]d" in line for line in lines)
 
 
-def test_the_document_has_the_figures_too_and_ids_as_text():
+def test_the_document_has_the_figures_and_ids_as_text():
     stream = io.StringIO()
     document(RUN, stream, ABOUT)
     content = json.loads(stream.getvalue())
@@ -226,13 +226,14 @@ def test_the_document_has_the_figures_too_and_ids_as_text():
         "ambiguous": True,
     }
     assert content["run"]["components"][1]["pending"] == 3
+    assert "offences" in content["run"]["components"][1]
 
 
 def test_repeated_events_are_one_line():
     moment = Moment(time_ns=0, what="ack 1", component="sql[4]", state="{66 {- 1}}")
-    told = Life(subject="root 66", moments=(moment, moment, moment), verdict="v", law="l", more=2)
+    long = Life(subject="root 66", moments=(moment, moment, moment), verdict="v", law="l", more=2)
     stream = io.StringIO()
-    life(told, stream, context())
+    life(long, stream, context())
     assert stream.getvalue().splitlines() == [
         "root 66",
         "",

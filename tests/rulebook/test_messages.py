@@ -90,8 +90,8 @@ SCREENS = [
 
 @pytest.mark.parametrize("path", SCREENS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_every_message_on_a_screen_is_one_of_its_rule(path: Path):
-    shown = SHOWN.findall(path.read_text(encoding="utf-8", errors="replace"))
-    assert [(code, message) for code, message in shown if not _is_of_rule(code, message)] == []
+    messages = SHOWN.findall(path.read_text(encoding="utf-8", errors="replace"))
+    assert [(code, message) for code, message in messages if not _is_of_rule(code, message)] == []
 
 
 def _is_of_rule(code: str, message: str) -> bool:

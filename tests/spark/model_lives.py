@@ -1,4 +1,4 @@
-"""Random traces of an acker, and what the model of that acker makes of them, life by life."""
+"""Random traces of an acker, and the lives of their entries in the model."""
 
 import random
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ class Sent(NamedTuple):
 
 @dataclass
 class Life:
-    """What the model says of one life of an entry; the columns of ENTRIES that it can say."""
+    """One life of an entry in the model, with the columns of ENTRIES that the model knows."""
 
     root: int
     life: int
@@ -57,7 +57,7 @@ COLUMNS = tuple(Life.__dataclass_fields__)
 
 @dataclass
 class Model:
-    """An acker, watched."""
+    """An acker that records the lives of its entries."""
 
     profile: Profile
     clock: VirtualClock = field(default_factory=VirtualClock)
@@ -69,7 +69,7 @@ class Model:
         self.acker: Acker = make_acker(self.profile, self.clock, message_timeout_s=10**9)
 
     def run(self, stream: list[Sent]) -> list[Life]:
-        """The lives of all entries; a tick is one of the messages."""
+        """Return the lives of all entries; a tick is one of the messages."""
         for sent in stream:
             if isinstance(sent.message, Tick):
                 self.rotate()
@@ -149,17 +149,19 @@ def stream(seed: int, profile: Profile, *, bits: int) -> list[Sent]:
     Heron's stream manager makes an entry when it routes the spout's tuple, so there an id is not used twice.
     """
     dice = random.Random(seed)
-    told: list[tuple[int, Message]] = []
+    messages: list[tuple[int, Message]] = []
 
     def number() -> int:
         return dice.getrandbits(bits) if bits < 64 else dice.getrandbits(64) - (1 << 63)
 
     for root in range(1, 41):
         for _ in range(dice.choice([1] * 8 + [2]) if profile.engine is not Engine.HERON else 1):
-            told += _tree(dice, root if bits < 64 else root * 0x123456789ABCDEF % (1 << 63), number, profile)
-    told += [(at * 1000, Tick()) for at in sorted(dice.sample(range(1, 150), dice.choice([0, 4, 14])))]
-    told.sort(key=lambda pair: pair[0])
-    return [Sent(pos, at_ms, message) for pos, (at_ms, message) in enumerate(told, 1)]
+            messages += _tree(
+                dice, root if bits < 64 else root * 0x123456789ABCDEF % (1 << 63), number, profile
+            )
+    messages += [(at * 1000, Tick()) for at in sorted(dice.sample(range(1, 150), dice.choice([0, 4, 14])))]
+    messages.sort(key=lambda pair: pair[0])
+    return [Sent(pos, at_ms, message) for pos, (at_ms, message) in enumerate(messages, 1)]
 
 
 def _tree(dice: random.Random, root: int, number: Any, profile: Profile) -> Iterator[tuple[int, Message]]:

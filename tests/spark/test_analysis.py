@@ -1,4 +1,4 @@
-"""The whole analysis of a small trace: what the tracer's own inquest says of it, and what only Spark counts."""
+"""The analysis of a small trace agrees with the report of the tracer, and has the counts of Spark."""
 
 import gzip
 from dataclasses import replace
@@ -34,22 +34,22 @@ def analysis(spark, tmp_path_factory) -> Analysis:
 
 
 @pytest.fixture(scope="module")
-def told():
+def report():
     rows = list(read([STATEMENTS / "v1"]).events())
     nowhere = Site("trace", NOWHERE)
     places = Places(folder=TERMS.folder, nowhere="trace")
     return judge_trace(lambda: iter(rows), profile("1.1.0"), patience_s=30, places=places, nowhere=nowhere)
 
 
-def test_the_findings_are_those_of_the_trace_report(analysis, told):
-    of_code = [finding for finding in told.findings if finding.code != "ACK603"]
+def test_the_findings_are_those_of_the_trace_report(analysis, report):
+    of_code = [finding for finding in report.findings if finding.code != "ACK603"]
     assert [finding for finding in analysis.findings if finding.code != "ACK603"] == of_code
     assert [finding.code for finding in of_code] == ["ACK104", "ACK101"]
 
 
-def test_the_curve_is_a_finding_as_well(analysis, told):
+def test_the_curve_is_a_finding_as_well(analysis, report):
     (mine,) = (finding for finding in analysis.findings if finding.code == "ACK603")
-    (theirs,) = (finding for finding in told.findings if finding.code == "ACK603")
+    (theirs,) = (finding for finding in report.findings if finding.code == "ACK603")
     assert (mine.message, mine.severity, mine.fingerprint) == (
         theirs.message,
         theirs.severity,
@@ -60,21 +60,21 @@ def test_the_curve_is_a_finding_as_well(analysis, told):
     )
 
 
-def test_the_roots_are_those_of_the_model(analysis, told):
+def test_the_roots_are_those_of_the_model(analysis, report):
     assert sorted(analysis.tally.trees, key=lambda tree: tree.root) == sorted(
         (
             replace(tree, entry=replace(tree.entry, age_ms=mine.entry.age_ms, bucket=0), run=mine.run)
-            for tree in told.tally.trees
+            for tree in report.tally.trees
             for mine in analysis.tally.trees
             if mine.root == tree.root
         ),
         key=lambda tree: tree.root,
     )
     assert (analysis.roots, analysis.tally.completed, analysis.tally.pending, analysis.tally.high_water) == (
-        told.roots,
-        told.tally.completed,
-        told.tally.pending,
-        told.tally.high_water,
+        report.roots,
+        report.tally.completed,
+        report.tally.pending,
+        report.tally.high_water,
     )
 
 
@@ -119,21 +119,21 @@ def test_roots_beyond_the_samples_are_counted(spark, monkeypatch):
     few = analyze(find_inputs([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
     bad = sum(kind.roots for kind in few.trees if kind.verdict != "complete" or kind.left)
     assert few.notes == (
-        "3 more deliveries (3 of audit) went other ways than the 1 that are told, and may be wrong: --output-dir writes each (deliveries)",
-        f"{bad - len(few.trees):,} more roots that did not end well are counted, and not told one by one: "
+        "3 more deliveries (3 of audit) have other shapes than the 1 that are judged, and may be wrong: --output-dir writes each (deliveries)",
+        f"{bad - len(few.trees):,} more roots that did not end well are only counted: "
         "--output-dir writes each (verdicts)",
     )
     assert bad > len(few.trees) == len(few.tally.trees)
 
 
 @pytest.mark.minutes
-def test_a_root_that_went_an_explained_way_is_left_out(spark, monkeypatch, analysis):
+def test_a_root_with_an_explained_end_is_omitted(spark, monkeypatch, analysis):
     monkeypatch.setattr("ackdoctor.spark.judge.blame._MOST_DARK", 1)
     few = analyze(find_inputs([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
     assert [finding.code for finding in few.findings] == [finding.code for finding in analysis.findings]
     assert few.trees == analysis.trees
     assert few.notes == (
-        "2 more roots that did not end well are counted, and not told one by one: --output-dir writes each (verdicts)",
+        "2 more roots that did not end well are only counted: --output-dir writes each (verdicts)",
     )
 
 
@@ -143,8 +143,8 @@ def test_a_bad_row_without_a_place_is_shown(spark):
         ("a.log", 9, "second", "cut off"),
         ("a.log", 3, "z first", "cut off"),
     ]
-    told = quarantined(spark.createDataFrame(rows, QUARANTINE))
-    assert [(row.file, row.rows, row.sample) for row in told] == [
+    bad_rows = quarantined(spark.createDataFrame(rows, QUARANTINE))
+    assert [(row.file, row.rows, row.sample) for row in bad_rows] == [
         ("a.log", 2, "z first"),
         ("part-1", 1, "2 7 sql"),
     ]
@@ -192,32 +192,34 @@ def test_open_deliveries_without_an_acker_are_those_of_the_trace_report(spark):
 
 
 def acked_twice(component: str, roots: range) -> list[Event]:
-    """Messages of trees whose first tuple a component acks twice, and whose second no other does."""
+    """Messages of trees: one component acks the first tuple twice, another never acks the second."""
     rows = []
     for root in roots:
         edge, next_ = root << 8, root << 16
         ack = Event(EventKind.ACK, root + 1, component=component, value=edge ^ next_)
-        told = [
+        events = [
             Event(EventKind.INIT, root, component="spout", value=edge),
             ack,
             ack,
             Event(EventKind.ACK, root + 2, component="last", value=next_),
         ]
-        rows += [row._replace(root=root, seq=root * 4 + at, run="a", pid=1) for at, row in enumerate(told)]
+        rows += [row._replace(root=root, seq=root * 4 + at, run="a", pid=1) for at, row in enumerate(events)]
     return rows
 
 
-@pytest.mark.parametrize(("most", "untold"), [(2_000, 0), (4, 26)])
-def test_a_rare_culprit_is_reported_beside_a_frequent_one(most, untold, spark, monkeypatch):
+@pytest.mark.parametrize(("most", "omitted"), [pytest.param(2_000, 0, marks=pytest.mark.minutes), (4, 26)])
+def test_a_rare_culprit_is_reported_beside_a_frequent_one(most, omitted, spark, monkeypatch):
     monkeypatch.setattr("ackdoctor.spark.judge.samples.MOST_TREES", most)
     rows = acked_twice("often", range(1, 26)) + acked_twice("seldom", range(26, 31))
     terms = replace(TERMS, patience_s=0)
     with frames(events(spark, rows), terms) as tables:
         few = examine(spark, tables, terms)
-    told = {finding.component: finding.evidence.seen for finding in few.findings if finding.code == "ACK601"}
-    assert told == {"often": 25, "seldom": 5}
+    counts = {
+        finding.component: finding.evidence.seen for finding in few.findings if finding.code == "ACK601"
+    }
+    assert counts == {"often": 25, "seldom": 5}
     assert sum(tree.roots for tree in few.tally.trees) == 30
-    assert len(few.tally.trees) == 30 - untold
+    assert len(few.tally.trees) == 30 - omitted
 
 
 def test_a_tuple_that_two_lines_ack_is_one_finding(spark):
@@ -232,10 +234,10 @@ def test_a_tuple_that_two_lines_ack_is_one_finding(spark):
     terms = replace(TERMS, patience_s=0)
     with frames(events(spark, rows), terms) as tables:
         found = examine(spark, tables, terms)
-        told_sites = {tuple(one["sites"]) for row in tables.verdicts.collect() for one in row["culprits"]}
-    assert told_sites == {sites}
-    told = [(one.code, one.site.span.line, one.evidence.seen) for one in found.findings]
-    assert told == [("ACK103", 12, 6)]
+        culprit_sites = {tuple(one["sites"]) for row in tables.verdicts.collect() for one in row["culprits"]}
+    assert culprit_sites == {sites}
+    findings = [(one.code, one.site.span.line, one.evidence.seen) for one in found.findings]
+    assert findings == [("ACK103", 12, 6)]
 
 
 @pytest.mark.parametrize(
@@ -247,13 +249,14 @@ def test_a_tuple_that_two_lines_ack_is_one_finding(spark):
             "an acker says that it gets no ticks, and so it never drops an entry, as storm-2.8.8 does: judge it with "
             "--acker-version 1.1.0, or 2.8-no-timeouts",
         ),
-        (
+        pytest.param(
             "Finished loading executor __acker:[2 2]",
             "2.8.8",
             "no row says when the acker rotated its map, as storm-2.8.8 does: without --message-timeout what it has "
             "forgotten counts as pending",
+            marks=pytest.mark.minutes,
         ),
-        ("Timeouts disabled for executor __acker:[2 2]", "1.1.0", ""),
+        pytest.param("Timeouts disabled for executor __acker:[2 2]", "1.1.0", "", marks=pytest.mark.minutes),
     ],
 )
 def test_an_acker_that_never_rotates_is_noted(spark, tmp_path, said, name, notes):
@@ -276,7 +279,7 @@ ALIVE = "c.acme.Metrics main [INFO] alive"
 
 GOES_ON = [("20:09:00.000", ALIVE), ("20:10:00.000", ALIVE)]
 MOMENT = [("20:00:20.000", ALIVE)]
-STARTED_ANEW = [("20:09:00.000", LOADS), ("20:10:00.000", ALIVE)]
+RESTARTED = [("20:09:00.000", LOADS), ("20:10:00.000", ALIVE)]
 
 
 ENDS = {  # by bolt: what its log says after the last tuple, and in which zone
@@ -284,18 +287,21 @@ ENDS = {  # by bolt: what its log says after the last tuple, and in which zone
     "moment": (MOMENT, "+0200"),
     "goes": (GOES_ON, ""),
     "zipped": (GOES_ON, "-0200"),
-    "anew": (STARTED_ANEW, ""),
+    "restarted": (RESTARTED, ""),
 }
 
 
 def test_a_log_ends_with_its_last_line_of_any_kind(spark, tmp_path):
-    """Five topologies, a day apart, each with a bolt of its own: those that go on without it never completed a tuple."""
-    said = "o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] {} FOR 3 TUPLE: source: s:4, stream: default, id: {{{}=2}}, [1]"
+    """Five topologies, a day apart, each with its own bolt: if the log goes on, the bolt never completed its tuple."""
+    template = "o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] {} FOR 3 TUPLE: source: s:4, stream: default, id: {{{}=2}}, [1]"
     begin = [
         ("20:00:00.000", LOADS),
-        ("20:00:01.000", said.format("Processing received message", 1)),
-        ("20:00:01.100", said.format("BOLT ack", 1).replace("FOR", "TASK:").replace("TUPLE", "TIME:  TUPLE")),
-        ("20:00:02.000", said.format("Processing received message", 5)),
+        ("20:00:01.000", template.format("Processing received message", 1)),
+        (
+            "20:00:01.100",
+            template.format("BOLT ack", 1).replace("FOR", "TASK:").replace("TUPLE", "TIME:  TUPLE"),
+        ),
+        ("20:00:02.000", template.format("Processing received message", 5)),
     ]
     for day, (bolt, (later, zone)) in enumerate(ENDS.items(), start=11):
         text = "".join(f"2026-11-{day} {at}{zone} {line}\n" for at, line in (*begin, *later))
@@ -307,8 +313,8 @@ def test_a_log_ends_with_its_last_line_of_any_kind(spark, tmp_path):
             gzip.compress(data) if zipped else data
         )
     found = analyze(find_inputs([str(tmp_path)]), session=spark, terms=TERMS)
-    told = sorted((finding.component, finding.code) for finding in found.findings)
-    assert told == [("goes", "ACK101"), ("zipped", "ACK101")]
+    findings = sorted((finding.component, finding.code) for finding in found.findings)
+    assert findings == [("goes", "ACK101"), ("zipped", "ACK101")]
     assert {one.component: one.never for one in found.completions} == dict.fromkeys(ENDS, 1)
 
 
@@ -326,7 +332,7 @@ def test_an_expired_entry_is_not_pending(spark):
 def life(
     root: int, *, first: int, end: int | None, init: int | None = None, acker: int = 1
 ) -> tuple[object, ...]:
-    """An entry that begins and ends at some seconds."""
+    """Return an entry that begins and ends at these seconds."""
     row = dict.fromkeys(ENTRIES.names) | {
         "run": "a",
         "acker": acker,
@@ -367,19 +373,21 @@ def test_a_root_of_one_run_is_none_of_another(spark):
         "a": ["sql"],
         "b": ["mail"],
     }
-    told = {life.tree.run: [row.component for row in life.rows] for life in found.lives}
-    assert told == {"a": ["spout", "sql"], "b": ["spout", "mail"]}
+    holders = {life.tree.run: [row.component for row in life.rows] for life in found.lives}
+    assert holders == {"a": ["spout", "sql"], "b": ["spout", "mail"]}
 
 
-@pytest.mark.parametrize(("patience_s", "told"), [(30, []), (0, ["sql"])])
-def test_a_root_that_is_young_has_no_last_holder(spark, patience_s, told):
+@pytest.mark.parametrize(
+    ("patience_s", "components"), [(30, []), pytest.param(0, ["sql"], marks=pytest.mark.minutes)]
+)
+def test_a_root_that_is_young_has_no_last_holder(spark, patience_s, components):
     row = Event(EventKind.INIT, 0, component="spout", root=1, value=5, run="a", pid=1)
     handed = row._replace(kind=EventKind.RECEIVED, seq=1, component="sql", delivery="d", root=0, value=0)
     linked = handed._replace(kind=EventKind.LINKED, seq=2, root=1, value=5)
     terms = replace(TERMS, patience_s=patience_s)
     with frames(events(spark, [row, handed, linked]), terms) as tables:
         found = examine(spark, tables, terms)
-    assert [holder.component for holder in found.holders] == told
+    assert [holder.component for holder in found.holders] == components
 
 
 def test_equal_roots_of_two_runs_have_their_own_holders(spark):

@@ -1,4 +1,4 @@
-"""`ackdoctor analyze` on executors of their own, one of which is killed at work: the same answer as in one process."""
+"""`ackdoctor analyze` on separate executors gives the result of one process, even if one executor is killed."""
 
 import json
 import os
@@ -34,7 +34,8 @@ pytestmark = [
     pytest.mark.minutes,
     pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java"),
     pytest.mark.skipif(
-        not Path(f"/proc/self/task/{os.getpid()}/children").exists(), reason="who is whose child is not told"
+        not Path(f"/proc/self/task/{os.getpid()}/children").exists(),
+        reason="this system does not list child processes",
     ),
 ]
 
@@ -80,8 +81,8 @@ def test_a_dead_executor_does_not_change_the_result(tmp_path, shell):
             sleep(SLEPT_S)
         os.kill(victim, signal.SIGKILL)
         assert process.poll() is None, "it was done before"
-        answer, said = process.communicate()
+        answer, output = process.communicate()
     alone = shell("analyze", *INPUTS, *FORM)
-    assert (process.returncode, alone.code) == (1, 1), said
-    assert "Traceback" not in said
+    assert (process.returncode, alone.code) == (1, 1), output
+    assert "Traceback" not in output
     assert json.loads(answer) == json.loads(alone.out)

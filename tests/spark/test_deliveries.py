@@ -1,4 +1,4 @@
-"""Completions by component and stream, and the shapes of what went wrong."""
+"""Completions by component and stream, and the shapes of violations."""
 
 from typing import Any
 
@@ -40,8 +40,8 @@ RECEIVED, EMITTED, ACKED, FAILED, NAMED = (
 BOLT = Event(NAMED, 0, component="count", task=4, site="count.py:3 Count", note="storm IRichBolt", pid=7)
 
 
-def told(*steps: tuple[Any, ...]) -> list[Event]:
-    """(kind, delivery) or (kind, delivery, site or flags), one a millisecond, of one bolt."""
+def trace_rows(*steps: tuple[Any, ...]) -> list[Event]:
+    """Return rows of one bolt, a millisecond apart, from (kind, delivery) or (kind, delivery, site or flags)."""
     rows = [BOLT]
     for seq, (kind, delivery, *more) in enumerate(steps, start=1):
         site = next((one for one in more if isinstance(one, str)), "")
@@ -79,7 +79,7 @@ def by_tracer(rows: list[Event]) -> tuple[Finding, ...]:
 
 
 def test_completions_are_counted_per_delivery(spark):
-    rows = told(
+    rows = trace_rows(
         (RECEIVED, "1"),
         (ACKED, "1"),
         (RECEIVED, "2"),
@@ -112,7 +112,7 @@ def test_completions_are_counted_per_delivery(spark):
 
 
 def test_a_delivery_id_is_unique_only_within_its_process(spark):
-    rows = told((RECEIVED, "1"), (ACKED, "1"))
+    rows = trace_rows((RECEIVED, "1"), (ACKED, "1"))
     rows += [row._replace(pid=8) for row in rows]
     assert [row["acked"] for row in deliveries(events(spark, rows)).collect()] == [1, 1]
     assert irregular(deliveries(events(spark, rows))).collect() == []
@@ -151,7 +151,7 @@ WELL = ((RECEIVED, "1"), (EMITTED, "1", RELIABLE), (ACKED, "1"))
     ids=["twice", "later", "loop", "both", "late", "never", "well"],
 )
 def test_a_shape_is_judged_as_by_the_tracer(spark, steps, codes):
-    rows = told(*steps)
+    rows = trace_rows(*steps)
     found = by_spark(spark, rows)
     assert [finding.code for finding in found] == codes
     assert found == by_tracer(rows)
@@ -167,12 +167,12 @@ def test_a_shape_is_judged_as_by_the_tracer(spark, steps, codes):
     ids=["the last in hand", "one before", "kept"],
 )
 def test_tuples_in_hand_of_a_killed_component_are_no_violation(spark, steps, codes):
-    rows = told(*steps)
+    rows = trace_rows(*steps)
     rows.append(rows[-1]._replace(kind=EventKind.DIED, seq=99, delivery="", note="killed by SIGKILL"))
     table = events(spark, rows)
-    asked = without_dead(deliveries(table), deaths(table))
+    alive = without_dead(deliveries(table), deaths(table))
     found = violations(
-        spark, table, shapes(table, irregular(asked)).collect(), shapes_of_bare_emits(table).collect()
+        spark, table, shapes(table, irregular(alive)).collect(), shapes_of_bare_emits(table).collect()
     )
     mine = findings(found, places=Places(nowhere="trace"), nowhere=Site("trace", NOWHERE))
     assert [finding.code for finding in mine] == codes
@@ -196,13 +196,13 @@ KEEPS = ((RECEIVED, "1"), (RECEIVED, "2"), (RECEIVED, "3"), (ACKED, "2"), (RECEI
     ids=["the last", "one before", "never acks", "kept", "old", "kept for long", "twice"],
 )  # fmt: skip
 def test_tuples_in_hand_where_a_log_ends_are_no_violation(spark, steps, later_s, codes):
-    rows = [row._replace(pid=0, site="") for row in told(*steps)[1:]]
+    rows = [row._replace(pid=0, site="") for row in trace_rows(*steps)[1:]]
     last = Event(EventKind.INIT, rows[-1].time_ns + later_s * 10**9, component="spout", task=1, root=7)
     table = events(spark, [*rows, last._replace(seq=99)])
-    asked = mark_in_hand(
+    marked = mark_in_hand(
         deliveries(table), {life(row): row["end_ns"] for row in last_rows(table).collect()}, 30
     ).where("not in_hand")
-    found = violations(spark, table, shapes(table, irregular(asked)).collect(), ())
+    found = violations(spark, table, shapes(table, irregular(marked)).collect(), ())
     mine = findings(found, places=Places(nowhere="log"), nowhere=Site("log", NOWHERE))
     assert [finding.code for finding in mine] == codes
 
@@ -213,7 +213,7 @@ def test_tuples_in_hand_where_a_log_ends_are_no_violation(spark, steps, later_s,
     ids=["waits", "twice", "another"],
 )
 def test_a_tuple_that_waits_for_a_batch_is_not_missing(spark, steps, codes):
-    rows = told(*steps)
+    rows = trace_rows(*steps)
     rows.append(rows[1]._replace(seq=99, kind=EventKind.WAITS, delivery="1", flags=0, site=""))
     table = events(spark, rows)
     found = violations(
@@ -230,7 +230,7 @@ def test_a_tuple_that_waits_for_a_batch_is_not_missing(spark, steps, codes):
     ids=["never", "twice", "both"],
 )
 def test_a_component_behind_a_mock_has_no_missing_acks(spark, steps, codes):
-    rows = told(*steps)
+    rows = trace_rows(*steps)
     rows.append(BOLT._replace(seq=99, time_ns=10**9, note=f"{BOLT.note} unobserved: ack is replaced"))
     table = events(spark, rows)
     found = violations(
@@ -247,7 +247,7 @@ def test_a_component_behind_a_mock_has_no_missing_acks(spark, steps, codes):
 def test_a_component_behind_a_mock_is_not_observed(spark):
     hidden = BOLT._replace(seq=99, time_ns=10**9, note=f"{BOLT.note} unobserved: ack is replaced")
     terms = Terms()
-    with frames(events(spark, [*told(*NEVER), hidden]), terms) as tables:
+    with frames(events(spark, [*trace_rows(*NEVER), hidden]), terms) as tables:
         found = examine(spark, tables, terms)
     assert (found.findings, found.unjudged) == ((), ("count",))
     assert found.notes == ("not observed: count: ack is replaced",)
@@ -260,7 +260,7 @@ def test_one_shape_is_one_finding(spark):
             row._replace(
                 delivery=str(number), seq=row.seq + number * 10, time_ns=row.time_ns + number * 10**8
             )
-            for row in told(*TWICE)[1:]
+            for row in trace_rows(*TWICE)[1:]
         ]
     (finding,) = by_spark(spark, rows)
     assert finding.evidence.seen == 30
@@ -273,7 +273,7 @@ def test_many_shapes_of_one_component_hide_no_other(spark):
         row._replace(component=name, delivery=f"{name} {number}", seq=row.seq + number * 10)
         for name, its in ways.items()
         for number, steps in enumerate(its)
-        for row in told(*steps)[1:]
+        for row in trace_rows(*steps)[1:]
     ]
     table = events(spark, rows)
     found = shapes(table, irregular(deliveries(table))).collect()
@@ -285,7 +285,7 @@ def test_many_shapes_of_one_component_hide_no_other(spark):
 
 
 def test_java_bolts_in_a_log_are_judged(spark):
-    rows = [row._replace(pid=0, site="") for row in told(*TWICE)[1:]]
+    rows = [row._replace(pid=0, site="") for row in trace_rows(*TWICE)[1:]]
     (finding,) = by_spark(spark, rows)
     assert finding.message == (
         "the tuple is acked a second time: Storm does not notice, and the acker keeps an entry that can never complete"

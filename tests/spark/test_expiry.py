@@ -28,7 +28,7 @@ TASKS = {"events": 3, "parse": 4, "batch": 2}
 T = 10  # the message timeout, in seconds
 
 
-def told(spark, folder, log: WorkerLog, **terms) -> Analysis:
+def analysis_of(spark, folder, log: WorkerLog, **terms) -> Analysis:
     (folder / "worker.log").write_text(log.text())
     return analyze(find_inputs([str(folder)]), session=spark, terms=Terms(folder=str(folder), **terms))
 
@@ -38,7 +38,7 @@ def verdict_of(analysis: Analysis) -> str:
 
 
 def batches(flush_s: int, timeout_s: int, seconds: int = 75) -> WorkerLog:
-    """A root a second through `parse` to `batch`, which acks all it has every `flush_s` seconds; the spout's map rotates."""
+    """A root per second goes through `parse` to `batch`, which acks its tuples every `flush_s` seconds; the spout's map rotates."""
     log = WorkerLog(TASKS)
     log.start(0)
     for second in range(seconds):
@@ -63,7 +63,7 @@ def batches(flush_s: int, timeout_s: int, seconds: int = 75) -> WorkerLog:
 
 
 def test_a_batch_flushed_less_often_than_the_timeout_is_a_finding(spark, tmp_path):
-    analysis = told(
+    analysis = analysis_of(
         spark, tmp_path, batches(flush_s=25, timeout_s=T, seconds=93)
     )  # what it has at the end is no missing ack
     (found,) = (finding for finding in analysis.findings if finding.severity > Severity.INFO)
@@ -86,7 +86,7 @@ def test_a_batch_flushed_within_the_timeout_is_ok(spark, tmp_path):
     log.receive(3, 7, 8, "batch")
     log.fail(3, 7, 8, "batch")
     log.failed(3, 7, reason="FAIL-STREAM")
-    analysis = told(spark, tmp_path, log)
+    analysis = analysis_of(spark, tmp_path, log)
     assert (analysis.findings, analysis.expired) == ((), ())
     assert verdict_of(analysis).startswith("OK: 76 roots")
 
@@ -109,7 +109,7 @@ def test_other_causes_are_distinguished_and_never_ok(spark, tmp_path):
     log.say(5, "o.a.s.m.n.Client client-worker-1 [ERROR] failed to send 3 messages to Netty-Client-h/1: x")
     for tick in range(T, 70, T):
         log.tick(tick, T)
-    analysis = told(spark, tmp_path, log)
+    analysis = analysis_of(spark, tmp_path, log)
     assert {one.cause: one.roots for one in analysis.expired} == {
         "a tuple was sent and no log shows its arrival": 1,
         "acks reached the acker too late or never": 1,
@@ -128,7 +128,7 @@ def test_other_causes_are_distinguished_and_never_ok(spark, tmp_path):
 
 
 def test_the_timeout_is_read_from_the_log_and_skipped_tuples_are_missing_acks(spark, tmp_path):
-    """A worker lives for 16 s, and its bolt loses every tenth tuple: those of the last 10 s as well as the older ones."""
+    """A worker runs for 16 s, and its bolt loses every tenth tuple, young and old."""
     log = WorkerLog({"events": 3, "words": 2})
     log.start(0, timeout_s=T)
     for number in range(153):
@@ -138,17 +138,17 @@ def test_the_timeout_is_read_from_the_log_and_skipped_tuples_are_missing_acks(sp
         if number % 10:
             log.ack(at + 0.25, root, edge, "words")
             log.acked(at + 0.25, root)
-    analysis = told(spark, tmp_path, log)
+    analysis = analysis_of(spark, tmp_path, log)
     (lost,) = (finding for finding in analysis.findings if finding.code == "ACK101")
     assert lost.seen == 15  # the bolt may still come to the sixteenth
     assert any("for less than 10 s" in note for note in analysis.notes)
-    other = told(spark, tmp_path, log, message_timeout_s=30)
+    other = analysis_of(spark, tmp_path, log, message_timeout_s=30)
     assert "the logs say topology.message.timeout.secs is 10: --message-timeout 30 is not used" in other.notes
     assert [finding.seen for finding in other.findings if finding.code == "ACK101"] == [15]
 
 
 def test_a_fail_that_comes_after_the_spout_s_timeout_is_too_late(spark, tmp_path):
-    """Every fifth tuple fails after 23 s; those that are young when the log ends are not called missing."""
+    """Every fifth tuple fails after 23 s; young tuples at the end of the log are not missing acks."""
     log = WorkerLog(TASKS)
     log.start(0, timeout_s=T)
     for second in range(60):
@@ -165,11 +165,12 @@ def test_a_fail_that_comes_after_the_spout_s_timeout_is_too_late(spark, tmp_path
             log.failed(dropped, root)
     for tick in range(T, 60, T):
         log.tick(tick, T)
-    analysis = told(spark, tmp_path, log)
+    analysis = analysis_of(spark, tmp_path, log)
     found = [(one.code, one.component, one.seen) for one in analysis.findings if one.severity > Severity.INFO]
     assert found == [("ACK504", "batch", 8)]
 
 
+@pytest.mark.minutes
 def test_a_lost_answer_of_the_acker_blames_no_bolt(spark, tmp_path):
     log = WorkerLog(TASKS)
     log.start(0, timeout_s=T)
@@ -184,22 +185,28 @@ def test_a_lost_answer_of_the_acker_blames_no_bolt(spark, tmp_path):
             log.acked(at + 0.2, root)
     for tick in range(T, 60, T):
         log.tick(tick, T)
-    analysis = told(spark, tmp_path, log)
-    said = "completed in time, and the acker's answer reached the spout too late or never"
-    assert [(one.cause, one.roots) for one in analysis.expired] == [(said, 1)]
-    assert verdict_of(analysis).startswith(f"INCOMPLETE: 1 root expired: {said}")
+    analysis = analysis_of(spark, tmp_path, log)
+    reason = "completed in time, and the acker's answer reached the spout too late or never"
+    assert [(one.cause, one.roots) for one in analysis.expired] == [(reason, 1)]
+    assert verdict_of(analysis).startswith(f"INCOMPLETE: 1 root expired: {reason}")
 
 
+@pytest.mark.minutes
 def test_a_slow_batch_in_hand_at_the_end_is_not_missing(spark, tmp_path):
-    """The acker dropped those roots before: their age is no proof."""
+    """The acker has dropped those roots before, so that their age proves nothing."""
     log = batches(flush_s=40, timeout_s=T, seconds=75)
-    analysis = told(spark, tmp_path, log)
+    analysis = analysis_of(spark, tmp_path, log)
     assert {one.code for one in analysis.findings if one.severity > Severity.INFO} == {"ACK504"}
 
 
 @pytest.mark.parametrize(
     ("flush_s", "timeout_s", "linked"),
-    [(35, T, True), (35, None, True), (35, T, False), (5, T, True)],
+    [
+        (35, T, True),
+        pytest.param(35, None, True, marks=pytest.mark.minutes),
+        pytest.param(35, T, False, marks=pytest.mark.minutes),
+        pytest.param(5, T, True, marks=pytest.mark.minutes),
+    ],
 )
 def test_the_trace_report_agrees_on_expired_roots(spark, tmp_path, flush_s, timeout_s, linked):
     part = tmp_path / "v1" / "run=r" / "worker=w" / "part-1-000000000000.jsonl"
@@ -232,9 +239,9 @@ def test_the_trace_report_agrees_on_expired_roots(spark, tmp_path, flush_s, time
         roots=theirs.roots,
         expired=theirs.expired,
     )
-    shown = [finding for finding in theirs.findings if finding.severity > Severity.INFO]
-    said = verdict_of_run(Report(findings=tuple(shown)), about)
-    assert said == verdict(
+    visible = [finding for finding in theirs.findings if finding.severity > Severity.INFO]
+    first_line = verdict_of_run(Report(findings=tuple(visible)), about)
+    assert first_line == verdict(
         Report(findings=tuple(one for one in mine.findings if one.severity > Severity.INFO)), mine
     )
-    assert said.partition(":")[0] == ("OK" if flush_s < T else "BROKEN" if linked else "INCOMPLETE")
+    assert first_line.partition(":")[0] == ("OK" if flush_s < T else "BROKEN" if linked else "INCOMPLETE")

@@ -1,4 +1,4 @@
-"""Where the full tables may be written: beside what is read, and over nothing but earlier tables."""
+"""Full tables may be written beside the input, and may replace only earlier tables."""
 
 import re
 from pathlib import Path
@@ -30,8 +30,8 @@ def test_another_file_is_not_overwritten(spark, tmp_path, name):
     folder = tmp_path / "growth"
     spark.range(1).write.parquet(str(folder))
     (folder / name).touch()
-    said = f"--output-dir: the table {folder} would overwrite another file: {name}"
-    with pytest.raises(UsageError, match=re.escape(said)):
+    message = f"--output-dir: the table {folder} would overwrite another file: {name}"
+    with pytest.raises(UsageError, match=re.escape(message)):
         need_place(spark, reading(), str(tmp_path))
     folder.rename(tmp_path / "elsewhere")
     folder.touch()
@@ -46,8 +46,8 @@ def test_another_file_is_not_overwritten(spark, tmp_path, name):
 def test_a_place_that_cannot_be_written_is_refused(spark, tmp_path, below, reason):
     (tmp_path / "file").touch()
     directory = f"{tmp_path}/file{below}"
-    said = f"--output-dir {directory} cannot be written: {reason}"
-    with pytest.raises(UsageError, match=re.escape(said)):
+    message = f"--output-dir {directory} cannot be written: {reason}"
+    with pytest.raises(UsageError, match=re.escape(message)):
         need_place(spark, reading(), directory)
 
 
@@ -71,6 +71,6 @@ def test_an_input_is_not_overwritten(spark, tmp_path, below):
     (tmp_path / "link").symlink_to(tmp_path)
     name = f"{tmp_path}/deliveries{below}"
     for directory in (tmp_path, tmp_path / "link", tmp_path.as_uri()):
-        said = f"--output-dir: the table {directory}/deliveries would overwrite an input: {name}"
-        with pytest.raises(UsageError, match=re.escape(said)):
+        message = f"--output-dir: the table {directory}/deliveries would overwrite an input: {name}"
+        with pytest.raises(UsageError, match=re.escape(message)):
             need_place(spark, reading(f"{tmp_path}/deliveries-1", name), str(directory))

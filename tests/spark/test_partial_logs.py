@@ -58,19 +58,19 @@ def test_a_tuple_without_an_ack_is_one_finding(judged):
     assert codes(analysis) == [("ACK101", "audit", 2), ("ACK101", "split", 1)]
 
 
-@pytest.mark.parametrize("old", [False, True], ids=["2.8", "0.9"])
+@pytest.mark.parametrize("old", [False, pytest.param(True, marks=pytest.mark.minutes)], ids=["2.8", "0.9"])
 def test_a_lost_message_blames_no_component(judged, old):
     what = [name for name in LOST if not (old and name == "tuple")]  # of which 0.9 logs no receiver
     analysis = judged(Topology(old=old, lost={3 + n: LOST[name] for n, name in enumerate(what)}), ONE)
     assert {(found.code, found.component) for found in analysis.findings} == {("ACK601", "acker")}
-    said = " ".join(found.message for found in analysis.findings)
+    messages = " ".join(found.message for found in analysis.findings)
     for sent in (
         "an ack that store sent never reached the acker",
         "an ack that split sent never reached the acker",
         "the __ack_init that spout sent never reached the acker",
         *(() if old else ("a tuple that split sent never reached its task",)),
     ):
-        assert sent in said
+        assert sent in messages
     assert analysis.tally.completed == 40 - len(what)
 
 
@@ -79,7 +79,9 @@ def test_a_lost_message_blames_no_component(judged, old):
     [
         (["spout"], ("split[6]",)),
         pytest.param(["audit"], ("split[6]",), marks=pytest.mark.minutes),
-        (["__acker"], ("audit[3]", "split[6]", "spout[5]", "store[8]")),
+        pytest.param(
+            ["__acker"], ("audit[3]", "split[6]", "spout[5]", "store[8]"), marks=pytest.mark.minutes
+        ),
         pytest.param(["spout", "store"], ("split[6]", "task 3"), marks=pytest.mark.minutes),
     ],
 )
@@ -95,12 +97,12 @@ def test_a_task_that_is_dead_or_stuck_is_not_missing(judged, tmp_path):
     Topology(times_out=False).write(tmp_path, {"6700": ("spout", "__acker")})
     log = tmp_path / "worker-6700.log"
     dead = "2026-11-21 20:00:00.000 o.a.s.u.Utils Thread-40-split-executor[6, 6] [ERROR] Halting process: Worker died\n"
-    kept = [
+    lines = [
         line
         for line in log.read_text().splitlines(keepends=True)
         if "__ack_ack" not in line and "SPOUT" not in line
     ]
-    log.write_text(dead + "".join(kept))
+    log.write_text(dead + "".join(lines))
     analysis = judged(None, {})
     assert (analysis.missing, word(analysis)) == ((), "BROKEN")
     assert {found.message.partition("(")[0] for found in analysis.findings if found.code == "ACK601"} == {
@@ -114,6 +116,7 @@ def test_a_log_that_begins_in_the_middle_is_judged_without_older_roots(judged):
     assert any(note.startswith("1 root has acks and no __ack_init") for note in analysis.notes)
 
 
+@pytest.mark.minutes
 def test_acks_without_inits_ask_for_the_other_logs(judged):
     inits = dict.fromkeys(range(40), ("spout", "__ack_init"))
     analysis = judged(Topology(lost=inits, times_out=False), {"6700": ["__acker"]})
@@ -125,6 +128,7 @@ def test_acks_without_inits_ask_for_the_other_logs(judged):
     )
 
 
+@pytest.mark.minutes
 def test_storm_0_9_a_missing_acker_log_is_noted(judged):
     analysis = judged(Topology(old=True), {"6700": ["spout", "split"]})
     assert (word(analysis), codes(analysis)) == ("INCOMPLETE", [])
@@ -146,18 +150,19 @@ def test_a_topology_without_ackers_misses_no_acker_log(judged, tmp_path):
     assert (word(analysis), analysis.silent_ackers, analysis.missing) == ("OK", False, ())
 
 
+@pytest.mark.minutes
 def test_the_missing_log_of_one_acker_is_noted(judged, tmp_path):
     log = Topology().write(tmp_path, ONE) / "worker-6700.log"
     of_other = {
         line.split("id: {")[1].split("=")[0] for line in log.read_text().splitlines() if "[x " in line
     }
     gone = set(sorted(of_other)[::2])
-    kept = [
+    lines = [
         line
         for line in log.read_text().splitlines(keepends=True)
         if "__acker" not in line or not any(root in line for root in gone)
     ]
-    log.write_text("".join(kept))
+    log.write_text("".join(lines))
     analysis = judged(None, {})
     assert (word(analysis), codes(analysis)) == ("INCOMPLETE", [])
     assert any(note.startswith("components handled about ") for note in analysis.notes)

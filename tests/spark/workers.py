@@ -1,4 +1,4 @@
-"""Logs of the workers of a small topology, as Storm 2.8 and 0.9 write them: one root a second, and what is lost of it.
+"""Logs of the workers of a small topology in the layouts of Storm 2.8 and 0.9: one root per second, with lost messages.
 
 spout[5] -> split[6] by one edge; split -> store[8] and -> audit[3] by one each; one acker, task 1
 """
@@ -17,7 +17,7 @@ _SAMPLED = " PROC_START_TIME(sampled): null EXEC_START_TIME(sampled): null"
 
 @dataclass
 class Topology:
-    """What happened to `roots` roots; `lost` says of which root what was sent and did not arrive.
+    """The lines about `roots` roots; `lost` maps a root to its message that does not arrive.
 
     A message is named by its sender and its stream: ("store", "__ack_ack").  `never` are components that do not ack, by root.
     """
@@ -30,15 +30,15 @@ class Topology:
 
     def __post_init__(self) -> None:
         self.dice = random.Random(7)
-        self.told: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
+        self.logged: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
         for number in range(self.roots):
             self._root(number)
 
     def write(self, folder: Path, workers: Mapping[str, Collection[str]], *, since_s: float = 0) -> Path:
-        """The log of each worker, by the components that it runs."""
+        """Write the log of each worker, by its components."""
         folder.mkdir(parents=True, exist_ok=True)
         for worker, components in workers.items():
-            lines = sorted(line for name in components for line in self.told[name] if line[0] >= since_s)
+            lines = sorted(line for name in components for line in self.logged[name] if line[0] >= since_s)
             (folder / f"worker-{worker}.log").write_text("".join(f"{line}\n" for _, line in lines))
         return folder
 
@@ -60,8 +60,8 @@ class Topology:
         if not taken:
             self._answer(at + 0.4, root, number)
         elif self.times_out and not self.old:
-            said = f"SPOUT Failing {root} : TupleInfo[taskId=5,messageId=m{number},stream=default,values=[x],timestamp=0,rootId={root}] REASON: TIMEOUT"
-            self._say(at + 45, "spout", "o.a.s.e.s.SpoutExecutor", said)
+            text = f"SPOUT Failing {root} : TupleInfo[taskId=5,messageId=m{number},stream=default,values=[x],timestamp=0,rootId={root}] REASON: TIMEOUT"
+            self._say(at + 45, "spout", "o.a.s.e.s.SpoutExecutor", text)
 
     def _send(
         self, number: int, at: float, sender: str, receiver: str, stream: str, root: int, edge: int
@@ -72,8 +72,8 @@ class Topology:
             self._receive(at + 0.01, receiver, tuple_)
 
     def _tell_acker(self, number: int, at: float, sender: str, stream: str, values: list[int]) -> None:
-        said = (" " if self.old else ", ").join(map(str, values))
-        tuple_ = f"source: {sender}:{TASKS[sender]}, stream: {stream}, id: {{}}, [{said}]"
+        text = (" " if self.old else ", ").join(map(str, values))
+        tuple_ = f"source: {sender}:{TASKS[sender]}, stream: {stream}, id: {{}}, [{text}]"
         self._emit(at, sender, "__acker", stream, values, tuple_)
         if self.lost.get(number) != (sender, stream):
             self._receive(at + 0.01, "__acker", tuple_)
@@ -81,7 +81,7 @@ class Topology:
     def _ack(
         self, number: int, at: float, name: str, source: str, stream: str, root: int, *edges: int
     ) -> int:
-        """The value that the acker takes."""
+        """Return the value that the acker receives."""
         if self.never.get(number) == name:
             return 0
         value = 0
@@ -117,8 +117,8 @@ class Topology:
         tuple_: str,
     ) -> None:
         if self.old:
-            said = " ".join(map(str, values))
-            self._say(at, sender, "b.s.d.task", f"Emitting: {sender} {stream} [{said}]")
+            text = " ".join(map(str, values))
+            self._say(at, sender, "b.s.d.task", f"Emitting: {sender} {stream} [{text}]")
         else:
             self._say(
                 at,
@@ -138,14 +138,14 @@ class Topology:
                 f"Processing received TUPLE: {tuple_}{_SAMPLED} for TASK: {TASKS[receiver]} ",
             )
 
-    def _say(self, at: float, name: str, logger: str, said: str) -> None:
+    def _say(self, at: float, name: str, logger: str, text: str) -> None:
         stamp = (_BEGIN + timedelta(seconds=at)).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
         task = TASKS[name]
         thread = "" if self.old else f" Thread-9-{name}-executor[{task}, {task}]"
-        self.told[name].append((at, f"{stamp} {logger}{thread} [INFO] {said}"))
+        self.logged[name].append((at, f"{stamp} {logger}{thread} [INFO] {text}"))
 
 
 def lines_of(topology: Topology) -> Iterator[str]:
-    """All lines, in the order of their times."""
-    for _, line in sorted(line for lines in topology.told.values() for line in lines):
+    """Return all lines, in time order."""
+    for _, line in sorted(line for lines in topology.logged.values() for line in lines):
         yield line

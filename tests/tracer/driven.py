@@ -1,4 +1,4 @@
-"""pystorm components driven in process, and what the tracer says of them."""
+"""pystorm components that run in this process, and summaries of their violations."""
 
 import io
 import json
@@ -12,11 +12,11 @@ from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.ledger.ledger import Ledger, Level, Settlement
 from ackdoctor.tracer.trace.write import Recorder
 
-__all__ = ["Traced", "drive", "frame", "made", "said", "tick", "traced"]
+__all__ = ["Traced", "build", "drive", "frame", "summaries", "tick", "traced"]
 
 
 class Traced:
-    """A ledger with the frameworks wrapped; `settlement` is there once the block has ended."""
+    """A ledger with wrapped frameworks; `settlement` is set at the end of the block."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
@@ -44,26 +44,26 @@ def tick(delivery: str) -> dict[str, Any]:
     return frame(delivery, 1, stream="__tick", component="__system", task=-1)
 
 
-def made(component: type, frames: Iterable[dict[str, Any]] = ()) -> Any:
-    """A component over streams that hold these frames."""
+def build(component: type, frames: Iterable[dict[str, Any]] = ()) -> Any:
+    """Build a component over streams with these frames."""
     text = "".join(f"{json.dumps(one)}\nend\n" for one in frames)
     return component(input_stream=io.BytesIO(text.encode()), output_stream=io.BytesIO(), rdb_signal=None)
 
 
 def drive(component: type, *frames: dict[str, Any]) -> Any:
-    """Runs the inside of pystorm's loop once for each frame."""
-    bolt = made(component, frames)
+    """Run the body of pystorm's loop once for each frame."""
+    bolt = build(component, frames)
     for _ in frames:
         bolt._run()
     return bolt
 
 
-def said(violations: Iterable[Violation]) -> list[str]:
-    """Violations as lines: the misuse, the delivery, and the history with the source text of each site."""
-    return [_said(violation) for violation in violations]
+def summaries(violations: Iterable[Violation]) -> list[str]:
+    """Return violations as lines: the misuse, the delivery, and the history with the source text of each site."""
+    return [_summary(violation) for violation in violations]
 
 
-def _said(violation: Violation) -> str:
+def _summary(violation: Violation) -> str:
     times = f" x{violation.count}" if violation.count > 1 else ""
     held = f" in {violation.held}" if violation.held else ""
     return f"{violation.misuse.value}{times}: {violation.delivery}{held}: " + "; ".join(

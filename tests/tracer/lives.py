@@ -14,7 +14,7 @@ __all__ = [
     "framework",
     "orphan",
     "pending",
-    "said",
+    "summary",
     "touch",
     "traced",
     "tree",
@@ -73,7 +73,7 @@ def violation(misuse: Misuse, who: TracedComponent, *life: Access, **more: objec
     return Violation(misuse=misuse, traced=who, history=(touch(AccessKind.RECEIVED), *life), **values)  # type: ignore[arg-type]
 
 
-def said(finding: Finding) -> str:
+def summary(finding: Finding) -> str:
     severity = finding.severity.word + (" (may)" if finding.confidence is Confidence.MAY else "")
     return f"{finding.site}: {severity} {finding.code} {finding.name} {finding.message}"
 

@@ -1,4 +1,4 @@
-"""Components behind the proxy, and what they left in the trace."""
+"""Components behind the proxy, and the rows of their trace."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from typing import Any
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.tracer.trace.read import read
 
-__all__ = ["ECHO", "command", "frame", "python", "ran", "rows", "said"]
+__all__ = ["ECHO", "command", "frame", "python", "ran", "row_summaries", "rows"]
 
 ECHO = """
 import os, sys
@@ -58,7 +58,7 @@ def rows(directory: Path) -> list[Event]:
     return found
 
 
-def said(directory: Path) -> list[tuple[EventKind, str, str]]:
+def row_summaries(directory: Path) -> list[tuple[EventKind, str, str]]:
     return [(row.kind, row.delivery, row.note) for row in rows(directory)]
 
 

@@ -39,7 +39,7 @@ class Forgets(Bolt):
 
 
 class Polite(Manual):
-    """Overrides every method, and calls super."""
+    """Override every method, and call super."""
 
     def process(self, tup):
         super().process(tup)

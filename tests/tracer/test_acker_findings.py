@@ -1,4 +1,4 @@
-"""What violations did to the pending map, and a map that grows."""
+"""The effect of violations on the pending map, and a growing map."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from ackdoctor.model.verdict import GrowthPoint, Verdict
 from ackdoctor.model.violation import AccessKind
 from ackdoctor.tracer.judge.acker import growth_finding
 from ackdoctor.tracer.judge.findings import findings
-from tests.tracer.lives import call, culprit, orphan, pending, said, touch, traced, tree, violation
+from tests.tracer.lives import call, culprit, orphan, pending, summary, touch, traced, tree, violation
 
 ACKED, FAILED = AccessKind.ACKED, AccessKind.FAILED
 
@@ -55,7 +55,7 @@ def test_an_entry_without_a_violation_is_a_never_zero_entry_with_its_tuple(path,
     sites = (str(call(path, 9)), str(call(path, 10)))
     trees = [pending(root, 3, culprit(2, *sites, delivery=str(root))) for root in (5, 6)]
     (found,) = findings((), trees, profile=profile("2.8.8"), places=places)
-    assert said(found) == (
+    assert summary(found) == (
         "sql.py:10:13: error ACK601 never-zero-entry the acker keeps an entry that can never become zero: "
         "a tuple of sql was acked twice; it stays for two to three message timeouts"
     )
@@ -70,7 +70,7 @@ def test_an_entry_without_a_violation_is_a_never_zero_entry_with_its_tuple(path,
 
 def test_an_entry_that_is_open_at_the_end_is_only_a_maybe(places):
     (found,) = findings((), [pending(5, 3, culprit(0), verdict=Verdict.OPEN)], places=places)
-    assert said(found) == (
+    assert summary(found) == (
         "<acker>:1:1: warning (may) ACK601 never-zero-entry the acker keeps an entry that is not zero at the end: "
         "a tuple of sql was never acked; it stays until the acker drops it"
     )

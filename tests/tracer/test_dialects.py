@@ -1,4 +1,4 @@
-"""Every dialect's components are traced as they are, by the data of its wire."""
+"""The components of every dialect are traced unchanged, by the description of its wire."""
 
 import io
 import sys
@@ -12,20 +12,20 @@ import pytest
 
 from ackdoctor.lab.bench import Bench, SpoutBench
 from tests.frameworks import framework
-from tests.tracer.driven import said, traced
+from tests.tracer.driven import summaries, traced
 
 TWICE = "completed twice: 1: received; acked at `{0}`; acked at `{0}`"
 
 
 def violations(component: type, *values: Any, ticks: int = 0) -> list[str]:
-    """What the tracer says of a component on a bench that was fed these values."""
+    """Return the violations of a component on a bench, fed with these values."""
     with traced() as run, Bench(component, tick_secs=5 if ticks else None) as bench:
         for value in values:
             bench.feed(value)
         for _ in range(ticks):
             bench.tick()
     assert (run.settlement.notes, run.settlement.unobserved) == ((), ())
-    return said(run.settlement.violations)
+    return summaries(run.settlement.violations)
 
 
 # ---- storm.py ----
@@ -83,7 +83,7 @@ def test_storm_py():
     ]
     with traced() as run, SpoutBench(Source) as bench:
         bench.next_tuple()
-    assert said(run.settlement.violations) == [
+    assert summaries(run.settlement.violations) == [
         'emitted without a message id: : emitted at `storm.emitSpout(["x"])`'
     ]
 
@@ -160,11 +160,11 @@ def test_petrels_own_mock_completes_nothing(monkeypatch):
     monkeypatch.setattr(storm, "old_stdout", io.StringIO())
     with traced() as run:
         bench.run_simple_topology(None, [bench.MockSpout(["line"], [["a"], ["b"]]), Basic()], bench.LIST)
-    assert said(run.settlement.violations) == []
+    assert summaries(run.settlement.violations) == []
     assert [(tally.delivered, tally.acked) for tally in run.settlement.tallies if tally.delivered] == [(2, 2)]
     with traced() as run:
         bench.run_simple_topology(None, [bench.MockSpout(["line"], [["a"]]), ByHand()], bench.LIST)
-    assert said(run.settlement.violations) == [
+    assert summaries(run.settlement.violations) == [
         "completed twice: : received; acked at `storm.ack(tup)`; acked by BasicBolt.run"
     ]
 
@@ -181,7 +181,7 @@ def test_streamparse():
 
     with traced() as run, Bench(Auto) as bench:
         bench.feed("a")
-    assert said(run.settlement.violations) == [
+    assert summaries(run.settlement.violations) == [
         "completed twice: 1: received; acked at `self.ack(tup)`; acked by Bolt._run"
     ]
     assert [violation.traced.dialect for violation in run.settlement.violations] == ["streamparse"]
@@ -255,7 +255,7 @@ def test_heron_windows_complete_their_own():
 
 @pytest.mark.parametrize("name", ["storm", "resources.storm"])
 def test_a_framework_that_comes_later_is_wrapped_when_it_comes(name, tmp_path, monkeypatch):
-    """Also a project's own copy of storm.py; and the loader is left as it was."""
+    """A project's copy of storm.py is traced too, and the loader is restored."""
     source = framework("storm").__file__
     folder = tmp_path / "resources"
     folder.mkdir()
@@ -279,6 +279,6 @@ def test_a_framework_that_comes_later_is_wrapped_when_it_comes(name, tmp_path, m
         monkeypatch.setattr(storm, "json_encode", sent.append)
         Manual().process(storm.Tuple("1", "spout", "default", 4, ["a"]))
     assert sent == [{"command": "ack", "id": "1"}] * 2
-    assert said(run.settlement.violations) == [TWICE.format("storm.ack(tup)")]
+    assert summaries(run.settlement.violations) == [TWICE.format("storm.ack(tup)")]
     assert not hasattr(storm.ack, "__wrapped__")
     assert not hasattr(storm.sendMsgToParent, "__wrapped__")

@@ -1,4 +1,4 @@
-"""The field that still holds a tuple."""
+"""The field that holds an open tuple."""
 
 from collections import defaultdict, deque
 from queue import Queue
@@ -30,7 +30,7 @@ def tup(delivery: str) -> Any:
     return Tuple(delivery, "spout", "default", 4, ("a", [1]))
 
 
-def test_tuples_are_found_in_whatever_a_field_is():
+def test_tuples_are_found_in_fields_of_any_type():
     queue: Queue[Any] = Queue()
     queue.put(tup("queue"))
     nested = defaultdict(list, {"key": [(1.5, tup("nested"))]})
@@ -45,7 +45,7 @@ def test_tuples_are_found_in_whatever_a_field_is():
     assert holders(component, wanted) == {name: name for name in wanted - {"nowhere"}}
 
 
-def test_bare_ids_are_no_tuples_and_are_found_on_demand():
+def test_bare_ids_are_found_only_on_demand():
     component = Component(counts={"7": 1}, seen=["8"], known={"9"}, numbers=[10], kept=tup("8"))
     wanted = {"7", "8", "9", 10}
     assert holders(component, wanted) == {"8": "kept"}
@@ -58,7 +58,7 @@ def test_the_calls_of_a_mock_are_no_buffer():
     assert holders(Component(store=store, stores=[store]), {"1"}) == {}
 
 
-def test_cycles_properties_and_things_without_hash_do_no_harm():
+def test_cycles_properties_and_unhashable_objects_do_no_harm():
     ring: list[Any] = [Trap(), {1: [2]}, ([1], 2)]
     ring.append(ring)
     assert holders(Component(ring=ring, tup=tup("1")), {"1"}) == {"1": "tup"}

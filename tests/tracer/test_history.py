@@ -1,4 +1,4 @@
-"""One root's life, as the seed draws it."""
+"""The life of one root."""
 
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.event import Event, EventKind
@@ -19,7 +19,7 @@ def drawn(found: Life) -> list[str]:
     return [f"{moment.what} | {moment.state} | {moment.answer}".rstrip(" |") for moment in found.moments]
 
 
-def test_the_figure_of_seed_000():
+def test_seed_000_has_its_known_life():
     found = life("init 66 8", "ack 66 11 by bolt1", "ack 66 4 by bolt2", "ack 66 7 by bolt3")
     assert drawn(found) == [
         "init 8 | {66 {11 8}}",
@@ -63,7 +63,7 @@ def test_an_init_that_comes_after_its_ack_answers_its_task():
     assert drawn(found) == ["ack 1 | {66 {- 1}}", "init 1 | {} | ACK to task 11"]
 
 
-def test_rows_of_components_stand_between_the_messages_they_caused():
+def test_rows_of_components_are_between_the_messages_that_they_caused():
     linked = Event(kind=EventKind.LINKED, time_ns=1, component="sql", delivery="7", root=66, value=1)
     acked = Event(
         kind=EventKind.ACKED,
@@ -83,7 +83,7 @@ def test_rows_of_components_stand_between_the_messages_they_caused():
     ]
 
 
-def test_a_root_that_is_not_in_the_trace_has_no_life():
+def test_a_root_outside_the_trace_has_no_life():
     assert life_of_root(list, 66, OLD) is None
 
 

@@ -1,4 +1,4 @@
-"""What a run has shown gets the codes, the names and the words of lint."""
+"""Findings of a run have the codes, names and messages of lint."""
 
 import io
 from dataclasses import replace
@@ -16,7 +16,18 @@ from ackdoctor.reporters.context import Sources
 from ackdoctor.rulebook import load_metadata
 from ackdoctor.tracer.judge.findings import findings
 from ackdoctor.tracer.judge.messages import RULE_MESSAGES
-from tests.tracer.lives import call, culprit, framework, orphan, said, touch, traced, tree, violation, written
+from tests.tracer.lives import (
+    call,
+    culprit,
+    framework,
+    orphan,
+    summary,
+    touch,
+    traced,
+    tree,
+    violation,
+    written,
+)
 
 ACKED, FAILED, ANCHORED, EMITTED, RETURNED, ENDED = (
     AccessKind.ACKED,
@@ -41,7 +52,7 @@ def test_two_acks_of_two_calls_are_a_double_ack(path, places):
         Misuse.TWICE, traced(path), touch(ACKED, call(path, 9)), touch(ACKED, call(path, 10)), count=3
     )
     (found,) = findings([twice], places=places)
-    assert said(found) == (
+    assert summary(found) == (
         f"sql.py:10:13: error ACK103 double-ack the tuple is acked a second time: {ANSWER}"
     )
     assert found.help == "return after the first ack (line 9), or ack the tuple in one place only"
@@ -56,7 +67,7 @@ def test_two_acks_of_two_calls_are_a_double_ack(path, places):
 def test_one_call_that_acks_twice_while_one_tuple_is_handled_is_an_ack_in_a_loop(path, places):
     again = violation(Misuse.TWICE, traced(path), touch(ACKED, call(path, 10)), touch(ACKED, call(path, 10)))
     (found,) = findings([again], places=places)
-    assert said(found) == (
+    assert summary(found) == (
         "sql.py:10:13: error ACK104 ack-in-loop the tuple is completed again in every "
         f"iteration of the loop: {ANSWER}"
     )
@@ -79,7 +90,7 @@ def test_a_repeated_ack_is_reported_at_the_call_by_hand(path, places):
         touch(ACKED, framework()),
     )
     (found,) = findings([both], places=places)
-    assert said(found) == (
+    assert summary(found) == (
         "sql.py:10:13: error ACK105 ack-with-auto-ack the tuple is acked by hand and pystorm acks it as well: "
         + ANSWER
     )
@@ -102,7 +113,7 @@ def test_a_fail_by_hand_that_the_framework_acks_has_the_price_of_a_mixture(path,
         touch(ACKED, framework()),
     )
     (found,) = findings([both], places=places)
-    assert said(found) == (
+    assert summary(found) == (
         "sql.py:11:9: error ACK105 ack-with-auto-ack the tuple is failed by hand and pystorm acks it as well: "
         + MIXED_ANSWER
     )
@@ -120,7 +131,7 @@ def test_a_fail_by_hand_that_the_framework_acks_has_the_price_of_a_mixture(path,
 def test_completions_that_contradict_each_other_are_ack_and_fail(misuse, first, then, message, path, places):
     mixed = violation(misuse, traced(path), touch(first, call(path, 10)), touch(then, call(path, 11)))
     (found,) = findings([mixed], places=places)
-    assert said(found) == f"sql.py:11:9: error ACK106 ack-and-fail {message}: {MIXED_ANSWER}"
+    assert summary(found) == f"sql.py:11:9: error ACK106 ack-and-fail {message}: {MIXED_ANSWER}"
 
 
 def test_an_exception_after_an_ack_is_ack_and_fail(path, places):
@@ -128,7 +139,7 @@ def test_an_exception_after_an_ack_is_ack_and_fail(path, places):
         Misuse.MIXED, traced(path, auto_fail=True), touch(ACKED, call(path, 10)), touch(FAILED, framework())
     )
     (found,) = findings([rescue], places=places)
-    assert said(found) == (
+    assert summary(found) == (
         "sql.py:10:13: error ACK106 ack-and-fail an exception leaves the handler after the tuple was acked, "
         f"and the framework fails it again: {MIXED_ANSWER}"
     )
@@ -137,7 +148,7 @@ def test_an_exception_after_an_ack_is_ack_and_fail(path, places):
 def test_a_tuple_that_is_never_completed_is_reported_at_its_handler(path, places):
     never = violation(Misuse.NEVER, traced(path), touch(RETURNED), touch(ENDED))
     (found,) = findings([never], places=places)
-    assert said(found) == (
+    assert summary(found) == (
         "sql.py:7:5: error ACK101 missing-ack the tuple leaves SqlBolt.process neither acked nor failed: "
         + STAYS
     )
@@ -151,7 +162,7 @@ def test_a_tuple_that_is_never_completed_is_reported_at_its_handler(path, places
 def test_a_tuple_that_a_field_still_holds_is_an_undrained_buffer(path, places):
     held = violation(Misuse.NEVER, traced(path), touch(RETURNED), touch(ENDED), held="self.pending")
     (found,) = findings([held], places=places)
-    assert said(found) == (
+    assert summary(found) == (
         "sql.py:7:5: error ACK401 undrained-buffer the tuple is stored in `self.pending`, and SqlBolt never acks "
         f"or fails it: {STAYS}"
     )
@@ -168,7 +179,7 @@ def test_a_batch_that_never_came_is_a_batch_without_timer(path, places):
         held="self._batches",
     )
     (found,) = findings([waiting], places=places)
-    assert said(found) == (
+    assert summary(found) == (
         "sql.py:4:1: warning ACK404 batch-without-timer SqlBolt processes its batches later, "
         "and never processed a tuple of the batch"
     )
@@ -180,7 +191,7 @@ def test_an_anchor_that_was_acked_is_an_emit_after_ack(path, places):
         Misuse.LATE_EMIT, traced(path), touch(ACKED, call(path, 10)), touch(ANCHORED, call(path, 12))
     )
     (found,) = findings([late], places=places)
-    assert said(found) == (
+    assert summary(found) == (
         "sql.py:12:9: error ACK202 emit-after-ack this emit is anchored to the tuple, which was acked: "
         'ShellBolt answers "Anchored onto ... after ack/fail" and the worker exits'
     )
@@ -196,14 +207,14 @@ def test_a_tick_acked_by_hand_where_the_framework_does_it_is_a_tick_completion(p
         handler="process_tick",
     )
     (found,) = findings([twice], places=places)
-    assert said(found) == (
+    assert summary(found) == (
         "sql.py:10:13: error ACK109 tick-completion the tick is acked by hand, and the framework acks it: "
         + ANSWER
     )
     assert found.evidence.steps[0].note == "tick received"
 
 
-def test_an_ack_from_another_thread_names_the_thread_in_its_step_only(path, places):
+def test_an_ack_from_another_thread_is_named_in_its_step_only(path, places):
     who = traced(path, dialect="storm_py")
     here = touch(ACKED, call(path, 10), thread="flusher")
     there = touch(ACKED, call(path, 10), thread="Thread-7")
@@ -213,7 +224,7 @@ def test_an_ack_from_another_thread_names_the_thread_in_its_step_only(path, plac
     assert one.fingerprint == other.fingerprint
 
 
-def test_an_emit_from_another_thread_is_mended_by_its_anchors_where_the_pipe_is_locked(path, places):
+def test_the_fix_of_an_emit_from_another_thread_is_its_anchors_if_the_pipe_is_locked(path, places):
     emitted = violation(Misuse.OFF_THREAD, traced(path), touch(EMITTED, call(path, 12), thread="worker"))
     (found,) = findings([emitted], places=places)
     assert found.help == (
@@ -237,12 +248,12 @@ def test_the_page_of_a_rule_says_that_a_run_can_show_it():
     assert {message.code for message in RULE_MESSAGES.values()} | roots == said_so
 
 
-def test_every_charge_has_a_page():
+def test_every_violation_has_a_page():
     assert {message.code for message in RULE_MESSAGES.values()} <= set(load_metadata())
 
 
 @pytest.mark.parametrize(("misuse", "turn"), RULE_MESSAGES)
-def test_every_charge_can_say_its_words(misuse, turn, path, places):
+def test_every_violation_has_a_message(misuse, turn, path, places):
     life = (touch(ACKED, call(path, 10)), touch(RETURNED))
     for dialect in ("pystorm", "heronpy", "none of ours"):
         (found, *_) = findings([violation(misuse, traced(path, dialect=dialect), *life)], places=places)

@@ -47,8 +47,8 @@ def python(script: str) -> list[str]:
 
 def fed(tmp_path: Path, *more: object) -> bytes:
     context = {"taskid": 4, "task->component": {"4": "count"}}
-    said = [{"conf": {}, "pidDir": str(tmp_path), "context": context}, TUPLE, *more]
-    return b"".join(json.dumps(each).encode() + b"\nend\n" for each in said)
+    messages = [{"conf": {}, "pidDir": str(tmp_path), "context": context}, TUPLE, *more]
+    return b"".join(json.dumps(each).encode() + b"\nend\n" for each in messages)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def fed(tmp_path: Path, *more: object) -> bytes:
         "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
     ],
 )
-def test_a_bolt_is_traced_however_it_ends(tmp_path, end):
+def test_a_bolt_is_traced_with_any_end(tmp_path, end):
     trace = tmp_path / "trace"
     done = ran(trace, *python(BOLT.replace("END", end)), input=fed(tmp_path))
     received = [(row.kind, row.component, row.delivery) for row in rows(trace) if row.kind is K.RECEIVED]
@@ -86,7 +86,7 @@ def test_the_tuple_in_hand_of_a_killed_bolt_is_no_finding(tmp_path, end):
 
 
 def test_a_bolt_that_leaves_by_os_exit_at_the_end_of_its_input_was_not_killed(tmp_path):
-    """pystorm's way out where a thread of its own still runs (component.py:488@v3.1.4)."""
+    """The exit of pystorm while one of its threads runs (component.py:488@v3.1.4)."""
     trace = tmp_path / "trace"
     bolt = """
 from pystorm import TicklessBatchingBolt
@@ -107,7 +107,7 @@ def test_children_of_children_are_traced(tmp_path):
     assert [row.kind for row in rows(trace) if row.kind in (K.RECEIVED, K.ACKED)] == [K.RECEIVED, K.ACKED]
 
 
-def test_a_command_that_is_no_python_runs_as_it_is(tmp_path):
+def test_a_command_without_python_runs_unchanged(tmp_path):
     done = ran(tmp_path / "trace", "sh", "-c", "echo out; echo err >&2; exit 9")
     assert (done.stdout, done.stderr, done.returncode) == (b"out\n", b"err\n", 9)
     assert not (tmp_path / "trace").exists()
@@ -137,7 +137,7 @@ def test_a_signal_reaches_the_command(tmp_path):
         assert process.wait(60) == 5
 
 
-def test_a_sitecustomize_that_is_already_there_runs_as_well(tmp_path):
+def test_an_existing_sitecustomize_runs_too(tmp_path):
     site = tmp_path / "site"
     site.mkdir()
     (site / "sitecustomize.py").write_text("import builtins; builtins.theirs = __file__")
@@ -147,7 +147,7 @@ def test_a_sitecustomize_that_is_already_there_runs_as_well(tmp_path):
     assert (done.stdout, done.stderr) == (b"True True\n", b"")
 
 
-def test_a_sitecustomize_that_fails_fails_as_before(tmp_path):
+def test_a_failing_sitecustomize_fails_as_before(tmp_path):
     (tmp_path / "sitecustomize.py").write_text("raise RuntimeError('theirs')")
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
     done = ran(tmp_path / "trace", *python("print('out')"), env=env)
@@ -155,7 +155,7 @@ def test_a_sitecustomize_that_fails_fails_as_before(tmp_path):
     assert b"RuntimeError: theirs" in done.stderr
 
 
-def test_the_path_of_a_process_is_left_as_it_was(tmp_path):
+def test_the_path_of_a_process_is_restored(tmp_path):
     script = "import sys; print([path for path in sys.path if 'launched' in path])"
     assert ran(tmp_path, *python(script)).stdout == b"[]\n"
 
@@ -166,8 +166,8 @@ def test_a_python_without_ackdoctor_says_so_and_runs(tmp_path):
     bare = tmp_path / "bare" / "bin" / "python"
     script = "import sys; print('out'); sys.exit(3)"
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    given = environment(env, tmp_path, Level.TRACE, "r")
-    done = subprocess.run([bare, "-c", script], check=False, env=given, capture_output=True, cwd="/")
+    variables = environment(env, tmp_path, Level.TRACE, "r")
+    done = subprocess.run([bare, "-c", script], check=False, env=variables, capture_output=True, cwd="/")
     assert (done.stdout, done.returncode) == (b"out\n", 3)
     assert done.stderr.startswith(f"ackdoctor: {bare} (pid ".encode())
     assert done.stderr.endswith(b") is not traced: ackdoctor is not installed for it\n")
@@ -187,34 +187,38 @@ CTRL_C = "import os, signal; os.kill(os.getpid(), signal.SIGINT)"
 
 
 def beside(folder: Path, name: str, text: str) -> dict[str, str]:
-    """An environment in which this module is found before any other."""
+    """Return an environment in which Python finds this module first."""
     folder.mkdir()
     (folder / f"{name}.py").write_text(text)
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
 
 
 @pytest.fixture
-def heard():
-    """What is started in the background of a shell does not hear a Ctrl-C, nor do its children: here they do."""
+def interruptible():
+    """Restore Ctrl-C, which the background processes of a shell and their children ignore."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.usefixtures("heard")
-def test_a_second_ctrl_c_while_the_trace_is_written_is_not_heard(tmp_path):
+@pytest.mark.usefixtures("interruptible")
+def test_a_second_ctrl_c_while_the_trace_is_written_is_ignored(tmp_path):
     again = f"import os\nif {VARIABLE!r} in os.environ:\n    {CTRL_C}\nraise ImportError"
     env = beside(tmp_path / "path", "pyarrow", again)
     done = ran(tmp_path / "trace", *python(BOLT.replace("END", CTRL_C)), input=fed(tmp_path), env=env)
-    said = done.stderr.decode()
-    assert (done.returncode, said.count("Traceback"), said.splitlines()[-1]) == (130, 1, "KeyboardInterrupt")
-    assert "atexit" not in said
+    errors = done.stderr.decode()
+    assert (done.returncode, errors.count("Traceback"), errors.splitlines()[-1]) == (
+        130,
+        1,
+        "KeyboardInterrupt",
+    )
+    assert "atexit" not in errors
     assert [row.delivery for row in rows(tmp_path / "trace") if row.kind is K.RECEIVED] == ["77"]
 
 
 @pytest.mark.usefixtures("heard")
-def test_a_ctrl_c_before_the_program_has_begun_ends_it_without_a_word(tmp_path):
-    given = beside(tmp_path / "path", "stops", CTRL_C)
-    env = environment(given, tmp_path / "trace", Level.TRACE, "r", observers=["stops"])
+def test_a_ctrl_c_before_the_program_begins_ends_it_silently(tmp_path):
+    base = beside(tmp_path / "path", "stops", CTRL_C)
+    env = environment(base, tmp_path / "trace", Level.TRACE, "r", observers=["stops"])
     done = subprocess.run(python("print('begun')"), check=False, env=env, capture_output=True)
     assert (done.stdout, done.stderr, done.returncode) == (b"", b"", -signal.SIGINT)

@@ -1,4 +1,4 @@
-"""The records by themselves, fed with plain data as a stored trace feeds them."""
+"""The records alone, fed with plain data as from a stored trace."""
 
 from collections import Counter
 from typing import Any
@@ -14,7 +14,7 @@ from ackdoctor.model.verdict import GrowthPoint
 from ackdoctor.model.violation import AccessKind, CallSite, TracedComponent
 from ackdoctor.tracer.ledger.component_record import BREACHES, ComponentRecord, Delivery, Mark, PendingTuple
 from ackdoctor.tracer.ledger.ledger import POINTS, Ledger, Level, Windows
-from tests.tracer.driven import said
+from tests.tracer.driven import summaries
 
 COMPONENT = TracedComponent(name="Bolt", dialect="pystorm", role="Bolt", path="bolt.py", line=1)
 DELIVERIES = ["1", "2", "3"]
@@ -37,7 +37,7 @@ def perform(record: ComponentRecord, op: Op, delivery: str, mark: Mark | None = 
 
 
 def fold(steps: list[tuple[str, Op]]) -> tuple[Counter[Misuse], int]:
-    """Deliveries per misuse, and breaches in all, by the protocol's table and nothing else."""
+    """Return the deliveries of each misuse and the number of violations, by the protocol table alone."""
     states = dict.fromkeys(DELIVERIES, Stage.OWED)
     found: set[tuple[Misuse, Stage, str, str]] = set()
     breaches = 0
@@ -51,7 +51,7 @@ def fold(steps: list[tuple[str, Op]]) -> tuple[Counter[Misuse], int]:
 
 
 @given(st.lists(st.tuples(st.sampled_from(DELIVERIES), st.sampled_from(OPS), st.booleans()), max_size=30))
-def test_the_verdict_is_that_of_the_protocols_table(steps):
+def test_the_verdict_is_that_of_the_protocol_table(steps):
     ledger, record = ledger_and_book()
     for delivery in DELIVERIES:
         record.received(delivery)
@@ -66,11 +66,11 @@ def test_the_verdict_is_that_of_the_protocols_table(steps):
     assert sum(violation.count + violation.discarded for violation in found) == breaches
 
 
-def test_every_breach_has_its_misuse():
+def test_every_violation_has_its_misuse():
     assert set(BREACHES) == set(Breach)
 
 
-def test_a_stored_trace_brings_its_own_sites():
+def test_a_stored_trace_has_its_own_sites():
     ledger, record = ledger_and_book()
     line = ledger.sites.named(CallSite("bolt.py", 7, "Bolt.process"))
     framework = ledger.sites.named(CallSite("pystorm/bolt.py", 199, "Bolt._run", framework=True))
@@ -85,16 +85,16 @@ def test_a_stored_trace_brings_its_own_sites():
     ]
 
 
-def test_an_id_that_comes_again_while_it_is_open_is_owed_twice():
+def test_a_repeated_id_that_is_open_is_due_twice():
     ledger, record = ledger_and_book()
     for _ in range(3):
         record.received("14")
     record.acked("14")
     record.acked("14")
-    assert said(ledger.settle().violations) == ["never completed: 14: received; end of the run"]
+    assert summaries(ledger.settle().violations) == ["never completed: 14: received; end of the run"]
 
 
-def test_an_id_that_comes_again_after_its_ack_is_another_tuple():
+def test_a_repeated_id_after_its_ack_is_another_tuple():
     ledger, record = ledger_and_book()
     for _ in range(2):
         record.received("14")
@@ -111,7 +111,7 @@ def test_an_ack_of_an_unknown_tuple_is_a_note():
 
 
 class Shared(dict[Delivery, PendingTuple]):
-    """Open deliveries; what has just been taken out of them is acked by another thread at once."""
+    """Open deliveries; another thread acks each one as soon as it is removed."""
 
     def __init__(self, record: ComponentRecord) -> None:
         super().__init__()
@@ -124,13 +124,13 @@ class Shared(dict[Delivery, PendingTuple]):
         return taken
 
 
-def test_an_ack_between_two_steps_of_another_threads_ack_is_a_second_one():
+def test_an_ack_within_the_ack_of_another_thread_is_a_second_one():
     ledger, record = ledger_and_book()
     record.open = Shared(record)
     for delivery in DELIVERIES:
         record.received(delivery)
         record.acked(delivery)
-    assert said(ledger.settle().violations) == ["completed twice x3: 1: received; acked; acked"]
+    assert summaries(ledger.settle().violations) == ["completed twice x3: 1: received; acked; acked"]
 
 
 def test_an_ack_before_its_tuple_arrives_is_no_second_ack():
@@ -142,7 +142,7 @@ def test_an_ack_before_its_tuple_arrives_is_no_second_ack():
     assert (settled.violations, len(settled.notes)) == ((), 1)
 
 
-def test_a_completion_from_another_thread_is_a_fault_where_nothing_is_locked():
+def test_a_completion_from_another_thread_is_a_violation_without_a_lock():
     for role, expected in ((pystorm.BOLT, []), (storm_py.DIALECTS[0].roles[0], [Misuse.OFF_THREAD])):
         ledger, record = ledger_and_book(role)
         record.received("1")

@@ -1,4 +1,4 @@
-"""Level `sites` against `trace`: the same tuples, the same violations, and the rows tell the same."""
+"""The levels `sites` and `trace` find the same violations of the same tuples, and so do the rows."""
 
 import queue
 import sys
@@ -15,7 +15,7 @@ from pystorm import Bolt
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.tracer.ledger.ledger import Level
 from ackdoctor.tracer.trace.write import Recorder
-from tests.tracer.driven import drive, frame, made, said, tick, traced
+from tests.tracer.driven import build, drive, frame, summaries, tick, traced
 
 PLANS = st.lists(
     st.tuples(
@@ -27,7 +27,7 @@ PLANS = st.lists(
 
 
 class Planned(Bolt):
-    """Does to the tuples that came last what its plan says, each from one line."""
+    """Complete the latest tuples as planned, each from one line."""
 
     auto_ack = False
     plan = ()
@@ -51,7 +51,7 @@ class Planned(Bolt):
 
 
 def frames(plan):
-    """A new id for each tuple, or that of the one before again."""
+    """Return a new id for each tuple, or repeat the one before."""
     number = 0
     for kind, _ in plan:
         number += kind != "again"
@@ -59,7 +59,7 @@ def frames(plan):
 
 
 def outcome(level, plan, cap, recorder=None):
-    """The violations at a level, without threads and times, and the counts."""
+    """Return the violations at a level, without threads and times, and the counts."""
     cls = type("Planned", (Planned,), {"plan": plan})
     with traced(level, recorder, cap=cap, now=lambda: 0) as run:
         drive(cls, *frames(plan))
@@ -69,7 +69,7 @@ def outcome(level, plan, cap, recorder=None):
 @pytest.mark.minutes
 @settings(deadline=None)
 @given(PLANS, st.sampled_from((3, 65_536)))
-def test_the_levels_say_the_same_of_every_tuple(plan, cap):
+def test_all_levels_give_each_tuple_the_same_verdict(plan, cap):
     with TemporaryDirectory() as folder:
         recorder = Recorder(Path(folder), run="r")
         assert outcome(Level.TRACE, plan, cap, recorder) == outcome(Level.SITES, plan, cap)
@@ -95,7 +95,7 @@ def test_a_tuple_is_pending_until_the_end():
         drive(Forgets, frame("1"))
         (record,) = run.ledger.records.values()
         assert dict(record.open) == {"1": (7_000_000, 1, "")}
-    assert said(run.settlement.violations) == ["never completed: 1: received; end of the run"]
+    assert summaries(run.settlement.violations) == ["never completed: 1: received; end of the run"]
 
 
 def test_an_ack_of_a_tuple_that_never_arrived_is_a_stray():
@@ -124,7 +124,7 @@ def test_two_threads_ack_the_same_tuple_once_and_once_too_often():
     sys.setswitchinterval(1e-6)
     try:
         with traced() as run:
-            bolt = made(Shared, [frame(str(one)) for one in range(number)])
+            bolt = build(Shared, [frame(str(one)) for one in range(number)])
             threads = [threading.Thread(target=acks, args=(bolt, lane)) for lane in lanes]
             for thread in threads:
                 thread.start()
@@ -144,7 +144,7 @@ def test_two_threads_ack_the_same_tuple_once_and_once_too_often():
 
 
 class FailsToo(Bolt):
-    """Acks, and fails what has a value: by itself, or on a thread of that name."""
+    """Ack tuples without a value and fail others: directly, or on a thread of that name."""
 
     auto_ack = False
 
@@ -165,9 +165,9 @@ def in_thread(name, work, *args):
 
 @pytest.mark.parametrize("level", [Level.SITES, Level.TRACE])
 @pytest.mark.parametrize(("value", "thread"), [("", ""), ("worker", "worker")])
-def test_a_component_is_at_home_in_the_thread_that_runs_it_now(level, value, thread):
+def test_a_component_belongs_to_the_thread_that_runs_it(level, value, thread):
     with traced(level) as run:
-        bolt = made(FailsToo, [*(frame(str(one)) for one in range(99)), frame("99", value)])
+        bolt = build(FailsToo, [*(frame(str(one)) for one in range(99)), frame("99", value)])
         for _ in range(99):
             bolt._run()
         in_thread("moved", bolt._run)
@@ -175,11 +175,11 @@ def test_a_component_is_at_home_in_the_thread_that_runs_it_now(level, value, thr
     assert (mixed.misuse, mixed.delivery, mixed.history[-1].thread) == (Misuse.MIXED, "99", thread)
 
 
-def test_a_handler_may_be_called_with_nothing_at_all():
+def test_a_handler_may_be_called_without_arguments():
     class Ignores(Bolt):
         def process(self, tup):
             return tup
 
     with traced() as run:
-        assert made(Ignores).process(None) is None
+        assert build(Ignores).process(None) is None
     assert (run.settlement.violations, run.settlement.notes) == ((), ())

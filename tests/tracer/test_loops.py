@@ -1,4 +1,4 @@
-"""One line completed a tuple twice in one call of the handler: in a loop, or in a method that was called twice."""
+"""One line completes a tuple twice in one handler call: in a loop, or in a method that is called twice."""
 
 import ast
 from textwrap import indent
@@ -14,8 +14,8 @@ from tests.tracer.lives import call, touch, traced, violation
 HELPER = "def _finish(self, tup):\n    self.ack(tup)\n"
 
 
-def asked(process: str, *others: str) -> bool:
-    """Of the first `.ack(` in a bolt whose `process` has this body."""
+def loops(process: str, *others: str) -> bool:
+    """Whether the first `.ack(` may be in a loop, in a bolt whose `process` has this body."""
     body = "\n".join((*others, f"def process(self, tup):\n{indent(process, '    ')}"))
     source = f"class B(Bolt):\n{indent(body, '    ')}\n"
     line = source[: source.index(".ack(")].count("\n") + 1
@@ -38,8 +38,8 @@ def asked(process: str, *others: str) -> bool:
     ],
     ids=["for", "while", "comprehension", "helper in a loop", "two deep", "handed over", "called elsewhere"],
 )
-def test_a_loop_or_what_may_be_one(process, others):
-    assert asked(process, *others)
+def test_a_possible_loop_is_a_loop(process, others):
+    assert loops(process, *others)
 
 
 @pytest.mark.parametrize(
@@ -60,14 +60,14 @@ def test_a_loop_or_what_may_be_one(process, others):
     ],
 )
 def test_no_loop(process, others):
-    assert not asked(process, *others)
+    assert not loops(process, *others)
 
 
-def test_a_line_that_the_file_no_longer_has_may_be_one():
+def test_a_missing_line_may_be_in_a_loop():
     assert may_loop(ast.parse("x = 1\n"), 7, "process", "process")
 
 
-def test_a_long_sum_beside_it_is_read():
+def test_a_long_sum_beside_the_loop_is_read():
     source = f"def process(tup):\n    total = {' + '.join(['x'] * 1500)}\n    bolt.ack(tup); bolt.ack(tup)\n"
     assert not may_loop(ast.parse(source), 3, "process", "process")
 

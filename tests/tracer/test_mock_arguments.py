@@ -12,7 +12,7 @@ import pytest
 from pystorm import Bolt
 
 from ackdoctor.model.dialect import Misuse
-from tests.tracer.driven import drive, frame, made, traced
+from tests.tracer.driven import build, drive, frame, traced
 from tests.tracer.styles import tup
 
 
@@ -21,7 +21,7 @@ def store(bolt: Any, tup: Any) -> None:
 
 
 class Gives(Bolt):
-    """Hands its tuple on, in the way that its first value names."""
+    """Pass the tuple on, in the way that its first value names."""
 
     auto_ack = False
     log: Any = None
@@ -64,7 +64,7 @@ def test_a_mock_that_gets_a_tuple_may_complete_it(way, name, driven):
         traced() as run,
         mock.patch.object(MODULE if way == "function" else Gives, name),
     ):
-        drive(Gives, frame("7", way)) if driven else made(Gives).process(tup("7", way))
+        drive(Gives, frame("7", way)) if driven else build(Gives).process(tup("7", way))
     assert run.settlement.violations == ()
     assert run.settlement.unobserved == (f"Gives: {name} is a mock",)
 
@@ -75,7 +75,7 @@ def test_a_name_in_a_module_that_is_imported_may_be_a_mock():
             threading.Thread(target=self.work, args=(tup,)).start()
 
     with traced() as run, mock.patch("threading.Thread"):
-        made(Starts).process(tup())
+        build(Starts).process(tup())
     assert run.settlement.violations == ()
     assert run.settlement.unobserved == (f"{Starts.__qualname__}: Thread is a mock",)
 
@@ -87,15 +87,15 @@ def test_a_proxy_without_a_target_is_not_read():
             raise RuntimeError
 
     with traced() as run:
-        bolt = made(Gives)
+        bolt = build(Gives)
         bolt.pool, bolt.session = mock.Mock(), Proxy()
         bolt.process(tup("7", "pool"))
     assert run.settlement.unobserved == ("Gives: pool is a mock",)
 
 
-def test_a_method_of_what_is_in_a_field_may_be_a_mock():
+def test_a_method_of_a_field_may_be_a_mock():
     with traced() as run, ThreadPoolExecutor() as pool, mock.patch.object(pool, "submit"):
-        bolt = made(Gives)
+        bolt = build(Gives)
         bolt.pool = pool
         bolt.process(tup("7", "pool"))
     assert run.settlement.violations == ()
@@ -103,9 +103,9 @@ def test_a_method_of_what_is_in_a_field_may_be_a_mock():
 
 
 @pytest.mark.parametrize("way", ["log", "id", "nothing"])
-def test_a_mock_that_gets_no_tuple_or_only_logs_it_hides_nothing(way):
+def test_a_mock_that_gets_no_tuple_or_only_logs_it_hides_no_violation(way):
     with traced() as run:
-        bolt = made(Gives)
+        bolt = build(Gives)
         bolt.log, bolt.pool = mock.Mock(), mock.Mock()
         bolt.pool.submit(tup("7", "by the test itself"))
         bolt.process(tup("7", way))
@@ -122,14 +122,14 @@ IDLE = [
 
 
 @pytest.mark.parametrize(("way", "does"), IDLE)
-def test_a_mock_that_raises_or_answers_takes_nothing_over(way, does):
+def test_a_mock_that_raises_or_returns_a_value_does_not_complete(way, does):
     class Forgives(Gives):
         def process(self, tup):
             with suppress(KeyError):
                 super().process(tup)
 
     with traced() as run:
-        bolt = made(Forgives)
+        bolt = build(Forgives)
         if way == "helper":
             bolt.work = mock.Mock(**does)
         bolt.pool = mock.Mock(**{f"submit.{name}": value for name, value in does.items()})
@@ -139,22 +139,22 @@ def test_a_mock_that_raises_or_answers_takes_nothing_over(way, does):
 
 
 @pytest.mark.parametrize("answer", [None, True])
-def test_a_function_that_is_given_the_component_may_complete_whatever_it_answers(answer):
+def test_a_function_that_gets_the_component_may_complete(answer):
     with traced() as run, mock.patch.object(MODULE, "store", return_value=answer):
-        made(Gives).process(tup("7", "function"))
+        build(Gives).process(tup("7", "function"))
     assert run.settlement.violations == ()
     assert run.settlement.unobserved == ("Gives: store is a mock",)
 
 
 def test_a_mock_that_returns_none_may_complete_the_tuple():
     with traced() as run:
-        bolt = made(Gives)
+        bolt = build(Gives)
         bolt.pool = mock.Mock(**{"submit.return_value": None})
         bolt.process(tup("7", "pool"))
     assert run.settlement.unobserved == ("Gives: pool is a mock",)
 
 
-def test_a_method_that_is_asked_about_the_tuple_takes_nothing_over():
+def test_a_method_that_tests_the_tuple_does_not_complete():
     class Asks(Gives):
         def process(self, tup):
             if self.is_wanted(tup):
@@ -164,22 +164,22 @@ def test_a_method_that_is_asked_about_the_tuple_takes_nothing_over():
             return True
 
     with traced() as run, mock.patch.object(Asks, "is_wanted", autospec=True, return_value=False):
-        made(Asks).process(tup("7"))
+        build(Asks).process(tup("7"))
     assert [violation.misuse for violation in run.settlement.violations] == [Misuse.NEVER]
 
 
 def test_completions_beside_a_mock_are_judged():
     with traced() as run:
-        bolt = made(Gives)
+        bolt = build(Gives)
         bolt.pool = mock.Mock()
         bolt.process(tup("7", "twice"))
     assert [violation.misuse for violation in run.settlement.violations] == [Misuse.TWICE]
     assert run.settlement.unobserved == ()
 
 
-def test_a_tuple_that_is_completed_in_the_mock_s_place_is_seen():
+def test_a_completion_in_place_of_the_mock_is_seen():
     with traced() as run:
-        bolt = made(Gives)
+        bolt = build(Gives)
         bolt.pool = mock.Mock()
         bolt.pool.submit.side_effect = lambda work, given: work(given)
         bolt.process(tup("7", "pool"))

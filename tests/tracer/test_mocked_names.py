@@ -1,4 +1,4 @@
-"""A bolt that calls functions of storm.py, in tests that put something in the place of their names."""
+"""A bolt that calls functions of storm.py, in tests that replace these functions."""
 
 import sys
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from pystorm import Bolt, Tuple
 
 from ackdoctor.model.dialect import Misuse
 from tests.frameworks import framework
-from tests.tracer.driven import made, said, traced
+from tests.tracer.driven import build, summaries, traced
 
 SOURCE = """
 import storm
@@ -36,7 +36,7 @@ class Forgets(storm.Bolt):
 
 @pytest.fixture
 def bolts() -> Iterator[Any]:
-    """A module that has functions of storm.py under names of its own."""
+    """A module that has functions of storm.py under other names."""
     framework("storm")
     module = ModuleType("splitting")
     sys.modules[module.__name__] = module
@@ -56,7 +56,7 @@ def test_mocked_names_of_the_bolts_own_module_are_read(bolts, words, expected):
     with traced() as run, mock.patch("splitting.emit") as emit, mock.patch("splitting.ack"):
         bolts.Split().process(tup(*words))
     assert emit.call_count == len(words)
-    assert said(run.settlement.violations) == expected
+    assert summaries(run.settlement.violations) == expected
     (tally,) = run.settlement.tallies
     assert (tally.delivered, tally.emitted, tally.acked) == (1, len(words), len(words))
 
@@ -68,7 +68,7 @@ def test_a_mock_of_the_whole_module_is_read(bolts):
     assert [tally.acked for tally in run.settlement.tallies] == [1]
 
 
-def test_a_list_in_the_place_of_ack_hides_it(bolts, monkeypatch):
+def test_a_list_in_place_of_ack_hides_it(bolts, monkeypatch):
     acked: list[Any] = []
     with traced() as run, mock.patch("splitting.emit"):
         monkeypatch.setattr(bolts, "ack", acked.append)
@@ -78,7 +78,7 @@ def test_a_list_in_the_place_of_ack_hides_it(bolts, monkeypatch):
     assert run.settlement.violations == ()
 
 
-def test_a_list_in_the_place_of_the_wire_hides_it(bolts):
+def test_a_list_in_place_of_the_wire_hides_it(bolts):
     sent: list[Any] = []
     wire = mock.patch.object(bolts.storm, "sendMsgToParent", sent.append)
     with traced() as run, mock.patch.object(bolts.storm, "emit"), wire:
@@ -93,7 +93,7 @@ def test_a_replaced_emit_hides_no_missing_ack(bolts, monkeypatch):
         monkeypatch.setattr(bolts, "emit", lambda values, anchors: None)
         bolts.Forgets().process(tup("one"))
     assert run.settlement.unobserved == ()
-    assert said(run.settlement.violations) == ["never completed: 7: received; end of the run"]
+    assert summaries(run.settlement.violations) == ["never completed: 7: received; end of the run"]
 
 
 class Acks(Bolt):
@@ -111,9 +111,9 @@ class Acks(Bolt):
 )
 def test_two_bolts_that_share_a_mock_are_distinguished(values, expected):
     with traced() as run, mock.patch.object(Acks, "ack"), mock.patch.object(Acks, "emit"):
-        made(Acks).process(Tuple("7", "lines", "default", 4, []))
-        made(Acks).process(Tuple("7", "lines", "default", 4, values))
-    assert said(run.settlement.violations) == expected
+        build(Acks).process(Tuple("7", "lines", "default", 4, []))
+        build(Acks).process(Tuple("7", "lines", "default", 4, values))
+    assert summaries(run.settlement.violations) == expected
     assert run.settlement.notes == ()
     (tally,) = run.settlement.tallies
     assert (tally.delivered, tally.emitted, tally.acked) == (2, 2, 2 + len(values))
@@ -141,14 +141,14 @@ def line(*values: str) -> Tuple:
 )
 @pytest.mark.parametrize("known", [False, True], ids=["met under the mock", "known before"])
 def test_the_calls_of_one_bolt_are_not_attributed_to_another(known, first, second, expected):
-    bolts = [made(Lossy), made(Lossy)]
+    bolts = [build(Lossy), build(Lossy)]
     with traced() as run:
         for bolt in bolts[: 2 * known]:
             bolt.process(line("real"))
         with mock.patch.object(Lossy, "ack"):
             bolts[0].process(line(*first))
             bolts[1].process(line(*second))
-    assert said(run.settlement.violations) == expected
+    assert summaries(run.settlement.violations) == expected
     assert run.settlement.notes == ()
 
 
@@ -158,11 +158,11 @@ def test_a_bolt_that_runs_another_is_distinguished_from_it(acks):
         auto_ack = False
 
         def process(self, tup):
-            made(Lossy).process(tup)
+            build(Lossy).process(tup)
             if acks:
                 self.ack(tup)
 
     with traced() as run, mock.patch.object(Bolt, "ack"):
-        made(Runs).process(line("kept"))
+        build(Runs).process(line("kept"))
     expected = [] if acks else [(Misuse.NEVER, Runs.__qualname__)]
     assert [(one.misuse, one.traced.name) for one in run.settlement.violations] == expected

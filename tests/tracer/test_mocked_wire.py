@@ -1,4 +1,4 @@
-"""A mock in the place of the wire has the messages, and tells as much as the wire would."""
+"""A mock that replaces the wire has the messages, and shows as much as the wire."""
 
 from contextlib import suppress
 from unittest import mock
@@ -11,7 +11,7 @@ from ackdoctor.dialects import known
 from ackdoctor.model.dialect import Kind, VerbKind
 from ackdoctor.tracer.instrument.mocks import Mocked
 from ackdoctor.tracer.ledger.ledger import Level
-from tests.tracer.driven import drive, frame, made, said, traced
+from tests.tracer.driven import build, drive, frame, summaries, traced
 from tests.tracer.styles import AckWithAuto, Auto, Forgets, Manual, tup
 
 NEVER = "never completed: 7: received; end of the run"
@@ -24,7 +24,7 @@ LEVELS = pytest.mark.parametrize("level", [Level.SITES, Level.TRACE])
 def test_an_ack_over_a_mocked_wire_counts(owner, autospec, level):
     with traced(level) as run, mock.patch.object(owner, "send_message", autospec=autospec):
         drive(Manual, frame("1"), frame("2"))
-        made(Manual).process(tup())
+        build(Manual).process(tup())
     assert (run.settlement.violations, run.settlement.unobserved) == ((), ())
     assert [(tally.delivered, tally.acked) for tally in run.settlement.tallies] == [(3, 3)]
 
@@ -32,21 +32,21 @@ def test_an_ack_over_a_mocked_wire_counts(owner, autospec, level):
 @LEVELS
 def test_a_missing_ack_over_a_mocked_wire_is_reported(level):
     with traced(level) as run:
-        bolt = made(Forgets)
+        bolt = build(Forgets)
         bolt.send_message = mock.Mock()
         bolt.process(tup())
-    assert [text.partition(";")[2] for text in said(run.settlement.violations)] == [" end of the run"]
+    assert [text.partition(";")[2] for text in summaries(run.settlement.violations)] == [" end of the run"]
 
 
 @pytest.mark.parametrize("mocked", [["send_message"], ["send_message", "ack"], ["send_message", "ack", "fail"]])  # fmt: skip
 def test_any_verbs_may_be_mocked_beside_the_wire(mocked):
     with traced() as run:
         for component in (Forgets, Manual):
-            bolt = made(component)
+            bolt = build(component)
             for name in mocked:
                 setattr(bolt, name, mock.Mock())
             bolt.process(tup())
-    assert said(run.settlement.violations) == [NEVER]
+    assert summaries(run.settlement.violations) == [NEVER]
     assert run.settlement.unobserved == ()
 
 
@@ -54,7 +54,7 @@ def test_any_verbs_may_be_mocked_beside_the_wire(mocked):
 @pytest.mark.parametrize("wire", [False, True])
 def test_an_ack_that_a_spy_passes_on_counts_once(spied, wire):
     with traced() as run:
-        bolt = made(Manual)
+        bolt = build(Manual)
         if wire and "send_message" not in spied:
             bolt.send_message = mock.Mock()
         for name in spied:
@@ -65,14 +65,14 @@ def test_an_ack_that_a_spy_passes_on_counts_once(spied, wire):
     assert [tally.acked for tally in run.settlement.tallies] == [2]
 
 
-def test_what_the_framework_acks_after_the_author_is_seen_on_a_mocked_wire():
+def test_acks_of_the_framework_are_seen_on_a_mocked_wire():
     with traced() as run, mock.patch.object(Component, "send_message"):
         drive(AckWithAuto, frame("2"))
     [violation] = run.settlement.violations
     assert (violation.traced.name, violation.delivery) == ("AckWithAuto", "2")
 
 
-def test_what_the_framework_does_over_a_mocked_wire_is_right():
+def test_completions_of_the_framework_over_a_mocked_wire_are_no_violation():
     with traced() as run, mock.patch.object(Component, "send_message"):
         drive(Auto, frame("1"), frame("2"))
     assert run.settlement.violations == ()
@@ -85,16 +85,16 @@ class Emits(Spout):
 
 def test_a_spout_s_emit_over_a_mocked_wire_is_counted():
     with traced() as run:
-        spout = made(Emits)
+        spout = build(Emits)
         spout.send_message = mock.Mock()
         spout.next_tuple()
     assert [tally.emitted for tally in run.settlement.tallies] == [1]
 
 
 @pytest.mark.parametrize("name", ["ack", "send_message"])
-def test_a_mock_that_is_reset_has_been_read_to_its_end(name):
+def test_a_mock_is_read_before_its_reset(name):
     with traced() as run:
-        bolt = made(Forgets)
+        bolt = build(Forgets)
         setattr(bolt, name, mock.Mock())
         bolt.process(tup("1"))
         bolt.ack(tup("1"))  # by the test: the tracer looks at the next handler
@@ -106,9 +106,9 @@ def test_a_mock_that_is_reset_has_been_read_to_its_end(name):
     assert [tally.acked for tally in run.settlement.tallies] == [4]
 
 
-def test_after_a_reset_of_the_wires_mock_open_tuples_are_no_violation():
+def test_open_tuples_after_a_reset_of_the_mock_are_no_violation():
     with traced() as run:
-        bolt = made(Forgets)
+        bolt = build(Forgets)
         bolt.send_message = mock.Mock()
         bolt.process(tup())
         bolt.send_message.reset_mock()
@@ -118,7 +118,7 @@ def test_after_a_reset_of_the_wires_mock_open_tuples_are_no_violation():
     assert run.settlement.unobserved == ("Forgets: the mock of its wire was reset",)
 
 
-def test_a_spy_of_a_test_s_own_may_give_a_copy_of_its_calls():
+def test_a_custom_spy_may_return_a_copy_of_its_calls():
     class Spy:
         def __init__(self):
             self.calls = []
@@ -131,7 +131,7 @@ def test_a_spy_of_a_test_s_own_may_give_a_copy_of_its_calls():
             return list(self.calls)
 
     with traced() as run:
-        bolt = made(Manual)
+        bolt = build(Manual)
         bolt.ack = Spy()
         for number in "123":
             bolt.process(tup(number))
@@ -147,14 +147,14 @@ def test_a_mock_that_was_called_with_a_tuple_is_no_buffer():
             self.database.insert(tup)
 
     with traced() as run:
-        bolt = made(Stores)
+        bolt = build(Stores)
         bolt.database = mock.Mock()
         bolt.database.insert.return_value = 1  # it answers: the original keeps no tuple
         bolt.process(tup())
-        wrapped = made(Forgets)
+        wrapped = build(Forgets)
         wrapped.process = mock.Mock(wraps=wrapped.process)
         wrapped.process(tup())
-    assert said(run.settlement.violations) == [NEVER, NEVER]
+    assert summaries(run.settlement.violations) == [NEVER, NEVER]
 
 
 class Tries(Bolt):
@@ -167,9 +167,9 @@ class Tries(Bolt):
 
 @pytest.mark.parametrize("name", ["ack", "send_message"])
 @pytest.mark.parametrize("effect", [BrokenPipeError, BrokenPipeError("gone")])
-def test_an_ack_that_is_made_to_raise_is_none(name, effect):
+def test_an_ack_that_a_mock_makes_raise_is_no_ack(name, effect):
     with traced() as run:
-        bolt = made(Manual)
+        bolt = build(Manual)
         setattr(bolt, name, mock.Mock(side_effect=effect))
         with pytest.raises(BrokenPipeError):
             bolt.process(tup())
@@ -181,7 +181,7 @@ def test_an_ack_that_is_made_to_raise_is_none(name, effect):
 )
 def test_an_ack_that_always_raises_is_not_judged(name, why):
     with traced() as run:
-        bolt = made(Tries)
+        bolt = build(Tries)
         setattr(bolt, name, mock.Mock(side_effect=OSError))
         bolt.process(tup())
     assert (run.settlement.violations, run.settlement.unobserved) == ((), (f"Tries: {why}",))
@@ -200,14 +200,14 @@ class Later(Bolt):
 @pytest.mark.parametrize("name", ["ack", "send_message"])
 @pytest.mark.parametrize("ids", ["78", "77"])
 def test_an_autospec_mock_distinguishes_the_components_that_share_it(name, ids):
-    """Outside of a handler nothing else does."""
+    """Only the mock acks outside a handler."""
     with traced() as run, mock.patch.object(Later, name, autospec=True):
-        one, other = made(Later), made(Later)
+        one, other = build(Later), build(Later)
         for bolt, number in zip((one, other), ids, strict=True):
             bolt.process(tup(number))
         for bolt in (one, other, one):
             bolt.flush()
-    assert said(run.settlement.violations) == ["completed twice: 7: received; acked; acked"]
+    assert summaries(run.settlement.violations) == ["completed twice: 7: received; acked; acked"]
     assert [tally.acked for tally in run.settlement.tallies] == [3]
 
 
@@ -219,7 +219,7 @@ def test_an_autospec_mock_distinguishes_the_components_that_share_it(name, ids):
         ("pystorm", lambda wire: wire(message={"command": "ack", "id": "7"})),
     ],
 )
-def test_a_message_is_the_verb_that_sends_it(dialect, call):
+def test_a_message_is_decoded_as_its_verb(dialect, call):
     found = next(each for each in known() if each.name == dialect)
     role = next(each for each in found.roles if each.kind is Kind.BOLT)
     mocked, wire = Mocked(), mock.Mock()

@@ -11,44 +11,44 @@ K = EventKind
 HANDSHAKE = {"conf": {}, "pidDir": "/tmp", "context": {"taskid": 4, "task->component": {"4": "count"}}}
 
 
-def frame(*said: object) -> bytes:
-    return b"".join(json.dumps(each).encode() + b"\nend\n" for each in said)
+def frame(*messages: object) -> bytes:
+    return b"".join(json.dumps(each).encode() + b"\nend\n" for each in messages)
 
 
 @given(
     st.lists(st.recursive(st.none() | st.text() | st.integers(), st.lists), max_size=6),
     st.lists(st.integers(0, 400), max_size=8),
 )
-def test_messages_are_the_same_however_the_bytes_arrive(said, cuts):
-    data = frame(*said)
+def test_messages_do_not_depend_on_how_the_bytes_arrive(messages, cuts):
+    data = frame(*messages)
     frames = Frames()
-    heard = []
+    decoded = []
     start = 0
     for end in [*sorted(cut for cut in cuts if cut < len(data)), len(data)]:
-        heard += [parse(each) for each in frames.feed(data[start:end])]
+        decoded += [parse(each) for each in frames.feed(data[start:end])]
         start = end
-    assert heard == said
+    assert decoded == messages
     assert frames.lost == 0
 
 
-def test_the_word_end_inside_a_message_ends_nothing():
-    said = {"command": "log", "msg": "the\nend\nof it, end"}
-    assert [parse(each) for each in Frames().feed(frame(said, {"command": "sync"}))] == [
-        said,
+def test_the_word_end_inside_a_message_is_data():
+    messages = {"command": "log", "msg": "the\nend\nof it, end"}
+    assert [parse(each) for each in Frames().feed(frame(messages, {"command": "sync"}))] == [
+        messages,
         {"command": "sync"},
     ]
 
 
-def test_after_a_gap_the_next_message_that_is_whole_is_understood():
+def test_the_next_complete_message_after_a_gap_is_decoded():
     frames = Frames()
     assert list(frames.feed(b'{"command":"a')) == []
     frames.skip()
-    heard = [parse(each) for each in frames.feed(b'ck","id":"1"}\nend\n' + frame(["2"], ["3"]))]
-    assert heard == [["2"], ["3"]]
+    decoded = [parse(each) for each in frames.feed(b'ck","id":"1"}\nend\n' + frame(["2"], ["3"]))]
+    assert decoded == [["2"], ["3"]]
     assert frames.lost == 1
 
 
-def test_a_message_that_is_too_long_is_left_out_and_needs_no_memory():
+def test_a_message_that_is_too_long_is_skipped_without_memory():
     frames = Frames(longest=100)
     for _ in range(50):
         assert list(frames.feed(b"x" * 60)) == []
@@ -58,12 +58,12 @@ def test_a_message_that_is_too_long_is_left_out_and_needs_no_memory():
 
 
 @given(st.binary(max_size=300))
-def test_no_bytes_are_an_error(data):
+def test_any_bytes_are_accepted(data):
     talk = Conversation()
     for each in Frames().feed(data + b"\nend\n"):
-        said = parse(each)
-        list(talk.hear(said))
-        list(talk.say(said))
+        messages = parse(each)
+        list(talk.hear(messages))
+        list(talk.say(messages))
 
 
 _JSON = st.recursive(
@@ -74,15 +74,15 @@ _WORDS = st.sampled_from(["command", "id", "tuple", "anchors", "context", "strea
 
 
 @given(st.dictionaries(_WORDS, _JSON | st.sampled_from(["ack", "fail", "emit", "error"])))
-def test_no_message_is_an_error(said):
+def test_any_message_is_accepted(message):
     talk = Conversation()
-    for row in [*talk.hear(said), *talk.say(said)]:
+    for row in [*talk.hear(message), *talk.say(message)]:
         assert type(row.delivery) is str
         assert type(row.stream) is str
 
 
 @pytest.mark.parametrize(
-    ("said", "rows"),
+    ("message", "rows"),
     [
         (
             {"id": "-77", "comp": "spout", "stream": "words", "task": 1, "tuple": ["x"]},
@@ -99,12 +99,12 @@ def test_no_message_is_an_error(said):
         ({"command": "fail", "id": 17}, [Row(K.GAVE_UP, "17")]),
     ],
 )
-def test_what_storm_says(said, rows):
-    assert list(Conversation().hear(said)) == rows
+def test_messages_of_storm_are_decoded(message, rows):
+    assert list(Conversation().hear(message)) == rows
 
 
 @pytest.mark.parametrize(
-    ("said", "rows"),
+    ("message", "rows"),
     [
         ({"command": "ack", "id": "-77"}, [Row(K.ACKED, "-77")]),
         ({"command": "fail", "id": "-77"}, [Row(K.FAILED, "-77")]),
@@ -125,11 +125,11 @@ def test_what_storm_says(said, rows):
         ({"pid": 3}, []),
     ],
 )
-def test_what_a_component_says(said, rows):
-    assert list(Conversation().say(said)) == rows
+def test_messages_of_a_component_are_decoded(message, rows):
+    assert list(Conversation().say(message)) == rows
 
 
-def test_the_handshake_tells_who_it_is():
+def test_the_handshake_names_the_component():
     talk = Conversation()
     assert list(talk.hear(HANDSHAKE)) == []
     assert (talk.component, talk.task) == ("count", 4)

@@ -14,13 +14,13 @@ from ackdoctor.model.event import IN_HAND, RELIABLE, EventKind
 from ackdoctor.tracer.judge.replay import judge_trace
 from ackdoctor.tracer.process.proxy import Lane, pump
 from ackdoctor.tracer.process.tap import Chunk, Direction, Tap, chunks
-from tests.tracer.piped import ECHO, command, frame, python, ran, rows, said
+from tests.tracer.piped import ECHO, command, frame, python, ran, row_summaries, rows
 
 K = EventKind
 
 
 def through(data: bytes, *, back: bytes, tapped: bool = True) -> tuple[bytes, bytes, list[Chunk]]:
-    """What comes out at both ends of a pump over pipes, and what the tap showed."""
+    """Return the output at both ends of a pump over pipes, and the chunks of the tap."""
     given_in, give = os.pipe()
     to_component, component_in = os.pipe()
     component_out, answer = os.pipe()
@@ -63,22 +63,22 @@ _BYTES = st.binary(max_size=300) | st.builds(
 
 @settings(max_examples=60, deadline=None)
 @given(_BYTES, _BYTES)
-def test_any_bytes_in_are_the_same_bytes_out(data, back):
-    forth, returned, shown = through(data, back=back)
+def test_bytes_are_forwarded_unchanged(data, back):
+    forth, returned, observed = through(data, back=back)
     assert forth == data
     assert returned == back
-    if not any(chunk.missed for chunk in shown):
+    if not any(chunk.missed for chunk in observed):
         for direction, words in ((Direction.TO_COMPONENT, data), (Direction.FROM_COMPONENT, back)):
-            assert b"".join(chunk.data for chunk in shown if chunk.direction is direction) == words
+            assert b"".join(chunk.data for chunk in observed if chunk.direction is direction) == words
 
 
 @settings(max_examples=15, deadline=None)
 @given(_BYTES, _BYTES)
-def test_any_bytes_pass_when_nobody_watches(data, back):
+def test_bytes_are_forwarded_without_an_observer(data, back):
     assert through(data, back=back, tapped=False) == (data, back, [])
 
 
-def test_a_tap_that_nobody_empties_counts_what_it_leaves_out():
+def test_a_full_tap_counts_what_it_drops():
     seen, show = os.pipe()
     tap = Tap(show)
     data = frame(["x" * 60_000])
@@ -87,10 +87,10 @@ def test_a_tap_that_nobody_empties_counts_what_it_leaves_out():
     missed = tap.missed[Direction.TO_COMPONENT]
     assert 0 < missed < 100
     with ThreadPoolExecutor(1) as threads:
-        shown = threads.submit(lambda: list(chunks(seen)))
+        observed = threads.submit(lambda: list(chunks(seen)))
         tap.close("over")
-    assert sum(chunk.data == data for chunk in shown.result()) == 100 - missed
-    assert sum(chunk.missed for chunk in shown.result()) == missed
+    assert sum(chunk.data == data for chunk in observed.result()) == 100 - missed
+    assert sum(chunk.missed for chunk in observed.result()) == missed
 
 
 @pytest.mark.parametrize("watch", ["observe", "crash", "killed", "die", "stall"])
@@ -103,10 +103,10 @@ def test_the_component_never_notices_the_tracer(tmp_path, watch):
 
 
 @pytest.mark.parametrize("watch", ["crash", "killed", "die"])
-def test_what_a_dead_tracer_did_not_see_is_counted(tmp_path, watch):
+def test_bytes_that_a_dead_tracer_missed_are_counted(tmp_path, watch):
     sent = frame(*[{"command": "ack", "id": "1"}] * 10)
     ran(command(tmp_path, *python(ECHO), watch=watch), input=sent)
-    assert said(tmp_path) == [(K.DROPPED, "", "the tracer ended before the component did")]
+    assert row_summaries(tmp_path) == [(K.DROPPED, "", "the tracer ended before the component did")]
 
 
 def test_a_bolt_under_the_proxy_leaves_its_rows(tmp_path):
@@ -150,7 +150,7 @@ Twice().run()
 
 
 @pytest.mark.parametrize("end", ["os._exit(9)", "1 / 0"])
-def test_who_dies_before_its_input_ends_had_its_last_tuple_in_hand(tmp_path, end):
+def test_a_component_that_dies_before_its_input_ends_had_its_last_tuple_in_hand(tmp_path, end):
     bolt = f"""
 import os, sys
 for line in sys.stdin:
@@ -173,7 +173,7 @@ for line in sys.stdin:
     assert (finding.code, finding.evidence.delivery, finding.evidence.seen) == ("ACK101", "76", 1)
 
 
-def test_who_comes_to_the_end_of_its_input_had_nothing_in_hand(tmp_path):
+def test_a_component_that_reads_all_its_input_had_no_tuple_in_hand(tmp_path):
     ran(
         command(tmp_path, *python("import sys; sys.stdin.read(); sys.exit(2)")),
         input=frame({"id": "1", "tuple": []}),
@@ -181,7 +181,7 @@ def test_who_comes_to_the_end_of_its_input_had_nothing_in_hand(tmp_path):
     assert [(row.flags, row.note) for row in rows(tmp_path) if row.kind is K.DIED] == [(0, "exit code 2")]
 
 
-def test_a_tuple_stands_before_the_ack_that_answers_it(tmp_path):
+def test_a_tuple_comes_before_its_ack(tmp_path):
     bolt = """
 import sys
 for line in sys.stdin:
@@ -199,17 +199,17 @@ for line in sys.stdin:
             process.stdout.readline()
             process.stdout.readline()
         process.stdin.close()
-    assert [(kind, delivery) for kind, delivery, _ in said(tmp_path)] == [
+    assert [(kind, delivery) for kind, delivery, _ in row_summaries(tmp_path)] == [
         *[(kind, str(number)) for number in range(300) for kind in (K.RECEIVED, K.ACKED)],
         (K.DIED, ""),
     ]
 
 
-def test_binary_messages_pass_and_are_told_apart(tmp_path):
+def test_binary_messages_are_forwarded_and_distinguished(tmp_path):
     junk = b"\x82\xa7command\xa3ack\xa2id\xa11" * 500
     done = ran(command(tmp_path, *python(ECHO)), input=junk)
     assert done.stdout == junk
-    assert said(tmp_path) == [
+    assert row_summaries(tmp_path) == [
         (K.DROPPED, "", "nothing on this pipe is multilang JSON: another serializer?"),
         (K.DIED, "", "exit code 0"),
     ]

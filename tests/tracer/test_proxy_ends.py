@@ -9,12 +9,12 @@ import time
 import pytest
 
 from ackdoctor.model.event import EventKind
-from tests.tracer.piped import ECHO, command, frame, python, ran, said
+from tests.tracer.piped import ECHO, command, frame, python, ran, row_summaries
 
 K = EventKind
 
 
-def test_standard_error_is_the_component_s_own(tmp_path):
+def test_standard_error_is_that_of_the_component(tmp_path):
     script = "import sys; sys.stderr.buffer.write(b'\\xff warning'); print('out')"
     done = ran(command(tmp_path, *python(script)))
     assert (done.stdout, done.stderr) == (b"out\n", b"\xff warning")
@@ -29,15 +29,15 @@ def test_standard_error_is_the_component_s_own(tmp_path):
         ("import os; os.abort()", 134, "killed by SIGABRT"),
     ],
 )
-def test_how_the_component_ended_is_passed_on(tmp_path, script, code, note):
-    """Its parent keeps stdin open and sees the end all the same."""
+def test_the_exit_status_of_the_component_is_passed_on(tmp_path, script, code, note):
+    """The parent keeps stdin open and sees the end nevertheless."""
     with subprocess.Popen(
         command(tmp_path, *python(script)), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         assert process.stdout.read() == b""
         assert process.wait(60) == code
-    assert said(tmp_path) == [(K.DIED, "", note)]
+    assert row_summaries(tmp_path) == [(K.DIED, "", note)]
 
 
 def test_a_missing_command_is_reported(tmp_path):
@@ -86,7 +86,7 @@ def test_a_component_that_closes_its_input_breaks_the_pipe_of_its_parent(tmp_pat
             process.stdin.close()
 
 
-def test_a_parent_that_no_longer_listens_breaks_the_pipe_of_the_component(tmp_path):
+def test_a_parent_that_closes_its_pipe_breaks_the_pipe_of_the_component(tmp_path):
     script = """
 import os, time
 try:
@@ -119,7 +119,9 @@ time.sleep(30)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         with contextlib.suppress(AssertionError):  # a part that is being written cannot be read
-            if (tmp_path / "trace").exists() and said(tmp_path / "trace") == [(K.DIED, "", "exit code 3")]:
+            if (tmp_path / "trace").exists() and row_summaries(tmp_path / "trace") == [
+                (K.DIED, "", "exit code 3")
+            ]:
                 return
         time.sleep(0.1)
     pytest.fail("the component did not end")
@@ -132,7 +134,7 @@ def test_a_trace_that_cannot_be_written_changes_nothing(tmp_path):
     assert (done.stdout, done.stderr, done.returncode) == (data, b"", 4)
 
 
-def test_a_helper_of_the_component_that_lives_on_holds_nothing_up(tmp_path):
+def test_a_child_that_outlives_the_component_does_not_block_the_proxy(tmp_path):
     script = (
         "import os, time\nif os.fork() == 0: time.sleep(30); os._exit(0)\nos.write(1, b'out'); os._exit(6)"
     )

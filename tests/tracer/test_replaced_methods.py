@@ -8,7 +8,7 @@ import pytest
 from pystorm import Bolt
 
 from ackdoctor.tracer.instrument.patches import Effect, effect
-from tests.tracer.driven import frame, made, said, traced
+from tests.tracer.driven import build, frame, summaries, traced
 from tests.tracer.styles import tup
 
 NEVER = "never completed: 7: received; end of the run"
@@ -45,26 +45,24 @@ class Lost(Steps):
         (Lost, "count", (), [NEVER]),
     ],
 )
-def test_a_method_of_the_author_s_by_which_it_acks_hides_that_where_it_is_mocked(
-    component, name, unobserved, violations
-):
+def test_a_mocked_ack_helper_of_the_author_hides_a_missing_ack(component, name, unobserved, violations):
     with traced() as run:
-        bolt = made(component)
+        bolt = build(component)
         setattr(bolt, name, mock.Mock())
         bolt.process(tup())
-    assert (run.settlement.unobserved, said(run.settlement.violations)) == (unobserved, violations)
+    assert (run.settlement.unobserved, summaries(run.settlement.violations)) == (unobserved, violations)
 
 
-def test_a_method_of_the_author_s_that_is_spied_on_hides_nothing():
+def test_a_spied_helper_of_the_author_hides_no_violation():
     with traced() as run:
-        bolt = made(Steps)
+        bolt = build(Steps)
         bolt.done = mock.Mock(wraps=bolt.done)
         bolt.process(tup())
     assert (run.settlement.unobserved, run.settlement.violations) == ((), ())
 
 
 class Keeps(Bolt):
-    """Its `finish` is given no tuple."""
+    """Its `finish` gets no tuple."""
 
     auto_ack = False
 
@@ -82,7 +80,7 @@ def idle(*_: object) -> None:
 
 @pytest.mark.parametrize("driven", [False, True])
 @pytest.mark.parametrize(
-    ("given", "is_what"),
+    ("patch", "is_what"),
     [
         ({}, "a mock"),
         ({"autospec": True}, "a mock"),
@@ -94,13 +92,13 @@ def idle(*_: object) -> None:
     ids=["mock", "autospec", "answers", "acts", "function", "built-in"],
 )
 @pytest.mark.parametrize("of_the_class", [False, True])
-def test_it_may_be_replaced_on_the_object_or_on_the_class(of_the_class, given, is_what, driven):
-    new = given.get("new", idle)
+def test_a_method_may_be_replaced_on_the_object_or_on_the_class(of_the_class, patch, is_what, driven):
+    new = patch.get("new", idle)
     if of_the_class and new is not idle:
         return  # a built-in is not bound to an object
     with traced() as run:
-        bolt = made(Keeps, [frame("7")])
-        with mock.patch.object(Keeps if of_the_class else bolt, "finish", **given):
+        bolt = build(Keeps, [frame("7")])
+        with mock.patch.object(Keeps if of_the_class else bolt, "finish", **patch):
             bolt._run() if driven else bolt.process(tup())
     assert run.settlement.violations == ()
     assert run.settlement.unobserved == (f"Keeps: finish is {is_what}",)
@@ -117,7 +115,7 @@ def test_a_proxy_without_a_target_is_not_read():
             pass
 
     with traced() as run, mock.patch.object(Keeps, "session", Proxy(), create=True):
-        bolt = made(Keeps)
+        bolt = build(Keeps)
         bolt.registry = Proxy()
         bolt.process(tup())
     assert (run.settlement.violations, run.settlement.notes) == ((), ())
@@ -127,9 +125,9 @@ class Heir(Keeps):
     pass
 
 
-def test_it_may_be_inherited():
+def test_a_replaced_method_may_be_inherited():
     with traced() as run, mock.patch.object(Heir, "finish"):
-        made(Heir).process(tup())
+        build(Heir).process(tup())
     assert (run.settlement.violations, run.settlement.unobserved) == ((), ("Heir: finish is a mock",))
 
 
@@ -143,21 +141,21 @@ class Static(Keeps):
 
 
 @pytest.mark.parametrize("new", [mock.Mock(return_value=None), staticmethod(idle)])
-def test_it_may_be_static(new):
+def test_a_replaced_method_may_be_static(new):
     with traced() as run, mock.patch.object(Static, "finish_it", new):
-        made(Static).process(tup())
+        build(Static).process(tup())
     is_what = "a mock" if isinstance(new, mock.Mock) else "replaced"
     assert (run.settlement.violations, run.settlement.unobserved) == (
         (),
         (f"Static: finish_it is {is_what}",),
     )
     with traced() as run:
-        made(Static).process(tup())
+        build(Static).process(tup())
     assert (run.settlement.violations, run.settlement.unobserved) == ((), ())
 
 
 class Acks(Bolt):
-    """Its base class looks as if it completed its tuples by `check`."""
+    """Its base class seems to complete its tuples by `check`."""
 
     def process(self, tup):
         self.check(tup)
@@ -177,27 +175,27 @@ class Asks(Acks):
 
 
 @pytest.mark.parametrize(("component", "unobserved"), [(Checks, ()), (Asks, ("Asks: check is a mock",))])
-def test_what_is_overridden_and_not_asked_for_does_not_count(component, unobserved):
+def test_an_overridden_method_does_not_count(component, unobserved):
     with traced() as run:
-        bolt = made(component)
+        bolt = build(component)
         bolt.check = mock.Mock()
         bolt.process(tup())
     assert (run.settlement.violations, run.settlement.unobserved) == ((), unobserved)
 
 
-def test_a_function_that_acks_in_its_place_hides_nothing():
+def test_a_replacement_that_acks_hides_no_violation():
     def twice(bolt: Any) -> None:
         bolt.ack(bolt.current)
         bolt.ack(bolt.current)
 
     with traced() as run, mock.patch.object(Keeps, "finish", twice):
-        made(Keeps).process(tup())
+        build(Keeps).process(tup())
     [violation] = run.settlement.violations
     assert (violation.delivery, run.settlement.unobserved) == ("7", ())
 
 
 class Stores(Bolt):
-    """Waits for two tuples, and forgets the one that is "lost"."""
+    """Wait for two tuples, and forget the one that is "lost"."""
 
     auto_ack = False
 
@@ -222,7 +220,7 @@ def wraps(method: Any) -> mock.Mock:
 
 
 def spies(method: Any) -> mock.Mock:
-    """As pytest-mock's `spy` is made."""
+    """Build a spy as `pytest-mock` does."""
 
     def wrapper(*args: Any) -> Any:
         return method(*args)
@@ -231,15 +229,15 @@ def spies(method: Any) -> mock.Mock:
 
 
 @pytest.mark.parametrize("spy", [wraps, spies])
-def test_a_spy_excuses_nobody_and_passes_on_as_long_as_it_is_called(spy):
+def test_a_spy_hides_no_violation_and_forwards_every_call(spy):
     with traced() as run:
-        bolt = made(Stores)
+        bolt = build(Stores)
         bolt.store = spy(bolt.store)
         for number in "12":
             bolt.process(tup(number))
         bolt.process(tup("7", "lost"))
         assert len(bolt.waiting) == 2
-    assert (said(run.settlement.violations), run.settlement.unobserved) == ([NEVER], ())
+    assert (summaries(run.settlement.violations), run.settlement.unobserved) == ([NEVER], ())
 
 
 def nothing(*_: object) -> None:
@@ -247,7 +245,7 @@ def nothing(*_: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("options", "expected"),
     [
         ({}, Effect.NOTHING),
         ({"return_value": mock.Mock()}, Effect.NOTHING),
@@ -263,9 +261,9 @@ def nothing(*_: object) -> None:
         ({"wraps": nothing, "side_effect": KeyError}, Effect.RAISES),
     ],
 )
-def test_what_comes_of_a_mock_s_call_is_as_it_was_set(given, expected):
-    for made_mock in (mock.Mock(**given), mock.Mock(**{f"of.it.{k}": v for k, v in given.items()}).of.it):
-        if "wraps" in given and made_mock._mock_wraps is None:
+def test_the_configured_result_of_a_mock_is_unchanged(options, expected):
+    for made_mock in (mock.Mock(**options), mock.Mock(**{f"of.it.{k}": v for k, v in options.items()}).of.it):
+        if "wraps" in options and made_mock._mock_wraps is None:
             continue  # of a name below a mock it cannot be set
         before = dict(vars(made_mock))
         assert effect(made_mock) is expected
@@ -273,8 +271,8 @@ def test_what_comes_of_a_mock_s_call_is_as_it_was_set(given, expected):
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("options", "expected"),
     [({}, Effect.NOTHING), ({"return_value": 1}, Effect.ANSWERS), ({"side_effect": KeyError}, Effect.RAISES)],
 )
-def test_a_function_that_autospec_makes_is_read_as_well(given, expected):
-    assert effect(mock.create_autospec(nothing, **given)) is expected
+def test_an_autospec_function_is_read_too(options, expected):
+    assert effect(mock.create_autospec(nothing, **options)) is expected

@@ -1,4 +1,4 @@
-"""A stored trace comes to the same findings as the run that wrote it."""
+"""A stored trace has the findings of the run that wrote it."""
 
 import pytest
 
@@ -26,7 +26,7 @@ LOOP = "/site/pystorm/bolt.py:199 Bolt._run"
 
 
 def trace(*rows: Event) -> list[Event]:
-    """The rows, a second apart, of one component."""
+    """Return the rows of one component, a second apart."""
     return [
         row._replace(component=row.component or "SqlBolt", time_ns=(n + 1) * SECOND, seq=n)
         for n, row in enumerate(rows)
@@ -103,7 +103,7 @@ def test_ticks_are_counted_apart():
     assert (found.tally.components[0].ticks, found.tally.components[0].delivered) == (1, 0)
 
 
-def test_what_is_open_at_the_end_is_a_missing_ack():
+def test_a_tuple_that_is_open_at_the_end_is_a_missing_ack():
     found = held(trace(BY_HAND, row(RECEIVED, "1"), row(RECEIVED, "2"), row(FAILED, "2", site=SITE)))
     assert [code for code, _, _ in codes(found)] == ["ACK101"]
     assert (found.tally.pending, found.tally.components[0].pending) == (1, 1)
@@ -139,7 +139,7 @@ def test_a_component_without_a_named_row_is_judged_as_multilang():
     assert "ShellBolt answers" in finding.message
 
 
-def test_how_a_component_ended_is_noted():
+def test_the_end_of_a_component_is_noted():
     died = row(EventKind.DIED, "", note="killed by SIGKILL")
     assert held(trace(BY_HAND, died)).notes == ("SqlBolt[0] ended: killed by SIGKILL",)
 
@@ -199,7 +199,7 @@ def test_a_batch_that_was_being_flushed_was_under_way():
     assert blamed(found) == [("ACK101", "1")]
 
 
-def test_a_tick_in_hand_is_no_fault_either():
+def test_a_tick_in_hand_is_no_violation():
     tick = row(RECEIVED, "t1", flags=TICK, stream="__tick")
     assert blamed(held(trace(BY_HAND, tick))) == [("ACK109", "t1")]
     assert held(trace(BY_HAND, tick, ENDS[0])).findings == ()
@@ -211,7 +211,7 @@ def test_a_component_that_never_acked_had_one_tuple_in_hand():
     assert [(f.code, f.evidence.delivery) for f in found.findings] == [("ACK101", "1")]
 
 
-def test_what_is_open_when_a_component_ends_by_itself_is_a_missing_ack():
+def test_a_tuple_that_is_open_at_a_regular_end_is_a_missing_ack():
     found = held(trace(BY_HAND, row(RECEIVED, "1"), row(EventKind.DIED, "", note="exit code 2")))
     assert [code for code, _, _ in codes(found)] == ["ACK101"]
 
@@ -233,11 +233,11 @@ def test_a_stored_trace_has_the_growth_of_the_run_that_wrote_it():
             ledger.grow(now)
     now += SECOND // 2
     rows.append(row(EventKind.DROPPED, ""))
-    stored = [*trace(*rows[:-1]), rows[-1]._replace(time_ns=now)]
-    assert held(stored).tally.growth == ledger.settle().growth
+    rows = [*trace(*rows[:-1]), rows[-1]._replace(time_ns=now)]
+    assert held(rows).tally.growth == ledger.settle().growth
 
 
-def test_open_deliveries_grow_where_no_acker_is_traced():
+def test_open_deliveries_are_counted_without_an_acker():
     found = held(trace(*(row(RECEIVED, str(n)) for n in range(4))))
     assert [point.pending for point in found.tally.growth] == [1, 2, 3, 4]
     assert [point.started for point in found.tally.growth] == [1, 1, 1, 1]
@@ -246,7 +246,7 @@ def test_open_deliveries_grow_where_no_acker_is_traced():
 # ---- rows of an acker ----
 
 
-def test_what_a_spout_hears_on_its_pipe_is_no_acker():
+def test_answers_to_a_spout_are_no_acker_messages():
     spout = row(EventKind.COMPLETED, "m-1", component="jobs")
     rows = trace(BY_HAND, row(RECEIVED), row(RECEIVED, "8"), row(ACKED, "8"), spout, row(RECEIVED, "9"))
     tally = held(rows).tally
@@ -259,7 +259,7 @@ def place_of(finding: Finding) -> tuple[str, str]:
     return finding.code, finding.message.partition("; ")[0]
 
 
-def test_the_acker_names_the_tuple_where_no_component_was_traced():
+def test_the_acker_names_the_tuple_if_no_component_was_traced():
     found = held(events_of(["init 66 1", "ack 66 1 by sql", "ack 66 1 by sql"]), "storm-1.1.0")
     assert [place_of(finding) for finding in found.findings] == [
         (
@@ -270,7 +270,7 @@ def test_the_acker_names_the_tuple_where_no_component_was_traced():
     assert (found.roots, found.tally.completed, found.tally.pending) == (1, 1, 1)
 
 
-def test_where_both_were_traced_there_is_one_finding_and_it_is_the_components():
+def test_a_traced_component_has_the_only_finding():
     messages = events_of(["init 66 1", "ack 66 1 by sql", "ack 66 1 by sql"])
     messages[1:] = [event._replace(component="SqlBolt", delivery="7") for event in messages[1:]]
     acks = [row(ACKED, site=SITE), row(ACKED, site=OTHER_SITE)]
@@ -288,28 +288,28 @@ def test_where_both_were_traced_there_is_one_finding_and_it_is_the_components():
 
 
 @pytest.mark.parametrize(("patience", "expected"), [(0, ["ACK601"]), (30, [])])
-def test_a_root_that_is_younger_than_our_patience_is_work_under_way(patience, expected):
+def test_a_young_root_is_under_way(patience, expected):
     found = held(events_of(["init 66 3", "ack 66 1 by left"]), patience_s=patience)
     assert [finding.code for finding in found.findings] == expected
     assert found.tally.pending == 1
 
 
-def test_the_answer_to_its_spout_decides_about_an_orphan():
+def test_the_answer_to_the_spout_decides_about_an_orphan():
     after_ack = held(events_of(["init 66 1", "ack 66 1", "fail 66"]))
     after_fail = held(events_of(["init 66 3", "fail 66", "ack 66 2"]))
     assert [(f.code, f.severity) for f in after_ack.findings] == [("ACK602", Severity.WARNING)]
     assert [(f.code, f.severity) for f in after_fail.findings] == [("ACK602", Severity.INFO)]
 
 
-def test_with_a_message_timeout_the_map_rotates_as_the_version_would_have():
+def test_with_a_message_timeout_the_map_rotates_as_in_that_version():
     lines = ["init 66 1", "ack 66 1 by sql", "ack 66 1 by sql", *("init 70 1" for _ in range(8))]
-    kept = held(events_of(lines), timeout_s=600)
+    rotating = held(events_of(lines), timeout_s=600)
     gone = held(events_of(lines), timeout_s=2)
-    assert 66 in {tree.root for tree in kept.tally.trees}
-    assert kept.tally.pending - gone.tally.pending == 1
+    assert 66 in {tree.root for tree in rotating.tally.trees}
+    assert rotating.tally.pending - gone.tally.pending == 1
 
 
-def test_a_run_begins_with_what_happens_and_not_with_the_names_of_components():
+def test_a_run_begins_with_its_first_event():
     happened = trace(BY_HAND, row(EventKind.RECEIVED), row(EventKind.ACKED))
     assert held(happened).seconds == 1.0
     assert held(happened[:1]).seconds == 0.0
@@ -339,7 +339,7 @@ def timed(*rows: tuple[float, EventKind, dict[str, object]]) -> list[Event]:
 
 
 def one_root(held_s: float, *, spout_gives_up_s: float = 15.0, acked: bool = True) -> list[Event]:
-    """A root whose only tuple `store` holds, and whose spout times it out."""
+    """A root that its spout times out while `store` holds its only tuple."""
     store = {"component": "store", "task": 3, "delivery": "7"}
     end: list[tuple[float, EventKind, dict[str, object]]] = [
         (spout_gives_up_s, EventKind.TIMED_OUT, {"component": "spout", "task": 1, "root": 1})

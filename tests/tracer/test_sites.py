@@ -1,4 +1,4 @@
-"""Call sites: the author's line, also behind frames of the framework and of mocks."""
+"""Call sites: the author's line, even below frames of the framework and of mocks."""
 
 import sys
 from types import ModuleType
@@ -9,7 +9,7 @@ from ackdoctor.tracer.ledger.sites import NOWHERE, CallPath, Sites
 
 
 def framework(sites: Sites) -> ModuleType:
-    """A module of a framework with a verb, and with a loop that calls it by itself."""
+    """A framework module with a verb, and a loop that calls the verb."""
     module = ModuleType("fw.bolt")
     vars(module)["here"] = sites.here
     exec("def ack():\n    return here(0)\n\n\ndef run():\n    return ack()\n", vars(module))
@@ -34,7 +34,7 @@ def test_two_calls_on_one_line_are_two_sites_and_one_call_is_one():
     assert len({module.ack() for _ in range(3)}) == 1
 
 
-def test_what_the_framework_does_itself_is_named_and_the_driver_is_not_blamed():
+def test_the_framework_is_named_and_not_the_driver():
     sites = Sites(["fw"], ["fw.bolt.run"])
     site = sites[framework(sites).run()]
     assert (site.function, site.framework, site.line) == ("run", True, 6)
@@ -60,7 +60,7 @@ def test_a_remembered_path_does_not_hide_a_call_on_another_path():
             assert site.line == author
 
 
-def test_a_framework_without_an_author_is_nowhere():
+def test_a_framework_call_without_an_author_has_no_site():
     sites = Sites(
         [__name__, *{name.partition(".")[0] for name in sys.modules}, "__main__", "__channelexec__"]
     )
@@ -80,12 +80,12 @@ def test_a_named_site_has_one_number():
 
 
 def passes_anchors(*_args: object, **_kwargs: object) -> bool:
-    """Whether the call that led here passes `anchors`, the third."""
+    """Whether the calling call passes `anchors`, its third argument."""
     frame = sys._getframe(1)
     return passes(frame.f_code, frame.f_lasti, "anchors", 2)
 
 
-def test_a_call_says_what_it_passes():
+def test_a_call_shows_its_arguments():
     assert not passes_anchors()
     assert not passes_anchors([1])
     assert not passes_anchors([1], "stream")
@@ -95,7 +95,7 @@ def test_a_call_says_what_it_passes():
     assert passes_anchors([1], "stream", [])
 
 
-def test_what_cannot_be_told_counts_as_passed():
+def test_an_unknown_argument_counts_as_passed():
     nothing: dict[str, object] = {}
     assert passes_anchors([1], **nothing)
     assert passes_anchors(*[[1]])

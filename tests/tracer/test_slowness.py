@@ -1,4 +1,4 @@
-"""What ACK504 says of a bolt: bursts, holds, queues, and the causes that it leaves to others."""
+"""The causes of ACK504: bursts, holds and queues, and the causes that other rules report."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_each_root_has_one_cause(line, cause):
     assert cause_of(timed_out(line), 10) is cause
 
 
-def test_the_words_name_the_hold_and_its_rhythm():
+def test_the_message_names_the_delay_and_its_period():
     trees = [timed_out("46 timed out after 19.9, complete after 24.9: parse held 0, batch held 24.9")]
     paces = {"batch": Pace(median_ms=10_000, longest_ms=24_900, burst_s=25)}
     (found,) = slow_findings(trees, timeout_s=10, total=107, paces=paces)

@@ -11,7 +11,7 @@ from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.ledger.ledger import Ledger, Level
 from ackdoctor.tracer.trace.read import read
 from ackdoctor.tracer.trace.write import Recorder
-from tests.tracer.driven import drive, frame, made, said, tick, traced
+from tests.tracer.driven import build, drive, frame, summaries, tick, traced
 from tests.tracer.styles import AckWithAuto, Auto, Forgets, Manual, tup
 
 TWICE = ["completed twice: 7: received; acked at `self.ack(tup)`; acked at `self.ack(tup)`"]
@@ -30,7 +30,7 @@ def wraps(bolt: Any, name: str) -> Any:
 
 
 def by_hand(bolt: Any, name: str) -> Any:
-    """As a test writes it that keeps what went through."""
+    """Build a spy that stores its arguments."""
     original, seen = getattr(bolt, name), []
 
     def through(*args, **kwargs):
@@ -41,7 +41,7 @@ def by_hand(bolt: Any, name: str) -> Any:
 
 
 def of_the_class(bolt: Any, name: str) -> Any:
-    """As pytest-mock's `spy` is made."""
+    """Build a spy as `pytest-mock` does."""
     cls = type(bolt)
     return mock.patch.object(cls, name, side_effect=getattr(cls, name), autospec=True)
 
@@ -52,7 +52,7 @@ spies = pytest.mark.parametrize("spy", [wraps, by_hand, of_the_class])
 @spies
 def test_a_spy_is_no_second_completion(spy):
     with traced() as run:
-        bolt = made(Emits)
+        bolt = build(Emits)
         with spy(bolt, "ack") as ack, spy(bolt, "emit") as emit:
             bolt.process(tup())
             bolt.process(tup("8"))
@@ -62,22 +62,22 @@ def test_a_spy_is_no_second_completion(spy):
 
 
 @pytest.mark.parametrize("spy", [wraps, of_the_class])
-def test_what_was_acked_twice_through_a_spy_is_told_once_with_both_lines(spy):
+def test_a_double_ack_through_a_spy_is_one_finding_with_both_lines(spy):
     with traced() as run:
-        bolt = made(Manual)
+        bolt = build(Manual)
         with spy(bolt, "ack"):
             bolt.process(tup("7", "twice"))
-    assert said(run.settlement.violations) == TWICE
+    assert summaries(run.settlement.violations) == TWICE
     assert [tally.acked for tally in run.settlement.tallies] == [2]
 
 
 @spies
 def test_a_spy_hides_no_missing_ack(spy):
     with traced() as run:
-        bolt = made(Forgets)
+        bolt = build(Forgets)
         with spy(bolt, "ack"):
             bolt.process(tup())
-    assert said(run.settlement.violations) == ["never completed: 7: received; end of the run"]
+    assert summaries(run.settlement.violations) == ["never completed: 7: received; end of the run"]
 
 
 @spies
@@ -88,15 +88,15 @@ def test_a_spy_hides_no_missing_ack(spy):
         (AckWithAuto, ["completed twice: 7: received; acked at `self.ack(tup)`; acked by Bolt._run"]),
     ],
 )
-def test_a_spy_on_a_handler_leaves_the_frameworks_part_to_be_played(spy, component, expected):
+def test_a_spied_handler_still_gets_the_acks_of_the_framework(spy, component, expected):
     with traced() as run:
-        bolt = made(component)
+        bolt = build(component)
         with spy(bolt, "process"):
             bolt.process(tup())
-    assert said(run.settlement.violations) == expected
+    assert summaries(run.settlement.violations) == expected
 
 
-def test_a_spy_on_what_the_framework_acks_of_a_batch():
+def test_a_spy_sees_the_batch_acks_of_the_framework():
     class Batches(BatchingBolt):
         def process_batch(self, key, tups):
             self.emit([len(tups)])
@@ -108,22 +108,22 @@ def test_a_spy_on_what_the_framework_acks_of_a_batch():
     assert run.settlement.violations == ()
 
 
-def test_a_mocked_ack_after_the_frameworks_own_is_no_spys():
+def test_a_mocked_ack_after_that_of_the_framework_is_a_second_one():
     class Keeps(Bolt):
         def process(self, tup):
             self.kept = tup
 
     with traced() as run:
-        bolt = made(Keeps)
+        bolt = build(Keeps)
         bolt.ack = mock.Mock()
         bolt.process(tup())
         bolt.ack(bolt.kept)
-    assert said(run.settlement.violations) == ["completed twice: 7: received; acked by Bolt._run; acked"]
+    assert summaries(run.settlement.violations) == ["completed twice: 7: received; acked by Bolt._run; acked"]
 
 
-def test_a_mocked_emit_is_not_late_because_a_real_ack_was_seen_first():
+def test_a_mocked_emit_is_not_late_after_a_real_ack():
     with traced() as run, mock.patch.object(Emits, "emit"):
-        bolt = made(Emits)
+        bolt = build(Emits)
         bolt.process(tup())
         bolt.process(tup("8"))
     assert run.settlement.violations == ()
@@ -142,15 +142,15 @@ def test_a_mocked_emit_of_a_later_call_is_late():
             self.ack(tup)
 
     with traced() as run, mock.patch.object(Late, "emit"):
-        bolt = made(Late)
+        bolt = build(Late)
         bolt.process(tup())
         bolt.process(tup("8"))
-    assert said(run.settlement.violations) == [
+    assert summaries(run.settlement.violations) == [
         "anchored after completion: 7: received; acked at `self.ack(tup)`; anchored"
     ]
 
 
-def test_the_trace_has_what_mocks_were_called_with_and_of_spies_what_was_sent(tmp_path):
+def test_the_trace_has_the_calls_of_mocks_and_the_messages_of_spies(tmp_path):
     class Counts(Spout):
         def next_tuple(self):
             self.emit(["a"], tup_id=3)
@@ -164,7 +164,7 @@ def test_the_trace_has_what_mocks_were_called_with_and_of_spies_what_was_sent(tm
     recorder = Recorder(tmp_path, run="mocks")
     ledger = Ledger(Level.TRACE)
     installation = install(ledger, recorder)
-    bolts = [made(Emits), made(Emits), made(Fails), made(Counts)]
+    bolts = [build(Emits), build(Emits), build(Fails), build(Counts)]
     bolts[0].emit, bolts[0].ack = mock.Mock(), mock.Mock()
     bolts[2].fail, bolts[3].emit = mock.Mock(), mock.Mock()
     with wraps(bolts[1], "ack"), wraps(bolts[1], "emit"):

@@ -1,4 +1,4 @@
-"""What tests put in the place of a tuple, a stream, the wire or a method: it is read, or said to hide what happens."""
+"""Replacements for a tuple, a stream, the wire or a method are read, or make the component not observed."""
 
 import io
 import sys
@@ -16,12 +16,12 @@ from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.ledger.ledger import Ledger, Level
 from ackdoctor.tracer.trace.read import read
 from ackdoctor.tracer.trace.write import Recorder
-from tests.tracer.driven import drive, frame, made, said, traced
+from tests.tracer.driven import build, drive, frame, summaries, traced
 from tests.tracer.styles import Auto, Forgets, Manual, tup
 
 
 class Standing(NamedTuple):
-    """A tuple of a test's own, with the attributes of the framework's."""
+    """A custom tuple class with the attributes of the framework's class."""
 
     id: str
     stream: str
@@ -38,7 +38,7 @@ class Standing(NamedTuple):
     ],
     ids=["namedtuple", "namespace", "mock"],
 )
-def test_what_stands_in_for_a_tuple_is_known_by_its_id(stand_in, level, tmp_path):
+def test_a_stand_in_for_a_tuple_is_identified_by_its_id(stand_in, level, tmp_path):
     class Completes(Bolt):
         auto_ack = False
 
@@ -51,7 +51,7 @@ def test_what_stands_in_for_a_tuple_is_known_by_its_id(stand_in, level, tmp_path
     installed = install(ledger, recorder)
     try:
         for fails in (False, True):
-            bolt = made(Completes)
+            bolt = build(Completes)
             bolt.fails = fails
             bolt.process(stand_in)
     finally:
@@ -66,7 +66,7 @@ def test_what_stands_in_for_a_tuple_is_known_by_its_id(stand_in, level, tmp_path
 
 
 class Bare:
-    """A tuple of a test's own that has nothing but values."""
+    """A custom tuple class with values only."""
 
     def __init__(self, *values: str) -> None:
         self.values = values
@@ -78,7 +78,7 @@ class Bare:
     [Bare(), SimpleNamespace(values=[]), SimpleNamespace(values=[], id="7"), "7"],
     ids=["object", "namespace", "with an id", "text"],
 )
-def test_what_stands_in_for_a_tuple_need_not_have_its_attributes(stand_in, level):
+def test_a_stand_in_for_a_tuple_may_lack_attributes(stand_in, level):
     class Completes(Bolt):
         auto_ack = False
         times = 1
@@ -89,7 +89,7 @@ def test_what_stands_in_for_a_tuple_need_not_have_its_attributes(stand_in, level
 
     with traced(level) as run:
         for times in range(3):
-            bolt = made(Completes)
+            bolt = build(Completes)
             bolt.ack, bolt.times = mock.Mock(), times
             bolt.process(stand_in)
     assert [violation.misuse for violation in run.settlement.violations] == [Misuse.NEVER, Misuse.TWICE]
@@ -97,7 +97,7 @@ def test_what_stands_in_for_a_tuple_need_not_have_its_attributes(stand_in, level
     assert run.settlement.notes == ()
 
 
-def test_what_stands_in_for_the_tuples_of_a_batch_need_not_have_their_attributes():
+def test_stand_ins_in_a_batch_may_lack_attributes():
     class Batches(BatchingBolt):
         auto_ack = False
 
@@ -105,7 +105,7 @@ def test_what_stands_in_for_the_tuples_of_a_batch_need_not_have_their_attributes
             self.ack(tups[0])
 
     with traced() as run:
-        bolt = made(Batches)
+        bolt = build(Batches)
         bolt.ack = mock.Mock()
         bolt.process_batch(None, [Bare(), Bare()])
     assert [violation.misuse for violation in run.settlement.violations] == [Misuse.NEVER]
@@ -115,7 +115,7 @@ def test_what_stands_in_for_the_tuples_of_a_batch_need_not_have_their_attributes
 @pytest.mark.parametrize(
     "stream", [mock.Mock(), mock.MagicMock(), io.StringIO()], ids=["mock", "magic", "text"]
 )
-def test_a_stream_that_takes_nothing_is_no_payload_that_cannot_be_written(stream):
+def test_a_closed_stream_is_no_unwritable_payload(stream):
     class Opaque(Bolt):
         def process(self, tup):
             self.emit([object()])
@@ -132,7 +132,7 @@ def test_a_stream_that_takes_nothing_is_no_payload_that_cannot_be_written(stream
 @pytest.mark.parametrize("how", ["class", "autospec", "instance"])
 def test_a_mocked_ack_is_read(how):
     with traced() as run:
-        bolt = made(Manual)
+        bolt = build(Manual)
         if how == "instance":
             bolt.ack = mock.Mock()
             bolt.process(tup("7", "twice"))
@@ -140,7 +140,7 @@ def test_a_mocked_ack_is_read(how):
             with mock.patch.object(Manual, "ack", autospec=how == "autospec") as ack:
                 bolt.process(tup("7", "twice"))
                 assert ack.call_count == 2
-    assert said(run.settlement.violations) == ["completed twice: 7: received; acked; acked"]
+    assert summaries(run.settlement.violations) == ["completed twice: 7: received; acked; acked"]
 
 
 def test_a_mocked_ack_hides_no_auto_ack():
@@ -156,7 +156,7 @@ def test_a_mocked_emit_is_counted():
     assert [tally.emitted for tally in run.settlement.tallies] == [1]
 
 
-def test_the_wire_of_a_version_that_nobody_watches_hides_it(monkeypatch):
+def test_an_unobserved_wire_hides_it(monkeypatch):
     module = ModuleType("streamparse.storm.bolt")  # 2.x has classes of these names, and a wire of its own
     code = """
 class Bolt:
@@ -186,31 +186,31 @@ class Bolt:
 
 @pytest.mark.parametrize("owner", [Component, Manual, None], ids=["framework", "class", "instance"])
 @pytest.mark.parametrize("name", ["send_message", "ack"])
-def test_what_stands_in_the_place_of_the_wire_or_of_ack_hides_it(owner, name):
+def test_a_replaced_wire_or_ack_hides_it(owner, name):
     if (owner, name) == (Component, "ack"):
         owner = Bolt
     seen: list[Any] = []
     with traced() as run:
-        bolt = made(Manual)
-        given = (lambda self, what: seen.append(what)) if owner else seen.append
-        with mock.patch.object(owner or bolt, name, given):
+        bolt = build(Manual)
+        replacement = (lambda self, what: seen.append(what)) if owner else seen.append
+        with mock.patch.object(owner or bolt, name, replacement):
             bolt.process(tup())
     assert seen == [tup() if name == "ack" else {"command": "ack", "id": "7"}]
     assert run.settlement.unobserved == (f"Manual: {name} is replaced",)
     assert run.settlement.violations == ()
 
 
-def test_a_wire_that_its_author_overrides_hides_no_missing_ack():
+def test_an_overridden_wire_hides_no_missing_ack():
     class Logs(Forgets):
         def send_message(self, message):
             super().send_message(message)
 
     with traced() as run:
-        made(Logs).process(tup())
-    assert said(run.settlement.violations) == ["never completed: 7: received; end of the run"]
+        build(Logs).process(tup())
+    assert summaries(run.settlement.violations) == ["never completed: 7: received; end of the run"]
 
 
-def test_an_ack_that_only_writes_down_its_calls_hides_it():
+def test_an_ack_that_only_records_its_calls_hides_it():
     class Fake(Manual):
         def __init__(self):
             self.acked = []
@@ -233,10 +233,10 @@ class Chooses(Bolt):
 
 @pytest.mark.parametrize("acked", [(), ("1",)], ids=["alone", "beside an ack that is seen"])
 @pytest.mark.parametrize("fails", [1, 0], ids=["failed", "not failed"])
-def test_a_fail_that_only_writes_down_its_calls_hides_it(acked, fails):
+def test_a_fail_that_only_records_its_calls_hides_it(acked, fails):
     failed: list[Any] = []
     with traced() as run:
-        bolt = made(Chooses)
+        bolt = build(Chooses)
         bolt.fail = failed.append
         for delivery in acked:
             bolt.process(tup(delivery))
@@ -248,14 +248,14 @@ def test_a_fail_that_only_writes_down_its_calls_hides_it(acked, fails):
 
 def test_a_replaced_fail_hides_no_second_ack():
     with traced() as run:
-        bolt = made(Manual)
+        bolt = build(Manual)
         bolt.fail = [].append
         bolt.process(tup("7", "twice"))
     assert [violation.misuse for violation in run.settlement.violations] == [Misuse.TWICE]
     assert run.settlement.unobserved == ()
 
 
-def test_an_ack_that_goes_on_in_another_method_of_the_author_hides_no_missing_one():
+def test_an_ack_in_another_method_of_the_author_hides_no_missing_ack():
     class Counts(Forgets):
         def ack(self, tup):
             self._finish(tup)
@@ -267,11 +267,11 @@ def test_an_ack_that_goes_on_in_another_method_of_the_author_hides_no_missing_on
             go_on()
 
     with traced() as run:
-        made(Counts).process(tup())
-    assert said(run.settlement.violations) == ["never completed: 7: received; end of the run"]
+        build(Counts).process(tup())
+    assert summaries(run.settlement.violations) == ["never completed: 7: received; end of the run"]
 
 
-def test_what_a_mock_in_the_place_of_a_verb_remembers_is_no_buffer():
+def test_the_calls_of_a_mocked_verb_are_no_buffer():
     class Emits(Bolt):
         auto_ack = False
 
@@ -279,15 +279,15 @@ def test_what_a_mock_in_the_place_of_a_verb_remembers_is_no_buffer():
             self.emit(["a"], anchors=[tup])
 
     with traced() as run:
-        bolt = made(Emits)
+        bolt = build(Emits)
         bolt.emit = mock.Mock()
         bolt.process(tup())
-    assert said(run.settlement.violations) == ["never completed: 7: received; end of the run"]
+    assert summaries(run.settlement.violations) == ["never completed: 7: received; end of the run"]
 
 
-def test_mocks_that_come_one_after_the_other_are_all_read():
+def test_consecutive_mocks_are_all_read():
     with traced() as run:
-        bolt = made(Manual)
+        bolt = build(Manual)
         for number in range(100):
             with mock.patch.object(bolt, "ack") as ack:
                 bolt.process(tup(str(number)))
@@ -297,7 +297,7 @@ def test_mocks_that_come_one_after_the_other_are_all_read():
 
 def test_a_mock_may_come_after_any_number_of_calls():
     with traced() as run:
-        bolt = made(Manual)
+        bolt = build(Manual)
         for number in range(100):
             bolt.process(tup(str(number)))
         with mock.patch.object(bolt, "ack"):
@@ -306,28 +306,28 @@ def test_a_mock_may_come_after_any_number_of_calls():
     assert [violation.misuse for violation in run.settlement.violations] == [Misuse.TWICE]
 
 
-def test_an_ack_of_another_component_is_a_replaced_one():
+def test_the_ack_of_another_component_is_a_replacement():
     with traced() as run:
-        bolt = made(Manual)
-        bolt.ack = made(Manual).ack
+        bolt = build(Manual)
+        bolt.ack = build(Manual).ack
         bolt.process(tup())
     assert run.settlement.unobserved == ("Manual: ack is replaced",)
 
 
 def test_a_mocked_read_tuple_is_not_closed_twice():
     with traced() as run, mock.patch.object(Bolt, "read_tuple", return_value=tup()):
-        made(Auto)._run()
+        build(Auto)._run()
     assert run.settlement.violations == ()
     assert [(tally.delivered, tally.acked) for tally in run.settlement.tallies] == [(1, 1)]
 
 
-def test_a_mocked_process_is_nobodys_fault():
+def test_a_mocked_process_is_no_violation():
     with traced() as run, mock.patch.object(Manual, "process"):
         drive(Manual, frame("1"), frame("2"))
     assert run.settlement.violations == ()
 
 
-def test_a_handler_that_an_object_exchanges_for_another_is_not_called_clean():
+def test_a_component_that_replaces_its_handler_is_not_called_clean():
     class Exchanges(Forgets):
         def initialize(self, conf, context):
             self.process = self.work  # type: ignore[method-assign]
@@ -336,7 +336,7 @@ def test_a_handler_that_an_object_exchanges_for_another_is_not_called_clean():
             pass
 
     with traced() as run:
-        bolt = made(Exchanges, [frame("1"), frame("2")])
+        bolt = build(Exchanges, [frame("1"), frame("2")])
         bolt.initialize({}, {})
         bolt._run()
         bolt._run()
@@ -344,7 +344,7 @@ def test_a_handler_that_an_object_exchanges_for_another_is_not_called_clean():
     assert run.settlement.violations == ()
 
 
-def test_a_tuple_read_by_hand_is_nobodys_fault():
+def test_a_tuple_read_by_hand_is_no_violation():
     with traced() as run:
-        made(Forgets, [frame("1")]).read_tuple()
+        build(Forgets, [frame("1")]).read_tuple()
     assert run.settlement.violations == ()

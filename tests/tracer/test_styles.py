@@ -1,4 +1,4 @@
-"""The four ways in which bolts are tested, and what must not change by being watched."""
+"""The four styles of bolt tests, and the behaviour that tracing must not change."""
 
 import sys
 from functools import partial, partialmethod
@@ -15,24 +15,24 @@ from ackdoctor.tracer.judge.replay import judge_trace
 from ackdoctor.tracer.ledger.ledger import Ledger, Level
 from ackdoctor.tracer.trace.read import read
 from ackdoctor.tracer.trace.write import Recorder
-from tests.tracer.driven import drive, frame, made, said, traced
+from tests.tracer.driven import build, drive, frame, summaries, traced
 from tests.tracer.styles import AckWithAuto, Auto, Forgets, Manual, Polite, tup
 
 # ---- handlers called directly ----
 
 
-def test_a_tuple_given_to_process_counts_as_received_and_auto_ack_closes_it():
+def test_a_tuple_passed_to_process_is_received_and_auto_acked():
     with traced() as run:
-        made(Auto).process(tup())
+        build(Auto).process(tup())
     (tally,) = run.settlement.tallies
     assert (tally.delivered, tally.emitted, tally.acked, tally.pending) == (1, 1, 1, 0)
     assert run.settlement.violations == ()
 
 
-def test_auto_ack_after_a_direct_call_is_the_frameworks():
+def test_auto_ack_after_a_direct_call_belongs_to_the_framework():
     with traced() as run:
-        made(AckWithAuto).process(tup())
-    assert said(run.settlement.violations) == [
+        build(AckWithAuto).process(tup())
+    assert summaries(run.settlement.violations) == [
         "completed twice: 7: received; acked at `self.ack(tup)`; acked by Bolt._run"
     ]
 
@@ -40,7 +40,7 @@ def test_auto_ack_after_a_direct_call_is_the_frameworks():
 def test_the_trace_has_what_the_framework_would_have_done(tmp_path):
     recorder = Recorder(tmp_path, run="styles")
     installation = install(Ledger(Level.TRACE), recorder)
-    made(Auto).process(tup())
+    build(Auto).process(tup())
     installation.undo()
     recorder.close()
     assert [(row.kind, row.delivery, row.flags) for row in read([tmp_path]).events()] == [
@@ -52,7 +52,7 @@ def test_the_trace_has_what_the_framework_would_have_done(tmp_path):
     "call", [lambda bolt: bolt.process(tup()), lambda bolt: bolt._run()], ids=["direct", "run"]
 )
 @pytest.mark.parametrize(("error", "auto_fail"), [(ValueError, False), (SystemExit, True)])
-def test_the_trace_knows_what_a_handler_had_in_hand_when_it_raised(error, auto_fail, call, tmp_path):
+def test_the_trace_has_the_tuple_in_hand_when_a_handler_raised(error, auto_fail, call, tmp_path):
     class Breaks(Bolt):
         auto_ack = False
 
@@ -65,7 +65,7 @@ def test_the_trace_knows_what_a_handler_had_in_hand_when_it_raised(error, auto_f
     installation = install(ledger, recorder)
     try:
         with pytest.raises(error):
-            call(made(Breaks, [frame("7")]))
+            call(build(Breaks, [frame("7")]))
     finally:
         installation.undo()
         recorder.close()
@@ -76,9 +76,9 @@ def test_the_trace_knows_what_a_handler_had_in_hand_when_it_raised(error, auto_f
     assert note.endswith(ended)
 
 
-def test_by_keyword_it_is_the_same():
+def test_a_tuple_passed_by_keyword_is_received():
     with traced() as run:
-        made(AckWithAuto).process(tup=tup())
+        build(AckWithAuto).process(tup=tup())
     assert [violation.misuse.value for violation in run.settlement.violations] == ["completed twice"]
 
 
@@ -104,25 +104,25 @@ def test_a_direct_call_that_raises_is_failed_by_the_framework():
             raise ValueError(tup.id)
 
     with traced() as run, pytest.raises(ValueError, match="7"):
-        made(Raises).process(tup())
-    assert said(run.settlement.violations) == [
+        build(Raises).process(tup())
+    assert summaries(run.settlement.violations) == [
         "acked and failed: 7: received; acked at `self.ack(tup)`; failed by Bolt._handle_run_exception"
     ]
 
 
-def test_a_batch_given_to_process_batch():
+def test_a_batch_passed_to_process_batch_is_received():
     class Batches(BatchingBolt):
         def process_batch(self, key, tups):
             self.ack(tups[0])
 
     with traced() as run:
-        made(Batches).process_batch(None, [tup("1"), tup("2")])
-    assert said(run.settlement.violations) == [
+        build(Batches).process_batch(None, [tup("1"), tup("2")])
+    assert summaries(run.settlement.violations) == [
         "completed twice: 1: received; acked at `self.ack(tups[0])`; acked by BatchingBolt.process_batches"
     ]
 
 
-def test_what_a_batch_forgets_is_owed_although_the_framework_still_has_it_in_hand():
+def test_a_tuple_that_a_batch_forgets_is_a_missing_ack():
     class Forgetful(BatchingBolt):
         auto_ack = False
 
@@ -130,29 +130,29 @@ def test_what_a_batch_forgets_is_owed_although_the_framework_still_has_it_in_han
             self.ack(tups[0])
 
     with traced() as run:
-        bolt = made(Forgetful)
+        bolt = build(Forgetful)
         for number in range(2):
             bolt.process(tup(str(number)))
         bolt.process_batches()
-    assert said(run.settlement.violations) == ["never completed: 1: received; end of the run"]
+    assert summaries(run.settlement.violations) == ["never completed: 1: received; end of the run"]
 
 
-def test_overrides_that_call_super_are_told_once():
+def test_overrides_that_call_super_are_recorded_once():
     with traced() as run:
         drive(Polite, frame("1"), frame("2"))
-        made(Polite).process(tup("3"))
+        build(Polite).process(tup("3"))
     (tally,) = run.settlement.tallies
     assert (tally.delivered, tally.acked) == (3, 3)
     assert run.settlement.violations == ()
 
 
-def test_a_batch_that_can_be_read_once_is_the_handlers():
+def test_an_iterator_as_batch_is_left_to_the_handler():
     class Batches(BatchingBolt):
         def process_batch(self, key, tups):
             self.sum = len(list(tups))
 
     with traced() as run:
-        bolt = made(Batches)
+        bolt = build(Batches)
         bolt.process_batch(None, (tup(str(number)) for number in range(3)))
     assert bolt.sum == 3
     assert (run.settlement.violations, run.settlement.notes) == ((), ())
@@ -162,7 +162,7 @@ def test_a_batch_that_can_be_read_once_is_the_handlers():
 
 
 class Decorated:
-    """A decorator that is an object, as wrapt makes them."""
+    """A decorator object, as in `wrapt`."""
 
     def __init__(self, function: Any) -> None:
         self.function = function
@@ -172,7 +172,7 @@ class Decorated:
 
 
 class Works:
-    """A mixin, which knows of no framework."""
+    """A mixin without a framework."""
 
     ack: Any
 
@@ -204,17 +204,17 @@ class Partly(Bolt):
 @pytest.mark.parametrize(
     ("value", "expected"), [("kept", []), ("lost", ["never completed: 7: received; end of the run"])]
 )
-def test_a_handler_is_watched_wherever_and_however_it_is_written(component, how, value, expected):
+def test_handlers_of_any_definition_are_observed(component, how, value, expected):
     with traced() as run:
         if how == "run":
             drive(component, frame("7", value))
         else:
-            made(component).process(tup("7", value))
-    assert said(run.settlement.violations) == expected
+            build(component).process(tup("7", value))
+    assert summaries(run.settlement.violations) == expected
     assert [tally.delivered for tally in run.settlement.tallies] == [1]
 
 
-def test_a_mixin_is_left_alone_where_it_serves_no_component():
+def test_a_mixin_without_a_component_is_not_wrapped():
     class Other(Works):
         def ack(self, tup):
             self.acked = tup
@@ -226,7 +226,7 @@ def test_a_mixin_is_left_alone_where_it_serves_no_component():
     assert run.settlement.tallies == ()
 
 
-def test_what_an_object_in_a_class_has_besides_is_there_as_before():
+def test_other_attributes_of_a_wrapped_object_are_preserved():
     with traced():
         assert Objected.process.function.__name__ == "process"
 
@@ -239,7 +239,7 @@ def attributes() -> dict[str, Any]:
     return {f"{owner.__qualname__}.{name}": value for owner in owners for name, value in vars(owner).items()}
 
 
-def test_undo_puts_back_the_very_same_attributes():
+def test_undo_restores_the_same_attributes():
     before = attributes()
     finders = list(sys.meta_path)
     installation = install(Ledger())
@@ -255,7 +255,7 @@ def test_undo_puts_back_the_very_same_attributes():
     assert sys.meta_path == finders
 
 
-def test_a_class_made_while_it_was_watched_is_as_its_author_wrote_it():
+def test_a_class_made_during_tracing_is_restored():
     with traced():
 
         class Late(Bolt):
@@ -287,10 +287,10 @@ def test_the_same_bytes_leave_the_component():
     assert watched.buffer.getvalue() == plain.buffer.getvalue()
 
 
-def test_an_error_of_ours_is_a_note_and_no_more():
+def test_an_internal_error_is_only_a_note():
     with traced(now=_Clock(fails=1)) as run:
         drive(Manual, frame("1"))
-    assert run.settlement.notes[0] == "the tracer met an error of its own and went on: OSError: no clock"
+    assert run.settlement.notes[0] == "the tracer continues after an internal error: OSError: no clock"
 
 
 class _Clock:

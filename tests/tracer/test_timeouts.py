@@ -1,4 +1,4 @@
-"""A stored trace in which roots timed out is never OK: a bolt that is too slow is named, any other cause is counted."""
+"""A trace with timed out roots is never OK: a slow bolt is named, any other cause is counted."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def problems(found: TraceReport) -> list[Finding]:
     return [finding for finding in found.findings if finding.severity > Severity.INFO]
 
 
-def test_a_batch_that_is_flushed_less_often_than_the_timeout_is_to_blame():
+def test_a_batch_flushed_less_often_than_the_timeout_is_a_finding():
     found = held(slow_trace(flush_s=35), T)
     (slow,) = problems(found)
     ((cause, roots),) = found.expired
@@ -35,20 +35,20 @@ def test_without_the_timeout_the_rotations_of_the_trace_are_a_warning():
     assert (slow.code, slow.component, slow.confidence) == ("ACK504", "batch", Confidence.MAY)
 
 
-def test_a_batch_that_is_flushed_within_the_timeout_is_well():
+def test_a_batch_flushed_within_the_timeout_is_ok():
     found = held(slow_trace(flush_s=5, ticks=True), T)
     assert (found.findings, found.expired) == ((), ())
 
 
-@pytest.mark.parametrize("kept", [(EventKind.LINKED,), (EventKind.RECEIVED, EventKind.ACKED)])
-def test_where_the_rows_do_not_tell_the_tuples_of_a_root_its_cause_is_not_known(kept):
-    rows = [row for row in slow_trace(flush_s=35, ticks=True) if row.kind not in kept]
+@pytest.mark.parametrize("removed", [(EventKind.LINKED,), (EventKind.RECEIVED, EventKind.ACKED)])
+def test_the_cause_of_a_root_without_known_tuples_is_unknown(removed):
+    rows = [row for row in slow_trace(flush_s=35, ticks=True) if row.kind not in removed]
     found = held(rows, T)
     ((cause, roots),) = found.expired
     assert (cause, problems(found)) == ("cause not known", [])
     assert found.notes[-1] == f"{roots} roots expired: cause not known"
 
 
-def test_what_a_spout_alone_says_is_counted_as_well():
+def test_messages_of_a_spout_alone_are_counted():
     rows = [Event(EventKind.TIMED_OUT, n, seq=n, component="events", delivery=f"{n}") for n in (1, 2)]
     assert held(rows).expired == (("cause not known", 2),)

@@ -1,4 +1,4 @@
-"""A watched acker: the same answers, and what they were about."""
+"""A traced acker gives the same answers, and records their tuples."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ PROFILES = ["storm-1.1.0", "storm-1.2.4", "storm-2.8.3"]
 
 
 class Rows:
-    """A recorder that keeps what it is given."""
+    """A recorder that stores its rows."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[int, int, int]] = []
@@ -48,7 +48,7 @@ def messages() -> Iterator[Message]:
 
 
 @pytest.mark.parametrize("name", PROFILES)
-def test_the_answers_are_those_of_the_acker(name):
+def test_answers_are_those_of_the_acker_model(name):
     bare = make_acker(profile(name), VirtualClock())
     traced, _ = watched(name)
     for message in messages():
@@ -104,7 +104,7 @@ def test_a_completed_root_is_forgotten():
     assert (tally.completed, tally.pending, tally.dropped, tally.trees) == (3, 0, 0, ())
 
 
-def test_what_is_too_much_is_counted():
+def test_roots_beyond_the_limit_are_counted():
     traced, _ = watched(most_notes=1)
     traced.receive(AckInit(1, 5, 1))
     for delivery in "abc":
@@ -126,7 +126,7 @@ def test_growth_has_a_point_for_each_window():
     )
 
 
-def test_what_rotates_away_has_expired():
+def test_a_rotated_entry_has_expired():
     traced, _ = watched("storm-2.8.3")
     traced.receive(AckInit(1, 5, 1))
     for _ in range(3):
@@ -142,7 +142,7 @@ def test_the_recorder_gets_messages_and_answers():
     assert rows.rows == [(EventKind.INIT, 1, 5), (EventKind.ACK, 1, 5), (EventKind.COMPLETED, 1, 0)]
 
 
-def test_it_stands_for_the_acker_of_a_bench():
+def test_the_model_is_the_acker_of_a_bench():
     from pystorm import Bolt
 
     class Forgets(Bolt):

@@ -1,4 +1,4 @@
-"""Each misuse as the tracer shows it, on driven pystorm components."""
+"""Each misuse in the tracer, on pystorm components."""
 
 import sys
 import threading
@@ -10,7 +10,7 @@ import pytest
 from pystorm import BatchingBolt, Bolt, ReliableSpout, Spout, TicklessBatchingBolt
 
 from ackdoctor.tracer.ledger.ledger import Level
-from tests.tracer.driven import drive, frame, made, said, tick, traced
+from tests.tracer.driven import build, drive, frame, summaries, tick, traced
 
 
 class Manual(Bolt):
@@ -127,8 +127,8 @@ def test_a_clean_bolt_is_silent(level):
     assert violations(Clean, frame("1", "a"), frame("2", "b"), tick("3"), level=level)[1:] == ()
 
 
-def test_an_ack_too_many_names_both_lines():
-    assert said(violations(AckTwice, frame("17"))) == [
+def test_a_double_ack_names_both_lines():
+    assert summaries(violations(AckTwice, frame("17"))) == [
         "completed twice: 17: received; acked at `self.ack(tup)`; acked at `self.ack(tup)`"
     ]
     (twice,) = violations(AckTwice, frame("17"))
@@ -139,71 +139,71 @@ def test_an_ack_too_many_names_both_lines():
 
 
 def test_an_ack_per_statement_also_anchors_too_late():
-    assert said(violations(PerSql, frame("5", "a", "b"), frame("6", "a", "b"))) == [
+    assert summaries(violations(PerSql, frame("5", "a", "b"), frame("6", "a", "b"))) == [
         "anchored after completion x2: 5: received; acked at `self.ack(tup)`; anchored at `self.emit([statement])`",
         "completed twice x2: 5: received; acked at `self.ack(tup)`; acked at `self.ack(tup)`",
     ]
 
 
-def test_the_framework_is_named_for_what_it_does_itself():
-    assert said(violations(AckWithAuto, frame("1"))) == [
+def test_an_ack_of_the_framework_names_the_framework():
+    assert summaries(violations(AckWithAuto, frame("1"))) == [
         "completed twice: 1: received; acked at `self.ack(tup)`; acked by Bolt._run"
     ]
-    assert said(violations(FailAndAuto, frame("1"))) == [
+    assert summaries(violations(FailAndAuto, frame("1"))) == [
         "acked and failed: 1: received; failed at `self.fail(tup)`; acked by Bolt._run"
     ]
 
 
 def test_a_forgotten_tuple_is_never_completed():
-    assert said(violations(Forgets, frame("1", "lose"), frame("2", "keep"), frame("3", "lose"))) == [
+    assert summaries(violations(Forgets, frame("1", "lose"), frame("2", "keep"), frame("3", "lose"))) == [
         "never completed x2: 1: received; end of the run"
     ]
 
 
-def test_a_kept_tuple_is_found_in_its_field():
-    assert said(violations(Keeps, frame("1", "a"))) == [
+def test_a_stored_tuple_is_found_in_its_field():
+    assert summaries(violations(Keeps, frame("1", "a"))) == [
         "never completed: 1 in self.waiting: received; end of the run"
     ]
 
 
-def test_only_an_emit_without_a_word_about_anchors_is_unanchored():
-    assert said(violations(Unanchored, frame("1"))) == [
+def test_only_an_emit_without_an_anchors_argument_is_unanchored():
+    assert summaries(violations(Unanchored, frame("1"))) == [
         'emitted unanchored: 1: received; emitted at `self.emit(["a"])`'
     ]
 
 
-def test_anchors_that_are_an_id_or_a_tuple():
-    assert said(violations(AnchorsId, frame("10"))) == [
+def test_anchors_may_be_an_id_or_a_tuple():
+    assert summaries(violations(AnchorsId, frame("10"))) == [
         'anchors is an id: 10: received; emitted at `self.emit(["a"], anchors=tup.id)`'
     ]
-    assert said(violations(AnchorsTuple, frame("10", [1, 2]))) == [
+    assert summaries(violations(AnchorsTuple, frame("10", [1, 2]))) == [
         'anchors is not a list of tuples: 10: received; emitted at `self.emit(["a"], anchors=tup)`'
     ]
 
 
-def test_a_payload_that_the_serializer_drops():
-    assert said(violations(Opaque, frame("1"))) == [
+def test_a_payload_that_the_serializer_drops_is_reported():
+    assert summaries(violations(Opaque, frame("1"))) == [
         "payload cannot be serialised: 1: received; emitted at `self.emit([object()])`"
     ]
 
 
-def test_a_handler_that_never_runs():
-    assert said(violations(NeverRuns, frame("1"))) == [
+def test_a_handler_that_never_runs_is_reported():
+    assert summaries(violations(NeverRuns, frame("1"))) == [
         "the handler's body never runs: 1: received; handler returned at `def process(self, tup):`"
     ]
 
 
-def test_ticks_are_owed_as_the_role_says():
+def test_ticks_are_due_as_the_role_says():
     assert violations(Clean, frame("1"))[:] == ()
-    assert said(violations(TickByHand, tick("9"))) == [
+    assert summaries(violations(TickByHand, tick("9"))) == [
         "tick completed twice: 9: received; acked at `self.ack(tup)`; acked by Bolt._run"
     ]
     (forgotten,) = violations(TicksForgotten, tick("9"))
-    assert said([forgotten]) == ["tick never completed: 9: received; end of the run"]
+    assert summaries([forgotten]) == ["tick never completed: 9: received; end of the run"]
     assert forgotten.handler == "process_tick"
 
 
-def test_a_file_that_has_changed_since_and_does_not_parse_is_named_all_the_same(tmp_path):
+def test_a_changed_file_that_does_not_parse_is_named(tmp_path):
     file = tmp_path / "forgets.py"
     file.write_text("\n\nclass Forgets(Manual):\n    def process(self, tup):\n        pass\n")
     names: dict[str, Any] = {"Manual": Manual, "__name__": "forgets"}
@@ -250,13 +250,13 @@ def test_a_batch_is_completed_by_the_framework():
     assert violations(Sums, frame("1", 1), frame("2", 2), tick("3"), tick("4")) == ()
 
 
-def test_a_batch_that_waits_is_the_frameworks_own():
+def test_a_waiting_batch_belongs_to_the_framework():
     assert violations(Sums, frame("1", 1)) == ()
 
 
 def test_a_batch_acked_by_hand_is_acked_twice():
     found = violations(SumsAndAcks, frame("1", 1), frame("2", 2), tick("3"), tick("4"))
-    assert said(found) == [
+    assert summaries(found) == [
         "completed twice x2: 1: received; acked at `self.ack(tup)`; acked by BatchingBolt.process_batches"
     ]
     assert [(one.batch, one.handler) for one in found] == [(True, "process_batch")]
@@ -279,13 +279,13 @@ class InThread(Manual):
         self.ack(tup)
 
 
-def test_a_thread_may_ack_but_not_leave_its_anchors_to_pystorm():
-    assert said(violations(InThread, frame("1"))) == [
+def test_a_thread_may_ack_but_must_pass_anchors_to_pystorm():
+    assert summaries(violations(InThread, frame("1"))) == [
         'completed from another thread: 1: received; emitted at `self.emit(["guessed"])` on worker'
     ]
 
 
-def test_the_frameworks_batch_thread_is_at_home():
+def test_the_batch_thread_of_the_framework_is_no_other_thread():
     class Quick(TicklessBatchingBolt):
         secs_between_batches = 0.01
 
@@ -322,13 +322,13 @@ class Completes(ReliableSpout):
 
 
 def test_a_spout_that_waits_for_fails_and_sends_no_ids():
-    assert said(violations(NoIds, {"command": "next"}, {"command": "next"})) == [
+    assert summaries(violations(NoIds, {"command": "next"}, {"command": "next"})) == [
         'emitted without a message id x2: : emitted at `self.emit(["a"])`'
     ]
 
 
 def test_a_spout_completes_nothing():
-    assert said(violations(Completes, {"command": "next"})) == [
+    assert summaries(violations(Completes, {"command": "next"})) == [
         'completed by a spout: 1: acked at `self.send_message({"command": "ack", "id": "1"})`'
     ]
 
@@ -336,11 +336,11 @@ def test_a_spout_completes_nothing():
 # ---- capacity ----
 
 
-def test_what_does_not_fit_is_counted():
+def test_dropped_rows_are_counted():
     with traced(cap=3) as run:
         drive(Keeps, *(frame(str(number), "a") for number in range(5)))
     assert run.settlement.dropped == 2
-    assert said(run.settlement.violations) == [
+    assert summaries(run.settlement.violations) == [
         "never completed x3: 2 in self.waiting: received; end of the run"
     ]
 
@@ -354,9 +354,9 @@ def test_a_component_is_counted():
     )  # fmt: skip
 
 
-def test_two_books_of_one_class_are_one_row():
+def test_two_ledgers_of_one_class_are_one_row():
     with traced() as run:
-        first, second = made(Clean, [frame("1")]), made(Clean, [frame("1")])
+        first, second = build(Clean, [frame("1")]), build(Clean, [frame("1")])
         first._run()
         second._run()
     assert [(tally.delivered, tally.acked, tally.pending) for tally in run.settlement.tallies] == [(2, 2, 0)]

@@ -1,7 +1,7 @@
-"""Classes as a dump declares them: name, fields in the order of an instance's bytes, and what an instance takes.
+"""Classes of a dump: names, fields in the order of an instance's bytes, and instance sizes.
 
-HPROF writes the fields of the class itself first, then those of its superclass.  It does not say how
-the JVM had laid them out, so bytes on the heap are a model: header, fields, rounded up to eight.
+HPROF writes the fields of the class first, then those of its superclass.  It does not record the JVM's
+layout, so sizes on the heap are a model: header plus fields, rounded up to eight bytes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,20 +49,23 @@ _LETTERS: Mapping[str, str] = {
 
 
 class Oops(NamedTuple):
-    """What the JVM spends on a header, an array's header and a reference, in bytes."""
+    """The JVM's object layout: bytes of an object header, an array header and a reference."""
 
     header: int
     array: int
     reference: int
 
     def rounded(self, size: int) -> int:
-        """A size on the heap."""
+        """Round a size up to the heap's alignment of eight bytes."""
         return -(-size // 8) * 8
 
 
 @dataclass(slots=True)
 class ClassDump:
-    """A class: its superclass (0 for none) and its own fields as (id of the name, type); `damage` if these are not known."""
+    """A class: superclass id (0 for none) and its own fields as (name id, type).
+
+    `damage` is the reason why the fields are unknown, else ''.
+    """
 
     id: int
     super_id: int
@@ -71,9 +74,9 @@ class ClassDump:
 
 
 def parse_class(data: bytes, at: int, id_size: int) -> tuple[ClassDump, int] | None:
-    """The CLASS_DUMP whose tag is at `at`, and where it ends; None if the bytes do not reach that far.
+    """Parse the CLASS_DUMP whose tag is at `at`; return it and its end, or None if `data` ends before it does.
 
-    Raises KeyError for a static field of a type that does not exist: where it ends is not known.
+    Raises KeyError for a static field of an invalid type, because the record's end is then unknown.
     """
     start = at + 1
     id_ = int.from_bytes(data[start : start + id_size], "big")
@@ -87,7 +90,7 @@ def parse_class(data: bytes, at: int, id_size: int) -> tuple[ClassDump, int] | N
         start += 2
         return int.from_bytes(data[start - 2 : start], "big")
 
-    for skipped in (2, id_size):  # constants: u2 place; statics: id of the name
+    for skipped in (2, id_size):  # constants: u2 index; static fields: name id
         for _ in range(count()):
             start += skipped + 1
             if start > len(data):
@@ -109,31 +112,30 @@ def parse_class(data: bytes, at: int, id_size: int) -> tuple[ClassDump, int] | N
 
 @dataclass(slots=True)
 class Classes:
-    """All classes of a dump by id; names are Java's, `java.util.HashMap$Node`, `byte[]`."""
+    """All classes of a dump by id; names are written as in Java: `java.util.HashMap$Node`, `byte[]`."""
 
     id_size: int
-    strings: dict[int, bytes] = field(
-        default_factory=dict
-    )  # only those that name a class or may name a field
+    # strings that may name a class or a field
+    strings: dict[int, bytes] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
     dumps: dict[int, ClassDump] = field(default_factory=dict)
     damage: list[str] = field(default_factory=list)
 
     def load(self, class_id: int, name_id: int) -> None:
-        """Remember what a class is called."""
+        """Record the name of a class."""
         raw = self.strings.get(name_id, b"?").decode("utf-8", "replace")
         self.names[class_id] = _readable(raw)
 
     def name(self, class_id: int) -> str:
-        """The name, or the id where the dump has lost the name."""
+        """Return the name, or the id if the dump lacks the name."""
         return self.names.get(class_id, f"class {class_id:#x}")
 
     def named(self, name: str) -> list[int]:
-        """The ids of the classes of that name: as many as there are class loaders that have it."""
+        """Return the ids of the classes of that name, one for each class loader."""
         return [class_id for class_id, known in self.names.items() if known == name]
 
     def family(self, name: str) -> frozenset[int]:
-        """The classes of that name and all their subclasses."""
+        """Return the classes of that name and all their subclasses."""
         found = set(self.named(name))
         before = -1
         while len(found) != before:
@@ -142,7 +144,7 @@ class Classes:
         return frozenset(found)
 
     def lineage(self, class_id: int) -> Iterator[ClassDump]:
-        """The class and its superclasses, as far as the dump has them."""
+        """Yield the class and its superclasses, as far as the dump contains them."""
         seen: set[int] = set()
         while class_id in self.dumps and class_id not in seen:
             seen.add(class_id)
@@ -150,7 +152,7 @@ class Classes:
             class_id = self.dumps[class_id].super_id
 
     def fields(self, class_id: int) -> list[tuple[str, int]]:
-        """Name and type of every field, in the order of an instance's bytes."""
+        """Return name and type of every field, in the order of an instance's bytes."""
         return [
             (self.strings.get(name, b"?").decode("utf-8", "replace"), kind)
             for dump in self.lineage(class_id)
@@ -158,9 +160,9 @@ class Classes:
         ]
 
     def unpacker(self, class_id: int) -> tuple[Struct, dict[str, int]]:
-        """What reads an instance at once, from its tag on, and the place of each field in what it gives.
+        """Return a struct that unpacks a whole instance from its tag, and the index of each field in the result.
 
-        The id is at place 0.  A field of the class itself hides one of the same name further up.
+        The id has index 0.  A field hides an inherited field of the same name.
         """
         wide = self.id_size == 8  # noqa: PLR2004
         codes = {**_CODES, OBJECT: "Q" if wide else "I"}
@@ -172,7 +174,7 @@ class Classes:
         return Struct(head + "".join(codes[kind] for _, kind in fields)), places
 
     def offsets(self, class_id: int) -> dict[str, tuple[int, int]]:
-        """Where the bytes of each field begin, counted from an instance's tag, and its type; hidden as in `unpacker`."""
+        """Return (offset from the instance's tag, type) of each field; fields hide inherited ones as in `unpacker`."""
         widths = {OBJECT: self.id_size, **WIDTHS}
         at = 1 + self.id_size + 4 + self.id_size + 4  # tag, id, stack, class, length
         found: dict[str, tuple[int, int]] = {}
@@ -182,7 +184,10 @@ class Classes:
         return found
 
     def with_fields(self, class_ids: Iterable[int], **kinds: int) -> list[int]:
-        """Those classes that have these fields, of these types (0: any); the others are noted as damaged, but for those without a dump."""
+        """Return the classes that have these fields with these types (0: any type).
+
+        The other classes are recorded as damage, unless the dump lacks them.
+        """
         found = []
         for class_id in class_ids:
             if class_id not in self.dumps:
@@ -202,13 +207,13 @@ class Classes:
         return found
 
     def instance_bytes(self, class_id: int, oops: Oops) -> int:
-        """What an instance takes on the heap."""
+        """Return the bytes of an instance on the heap."""
         widths = {OBJECT: oops.reference, **WIDTHS}
         return oops.rounded(oops.header + sum(widths[kind] for _, kind in self.fields(class_id)))
 
 
 def _readable(raw: str) -> str:
-    """`[Ljava/lang/Object;` as `java.lang.Object[]`."""
+    """Convert `[Ljava/lang/Object;` to `java.lang.Object[]`."""
     depth = len(raw) - len(raw.lstrip("["))
     if not depth:
         return raw.replace("/", ".")

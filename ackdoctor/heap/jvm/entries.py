@@ -1,4 +1,4 @@
-"""Entries of an acker's pending map: their kinds, their sizes in bytes, and a tally of all of them."""
+"""Entries of an acker's pending map: kinds, sizes in bytes, and counts."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -29,25 +29,24 @@ __all__ = [
 
 @unique
 class Kind(IntEnum):
-    """What an entry is, as far as a heap alone can tell."""
+    """The kind of an entry, as far as the heap shows it."""
 
     WAITING = 0  # a spout task is known: a tree under way, or one that has timed out
     ORPHAN = 1  # no spout task, and a value that is not zero
     ZERO = 2  # no spout task, value zero
     FAILED = 3  # no spout task, failed
     NIL = 4  # no spout task and no value: 1.x, after a reset
-    OTHER = 5  # no entry of an acker's
+    OTHER = 5  # not an entry of an acker
 
 
 COMPRESSED = Oops(header=12, array=16, reference=4)
 _WIDE = Oops(header=16, array=24, reference=8)
 SPLIT = Oops(header=12, array=16, reference=8)  # class pointers compressed, references not
 NARROW = Oops(header=8, array=12, reference=4)  # a 32-bit JVM
-_STRETCHES = 64
-_JAVA: Mapping[bool, int] = {
-    True: 104,
-    False: 120,
-}  # with compressed oops, and without; JStorm's has eight less
+_STRETCHES = 64  # sampled stretches of the dump
+# bytes per entry, by "compressed oops"; an entry of JStorm has eight bytes less
+_JAVA: Mapping[bool, int] = {True: 104, False: 120}
+# (bytes with compressed oops, bytes without)
 _CLOJURE: Mapping[Kind, tuple[int, int]] = {
     Kind.WAITING: (200, 248),
     Kind.ORPHAN: (144, 176),
@@ -58,7 +57,7 @@ _CLOJURE: Mapping[Kind, tuple[int, int]] = {
 
 
 def entry_bytes(kind: Kind, oops: Oops, *, clojure: bool) -> int:
-    """Bytes of one entry of an acker's map, its share of the table included; 0 if not measured."""
+    """Return the bytes of one entry, including its share of the hash table; 0 if not measured."""
     compressed = oops.reference == COMPRESSED.reference
     if not clojure:
         return 0 if kind is Kind.OTHER else _JAVA[compressed]
@@ -66,7 +65,7 @@ def entry_bytes(kind: Kind, oops: Oops, *, clojure: bool) -> int:
 
 
 def oops_of(dump: Hprof, census: Census) -> Oops:
-    """Object layout of this JVM, from the distances between neighbours; compressed if they decide nothing."""
+    """Infer the JVM's object layout from the distances between neighbouring objects; default: compressed oops."""
     if dump.id_size == 4:  # noqa: PLR2004
         return NARROW
     gaps: dict[int, int] = {}
@@ -76,12 +75,12 @@ def oops_of(dump: Hprof, census: Census) -> Oops:
             gap = following - id_
             if class_id and gap > 0:
                 gaps[class_id] = min(gap, gaps.get(class_id, gap))
-    telling = [
+    informative = [
         (class_id, gap)
         for class_id, gap in gaps.items()
         if any(kind == OBJECT for _, kind in census.classes.fields(class_id))
     ]
-    return max((COMPRESSED, SPLIT, _WIDE), key=lambda oops: _fits(telling, census, oops))
+    return max((COMPRESSED, SPLIT, _WIDE), key=lambda oops: _fits(informative, census, oops))
 
 
 def _fits(gaps: Iterable[tuple[int, int]], census: Census, oops: Oops) -> int:
@@ -89,7 +88,7 @@ def _fits(gaps: Iterable[tuple[int, int]], census: Census, oops: Oops) -> int:
 
 
 def kind_of(value: int | None, task: int | None, *, failed: bool) -> Kind:
-    """The kind of an entry with these fields, None where it has none."""
+    """Return the kind of an entry; `value` or `task` is None if the entry lacks the field."""
     if task is not None:
         return Kind.WAITING
     if failed:
@@ -101,9 +100,9 @@ def kind_of(value: int | None, task: int | None, *, failed: bool) -> Kind:
 
 @dataclass(slots=True)
 class Bucket:
-    """One bucket, 0 the newest: what its map says it holds, and what the walk has found.
+    """One bucket of a pending map (0 is the newest): the size its map claims, and the entries the walk found.
 
-    `old` counts those that carry a time before the limit.
+    `old` counts the entries that began before the age limit.
     """
 
     number: int
@@ -114,13 +113,13 @@ class Bucket:
 
     @property
     def lost(self) -> int:
-        """Entries that the map has and the dump has not."""
+        """Entries that the map counts but the dump lacks."""
         return max(0, self.size - sum(self.kinds.values()))
 
 
 @dataclass(slots=True)
 class Waits:
-    """Of old tracked entries: how many their spouts have given up, still have pending, and of how many that is unknown."""
+    """Old tracked entries, counted by state at their spout: given up, still pending, or unknown."""
 
     given_up: int = 0
     pending: int = 0
@@ -129,7 +128,7 @@ class Waits:
 
 @dataclass(slots=True)
 class Tally:
-    """What a walk over an acker's map came to; `oldest_ms` is 0 where no entry carries a time."""
+    """The result of a walk over an acker's map; `oldest_ms` is 0 if no entry has a start time."""
 
     buckets: list[Bucket] = field(default_factory=list)
     samples: dict[Kind, list[PendingEntry]] = field(default_factory=dict)
@@ -148,12 +147,12 @@ class Tally:
 
     @property
     def entries(self) -> int:
-        """What the maps say they hold."""
+        """The number of entries that the maps claim."""
         return sum(bucket.size for bucket in self.buckets)
 
     @property
     def lost(self) -> int:
-        """Entries that the dump has not."""
+        """Entries that the dump lacks."""
         return sum(bucket.lost for bucket in self.buckets)
 
 
@@ -166,7 +165,7 @@ def _summed(counters: Iterable[Counter[Kind]]) -> Counter[Kind]:
 
 @dataclass(slots=True)
 class Acker:
-    """An acker of the dump, and how its map is reached: `Acker.pending.buckets`."""
+    """An acker of the dump; `path` leads to its map: `Acker.pending.buckets`."""
 
     id: int
     class_name: str

@@ -1,14 +1,14 @@
-"""Class histograms as `jcmd PID GC.class_histogram` and `jmap -histo` print them, alone or many in one file.
+"""Parser for class histograms of `jcmd PID GC.class_histogram` and `jmap -histo`, one or many per file.
 
      num     #instances         #bytes  class name (module)
     -------------------------------------------------------
        1:       1000000       40000000  org.apache.storm.daemon.Acker$AckObject
 
-OpenJ9 says `object count` and `total size` and has no colon (runtime/jcl/common/jclvm.c); `jhsdb jmap --histo` ends in `Total : `.
-Neither says when it was taken.  A line before it may (`date`, an ISO time, seconds since the epoch); else it
-is the file's own time, or what the user says about the time between them.  In a log a prefix may come before
-every line: what a collector of logs puts there (`kubectl logs --timestamps`), or the JVM itself, which with
-`-Xlog:gc+classhisto*=trace` prints one histogram before each full collection and one after it.
+OpenJ9 prints `object count` and `total size`, without a colon (runtime/jcl/common/jclvm.c); `jhsdb jmap --histo`
+ends with `Total : `.  No format contains the time.  It comes from a line before the histogram (`date`, an ISO
+time, seconds since the epoch), from the file, or from the user's interval.  In a log each line may have a prefix,
+from a log collector (`kubectl logs --timestamps`) or from the JVM: with `-Xlog:gc+classhisto*=trace` it prints one
+histogram before each full collection and one after it.
 """
 
 import re
@@ -16,20 +16,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
-__all__ = ["Histogram", "parse", "timed", "told_most"]
+__all__ = ["Histogram", "most_common_jvm", "parse", "timed"]
 
 _HEAD = re.compile(r"\bnum\s+(?:#instances\s+#bytes|(?P<openj9>object count\s+total size)\b)")
-_COUNT = r"([0-9]{1,18})"  # of instances, of bytes: 18 digits fill any heap
+_COUNT = r"([0-9]{1,18})"  # instances or bytes; 18 digits are enough for any heap
 _ROW = re.compile(rf"^\s*[0-9]+:\s+{_COUNT}\s+{_COUNT}\s+(\S+)")
 _ROW_OF_OPENJ9 = re.compile(rf"^\s*[0-9]+\s+{_COUNT}\s+{_COUNT}\s+(\S+)$")
-# what has been a row: its number, or the two counts and a class
+# a damaged row still has its number, or the two counts and a class
 _DAMAGED = re.compile(r"^\s*(?:[0-9]+:(?:\s|$)|\S{1,30}\s+[0-9]+\s+[0-9]+\s+[A-Za-z\[])")
 _DAMAGED_OF_OPENJ9 = re.compile(r"^\s*\S{1,30}\s+[0-9]+\s+[0-9]+\s+[A-Za-z\[]")
-_MAY_TELL = re.compile(r"[0-9]|\bnum\b|full gc\)")
+_RELEVANT = re.compile(r"[0-9]|\bnum\b|full gc\)")
 _LONGEST_NAME = 1_000
-_SHOWN = 60  # characters of a damaged row
-# where a line's own words begin
-_BEHIND = re.compile(r"(?:^|\s)(\d+:\s+\d+\s+\d+\s+\S|\d+\s+\d+\s+\d+\s+\S+$|Total\s+(?::\s+)?\d+\s+\d)")
+_LONGEST_SHOWN = 60  # characters of a damaged row
+# the row behind a log prefix
+_AFTER_PREFIX = re.compile(
+    r"(?:^|\s)(\d+:\s+\d+\s+\d+\s+\S|\d+\s+\d+\s+\d+\s+\S+$|Total\s+(?::\s+)?\d+\s+\d)"
+)
 _WITH_GARBAGE, _WITHOUT = "(before full gc)", "(after full gc)"
 _TOTAL = re.compile(rf"^\s*Total\s+(?::\s+)?{_COUNT}\s+{_COUNT}(?![0-9])")
 _ISO = re.compile(r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,6}))?(Z|[+-]\d\d:?\d\d)?")
@@ -45,7 +47,7 @@ _DATE = re.compile(
     r"(?=.*?(?<![\d:+-])(?P<year>\d{4})\b)"
     r"(?=.*?\b(?P<hour>\d{1,2}):(?P<rest>\d\d:\d\d)(?: (?P<half>[AP]M)\b)?)"
 )
-_NOON = 12  # of a clock that says AM and PM
+_NOON = 12  # hours of a 12-hour clock
 _ARRAYS: Mapping[str, str] = {
     "[B": "byte[]",
     "[C": "char[]",
@@ -60,11 +62,10 @@ _ARRAYS: Mapping[str, str] = {
 
 @dataclass(slots=True)
 class Histogram:
-    """Instances and bytes by class; `time_ms` is None where nothing says when.
+    """Instances and bytes by class; `time_ms` is None if the time is unknown.
 
-    `whole` if it has its last line, whose `total` bytes also count classes that were cut away.  `garbage`
-    if it was taken before a full collection and counts what that takes away.  `jvm` is the id of its process, where
-    jcmd has said it.
+    `whole`: the last line (Total) is present; its `total` bytes also count classes that were cut away.  `garbage`:
+    taken before a full collection, so it counts unreachable objects.  `jvm` is the process id that jcmd printed.
     """
 
     classes: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -75,8 +76,8 @@ class Histogram:
     garbage: bool = False
     jvm: str = ""
     lost: list[tuple[int, str]] = field(default_factory=list)  # rows that cannot be read: line, text
-    contradicts: str = ""  # why its rows cannot be believed
-    last_line: int = 0  # that of Total
+    contradicts: str = ""  # the contradiction between the rows and Total
+    last_line: int = 0  # the line number of Total
 
     @property
     def size(self) -> int:
@@ -84,24 +85,24 @@ class Histogram:
         return self.total or sum(size for _, size in self.classes.values())
 
     def instances(self, name: str) -> int:
-        """How many there were of a class."""
+        """Return the number of instances of a class."""
         return self.classes.get(name, (0, 0))[0]
 
 
 def parse(lines: Iterable[str]) -> Iterator[Histogram]:
-    """Return each histogram of a text. Lines around them are skipped, apart from times for the next one."""
+    """Yield each histogram of a text; lines between histograms only supply the time of the next one."""
     current: Histogram | None = None
     next_ = Histogram()
     before = ""  # prefix of each line of this histogram
     row_of = _ROW
     for number, whole_line in enumerate(lines, start=1):
-        if current is None and not _MAY_TELL.search(whole_line):
+        if current is None and not _RELEVANT.search(whole_line):
             continue
         line = whole_line
         if head := _HEAD.search(line):
             before = line[: head.start()].strip()
             row_of = _ROW_OF_OPENJ9 if head["openj9"] else _ROW
-        elif before and (behind := _BEHIND.search(line)):
+        elif before and (behind := _AFTER_PREFIX.search(line)):
             line = line[behind.start(1) :]
         row = row_of.match(line)
         if head or (row and current is None):
@@ -121,10 +122,10 @@ def parse(lines: Iterable[str]) -> Iterator[Histogram]:
         elif current is not None:
             damaged = _DAMAGED if row_of is _ROW else _DAMAGED_OF_OPENJ9
             if not head and damaged.match(line):
-                current.lost.append((number, line.strip()[:_SHOWN]))
+                current.lost.append((number, line.strip()[:_LONGEST_SHOWN]))
         else:
-            if said := _JVM.match(line.strip()):
-                next_.jvm = said[1]
+            if pid_line := _JVM.match(line.strip()):
+                next_.jvm = pid_line[1]
             next_.time_ms = _time(line.strip()) or next_.time_ms
             next_.garbage = (next_.garbage or _WITH_GARBAGE in line) and _WITHOUT not in line
     if current is not None:
@@ -132,7 +133,7 @@ def parse(lines: Iterable[str]) -> Iterator[Histogram]:
 
 
 def _compare(histogram: Histogram, instances: int, line: int) -> None:
-    """Classes may have been cut away, but those that are there cannot add up to more than Total."""
+    """Check the rows against Total; classes may be missing, but the rows cannot exceed it."""
     counted = sum(amount for amount, _ in histogram.classes.values())
     size = sum(each for _, each in histogram.classes.values())
     histogram.last_line = line
@@ -142,8 +143,8 @@ def _compare(histogram: Histogram, instances: int, line: int) -> None:
         )
 
 
-def told_most(found: Iterable[Histogram]) -> str:
-    """The JVM of which there are most histograms, the later of two; '' if unknown."""
+def most_common_jvm(found: Iterable[Histogram]) -> str:
+    """Return the JVM with the most histograms, on a tie the later one; '' if unknown."""
     amounts: dict[str, int] = {}
     for histogram in found:
         amounts[histogram.jvm] = amounts.pop(histogram.jvm, 0) + 1
@@ -153,9 +154,9 @@ def told_most(found: Iterable[Histogram]) -> str:
 def timed(
     found: Sequence[Histogram], *, every_ms: int | None, fallback: Sequence[int]
 ) -> tuple[bool, Sequence[Histogram]]:
-    """The histograms in the order of their times, and whether those times are worth a rate.
+    """Sort the histograms by time; also return whether all times differ, so that rates make sense.
 
-    `every_ms` wins over what the files say; `fallback` are the times of the files, one for each histogram.
+    `every_ms` overrides the times in the files.  `fallback` has the modification time of each histogram's file.
     """
     if every_ms is not None:
         for place, histogram in enumerate(found):
@@ -170,7 +171,7 @@ def timed(
 
 
 def _plain(name: str) -> str:
-    """`[Ljava.lang.Object;` as `java.lang.Object[]`."""
+    """Convert `[Ljava.lang.Object;` to `java.lang.Object[]`."""
     depth = len(name) - len(name.lstrip("["))
     if not depth:
         return name
@@ -181,7 +182,7 @@ def _plain(name: str) -> str:
 
 
 def _time(line: str) -> int | None:
-    """Milliseconds since the epoch, or since the JVM began; without a zone as if it were UTC, since only differences matter."""
+    """Return milliseconds since the epoch or the JVM's start; a time without a zone counts as UTC, as only differences matter."""
     if found := _UPTIME.match(line):
         return int(found[1]) * 1000 + int(found[2])
     if found := _EPOCH.match(line):
@@ -200,7 +201,7 @@ def _time(line: str) -> int | None:
 
 
 def _moment(iso: str) -> int | None:
-    """None for a day or an hour that there is not."""
+    """Return milliseconds since the epoch; None for an invalid day or hour."""
     try:
         moment = datetime.fromisoformat(iso)
         return int((moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp() * 1000)

@@ -1,4 +1,4 @@
-"""Find what holds tuples in a worker's heap: ackers, pending maps of spouts, inputs of ShellBolts, fields of bolts."""
+"""Find the holders of tuples in a worker's heap: ackers, spouts' pending maps, ShellBolts' inputs, bolts' fields."""
 
 import re
 from collections import Counter
@@ -11,7 +11,7 @@ from ackdoctor.heap.jvm.class_dump import OBJECT, Classes
 from ackdoctor.heap.jvm.entries import Acker
 from ackdoctor.heap.jvm.hprof import INSTANCE, OBJECTS
 from ackdoctor.heap.jvm.objects import Objects
-from ackdoctor.heap.jvm.sweep import Columns, Take
+from ackdoctor.heap.jvm.sweep import Columns, Taker
 
 __all__ = ["TUPLES", "Holder", "Holders", "Roles", "bolts", "roles", "short"]
 
@@ -28,46 +28,59 @@ _SHELL_BOLT = re.compile(rf"{_STORM}task\.ShellBolt")
 _BASE_OF_BOLTS = re.compile(rf"{_STORM}topology\.base\.Base\w*Bolt")
 _TASK = re.compile(rf"{_STORM}daemon\.Task")
 _CONTEXT = re.compile(rf"{_STORM}task\.(?:Worker)?TopologyContext")
-_MOST_BUCKETS = 64  # of a RotatingMap; Storm's have two or three
-_MOST_TASKS = 10_000  # of an executor
-_MOST_CELLS = 1_024  # of a ConcurrentHashMap's counter: one for each processor
+_MOST_BUCKETS = 64  # buckets of a RotatingMap; Storm uses two or three
+_MOST_TASKS = 10_000  # tasks of an executor
+_MOST_CELLS = 1_024  # counter cells of a ConcurrentHashMap: one per processor
 _ARRAY_MAP = "clojure.lang.PersistentArrayMap"
+_SHELL_SAMPLE = 1_000  # entries of a ShellBolt's map that are grouped by stream
+TUPLES = frozenset({"org.apache.storm.tuple.TupleImpl", "backtype.storm.tuple.TupleImpl"})
+# Storm's classes that buffer a bolt's tuples (windows, batches); other Storm classes refer to the whole worker
+_BUFFERS = re.compile(
+    r"(?:org\.apache|backtype)\.storm\.(?:windowing\..*|topology\.\w*Executor|utils\.(?:RotatingMap|TimeCacheMap|BatchHelper)\b.*)"
+)
+_NOT_FOLLOWED = re.compile(
+    r"(?:org\.apache|backtype)\.storm\..*|java\.lang\.(?:Thread|ClassLoader|String|Class|ref\..*)|sun\..*|jdk\..*"
+)
+_NEIGHBOURS = frozenset({"next", "prev", "after", "before", "left", "right", "parent"})
+_MOST_BEFORE_TUPLE = 1_000  # objects examined below a field before the first tuple
+_MOST_PER_FIELD = 3_000  # objects examined below each field in the first round
+_MOST_IN_ALL = 150_000  # unfinished fields share the rest of this budget
 
 
 @dataclass(slots=True)
 class Roles:
-    """Which classes of a dump play which part, and the instances that were seen of them."""
+    """The classes of a dump that matter, by role, and the instances of them seen so far."""
 
     ack_objects: list[int] = field(default_factory=list)
     array_maps: list[int] = field(default_factory=list)
     seen: list[tuple[int, int]] = field(default_factory=list)  # class, id
-    bolts: list[int] = field(default_factory=list)  # by their base class
+    bolts: list[int] = field(default_factory=list)  # bolts that extend one of Storm's base classes
     tasks: list[int] = field(default_factory=list)
     contexts: list[int] = field(default_factory=list)  # they hold the topology's configuration
     clojure: bool = False
 
 
 def _is_acker(name: str) -> bool:
-    """Whether a class is an acker of Storm's."""
+    """Return whether the class is one of Storm's ackers."""
     return bool(_ACKER_2.fullmatch(name) or _ACKER_1.fullmatch(name))
 
 
-def roles(classes: Classes) -> tuple[Roles, Mapping[int, Take]]:
-    """The parts, and what notes each instance of a holder."""
+def roles(classes: Classes) -> tuple[Roles, Mapping[int, Taker]]:
+    """Return the roles of the classes, and a taker that records each instance of a holder."""
     found = Roles()
-    takers: dict[int, Take] = {}
-    shells, bolts = _heirs(classes, _SHELL_BOLT), _heirs(classes, _BASE_OF_BOLTS)
+    takers: dict[int, Taker] = {}
+    shells, bolts = _subclasses(classes, _SHELL_BOLT), _subclasses(classes, _BASE_OF_BOLTS)
     for class_id, name in classes.names.items():
         if _ACK_OBJECT.fullmatch(name):
             found.ack_objects.append(class_id)
         elif _is_acker(name) or class_id in shells or _is_spout(classes, class_id, name):
-            takers[class_id] = _noter(classes, class_id, partial(_seen, found, class_id))
+            takers[class_id] = _id_taker(classes, class_id, partial(_seen, found, class_id))
         elif class_id in bolts:
-            takers[class_id] = _noter(classes, class_id, found.bolts.append)
+            takers[class_id] = _id_taker(classes, class_id, found.bolts.append)
         elif _TASK.fullmatch(name):
-            takers[class_id] = _noter(classes, class_id, found.tasks.append)
+            takers[class_id] = _id_taker(classes, class_id, found.tasks.append)
         elif _CONTEXT.fullmatch(name):
-            takers[class_id] = _noter(classes, class_id, found.contexts.append)
+            takers[class_id] = _id_taker(classes, class_id, found.contexts.append)
         if _ACKER_1.fullmatch(name):
             found.clojure = True
     if found.clojure:
@@ -79,8 +92,8 @@ def _seen(found: Roles, class_id: int, id_: int) -> None:
     found.seen.append((class_id, id_))
 
 
-def _heirs(classes: Classes, base: re.Pattern[str]) -> frozenset[int]:
-    """The classes of such names, and all that derive from them."""
+def _subclasses(classes: Classes, base: re.Pattern[str]) -> frozenset[int]:
+    """Return the classes whose names match, and all their subclasses."""
     names = {name for name in classes.names.values() if base.fullmatch(name)}
     return frozenset(each for name in names for each in classes.family(name))
 
@@ -89,27 +102,27 @@ def _is_spout(classes: Classes, class_id: int, name: str) -> bool:
     return bool(_SPOUT.fullmatch(name)) and ("pending", OBJECT) in classes.fields(class_id)
 
 
-def _noter(classes: Classes, class_id: int, note: Callable[[int], None]) -> Take:
+def _id_taker(classes: Classes, class_id: int, record: Callable[[int], None]) -> Taker:
     columns = Columns(classes, class_id)
 
     def take(data: bytes, places: Sequence[int]) -> None:
         (ids,) = columns.read(data, places)
         for id_ in ids:
-            note(id_)
+            record(id_)
 
     return take
 
 
 @dataclass(slots=True)
 class Holder:
-    """A map that holds tuples, other than an acker's, or a bolt's field that leads to some: how it is reached, and what it holds.
+    """A map of a ShellBolt or spout, or a bolt's field, that holds tuples; `path` leads to it.
 
-    `groups` counts a sample of `looked_at` by stream (ShellBolt, a bolt); there are `more` where the search
-    was not ended.  `maps` are the buckets of a spout's map, `tasks` those of its executor, none where that is unknown.
+    `groups` counts a sample of `looked_at` tuples by stream (ShellBolt, bolt).  `more`: the search hit its limit.
+    `maps` are the buckets of a spout's map; `tasks` are the tasks of its executor, empty if unknown.
     """
 
     role: str  # "shell", "spout" or "bolt"
-    owner: str  # the component's name, where the heap tells it
+    owner: str  # the component's name, '' if unknown
     path: str
     entries: int
     groups: dict[str, int] = field(default_factory=dict)
@@ -121,13 +134,13 @@ class Holder:
 
 
 class Holders:
-    """Reads the few objects that lead to the maps."""
+    """Follows references from the holders to their maps."""
 
     def __init__(self, classes: Classes, objects: Objects, samples: int) -> None:
         self._classes, self._objects, self._samples = classes, objects, samples
 
     def ackers(self, found: Roles) -> list[Acker]:
-        """Every acker with its buckets, in the order of the dump; what cannot be followed has `trouble`."""
+        """Return every acker with its buckets, in the order of the dump; `trouble` explains an unreachable map."""
         made = []
         for class_id, id_ in found.seen:
             name = self._classes.name(class_id)
@@ -142,14 +155,14 @@ class Holders:
             maps, field_name = self._buckets(pending)
             acker = Acker(id_, name, f"{path}.{field_name}", tuple(maps), clojure, self._task(id_))
             if not pending:
-                acker.trouble = "it has not been prepared: its map is not there"
+                acker.trouble = "it has not been prepared: it has no map"
             elif not maps:
-                acker.trouble = "its map cannot be followed: the dump lacks a part of the way"
+                acker.trouble = "its map cannot be reached: the dump lacks an object on the path"
             made.append(acker)
         return made
 
     def others(self, found: Roles) -> Iterator[Holder]:
-        """ShellBolts and spout executors; a map that several closures refer to counts once."""
+        """Yield ShellBolts and spout executors; a map shared by several closures is one holder."""
         spouts: dict[int, Holder] = {}
         for class_id, id_ in found.seen:
             name = self._classes.name(class_id)
@@ -167,7 +180,7 @@ class Holders:
         yield from spouts.values()
 
     def _tasks(self, executor: int) -> frozenset[int]:
-        """2.x: SpoutExecutor.taskIds, a list; 1.x: the keys of task_datas, or a closure's task_id; JStorm: taskId."""
+        """Return an executor's tasks: SpoutExecutor.taskIds (2.x), task_datas or a closure's task_id (1.x), taskId (JStorm)."""
         fields = self._objects.fields(executor)
         one = self._objects.fields(fields.get("task_id", 0)).get("value", fields.get("taskId", 0))
         datas = self._objects.fields(fields.get("task_datas", 0))
@@ -178,18 +191,18 @@ class Holders:
         return frozenset(filter(None, (one, *values)))
 
     def _task(self, acker: int) -> int | None:
-        """2.x: Acker.collector.delegate.taskId."""
+        """Return an acker's task: Acker.collector.delegate.taskId (2.x)."""
         collector = self._objects.fields(self._objects.fields(acker).get("collector", 0))
         return self._objects.fields(collector.get("delegate", 0)).get("taskId")
 
     def _buckets(self, rotating_map: int) -> tuple[list[int], str]:
-        """The HashMaps of a RotatingMap, newest first, and what its field is called."""
+        """Return the HashMaps of a RotatingMap, newest first, and the name of its field."""
         fields = self._objects.fields(rotating_map)
         name = "buckets" if "buckets" in fields else "_buckets"
         return list(self._linked(fields.get(name, 0))), name
 
     def _linked(self, linked_list: int) -> Iterator[int]:
-        """The items of a java.util.LinkedList, of which Java 6's had a header node, or of a LinkedBlockingDeque."""
+        """Yield the items of a java.util.LinkedList (Java 6: with a header node) or a LinkedBlockingDeque."""
         fields = self._objects.fields(linked_list)
         header = fields.get("header", 0)
         at = self._objects.fields(header).get("next", 0) if header else fields.get("first", 0)
@@ -210,7 +223,7 @@ class Holders:
             "spout",
             self._objects.text(fields_of.get("componentId", fields_of.get("component_id", 0))),
             f"{short(name)}.pending.{field_name}",
-            sum(fields.get("size", 0) or self._counted(fields) for fields in tables),
+            sum(fields.get("size", 0) or self._map_size(fields) for fields in tables),
         )
         roots: list[int] = []
         for fields in tables:
@@ -225,36 +238,36 @@ class Holders:
         field_name = "inputs" if "inputs" in fields else "_inputs"
         map_fields = self._objects.fields(fields.get(field_name, 0))
         holder = Holder(
-            "shell", self._command(fields), f"{short(name)}.{field_name}", self._counted(map_fields)
+            "shell", self._command(fields), f"{short(name)}.{field_name}", self._map_size(map_fields)
         )
         table = map_fields.get("table", 0)
-        for _, value in self._nodes(table, _LOOKED_AT):
+        for _, value in self._nodes(table, _SHELL_SAMPLE):
             stream = self._objects.text(self._objects.fields(value).get("streamId", 0)) or "?"
             holder.groups[stream] = holder.groups.get(stream, 0) + 1
             holder.looked_at += 1
         return holder
 
     def _command(self, fields: Mapping[str, int]) -> str:
-        """What the bolt runs: `python3 count.py`."""
+        """Return the bolt's command: `python3 count.py`."""
         command = fields.get("command", fields.get("_command", 0))
         return " ".join(filter(None, map(self._objects.text, self._objects.elements(command))))
 
-    def _counted(self, fields: Mapping[str, int]) -> int:
-        """The size of a ConcurrentHashMap of Java 8 or later: its base, and cells for contended counts."""
+    def _map_size(self, fields: Mapping[str, int]) -> int:
+        """Return the size of a ConcurrentHashMap (Java 8 or later): base count plus the cells of contended counts."""
         cells = islice(self._objects.elements(fields.get("counterCells", 0)), _MOST_CELLS)
         return fields.get("baseCount", 0) + sum(
             self._objects.fields(cell).get("value", 0) for cell in cells if cell
         )
 
     def _nodes(self, table: int, most: int) -> Iterator[tuple[int, int]]:
-        """Some nodes of a hash table; of a ConcurrentHashMap the field is `val`."""
+        """Yield key and value of up to `most` nodes of a hash table; ConcurrentHashMap calls the value `val`."""
         left = most
         for head in self._objects.elements(table):
             at = head
             while at and left > 0:
                 node = self._objects.fields(at)
                 if "first" in node and "key" not in node:
-                    node = self._objects.fields(node["first"])  # a bin that has become a tree
+                    node = self._objects.fields(node["first"])  # a tree bin
                 if not node or "key" not in node:
                     break
                 left -= 1
@@ -264,52 +277,35 @@ class Holders:
                 return
 
 
-_LOOKED_AT = 1_000
-
-
 def short(name: str) -> str:
-    """A class without its package."""
+    """Return a class name without its package."""
     return name.rpartition(".")[2]
 
 
-TUPLES = frozenset({"org.apache.storm.tuple.TupleImpl", "backtype.storm.tuple.TupleImpl"})
-# Storm's own that keep what a bolt gives them: its windows, its batches; the rest leads everywhere
-_KEEPS = re.compile(
-    r"(?:org\.apache|backtype)\.storm\.(?:windowing\..*|topology\.\w*Executor|utils\.(?:RotatingMap|TimeCacheMap|BatchHelper)\b.*)"
-)
-_ELSEWHERE = re.compile(
-    r"(?:org\.apache|backtype)\.storm\..*|java\.lang\.(?:Thread|ClassLoader|String|Class|ref\..*)|sun\..*|jdk\..*"
-)
-_NEIGHBOURS = frozenset({"next", "prev", "after", "before", "left", "right", "parent"})
-_FEW = 1_000  # objects that are looked at below a field before the first tuple is met
-_SOME = 3_000  # below each field
-_ALL = 150_000  # those below the fields that lead to more share what is left
-
-
 def bolts(found: Roles, classes: Classes, objects: Objects) -> Iterator[Holder]:
-    """The fields that lead to tuples, each bolt's in the order of its class."""
+    """Yield the bolts' fields that lead to tuples, in the order of each class's fields."""
     names: dict[int, str] = {}
     for task in found.tasks:
         fields = objects.fields(task)
         names[fields.get("taskObject", 0)] = objects.text(fields.get("componentId", 0))
     walks = []
-    left = _ALL
+    left = _MOST_IN_ALL
     for bolt in dict.fromkeys((*names, *found.bolts)):
-        for walk in _of_bolt(bolt, classes, objects):
-            walk.go(min(left, _SOME))
+        for walk in _field_walks(bolt, classes, objects):
+            walk.advance(min(left, _MOST_PER_FIELD))
             left -= walk.looked_at
             if walk.tuples:
                 walks.append((bolt, walk))
-    unended = [walk for _, walk in walks if walk.more]
-    for walk in unended:
-        walk.go(walk.looked_at + left // len(unended))
+    unfinished = [walk for _, walk in walks if walk.more]
+    for walk in unfinished:
+        walk.advance(walk.looked_at + left // len(unfinished))
     for bolt, walk in walks:
         groups = dict(walk.streams)
         yield Holder("bolt", names.get(bolt, ""), walk.path, walk.tuples, groups, walk.tuples, more=walk.more)
 
 
-def _of_bolt(bolt: int, classes: Classes, objects: Objects) -> "Iterator[_Walk]":
-    """A walk from each of its fields."""
+def _field_walks(bolt: int, classes: Classes, objects: Objects) -> "Iterator[_Walk]":
+    """Yield a walk for each reference field of a bolt."""
     seen = objects.at(bolt)
     if seen is None or seen.kind != INSTANCE:
         return
@@ -319,9 +315,10 @@ def _of_bolt(bolt: int, classes: Classes, objects: Objects) -> "Iterator[_Walk]"
 
 
 class _Walk:
-    """What can be reached from one field; `more` if it did not come to an end.
+    """Walk over the objects reachable from one field; `more` if some are left.
 
-    It goes down to what an entry holds before it goes on to the next one, or a large table would be all that it sees.
+    Depth first: the walk visits the contents of an entry before the next entry, else a large table would use up
+    the budget.
     """
 
     def __init__(self, classes: Classes, objects: Objects, path: str, begin: list[int]) -> None:
@@ -335,12 +332,12 @@ class _Walk:
 
     @property
     def more(self) -> bool:
-        """Whether there is something left to look at."""
+        """Whether unvisited objects are left."""
         return bool(self._waiting)
 
-    def go(self, most: int) -> None:
-        """On, until everything has been seen, or so many objects, or nothing found among the first."""
-        while self._waiting and self.looked_at < (most if self.tuples else min(_FEW, most)):
+    def advance(self, most: int) -> None:
+        """Walk until all objects or `most` are visited; stop early if the first ones include no tuple."""
+        while self._waiting and self.looked_at < (most if self.tuples else min(_MOST_BEFORE_TUPLE, most)):
             self._waiting += self._next(self._waiting.pop())
 
     def _next(self, id_: int) -> Iterator[int]:
@@ -361,12 +358,12 @@ class _Walk:
             if stream not in self._names:
                 self._names[stream] = self._objects.text(stream) or "?"
             self.streams[self._names[stream]] += 1
-        elif _KEEPS.fullmatch(name) or not _ELSEWHERE.fullmatch(name):
+        elif _BUFFERS.fullmatch(name) or not _NOT_FOLLOWED.fullmatch(name):
             fields: Mapping[str, int] = self._objects.fields(id_)
-            yield from (fields[each] for each in self._of(found.class_id) if each in fields)
+            yield from (fields[each] for each in self._reference_fields(found.class_id) if each in fields)
 
-    def _of(self, class_id: int) -> tuple[str, ...]:
-        """The fields of a class that refer to something, those to other entries first: they are taken last."""
+    def _reference_fields(self, class_id: int) -> tuple[str, ...]:
+        """Return the reference fields of a class, links to other entries first, because the stack pops them last."""
         if class_id not in self._references:
             names = [name for name, kind in self._classes.fields(class_id) if kind == OBJECT]
             self._references[class_id] = tuple(sorted(names, key=lambda name: name not in _NEIGHBOURS))

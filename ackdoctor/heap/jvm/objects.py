@@ -1,4 +1,4 @@
-"""Single objects of a dump, found by id, and the topology's configuration among them."""
+"""Look up single objects of a dump by id, and read the topology's configuration."""
 
 import sys
 from array import array
@@ -13,30 +13,34 @@ from ackdoctor.heap.jvm.class_dump import WIDTHS, parse_class
 from ackdoctor.heap.jvm.hprof import CLASS, INSTANCE, OBJECTS, PRIMITIVE, Hprof, heads
 from ackdoctor.heap.jvm.sweep import Census
 
-__all__ = ["Found", "Objects", "first_instances", "settings_of"]
+__all__ = ["HeapObject", "Objects", "first_instances", "settings_of"]
 
 
 _STRETCH = 1 << 17
 _SAMPLE = 1 << 14
-_ELEMENTS = 1 << 16  # of an array are read at once
-_CHARS = 5
-_LONGEST_TEXT = 1 << 14  # bytes of a String: the names and commands that are looked for are shorter
-_MOST_LONG_SEARCHES = 20  # a few seconds each in a large dump
+_ELEMENTS = 1 << 16  # elements of an array read at once
+_CHARS = 5  # HPROF's type code of char
+_LONGEST_TEXT = 1 << 14  # bytes of a String; names and commands are shorter
+_MOST_FULL_SEARCHES = 20  # each takes a few seconds in a large dump
+_CONFS = ("_stormConf", "_topoConf", "topoConf", "stormConf")
+_MOST_CONTEXTS = 200
+_MOST = 5_000  # settings of one map, and nodes visited to find them
+_NUMBERS = {"java.lang.Integer", "java.lang.Long", "java.lang.Short"}
 
 
 @dataclass(slots=True)
-class Found:
-    """An object: `kind` is its tag, `class_id` its class (the type of an array of primitives), `start` its contents'."""
+class HeapObject:
+    """An object: `kind` is its tag, `class_id` its class or primitive type, `start` the offset of its contents."""
 
     id: int
     kind: int
     class_id: int
     start: int
-    length: int  # bytes of an instance, elements of an array
+    length: int  # bytes of an instance, or elements of an array
 
 
 class Objects:
-    """Reads from the stretch of the file where the id must be; what was found is remembered."""
+    """Reads objects by id from the stretch of the file that should contain them; caches the results."""
 
     def __init__(self, dump: Hprof, census: Census) -> None:
         self._dump, self._census = dump, census
@@ -46,31 +50,33 @@ class Objects:
         self._ids = array("Q", map(census.mark_ids.__getitem__, order))
         self._places = array("Q", map(census.mark_places.__getitem__, order))
         self._ends = sorted(record.start + record.length for record in census.segments)
-        self._known: dict[int, Found | None] = {}
+        self._known: dict[int, HeapObject | None] = {}
         self._readers: dict[int, tuple[Struct, dict[str, int]]] = {}
-        self._lossy = bool(dump.cut or census.damage)  # what is not found is lost
-        self._patience = _MOST_LONG_SEARCHES
+        self._lossy = bool(
+            dump.cut or census.damage
+        )  # a missing object is then lost, so a full search is pointless
+        self._full_searches_left = _MOST_FULL_SEARCHES
 
-    def at(self, id_: int) -> Found | None:
-        """The object; None for null, a class, or an object that the dump has lost."""
+    def at(self, id_: int) -> HeapObject | None:
+        """Return the object; None for null, a class, or an object that the dump lacks."""
         if id_ not in self._known:
             is_object = id_ and id_ not in self._census.classes.dumps
             self._known[id_] = self._search(id_) if is_object else None
         return self._known[id_]
 
-    def hurry(self) -> None:
-        """From now on an object that is not where it must be is not searched for in the whole file."""
-        self._patience = 0
+    def disable_full_search(self) -> None:
+        """Stop searching the whole file for objects that are not in their expected stretch."""
+        self._full_searches_left = 0
 
     def class_name(self, id_: int) -> str:
-        """What class an object is of; '' for null and what is not there."""
+        """Return the name of an object's class; '' for null and missing objects."""
         found = self.at(id_)
         if found is None:
             return ""
         return self._census.classes.name(found.class_id) if found.kind != PRIMITIVE else "[]"
 
     def fields(self, id_: int) -> dict[str, int]:
-        """An instance's fields by name, references as ids; empty if it is none."""
+        """Return an instance's fields by name, references as ids; empty for anything else."""
         found = self.at(id_)
         if found is None or found.kind != INSTANCE:
             return {}
@@ -84,8 +90,8 @@ class Objects:
         values = reader.unpack(data)
         return {name: values[place] for name, place in places.items()}
 
-    def parts(self, id_: int) -> "Iterator[array[int]]":
-        """What an array of objects refers to, nulls as 0, some thousands at a time."""
+    def chunks(self, id_: int) -> "Iterator[array[int]]":
+        """Yield the ids in an object array in chunks; null is 0."""
         found = self.at(id_)
         if found is None or found.kind != OBJECTS:
             return
@@ -99,39 +105,40 @@ class Objects:
             yield part
 
     def elements(self, id_: int) -> Iterator[int]:
-        """The same, one by one."""
-        return chain.from_iterable(self.parts(id_))
+        """Yield the ids in an object array one by one; null is 0."""
+        return chain.from_iterable(self.chunks(id_))
 
     def text(self, id_: int) -> str:
-        """A java.lang.String; '' for anything else."""
+        """Return the text of a java.lang.String; '' for anything else."""
         fields = self.fields(id_)
         found = self.at(fields.get("value", 0))
         if found is None or found.kind != PRIMITIVE:
             return ""
         data = self._dump.read(found.start, min(found.length * WIDTHS[found.class_id], _LONGEST_TEXT))
         if found.class_id == _CHARS:
-            start = fields.get("offset", 0) * 2  # of a substring, before Java 7u6
+            start = fields.get("offset", 0) * 2  # substrings share an array before Java 7u6
             return data[start : start + fields.get("count", len(data)) * 2].decode("utf-16-be", "replace")
         return data.decode("utf-16-le" if fields.get("coder") else "latin-1", "replace")
 
-    def _search(self, wanted: int) -> Found | None:
-        """In the stretch that begins with the nearest id below; where ids do not ascend, elsewhere, too."""
+    def _search(self, wanted: int) -> HeapObject | None:
+        """Search the stretch that begins with the nearest lower id, then its neighbours, then the whole file."""
         above = bisect_right(self._ids, wanted)
         tried: set[int] = set()
-        for place in self._likely(above):
+        for place in self._likely_places(above):
             if place not in tried and (found := self._scan(place, wanted)) is not None:
                 return found
             tried.add(place)
-        if self._patience and not self._lossy:
-            self._patience -= 1
+        if self._full_searches_left and not self._lossy:
+            self._full_searches_left -= 1
             every = (self._scan(place, wanted) for place in self._places)
             return next((each for each in every if each is not None), None)
         return None
 
-    def _likely(self, above: int) -> Iterator[int]:
-        """Threads and collectors write regions in any order, so one stretch may end in another region's beginning.
+    def _likely_places(self, above: int) -> Iterator[int]:
+        """Yield the stretches that may contain an id, most likely first.
 
-        That is the one before, in the file, the stretch that begins with the nearest id above.
+        Threads and collectors write regions in any order, so a stretch may end within the next region.  That
+        stretch precedes, in the file, the one that begins with the nearest higher id.
         """
         if above:
             yield self._places[above - 1]
@@ -141,11 +148,11 @@ class Objects:
                 yield self._census.mark_places[before]
             yield self._places[above]
 
-    def _scan(self, place: int, wanted: int) -> Found | None:
+    def _scan(self, place: int, wanted: int) -> HeapObject | None:
         segment = bisect_right(self._ends, place)
         end = min(place + _STRETCH, self._ends[segment])
         data = self._dump.read(place, end - place + self._heads.read.size)
-        found = self._leapt_to(data, wanted)
+        found = self._find_by_id_bytes(data, wanted)
         if found is None:
             found = next(
                 (each for each in _objects(data, end - place, self.id_size) if each.id == wanted), None
@@ -154,8 +161,8 @@ class Objects:
             found.start += place
         return found
 
-    def _leapt_to(self, data: bytes, wanted: int) -> Found | None:
-        """An instance, by its id: bytes are a record's head only if class and length fit."""
+    def _find_by_id_bytes(self, data: bytes, wanted: int) -> HeapObject | None:
+        """Find an instance by the bytes of its id; a match counts only if class and length fit."""
         id_ = wanted.to_bytes(self.id_size, "big")
         head = self._heads.read
         at = data.find(id_, 1)
@@ -163,7 +170,7 @@ class Objects:
             tag, class_id, length = head.unpack_from(data, at - 1)
             known = tag == INSTANCE and class_id in self._census.classes.dumps
             if known and self._reader(class_id)[0].size == head.size + length:
-                return Found(wanted, tag, class_id, at - 1 + head.size, length)
+                return HeapObject(wanted, tag, class_id, at - 1 + head.size, length)
             at = data.find(id_, at + 1)
         return None
 
@@ -174,13 +181,13 @@ class Objects:
 
 
 def first_instances(dump: Hprof, place: int) -> Iterator[tuple[int, int]]:
-    """The ids and classes of the objects that begin in the stretch there; 0 for the class of an array."""
+    """Yield id and class of the objects that begin in the stretch at `place`; arrays have class 0."""
     for found in _objects(dump.read(place, _SAMPLE), _SAMPLE // 2, dump.id_size):
         yield found.id, found.class_id if found.kind == INSTANCE else 0
 
 
-def _objects(data: bytes, end: int, width: int) -> Iterator[Found]:
-    """The objects that begin in the bytes, in order; ends at what is no sub-record."""
+def _objects(data: bytes, end: int, width: int) -> Iterator[HeapObject]:
+    """Yield the objects that begin before `end`, in order; stop at an invalid sub-record."""
     shape = heads(width)
     head, at, end = shape.read.size, 0, min(end, len(data))
     data += bytes(head)
@@ -189,16 +196,16 @@ def _objects(data: bytes, end: int, width: int) -> Iterator[Found]:
         id_ = int.from_bytes(data[at + 1 : at + 1 + width], "big")
         length = left >> shape.half
         if tag == INSTANCE:
-            yield Found(id_, tag, left, at + head, right)
+            yield HeapObject(id_, tag, left, at + head, right)
             at += head + right
         elif tag == OBJECTS:
-            yield Found(id_, tag, (left & shape.mask) << 32 | right, at + head, length)
+            yield HeapObject(id_, tag, (left & shape.mask) << 32 | right, at + head, length)
             at += head + length * width
         elif tag == PRIMITIVE:
             kind = left >> 24 & 255 if shape.half else right >> 24
             if kind not in WIDTHS:
                 return
-            yield Found(id_, tag, kind, at + shape.small, length)
+            yield HeapObject(id_, tag, kind, at + shape.small, length)
             at += shape.small + length * WIDTHS[kind]
         elif tag == CLASS:
             try:
@@ -214,16 +221,10 @@ def _objects(data: bytes, end: int, width: int) -> Iterator[Found]:
             return
 
 
-_CONFS = ("_stormConf", "_topoConf", "topoConf", "stormConf")
-_MOST_CONTEXTS = 200
-_MOST = 5_000  # settings of one map, nodes on the way to them
-_NUMBERS = {"java.lang.Integer", "java.lang.Long", "java.lang.Short"}
-
-
 def settings_of(
     contexts: Iterable[int], names: Iterable[str], objects: Objects
 ) -> Mapping[str, Counter[int]]:
-    """Numbers and booleans (0, 1) by setting: each value, and in how many configurations it is."""
+    """Return the numeric and boolean (0, 1) values of each setting, with the number of configurations that have them."""
     wanted = frozenset(names)
     found: dict[str, Counter[int]] = {name: Counter() for name in wanted}
     fields = map(objects.fields, islice(contexts, _MOST_CONTEXTS))
@@ -240,7 +241,7 @@ def settings_of(
 
 
 def _items(map_id: int, objects: Objects) -> Iterator[tuple[int, int]]:
-    """Keys and values of a map of Java's or Clojure's, as ids."""
+    """Yield the entries of a Java or Clojure map as (key id, value id)."""
     fields = objects.fields(map_id)
     if "m" in fields and "table" not in fields:  # Collections.unmodifiableMap
         fields = objects.fields(fields["m"])

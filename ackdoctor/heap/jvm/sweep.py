@@ -1,4 +1,4 @@
-"""One pass over a dump's heap: instances per class, and the fields of chosen classes as columns."""
+"""One pass over a dump's heap: count instances per class, and read the fields of chosen classes as columns."""
 
 import re
 import sys
@@ -29,24 +29,40 @@ from ackdoctor.heap.jvm.hprof import (
 __all__ = [
     "LONGEST_ARRAY",
     "Census",
-    "Choice",
     "Columns",
-    "Find",
+    "IdIndex",
+    "RecordRun",
     "Rows",
-    "Run",
-    "Take",
-    "Turn",
-    "run_at",
-    "stepped",
+    "RunRecord",
+    "Taker",
+    "Takers",
+    "find_run",
+    "strided_column",
     "sweep",
 ]
 
 
+_PER_CELL = 16  # ids per cell of the coarse index
+_TOGETHER = 64  # ids compared at once
+_PART = 1 << 14  # ids held as Python ints at a time
+_FEWEST = 16  # periods of a run; fewer are read as fast record by record
+_LONGEST = 1 << 10  # bytes of one period
+_TRIES = 3  # occurrences of the first record's class tried as the period
+STRETCH = 1 << 16
+_OBJECT_TAGS = re.compile(rb"[\x20-\x22]")  # records that name a class
+_SEARCHED = 1 << 20  # bytes searched after a damage
+_MOST_DAMAGES = 100  # after these the rest of each segment is skipped
+_IN_A_ROW = 4  # valid records in a row that prove a record boundary
+_NARROW, _WIDE = 1 << 10, 1 << 14  # bytes read record by record before the next search for a run
+LONGEST_ARRAY = 16  # elements; takers get no longer arrays
+# (bytes, offsets of object tags); in a run the offsets are a range, one call for each record of the period
+Taker: TypeAlias = Callable[[bytes, Sequence[int]], None]
+Takers: TypeAlias = Mapping[int, Taker]
 _CODES = {OBJECT: "Q", 4: "B", 5: "H", 6: "I", 7: "Q", 8: "b", 9: "h", 10: "i", 11: "q"}
 
 
 class Columns:
-    """Reads the id and the named fields of a class's instances; KeyError for a field that the class has not."""
+    """Reads the id and the named fields of a class's instances; KeyError if the class lacks a field."""
 
     def __init__(self, classes: Classes, class_id: int, *names: str) -> None:
         known = classes.offsets(class_id)
@@ -62,14 +78,14 @@ class Columns:
         self._order = [order.index(cell) for cell in range(len(cells))]
 
     def read(self, data: bytes, places: Sequence[int]) -> "list[array[int]]":
-        """A column for each field, the ids first; `places` are those of the tags, in order.
+        """Return a column for each field, ids first; `places` are the ascending offsets of the tags.
 
-        Instances at the end are left out if the bytes end within them.
+        Instances that are truncated at the end of `data` are skipped.
         """
         while places and places[-1] + self._struct.size > len(data):
             places = places[:-1]
         if isinstance(places, range) and places:
-            return [stepped(data, places, *cell) for cell in self._cells]
+            return [strided_column(data, places, *cell) for cell in self._cells]
         rows = zip(*map(self._struct.unpack_from, repeat(data), places), strict=True)
         columns = list(rows) or [()] * len(self._cells)
         return [
@@ -77,8 +93,8 @@ class Columns:
         ]
 
 
-def stepped(data: bytes, places: range, at: int, width: int, code: str) -> "array[int]":
-    """The big-endian numbers at a fixed offset after each place, as a column of that type."""
+def strided_column(data: bytes, places: range, at: int, width: int, code: str) -> "array[int]":
+    """Return the big-endian numbers at a fixed offset after each place, as a column of type `code`."""
     column = array(code)
     wide = column.itemsize
     cells = bytearray(wide * len(places))
@@ -90,16 +106,11 @@ def stepped(data: bytes, places: range, at: int, width: int, code: str) -> "arra
     return column
 
 
-_PER_CELL = 16  # ids that share a cell of the coarse index
-_TOGETHER = 64  # ids that are compared at once
-_PART = 1 << 14  # ids that are numbers of Python's at a time
-
-
 class Rows:
-    """Rows are appended as (ids, *columns), many at once; after `sort`, the places of ids are found.
+    """A table of ids and columns, filled in batches; `sort` returns an index of its ids.
 
-    `codes` are those of `array`, one for each column.  Objects lie in the order of their ids, so as a rule
-    there is nothing to sort.
+    `codes` are the `array` type codes of the columns.  Dumps usually list objects in ascending order of ids, so
+    sorting is rarely needed.
     """
 
     def __init__(self, codes: str = "") -> None:
@@ -110,22 +121,22 @@ class Rows:
         return len(self.ids)
 
     def extend(self, ids: "array[int]", *columns: "array[int]") -> None:
-        """Appends rows; each column has the type that it was made with."""
+        """Append rows; each column keeps its type."""
         self.ids.extend(ids)
         for column, more in zip(self.columns, columns, strict=True):
             column.extend(more)
 
-    def sort(self) -> "Find":
-        """Puts the rows in the order of their ids; what it gives finds them."""
+    def sort(self) -> "IdIndex":
+        """Sort the rows by id; return an index of the ids."""
         if not _ascends(self.ids):
             order = sorted(range(len(self.ids)), key=self.ids.__getitem__)
             self.ids = _permuted(self.ids, order)
             self.columns = [_permuted(column, order) for column in self.columns]
-        return Find(self.ids)
+        return IdIndex(self.ids)
 
 
 def _ascends(ids: "array[int]") -> bool:
-    """A list that is in order is sorted faster than its neighbours are compared."""
+    """Return whether the ids ascend; sorting a sorted list is faster than comparing neighbours."""
     parts = (ids[at : at + _PART + 1].tolist() for at in range(0, len(ids), _PART))
     return all(part == sorted(part) for part in parts)
 
@@ -134,11 +145,11 @@ def _permuted(column: "array[int]", order: Sequence[int]) -> "array[int]":
     return array(column.typecode, map(column.__getitem__, order))
 
 
-class Find:
-    """Finds the places of ids among ascending ones: those of many at once, -1 where there is none.
+class IdIndex:
+    """An index of ascending ids: finds the rows of many ids at once, -1 for unknown ids.
 
-    Ids are addresses, so they fill their range evenly: a search begins in the right cell.  What refers to
-    each other was made in the same order, and collectors keep it.
+    Ids are addresses and fill their range evenly, so a coarse index narrows each search to one cell.  Objects
+    that refer to each other are often created in the same order, and collectors keep that order.
     """
 
     def __init__(self, ids: "array[int]") -> None:
@@ -154,10 +165,10 @@ class Find:
             if at == near:
                 at = bisect_left(ids, bound, at)
             self._cells[cell] = at
-        self._cells[-1] = max(0, count - 1)  # so that every place that a search comes to is one
+        self._cells[-1] = max(0, count - 1)  # every search then ends at a valid row
 
-    def all(self, wanted: "array[int]") -> "array[int]":
-        """The place of each; the next few are tried first, since ids often ascend."""
+    def rows_of(self, wanted: "array[int]") -> "array[int]":
+        """Return the row of each id; try the next rows first, because ids often ascend."""
         found, ids, guess = array("q"), self._ids, 0
         for at in range(0, len(wanted), _TOGETHER):
             some = wanted[at : at + _TOGETHER]
@@ -165,11 +176,11 @@ class Find:
                 found.extend(range(guess, guess + len(some)))
                 guess += len(some)
             else:
-                found.extend(self._searched(some))
+                found.extend(self._search(some))
                 guess = found[-1] + 1
         return found
 
-    def _searched(self, wanted: "array[int]") -> list[int]:
+    def _search(self, wanted: "array[int]") -> list[int]:
         ids, cells, lowest, shift = self._ids, self._cells, self._lowest, self._shift
         highest = ids[-1] if ids else -1
         return [
@@ -182,13 +193,8 @@ class Find:
         ]
 
 
-_FEWEST = 16  # turns: fewer are read as fast one by one
-_LONGEST = 1 << 10  # bytes of one turn
-_TRIES = 3  # occurrences of the first record's class in one period
-
-
-class Turn(NamedTuple):
-    """One record of the first turn: the offset of its tag, and its head as `Heads.read` gives it."""
+class RunRecord(NamedTuple):
+    """One record of a run's first period: the offset of its tag, and its head as `Heads.read` unpacks it."""
 
     at: int
     tag: int
@@ -196,20 +202,20 @@ class Turn(NamedTuple):
     right: int
 
 
-class Run(NamedTuple):
-    """The records of the first turn; the same come again every `period` bytes, `amount` turns in all."""
+class RecordRun(NamedTuple):
+    """Records that repeat every `period` bytes, `amount` periods in all; `records` are those of the first period."""
 
-    turns: tuple[Turn, ...]
+    records: tuple[RunRecord, ...]
     period: int
     amount: int
 
     def places(self, at: int) -> range:
-        """Offset of a record of the first period in every period."""
+        """Return the offsets of a record of the first period in all periods."""
         return range(at, at + self.amount * self.period, self.period)
 
 
-def run_at(data: bytes, at: int, end: int, heads: Heads) -> Run | None:
-    """The run that begins at `at`, as far as its turns end before `end`; None if there is none worth it."""
+def find_run(data: bytes, at: int, end: int, heads: Heads) -> RecordRun | None:
+    """Return the run that begins at `at` and ends before `end`; None if there is none of a useful length."""
     head, kind = heads.read.size, heads.kind
     if data[at] not in (INSTANCE, OBJECTS):
         return None
@@ -221,19 +227,22 @@ def run_at(data: bytes, at: int, end: int, heads: Heads) -> Run | None:
         if found < 0 or (end - at) // period < _FEWEST:
             return None
         if data[found - kind + period] != data[at] or not data.startswith(key, found + period):
-            continue  # it does not even come twice
-        turns = _turns(data, at, at + period, heads)
-        if turns and (amount := _alike(data, turns, period, (end - at) // period, heads)) >= _FEWEST:
-            return Run(turns, period, amount)
+            continue  # the record does not repeat after one period
+        records = _records_between(data, at, at + period, heads)
+        if (
+            records
+            and (amount := _equal_periods(data, records, period, (end - at) // period, heads)) >= _FEWEST
+        ):
+            return RecordRun(records, period, amount)
     return None
 
 
-def _turns(data: bytes, at: int, end: int, heads: Heads) -> tuple[Turn, ...]:
-    """The records from `at` to `end`; none if there is another between them, or none ends there."""
+def _records_between(data: bytes, at: int, end: int, heads: Heads) -> tuple[RunRecord, ...]:
+    """Return the object records from `at` to `end`; none if another kind of record comes between, or none ends at `end`."""
     found = []
     while at < end:
         tag, left, right = heads.read.unpack_from(data, at)
-        found.append(Turn(at, tag, left, right))
+        found.append(RunRecord(at, tag, left, right))
         size = heads.size(tag, left, right)
         if not size:
             return ()
@@ -241,9 +250,9 @@ def _turns(data: bytes, at: int, end: int, heads: Heads) -> tuple[Turn, ...]:
     return tuple(found) if at == end else ()
 
 
-def _alike(data: bytes, turns: tuple[Turn, ...], period: int, most: int, heads: Heads) -> int:
-    """How many turns are like the first; less than _FEWEST if it is not worth it."""
-    for at, tag, _, _ in turns:
+def _equal_periods(data: bytes, records: tuple[RunRecord, ...], period: int, most: int, heads: Heads) -> int:
+    """Return how many periods equal the first; any number below _FEWEST means that there is no useful run."""
+    for at, tag, _, _ in records:
         last = heads.small if tag == PRIMITIVE else heads.read.size
         for byte in (at, *range(at + heads.kind, at + last)):
             column = data[byte : byte + most * period : period]
@@ -253,24 +262,12 @@ def _alike(data: bytes, turns: tuple[Turn, ...], period: int, most: int, heads: 
     return most
 
 
-STRETCH = 1 << 16
-_OBJECT_TAGS = re.compile(rb"[\x20-\x22]")  # of what names a class
-_SEARCHED = 1 << 20  # bytes behind a damage
-_MOST_DAMAGES = 100  # after which the rest of each segment is left out
-_IN_A_ROW = 4  # records that make sense are no chance
-_NARROW, _WIDE = 1 << 10, 1 << 14  # bytes that are read record by record before a run is looked for again
-LONGEST_ARRAY = 16  # elements: longer arrays are not handed out
-# bytes, and offsets of the tags of objects: a range in a run, so that two of a class in one turn come apart
-Take: TypeAlias = Callable[[bytes, Sequence[int]], None]
-Choice: TypeAlias = Mapping[int, Take]
-
-
 @dataclass(slots=True)
 class Census:
-    """What a pass has counted; arrays of objects by their class, of primitives by their type.
+    """The counts of a pass; object arrays are counted by class, primitive arrays by type.
 
-    `elements` are references, an odd number in an array as one more: so they lie on the heap, if they are compressed.
-    `numbers` are bytes, rounded up to eight in each array.
+    `elements` counts references, rounded up to an even number per array, as compressed references occupy the heap.
+    `numbers` counts bytes of primitive arrays, rounded up to eight per array.
     """
 
     classes: Classes
@@ -285,7 +282,7 @@ class Census:
     damage: list[str] = field(default_factory=list)
 
     def count(self, tag: int, left: int, right: int, shape: Heads, times: int) -> None:
-        """Adds an object that comes so many times; `left` and `right` are as `Heads.read` gives them."""
+        """Add an object `times` times; `left` and `right` are its head as `Heads.read` unpacks it."""
         length = shape.elements(left)
         if tag == INSTANCE:
             self.instances[left] += times
@@ -300,15 +297,15 @@ class Census:
 
     @property
     def objects(self) -> int:
-        """All of them."""
+        """The number of all objects."""
         return sum(map(sum, (self.instances.values(), self.arrays.values(), self.primitives.values())))
 
 
-def sweep(dump: Hprof, choose: Callable[[Classes], Choice], known: Census | None = None) -> Census:
-    """Counts everything; `choose` is asked once the classes are known, which of their objects it wants.
+def sweep(dump: Hprof, choose: Callable[[Classes], Takers], known: Census | None = None) -> Census:
+    """Count all objects; `choose` returns the takers of the wanted classes as soon as the classes are known.
 
-    With what an earlier pass knows, only the heap is read again.  What is damaged is named, and the rest
-    of the file is read.  Strings of more than LONGEST_BODY bytes name nothing: HotSpot writes every symbol it has.
+    If `known` has the census of an earlier pass, only the heap is read again.  A damaged part is reported and
+    skipped.  Strings of more than LONGEST_BODY bytes are ignored: HotSpot writes every symbol, and names are shorter.
     """
     census = Census(known.classes if known else Classes(dump.id_size))
     reader, width = _Reader(dump, census, choose), dump.id_size
@@ -325,21 +322,21 @@ def sweep(dump: Hprof, choose: Callable[[Classes], Choice], known: Census | None
 
 
 class _Reader:
-    """Goes through segments; the takers are chosen at the first object, when all classes have been seen."""
+    """Reads segments; it asks for the takers at the first object, when all classes are known."""
 
-    def __init__(self, dump: Hprof, census: Census, choose: Callable[[Classes], Choice]) -> None:
+    def __init__(self, dump: Hprof, census: Census, choose: Callable[[Classes], Takers]) -> None:
         self._dump, self._census, self._choose = dump, census, choose
         self._heads = heads(dump.id_size)
-        self._chosen: Choice | None = None
-        self._longest = self._heads.read.size  # longest object that a taker reads, in bytes from its tag
-        # since the last `_flush`: of all instances, and of those arrays of objects that are wanted
+        self._chosen: Takers | None = None
+        self._longest = self._heads.read.size  # bytes of the longest object that a taker reads, from its tag
+        # offsets since the last `_flush`: all instances by class, and the wanted object arrays
         self._instances: defaultdict[int, list[int]] = defaultdict(list)
         self._arrays: defaultdict[int, list[int]] = defaultdict(list)
         self._window = _NARROW
-        self._end = self._room = 0  # where the segment ends, in the file and from the stretch on
+        self._end = self._room = 0  # end of the segment, in the file and relative to the stretch
 
     def segment(self, record: Record) -> None:
-        """All sub-records of a segment, a stretch at a time."""
+        """Read all sub-records of a segment, stretch by stretch."""
         at, end = record.start, record.start + record.length
         self._end = end + record.missing
         want = STRETCH
@@ -354,23 +351,26 @@ class _Reader:
                 self._census.damage.append(f"byte {place:,}: {damage.what}; {lost} left out")
                 continue
             if not used and at + len(data) >= end:
-                if not record.missing:  # else it is the file that was cut
+                if not record.missing:  # else the file is truncated, which `Hprof.cut` reports
                     self._census.damage.append(f"byte {at:,}: the segment ends within a class")
                 return
             want = STRETCH if used else want * 4
             at += used
 
     def _resume(self, damaged: int, end: int) -> int:
-        """Where, behind a damage, objects begin that belong to known classes; the end, if that is far, or comes too often."""
+        """Return the offset after a damage where objects of known classes begin again.
+
+        Returns `end` if that offset is too far away, or after too many damages.
+        """
         if len(self._census.damage) >= _MOST_DAMAGES:
             return end
         begin = damaged + 1
         data = self._dump.read(begin, min(_SEARCHED, end - begin) + STRETCH)
         likely = (found.start() for found in _OBJECT_TAGS.finditer(data))
-        return next((begin + at for at in likely if begin + at < end and self._sound(data, at)), end)
+        return next((begin + at for at in likely if begin + at < end and self._is_valid(data, at)), end)
 
-    def _sound(self, data: bytes, at: int) -> bool:
-        """Whether some records follow each other here, the first of them of a known class."""
+    def _is_valid(self, data: bytes, at: int) -> bool:
+        """Return whether several valid records follow each other at `at`, the first one of a known class."""
         classes, shape = self._census.classes, self._heads
         for number in range(_IN_A_ROW):
             if at + shape.read.size > len(data):
@@ -396,17 +396,17 @@ class _Reader:
         return True
 
     def _stretch(self, data: bytes, base: int, *, last: bool, cut: bool) -> int:
-        """Reads what is whole, and says how many bytes that was; 0 if not even the first record is."""
+        """Read all complete records; return the number of bytes read, 0 if even the first record is incomplete."""
         self._room = self._end - base
         have, head = len(data), self._heads.read.size
         limit = have - head
         if last and not cut:
-            data += bytes(head)  # roots are shorter than what one read takes
+            data += bytes(head)  # padding: roots are shorter than one read
             limit = have - 1
         at = self._first_object(data, limit)
         if at > limit or data[at] == CLASS:
             return at
-        self._mark(data, at, base)
+        self._record_mark(data, at, base)
         if not last:
             limit = have - self._longest
         try:
@@ -415,14 +415,14 @@ class _Reader:
             self._flush(data)
 
     def _first_object(self, data: bytes, limit: int) -> int:
-        """Where the classes and roots end with which the bytes begin; at a class, if it is not whole."""
+        """Skip leading roots and classes; return the offset of the first object or incomplete class."""
         at, end = 0, -1
         while at <= limit and not INSTANCE <= data[at] <= PRIMITIVE and at != end:
             at, end = self._other(data, at), at
         return at
 
-    def _mark(self, data: bytes, at: int, base: int) -> None:
-        """The first object of a stretch is noted, and by then it is known what to take."""
+    def _record_mark(self, data: bytes, at: int, base: int) -> None:
+        """Record the first object of a stretch; choose the takers at the first call."""
         census = self._census
         census.mark_ids.append(int.from_bytes(data[at + 1 : at + 1 + self._dump.id_size], "big"))
         census.mark_places.append(base + at)
@@ -433,9 +433,9 @@ class _Reader:
             self._longest = max((self._longest + LONGEST_ARRAY * self._dump.id_size, *sizes))
 
     def _objects(self, data: bytes, at: int, limit: int, have: int) -> int:
-        """Runs at once, the rest record by record; where no run is found, one is looked for less often."""
+        """Read runs at once and other records one by one; search less often while no run is found."""
         while at <= limit:
-            run = run_at(data, at, have, self._heads)
+            run = find_run(data, at, have, self._heads)
             if run is None:
                 begin, at = at, self._one_by_one(data, at, min(limit, at + self._window))
                 self._window = min(2 * self._window, _WIDE)
@@ -447,17 +447,17 @@ class _Reader:
                 at += run.amount * run.period
         return at
 
-    def _take_run(self, data: bytes, run: Run) -> None:
+    def _take_run(self, data: bytes, run: RecordRun) -> None:
         self._flush(data)
         chosen = self._chosen or {}
-        for at, tag, left, right in run.turns:
+        for at, tag, left, right in run.records:
             self._census.count(tag, left, right, self._heads, run.amount)
             class_id = self._heads.class_of_array(left, right) if tag == OBJECTS else left
             if class_id in chosen and tag != PRIMITIVE:
                 chosen[class_id](data, run.places(at))
 
     def _flush(self, data: bytes) -> None:
-        """Counts the instances that were seen since the last time, and hands out what is wanted."""
+        """Count the instances since the last flush, and pass the wanted objects to their takers."""
         chosen, instances = self._chosen or {}, self._census.instances
         for class_id, places in self._instances.items():
             instances[class_id] += len(places)
@@ -469,7 +469,7 @@ class _Reader:
         self._arrays.clear()
 
     def _one_by_one(self, data: bytes, at: int, limit: int) -> int:
-        """Reads what begins up to the limit, and says where the next begins; a class that is not whole is the next."""
+        """Read the records that begin up to the limit; return the offset of the next record, or of an incomplete class."""
         census, (form, _, small, half, mask, width, _) = self._census, self._heads
         read, head, chosen = form.unpack_from, form.size, self._chosen or {}
         instances, wanted = self._instances, self._arrays
@@ -495,7 +495,7 @@ class _Reader:
             elif tag == PRIMITIVE:
                 kind = left >> 24 & 255 if half else right >> 24
                 if kind not in widths:
-                    raise _Damage(at, f"there are no arrays of type {kind}")
+                    raise _Damage(at, f"an array of the unknown type {kind}")
                 size = (left >> half) * widths[kind]
                 primitives[kind] += 1
                 numbers[kind] += (size + 7) & ~7
@@ -505,11 +505,11 @@ class _Reader:
                 if begin == at:
                     break
         if at > self._room and tag in (INSTANCE, OBJECTS, PRIMITIVE):
-            self._take_back(at, tag, left, right)
+            self._undo_last(at, tag, left, right)
         return at
 
-    def _take_back(self, end: int, tag: int, left: int, right: int) -> None:
-        """The last object is none: its length is damaged, or what was read as its head."""
+    def _undo_last(self, end: int, tag: int, left: int, right: int) -> None:
+        """Undo the last object, whose length or head is damaged; raise `_Damage`."""
         shape = self._heads
         size = shape.size(tag, left, right)
         if tag == INSTANCE:
@@ -521,7 +521,7 @@ class _Reader:
         raise _Damage(end - size, f"an object of {size:,} bytes runs past the end of its segment")
 
     def _other(self, data: bytes, at: int) -> int:
-        """Where a root or a class ends; `at` if it is a class and the bytes do not reach that far."""
+        """Return the end of a root or class; `at` if `data` ends within the class."""
         tag = data[at]
         if tag in self._heads.roots:
             return at + self._heads.roots[tag]
@@ -540,7 +540,7 @@ class _Reader:
         return parsed[1]
 
 
-class _Damage(Exception):  # noqa: N818  # what it is, not that it is an error
+class _Damage(Exception):  # noqa: N818  # control flow within this module
     def __init__(self, at: int, what: str) -> None:
         super().__init__(what)
         self.at, self.what = at, what

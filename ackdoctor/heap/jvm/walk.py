@@ -11,8 +11,18 @@ from ackdoctor.heap.jvm.class_dump import BOOLEAN, INT, LONG, OBJECT, Classes
 from ackdoctor.heap.jvm.entries import Acker, Bucket, Kind, Tally, Waits, kind_of
 from ackdoctor.heap.jvm.holders import Holder
 from ackdoctor.heap.jvm.hprof import Hprof, heads
-from ackdoctor.heap.jvm.objects import Found, Objects
-from ackdoctor.heap.jvm.sweep import LONGEST_ARRAY, Census, Choice, Columns, Find, Rows, Take, stepped, sweep
+from ackdoctor.heap.jvm.objects import HeapObject, Objects
+from ackdoctor.heap.jvm.sweep import (
+    LONGEST_ARRAY,
+    Census,
+    Columns,
+    IdIndex,
+    Rows,
+    Taker,
+    Takers,
+    strided_column,
+    sweep,
+)
 from ackdoctor.model.verdict import PendingEntry
 
 __all__ = [
@@ -22,9 +32,9 @@ __all__ = [
     "Clock",
     "ClojureMaps",
     "Entries",
-    "Old",
+    "OldEntries",
     "Reading",
-    "Terms",
+    "WalkSettings",
     "hash_nodes",
     "look_up",
     "mark",
@@ -32,29 +42,31 @@ __all__ = [
 ]
 
 
-OLD = 8  # added to a kind
-NIL_ROW = 0xFFFFFFFF  # of a node without a value
+OLD = 8  # added to the kind of an old entry
+NIL_ROW = 0xFFFFFFFF  # the row of a node without a value
 _WAITING, _ORPHAN, _ZERO, _FAILED, _NIL = map(int, list(Kind)[:5])
 _NO_TASK = -1
-_TIMES = 1 << 43  # a Long below that is a time, or small: an id is below it once in a million
-_NO_AGE_MS = (
-    10 * 365 * 86_400_000
-)  # what is older was counted on another clock: simulated time, a damaged header
+_TIMES = 1 << 43  # a Long below this is a time or small; one root id in a million is below it
+# an older entry uses another clock: simulated time, or a damaged header
+_NO_AGE_MS = 10 * 365 * 86_400_000
+_AT_ONCE = 1 << 16  # entries held as Python ints at a time
+_CODES = 16  # number of codes: a kind, and whether the entry is old
+_LOST = -(1 << 63)  # the value of a Long that the dump lacks; no root has this id in practice
 
 
 class Clock(NamedTuple):
-    """When the dump was taken, and before which time an entry is old, in ms since the epoch."""
+    """The time of the dump, and the time before which an entry is old, both in ms since the epoch."""
 
     taken_ms: int
     old_before_ms: int
 
     def known(self, start: int) -> int:
-        """The start of an entry, 0 for one of another clock."""
+        """Return the start of an entry; 0 if it uses another clock."""
         return start if self.taken_ms - _NO_AGE_MS < start else 0
 
 
 class Reading(NamedTuple):
-    """Of some entries a byte each, when they began (0: unknown), and their spouts' tasks, or the ids of the Integers."""
+    """Columns of some entries: codes, start times (0: unknown), and spout tasks (1.x: ids of the Integers)."""
 
     codes: bytes
     starts: Sequence[int]
@@ -62,7 +74,7 @@ class Reading(NamedTuple):
 
 
 class AckObjects:
-    """2.x and JStorm: a row for every AckObject; JStorm's have no start, and of their tasks nothing is kept."""
+    """Entries of Storm 2.x and JStorm: a row for every AckObject; rows of JStorm lack start and task."""
 
     clojure = False
     tasks_are_ids = False
@@ -70,8 +82,8 @@ class AckObjects:
     def __init__(self) -> None:
         self.rows = Rows("Bqi")
 
-    def taker(self, classes: Classes, class_id: int) -> Take | None:
-        """Takes instances; None if the class lacks the fields of an AckObject."""
+    def taker(self, classes: Classes, class_id: int) -> Taker | None:
+        """Return a taker of the instances; None if the class lacks the fields of an AckObject."""
         if "startTime" not in classes.offsets(class_id):
             known = classes.with_fields([class_id], val=0, spout_task=OBJECT, failed=BOOLEAN)
             return (
@@ -93,7 +105,7 @@ class AckObjects:
 
         return take
 
-    def _taker_of_jstorm(self, columns: Columns) -> Take:
+    def _taker_of_jstorm(self, columns: Columns) -> Taker:
         def take(data: bytes, places: Sequence[int]) -> None:
             ids, vals, tasks, fails = columns.read(data, places)
             kinds = [
@@ -106,13 +118,13 @@ class AckObjects:
 
         return take
 
-    def takers(self, classes: Classes) -> Choice:
-        """Nothing more is needed of the second pass."""
+    def takers(self, classes: Classes) -> Takers:
+        """Return no takers: the first pass has read everything."""
         del classes
         return {}
 
     def read(self, rows: "array[int]", objects: Objects, clock: Clock) -> Reading:
-        """What the rows hold."""
+        """Read the rows."""
         del objects
         kinds, begun, tasks = self.rows.columns
         starts = [clock.known(begun[row]) for row in rows]
@@ -122,8 +134,8 @@ class AckObjects:
         )
         return Reading(codes, starts, [tasks[row] for row in rows])
 
-    def plain(self, id_: int, objects: Objects) -> tuple[int | None, int | None, bool, int]:
-        """Value, task, failed and start of one entry."""
+    def read_one(self, id_: int, objects: Objects) -> tuple[int | None, int | None, bool, int]:
+        """Return value, task, failed and start of one entry."""
         fields = objects.fields(id_)
         task = fields.get("spoutTask", objects.fields(fields.get("spout_task", 0)).get("value", _NO_TASK))
         return (
@@ -135,7 +147,7 @@ class AckObjects:
 
 
 class _Shape(NamedTuple):
-    """What keys of an array say it is, and which of its values are value, start and task of an entry; -1 for none."""
+    """The kind of an array with certain keys, and the indexes of its value, start and task; -1 for none."""
 
     kind: Kind
     val: int = -1
@@ -144,7 +156,7 @@ class _Shape(NamedTuple):
 
 
 class ClojureMaps:
-    """1.x: every PersistentArrayMap with its array; the keywords, the arrays that begin with one, zeros and times."""
+    """Entries of Storm 1.x: PersistentArrayMaps, the arrays that begin with a keyword, and Longs that are zero or a time."""
 
     clojure = True
     tasks_are_ids = True
@@ -152,33 +164,33 @@ class ClojureMaps:
     def __init__(self) -> None:
         self.rows = Rows("Q")
         self._keywords: set[int] = set()
-        self._keys: dict[tuple[int, ...], int] = {}  # the keys of an array -> their number
-        self._arrays = Rows("QI")  # where in `_values`, the number of its keys
+        self._key_numbers: dict[tuple[int, ...], int] = {}  # keys of an array -> number of this key set
+        self._arrays = Rows("QI")  # start in `_values`, number of the key set
         self._values = array("Q")
         self._zeros: set[int] = set()
         self._times = Rows("q")
-        self._sorted: tuple[Find, Find] | None = None
+        self._sorted: tuple[IdIndex, IdIndex] | None = None
 
-    def taker(self, classes: Classes, class_id: int) -> Take | None:
-        """Takes the references to the arrays; None if the class lacks the field."""
+    def taker(self, classes: Classes, class_id: int) -> Taker | None:
+        """Return a taker of the references to the arrays; None if the class lacks the field."""
         if not classes.with_fields([class_id], array=OBJECT):
             return None
         columns = Columns(classes, class_id, "array")
         return lambda data, places: self.rows.extend(*columns.read(data, places))
 
-    def keyword_taker(self, classes: Classes, class_id: int) -> Take:
-        """Takes the ids of keywords."""
+    def keyword_taker(self, classes: Classes, class_id: int) -> Taker:
+        """Return a taker of the ids of keywords."""
         columns = Columns(classes, class_id)
         return lambda data, places: self._keywords.update(*columns.read(data, places))
 
-    def takers(self, classes: Classes) -> Choice:
-        """Arrays that begin with a keyword, and Longs that may be zero or a time."""
+    def takers(self, classes: Classes) -> Takers:
+        """Return takers of arrays that begin with a keyword, and of Longs that may be zero or a time."""
         longs = classes.with_fields(classes.named("java.lang.Long"), value=LONG)
         takers = {each: self._long_taker(classes, each) for each in longs}
         arrays = self._array_taker(classes.id_size)
         return takers | dict.fromkeys(classes.named("java.lang.Object[]"), arrays)
 
-    def _long_taker(self, classes: Classes, class_id: int) -> Take:
+    def _long_taker(self, classes: Classes, class_id: int) -> Taker:
         columns = Columns(classes, class_id, "value")
 
         def take(data: bytes, places: Sequence[int]) -> None:
@@ -190,49 +202,53 @@ class ClojureMaps:
 
         return take
 
-    def _array_taker(self, id_size: int) -> Take:
+    def _array_taker(self, id_size: int) -> Taker:
         shape, code = heads(id_size), "Q" if id_size == 8 else "I"  # noqa: PLR2004
         between = shape.read.size - 1 - id_size
         forms = [Struct(f">x{code}{between}x{length}{code}") for length in range(LONGEST_ARRAY + 1)]
 
         def take(data: bytes, places: Sequence[int]) -> None:
-            if isinstance(places, range):  # a run: all are as long
+            if isinstance(places, range):  # a run: all arrays have the same length
                 length = shape.elements(shape.read.unpack_from(data, places[0])[1])
                 ats = (1, *range(shape.read.size, shape.read.size + length * id_size, id_size))
-                ids, *elements = (stepped(data, places, at, id_size, "Q") for at in ats)
-                if not self._noted_alike(ids, elements):
-                    self._note(zip(ids, *elements, strict=True))
+                ids, *elements = (strided_column(data, places, at, id_size, "Q") for at in ats)
+                if not self._record_uniform(ids, elements):
+                    self._record(zip(ids, *elements, strict=True))
             else:
                 lengths = (shape.elements(shape.read.unpack_from(data, at)[1]) for at in places)
-                self._note(
+                self._record(
                     forms[length].unpack_from(data, at)
                     for at, length in zip(places, lengths, strict=True)
-                    if at + forms[length].size <= len(data)  # else the file ends within it
+                    if at + forms[length].size <= len(data)  # else the file ends within the array
                 )
 
         return take
 
-    def _noted_alike(self, ids: "array[int]", elements: "Sequence[array[int]]") -> bool:
-        """All at once, if all have the same keys; whether that could be done."""
-        amount, keys, held = len(ids), tuple(column[0] for column in elements[::2]), elements[1::2]
+    def _record_uniform(self, ids: "array[int]", elements: "Sequence[array[int]]") -> bool:
+        """Record all arrays at once if they have the same keys; return whether they do."""
+        amount, keys, value_columns = (
+            len(ids),
+            tuple(column[0] for column in elements[::2]),
+            elements[1::2],
+        )
         if any(column != array("Q", [key]) * amount for column, key in zip(elements[::2], keys, strict=True)):
             return False
-        if keys and len(keys) == len(held) and keys[0] in self._keywords:
-            begin, each = len(self._values), len(held)
+        if keys and len(keys) == len(value_columns) and keys[0] in self._keywords:
+            begin, each = len(self._values), len(value_columns)
             values = array("Q", bytes(8 * amount * each))
-            for place, column in enumerate(held):
+            for place, column in enumerate(value_columns):
                 values[place::each] = column
-            number = self._keys.setdefault(keys, len(self._keys))
+            number = self._key_numbers.setdefault(keys, len(self._key_numbers))
             self._arrays.extend(
                 ids, array("Q", range(begin, begin + len(values), each)), array("I", [number]) * amount
             )
             self._values.extend(values)
         return True
 
-    def _note(self, arrays: Iterable[tuple[int, ...]]) -> None:
-        """Arrays as their id and elements: those that begin with a keyword are kept."""
+    def _record(self, arrays: Iterable[tuple[int, ...]]) -> None:
+        """Record the arrays that begin with a keyword; `arrays` are (id, *elements)."""
         ids, begins, numbers = array("Q"), array("Q"), array("I")
-        keywords, keys, values = self._keywords, self._keys, self._values
+        keywords, keys, values = self._keywords, self._key_numbers, self._values
         for row in arrays:
             if len(row) % 2 and row[1:] and row[1] in keywords:
                 ids.append(row[0])
@@ -242,19 +258,21 @@ class ClojureMaps:
         self._arrays.extend(ids, begins, numbers)
 
     def read(self, rows: "array[int]", objects: Objects, clock: Clock) -> Reading:
-        """What the rows hold, now that what they refer to has been collected."""
+        """Read the rows, after both passes have collected the objects they refer to."""
         find_array, find_time = self._sorted = self._sorted or (self._arrays.sort(), self._times.sort())
         begins, numbers = self._arrays.columns
         refer = self.rows.columns[0]
-        places = find_array.all(array("Q", [refer[row] if row != NIL_ROW else 0 for row in rows]))
+        places = find_array.rows_of(array("Q", [refer[row] if row != NIL_ROW else 0 for row in rows]))
         keys = [numbers[place] if place >= 0 else -1 for place in places]
         codes, starts, tasks = bytearray([Kind.OTHER]) * len(rows), [0] * len(rows), [0] * len(rows)
         for number in set(keys) - {-1}:
             which = [at for at, each in enumerate(keys) if each == number]
-            shape = _shape(self._keys_of(number), objects)
-            held = [begins[places[at]] for at in which]
-            begun = self._starts(shape, held, find_time, clock)
-            for at, begin, code, start in zip(which, held, self._kinds(shape, held), begun, strict=True):
+            shape = _shape(self._key_set(number), objects)
+            value_starts = [begins[places[at]] for at in which]
+            begun = self._starts(shape, value_starts, find_time, clock)
+            for at, begin, code, start in zip(
+                which, value_starts, self._kinds(shape, value_starts), begun, strict=True
+            ):
                 codes[at] = code + (OLD if 0 < start < clock.old_before_ms else 0)
                 starts[at] = start
                 tasks[at] = self._values[begin + shape.task] if shape.task >= 0 else 0
@@ -262,25 +280,27 @@ class ClojureMaps:
             codes = bytearray(_NIL if row == NIL_ROW else code for row, code in zip(rows, codes, strict=True))
         return Reading(bytes(codes), starts, tasks)
 
-    def _keys_of(self, number: int) -> Sequence[int]:
-        return next(islice(self._keys, number, None))
+    def _key_set(self, number: int) -> Sequence[int]:
+        return next(islice(self._key_numbers, number, None))
 
     def _kinds(self, shape: "_Shape", begins: Sequence[int]) -> Sequence[int]:
-        """Of each entry of that shape, whose values begin there."""
+        """Return the kind of each entry of this shape; `begins` are the starts of their values."""
         values, zeros = self._values, self._zeros
         if shape.kind is not Kind.ORPHAN:
             return [shape.kind] * len(begins)
         return [_ZERO if values[begin + shape.val] in zeros else _ORPHAN for begin in begins]
 
-    def _starts(self, shape: "_Shape", begins: Sequence[int], find_time: Find, clock: Clock) -> Sequence[int]:
+    def _starts(
+        self, shape: "_Shape", begins: Sequence[int], find_time: IdIndex, clock: Clock
+    ) -> Sequence[int]:
         if shape.start < 0:
             return [0] * len(begins)
         times = self._times.columns[0]
-        places = find_time.all(array("Q", [self._values[begin + shape.start] for begin in begins]))
+        places = find_time.rows_of(array("Q", [self._values[begin + shape.start] for begin in begins]))
         return [clock.known(times[place]) if place >= 0 else 0 for place in places]
 
-    def plain(self, id_: int, objects: Objects) -> tuple[int | None, int | None, bool, int]:
-        """Value, task, failed and start of one entry; keys that are none of the acker's are passed over."""
+    def read_one(self, id_: int, objects: Objects) -> tuple[int | None, int | None, bool, int]:
+        """Return value, task, failed and start of one entry; unknown keys are ignored."""
         elements = list(objects.elements(objects.fields(id_).get("array", 0)))
         found = {
             keyword(key, objects): objects.fields(value).get("value")
@@ -293,7 +313,7 @@ Entries = AckObjects | ClojureMaps
 
 
 def _shape(keys: Sequence[int], objects: Objects) -> _Shape:
-    """What is kept under these keys; that of an entry's may miss some, but has no others."""
+    """Return the shape of an array with these keys; an entry may lack keys, but has no unknown ones."""
     names = [keyword(key, objects) for key in keys]
     if not set(names) <= {"val", "spout-task", "failed", "start-time"}:
         return _Shape(Kind.OTHER)
@@ -304,24 +324,20 @@ def _shape(keys: Sequence[int], objects: Objects) -> _Shape:
 
 
 def keyword(id_: int, objects: Objects) -> str:
-    """What a clojure.lang.Keyword is called, '' for anything else."""
+    """Return the name of a clojure.lang.Keyword; '' for anything else."""
     symbol = objects.fields(objects.fields(id_).get("sym", 0))
     return objects.text(symbol.get("name", 0))
 
 
-_AT_ONCE = 1 << 16  # entries whose ids are numbers of Python's at a time
-_CODES = 16  # a kind, and whether it is old
-
-
-class Terms(NamedTuple):
-    """How many samples of each kind are kept, and which entries are old."""
+class WalkSettings(NamedTuple):
+    """The settings of a walk: samples per kind, and the clock that defines old entries."""
 
     samples: int
     clock: Clock
 
 
-class Old(NamedTuple):
-    """An acker's old tracked entries: the ids of their keys, and their spouts' tasks (1.x: the ids of Integers)."""
+class OldEntries(NamedTuple):
+    """An acker's old tracked entries: ids of their keys, and their spouts' tasks (1.x: ids of the Integers)."""
 
     acker: Acker
     keys: "array[int]"
@@ -330,13 +346,19 @@ class Old(NamedTuple):
 
 
 def walk(
-    ackers: Sequence[Acker], entries: Entries, *, dump: Hprof, census: Census, objects: Objects, terms: Terms
-) -> list[Old]:
-    """Fills the tallies of the ackers, all of one generation; reads the dump once more."""
+    ackers: Sequence[Acker],
+    entries: Entries,
+    *,
+    dump: Hprof,
+    census: Census,
+    objects: Objects,
+    settings: WalkSettings,
+) -> list[OldEntries]:
+    """Fill the tallies of the ackers, all of one Storm generation; this is one more pass over the dump."""
     find_entry = entries.rows.sort()
     nodes = Rows("IQQ")  # row of the entry, next node, key
 
-    def choose(classes: Classes) -> Choice:
+    def choose(classes: Classes) -> Takers:
         return {
             **entries.takers(classes),
             **{each: _node_taker(classes, each, nodes, entries, find_entry) for each in hash_nodes(classes)},
@@ -344,11 +366,9 @@ def walk(
 
     sweep(dump, choose, census)
     find_node = nodes.sort()
-    marks = array(
-        "I", bytes(4 * len(nodes))
-    )  # the number of a node's bucket, counted over all ackers, from 1
+    marks = array("I", bytes(4 * len(nodes)))  # bucket number of each node, counted over all ackers from 1
     buckets: list[tuple[Acker, Bucket]] = []
-    tables: list[Found | None] = []
+    tables: list[HeapObject | None] = []
     for acker in ackers:
         tally = acker.tally = Tally()
         for number, map_id in enumerate(acker.maps):
@@ -357,24 +377,26 @@ def walk(
             tables.append(objects.at(fields.get("table", 0)))
             buckets.append((acker, tally.buckets[-1]))
             mark(fields.get("table", 0), len(buckets), marks, objects, nodes.columns[1], find_node)
-    found = _Told(buckets, entries, objects, terms)
+    found = _EntryCounter(buckets, entries, objects, settings)
     for at in range(0, len(marks), _AT_ONCE):
         found.add(marks, nodes, at)
-    found.keep()
+    found.read_samples()
     for (_, bucket), table in zip(buckets, tables, strict=True):
         _check(bucket, table.length if table is not None else 0)
     return [
-        Old(acker, array("Q", found.keys[acker.id]), array("Q", found.tasks[acker.id]), entries.tasks_are_ids)
+        OldEntries(
+            acker, array("Q", found.keys[acker.id]), array("Q", found.tasks[acker.id]), entries.tasks_are_ids
+        )
         for acker in ackers
     ]
 
 
 def _check(bucket: Bucket, table: int) -> None:
-    """A HashMap has no more entries than places in its table, else its size is damaged."""
+    """Check a bucket's size: a HashMap has at most as many entries as table slots, else its size is damaged."""
     walked = sum(bucket.kinds.values())
     if bucket.size < 0 or (table and bucket.size > max(table, walked)):
         bucket.trouble = (
-            f"its map says that it has {bucket.size:,} entries, in a table of {table:,}; {walked:,} are there"
+            f"its map claims {bucket.size:,} entries in a table of {table:,}; {walked:,} are there"
         )
         bucket.size = walked
     elif bucket.size - walked > 1:
@@ -382,19 +404,19 @@ def _check(bucket: Bucket, table: int) -> None:
 
 
 def hash_nodes(classes: Classes) -> list[int]:
-    """The classes of a HashMap's nodes, by any version of Java."""
+    """Return the node classes of HashMap, for any version of Java."""
     family = classes.family("java.util.HashMap$Node") | classes.family("java.util.HashMap$Entry")
     return classes.with_fields(sorted(family), key=OBJECT, value=OBJECT, next=OBJECT)
 
 
-def _node_taker(classes: Classes, class_id: int, nodes: Rows, entries: Entries, find: Find) -> Take:
-    """Nodes whose value is an entry; of 1.x those without a value, too, as a reset leaves them."""
+def _node_taker(classes: Classes, class_id: int, nodes: Rows, entries: Entries, find: IdIndex) -> Taker:
+    """Return a taker of nodes whose value is an entry; in 1.x also of nodes without a value, which a reset leaves."""
     columns = Columns(classes, class_id, "value", "next", "key")
     nils = entries.clojure
 
     def take(data: bytes, places: Sequence[int]) -> None:
         ids, values, following, keys = columns.read(data, places)
-        rows = find.all(values)
+        rows = find.rows_of(values)
         if nils and 0 in values:
             rows = array("q", [row if value else NIL_ROW for row, value in zip(rows, values, strict=True)])
         wanted = [row >= 0 for row in rows]
@@ -409,45 +431,49 @@ def _node_taker(classes: Classes, class_id: int, nodes: Rows, entries: Entries, 
 
 
 def mark(
-    table: int, number: int, marks: "array[int]", objects: Objects, following: "array[int]", find: Find
+    table: int, number: int, marks: "array[int]", objects: Objects, following: "array[int]", find: IdIndex
 ) -> None:
-    """Every node of a table gets the number: the heads of its chains, then the next of each, as long as there are."""
-    for buckets in objects.parts(table):
+    """Mark every node of a hash table with the number: first the heads of its chains, then level by level."""
+    for buckets in objects.chunks(table):
         level = array("Q", filter(None, buckets))
         while level:
-            places = [place for place in find.all(level) if place >= 0 and not marks[place]]
+            places = [place for place in find.rows_of(level) if place >= 0 and not marks[place]]
             for place in places:
                 marks[place] = number
             level = array("Q", filter(None, map(following.__getitem__, places)))
 
 
-class _Told:
-    """Counts the marked nodes by bucket, kind and age, and keeps some of each."""
+class _EntryCounter:
+    """Counts the marked nodes by bucket, kind and age, and samples each group."""
 
     def __init__(
-        self, buckets: Sequence[tuple[Acker, Bucket]], entries: Entries, objects: Objects, terms: Terms
+        self,
+        buckets: Sequence[tuple[Acker, Bucket]],
+        entries: Entries,
+        objects: Objects,
+        settings: WalkSettings,
     ) -> None:
-        self._buckets, self._entries, self._objects, self._terms = buckets, entries, objects, terms
+        self._buckets, self._entries, self._objects, self._settings = buckets, entries, objects, settings
         self._samples: defaultdict[int, list[int]] = defaultdict(list)
-        self._oldest: dict[int, int] = {}  # the least start of each bucket
+        self._oldest: dict[int, int] = {}  # earliest start in each bucket
         self.keys: defaultdict[int, array[int]] = defaultdict(lambda: array("Q"))  # by acker
         self.tasks: defaultdict[int, array[int]] = defaultdict(lambda: array("Q"))
 
     def add(self, marks: "array[int]", nodes: Rows, at: int) -> None:
-        """Counts the nodes from there on, _AT_ONCE of them."""
+        """Count _AT_ONCE nodes from `at`."""
         part = marks[at : at + _AT_ONCE]
         rows, _, keys = (
             array(each.typecode, compress(each[at : at + _AT_ONCE], part)) for each in nodes.columns
         )
         ids = array("Q", compress(nodes.ids[at : at + _AT_ONCE], part))
-        codes, starts, tasks = self._entries.read(rows, self._objects, self._terms.clock)
+        codes, starts, tasks = self._entries.read(rows, self._objects, self._settings.clock)
         numbers = list(filter(None, part))
         both = [number * _CODES + code for number, code in zip(numbers, codes, strict=True)]
         for key, amount in Counter(both).items():
             bucket, kind = self._buckets[key // _CODES - 1][1], Kind(key % OLD)
             bucket.kinds[kind] += amount
             bucket.old[kind] += amount if key & OLD else 0
-            room = self._terms.samples - len(self._samples[key])
+            room = self._settings.samples - len(self._samples[key])
             self._samples[key] += islice(
                 (id_ for each, id_ in zip(both, ids, strict=True) if each == key), room
             )
@@ -460,74 +486,80 @@ class _Told:
                 self.keys[acker].append(id_)
                 self.tasks[acker].append(max(0, task))
 
-    def keep(self) -> None:
-        """Reads the samples in full, old ones first, and says how old the oldest entry of each acker is."""
+    def read_samples(self) -> None:
+        """Read the samples in full, old ones first, and set the age of each acker's oldest entry."""
         for key, nodes in sorted(self._samples.items(), key=lambda each: (each[0] % _CODES < OLD, each[0])):
             acker, bucket = self._buckets[key // _CODES - 1]
             for node in nodes:
-                self._keep(acker.tally, Kind(key % OLD), node, bucket.number)
+                self._add_sample(acker.tally, Kind(key % OLD), node, bucket.number)
         for number, start in self._oldest.items():
             tally = self._buckets[number - 1][0].tally
-            tally.oldest_ms = max(tally.oldest_ms, self._terms.clock.taken_ms - start)
+            tally.oldest_ms = max(tally.oldest_ms, self._settings.clock.taken_ms - start)
 
-    def _keep(self, tally: Tally, kind: Kind, node: int, bucket: int) -> None:
+    def _add_sample(self, tally: Tally, kind: Kind, node: int, bucket: int) -> None:
         known = tally.samples.setdefault(kind, [])
         fields = self._objects.fields(node)
         root = self._objects.fields(fields.get("key", 0)).get("value")
-        if len(known) >= self._terms.samples or root is None or kind is Kind.OTHER:
+        if len(known) >= self._settings.samples or root is None or kind is Kind.OTHER:
             return
-        value, task, failed, start = self._entries.plain(fields["value"], self._objects)
-        start = self._terms.clock.known(start)
-        age_ms = max(0, self._terms.clock.taken_ms - start) if start > 0 else 0
+        value, task, failed, start = self._entries.read_one(fields["value"], self._objects)
+        start = self._settings.clock.known(start)
+        age_ms = max(0, self._settings.clock.taken_ms - start) if start > 0 else 0
         known.append(
             PendingEntry(root=root, value=value, task=task, failed=failed, age_ms=age_ms, bucket=bucket)
         )
 
 
-_LOST = -(1 << 63)  # the value of a number that the dump lacks; no id of a root in practice
-
-
 def look_up(
-    olds: Sequence[Old], spouts: Sequence[Holder], *, dump: Hprof, census: Census, objects: Objects
+    old_entries: Sequence[OldEntries],
+    spouts: Sequence[Holder],
+    *,
+    dump: Hprof,
+    census: Census,
+    objects: Objects,
 ) -> frozenset[int]:
-    """Fill `waits` of each acker, return the roots that spouts have pending; up to two more passes over the dump."""
+    """Fill `waits` of each acker and return the roots that spouts have pending; up to two more passes over the dump."""
     known = [spout for spout in spouts if spout.tasks or spout.entries]
-    for old in olds:
+    for old in old_entries:
         old.acker.tally.waits = Waits(unknown=len(old.keys))
-    if not known or not any(len(old.keys) for old in olds):
+    if not known or not any(len(old.keys) for old in old_entries):
         return frozenset()
-    keys = _keys(known, dump, census, objects)
+    keys = _pending_keys(known, dump, census, objects)
     numbers = _Numbers(
-        dump, census, [*keys, *(old.keys for old in olds), *(old.tasks for old in olds if old.tasks_are_ids)]
+        dump,
+        census,
+        [*keys, *(old.keys for old in old_entries), *(old.tasks for old in old_entries if old.tasks_are_ids)],
     )
     pending = frozenset(root for each in keys for root in numbers.of(each)) - {_LOST}
-    whole = frozenset(
+    complete_tasks = frozenset(
         task
         for spout, each in zip(known, keys, strict=True)
         if len(each) >= spout.entries
         for task in spout.tasks
     )
-    for old in olds:
+    for old in old_entries:
         tasks: Iterable[int] = numbers.of(old.tasks) if old.tasks_are_ids else old.tasks
         waits = old.acker.tally.waits = Waits()
         for root, task in zip(numbers.of(old.keys), tasks, strict=True):
             if root in pending:
                 waits.pending += 1
-            elif task in whole and root != _LOST:
+            elif task in complete_tasks and root != _LOST:
                 waits.given_up += 1
             else:
                 waits.unknown += 1
     return pending
 
 
-def _keys(spouts: Sequence[Holder], dump: Hprof, census: Census, objects: Objects) -> "list[array[int]]":
-    """The ids of the keys in each spout's map."""
+def _pending_keys(
+    spouts: Sequence[Holder], dump: Hprof, census: Census, objects: Objects
+) -> "list[array[int]]":
+    """Return the ids of the keys in each spout's map."""
     nodes = Rows("QQ")  # key, next node
 
-    def choose(classes: Classes) -> Choice:
+    def choose(classes: Classes) -> Takers:
         concurrent = classes.family("java.util.concurrent.ConcurrentHashMap$Node")
         of_all = [*hash_nodes(classes), *classes.with_fields(sorted(concurrent), key=OBJECT, next=OBJECT)]
-        return {each: _taker(Columns(classes, each, "key", "next"), nodes) for each in of_all}
+        return {each: _column_taker(Columns(classes, each, "key", "next"), nodes) for each in of_all}
 
     sweep(dump, choose, census)
     find = nodes.sort()
@@ -542,12 +574,12 @@ def _keys(spouts: Sequence[Holder], dump: Hprof, census: Census, objects: Object
     return found
 
 
-def _taker(columns: Columns, rows: Rows) -> Take:
+def _column_taker(columns: Columns, rows: Rows) -> Taker:
     return lambda data, places: rows.extend(*columns.read(data, places))
 
 
 class _Numbers:
-    """The values of Longs and Integers by id."""
+    """Values of Longs and Integers by id."""
 
     def __init__(self, dump: Hprof, census: Census, wanted: "Iterable[array[int]]") -> None:
         ids = Rows()
@@ -555,11 +587,11 @@ class _Numbers:
             ids.extend(each)
         ids.sort()
         unique = array("Q", (id_ for id_, _ in groupby(ids.ids)))
-        self._find = Find(unique)
+        self._find = IdIndex(unique)
         self._values = array("q", [_LOST]) * len(unique)
         sweep(dump, self._choose, census)
 
-    def _choose(self, classes: Classes) -> Choice:
+    def _choose(self, classes: Classes) -> Takers:
         kinds: Mapping[str, int] = {"java.lang.Long": LONG, "java.lang.Integer": INT}
         return {
             each: self._take(Columns(classes, each, "value"))
@@ -567,10 +599,10 @@ class _Numbers:
             for each in classes.with_fields(classes.named(name), value=kind)
         }
 
-    def _take(self, columns: Columns) -> Take:
+    def _take(self, columns: Columns) -> Taker:
         def take(data: bytes, places: Sequence[int]) -> None:
             ids, values = columns.read(data, places)
-            found = self._find.all(ids)
+            found = self._find.rows_of(ids)
             wanted = [place >= 0 for place in found]
             for place, value in zip(compress(found, wanted), compress(values, wanted), strict=True):
                 self._values[place] = value
@@ -578,5 +610,5 @@ class _Numbers:
         return take
 
     def of(self, ids: "array[int]") -> "Iterable[int]":
-        """The values, in order."""
-        return (self._values[place] for place in self._find.all(ids))
+        """Return the values of these ids, in order."""
+        return (self._values[place] for place in self._find.rows_of(ids))

@@ -1,1 +1,1 @@
-"""Heaps of Python processes: snapshots by guppy3, and what the known holders of tuples keep."""
+"""Heaps of Python processes: guppy3 snapshots, and the containers of the components that hold tuples."""

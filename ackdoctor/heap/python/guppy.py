@@ -1,7 +1,7 @@
-"""The one door to guppy3: how many objects of which type a process has.
+"""Object counts by type, from guppy3; no other module imports it.
 
-Only objects that can be reached are counted, and no baseline is set: one would hide containers that are
-older than it, however much they have grown.
+The census counts only reachable objects.  It sets no baseline, because a baseline would hide the growth of older
+containers.
 """
 
 import gc
@@ -15,7 +15,7 @@ _INSTALL = "pip install 'ackdoctor[heap]'"
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Census:
-    """All objects, and of each type how many and how many bytes: {"int": (201435, 6444132)}."""
+    """All objects, with (count, bytes) of each type: {"int": (201435, 6444132)}."""
 
     objects: int
     size: int
@@ -23,20 +23,20 @@ class Census:
 
 
 def missing() -> str:
-    """Why no heap can be looked into here, and what to do about it; '' where one can."""
+    """Return the reason why heap snapshots are impossible here, with the remedy; '' if they work."""
     try:
         import guppy  # noqa: F401
     except ModuleNotFoundError as error:
         if error.name != "guppy":
             return f"guppy3 cannot be loaded: {error}"
         return f"heap snapshots need guppy3, which is not installed: {_INSTALL}"
-    except ImportError as error:  # PyPy, or an interpreter without a lock of its own
+    except ImportError as error:  # PyPy, or a subinterpreter without its own lock
         return f"guppy3 cannot be loaded: {error}"
     return ""
 
 
 def census() -> Census:
-    """What is alive now; takes about 1 us an object, in which no other thread runs."""
+    """Count the live objects; takes about 1 us per object and blocks all other threads."""
     counted = _counted()
     gc.collect()  # guppy3's set of all objects would keep them alive until the next collection
     return counted

@@ -1,4 +1,4 @@
-"""What a known holder of tuples keeps, by which path, and how many bytes."""
+"""Find the containers that a component or acker keeps, with their paths and sizes in bytes."""
 
 import gc
 import sys
@@ -14,29 +14,33 @@ __all__ = ["ACKER", "BOLT", "EXACT", "SPOUT", "Container", "Holder", "Weight", "
 
 ACKER, BOLT, SPOUT = "acker", "bolt", "spout"
 
-_NODES = 5_000  # objects looked at for one holder
+_NODES = 5_000  # objects visited for one holder
 _DEPTH = 8
-_MANY, _SOME = 64, 3  # of a container with more items than that, so many are looked at
+_MANY, _SOME = 64, 3  # a container with more than _MANY items is sampled: _SOME items
 _LONGEST_KEY = 40
 _PLAIN = (str, bytes, bytearray, int, float, complex, type(None), range)
 _CODE = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, CodeType)
-_TOLD = frozenset({"context", "storm_conf", "conf", "delegate"})  # the handshake's, and heronpy's machinery
-_OPEN_MODULES = frozenset(
-    {"collections", "queue", "builtins"}
-)  # of the standard library: what may hold tuples
+_SKIPPED_FIELDS = frozenset(
+    {"context", "storm_conf", "conf", "delegate"}
+)  # of the handshake, and heronpy internals
+_OPEN_MODULES = frozenset({"collections", "queue", "builtins"})  # standard library modules with containers
 _SEQUENCES = (list, tuple, deque)
 _SIZED = (dict, list, set, deque)
-_TUPLE = frozenset(
-    {"id", "component", "stream", "task"}
-)  # what every framework's tuple has; nothing in it is a buffer
+# fields of a tuple in every framework; a tuple contains no buffer
+_TUPLE = frozenset({"id", "component", "stream", "task"})
+EXACT = 10_000  # entries that are all weighed; larger containers are sampled
+_SAMPLE = 1_000
+_OBJECTS = 200  # objects that one entry may own
+_SHARED = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, CodeType, type(None), bool)
+_SMALL_INTS = range(-5, 257)  # CPython shares these ints
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Holder:
-    """An object that may hold tuples: `tuples` is how many it has seen so far, `owed` those it must still hold.
+    """An object that may hold tuples; `tuples` counts those it has seen, `owed` are those it must still hold.
 
-    `owed` are a bolt's open deliveries, or the ids of the messages that a spout waits for; None if unknown.
-    `file` and `line` are where its class begins, '' for an acker.
+    `owed` has a bolt's open tuples, or the pending message ids of a spout; None if unknown.
+    `file` and `line` locate its class, '' for an acker.
     """
 
     name: str
@@ -49,15 +53,15 @@ class Holder:
 
 
 class Container(NamedTuple):
-    """A container that a holder keeps, with the expression that leads to it: "acker._pending._buckets[0]"."""
+    """A container of a holder, with the expression that leads to it: "acker._pending._buckets[0]"."""
 
     path: str
     value: Any
-    field: str  # the holder's own, where the path begins
+    field: str  # the holder's field at the start of the path
 
     @property
     def first(self) -> str:
-        """The path of its first entry; '' in a set, whose entries have none."""
+        """The path of its first entry; '' for a set, whose entries have no path."""
         return next((self.path + step for step, _ in _items(self.value)), "")
 
 
@@ -66,38 +70,40 @@ class _Node(NamedTuple):
     path: str
     field: str
     depth: int
-    above: int  # the place of the container around it, -1 for none
+    above: int  # index of the enclosing container, -1 for none
 
 
 def containers(holder: Holder) -> list[Container]:
-    """The containers where entries pile up, in the order in which they are met.
+    """Return the containers in which entries accumulate, in the order of the walk.
 
-    Of containers in containers that is the one with the most items: the bucket, not the list of buckets.
+    Among nested containers only the one with the most items counts: the bucket, not the list of buckets.
     """
     sized = dict if holder.kind == ACKER else _SIZED
-    nodes = list(_walked(holder, sized))
+    nodes = list(_walk(holder, sized))
     most = [len(node.value) if isinstance(node.value, sized) else 0 for node in nodes]
-    within = [0] * len(nodes)  # the most items of any container below
+    most_inside = [0] * len(nodes)  # most items of any container inside
     for place in reversed(range(len(nodes))):
         above = nodes[place].above
         if above >= 0:
-            within[above] = max(within[above], most[place], within[place])
+            most_inside[above] = max(most_inside[above], most[place], most_inside[place])
     found = []
-    beaten = [False] * len(nodes)  # whether a container around it has as many items
+    dominated = [False] * len(nodes)  # whether an enclosing container has at least as many items
     for place, node in enumerate(nodes):
         above = node.above
-        beaten[place] = above >= 0 and (beaten[above] or most[above] >= max(1, most[place], within[place]))
-        if most[place] and within[place] <= most[place] and not beaten[place]:
+        dominated[place] = above >= 0 and (
+            dominated[above] or most[above] >= max(1, most[place], most_inside[place])
+        )
+        if most[place] and most_inside[place] <= most[place] and not dominated[place]:
             found.append(Container(node.path, node.value, node.field))
     return found
 
 
-def _walked(holder: Holder, sized: type | tuple[type, ...]) -> Iterator[_Node]:
+def _walk(holder: Holder, sized: type | tuple[type, ...]) -> Iterator[_Node]:
     seen = {id(holder.holder)}
     nodes = deque(
         _Node(value, f"{holder.name}.{name}", name, 1, -1)
         for name, value in _attributes(holder.holder)
-        if name not in _TOLD
+        if name not in _SKIPPED_FIELDS
     )
     number = 0
     while nodes and number < _NODES:
@@ -116,7 +122,7 @@ def _walked(holder: Holder, sized: type | tuple[type, ...]) -> Iterator[_Node]:
 
 
 def _is_leaf(value: Any) -> bool:
-    """What is no place for tuples: plain values, code, and objects of the standard library such as loggers."""
+    """Return whether the walk ends here: plain values, code, tuples, and standard library objects such as loggers."""
     if isinstance(value, _PLAIN + _CODE):
         return True
     module = type(value).__module__.partition(".")[0]
@@ -126,7 +132,7 @@ def _is_leaf(value: Any) -> bool:
 
 
 def _steps(value: Any) -> Iterator[tuple[str, Any]]:
-    """The objects one step further in, each with the text of the step."""
+    """Yield the objects directly inside, each with its step of the path."""
     yield from _items(value)
     for name, item in _attributes(value):
         yield f".{name}", item
@@ -134,15 +140,15 @@ def _steps(value: Any) -> Iterator[tuple[str, Any]]:
 
 def _items(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
-        for key, item in _few(dict.items(value), len(value)):
-            yield f"[{_shown(key)}]", item
+        for key, item in _first_items(dict.items(value), len(value)):
+            yield f"[{_key_text(key)}]", item
     elif isinstance(value, _SEQUENCES):
-        for place, item in enumerate(_few(value, len(value))):
+        for place, item in enumerate(_first_items(value, len(value))):
             yield f"[{place}]", item
 
 
-def _few(items: Any, amount: int) -> list[Any]:
-    """At most so many of them; those of another thread's container may change under our hands."""
+def _first_items(items: Any, amount: int) -> list[Any]:
+    """Return all items, or a few of many; none if another thread changes the container meanwhile."""
     try:
         return list(islice(iter(items), _SOME if amount > _MANY else None))
     except RuntimeError:
@@ -150,7 +156,7 @@ def _few(items: Any, amount: int) -> list[Any]:
 
 
 def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
-    """Of an instance, in its `__dict__` or in slots; no property is run."""
+    """Yield the attributes in `__dict__` and slots; properties are not evaluated."""
     fields = getattr(value, "__dict__", None)
     if isinstance(fields, dict):
         yield from list(fields.items())
@@ -165,23 +171,16 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
                     continue
 
 
-def _shown(key: object) -> str:
-    """A key as text of an expression; other than plain keys are abbreviated."""
+def _key_text(key: object) -> str:
+    """Return a key as text of an expression; keys that are not plain values are abbreviated."""
     text = repr(key) if type(key) in (str, bytes, int, float, bool, type(None)) else f"<{type(key).__name__}>"
     return text if len(text) <= _LONGEST_KEY else f"{text[: _LONGEST_KEY - 3]}..."
 
 
-EXACT = 10_000  # entries of which each is weighed; of more, a thousand
-_SAMPLE = 1_000
-_OBJECTS = 200  # that one entry may bring along
-_SHARED = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, CodeType, type(None), bool)
-_SMALL_INTS = range(-5, 257)  # CPython keeps one of each
-
-
 class Weight(NamedTuple):
-    """`size` is that of the container with its entries; `exact` is False if only some were weighed.
+    """`size` includes the container and its entries; `exact` is False if only a sample was weighed.
 
-    `what` names the types of one of them: "int: AckObject" in a dict, "Tuple" in a list.
+    `what` names the types of one entry: "int: AckObject" in a dict, "Tuple" in a list.
     """
 
     size: int
@@ -190,7 +189,7 @@ class Weight(NamedTuple):
 
 
 def weigh(container: Any, around: Collection[int]) -> Weight:
-    """The weight of a container; `around` are ids of objects that entries may refer to, and do not own."""
+    """Weigh a container; `around` has the ids of objects that entries refer to but do not own."""
     amount = len(container)
     step = 1 if amount <= EXACT else amount // _SAMPLE
     entries = _entries(container, step)
@@ -203,7 +202,7 @@ def weigh(container: Any, around: Collection[int]) -> Weight:
 
 
 def _entries(container: Any, step: int) -> list[tuple[Any, ...]]:
-    """Every so many of them; none of a container that another thread is changing."""
+    """Return every `step`-th entry; none if another thread changes the container meanwhile."""
     try:
         if isinstance(container, dict):
             return list(islice(iter(dict.items(container)), 0, None, step))
@@ -213,11 +212,11 @@ def _entries(container: Any, step: int) -> list[tuple[Any, ...]]:
 
 
 def _bytes(value: Any, seen: set[int]) -> int:
-    """What is reached from here and was not seen before."""
-    return sum(sys.getsizeof(each) for each in islice(_reached(value, seen), _OBJECTS))
+    """Return the bytes of all objects reachable from here that are not in `seen`."""
+    return sum(sys.getsizeof(each) for each in islice(_reachable(value, seen), _OBJECTS))
 
 
-def _reached(value: Any, seen: set[int]) -> Iterator[Any]:
+def _reachable(value: Any, seen: set[int]) -> Iterator[Any]:
     edge = [value]
     while edge:
         node = edge.pop()

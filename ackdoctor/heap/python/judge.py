@@ -1,4 +1,4 @@
-"""From snapshots of a Python heap to findings."""
+"""Derive findings from snapshots of a Python heap."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,8 +22,8 @@ from ackdoctor.tracer.judge.acker import stays, trend
 from ackdoctor.tracer.judge.places import Places
 
 __all__ = [
-    "OF_OPEN_TUPLES",
-    "OF_THE_ACKER",
+    "ACKER_CODES",
+    "OPEN_TUPLE_CODES",
     "HoldingRow",
     "TypeRow",
     "findings",
@@ -34,12 +34,20 @@ __all__ = [
 ]
 
 
-_FEW = 10  # entries; a container with fewer is of_heap only where tuples are known to be in it
+_FEW = 10  # smaller containers are listed only if they are known to hold tuples
+OPEN_TUPLE_CODES = frozenset(
+    {UNDRAINED_BUFFER, NEVER_ZERO_ENTRY, PENDING_GROWTH}
+)  # tuples under way cause these, too
+ACKER_CODES = frozenset({NEVER_ZERO_ENTRY, ORPHAN_ENTRY, PENDING_GROWTH})
+_FEWEST_SNAPSHOTS = 4  # fewer snapshots prove no steady growth
+_FEWEST_ENTRIES = 10
+_MANY_TUPLES = 1_000  # after fewer emits a spout may still wait for half of them
+_STRAIGHT = 0.9  # R2
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class TypeRow:
-    """One type at the last snapshot; gained since the first, and `lately` since the one before."""
+    """One type at the last snapshot: growth since the first snapshot, and `lately` since the previous one."""
 
     name: str
     count: int
@@ -51,7 +59,7 @@ class TypeRow:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class HoldingRow:
-    """One container at the last snapshot; `course` are its entries at each, `per_thousand` its growth per 1,000 tuples."""
+    """One container at the last snapshot; `course` has its entries at each, `per_thousand` its growth per 1,000 tuples."""
 
     last: Holding
     course: tuple[int, ...]
@@ -59,7 +67,7 @@ class HoldingRow:
 
 
 def type_rows(snapshots: Sequence[Snapshot], top: int = 20) -> tuple[TypeRow, ...]:
-    """The types that gained most bytes, none that gained nothing; of a single snapshot the largest."""
+    """Return the types that grew most in bytes; for a single snapshot the largest types."""
     counts = [snapshot.census.types for snapshot in snapshots if snapshot.census is not None]
     if not counts or snapshots[-1].census is None:
         return ()
@@ -83,34 +91,34 @@ def type_rows(snapshots: Sequence[Snapshot], top: int = 20) -> tuple[TypeRow, ..
 
 
 def holding_rows(snapshots: Sequence[Snapshot], top: int = 20) -> tuple[HoldingRow, ...]:
-    """The containers that weigh most, without small ones that hold no tuples."""
+    """Return the largest containers, without small ones that hold no tuples."""
     if not snapshots:
         return ()
-    kept = [
+    listed = [
         holding
         for holding in snapshots[-1].holdings
         if holding.kind == ACKER or holding.open or holding.entries >= _FEW
     ]
-    kept.sort(key=lambda holding: (-holding.size, holding.path))
+    listed.sort(key=lambda holding: (-holding.size, holding.path))
     return tuple(
         HoldingRow(
             last=holding,
             course=tuple(snapshot.entries(holding.path) for snapshot in snapshots),
             per_thousand=_rate(holding, snapshots),
         )
-        for holding in kept[:top]
+        for holding in listed[:top]
     )
 
 
 def per_thousand(points: Sequence[tuple[int, int]]) -> float | None:
-    """Entries gained per 1,000 tuples, of points (tuples, entries); None while there were none."""
+    """Return the entries gained per 1,000 tuples; `points` are (tuples, entries).  None if no tuples came."""
     (tuples, entries), (more_tuples, more_entries) = points[0], points[-1]
     seen = more_tuples - tuples
     return 1000 * (more_entries - entries) / seen if seen > 0 else None
 
 
 def _rate(holding: Holding, snapshots: Sequence[Snapshot]) -> float | None:
-    """From nothing on, where the component is younger than the first snapshot."""
+    """Return the growth rate; it starts at zero if the component is younger than the first snapshot."""
     points = [
         (known.tuples, known.entries)
         for snapshot in snapshots
@@ -120,25 +128,15 @@ def _rate(holding: Holding, snapshots: Sequence[Snapshot]) -> float | None:
     return per_thousand([(0, 0), *points] if len(points) < len(snapshots) or len(points) == 1 else points)
 
 
-OF_OPEN_TUPLES = frozenset(
-    {UNDRAINED_BUFFER, NEVER_ZERO_ENTRY, PENDING_GROWTH}
-)  # what tuples under way show, too
-_FEWEST_SNAPSHOTS = 4  # of a growth; fewer show two loads, not a line
-_FEWEST_ENTRIES = 10
-_MANY_TUPLES = 1_000  # a spout that has emitted fewer may still wait for half of them
-_STRAIGHT = 0.9  # R2
-OF_THE_ACKER = frozenset({NEVER_ZERO_ENTRY, ORPHAN_ENTRY, PENDING_GROWTH})
-
-
 def findings(
     snapshots: Sequence[Snapshot], places: Places, keeper: AckerVersion | None = None
 ) -> tuple[Finding, ...]:
-    """All that the snapshots show, sorted and stamped; `keeper` is whose acker it is, where that is known."""
+    """Return all findings, sorted and stamped; `keeper` is the acker's version, if known."""
     if not snapshots:
         return ()
     found: list[Finding] = []
     for acker in snapshots[-1].ackers:
-        found += _of_acker(acker, snapshots, keeper)
+        found += _acker_findings(acker, snapshots, keeper)
     fields = set()
     for row in holding_rows(
         snapshots, top=len(snapshots[-1].holdings)
@@ -147,13 +145,13 @@ def findings(
             continue
         fields.add((row.last.component, row.last.field))
         if row.last.kind == SPOUT:
-            found += _of_spout(row, places)
+            found += _spout_findings(row, places)
         elif row.last.kind == BOLT:
-            found += _of_bolt(row, places)
+            found += _bolt_findings(row, places)
     return stamp(sorted(found, key=lambda each: (each.code, each.component, each.cause)))
 
 
-def _of_acker(
+def _acker_findings(
     acker: AckerMap, snapshots: Sequence[Snapshot], keeper: AckerVersion | None
 ) -> Iterator[Finding]:
     held = [each for each in snapshots[-1].holdings if each.component == acker.component]
@@ -182,7 +180,7 @@ def _of_acker(
         for known in snapshot.ackers
         if known.component == acker.component
     ]
-    grown = _steady(points)
+    grown = _linear_growth(points)
     if grown is not None:
         yield heap_finding(
             PENDING_GROWTH,
@@ -192,7 +190,7 @@ def _of_acker(
         )
 
 
-def _of_spout(row: HoldingRow, places: Places) -> Iterator[Finding]:
+def _spout_findings(row: HoldingRow, places: Places) -> Iterator[Finding]:
     held = row.last
     rises = all(before <= after for before, after in pairwise(row.course)) and row.course[0] < row.course[-1]
     if held.owed is None:
@@ -211,7 +209,7 @@ def _of_spout(row: HoldingRow, places: Places) -> Iterator[Finding]:
     )
 
 
-def _of_bolt(row: HoldingRow, places: Places) -> Iterator[Finding]:
+def _bolt_findings(row: HoldingRow, places: Places) -> Iterator[Finding]:
     if row.last.open:
         yield heap_finding(
             UNDRAINED_BUFFER,
@@ -237,8 +235,8 @@ def _witness(row: HoldingRow, *left: str) -> HeapWitness:
     )
 
 
-def _steady(points: Sequence[tuple[int, int]]) -> str | None:
-    """How a map grew with the tuples, if it did so along a line; None otherwise."""
+def _linear_growth(points: Sequence[tuple[int, int]]) -> str | None:
+    """Describe the growth of a map if it is linear in the tuples; else None."""
     if len(points) < _FEWEST_SNAPSHOTS or points[-1][1] - points[0][1] < _FEWEST_ENTRIES:
         return None
     if not all(before[1] < after[1] for before, after in pairwise(points)):
@@ -251,37 +249,37 @@ def _steady(points: Sequence[tuple[int, int]]) -> str | None:
 
 
 def with_heap_evidence(
-    of_run: Sequence[Finding], of_heap: Sequence[Finding]
+    run_findings: Sequence[Finding], heap_findings: Sequence[Finding]
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """Add the heap's evidence to the findings of the run; return these and the findings of the heap alone.
 
     The entries of an acker belong to the findings whose roots they are, a field to the component's finding of the
     same code.  The growth of a map is a separate finding.
     """
-    mine = list(of_run)
+    with_evidence = list(run_findings)
     rest = []
-    for finding in of_heap:
-        places = [place for place, each in enumerate(mine) if _explains(each, finding)]
+    for finding in heap_findings:
+        places = [place for place, each in enumerate(with_evidence) if _explains(each, finding)]
         for place in places:
-            mine[place] = _with(mine[place], finding)
+            with_evidence[place] = _add_evidence(with_evidence[place], finding)
         if not places:
             rest.append(finding)
-    return tuple(mine), tuple(rest)
+    return tuple(with_evidence), tuple(rest)
 
 
-def _explains(of_run: Finding, of_heap: Finding) -> bool:
-    if not isinstance(of_run.evidence, TreeWitness):
+def _explains(from_run: Finding, from_heap: Finding) -> bool:
+    if not isinstance(from_run.evidence, TreeWitness):
         return False
-    if of_heap.code == NEVER_ZERO_ENTRY:
-        return of_run.code in OF_THE_ACKER or any(
-            line.startswith(f"{ACKER}: root ") for line in of_run.evidence.left
+    if from_heap.code == NEVER_ZERO_ENTRY:
+        return from_run.code in ACKER_CODES or any(
+            line.startswith(f"{ACKER}: root ") for line in from_run.evidence.left
         )
-    return of_run.code == of_heap.code and of_run.component.rpartition(".")[2] == of_heap.component
+    return from_run.code == from_heap.code and from_run.component.rpartition(".")[2] == from_heap.component
 
 
-def _with(of_run: Finding, of_heap: Finding) -> Finding:
-    assert isinstance(of_run.evidence, TreeWitness)
-    assert isinstance(of_heap.evidence, HeapWitness)
-    held = of_heap.evidence
+def _add_evidence(from_run: Finding, from_heap: Finding) -> Finding:
+    assert isinstance(from_run.evidence, TreeWitness)
+    assert isinstance(from_heap.evidence, HeapWitness)
+    held = from_heap.evidence
     line = f"heap: {held.path}: {held.entries:,} entries, {held.size:,} bytes; {held.left[0]}"
-    return replace(of_run, evidence=replace(of_run.evidence, left=(*of_run.evidence.left, line)))
+    return replace(from_run, evidence=replace(from_run.evidence, left=(*from_run.evidence.left, line)))

@@ -1,4 +1,4 @@
-"""Snapshots of a Python heap: take them, write them beside the trace, read them back."""
+"""Snapshots of a Python heap: take, save beside the trace, load."""
 
 import json
 import os
@@ -36,8 +36,13 @@ __all__ = [
 ]
 
 
+LAST = "end"  # the label of the last snapshot; a killed process has none
+_FIRST_MARK = 1_000  # pending entries; each further mark doubles
+_SAMPLES = 3
+
+
 def components(ledger: Ledger) -> Iterator[Holder]:
-    """Each live component, with the tuples that it has seen and, of a bolt, those that it owes."""
+    """Yield each live component, with its number of tuples and, for a bolt, its open tuples."""
     for record in tuple(ledger.records.values()):
         if not isinstance(record, LiveRecord):
             continue
@@ -55,7 +60,7 @@ def components(ledger: Ledger) -> Iterator[Holder]:
 
 
 def _owed(record: LiveRecord) -> list[Hashable]:
-    """Open deliveries without those that wait for the framework, which will complete them in time."""
+    """Return the open tuples, without those that the framework buffers and will complete itself."""
     deliveries = [delivery for delivery, _ in record.overdue()]
     if not record.buffers:
         return deliveries
@@ -63,21 +68,18 @@ def _owed(record: LiveRecord) -> list[Hashable]:
     return [delivery for delivery in deliveries if held.get(delivery) not in record.buffers]
 
 
-_SAMPLES = 3
-
-
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Holding:
-    """A container that a component keeps: `size` in bytes with all entries, `exact` unless only some were weighed.
+    """A container of a component; `size` is in bytes with all entries, `exact` is False if sampled.
 
-    `tuples` is how many the component had seen, `owed` how many of its own it must still hold (None: unknown), and
-    `open` is the number of open deliveries in the field where the path begins.
+    `tuples` counts the tuples the component had seen, `owed` those it must still hold (None: unknown).  `open` counts
+    the open tuples in the field where the path begins.
     """
 
     component: str
     kind: str
     path: str
-    field: str  # of the component, where the path begins
+    field: str  # the component's field at the start of the path
     entries: int
     size: int
     exact: bool = True
@@ -86,18 +88,18 @@ class Holding:
     tuples: int = 0
     owed: int | None = None
     open: int = 0
-    file: str = ""  # where the class of the component begins
+    file: str = ""  # the location of the component's class
     line: int = 0
 
     @property
     def each(self) -> int:
-        """Bytes an entry, its share of the container included."""
+        """Bytes per entry, including its share of the container."""
         return round(self.size / self.entries) if self.entries else 0
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class AckerMap:
-    """What an acker's map holds; `tuples` are the roots begun so far, `roots` samples of those that stay."""
+    """The entries of an acker's map; `tuples` counts the roots begun so far, `roots` samples those left."""
 
     component: str
     tracked: int = 0
@@ -107,15 +109,15 @@ class AckerMap:
 
     @property
     def entries(self) -> int:
-        """All of them."""
+        """The number of all entries."""
         return self.tracked + self.orphans
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Snapshot:
-    """What was there; `label` says when: "start", "2,048 pending", "end".
+    """One snapshot; `label` names its time: "start", "2,048 pending", "end".
 
-    The `census` counts the whole heap, which takes as long as the process is large; None if not requested.
+    The `census` counts the whole heap, which is slow in a large process; None if not requested.
     """
 
     label: str
@@ -124,12 +126,12 @@ class Snapshot:
     ackers: tuple[AckerMap, ...] = ()
 
     def entries(self, path: str) -> int:
-        """How many entries the container at a path has; 0 where there is none."""
+        """Return the number of entries of the container at a path; 0 if there is none."""
         return sum(holding.entries for holding in self.holdings if holding.path == path)
 
 
 def take(label: str, known: Iterable[Holder], count: Callable[[], Census | None] = census) -> Snapshot:
-    """What the known holders keep, and what `count` says of the whole heap."""
+    """Take a snapshot of the known holders; `count` counts the whole heap."""
     holdings: list[Holding] = []
     ackers: list[AckerMap] = []
     for holder in known:
@@ -164,7 +166,7 @@ def _holdings(holder: Holder) -> Iterator[Holding]:
 
 def _acker(holder: Holder) -> AckerMap:
     tracked = orphans = 0
-    kept: dict[bool, list[int]] = {True: [], False: []}  # of orphans, of tracked ones
+    kept: dict[bool, list[int]] = {True: [], False: []}  # by "is an orphan"
     entries: Iterator[PendingEntry] = holder.holder.pending()
     for entry in entries:
         orphan = entry.task is None
@@ -181,25 +183,27 @@ def _acker(holder: Holder) -> AckerMap:
 
 
 def name_of(pid: int) -> str:
-    """The file of a process; readers of traces look past names that begin with an underscore."""
+    """Return the file name for a process; readers of traces ignore names that begin with an underscore."""
     return f"_heap-{pid}.json"
 
 
 def files(folder: Path) -> Iterator[Path]:
-    """Those below a folder, in order."""
+    """Yield the snapshot files below a directory, sorted."""
     yield from sorted(folder.rglob(name_of(0).replace("0", "*")))
 
 
 def save(snapshots: Sequence[Snapshot], file: Path) -> None:
-    """Writes them, whole or not at all; OSError if that cannot be."""
+    """Write the snapshots atomically; raise OSError if that fails."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_suffix(f".{os.urandom(8).hex()}.draft")  # no link can wait under that name
+    draft = file.with_suffix(
+        f".{os.urandom(8).hex()}.draft"
+    )  # unpredictable, so no prepared link is followed
     draft.write_text(json.dumps([asdict(snapshot) for snapshot in snapshots]), encoding="utf-8")
     draft.replace(file)
 
 
 def load(file: Path) -> tuple[Snapshot, ...]:
-    """Reads them; ValueError if the file is none of ours, OSError if it cannot be read."""
+    """Load snapshots; raise ValueError for an invalid file, OSError for an unreadable one."""
     try:
         return tuple(_snapshot(row) for row in json.loads(file.read_text(encoding="utf-8")))
     except (TypeError, KeyError, AttributeError) as error:
@@ -220,14 +224,10 @@ def _census(row: dict[str, Any]) -> Census:
     return Census(objects=row["objects"], size=row["size"], types=types)
 
 
-LAST = "end"  # the label of the last; a process that is killed has none
-_FIRST_MARK = 1_000  # pending; each further mark is twice the one before
-
-
 class SnapshotSeries:
-    """`known` finds the holders for each snapshot; no component is kept alive here.
+    """The snapshots of a process; keeps no component alive.
 
-    `count` counts the whole heap.
+    `known` returns the holders for each snapshot, `count` counts the whole heap.
     """
 
     def __init__(
@@ -253,11 +253,11 @@ class SnapshotSeries:
         return snapshot
 
     def count(self, count: Callable[[], Census | None]) -> None:
-        """Count the whole heap for the last snapshot, which has been taken without."""
+        """Add a count of the whole heap to the last snapshot."""
         self.snapshots[-1] = replace(self.snapshots[-1], census=count())
 
     def look(self, pending: int) -> Snapshot | None:
-        """One if so much was never pending before; cheap if not."""
+        """Take a snapshot if `pending` reaches a new mark; else this is cheap."""
         if pending < self._mark or self._busy:
             return None
         while self._mark <= pending:
@@ -266,7 +266,7 @@ class SnapshotSeries:
 
 
 def attach(ledger: Ledger, folder: Path) -> None:
-    """From its first component on; where guppy3 is not installed for the process, it says so and runs without."""
+    """Take snapshots from the first component on; without guppy3 write a notice and take none."""
     if why := missing():
         sys.stderr.write(f"ackdoctor: {sys.executable} (pid {os.getpid()}): {why}\n")
         return
@@ -276,7 +276,7 @@ def attach(ledger: Ledger, folder: Path) -> None:
 
 
 class _Snapshots:
-    """The first at the first look, which comes with the first component."""
+    """Takes and saves the snapshots of a traced process; the first component triggers the first one."""
 
     def __init__(self, ledger: Ledger, folder: Path) -> None:
         self._ledger = ledger
@@ -284,7 +284,7 @@ class _Snapshots:
         self._series = SnapshotSeries(partial(components, ledger))
 
     def look(self, pending: int) -> None:
-        """Pending has changed."""
+        """React to a change of the number of pending entries."""
         if not self._series.snapshots:
             self._series.take("start")
         elif self._series.look(pending) is None:
@@ -292,7 +292,7 @@ class _Snapshots:
         self._save()
 
     def end(self) -> None:
-        """The process ends; one that has run no component has nothing to show."""
+        """Take the last snapshot at the end of the process, unless it ran no component."""
         if self._ledger.records:
             self._ledger.growing = None
             self._series.take(LAST)

@@ -1,4 +1,4 @@
-"""A component that runs in this process until it asks for input, and the pipe that it reads and writes."""
+"""A component that runs in this process until it waits for input, and its pipe."""
 
 import io
 import logging
@@ -28,9 +28,12 @@ __all__ = [
     "uncaught",
 ]
 
+HALTED = 11  # ShellBolt.die, ShellSpout.die: System.exit(11)
+SUICIDE = 1  # an exception that leaves an executor: Utils.mkSuicideFn, "Worker died"
+
 
 class _Raw(io.BufferedIOBase):
-    """Frameworks wrap a stream and drop the wrapper, which would close it."""
+    """A stream that ignores `close`: frameworks drop wrappers, which close their stream."""
 
     def close(self) -> None:
         pass
@@ -84,7 +87,7 @@ class Pipe:
         self.raw_in = _Incoming(self)
         self.raw_out = _Outgoing(self)
         self.stdin: TextIO = io.TextIOWrapper(self.raw_in, encoding="utf-8")  # type: ignore[type-var]
-        # print reaches the pipe at once, as under `python -u`
+        # unbuffered, as under `python -u`
         self.stdout: TextIO = io.TextIOWrapper(self.raw_out, encoding="utf-8", write_through=True)  # type: ignore[type-var]
 
     # ---- the JVM's side ----
@@ -94,7 +97,7 @@ class Pipe:
         self._to_component.append(text.encode() + b"\nend\n")
 
     def take(self) -> str | None:
-        """The text of the component's next whole frame, or None."""
+        """Return the component's next complete frame, or None."""
         return self._to_jvm.popleft() if self._to_jvm else None
 
     @property
@@ -104,26 +107,26 @@ class Pipe:
 
     @property
     def commanded(self) -> bool:
-        """Whether more than task ids is among it: a tuple or a command, which are JSON objects."""
+        """Whether the unread frames include a tuple or a command, which are JSON objects, not only task ids."""
         return any(frame.startswith(b"{") for frame in self._to_component)
 
     @property
     def torn(self) -> str:
-        """What the component wrote after its last `end`: "Currently read output" if it ends here."""
+        """The output after the last `end`, which Storm prints as "Currently read output"."""
         rest = [*self._lines, self._unfinished] if self._unfinished else self._lines
         return b"\n".join(rest).decode(errors="replace")
 
     # ---- the component's side ----
 
     def next_frame(self) -> bytes:
-        """One frame; waits for it; b'' at the end of file."""
+        """Wait for the next frame and return it; b'' at end of file."""
         while not self._to_component:
             if self.broken or not self._starved():
                 return b""
         return self._to_component.popleft()
 
     def receive(self, data: bytes) -> None:
-        """Bytes as they were written: frames end with a line that is `end`."""
+        """Receive bytes that the component wrote; a line `end` ends a frame."""
         if self.broken:
             raise BrokenPipeError(32, "Broken pipe")
         with self._lock:
@@ -132,24 +135,18 @@ class Pipe:
                 if line.rstrip(b"\r") != b"end":
                     self._lines.append(line)
                     continue
-                # BufferedReader joins lines, and forgets blank ones at the head
+                # BufferedReader joins lines, and skips blank ones at the start
                 text = b"\n".join(self._lines).lstrip(b"\n")
                 self._to_jvm.append(text.decode(errors="replace"))
                 self._lines = []
 
 
-HALTED = 11  # ShellBolt.die, ShellSpout.die: System.exit(11)
-
-
-SUICIDE = 1  # an exception that leaves an executor: Utils.mkSuicideFn, "Worker died"
-
-
 class ShellError(WorkerDiedError):
-    """The worker has died of its component.
+    """The component killed its worker.
 
-    `kind` is the Java class of the exception ("java.lang.RuntimeException"), `message` its text as the
-    worker's log has it, `exit_code` the worker's (11: ShellBolt halted it).  What the component raised,
-    if it did, is the `__cause__`.
+    `kind` is the Java class of the exception ("java.lang.RuntimeException"), `message` its text in the
+    worker's log, `exit_code` the worker's (11: ShellBolt halted it).  The component's exception, if any,
+    is the `__cause__`.
     """
 
     def __init__(self, kind: str, message: str, *, exit_code: int = HALTED) -> None:
@@ -162,7 +159,7 @@ class ShellError(WorkerDiedError):
 class ProcessState:
     """One component's own `sys.stdin`, `sys.stdout`, `sys.argv` and handlers of the root logger.
 
-    `sys.stderr` stays the test's, where a component's last words are wanted, unless the component itself replaces it.
+    `sys.stderr` stays the test's, so that it shows the component's errors, unless the component replaces it.
     """
 
     def __init__(self, *, stdin: TextIO, stdout: TextIO, argv: Sequence[str] = ("component",)) -> None:
@@ -170,12 +167,12 @@ class ProcessState:
         self._handlers: list[logging.Handler] = []
 
     def add_arguments(self, arguments: Sequence[str]) -> None:
-        """Before its first turn."""
+        """Append arguments, before the component runs."""
         self.own["argv"] += arguments
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """The component's turn."""
+        """Set the component's state while it runs."""
         root = logging.getLogger()
         shared_handlers = list(root.handlers)
         shared = {name: getattr(sys, name) for name in ("stdin", "stdout", "stderr", "argv")}
@@ -197,7 +194,7 @@ class ProcessState:
 
 @dataclass(slots=True, kw_only=True)
 class Exit:
-    """How the component's process ended: its status, what it raised, and what it left on standard error."""
+    """How the component's process ended: exit status, exception, and standard error."""
 
     status: int = 0
     cause: BaseException | None = None
@@ -205,21 +202,21 @@ class Exit:
 
 
 def uncaught(error: BaseException) -> Exit:
-    """What the interpreter does with an uncaught exception."""
+    """Return the exit of a process with an uncaught exception."""
     if isinstance(error, SystemExit):
         status = error.code if isinstance(error.code, int) else int(error.code is not None)
-        said = "" if isinstance(error.code, int | None) else f"{error.code}\n"
-        return Exit(status=status, cause=error.__context__, stderr=said)
+        message = "" if isinstance(error.code, int | None) else f"{error.code}\n"
+        return Exit(status=status, cause=error.__context__, stderr=message)
     return Exit(status=1, cause=error, stderr="".join(traceback.format_exception(error)))
 
 
 class Child(ABC):
-    """One running component.  `answer` is called when the component reads and there is nothing to read."""
+    """One running component.  It calls `answer` if it reads from an empty pipe."""
 
     def __init__(self, answer: Callable[[], None]) -> None:
         self.ended: Exit | None = None
-        self.running = False  # somewhere below on this thread's stack
-        self.hung = False  # it waits for an answer that will never come
+        self.running = False  # whether it is on this thread's stack
+        self.hung = False  # whether it waits for an answer that never comes
         self.pipe = Pipe(self._starved)
         self.process_state = ProcessState(stdin=self.pipe.stdin, stdout=self.pipe.stdout)
         self._answer = answer
@@ -231,7 +228,7 @@ class Child(ABC):
 
     @abstractmethod
     def go(self) -> None:
-        """Let the component run until it has read all its input and wants more, or has ended."""
+        """Run the component until it has read all its input or has ended."""
 
     @property
     @abstractmethod
@@ -240,23 +237,23 @@ class Child(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """End of file; the component ends if it is well-behaved."""
+        """Send end of file, at which the component should end."""
 
     def beat(self) -> None:  # noqa: B027 - most frameworks have no such thread
-        """Let a timer thread of the framework's own do what it does once."""
+        """Run the framework's timer thread once."""
 
     @property
     def period(self) -> float | None:
-        """Seconds between two beats; None without such a thread."""
+        """Seconds between two beats; None without a timer thread."""
         return None
 
     @abstractmethod
     def _starved(self) -> bool:
-        """The component reads from an empty pipe: True if there may be something now, False for end of file."""
+        """Handle a read from an empty pipe: return True to read again, False for end of file."""
 
 
 class Stepped(Child):
-    """A component whose loop is driven from outside, in the caller's thread."""
+    """A component whose loop the caller drives, in its own thread."""
 
     def __init__(self, answer: Callable[[], None]) -> None:
         super().__init__(answer)
@@ -264,7 +261,7 @@ class Stepped(Child):
 
     @abstractmethod
     def _start(self) -> None:
-        """Make the component, shake hands, initialise."""
+        """Create the component, read the handshake, initialise."""
 
     @abstractmethod
     def _step(self) -> None:
@@ -273,7 +270,7 @@ class Stepped(Child):
     @property
     @abstractmethod
     def _backlog(self) -> bool:
-        """Whether the framework itself has kept back input that it has read."""
+        """Whether the framework has queued input that it has read."""
 
     def go(self) -> None:
         """Step as long as there is input."""
@@ -294,17 +291,17 @@ class Stepped(Child):
 
     @property
     def busy(self) -> bool:
-        """Task ids alone are no reason for a step: it would wait for a tuple."""
+        """Whether there is a tuple or a command; with task ids alone a step would wait for a tuple."""
         return not self.ended and (self.pipe.commanded or self._backlog)
 
     def close(self) -> None:
-        """It is never called again."""
+        """End the component: no further steps."""
         self.pipe.broken = True
         if self._started and not self.ended:
             self.ended = Exit()
 
     def _starved(self) -> bool:
-        """In the middle of a step: the JVM's side may have task ids.  If not, it waits for ever; so it ends."""
+        """Ask the JVM's side for task ids in the middle of a step.  Without them the component would wait for ever, so it ends."""
         self._answer()
         self.hung = not self.pipe.unread and not self.pipe.broken
         return self.pipe.unread
@@ -315,7 +312,7 @@ class Looped(Child):
 
     def __init__(self, answer: Callable[[], None]) -> None:
         super().__init__(answer)
-        self._theirs, self._ours = Lock(), Lock()  # whose turn it is: the other one is held
+        self._theirs, self._ours = Lock(), Lock()  # each thread waits for its own lock
         self._theirs.acquire()
         self._ours.acquire()
         self._thread: Thread | None = None
@@ -323,10 +320,10 @@ class Looped(Child):
 
     @abstractmethod
     def _run(self) -> None:
-        """The whole life of the component's process."""
+        """Run the component's process from start to end."""
 
     def go(self) -> None:
-        """Give the component its turn, and wait until it gives it back."""
+        """Let the component's thread run, and wait until it reads from an empty pipe or ends."""
         if self.ended:
             return
         with self.process_state.entered():
@@ -344,11 +341,11 @@ class Looped(Child):
 
     @property
     def busy(self) -> bool:
-        """Let it read all input."""
+        """Whether the component has unread input."""
         return not self.ended and self.pipe.unread
 
     def close(self) -> None:
-        """It reads the end of its input and leaves its loop."""
+        """Send end of file and wait until the component leaves its loop."""
         self.pipe.broken = True
         if self._thread is not None and not self.ended:
             self.go()
@@ -360,7 +357,7 @@ class Looped(Child):
             self.ended = Exit()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - as in Stepped.go
             self.ended = uncaught(error)
-        except BaseException as error:  # noqa: BLE001 - KeyboardInterrupt, pytest.fail: the caller's to see
+        except BaseException as error:  # noqa: BLE001 - KeyboardInterrupt, pytest.fail: raised again in the caller
             self.ended = uncaught(error)
             self._escaped = error
         finally:

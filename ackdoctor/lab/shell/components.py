@@ -10,13 +10,15 @@ __all__ = ["HEARTBEAT_LOST", "Shell", "ShellBolt", "ShellSpout"]
 
 
 HEARTBEAT_LOST = "subprocess heartbeat timeout"
+_HEARTBEAT_STREAM = "__heartbeat"
+_SYSTEM_TASK = -1
+_NULL = "java.lang.NullPointerException"
 
 
 class Shell:
     """One component class behind the JVM's side of multilang.
 
-    Before each call it processes messages that arrived meanwhile (from a thread of the component)
-    are heeded first.
+    Before each call it processes messages that a thread of the component sent meanwhile.
     """
 
     def __init__(self, component_class: type, *, setup: Setup | None = None) -> None:
@@ -29,7 +31,7 @@ class Shell:
 
     @property
     def transcript(self) -> Transcript:
-        """What the component has said so far."""
+        """The component's messages so far."""
         self._catch_up()
         return self._transcript
 
@@ -41,26 +43,26 @@ class Shell:
 
     @property
     def ended(self) -> Exit | None:
-        """How the component's process has ended, whether Storm has noticed or not; None while it runs."""
+        """How the component's process ended, even if Storm has not noticed; None while it runs."""
         return self._process.child.ended
 
     @property
     def component(self) -> object:
-        """The author's object; None before it is made."""
+        """The author's object; None before its construction."""
         return self._process.child.component
 
     def _catch_up(self) -> None:
-        """Process the component's messages; also called when it reads and there is no input."""
+        """Process the component's messages; also called when it reads from an empty pipe."""
         raise NotImplementedError
 
     def _check(self) -> None:
-        """ShellError if the worker is dead."""
+        """Raise ShellError if the worker is dead."""
         self._catch_up()
         if self._died:
             raise self._died
 
     def _halt(self, error: ShellError) -> None:
-        """End the worker: later messages of the component are ignored, and it meets a broken pipe."""
+        """End the worker: it ignores later messages of the component, which gets a broken pipe."""
         self._died = error
         pipe = self._process.child.pipe
         pipe.broken = True
@@ -68,7 +70,7 @@ class Shell:
             self._transcript.note(text)
 
     def _read(self, text: str) -> ShellMsg:
-        """One message, noted before it can fail."""
+        """Parse one message, after recording it in the transcript."""
         self._transcript.note(text)
         return shell_msg(parse(text, self._setup.json), self._setup.json)
 
@@ -78,17 +80,12 @@ class Shell:
         self._process.child.close()
 
 
-_HEARTBEAT_STREAM = "__heartbeat"
-_SYSTEM_TASK = -1
-_NULL = "java.lang.NullPointerException"
-
-
 class ShellBolt(Shell, Bolt):
     """One component class behind ShellBolt's rules.
 
-    `inputs` is ShellBolt's own map; `transcript` what the component said; `died` is None until the worker
-    is dead.  `ids` draws the private ids as Storm does, from java.util.Random; by default a tuple's id is its
-    number in the run, which the acker's rows of the trace know as well.
+    `inputs` is ShellBolt's `_inputs` map; `died` is None until the worker is dead.  `ids` draws delivery ids as
+    Storm does, from java.util.Random; by default the id is the tuple's delivery number, as in the acker's rows of
+    the trace.
     """
 
     def __init__(
@@ -111,19 +108,19 @@ class ShellBolt(Shell, Bolt):
         self._go()
 
     def execute(self, tup: Tup) -> None:
-        """Hand over one tuple and let the component work; ShellError if the worker dies, or has died."""
+        """Send one tuple and run the component; ShellError if the worker dies or is dead."""
         self._check()
         self.deliver(tup, str(self._ids.next_long() if self._ids else tup.delivery))
 
     def cleanup(self) -> None:
-        """End the component; its open deliveries are forgotten."""
+        """End the component and drop its open deliveries."""
         self._end()
         self._inputs.clear()
 
-    # ---- beyond Storm: what a test does ----
+    # ---- for tests ----
 
     def deliver(self, tup: Tup, delivery: str) -> None:
-        """As `execute`, under a given id."""
+        """Execute one tuple under a given delivery id."""
         self._check()
         self._inputs[delivery] = tup
         self._process.write(
@@ -138,7 +135,7 @@ class ShellBolt(Shell, Bolt):
         self._go()
 
     def heartbeat(self) -> None:
-        """ShellBolt's timer, which fires every second: dies if the last heartbeat is unanswered too long."""
+        """Run ShellBolt's timer, which fires every second; the worker dies if the last heartbeat timed out."""
         self._check()
         now = self.context.now_ms()
         if self._unanswered_since is not None and now - self._unanswered_since > self._timeout_ms:
@@ -151,7 +148,7 @@ class ShellBolt(Shell, Bolt):
         self._go()
 
     def beat(self) -> None:
-        """Let the framework's own timer thread pass once (TicklessBatchingBolt: `secs_between_batches` are over)."""
+        """Run the framework's timer thread once (TicklessBatchingBolt, after `secs_between_batches`)."""
         self._check()
         self._process.child.beat()
         self._go()
@@ -170,7 +167,7 @@ class ShellBolt(Shell, Bolt):
     # ---- the reader thread's work ----
 
     def _go(self) -> None:
-        """Let the component run until it waits for a tuple, and process its messages."""
+        """Run the component until it waits for a tuple, and process its messages."""
         child = self._process.child
         while True:
             child.go()
@@ -194,16 +191,16 @@ class ShellBolt(Shell, Bolt):
             return False
         message = self._read(text)
         self._unanswered_since = None
-        self._heed(message)
+        self._process_message(message)
         return True
 
-    def _heed(self, message: ShellMsg) -> None:
-        """BoltReaderRunnable's switch; sync and unknown commands only show that the component lives."""
+    def _process_message(self, message: ShellMsg) -> None:
+        """Dispatch as BoltReaderRunnable does; sync and unknown commands only show that the component is alive."""
         match message.command:
             case "ack":
-                self.collector.ack(self._completed(message.id, "Acked"))
+                self.collector.ack(self._remove_input(message.id, "Acked"))
             case "fail":
-                self.collector.fail(self._completed(message.id, "Failed"))
+                self.collector.fail(self._remove_input(message.id, "Failed"))
             case "emit":
                 self._emit(message)
             case "error":
@@ -213,7 +210,7 @@ class ShellBolt(Shell, Bolt):
             case _:
                 pass
 
-    def _completed(self, delivery: object, done: str) -> Tup:
+    def _remove_input(self, delivery: object, done: str) -> Tup:
         if delivery is None:
             raise ShellError(_NULL, "")  # ConcurrentHashMap.remove(null)
         tup = self._inputs.pop(delivery, None) if isinstance(delivery, str) else None
@@ -261,23 +258,23 @@ class ShellSpout(Shell, Spout):
             raise
 
     def activate(self) -> None:
-        """Storm 1.1 and later."""
+        """Send `activate`; Storm 1.1 and later."""
         self._query("activate", "")
 
     def deactivate(self) -> None:
-        """As `activate`."""
+        """Send `deactivate`; Storm 1.1 and later."""
         self._query("deactivate", "")
 
     def next_tuple(self) -> None:
-        """Ask for tuples."""
+        """Send `next`."""
         self._query("next", "")
 
     def ack(self, msg_id: object) -> None:
-        """Tell the component that a tree is complete."""
+        """Send `ack` for a message id."""
         self._query("ack", msg_id)
 
     def fail(self, msg_id: object) -> None:
-        """Tell the component that a tree failed or timed out."""
+        """Send `fail` for a message id."""
         self._query("fail", msg_id)
 
     def close(self) -> None:
@@ -285,7 +282,7 @@ class ShellSpout(Shell, Spout):
         self._end()
 
     def _query(self, command: str, msg_id: object) -> None:
-        """ShellSpout.querySubprocess: returns at the first sync, whosever it is."""
+        """Send a command, as ShellSpout.querySubprocess; return at the first sync, even of an earlier command."""
         if self._died:
             raise self._died
         self._process.write({"command": command, "id": msg_id})
@@ -298,17 +295,17 @@ class ShellSpout(Shell, Spout):
             raise
 
     def _read_one(self) -> bool:
-        """Process one message, running the component if there is none; True for a sync."""
+        """Process one message, running the component if there is none; return True for a sync."""
         text = self._process.take()
         if text is None:
-            self._let_it_run()
+            self._run_component()
             text = self._process.take()
         if text is None:
             raise ShellError(RUNTIME, HEARTBEAT_LOST)
-        return self._heed(text)
+        return self._process_message(text)
 
-    def _let_it_run(self) -> None:
-        """Nothing, if it is itself waiting for us to answer: both wait for ever."""
+    def _run_component(self) -> None:
+        """Run the component, unless it waits for an answer itself; then both would wait for ever."""
         child = self._process.child
         if not child.running:
             child.go()
@@ -318,18 +315,18 @@ class ShellSpout(Shell, Spout):
             raise ShellError(RUNTIME, HEARTBEAT_LOST)
 
     def _catch_up(self) -> None:
-        """The component waits for task ids in the middle of a command: read until it has them."""
+        """Process messages while the component waits for task ids in the middle of a command."""
         child = self._process.child
         try:
             while child.running and not child.pipe.unread and not self._died:
                 text = self._process.take()
                 if text is None:
                     return
-                self._heed(text)
+                self._process_message(text)
         except ShellError as error:
             self._halt(error)
 
-    def _heed(self, text: str) -> bool:
+    def _process_message(self, text: str) -> bool:
         message = self._read(text)
         match message.command:
             case "sync":

@@ -1,4 +1,4 @@
-"""Frameworks that the lab runs: the child of each, and the loops of pystorm, storm.py, Petrel and pyleus."""
+"""The frameworks that the lab runs: pystorm, storm.py, Petrel and pyleus, with their loops."""
 
 import inspect
 import logging
@@ -29,6 +29,8 @@ __all__ = [
     "launcher",
 ]
 
+_PYLEUS = ("component", "--pyleus-config", '{"serializer": "json"}', "--options", "{}")
+
 
 class PystormChild(Stepped):
     """One Bolt, BatchingBolt, TicklessBatchingBolt, Spout or ReliableSpout."""
@@ -37,37 +39,37 @@ class PystormChild(Stepped):
         super().__init__(answer)
         self._class = component_class
         self._module: ModuleType = sys.modules["pystorm.component"]
-        self._made: Any = None
+        self._instance: Any = None
         self._batcher = _Batcher()
         self._level = logging.getLogger("pystorm").level
 
     @property
     def component(self) -> object:
-        """Once its `_setup_component` has run."""
-        return self._made
+        """The component, after its `_setup_component`."""
+        return self._instance
 
     @property
     def _backlog(self) -> bool:
-        return bool(self._made is not None and self._made._pending_commands)  # noqa: SLF001 - what `read_command` looks at
+        return bool(self._instance is not None and self._instance._pending_commands)  # noqa: SLF001 - what `read_command` looks at
 
     def _start(self) -> None:
-        """`streamparse_run` hands over the serializer, a pystorm script nothing; the streams are defaults."""
+        """Create the component.  `streamparse_run` passes a serializer, a pystorm script nothing; the streams are defaults."""
         component: Any = object.__new__(self._class)
         component._exit = sys.exit  # noqa: SLF001
         component._batch_entry = self._batcher.entry(component)  # noqa: SLF001
         of_streamparse = any(base.__module__.startswith("streamparse.") for base in self._class.__mro__)
         thread_name = current_thread().name
-        with self._streams(), _kept_signals():
+        with self._streams(), _restored_signals():
             component.__init__(**{"serializer": "json"} if of_streamparse else {})
         current_thread().name = thread_name
         conf, context = component.read_handshake()
         component._setup_component(conf, context)  # noqa: SLF001
-        self._made = component
+        self._instance = component
         component.initialize(conf, context)
 
     @contextmanager
     def _streams(self) -> Iterator[None]:
-        """Component.__init__'s defaults are the streams at the time of import; here they are the pipe's."""
+        """Replace the default streams of Component.__init__ by the pipe's."""
         init = inspect.unwrap(self._module.Component.__init__)
         defaults = init.__defaults__
         init.__defaults__ = (self.pipe.raw_in, self.pipe.raw_out, None, "json")
@@ -77,64 +79,64 @@ class PystormChild(Stepped):
             init.__defaults__ = defaults
 
     def _step(self) -> None:
-        """The body of `run`'s loop."""
+        """Run the body of `run`'s loop."""
         went_away = self._module.StormWentAwayError
-        component = self._made
+        component = self._instance
         try:
             component._run()  # noqa: SLF001
         except went_away:
             component._exit(2)  # noqa: SLF001
-        except Exception as error:  # noqa: BLE001 - as there
+        except Exception as error:  # noqa: BLE001 - as in pystorm
             self._handle(error)
 
     def _handle(self, error: Exception) -> None:
-        component = self._made
+        component = self._instance
         log = logging.getLogger("pystorm.component")
         text = f"Exception in {type(component).__name__}.run()"
         try:
             component.logger.error(text, exc_info=error)
             component._handle_run_exception(error)  # noqa: SLF001
         except self._module.StormWentAwayError:
-            log.error(text, exc_info=error)  # noqa: TRY400 - the first error, as there
+            log.error(text, exc_info=error)  # noqa: TRY400 - the first error, as in pystorm
             component._exit(2)  # noqa: SLF001
-        except Exception:  # there: a bare except
+        except Exception:  # a bare except in pystorm
             log.error(text, exc_info=error)  # noqa: TRY400
             log.exception("While trying to handle previous exception...")
         if component.exit_on_exception:
             component._exit(1)  # noqa: SLF001
 
     def beat(self) -> None:
-        """One pass of TicklessBatchingBolt's batcher, in its own thread; its exception interrupts the loop."""
-        if self.ended or self._made is None:
+        """Run TicklessBatchingBolt's batcher once, in its own thread; its exception interrupts the loop."""
+        if self.ended or self._instance is None:
             return
         try:
             with self.process_state.entered():
-                if self._batcher.beat(self._made):
+                if self._batcher.beat(self._instance):
                     self._interrupt()
         except SystemExit as error:
             self.ended = uncaught(error)
 
     @property
     def period(self) -> float | None:
-        """Of a TicklessBatchingBolt."""
-        return float(self._made.secs_between_batches) if hasattr(self._made, "_batcher") else None
+        """Seconds between two batches of a TicklessBatchingBolt."""
+        return float(self._instance.secs_between_batches) if hasattr(self._instance, "_batcher") else None
 
     def _interrupt(self) -> None:
-        """What SIGUSR1 does in the receiving thread."""
+        """Do what SIGUSR1 does in the receiving thread."""
         try:
-            self._made._handle_worker_exception(None, None)  # noqa: SLF001
+            self._instance._handle_worker_exception(None, None)  # noqa: SLF001
         except Exception as error:  # noqa: BLE001
             self._handle(error)
 
     def close(self) -> None:
-        """Its timer thread ends, and pystorm's log level is what it was."""
+        """End the timer thread, and restore pystorm's log level."""
         super().close()
         self._batcher.close()
         logging.getLogger("pystorm").setLevel(self._level)
 
 
 class _Batcher:
-    """TicklessBatchingBolt's timer thread, with a gate where it would sleep."""
+    """TicklessBatchingBolt's timer thread, which waits for a semaphore instead of sleeping."""
 
     def __init__(self) -> None:
         self._gate = Semaphore(0)
@@ -143,7 +145,7 @@ class _Batcher:
         self._closed = False
 
     def entry(self, component: Any) -> Callable[[], None]:
-        """Replaces `_batch_entry`: the first exception ends the thread."""
+        """Return the replacement of `_batch_entry`; the first exception ends the thread."""
 
         def run() -> None:
             try:
@@ -151,7 +153,7 @@ class _Batcher:
                     with component._batch_lock:  # noqa: SLF001
                         component.process_batches()
                     self._done.release()
-            except BaseException:  # noqa: BLE001 - there: a bare except
+            except BaseException:  # noqa: BLE001 - a bare except in pystorm
                 component.exc_info = sys.exc_info()
                 self._dead = True
                 self._done.release()
@@ -159,7 +161,7 @@ class _Batcher:
         return run
 
     def beat(self, component: Any) -> bool:
-        """Let it pass once; whether it died of it."""
+        """Run one batch; return whether the thread died."""
         if self._dead or not hasattr(component, "_batcher"):
             return False
         self._gate.release()
@@ -172,8 +174,8 @@ class _Batcher:
 
 
 @contextmanager
-def _kept_signals() -> Iterator[None]:
-    """TicklessBatchingBolt takes SIGUSR1 for itself; only the main thread can."""
+def _restored_signals() -> Iterator[None]:
+    """Restore the handler of SIGUSR1, which TicklessBatchingBolt replaces; only the main thread can."""
     if current_thread() is not main_thread() or not hasattr(signal, "SIGUSR1"):
         yield
         return
@@ -184,28 +186,25 @@ def _kept_signals() -> Iterator[None]:
         signal.signal(signal.SIGUSR1, handler)
 
 
-_PYLEUS = ("component", "--pyleus-config", '{"serializer": "json"}', "--options", "{}")
-
-
 class _ClassChild(Looped):
-    """A component that is made and then run: `B().run()`."""
+    """A component that runs as `B().run()`."""
 
     def __init__(self, component_class: type, answer: Callable[[], None]) -> None:
         super().__init__(answer)
         self._class = component_class
-        self._made: Any = None
+        self._instance: Any = None
 
     @property
     def component(self) -> object:
-        """Once its constructor has returned."""
-        return self._made
+        """The component, after its constructor."""
+        return self._instance
 
     def _make(self) -> Any:
         return self._class()
 
     def _run(self) -> None:
-        self._made = self._make()
-        self._made.run()
+        self._instance = self._make()
+        self._instance.run()
 
 
 class _ModuleChild(_ClassChild):
@@ -239,34 +238,34 @@ class _ModuleChild(_ClassChild):
             setattr(self._module, name, value)
 
     def go(self) -> None:
-        """Its turn, with its own globals in the framework's module."""
+        """Run the component with its own globals in the framework's module."""
         with self._turn():
             super().go()
 
 
 class StormPyChild(_ModuleChild):
-    """A Bolt, BasicBolt or Spout of Storm's storm.py, in any package that it was copied to."""
+    """A Bolt, BasicBolt or Spout of Storm's storm.py, or of a copy in any package."""
 
     def __init__(self, component_class: type, answer: Callable[[], None]) -> None:
         super().__init__(component_class, answer, _module_of(component_class, "sendMsgToParent"))
 
 
 class PetrelChild(_ModuleChild):
-    """A Petrel component: its constructor gets the script, standard output goes to a log.
+    """A Petrel component: its constructor gets the script, and standard output goes to a log.
 
     Petrel sleeps five seconds after an exception, so that Storm can read; the bench skips the sleep.
     """
 
     def __init__(self, component_class: type, answer: Callable[[], None]) -> None:
         super().__init__(component_class, answer, sys.modules["petrel.storm"])
-        logging.getLogger("storm").addHandler(logging.NullHandler())  # else it logs to itself, for ever
+        logging.getLogger("storm").addHandler(logging.NullHandler())  # else it logs to itself without end
 
     def _first_globals(self) -> Mapping[str, object]:
         clock = SimpleNamespace(sleep=lambda _seconds: None, time=time.time)
         return {**super()._first_globals(), "old_stdout": self.pipe.stdout, "time": clock}
 
     def _make(self) -> Any:
-        """EmitterBase wants the script in the current directory, as it is in a worker."""
+        """Create the component in the script's directory, where EmitterBase looks for the script."""
         here = Path.cwd()
         os.chdir(Path(inspect.getfile(self._class)).parent)
         try:
@@ -276,7 +275,7 @@ class PetrelChild(_ModuleChild):
 
 
 class PyleusChild(_ClassChild):
-    """A pyleus component over the JSON serializer; `sys.argv` says so, as the topology builder does."""
+    """A pyleus component with the JSON serializer, which the topology builder passes in `sys.argv`."""
 
     def __init__(self, component_class: type, answer: Callable[[], None]) -> None:
         super().__init__(component_class, answer)
@@ -284,7 +283,7 @@ class PyleusChild(_ClassChild):
 
 
 def _module_of(component_class: type, name: str) -> ModuleType:
-    """The module of the base class that has a global of this name."""
+    """Return the first base class's module that has a global of this name."""
     modules = (sys.modules[base.__module__] for base in component_class.__mro__)
     return next(module for module in modules if hasattr(module, name))
 
@@ -297,26 +296,26 @@ _LAUNCHERS: dict[str, _Launcher] = {
     "pyleus": PyleusChild,
     "storm": StormPyChild,
 }
-"""How to run a component, by the module of the framework that reads and writes its messages."""
+"""Module of the framework that reads and writes messages -> its launcher."""
 
 
 class NotAComponentError(TypeError):
-    """A class that is no component of a framework that the lab can run."""
+    """The class is not a component of a framework that the lab can run."""
 
 
 def descent(component_class: type) -> tuple[Dialect, Role]:
-    """The framework of a class and which of its base classes it has; NotAComponentError if none."""
+    """Return the framework of a class and the role of its base class; NotAComponentError if it has none."""
     found = belongs(component_class)
     if found is None:
         *titles, last = [dialect.title for dialect in load() if dialect.language == "python"]
         raise NotAComponentError(
-            f"{component_class.__qualname__} is no bolt or spout of {', '.join(titles)} or {last}"
+            f"{component_class.__qualname__} is not a bolt or spout of {', '.join(titles)} or {last}"
         )
     return found
 
 
 def launcher(component_class: type) -> _Launcher:
-    """What runs a component of a framework that speaks multilang."""
+    """Return the launcher of a multilang component."""
     dialect, _ = descent(component_class)
     module = dialect.wire.modules[0] if dialect.wire is not None else ""
     if module not in _LAUNCHERS:

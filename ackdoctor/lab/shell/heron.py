@@ -2,8 +2,8 @@
 
 Read: apache/incubator-heron heron/instance/src/python/basics/bolt_instance.py, spout_instance.py,
 utils/tuple.py, heronpy/api/serializer.py @ 1c5779d.  Reliability mode ATLEAST_ONCE.
-An exception stops the instance; nothing remembers what was acked.  Payloads pass the real serializer.
-Window bolts read the wall clock; here they read the lab's.
+An exception stops the instance.  The instance does not record which tuples are acked.  Payloads pass the real
+serializer.  Window bolts read the lab's clock instead of the wall clock.
 """
 
 import logging
@@ -32,11 +32,11 @@ _WINDOWS = "heronpy.api.bolt.window_bolt"
 
 
 class InstanceDiedError(ShellError):
-    """The event looper logs an exception and ends; the instance exits with 0 and is started again."""
+    """The event looper logs an exception and ends; the instance exits with 0 and restarts."""
 
 
 class HeronTuple(NamedTuple):
-    """utils/tuple.py's HeronTuple; `roots` is the lab's tuple, whose edges they are, None for a tick."""
+    """utils/tuple.py's HeronTuple; `roots` is the lab's tuple with the edges, None for a tick."""
 
     id: str
     component: str
@@ -48,7 +48,7 @@ class HeronTuple(NamedTuple):
 
 
 class _Instance:
-    """What a component calls its delegate."""
+    """The delegate of a component."""
 
     def __init__(self, component_class: type, *, setup: Setup | None = None) -> None:
         self.logger = _LOG
@@ -60,14 +60,14 @@ class _Instance:
         self._setup = setup or Setup()
 
     def log(self, message: object, level: str | None = None) -> None:
-        """base_instance.py:72."""
+        """Log as base_instance.py:72 does."""
         if level not in _LEVELS:
             raise ValueError(f"{level} is not supported as logging level")
         self.logger.log(_LEVELS[level], message)
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """The component's turn, at the lab's time."""
+        """Run the component's code, with the lab's clock in window bolts."""
         if self.died:
             raise self.died
         windows: Any = sys.modules.get(_WINDOWS)
@@ -93,7 +93,7 @@ class _Instance:
             self.component.initialize(dict(self._setup.conf), context)
 
     def _checked(self, values: Sequence[object], stream: str) -> list[object]:
-        """check_output_schema, where the setup says what is declared; then the serializer, there and back."""
+        """Check the emit as check_output_schema does, if outputs are declared; then serialize and deserialize the values."""
         declared = self._setup.output_fields
         if declared and stream not in declared:
             name = self.context.component
@@ -111,12 +111,12 @@ class HeronBolt(_Instance, Bolt):
     """One heronpy bolt."""
 
     def prepare(self, context: Context, collector: OutputCollector) -> None:
-        """Make and initialise the component."""
+        """Create and initialise the component."""
         self.collector = collector
         self._start(context)
 
     def execute(self, tup: Tup) -> None:
-        """A tick goes to `process_tick`, under an id that is no number."""
+        """Process one tuple.  A tick goes to `process_tick`, with an id that is no number."""
         with self._turn():
             if tup.is_tick:
                 self.component.process_tick(
@@ -137,7 +137,7 @@ class HeronBolt(_Instance, Bolt):
         direct_task: int | None = None,
         need_task_ids: bool = False,  # noqa: FBT001, FBT002 - heronpy's signature
     ) -> list[int] | None:
-        """Ignore anchors that are no HeronTuple with roots, as Heron does without an error."""
+        """Emit a tuple.  Like Heron, ignore anchors that are not a HeronTuple with roots."""
         values = self._checked(tup, stream)
         handed = [anchor for anchor in anchors or () if isinstance(anchor, HeronTuple)]
         roots = [anchor.roots for anchor in handed if anchor.roots is not None]
@@ -149,11 +149,11 @@ class HeronBolt(_Instance, Bolt):
         return ([] if direct_task is None else [direct_task]) if need_task_ids else None
 
     def ack(self, tup: object) -> None:
-        """Only of a HeronTuple; a tick's id makes int() raise."""
+        """Ack a HeronTuple; for a tick's id int() raises."""
         self._complete(tup, "ack", self.collector.ack)
 
     def fail(self, tup: object) -> None:
-        """As ack."""
+        """Fail a HeronTuple."""
         self._complete(tup, "fail", self.collector.fail)
 
     def _complete(self, tup: object, command: str, done: Callable[[Tup], None]) -> None:
@@ -169,37 +169,37 @@ class HeronSpout(_Instance, Spout):
     """One heronpy spout."""
 
     def open(self, context: Context, collector: SpoutOutputCollector) -> None:
-        """Make and initialise the component."""
+        """Create and initialise the component."""
         self.collector = collector
         self._start(context)
 
     def next_tuple(self) -> None:
-        """Ask for tuples."""
+        """Call next_tuple of the component."""
         with self._turn():
             self.component.next_tuple()
 
     def ack(self, msg_id: object) -> None:
-        """Tell it."""
+        """Call the component."""
         with self._turn():
             self.component.ack(msg_id)
 
     def fail(self, msg_id: object) -> None:
-        """Tell it."""
+        """Call the component."""
         with self._turn():
             self.component.fail(msg_id)
 
     def activate(self) -> None:
-        """Tell it."""
+        """Call the component."""
         with self._turn():
             self.component.activate()
 
     def deactivate(self) -> None:
-        """Tell it."""
+        """Call the component."""
         with self._turn():
             self.component.deactivate()
 
     def close(self) -> None:
-        """Tell it, if it lives."""
+        """Call `close` of the component, if it is alive."""
         if not self.died:
             with self._turn():
                 self.component.close()
@@ -212,9 +212,9 @@ class HeronSpout(_Instance, Spout):
         direct_task: int | None = None,
         need_task_ids: bool = False,  # noqa: FBT001, FBT002 - heronpy's signature
     ) -> list[int] | None:
-        """Tracked if it has an id."""
+        """Emit a tuple; it is tracked if it has an id."""
         values = self._checked(tup, stream)
-        said = {} if tup_id is None else {"id": tup_id}
-        self.transcript.say(command="emit", tuple=values, stream=stream, **said)
+        ids = {} if tup_id is None else {"id": tup_id}
+        self.transcript.say(command="emit", tuple=values, stream=stream, **ids)
         self.collector.emit(values, msg_id=tup_id, stream=stream, task=direct_task)
         return ([] if direct_task is None else [direct_task]) if need_task_ids else None

@@ -1,10 +1,10 @@
-"""One message of a component as the JVM reads it: JsonSerializer.readShellMsg, casts and all.
+"""Messages of a component as the JVM reads them: JsonSerializer.readShellMsg with its casts.
 
-Read: apache/storm storm-client/src/jvm/org/apache/storm/multilang/JsonSerializer.java:96-160 and ShellMsg.java
-@ v2.8.8, and run beside the real ShellBolt (tests/differential).  Two JSON libraries matter.  json-simple, until Storm
-2.5, is strict.  json-smart, since 2.6, takes a stray text for a string, which is then no JSONObject; and it makes
-small numbers Integers, so that the cast of `task` to Long fails: a direct emit kills the worker.
-Errors of casts have Java 8's text; later versions add to it.
+Source: apache/storm storm-client/src/jvm/org/apache/storm/multilang/JsonSerializer.java:96-160 and ShellMsg.java
+@ v2.8.8; tests/differential compare with the real ShellBolt.  Storm uses two JSON libraries.  json-simple, until
+Storm 2.5, is strict.  json-smart, since 2.6, reads stray text as a string, which is no JSONObject.  It also reads small
+numbers as Integers, so the cast of `task` to Long fails: a direct emit kills the worker.
+Errors of casts have Java 8's text; later versions extend it.
 """
 
 import json
@@ -48,7 +48,7 @@ class Json(Enum):
 
 
 def json_of(profile: str) -> Json:
-    """The library of a version of Storm ("storm-2.8.3")."""
+    """Return the library of a Storm version ("storm-2.8.3")."""
     found = re.match(r"storm-(\d+)\.(\d+)", profile)
     newer = found is not None and (int(found[1]), int(found[2])) >= _SMART_SINCE
     return Json.SMART if newer else Json.SIMPLE
@@ -56,13 +56,13 @@ def json_of(profile: str) -> Json:
 
 @dataclass(slots=True, kw_only=True)
 class ShellMsg:
-    """What a component said, with Storm's defaults filled in."""
+    """A component's message, with Storm's defaults."""
 
     command: str
     id: object = None
     msg: str | None = None
     stream: str = "default"
-    task: int | None = None  # of a direct emit
+    task: int | None = None  # target of a direct emit
     need_task_ids: bool = True
     values: list[object] | None = None
     anchors: tuple[str | None, ...] = ()
@@ -72,24 +72,24 @@ class ShellMsg:
 
 
 def parse(text: str, library: Json) -> object:
-    """The JSON value of one frame; ShellError in the library's words if it is none."""
+    """Parse one frame as JSON; ShellError with the library's text if it is invalid."""
     if library is Json.SMART:
         return _parse_leniently(text)
     try:
         return json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
-        raise ShellError(_IO, _complaint(text, error.pos)) from None
+        raise ShellError(_IO, _error_text(text, error.pos)) from None
     except _ConstantError:
         found = re.search(r"NaN|-?Infinity", text)
         assert found
-        raise ShellError(_IO, _complaint(text, found.start())) from None
+        raise ShellError(_IO, _error_text(text, found.start())) from None
 
 
 def _parse_leniently(text: str) -> object:
-    """json-smart's permissive mode as far as it matters: what is no object or list is a word, NaN is a number.
+    """Parse as json-smart's permissive mode: text that is no object or list is a string, NaN is a number.
 
-    It also reads what Python prints of a dict or a list on a line, quotes and all.  Its further tolerance (bare words
-    within an object) is not modelled: an IOException.
+    It also reads Python's repr of a dict or a list on one line.  Bare words within an object are not modelled; they
+    raise an IOException.
     """
     stripped = text.strip()
     if not stripped.startswith(("{", "[")):
@@ -98,9 +98,9 @@ def _parse_leniently(text: str) -> object:
         return _DECODER.raw_decode(stripped)[0]
     except json.JSONDecodeError as error:
         try:
-            return literal_eval(stripped.partition("\n")[0])  # and ignores what follows
+            return literal_eval(stripped.partition("\n")[0])  # json-smart ignores further lines
         except (SyntaxError, ValueError):
-            raise ShellError(_IO, _complaint(stripped, error.pos)) from None
+            raise ShellError(_IO, _error_text(stripped, error.pos)) from None
 
 
 def _word(text: str) -> object:
@@ -115,11 +115,11 @@ class _ConstantError(Exception):
 
 
 def _refuse(_name: str) -> NoReturn:
-    """Python writes NaN, JSON has no word for it."""
+    """Reject NaN, which Python writes and JSON does not have."""
     raise _ConstantError
 
 
-def _complaint(text: str, position: int) -> str:
+def _error_text(text: str, position: int) -> str:
     if position >= len(text):
         return f"Unexpected token END OF FILE at position {position}."
     sign = text[position]
@@ -129,11 +129,11 @@ def _complaint(text: str, position: int) -> str:
 
 
 def shell_msg(value: object, library: Json) -> ShellMsg:
-    """The message that a JSON value makes; ShellError where a cast fails."""
+    """Convert a JSON value to a message; ShellError if a cast fails."""
     if value is None:
         raise ShellError(_NULL, "")
     if not isinstance(value, dict):
-        raise _no_cast(value, f"{library.value}.JSONObject", library)
+        raise _cast_error(value, f"{library.value}.JSONObject", library)
     row = _Row(value, library)
     command = row.take("command", str)
     need = row.take("need_task_ids", bool)
@@ -166,11 +166,11 @@ class _Row:
     library: Json
 
     def take(self, key: str, kind: type) -> Any:
-        """A field, cast: null passes."""
+        """Return a field after a cast; null passes."""
         return self._cast(self.values.get(key), kind)
 
     def anchors(self) -> tuple[str | None, ...]:
-        """A lone string is one anchor."""
+        """Return the anchors; a string is one anchor."""
         anchors = self.values.get("anchors")
         if isinstance(anchors, str):
             return (anchors,)
@@ -179,11 +179,11 @@ class _Row:
     def _cast(self, value: object, kind: type) -> Any:
         if value is None or _java_class(value, self.library) == _WANTED[kind] or kind is type(value) is list:
             return value
-        raise _no_cast(value, _WANTED[kind], self.library)
+        raise _cast_error(value, _WANTED[kind], self.library)
 
 
 def _task(task: int | None) -> int | None:
-    """0 is no direct emit; `(int) task` drops the upper half."""
+    """Convert `task` as `(int) task` does; 0 is no direct emit."""
     return (task + (1 << 31)) % (1 << 32) - (1 << 31) if task else None
 
 
@@ -200,12 +200,12 @@ def _java_class(value: object, library: Json) -> str:
             return _SCALARS[type(value)]
 
 
-def _no_cast(value: object, wanted: str, library: Json) -> ShellError:
+def _cast_error(value: object, wanted: str, library: Json) -> ShellError:
     return ShellError(_CAST, f"{_java_class(value, library)} cannot be cast to {wanted}")
 
 
 def java_text(value: object) -> str:
-    """`String.valueOf` of a JSON value: null, 5, [1,2]."""
+    """Return `String.valueOf` of a JSON value: null, 5, [1,2]."""
     match value:
         case None:
             return "null"

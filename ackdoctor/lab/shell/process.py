@@ -13,12 +13,16 @@ from ackdoctor.lab.shell.messages import RUNTIME, Json, ShellMsg, java_text, par
 
 __all__ = ["Setup", "ShellProcess", "Transcript", "heartbeat_timeout"]
 
+_HEARTBEAT_TIMEOUT = "topology.subprocess.timeout.secs"
+_DEFAULT_TIMEOUT_SECS = 30  # supervisor.worker.timeout.secs
+_NO_OUTPUT = "org.apache.storm.multilang.NoOutputException"
+
 
 class Transcript:
     """Every frame that a component wrote after the handshake, in order.
 
-    `errors` and `metrics` are what the JVM has reported: nothing dies of an error.  What the component wrote after
-    the worker's death is kept too, although the worker ignored it.
+    `errors` and `metrics` are those that the JVM reports; an error does not kill the worker.  Frames after the
+    worker's death are kept, although the worker ignores them.
     """
 
     def __init__(self) -> None:
@@ -26,7 +30,7 @@ class Transcript:
         self.errors: list[str] = []
         self.metrics: list[tuple[str, object]] = []
         self._messages: list[dict[str, Any]] = []
-        self._parsed = 0  # so many texts are in `_messages`
+        self._parsed = 0  # number of texts in `_messages`
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -36,7 +40,7 @@ class Transcript:
         return self._messages
 
     def error(self, message: ShellMsg) -> None:
-        """handleError: it is reported."""
+        """Report an error, as handleError does."""
         self.errors.append(java_text(message.msg))
 
     def note(self, text: str) -> None:
@@ -44,11 +48,11 @@ class Transcript:
         self.texts.append(text)
 
     def say(self, **message: object) -> None:
-        """Keep what a component did that has no pipe."""
+        """Keep a message of a component without a pipe."""
         self._messages.append(message)
 
     def metric(self, message: ShellMsg, registered: Collection[str]) -> None:
-        """handleMetrics: only what the JVM's side has registered can be reported."""
+        """Report a metric, as handleMetrics does; ShellError if the JVM's side has not registered it."""
         if message.metric is None:
             raise ShellError("java.lang.NullPointerException", "")
         if not message.metric:
@@ -66,19 +70,13 @@ def _parsed(text: str) -> dict[str, Any] | None:
     return message if isinstance(message, dict) else None
 
 
-_HEARTBEAT_TIMEOUT = "topology.subprocess.timeout.secs"
-_DEFAULT_TIMEOUT_SECS = 30  # supervisor.worker.timeout.secs
-_NO_OUTPUT = "org.apache.storm.multilang.NoOutputException"
-
-
 @dataclass(slots=True, kw_only=True)
 class Setup:
-    """The content of the handshake, and what the JVM's side knows of the component.
+    """The content of the handshake, and the JVM's settings for the component.
 
-    `input_fields` are source -> stream -> field names: what gives `tup.values` its attributes.
-    `metrics` are the names registered on the JVM's side; reporting any other kills the worker.  `arguments` end its
-    command line: a pyleus component has its `options` from there.  `json` is the library with which the JVM reads,
-    by default that of Storm 2.6 and later.
+    `input_fields` are source -> stream -> field names, the attributes of `tup.values`.
+    `metrics` are the names registered on the JVM's side; any other kills the worker.  `arguments` end the command
+    line, where pyleus reads its `options`.  `json` is the JVM's library, by default that of Storm 2.6 and later.
     """
 
     conf: Mapping[str, object] = field(default_factory=dict)
@@ -90,14 +88,14 @@ class Setup:
 
 
 def heartbeat_timeout(conf: Mapping[str, object]) -> int:
-    """Milliseconds a component may leave a heartbeat unanswered (ShellBolt.java:123-127)."""
+    """Return the heartbeat timeout in milliseconds (ShellBolt.java:123-127)."""
     seconds = conf.get(_HEARTBEAT_TIMEOUT, _DEFAULT_TIMEOUT_SECS)
     assert isinstance(seconds, int), f"{_HEARTBEAT_TIMEOUT} must be an int"
     return 1000 * seconds
 
 
 class ShellProcess:
-    """One component.  `answer` is called when it reads in the middle of its work and nothing is there."""
+    """One component.  It calls `answer` if it reads from an empty pipe in the middle of its work."""
 
     def __init__(self, component_class: type, answer: Callable[[], None], json_library: Json) -> None:
         self.child: Child = launcher(component_class)(component_class, answer)
@@ -105,15 +103,17 @@ class ShellProcess:
         self._json = json_library
 
     def launch(self, setup: Setup, context: Context) -> None:
-        """ShellProcess.launch: the handshake; ShellError if the component does not live to give its pid."""
+        """Send the handshake, as ShellProcess.launch; ShellError if the component dies before it sends its pid."""
         with tempfile.TemporaryDirectory() as pid_dir:
             self.child.process_state.add_arguments(setup.arguments)
-            self.write({"pidDir": pid_dir, "conf": dict(setup.conf), "context": _told(setup, context)})
+            self.write(
+                {"pidDir": pid_dir, "conf": dict(setup.conf), "context": _topology_context(setup, context)}
+            )
             self.child.go()
         self._greet()
 
     def _greet(self) -> None:
-        """JsonSerializer.connect: the first message is the pid."""
+        """Read the pid, the first message, as JsonSerializer.connect does."""
         if self._greeted:
             return
         self._greeted = True
@@ -127,11 +127,11 @@ class ShellProcess:
             raise ShellError(RUNTIME, message, exit_code=SUICIDE)
 
     def write(self, message: object) -> None:
-        """Write one message to the component, which does not run yet."""
+        """Write one message to the component, without running it."""
         self.child.pipe.send(json.dumps(message, separators=(",", ":")))
 
     def take(self) -> str | None:
-        """The next frame, or None if the component is alive and says nothing; NoOutputException at its end."""
+        """Return the next frame; None if the component is alive without output; NoOutputException if it has ended."""
         self._greet()
         return self._next(HALTED)
 
@@ -140,21 +140,21 @@ class ShellProcess:
         text = child.pipe.take()
         if text is not None or not child.ended:
             return text
-        said = f" Currently read output: {child.pipe.torn}\n" if child.pipe.torn else " No output read.\n"
+        output = f" Currently read output: {child.pipe.torn}\n" if child.pipe.torn else " No output read.\n"
         raise ShellError(
             RUNTIME,
-            f"{_NO_OUTPUT}: Pipe to subprocess seems to be broken!{said}Serializer Exception:\n{self.stderr}\n",
+            f"{_NO_OUTPUT}: Pipe to subprocess seems to be broken!{output}Serializer Exception:\n{self.stderr}\n",
             exit_code=exit_code,
         ) from child.ended.cause
 
     @property
     def stderr(self) -> str:
-        """What the interpreter prints of an uncaught exception."""
+        """The traceback of the component's uncaught exception."""
         return self.child.ended.stderr if self.child.ended else ""
 
 
-def _told(setup: Setup, context: Context) -> dict[str, object]:
-    """TopologyContext.toJSONString: what of the topology a component hears."""
+def _topology_context(setup: Setup, context: Context) -> dict[str, object]:
+    """Return the topology context of the handshake, as TopologyContext.toJSONString."""
     names = {context.component: [context.task]} | {
         source: list(context.tasks_of(source)) for source in setup.input_fields
     }

@@ -87,8 +87,8 @@ _OF_DELIVERIES = (_RECEIVED, _LINKED, _ACKED, _FAILED)
 _FIRST = 2  # completions
 _KEY = list(ROOT_KEY)
 
-# MESSAGES of roots that are still open; `told`: how many lives of the root were reported or need no report.
-CARRIED = StructType([*MESSAGES.fields, StructField("told", IntegerType())])
+# MESSAGES of roots that are still open; `reported`: how many lives of the root were reported or need no report.
+CARRIED = StructType([*MESSAGES.fields, StructField("reported", IntegerType())])
 
 # Of each run: everything before `frontier_ns` is known; what is settled before `oldest_ns` is forgotten.
 _FRONTIERS = StructType(
@@ -130,7 +130,7 @@ _COMPLETION = StructType(
     ]
 )
 
-# One row for each delivery; `told` once its second completion was reported.
+# One row for each delivery; `reported` once its second completion was reported.
 DONE = StructType(
     [
         *(EVENTS[name] for name in DELIVERY_KEY),
@@ -141,7 +141,7 @@ DONE = StructType(
         StructField("roots", ArrayType(LongType())),
         StructField("tick", BooleanType()),
         StructField("last_ns", LongType()),
-        StructField("told", BooleanType()),
+        StructField("reported", BooleanType()),
     ]
 )
 
@@ -266,7 +266,7 @@ def _process(row: Row) -> str:
 
 def with_carried(carried: DataFrame, messages: DataFrame) -> DataFrame:
     """Return CARRIED: what is still open, and the new messages."""
-    return carried.union(messages.select("*", F.lit(0).alias("told"))).select(*CARRIED.names)
+    return carried.union(messages.select("*", F.lit(0).alias("reported"))).select(*CARRIED.names)
 
 
 def replayed_lives(rows: DataFrame, terms: LiveTerms, bounds: DataFrame | None = None) -> DataFrame:
@@ -280,7 +280,7 @@ def replayed_lives(rows: DataFrame, terms: LiveTerms, bounds: DataFrame | None =
 def judged(rows: DataFrame, lives: DataFrame, frontiers: Mapping[str, tuple[int, int]]) -> DataFrame:
     """Return JUDGED: one row for each life, and one for a root without any.
 
-    `what` names the new fact, null if there is none; `told` is for the next batch; `keep` says whether to carry the root's
+    `what` names the new fact, null if there is none; `reported` is for the next batch; `keep` says whether to carry the root's
     messages, `completed_ns` since when to remember that it was completed.  `frontiers` is `Clock.ends`.
     """
     time = F.col("time_ns")
@@ -288,7 +288,7 @@ def judged(rows: DataFrame, lives: DataFrame, frontiers: Mapping[str, tuple[int,
         rows.where(F.col("kind") != _ROTATED)
         .groupBy(*ROOT_KEY)
         .agg(
-            F.max("told").alias("told"),
+            F.max("reported").alias("reported"),
             F.max(F.when(F.col("kind") != _COMPLETED, time)).alias("latest_ns"),
             F.max(F.when(F.col("kind") == _COMPLETED, time)).alias("completed_ns"),
             F.array_sort(F.collect_list(F.when(F.col("kind") == _TIMED_OUT, time))).alias("timed"),
@@ -334,15 +334,15 @@ def _with_facts(known: DataFrame) -> DataFrame:
 def _with_carry(lives: DataFrame) -> DataFrame:
     """Add what is new, and what is carried of the root."""
     root = Window.partitionBy(*ROOT_KEY)
-    is_told = F.col("settled") | F.col("fact").isNotNull()
+    is_reported = F.col("settled") | F.col("fact").isNotNull()
     due = F.col("life").isNotNull() & ~F.col("settled")
-    nothing_due = is_told | (F.col("n_init") == 0)
+    nothing_due = is_reported | (F.col("n_init") == 0)
     silent = F.col("latest_ns") < F.col("oldest_ns")
     last = F.struct("life", "outcome", "end_ns")
     seen = lives.select(
         "*",
         F.max(due & ~(nothing_due & silent)).over(root).alias("is_open"),
-        F.max(F.when(is_told, F.col("life"))).over(root).alias("reached"),
+        F.max(F.when(is_reported, F.col("life"))).over(root).alias("reached"),
         F.max(F.when(F.col("life").isNotNull(), last)).over(root).alias("last"),
     )
     keep = F.coalesce(F.col("is_open") | (F.col("latest_ns") >= F.col("frontier_ns")), F.lit(False))
@@ -354,8 +354,8 @@ def _with_carry(lives: DataFrame) -> DataFrame:
         *_OF_LIFE,
         "timed_ns",
         "certain_ns",
-        F.when(F.col("life") > F.col("told"), F.col("fact")).alias("what"),
-        F.greatest("told", "reached").alias("told"),
+        F.when(F.col("life") > F.col("reported"), F.col("fact")).alias("what"),
+        F.greatest("reported", "reached").alias("reported"),
         keep.alias("keep"),
         F.when(~keep & (completed >= F.col("oldest_ns")), completed).alias("completed_ns"),
     )
@@ -364,16 +364,16 @@ def _with_carry(lives: DataFrame) -> DataFrame:
 def carried_roots(rows: DataFrame, judgement: DataFrame) -> DataFrame:
     """Return CARRIED for the next batch, without rotations."""
     roots = judgement.groupBy(*ROOT_KEY).agg(
-        F.max("told").alias("reached"),
+        F.max("reported").alias("reached"),
         F.max("keep").alias("keep"),
         F.max("completed_ns").alias("completed_ns"),
     )
     messages = rows.where(F.col("kind") != _ROTATED).join(roots.where("keep"), _KEY)
-    again = messages.withColumn("told", F.col("reached")).select(*CARRIED.names)
+    again = messages.withColumn("reported", F.col("reached")).select(*CARRIED.names)
     row = {
         "kind": F.lit(_COMPLETED),
         "time_ns": F.col("completed_ns"),
-        "told": F.lit(0),
+        "reported": F.lit(0),
         **{name: F.col(name) for name in ROOT_KEY},
     }
     over = roots.where("completed_ns is not null").select(
@@ -399,7 +399,7 @@ def delivery_rows(carried: DataFrame, events: DataFrame) -> DataFrame:
         F.when(kind == _LINKED, F.array("root")).alias("roots"),
         ((kind == _RECEIVED) & is_tick()).alias("tick"),
         F.col("time_ns").alias("last_ns"),
-        F.lit(False).alias("told"),
+        F.lit(False).alias("reported"),
     )
     return carried.union(single).select(*DONE.names)
 
@@ -416,7 +416,7 @@ def done(rows: DataFrame) -> DataFrame:
             F.array_sort(F.array_distinct(F.flatten(F.collect_list("roots")))).alias("roots"),
             F.max("tick").alias("tick"),
             F.max("last_ns").alias("last_ns"),
-            F.max("told").alias("told"),
+            F.max("reported").alias("reported"),
         )
         .select(*DONE.names)
     )
@@ -430,5 +430,9 @@ def completed_twice(found: DataFrame) -> DataFrame:
 def remembered(found: DataFrame, oldest: Mapping[str, int]) -> DataFrame:
     """Return DONE for the next batch; `oldest` is the time of each run since when deliveries are remembered."""
     since = F.create_map(*(F.lit(part) for item in oldest.items() for part in item))
-    told = F.col("told") | (F.col("done") > F.greatest("received", F.lit(1)))
-    return found.where(F.col("last_ns") >= since[F.col("run")]).withColumn("told", told).select(*DONE.names)
+    reported = F.col("reported") | (F.col("done") > F.greatest("received", F.lit(1)))
+    return (
+        found.where(F.col("last_ns") >= since[F.col("run")])
+        .withColumn("reported", reported)
+        .select(*DONE.names)
+    )

@@ -2,12 +2,12 @@
 
     CHECKPOINT/spark/              which parts belong to which batch: Spark's own
                state/N-.../        what batch N left for the next one: roots, deliveries, clock.json
-               told.jsonl          the lines that were reported, and which batches are done
+               reports.jsonl       the lines that were reported, and which batches are done
 
 Spark records the parts of a batch before it begins.  A batch that is not done when the process dies is done again,
 over the same parts and the same state, and so with the same result; one that is done is skipped.
 
-In `told.jsonl` the lines of a batch come before one that marks the batch as done and names the folder of its state: so
+In `reports.jsonl` the lines of a batch come before one that marks the batch as done and names the folder of its state: so
 one write commits both.  What follows the last such line was cut off, and is removed.
 """
 
@@ -79,7 +79,7 @@ class Journal:
     @classmethod
     def opened(cls, folder: Path) -> "Journal":
         """Open the journal of a checkpoint; an unfinished batch is removed."""
-        journal = cls(place=folder / "told.jsonl")
+        journal = cls(place=folder / "reports.jsonl")
         if journal.place.exists():
             journal._recall()
         return journal
@@ -88,18 +88,18 @@ class Journal:
         shown = self._shown()
         whole = 0
         lines: list[Line] = []
-        with self.place.open("r+b") as kept:
-            while (text := kept.readline()).endswith(b"\n"):
+        with self.place.open("r+b") as journal:
+            while (text := journal.readline()).endswith(b"\n"):
                 line = json.loads(text)
                 if _DONE not in line:
                     lines.append(line)
                     continue
-                whole = kept.tell()
+                whole = journal.tell()
                 self.batch, self.state, self.totals = line[_DONE], line["state"], line["totals"]
                 if self.batch > shown:
                     self._unshown += lines
                 lines = []
-            kept.truncate(whole)
+            journal.truncate(whole)
 
     def unshown(self) -> Sequence[Line]:
         """Return the lines of batches that are done and may not have been shown."""
@@ -143,7 +143,7 @@ def held(folder: Path) -> Iterator[None]:
 
 def same_terms(folder: Path, terms: Mapping[str, str]) -> None:
     """Raise a UsageError if the checkpoint was begun with other options, or lacks what Spark recorded."""
-    place, reported, read = folder / TERMS, (folder / "told.jsonl").exists(), (folder / "spark").is_dir()
+    place, reported, read = folder / TERMS, (folder / "reports.jsonl").exists(), (folder / "spark").is_dir()
     if not place.exists() or not (reported or read):  # Spark never came up
         _replace(place, dict(terms))
         return
@@ -266,7 +266,7 @@ class Watch:
         before = self.journal.totals
         totals = {
             "parts": parts.count,
-            "told": new_facts,
+            "reported": new_facts,
             "refused": refused,
             "again": parts.again,
             "gone": parts.gone,
@@ -324,7 +324,7 @@ class Watch:
         ends = clock.ends(self.terms.remember_s)
         rows = certain.delivery_rows(self._or_empty(carried, DONE), self._or_empty(events, EVENTS))
         found = certain.done(self._together(rows)).localCheckpoint()
-        new = certain.completed_twice(found).where("not told").collect()
+        new = certain.completed_twice(found).where("not reported").collect()
         remembered = {run: since for run, (_, since) in ends.items()}
         certain.remembered(found, remembered).write.mode("overwrite").parquet(str(place / _OF_DELIVERIES))
         return delivery_lines(new)
@@ -356,9 +356,9 @@ class Watch:
         """Put a few rows in one partition, which needs no exchange."""
         return rows.coalesce(1) if self._new < _FEW else rows
 
-    def _note(self, kept: DataFrame, clock: Clock) -> None:
+    def _note(self, rows: DataFrame, clock: Clock) -> None:
         """Update the clock by what is open now."""
-        alive = kept.where(F.col("kind") != _COMPLETED).groupBy("run")
+        alive = rows.where(F.col("kind") != _COMPLETED).groupBy("run")
         known = {
             row["run"]: row
             for row in alive.agg(

@@ -18,7 +18,7 @@ from ackdoctor.tracer.instrument.listener import HEARTBEAT, TICKS, Listener, exc
 from ackdoctor.tracer.instrument.live import LiveRecord, id_of
 from ackdoctor.tracer.instrument.mocks import WrittenMethods, look
 from ackdoctor.tracer.ledger.components import played_by, switched_on
-from ackdoctor.tracer.ledger.sites import stands_in
+from ackdoctor.tracer.ledger.sites import is_mock_frame
 
 __all__ = ["HandlerCall", "HandlerCalls"]
 
@@ -197,7 +197,7 @@ def _raised(record: LiveRecord, call: HandlerCall, *, fails: bool) -> str:
 def _caller(frame: FrameType) -> FrameType:
     """The caller of the handler: the first frame outside of the tracer and of a test's mocks."""
     while frame.f_back is not None and (
-        frame.f_globals.get("__name__", "").startswith(_OWN) or stands_in(frame)
+        frame.f_globals.get("__name__", "").startswith(_OWN) or is_mock_frame(frame)
     ):
         frame = frame.f_back
     return frame

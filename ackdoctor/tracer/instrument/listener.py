@@ -1,7 +1,7 @@
 """What the wrappers report: every tuple received, every emit, ack and fail, by component.
 
 The listener feeds the ledgers of the components and, at level `trace`, writes rows. It never raises into the
-component: the first error of its own becomes a note of the ledger. `received` and `sent` run for every tuple.
+component: the first internal error becomes a note of the ledger. `received` and `sent` run for every tuple.
 """
 
 import dis
@@ -230,9 +230,7 @@ class Listener:
         """Report the first error of the tracer's own."""
         self._errors += 1
         if self._errors == 1:
-            self.ledger.note(
-                f"the tracer met an error of its own and went on: {type(error).__name__}: {error}"
-            )
+            self.ledger.note(f"the tracer continues after an internal error: {type(error).__name__}: {error}")
 
     # ---- thread, exception, anchors ----
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from ackdoctor.acker.residue import blame, residue, suspicions
+from ackdoctor.acker.residue import find_culprits, residue, traced_tuples
 from ackdoctor.acker.roots import RootLedger
 from ackdoctor.acker.versions import Profile
 from ackdoctor.model.event import AUTO, TICK, Event, EventKind
@@ -86,8 +86,8 @@ def life_of_root(events: Events, root: int, profile: Profile) -> Life | None:
     moments, more = _limited(watch.moment(event) for event in _of_root(events(), root, linked))
     if not moments:
         return None
-    seen = suspicions((event for event in events() if event.root == root), {root: None})[root]
-    tree = blame(watch.tree(), seen)
+    seen = traced_tuples((event for event in events() if event.root == root), {root: None})[root]
+    tree = find_culprits(watch.tree(), seen)
     return Life(
         subject=f"root {root}",
         moments=moments,

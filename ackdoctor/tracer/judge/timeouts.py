@@ -343,7 +343,7 @@ def timed_out(trees: Collection[TupleTree], events: Events) -> Late:
     for event in events():
         known = roots.get(event.root)
         if known is not None and event.root:
-            _told(known, event)
+            _record_event(known, event)
     deliveries = {key: _Delivery() for root in roots.values() for key in root.linked}
     if not deliveries:
         paces: Mapping[str, Pace] = {}
@@ -354,7 +354,7 @@ def timed_out(trees: Collection[TupleTree], events: Events) -> Late:
     return Late(trees=tuple(late), paces=paces)
 
 
-def _told(root: _Root, event: Event) -> None:
+def _record_event(root: _Root, event: Event) -> None:
     kind, at = event.kind, event.time_ns
     if kind is EventKind.LINKED:
         root.linked[_key(event)] = event.value

@@ -112,12 +112,14 @@ def overrides(cls: type, role: Role, method: str) -> bool:
     return False
 
 
-NODES = 20_000  # objects looked at per component
+NODES = 20_000  # objects examined per component
 _DEPTH = 5  # containers within containers
 _PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), type, range)
-_TOLD = frozenset({"context", "storm_conf", "conf"})  # by the handshake: its task ids look like deliveries
-_FRAMEWORK = frozenset({"delegate"})  # heronpy's: it remembers all that went through it
-_MOCKS = frozenset({"_mock_call_args_list", "call_args_list"})  # fields of what remembers its calls
+_HANDSHAKE = frozenset(
+    {"context", "storm_conf", "conf"}
+)  # from the handshake: task ids look like delivery ids
+_FRAMEWORK = frozenset({"delegate"})  # of heronpy: it stores every tuple
+_MOCKS = frozenset({"_mock_call_args_list", "call_args_list"})  # fields of a mock that hold its calls
 _CONTAINERS = (list, tuple, set, frozenset, deque)
 
 
@@ -131,7 +133,7 @@ def holders(
     found: dict[Hashable, str] = {}
     budget = NODES
     for field, value in list(getattr(component, "__dict__", {}).items()):
-        if field in _TOLD or field in _FRAMEWORK or field in besides:
+        if field in _HANDSHAKE or field in _FRAMEWORK or field in besides:
             continue
         seen: set[int] = {id(component)}
         edge: list[tuple[Any, int]] = [(value, 0)]

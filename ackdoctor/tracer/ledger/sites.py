@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from ackdoctor.model.violation import CallSite
 
-__all__ = ["NOWHERE", "CallPath", "Sites", "stands_in"]
+__all__ = ["NOWHERE", "CallPath", "Sites", "is_mock_frame"]
 
 NOWHERE = 0
 _OWN = __name__.partition(".")[0]  # the frames of our wrappers are no sites
@@ -161,7 +161,7 @@ class Sites:
         return False
 
 
-def stands_in(frame: FrameType) -> bool:
+def is_mock_frame(frame: FrameType) -> bool:
     """Whether the frame is a mock's, which calls the function that it replaces."""
     module = _module(frame)
     return any(module == mock or module.startswith(f"{mock}.") for mock in _MOCKS)

@@ -1,4 +1,4 @@
-"""A topology that leaks, looked into while it runs, in a process of its own: a look costs by all that its process holds."""
+"""A leaking topology with heap snapshots, in its own process, because a snapshot costs by the size of the process."""
 
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor

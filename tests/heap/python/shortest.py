@@ -1,4 +1,4 @@
-"""guppy3's own shortest path from a holder, written as an expression: what our walk is compared with."""
+"""guppy3's shortest path from a holder as an expression, for comparison with our walk."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What known holders keep, by which path, and how much it weighs."""
+"""Containers of known holders: paths and sizes."""
 
 import gc
 from collections import OrderedDict, deque
@@ -67,7 +67,7 @@ def test_the_path_is_the_one_that_guppy_finds(entries):
     assert ours.first == shortest_path(acker, entry, "acker") == "acker._pending._buckets[0][1000000000000]"
 
 
-def test_so_is_the_path_to_a_spouts_buffer_and_to_a_bolts_field():
+def test_the_paths_to_spout_buffers_and_bolt_fields_are_those_of_guppy():
     class Words(Spout):
         def initialize(self, storm_conf, context):
             self.buffer = {}
@@ -111,23 +111,23 @@ def test_so_is_the_path_to_a_spouts_buffer_and_to_a_bolts_field():
         ([], {}),
     ],
 )
-def test_entries_are_counted_where_they_pile_up(kept, expected):
+def test_entries_are_counted_at_their_container(kept, expected):
     assert held(kept) == expected
 
 
-def test_what_contains_itself_ends():
+def test_a_container_in_itself_is_walked_once():
     kept: list[object] = [1, 2]
     kept.append(kept)
     assert held(kept) == {"Box.kept": 3}
 
 
-def test_no_logger_module_or_class_is_walked_into():
+def test_loggers_modules_and_classes_are_not_walked():
     import logging
 
     assert held([logging.getLogger(), logging, Box]) == {"Box.kept": 3}
 
 
-def test_of_many_items_only_some_are_looked_at():
+def test_only_a_sample_of_many_items_is_walked():
     looked = []
 
     class Row(list):  # type: ignore[type-arg]
@@ -143,7 +143,7 @@ def test_of_many_items_only_some_are_looked_at():
 # ---- weight ----
 
 
-def test_the_weight_is_what_guppy_says_the_container_dominates():
+def test_the_weight_is_the_dominated_size_of_guppy():
     acker = filled(2_000)
     gc.collect()
     ours = weigh(acker._pending._buckets[0], {id(acker)})
@@ -152,14 +152,14 @@ def test_the_weight_is_what_guppy_says_the_container_dominates():
     assert ours.size == hpy().iso(acker._pending._buckets[0]).domisize
 
 
-def test_of_many_entries_some_are_weighed():
+def test_only_a_sample_of_many_entries_is_weighed():
     acker = filled(EXACT * 2)
     ours = weigh(acker._pending._buckets[0], {id(acker)})
     assert not ours.exact
     assert ours.size == pytest.approx(hpy().iso(acker._pending._buckets[0]).domisize, rel=0.01)
 
 
-def test_what_all_entries_share_is_weighed_once():
+def test_an_object_that_entries_share_is_weighed_once():
     shared = "x" * 10_000
     one, many = [[shared]], [[shared] for _ in range(100)]
     assert weigh(many, ()).size - weigh(one, ()).size < 100 * 120

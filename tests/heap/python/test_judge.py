@@ -1,4 +1,4 @@
-"""From leaks made in the lab to rows and findings."""
+"""Leaks from the lab yield rows and findings."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def snapshots(*held: Holding) -> list[Snapshot]:
     ]
 
 
-def told(found: tuple[Finding, ...]) -> list[tuple[str, str]]:
+def codes_of(found: tuple[Finding, ...]) -> list[tuple[str, str]]:
     return [(each.code, each.message) for each in found]
 
 
@@ -42,7 +42,7 @@ def judged(version: str) -> tuple[Finding, ...]:
     return findings(leaked(version), PLACES, profile(version))
 
 
-def test_tuples_acked_an_even_number_of_times_are_told_with_their_path_price_and_rate():
+def test_tuples_acked_an_even_number_of_times_are_reported_with_path_cost_and_rate():
     shots, found = leaked("storm-1.1.0"), judged("storm-1.1.0")
     assert [shot.label for shot in shots] == [
         "start", "100 pending", "200 pending", "400 pending", "800 pending", "end",
@@ -68,13 +68,13 @@ def test_tuples_acked_an_even_number_of_times_are_told_with_their_path_price_and
     )
 
 
-def test_of_types_that_grew_ours_is_the_first_of_the_ackers():
+def test_our_entry_type_is_the_first_of_the_acker_types_that_grew():
     rows = {row.name: row for row in type_rows(leaked("storm-2.8.8"))}
     row = rows["ackdoctor.acker.acker.AckObject"]
     assert (row.gained, row.lately) == (1_000, 200)
 
 
-def test_a_map_that_is_empty_at_the_end_is_no_finding():
+def test_an_empty_map_at_the_end_is_not_a_finding():
     assert findings([Snapshot(label="end", census=EMPTY)], PLACES) == ()
     assert findings([], PLACES) == ()
 
@@ -91,16 +91,16 @@ def test_a_map_that_is_empty_at_the_end_is_no_finding():
         (holding("Keeps.buffer", 300, kind=BOLT, open=0), []),  # what is kept was acked
     ],
 )
-def test_a_buffer_is_judged_by_what_its_owner_may_hold(held, codes):
+def test_a_buffer_is_judged_by_the_limit_of_its_owner(held, codes):
     assert [found.code for found in findings(snapshots(held), PLACES)] == codes
 
 
-def test_a_buffer_that_has_shrunk_is_none_that_leaks():
+def test_a_buffer_that_has_shrunk_does_not_leak():
     shots = snapshots(holding("Words.buffer", 300, owed=0), holding("Words.buffer", 200, owed=0))
     assert findings(shots, PLACES) == ()
 
 
-def test_of_a_field_with_many_containers_the_largest_is_told():
+def test_the_largest_container_of_a_field_is_reported():
     shot = Snapshot(
         label="end",
         census=EMPTY,
@@ -117,20 +117,20 @@ def test_of_a_field_with_many_containers_the_largest_is_told():
     )
 
 
-# ---- beside what the run has told ----
+# ---- together with findings of the run ----
 
 
-def run_told(code: str, component: str, *left: str) -> Finding:
+def run_finding(code: str, component: str, *left: str) -> Finding:
     return Finding(
         code=code, name="", severity=Severity.ERROR, confidence=Confidence.MUST, site=Site("a.py", NOWHERE), message="",
         component=component, handler="", dialect="", evidence=TreeWitness(steps=(), left=left), cause="",
     )  # fmt: skip
 
 
-def test_a_finding_of_the_run_gets_what_the_heap_shows_of_it():
+def test_a_finding_of_the_run_gets_its_heap_evidence():
     shown = findings(snapshots(holding("Keeps.kept", 5, kind=BOLT, open=5, tuples=10)), PLACES)
     mine, rest = with_heap_evidence(
-        [run_told("ACK401", "bolts.Keeps"), run_told("ACK401", "bolts.Other")], shown
+        [run_finding("ACK401", "bolts.Keeps"), run_finding("ACK401", "bolts.Other")], shown
     )
     assert rest == ()
     assert [each.evidence.left for each in mine] == [
@@ -141,20 +141,20 @@ def test_a_finding_of_the_run_gets_what_the_heap_shows_of_it():
     ]
 
 
-def test_the_entries_of_the_acker_belong_to_whoever_left_them():
+def test_acker_entries_belong_to_the_component_that_left_them():
     found = judged("storm-2.8.8")
     mine, rest = with_heap_evidence(
-        [run_told("ACK103", "EvenAck", "acker: root 1 leaves a tracked entry")], found
+        [run_finding("ACK103", "EvenAck", "acker: root 1 leaves a tracked entry")], found
     )
     assert [each.code for each in rest] == ["ACK603"]
     assert mine[0].evidence.left[1].startswith("heap: acker._pending._buckets[0]: 1,000 entries, ")
-    assert told(with_heap_evidence([], found)[1]) == told(found)
+    assert codes_of(with_heap_evidence([], found)[1]) == codes_of(found)
 
 
 # ---- on disk ----
 
 
-def test_snapshots_are_the_same_after_a_stay_on_disk(tmp_path):
+def test_snapshots_survive_a_round_trip_through_a_file(tmp_path):
     shots = leaked("storm-2.8.8")
     file = tmp_path / "run" / name_of(7)
     save(shots, file)
@@ -174,7 +174,7 @@ def test_a_damaged_file_is_a_value_error(tmp_path, text):
 
 
 @pytest.mark.minutes
-def test_a_snapshot_keeps_nothing_alive():
+def test_a_snapshot_holds_no_references():
     import weakref
 
     class Buffer:

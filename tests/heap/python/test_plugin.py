@@ -57,7 +57,7 @@ def heap_section(result, test):
     return lines[start + 1 : end]
 
 
-def test_a_spouts_buffer_that_acks_do_not_empty_fails_its_test(run):
+def test_a_spout_buffer_that_acks_do_not_empty_fails_its_test(run):
     result = run(
         SPOUT
         + """
@@ -84,7 +84,7 @@ def test_a_spouts_buffer_that_acks_do_not_empty_fails_its_test(run):
     assert left[2] == "= left: 50 emitted, and it waits for 0 messages"
 
 
-def test_without_the_flag_nothing_is_looked_into(run):
+def test_no_heap_is_read_without_the_flag(run):
     result = run(
         SPOUT
         + """
@@ -99,7 +99,7 @@ def test_without_the_flag_nothing_is_looked_into(run):
     assert "ackdoctor heap" not in str(result.outlines)
 
 
-def test_a_bolts_field_and_the_acker_are_shown_beside_the_runs_finding(run):
+def test_a_bolt_field_and_the_acker_are_shown_beside_the_finding_of_the_run(run):
     result = run(
         """
         def test_keeps(ackdoctor):
@@ -129,7 +129,7 @@ def test_a_bolts_field_and_the_acker_are_shown_beside_the_runs_finding(run):
     assert row.endswith("most in Hoards.kept (20)")
 
 
-def test_marks_of_the_pending_map_are_snapshots(run):
+def test_a_mark_of_the_pending_map_takes_a_snapshot(run):
     result = run(
         """
         @pytest.mark.ackdoctor(heap=True)
@@ -152,7 +152,7 @@ def test_marks_of_the_pending_map_are_snapshots(run):
     assert codes == ["ACK401"]
 
 
-def test_tuples_that_a_mark_lets_open_are_no_finding_of_the_heap_either(run):
+def test_tuples_that_a_mark_allows_open_are_no_heap_finding(run):
     result = run(
         """
         @pytest.mark.ackdoctor(heap=True, max_pending=20)
@@ -165,7 +165,7 @@ def test_tuples_that_a_mark_lets_open_are_no_finding_of_the_heap_either(run):
     result.assert_outcomes(passed=1)
 
 
-def test_a_look_tells_what_is_held_by_now(run):
+def test_a_snapshot_shows_what_is_held_now(run):
     result = run(
         """
         def test_keeps(ackdoctor):
@@ -204,7 +204,7 @@ door._counted = counted
 
 
 @pytest.mark.parametrize(("bolt", "counts"), [("Healthy", 1), ("Hoards", 4)])
-def test_the_whole_heap_is_counted_a_few_times_in_a_session_and_not_in_every_test(pytester, bolt, counts):
+def test_the_whole_heap_is_counted_only_a_few_times_in_a_session(pytester, bolt, counts):
     (pytester.path / "conftest.py").write_text(COUNTS)
     write(
         pytester,
@@ -219,7 +219,7 @@ def test_the_whole_heap_is_counted_a_few_times_in_a_session_and_not_in_every_tes
     assert (pytester.path / "counts").read_text() == "." * counts
 
 
-def test_tuples_that_wait_for_a_flush_are_no_finding_of_the_heap_either(run):
+def test_tuples_that_wait_for_a_flush_are_no_heap_finding(run):
     result = run(
         """
         def test_keeps(ackdoctor):
@@ -235,7 +235,7 @@ def test_tuples_that_wait_for_a_flush_are_no_finding_of_the_heap_either(run):
     assert row.endswith("heap: most in Keeps.kept (20)")
 
 
-def test_without_guppy3_the_flag_is_an_error_that_says_how_to_get_it(run_here, monkeypatch):
+def test_the_flag_without_guppy3_is_an_error_with_install_help(run_here, monkeypatch):
     monkeypatch.setitem(sys.modules, "guppy", None)
     result = run_here("def test(): pass", "--ackdoctor-heap")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -245,7 +245,7 @@ def test_without_guppy3_the_flag_is_an_error_that_says_how_to_get_it(run_here, m
     ]
 
 
-def test_without_guppy3_a_look_fails_its_test_only(run_here, monkeypatch):
+def test_a_snapshot_without_guppy3_fails_its_test_only(run_here, monkeypatch):
     monkeypatch.setitem(sys.modules, "guppy", None)
     result = run_here(
         """
@@ -263,7 +263,7 @@ def test_without_guppy3_a_look_fails_its_test_only(run_here, monkeypatch):
     )
 
 
-def test_what_waits_for_the_frameworks_next_batch_is_no_leak(run):
+def test_a_tuple_in_the_next_batch_is_no_leak(run):
     result = run(
         """
         class Batches(BatchingBolt):
@@ -283,7 +283,7 @@ def test_what_waits_for_the_frameworks_next_batch_is_no_leak(run):
     result.assert_outcomes(passed=1)
 
 
-def test_findings_of_the_heap_are_allowed_as_others_are(run):
+def test_heap_findings_can_be_allowed(run):
     result = run(
         SPOUT
         + """
@@ -301,7 +301,7 @@ def test_findings_of_the_heap_are_allowed_as_others_are(run):
     assert "(ACK303 accepted)" in row
 
 
-def test_a_spout_that_still_waits_for_what_it_keeps_is_clean(run):
+def test_a_spout_that_stores_pending_tuples_is_clean(run):
     result = run(
         SPOUT
         + """

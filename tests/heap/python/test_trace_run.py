@@ -1,4 +1,4 @@
-"""`ackdoctor trace run --heap`: each process looks into its own heap, and the reports come when all is over."""
+"""`ackdoctor trace run --heap`: each process takes snapshots, and the report follows at the end."""
 
 import subprocess
 import sys
@@ -57,7 +57,7 @@ def traced(shell, tmp_path, driver, *options):  # noqa: F811
     return shell("trace", "run", "--heap", *options, "--", sys.executable, "driver.py")
 
 
-def test_a_bolts_field_is_reported_and_the_exit_code_is_the_commands_own(shell, tmp_path):  # noqa: F811
+def test_a_bolt_field_is_reported_and_the_exit_code_is_that_of_the_command(shell, tmp_path):  # noqa: F811
     outcome = traced(shell, tmp_path, BOLT_DRIVER)
     assert (outcome.code, outcome.out) == (3, "")
     lines = outcome.err.splitlines()
@@ -73,7 +73,7 @@ def test_a_bolts_field_is_reported_and_the_exit_code_is_the_commands_own(shell, 
     assert lines[found + 3] == "      = left: 30 open tuples in this field"
 
 
-def test_a_spouts_buffer_with_more_than_half_of_what_it_has_emitted_is_reported(shell, tmp_path):  # noqa: F811
+def test_a_spout_buffer_with_more_than_half_of_the_emitted_tuples_is_reported(shell, tmp_path):  # noqa: F811
     outcome = traced(shell, tmp_path, SPOUT_DRIVER)
     assert outcome.code == 0
     lines = outcome.err.splitlines()
@@ -85,7 +85,7 @@ def test_a_spouts_buffer_with_more_than_half_of_what_it_has_emitted_is_reported(
     assert lines[found + 3] == "      = left: 1,000 emitted"
 
 
-def test_a_process_that_is_killed_leaves_the_snapshots_that_it_had(shell, tmp_path):  # noqa: F811
+def test_a_killed_process_leaves_its_snapshots(shell, tmp_path):  # noqa: F811
     outcome = traced(shell, tmp_path, BOLT_DRIVER.replace("sys.exit(3)", "os.kill(os.getpid(), 9)"))
     assert outcome.code == 137
     [head] = [line for line in outcome.err.splitlines() if line.startswith("heap of process ")]
@@ -96,7 +96,7 @@ def test_a_process_that_is_killed_leaves_the_snapshots_that_it_had(shell, tmp_pa
     )
 
 
-def test_a_level_without_rows_says_that_there_is_no_trace_and_shows_the_heap(shell, tmp_path):  # noqa: F811
+def test_a_level_without_rows_shows_the_heap_only(shell, tmp_path):  # noqa: F811
     outcome = traced(shell, tmp_path, BOLT_DRIVER, "--level", "sites")
     assert outcome.code == 3
     assert outcome.err.splitlines()[0] == ("ackdoctor: level sites writes no trace; --level trace writes one")
@@ -112,13 +112,13 @@ def test_a_command_without_components_has_no_heap_to_show(shell, tmp_path):  # n
     ]
 
 
-def test_the_trace_is_read_as_if_no_heap_stood_beside_it(shell, tmp_path):  # noqa: F811
+def test_heap_files_do_not_change_the_trace(shell, tmp_path):  # noqa: F811
     traced(shell, tmp_path, BOLT_DRIVER)
     outcome = shell("trace", "report", "ackdoctor-trace")
     assert (outcome.code, outcome.err) == (1, "")
 
 
-def test_without_guppy3_nothing_is_run(shell, tmp_path, monkeypatch):  # noqa: F811
+def test_nothing_runs_without_guppy3(shell, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setitem(sys.modules, "guppy", None)
     outcome = traced(shell, tmp_path, "open('was_run', 'w')")
     assert (outcome.code, outcome.out) == (2, "")

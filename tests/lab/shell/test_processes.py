@@ -139,7 +139,7 @@ def test_a_log_record_of_another_component_does_not_reach_the_pipe():
 
 
 def test_a_class_without_framework_is_rejected():
-    with pytest.raises(NotAComponentError, match=r"^int is no bolt or spout of .*Petrel, .* or .+$"):
+    with pytest.raises(NotAComponentError, match=r"^int is not a bolt or spout of .*Petrel, .* or .+$"):
         Bench(int)
 
 

@@ -56,7 +56,7 @@ def test_a_timeout_calls_fail_like_a_failure():
         assert bench.waiting == [2]
         bench.advance(60)
         assert bench.component.heard[1:] == [("fail", 1), ("fail", 2)]
-        assert [heard.reason for heard in bench.heard] == [Reason.FAIL, Reason.TIMEOUT]
+        assert [result.reason for result in bench.results] == [Reason.FAIL, Reason.TIMEOUT]
 
 
 def test_an_emit_without_id_has_no_answer():

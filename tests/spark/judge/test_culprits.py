@@ -1,4 +1,4 @@
-"""Which tuples and lost messages explain the value that a root leaves in its entry."""
+"""The tuples and lost messages that explain the value that a root leaves in its entry."""
 
 import pytest
 
@@ -26,8 +26,8 @@ DONE = {SPLIT: (1, 1, 0), STORE: (2, 1, 0), AUDIT: (4, 1, 0)}  # edge, acks, fai
 OLD = [("LINKED", "", 0, 1), ("LINKED", "", 0, 2), ("LINKED", "", 0, 4), INIT, OF_SPLIT, OF_STORE, OF_AUDIT]
 
 
-def rows(*told):
-    """LIVES of one root."""
+def rows(*messages):
+    """Return the LIVES of one root."""
     return [
         Row(
             kind=int(EventKind[kind]),
@@ -37,7 +37,7 @@ def rows(*told):
             stream=stream[0] if stream else "",
             pid=0,
         )
-        for kind, who, task, value, *stream in told
+        for kind, who, task, value, *stream in messages
     ]
 
 
@@ -57,24 +57,24 @@ def handled(done):
     ]
 
 
-def left_by(told):
+def left_by(messages):
     left = 0
-    for kind, _, _, value, *_ in told:
+    for kind, _, _, value, *_ in messages:
         left ^= value if kind in {"INIT", "ACK"} else 0
     return left
 
 
-def without(told, *rest):
-    return [row for row in told if row not in rest]
+def without(messages, *rest):
+    return [row for row in messages if row not in rest]
 
 
-def guilty(told, done=DONE, *, complete=True):
-    found = by_tasks(left_by(told), rows(*told), handled(DONE | done), complete=complete)
+def guilty(messages, done=DONE, *, complete=True):
+    found = by_tasks(left_by(messages), rows(*messages), handled(DONE | done), complete=complete)
     return [(culprit.component, culprit.acks, culprit.lost, culprit.value) for culprit in found]
 
 
 @pytest.mark.parametrize(
-    ("told", "done", "found"),
+    ("messages", "done", "found"),
     [
         (without(WHOLE, OF_AUDIT), {AUDIT: (4, 0, 0)}, [("audit", 0, "", 4)]),
         (without(WHOLE, OF_SPLIT), {SPLIT: (1, 0, 0)}, [("split", 0, "", 7)]),
@@ -83,13 +83,13 @@ def guilty(told, done=DONE, *, complete=True):
     ],
     ids=["a leaf", "one with children", "two of them", "acked twice"],
 )  # fmt: skip
-def test_a_tuple_completed_an_even_number_of_times_is_a_culprit(told, done, found):
-    assert sorted(guilty(told, done)) == found
-    assert sorted(guilty(told, done, complete=False)) == found
+def test_a_tuple_completed_an_even_number_of_times_is_a_culprit(messages, done, found):
+    assert sorted(guilty(messages, done)) == found
+    assert sorted(guilty(messages, done, complete=False)) == found
 
 
 @pytest.mark.parametrize(
-    ("told", "done", "found"),
+    ("messages", "done", "found"),
     [
         (without(WHOLE, OF_AUDIT), {}, [("audit", 1, "ack", 4)]),
         (without(WHOLE, OF_AUDIT), {AUDIT: (4, 0, 1)}, [("audit", 1, "fail", 4)]),
@@ -97,19 +97,19 @@ def test_a_tuple_completed_an_even_number_of_times_is_a_culprit(told, done, foun
         (without(WHOLE, RECEIVED[2], OF_AUDIT), {AUDIT: (8, 1, 0)}, [("split", 1, "tuple", 4)]),
     ],
 )
-def test_a_message_counts_as_lost_only_if_no_log_is_missing(told, done, found):
-    assert guilty(told, done) == found
-    assert guilty(told, done, complete=False) == []
+def test_a_message_counts_as_lost_only_if_no_log_is_missing(messages, done, found):
+    assert guilty(messages, done) == found
+    assert guilty(messages, done, complete=False) == []
 
 
 def test_a_tuple_without_an_ack_and_a_lost_one_are_both_named():
-    told = without(WHOLE, OF_AUDIT, OF_STORE)
-    assert guilty(told, {AUDIT: (4, 0, 0)}) == [("audit", 0, "", 4), ("store", 1, "ack", 2)]
+    messages = without(WHOLE, OF_AUDIT, OF_STORE)
+    assert guilty(messages, {AUDIT: (4, 0, 0)}) == [("audit", 0, "", 4), ("store", 1, "ack", 2)]
 
 
 def test_components_are_named_without_threads_in_the_layout():
     bare = [(row[0], "" if row[0] == "LINKED" else row[1], *row[2:]) for row in WHOLE]
-    done = {("", task): told for (_, task), told in DONE.items()}
+    done = {("", task): counts for (_, task), counts in DONE.items()}
     found = by_tasks(4, rows(*without(bare, OF_AUDIT)), handled(done | {("", 3): (4, 0, 0)}), complete=True)
     assert [(culprit.component, culprit.task, culprit.acks) for culprit in found] == [("", 3, 0)]
     found = by_tasks(2, rows(*without(bare, OF_STORE)), handled(done), complete=True)
@@ -121,9 +121,9 @@ def test_an_anchor_after_the_ack_is_no_lost_ack():
     assert left_by([*WHOLE, *late]) == 64
     assert guilty([*WHOLE, *late]) == []
     streams = {"INIT": "__ack_init", "ACK": "__ack_ack"}
-    told = [*OLD, ("LINKED", "", 0, 64), ("ACK", *STORE, 64)]
-    sent = [("SENT", *row[1:], streams[row[0]]) for row in told if row[0] in streams]
-    assert by_messages(64, rows(*told, *sent)) == ()
+    messages = [*OLD, ("LINKED", "", 0, 64), ("ACK", *STORE, 64)]
+    sent = [("SENT", *row[1:], streams[row[0]]) for row in messages if row[0] in streams]
+    assert by_messages(64, rows(*messages, *sent)) == ()
 
 
 def test_an_unexplained_value_has_no_culprit():
@@ -133,11 +133,11 @@ def test_an_unexplained_value_has_no_culprit():
 
 
 def old(*gone, sent=()):
-    """The same root in a log of 0.9, in which each message that left has a line, and some did not arrive."""
+    """The same root in a log of Storm 0.9, in which each sent message has a line, and some do not arrive."""
     streams = {"INIT": "__ack_init", "ACK": "__ack_ack"}
     left = [("SENT", who, task, value, streams[kind]) for kind, who, task, value in OLD if kind in streams]
-    told = [*without(OLD, *gone), *without(left, *sent)]
-    found = by_messages(left_by(told), rows(*told))
+    messages = [*without(OLD, *gone), *without(left, *sent)]
+    found = by_messages(left_by(messages), rows(*messages))
     return [(culprit.component, culprit.acks, culprit.lost, culprit.value) for culprit in found]
 
 
@@ -162,7 +162,7 @@ def test_storm_0_9_a_lost_fail_explains_a_root_that_stays():
 
 
 def test_a_tree_is_explained_only_if_all_its_rows_are_present():
-    told = without(WHOLE, OF_AUDIT)
+    messages = without(WHOLE, OF_AUDIT)
     tree = TupleTree(
         root=77,
         verdict=Verdict.EXPIRED,
@@ -170,7 +170,7 @@ def test_a_tree_is_explained_only_if_all_its_rows_are_present():
         residue=Residue.EVEN,
         roots=9,
     )
-    life = {"run": "", "root": 77, "count": len(told), "rows": rows(*told)}
+    life = {"run": "", "root": 77, "count": len(messages), "rows": rows(*messages)}
     (found,) = explain([tree], [Row(**life)], handled(DONE | {AUDIT: (4, 0, 0)}))
     assert found.roots == 1
     assert found.culprits == (Culprit(delivery="77=4", component="audit", task=3, value=4, acks=0),)

@@ -1,4 +1,4 @@
-"""`ackdoctor watch`: what is told of a growing trace is what `analyze` makes of the whole, each once, when it is certain."""
+"""`ackdoctor watch` reports each certain fact of a growing trace once, as `analyze` does for the whole trace."""
 
 import gzip
 import json
@@ -40,11 +40,11 @@ from tests.spark.model_lives import KINDS, stream
 
 MS = 1_000_000
 FOREVER = 10**9
-TOLD = ("never-zero", "over-acked", "acked-twice")
+REPORTED = ("never-zero", "over-acked", "acked-twice")
 
 
 def write(rows: Sequence[Event], folder: Path, mtime: int | None = None) -> Path:
-    """One more part of the trace; `mtime` is its place among the parts that are read."""
+    """Add a part to the trace; `mtime` is its place in the order of reading."""
     place = worker_folder(folder, rows[0].run, rows[0].worker)
     place.mkdir(parents=True, exist_ok=True)
     path = Stem(rows[0].pid, rows[0].seq).part(place, ".jsonl")
@@ -56,7 +56,7 @@ def write(rows: Sequence[Event], folder: Path, mtime: int | None = None) -> Path
 
 
 class Watched:
-    """A folder, and what a watch tells of it that is started now, reads what is there, and ends."""
+    """A folder with a watch that reads the present parts and ends."""
 
     def __init__(self, spark: Any, place: Path, terms: LiveTerms, *, parts_at_once: int = 64) -> None:
         self.folder, self.checkpoint = place / "trace", place / "checkpoint"
@@ -91,7 +91,7 @@ def watched(spark, tmp_path):
 
 
 def traced(seed: int, name: str, *, ticks: bool) -> list[Event]:
-    """A run with every defect: messages of an acker's process, and deliveries of a bolt's; every other run has two ackers' books."""
+    """A run with every defect: messages of an acker, and deliveries of a bolt; every other run has two ackers."""
     dice = random.Random(seed)
     run = f"run-{seed}"
     found: list[Event] = []
@@ -124,19 +124,19 @@ def traced(seed: int, name: str, *, ticks: bool) -> list[Event]:
 def handed(dice: random.Random) -> Iterator[Event]:
     for number in range(20):
         at = dice.randrange(100_000) * MS + number
-        said = Event(
+        row = Event(
             EventKind.RECEIVED, at, component="split", task=9, delivery=f"d{number}", stream="default"
         )
-        yield said
-        yield said._replace(kind=EventKind.LINKED, time_ns=at + 1, root=number, value=1)
+        yield row
+        yield row._replace(kind=EventKind.LINKED, time_ns=at + 1, root=number, value=1)
         for again in range(dice.choice([1, 1, 1, 0, 2, 3])):
             verb = dice.choice([EventKind.ACKED, EventKind.ACKED, EventKind.FAILED])
             later = 2 + again * dice.choice([1, 40_000 * MS])
-            yield said._replace(kind=verb, time_ns=at + later, site=f"b.py:{again} f")
+            yield row._replace(kind=verb, time_ns=at + later, site=f"b.py:{again} f")
 
 
 def cut(rows: Sequence[Event], dice: random.Random) -> Iterator[list[Event]]:
-    """The parts of each process, oldest first."""
+    """Return the parts of each process, oldest first."""
     for pid in sorted({row.pid for row in rows}):
         own = [row for row in rows if row.pid == pid]
         places = sorted(dice.sample(range(1, len(own)), 3))
@@ -150,7 +150,7 @@ def expected(
     timed: Mapping[tuple[str, int], list[int]],
     frontier: Mapping[str, int],
 ) -> set[tuple[Any, ...]]:
-    """The definition, said over the lives and deliveries of the whole."""
+    """Return the facts by definition, over the lives and deliveries of the whole trace."""
     found: set[tuple[Any, ...]] = set()
     by_root: dict[tuple[str, int], list[Any]] = {}
     for row in lives.orderBy("life").collect():
@@ -213,7 +213,7 @@ def test_batches_prove_what_the_whole_trace_shows(spark, watched, name, timeout_
     whole = expected(lives, deliveries(read), timed, frontier)
     read.unpersist()
     assert set(keys) == whole
-    assert {line["what"] for line in lines} == set(TOLD)
+    assert {line["what"] for line in lines} == set(REPORTED)
 
 
 @pytest.mark.minutes
@@ -224,8 +224,8 @@ def test_the_lines_of_a_run_are_the_findings_of_analyze(spark, watched):
     terms = Terms(version=acker_version("1.1.0"), nowhere="trace", folder=str(ROOT))
     analysis = analyze(find_inputs([str(STATEMENTS)]), session=spark, terms=terms)
     seen = {finding.code: finding.evidence.seen for finding in analysis.findings if finding.code != "ACK603"}
-    told = Counter(line["what"] for line in lines)
-    assert seen == {"ACK104": told["acked-twice"], "ACK101": told["never-zero"]}
+    counts = Counter(line["what"] for line in lines)
+    assert seen == {"ACK104": counts["acked-twice"], "ACK101": counts["never-zero"]}
     assert {(line["what"], line["code"], line["name"]) for line in lines} == {
         ("acked-twice", "ACK104", "ack-in-loop"),
         ("over-acked", "ACK602", "orphan-entry"),
@@ -271,11 +271,11 @@ def test_an_unreadable_part_is_reported_once_and_the_rest_is_read(watched):
     copy = worker_folder(watch.folder / "copy", "r/1", "w")
     copy.mkdir(parents=True)
     (copy / part.name).write_bytes(part.read_bytes())
-    told = {Path(line["file"]).name: line for line in watch()}
-    refused = told.pop(part.name)
+    reported = {Path(line["file"]).name: line for line in watch()}
+    refused = reported.pop(part.name)
     assert (refused["what"], refused["rows"]) == ("refused", 1)
-    assert damaged.name in told.pop(damaged.name)["file"]
-    assert {name: line["reason"] for name, line in told.items()} == {
+    assert damaged.name in reported.pop(damaged.name)["file"]
+    assert {name: line["reason"] for name, line in reported.items()} == {
         "part-3-000000000000.parquet": "cut off: it has no Parquet footer",
         "part-4-000000000000.jsonl": "the file is empty",
         "part-6-000000000000.jsonl.gz": "JSON without a schema, and so no part of a trace; logs are read as text, not as JSON",
@@ -287,7 +287,7 @@ def test_an_unreadable_part_is_reported_once_and_the_rest_is_read(watched):
     assert [(line["what"], line["root"], line["by"][0]["component"]) for line in again] == [
         ("over-acked", 7, "count")
     ]
-    assert watch.watch.journal.totals == {"parts": 2, "told": 1, "refused": 5, "again": 2, "gone": 0}
+    assert watch.watch.journal.totals == {"parts": 2, "reported": 1, "refused": 5, "again": 2, "gone": 0}
 
 
 def test_a_trace_may_begin_with_empty_parts(watched):
@@ -369,16 +369,20 @@ def test_a_watch_that_is_killed_reports_everything_once(tmp_path):
                 assert process.poll() is None, "it should have had more to do"
                 process.kill()
         assert subprocess.run(command, stdout=out, cwd=ROOT, check=False).returncode == 1
-    journal = [json.loads(line) for line in (checkpoint / "told.jsonl").read_text().splitlines()]
-    told = [line for line in journal if "done" not in line]
+    journal = [json.loads(line) for line in (checkpoint / "reported.jsonl").read_text().splitlines()]
+    reported = [line for line in journal if "done" not in line]
     done = [line["done"] for line in journal if "done" in line]
     assert done == list(range(len(done)))
     # a part that was noted when the process died, and not begun, is taken with the next
     assert len(done) in {3, 4}
-    assert Counter(line["what"] for line in told) == {"acked-twice": 15, "over-acked": 12, "never-zero": 3}
-    assert len({key(line) for line in told}) == len(told)
+    assert Counter(line["what"] for line in reported) == {
+        "acked-twice": 15,
+        "over-acked": 12,
+        "never-zero": 3,
+    }
+    assert len({key(line) for line in reported}) == len(reported)
     seen = {(line["batch"], line["nr"]) for line in map(json.loads, shown.read_text().splitlines())}
-    assert seen == {(line["batch"], line["nr"]) for line in told}
+    assert seen == {(line["batch"], line["nr"]) for line in reported}
 
 
 def test_spark_runs_no_python(spark, capsys):

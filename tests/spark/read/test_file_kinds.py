@@ -1,4 +1,4 @@
-"""What a text is refused for, and in which words."""
+"""The reasons for unreadable texts."""
 
 import gzip
 import os
@@ -17,7 +17,7 @@ ROW = '{"schema": 1, "kind": 10, "time_ns": 1}\n'
 
 
 def reasons(inputs):
-    return {Path(told.path).name: told.reason for told in inputs.unreadable}
+    return {Path(item.path).name: item.reason for item in inputs.unreadable}
 
 
 def test_a_log_in_utf_16_is_unreadable_and_other_text_is_passed_over(tmp_path):
@@ -26,12 +26,12 @@ def test_a_log_in_utf_16_is_unreadable_and_other_text_is_passed_over(tmp_path):
     (tmp_path / "notes.txt").write_text("nothing of ours\n", encoding="utf-16")
     (tmp_path / "worker.log.1.gz").write_bytes(gzip.compress(LOG.encode("utf-16-be")))
     (tmp_path / "pod.txt").write_text(LOG, encoding="utf-16-le")
-    told = "UTF-16, and Spark reads UTF-8 only: `iconv -f {} -t UTF-8 FILE > worker.log` converts it"
+    reason = "UTF-16, and Spark reads UTF-8 only: `iconv -f {} -t UTF-8 FILE > worker.log` converts it"
     assert reasons(find_inputs([tmp_path])) == {
-        "part-1-0.jsonl": told.format("UTF-16"),
-        "worker.log": told.format("UTF-16"),
-        "worker.log.1.gz": told.format("UTF-16BE"),
-        "pod.txt": told.format("UTF-16LE"),
+        "part-1-0.jsonl": reason.format("UTF-16"),
+        "worker.log": reason.format("UTF-16"),
+        "worker.log.1.gz": reason.format("UTF-16BE"),
+        "pod.txt": reason.format("UTF-16LE"),
     }
 
 
@@ -44,7 +44,7 @@ def test_the_reason_for_an_unknown_layout_names_the_known_ones(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("stamp", "said"),
+    ("stamp", "reason"),
     [
         ("23.11.2026 14:00:00,123", "23.11.2026 14:00:00,123"),
         ("11/23/2026 2:00:00 PM", "11/23/2026 2:00:00 PM"),
@@ -53,25 +53,25 @@ def test_the_reason_for_an_unknown_layout_names_the_known_ones(tmp_path):
         ("[14:00:00.123]", "[14:00:00.123"),
     ],
 )
-def test_the_reason_for_unknown_stamps_names_the_line(tmp_path, stamp, said):
+def test_the_reason_for_unknown_stamps_names_the_line(tmp_path, stamp, reason):
     (tmp_path / "worker.log").write_text("\n" + LOG.replace("2026-11-21 20:22:08.403", stamp))
     (tmp_path / "notes.txt").write_text(f"we met at {stamp}\n")
     inputs = find_inputs([tmp_path])
     assert reasons(inputs)["worker.log"].startswith(
-        f"neither a trace nor a worker's log: line 2 begins with {said!r}; known stamps are those like "
+        f"neither a trace nor a worker's log: line 2 begins with {reason!r}; known stamps are those like "
     )
-    assert [told.reason.endswith("no line begins as Storm's do") for told in inputs.passed_over] == [True]
+    assert [item.reason.endswith("no line begins as Storm's do") for item in inputs.passed_over] == [True]
 
 
 @pytest.mark.parametrize(
-    ("put", "said"),
+    ("put", "reason"),
     [("worker.log:", "worker.log:"), ("17:", "17:"), ("    ", "    ")],
     ids=["grep -H", "grep -n", "a paste"],
 )
-def test_the_reason_for_a_prefix_names_it(tmp_path, put, said):
+def test_the_reason_for_a_prefix_names_it(tmp_path, put, reason):
     (tmp_path / "worker.log").write_text(put + LOG)
     assert reasons(find_inputs([tmp_path]))["worker.log"] == (
-        f"neither a trace nor a worker's log: line 1 has {said!r} before its stamp, which is no prefix of a log collector: remove it"
+        f"neither a trace nor a worker's log: line 1 has {reason!r} before its stamp, which is no prefix of a log collector: remove it"
     )
 
 
@@ -97,7 +97,7 @@ def test_a_coloured_log_is_unreadable(tmp_path, coloured):
 
 
 def passed_over(inputs):
-    return {Path(told.path).name: told.reason for told in inputs.passed_over}
+    return {Path(item.path).name: item.reason for item in inputs.passed_over}
 
 
 BINARY = "binary: a database, or another program's file"

@@ -1,4 +1,4 @@
-"""Damaged logs: lines and bytes that no worker writes.  Whatever they hold, they are read, passed over or refused with a reason."""
+"""Damaged logs, with lines and bytes that no worker writes, are read, skipped or refused with a reason."""
 
 import gzip
 import random
@@ -85,7 +85,7 @@ MUTATIONS: tuple[Callable[[random.Random, list[bytes]], None], ...] = (
 
 
 def damaged(seed: int) -> bytes:
-    """One file, always the same."""
+    """Write a file, always the same for one seed."""
     dice = random.Random(seed)
     lines = list(dice.choice(SEEDS))
     for _ in range(dice.randrange(1, 6)):
@@ -125,9 +125,9 @@ def _is_named(path: Path) -> None:
     """Each file is read, or has a reason; nothing is raised, and nothing takes long."""
     begun = time.monotonic()
     inputs = find_inputs([path.parent])
-    told = [*(name for each in inputs.files.values() for name in each)]
-    told += [each.path for each in (*inputs.unreadable, *inputs.passed_over)]
-    assert str(path) in told
+    paths = [*(name for each in inputs.files.values() for name in each)]
+    paths += [each.path for each in (*inputs.unreadable, *inputs.passed_over)]
+    assert str(path) in paths
     assert all(each.reason for each in (*inputs.unreadable, *inputs.passed_over))
     if is_log(path):
         logs = WorkerLogs([path], ROOTS)

@@ -1,4 +1,4 @@
-"""What inputs are, without Spark."""
+"""The search for inputs, without Spark."""
 
 import errno
 import gzip
@@ -21,7 +21,7 @@ ROW = '{"schema": 1, "kind": 10, "time_ns": 1}\n'
 
 
 def reasons(inputs):
-    return {Path(told.path).name: told.reason for told in inputs.unreadable}
+    return {Path(item.path).name: item.reason for item in inputs.unreadable}
 
 
 def test_traces_and_logs_are_distinguished():
@@ -32,8 +32,8 @@ def test_traces_and_logs_are_distinguished():
     assert inputs.files[FileKind.PARQUET] + inputs.files[FileKind.JSON_LINES]
     assert reasons(inputs) == {}
     foreign = "neither a trace nor a worker's log: no line begins as Storm's do"
-    assert {told.reason for told in inputs.passed_over} == {foreign}
-    assert "heard.txt" in {Path(told.path).name for told in inputs.passed_over}
+    assert {item.reason for item in inputs.passed_over} == {foreign}
+    assert "heard.txt" in {Path(item.path).name for item in inputs.passed_over}
 
 
 def test_an_unreadable_file_is_named_with_its_reason(tmp_path):
@@ -107,7 +107,7 @@ def test_a_broken_link_is_an_error_if_it_is_named_or_named_like_ours(tmp_path):
     nothing = "a symbolic link to nothing"
     inputs = find_inputs([tmp_path])
     assert reasons(inputs) == {"worker.log": nothing}
-    assert [(Path(told.path).name, told.reason) for told in inputs.passed_over] == [
+    assert [(Path(item.path).name, item.reason) for item in inputs.passed_over] == [
         ("current.log", nothing),
         ("round", nothing),
     ]
@@ -145,7 +145,7 @@ def test_a_damaged_zipped_file_is_an_error(tmp_path):
     inputs = find_inputs([tmp_path])
     assert [Path(file).name for file in inputs.files[FileKind.LOG]] == ["worker.log"]
     assert len(inputs.unreadable) == len(places)
-    assert all(told.reason.startswith("cut off or damaged: ") for told in inputs.unreadable)
+    assert all(item.reason.startswith("cut off or damaged: ") for item in inputs.unreadable)
 
 
 def test_a_colon_in_a_file_name_is_an_error(tmp_path):
@@ -205,7 +205,7 @@ def test_copies_of_a_part_are_read_once(tmp_path):
         shutil.copy(part, tmp_path / name / part.name)
     inputs = find_inputs([tmp_path, tmp_path / "a"])
     assert inputs.count() == 1
-    assert [told.reason for told in inputs.passed_over] == [f"the same bytes as {tmp_path / 'a' / part.name}"]
+    assert [item.reason for item in inputs.passed_over] == [f"the same bytes as {tmp_path / 'a' / part.name}"]
 
 
 def test_the_best_whole_format_of_a_part_is_read(tmp_path):
@@ -220,19 +220,19 @@ def test_the_best_whole_format_of_a_part_is_read(tmp_path):
     for place in (tmp_path / "part-1-0", tmp_path / "part-1-000000000000"):
         inputs = find_inputs([place])
         assert (inputs.count(), inputs.size) == (1, len(columnar))
-        kept = str(place / f"{place.name}.parquet")
-        assert inputs.files[FileKind.PARQUET] == [kept]
-        assert {told.reason for told in inputs.passed_over} == {f"the same part as {kept}"}
+        best = str(place / f"{place.name}.parquet")
+        assert inputs.files[FileKind.PARQUET] == [best]
+        assert {item.reason for item in inputs.passed_over} == {f"the same part as {best}"}
     for place in (tmp_path / "part-2-0", tmp_path / "part-12-0"):
         inputs = find_inputs([place])
         assert inputs.files[FileKind.JSON_LINES] == [str(place / f"{place.name}.jsonl")]
-        assert [Path(told.path).name for told in inputs.passed_over] == [f"{place.name}.jsonl.gz"]
+        assert [Path(item.path).name for item in inputs.passed_over] == [f"{place.name}.jsonl.gz"]
 
 
 def test_hidden_files_are_named_and_an_empty_folder_is_an_error(tmp_path):
     (tmp_path / "_old.log").write_text(LOG)
     inputs = find_inputs([tmp_path])
-    assert [Path(told.path).name for told in inputs.passed_over] == ["_old.log"]
+    assert [Path(item.path).name for item in inputs.passed_over] == ["_old.log"]
     (tmp_path / "_old.log").unlink()
     with pytest.raises(UsageError, match=r"^nothing to read: .*: the directory is empty$"):
         find_inputs([tmp_path]).need_some(str(ROOT))
@@ -242,8 +242,8 @@ def test_three_reasons_are_named_if_nothing_can_be_read(tmp_path):
     names = [str(tmp_path / name) for name in "abcde"]
     gone = "{}: no such file or directory"
     for named, more in ((names[:3], ""), (names, r" \(and 2 more\)")):
-        said = "; ".join(map(gone.format, names[:3]))
-        with pytest.raises(UsageError, match=f"^nothing to read: {said}{more}$"):
+        message = "; ".join(map(gone.format, names[:3]))
+        with pytest.raises(UsageError, match=f"^nothing to read: {message}{more}$"):
             find_inputs(named).need_some(str(ROOT))
 
 
@@ -252,7 +252,7 @@ def test_the_checkpoint_of_a_watch_is_no_input(tmp_path):
     (noted / "spark").mkdir(parents=True)
     (tmp_path / "worker.log").write_text(LOG)
     (noted / "lock").touch()
-    for name in ("terms.json", "told.jsonl", "spark/metadata"):
+    for name in ("terms.json", "reports.jsonl", "spark/metadata"):
         (noted / name).write_text('{"id": 1}\n')
     inputs = find_inputs([tmp_path])
     assert inputs.files[FileKind.LOG] == [str(tmp_path / "worker.log")]
@@ -336,4 +336,4 @@ def test_a_log_in_an_archive_is_an_error(tmp_path):
         "worker.log.1.zip": "a zip archive: unpack it first",
         "old.log.zst": "compressed with zstd: unpack it first",
     }
-    assert [told.reason for told in inputs.passed_over] == ["a tar archive: unpack it first"]
+    assert [item.reason for item in inputs.passed_over] == ["a tar archive: unpack it first"]

@@ -173,8 +173,8 @@ def test_a_collector_s_prefix_changes_nothing(spark, tmp_path):
 def test_a_custom_layout_changes_nothing(spark, tmp_path):
     text = (*ACKER, *TUPLES, *FOREIGN, *CONTINUED)
     for place, layout in enumerate(("", *LAYOUTS.values())):
-        said = [laid_out(layout, line) if layout else line for line in text]
-        (tmp_path / f"{place}.log").write_text("".join(f"{line}\n" for line in said))
+        lines = [laid_out(layout, line) if layout else line for line in text]
+        (tmp_path / f"{place}.log").write_text("".join(f"{line}\n" for line in lines))
     _, surveyed = surveyed_of(spark, find_inputs([tmp_path]))
     first, *copies = surveyed.logs
     assert {copy.copy_of for copy in copies} == {first.file}
@@ -300,7 +300,7 @@ def test_the_files_of_a_worker_are_in_the_order_of_their_rotation(begins, order)
 
 
 @pytest.mark.parametrize(
-    "said",
+    "setting",
     [
         'Worker has topology config {"topology.message.timeout.secs" 10, "topology.debug" true}',
         "Worker has topology config {topology.debug=true, topology.message.timeout.secs=10, topology.workers=2}",
@@ -308,8 +308,8 @@ def test_the_files_of_a_worker_are_in_the_order_of_their_rotation(begins, order)
         'Worker has topology config {"topology.message.timeout.secs": "10"}',
     ],
 )
-def test_the_message_timeout_is_found_in_every_spelling(said):
-    assert re.findall(log_lines.TIMEOUT, said) == ["10"]
+def test_the_message_timeout_is_found_in_every_spelling(setting):
+    assert re.findall(log_lines.TIMEOUT, setting) == ["10"]
     assert re.findall(log_lines.TIMEOUT, "topology.message.timeout.secs=null, topology.workers=2") == []
 
 

@@ -1,4 +1,4 @@
-"""Logs that real ackers wrote (fixtures/logs): what they answered and kept, and what the replay of their log says."""
+"""Logs of real ackers (fixtures/logs): their answers and entries, and the replay of their log."""
 
 import re
 from collections import Counter
@@ -13,7 +13,7 @@ from ackdoctor.spark.read.events import books
 from ackdoctor.spark.read.logs import Survey, events, lines, quarantine, read_logs
 from ackdoctor.spark.replay.exact import replay
 from ackdoctor.spark.replay.messages import acker_version, messages
-from tests.spark.read.real_logs import answers, heard, replayed, text_of
+from tests.spark.read.real_logs import answers, replayed, spout_calls, text_of
 
 LOGS = Path(__file__).parents[3] / "fixtures" / "logs"
 VERSIONS = {"2.8.3": 13, "1.2.4": None, "1.1.0": None, "0.10.2": None}  # entries that the JVM counted
@@ -26,7 +26,7 @@ def files(number: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def whole(spark):
-    """All logs in one read, since planning it is what takes long."""
+    """Read all logs at once, as the planning of a read takes long."""
     paths = [path for number in VERSIONS for path in files(number)]
     with Cache() as keep:
         read, surveyed = read_logs(lines(spark, paths), keep)
@@ -50,18 +50,18 @@ def test_the_replay_agrees_with_the_real_acker(log):
     found = replay(messages(rows), acker_version(number)).entries.collect()
     text = text_of(files(number))
     assert replayed(found) == answers(text)
-    left = sum(row["outcome"] == "pending" for row in found)
+    pending = sum(row["outcome"] == "pending" for row in found)
     if VERSIONS[number] is not None:
-        assert left == VERSIONS[number]
+        assert pending == VERSIONS[number]
     if number in BOLD:
-        assert left == len(found) - sum(answers(text).values())  # nothing ever expires
+        assert pending == len(found) - sum(answers(text).values())  # nothing ever expires
 
 
-def test_what_the_spout_heard_is_in_the_events(log):
+def test_the_answers_to_the_spout_are_in_the_events(log):
     number, _, _, rows = log
     answered = rows.where("kind in (20, 21, 23)").orderBy("worker", "seq").collect()
     calls = [("ack" if row["kind"] == 20 else "fail", row["delivery"]) for row in answered]
-    assert calls == heard((LOGS / f"storm-{number}" / "heard.txt").read_text(encoding="utf-8"))
+    assert calls == spout_calls((LOGS / f"storm-{number}" / "heard.txt").read_text(encoding="utf-8"))
 
 
 def test_completions_are_in_the_events(log):

@@ -1,4 +1,4 @@
-"""Which run and worker a row is of, whether all files say the same or not."""
+"""The run and the worker of a row, with files that agree and files that do not."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ from ackdoctor.tracer.trace.read import read
 
 @pytest.fixture
 def part(tmp_path):
-    """Writes a part of one row below a folder."""
+    """Write a part of one row below a folder."""
 
     def write(folder: str) -> str:
         place = tmp_path / folder / "part-1-0.jsonl"
@@ -54,7 +54,7 @@ INIT = "select cast(10 as tinyint) as kind, {}L as time_ns, 7L as root, '' as de
 
 
 def columnar(spark, place: Path, rows: str = INIT.format(1)) -> Path:
-    """Writes one Parquet file under this name."""
+    """Write one Parquet file under this name."""
     whole = place.with_name("_whole")
     spark.sql(rows).coalesce(1).write.mode("overwrite").parquet(str(whole))
     shutil.copy(next(whole.glob("part-*.parquet")), place)
@@ -69,11 +69,11 @@ def books(spark, inputs):
 
 def test_parquet_is_read_as_such_under_any_name(spark, tmp_path):
     inputs = find_inputs([columnar(spark, tmp_path / name) for name in ("000000_0", "part-1-0.parquet")])
-    told = books(spark, inputs)
-    assert (told.files, told.rows, told.used, told.quarantined) == (1, 1, 1, 0)  # the other is a copy
+    counts = books(spark, inputs)
+    assert (counts.files, counts.rows, counts.used, counts.quarantined) == (1, 1, 1, 0)  # the other is a copy
     inputs.files[FileKind.PARQUET].append(str(columnar(spark, tmp_path / "trace.pq")))
-    told = books(spark, inputs)
-    assert (told.files, told.rows, told.used, told.quarantined) == (2, 2, 2, 0)
+    counts = books(spark, inputs)
+    assert (counts.files, counts.rows, counts.used, counts.quarantined) == (2, 2, 2, 0)
 
 
 @pytest.mark.parametrize("lacks", ["root", "delivery"])
@@ -86,8 +86,8 @@ def test_parquet_without_needed_columns_is_refused(tmp_path, lacks):
     parquet.write_table(table.replace_schema_metadata({"ackdoctor.schema": "1"}), part)
     mine = read([part])
     assert list(mine.events()) == []
-    said = f"no part of a trace: it has no column {lacks!r}"
-    assert [told.reason for told in (*mine.unreadable, *find_inputs([part]).unreadable)] == [said, said]
+    reason = f"no part of a trace: it has no column {lacks!r}"
+    assert [item.reason for item in (*mine.unreadable, *find_inputs([part]).unreadable)] == [reason, reason]
 
 
 def test_a_file_name_is_no_pattern(spark, tmp_path):
@@ -114,5 +114,5 @@ def test_a_file_name_is_no_pattern(spark, tmp_path):
     assert sorted(row["root"] for row in roots) == list(range(len(names)))
     times = traces(spark, FileKind.PARQUET, table).select("time_ns").collect()
     assert sorted(row["time_ns"] for row in times) == [1, 2]
-    told = books(spark, inputs)
-    assert (told.rows, told.quarantined) == (len(roots) + 3, 0)
+    counts = books(spark, inputs)
+    assert (counts.rows, counts.quarantined) == (len(roots) + 3, 0)

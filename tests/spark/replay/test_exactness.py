@@ -33,7 +33,7 @@ WILD = 400
 
 @pytest.fixture(scope="module")
 def table(spark, tmp_path_factory):
-    """Rows as a table read from disk, so that plans are those of real input."""
+    """Return rows as a table read from disk, so that plans are those of real input."""
 
     def write(sent: list[tuple[Any, ...]], schema=MESSAGES):
         place = tmp_path_factory.mktemp("rows") / "rows.json"
@@ -51,22 +51,22 @@ def drawn(table):
     traces = drawn_traces.traces(WILD)
     return {
         heron: (
-            told,
-            table([row for at, trace in enumerate(told) for row in drawn_traces.rows(f"run{at}", trace)]),
+            chosen,
+            table([row for at, trace in enumerate(chosen) for row in drawn_traces.rows(f"run{at}", trace)]),
         )
-        for heron, told in ((False, traces), (True, [*map(drawn_traces.once, traces)]))
+        for heron, chosen in ((False, traces), (True, [*map(drawn_traces.once, traces)]))
     }
 
 
 @pytest.fixture
 def compiled(spark):
-    """As for a large input: Spark compiles what it runs."""
+    """Compile plans, as for a large input."""
     with configured(spark, {**COMPILED, "spark.sql.adaptive.enabled": "true"}):
         yield
 
 
 def difference(found, expected):
-    """The smallest trace whose lives differ, with both results."""
+    """Return the smallest trace whose lives differ, with both results."""
     both = {key: (found.get(key, []), expected.get(key, [])) for key in {*found, *expected}}
     wrong = [
         key for key, (ours, theirs) in both.items() if sorted(ours, key=repr) != sorted(theirs, key=repr)
@@ -176,7 +176,7 @@ def test_with_a_timeout_the_map_rotates_as_in_the_model(name, entries, table, ke
 
 
 def lived(name: str, seed: int) -> list[Event]:
-    """A run of two ackers: what they were sent, what the spouts gave up by themselves, and who died."""
+    """A run of two ackers: their messages, the timeouts of the spouts, and the deaths."""
     dice = random.Random(seed)
     sent = list(rows("", stream(seed, profile(name), bits=(3, 6, 64)[seed % 3])))
     events = [
@@ -206,17 +206,17 @@ def test_the_verdict_on_every_root_is_that_of_the_tracer(name, table, keep):
             ]
             judged = judge_trace(own.__iter__, profile(name))
             for tree in judged.tally.trees:
-                told = (tree.verdict.name, tree.residue.name, tree.entry.value if tree.entry else None)
-                expected[f"run{seed}", acker, tree.root] = told
+                outcome = (tree.verdict.name, tree.residue.name, tree.entry.value if tree.entry else None)
+                expected[f"run{seed}", acker, tree.root] = outcome
     names = [field for field in EVENTS.names if field in Event._fields]
-    told_rows = [(*(getattr(event, field) for field in names), None, None) for event in events]
-    sent = keep(messages(table([(int(kind), *rest) for kind, *rest in told_rows], EVENTS), ackers=2))
+    event_rows = [(*(getattr(event, field) for field in names), None, None) for event in events]
+    sent = keep(messages(table([(int(kind), *rest) for kind, *rest in event_rows], EVENTS), ackers=2))
     found_rows = verdicts(replay_on_spark(sent, acker_version(name), persist=keep)).collect()
     found = {(row.run, row.acker, row.root): (row.verdict, row.residue, row.value) for row in found_rows}
     assert len(found) == len(found_rows)
-    untold = {key: what for key, what in expected.items() if key not in found}
-    assert {what[1:] for what in untold.values()} <= {("NONE", None)}  # of roots that made no entry
-    assert not untold or name in {"jstorm", "heron"}
+    omitted = {key: what for key, what in expected.items() if key not in found}
+    assert {what[1:] for what in omitted.values()} <= {("NONE", None)}  # of roots that made no entry
+    assert not omitted or name in {"jstorm", "heron"}
     well = ("COMPLETE", "NONE", None)
     assert {
         key: (what, expected.get(key, well)) for key, what in found.items() if what != expected.get(key, well)
@@ -231,18 +231,18 @@ def test_without_broadcasts_the_verdicts_are_the_same(table, keep, monkeypatch):
 def test_the_messages_that_the_proof_leaves_over_are_all_that_verdicts_need(table, keep):
     events = [event for seed in range(TRACES) for event in lived("2.8.8", seed)]
     names = [field for field in EVENTS.names if field in Event._fields]
-    told_rows = [(*(getattr(event, field) for field in names), None, None) for event in events]
-    sent = keep(messages(table([(int(kind), *rest) for kind, *rest in told_rows], EVENTS)))
-    told = replay_on_spark(sent, acker_version("2.8.8"), persist=keep)
-    found = sorted(verdicts(told).collect())
-    assert found == sorted(verdicts(replace(told, messages=sent)).collect())
+    event_rows = [(*(getattr(event, field) for field in names), None, None) for event in events]
+    sent = keep(messages(table([(int(kind), *rest) for kind, *rest in event_rows], EVENTS)))
+    lives = replay_on_spark(sent, acker_version("2.8.8"), persist=keep)
+    found = sorted(verdicts(lives).collect())
+    assert found == sorted(verdicts(replace(lives, messages=sent)).collect())
     assert any(row.culprits for row in found)
     assert any(row.verdict == "EXPIRED" and row.residue == "NONE" for row in found)
-    assert told.messages.count() < sent.count()
+    assert lives.messages.count() < sent.count()
 
 
 def test_clocks_that_disagree_do_not_change_what_needs_no_order(table, keep):
-    """Healthy, never acked, and without an init: the same by any clock (only the order of the trace is lost)."""
+    """Healthy roots, roots without acks and roots without an init have the same life by any clock."""
     dice = random.Random(7)
     straight: list[tuple[Any, ...]] = []
     skewed: list[tuple[Any, ...]] = []
@@ -252,9 +252,9 @@ def test_clocks_that_disagree_do_not_change_what_needs_no_order(table, keep):
         total = 0
         for edge in edges:
             total ^= edge
-        told = [(EventKind.INIT, total)] + [(EventKind.ACK, edge) for edge in edges]
-        del told[{0: 0, 1: -1}.get(root % 5, len(told)) :][:1]
-        for at, (kind, value) in enumerate(told):
+        messages = [(EventKind.INIT, total)] + [(EventKind.ACK, edge) for edge in edges]
+        del messages[{0: 0, 1: -1}.get(root % 5, len(messages)) :][:1]
+        for at, (kind, value) in enumerate(messages):
             source, time_ms = dice.randrange(8), root * 50 + at * 3
             task = 3 if kind is EventKind.INIT else None
             known = ("run", 0, 0, root, int(kind), value, task, "bolt", 7, "")

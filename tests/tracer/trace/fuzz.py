@@ -1,4 +1,4 @@
-"""Damages a small trace in many ways, and asks every command that reads one.
+"""Damage a small trace in many ways, and run every command that reads traces.
 
     python -m tests.tracer.trace.fuzz FIRST_SEED CASES
 
@@ -37,8 +37,8 @@ ODD: tuple[object, ...] = (
 Change = Callable[[random.Random, bytes], bytes]
 
 
-def made(folder: Path) -> None:
-    """A trace of each kind of file: an acker's and a component's rows."""
+def write_good(folder: Path) -> None:
+    """Write a trace of each kind of file, with rows of an acker and of a component."""
     for worker in ("jsonl", "parquet", "dead"):
         pid = os.fork()
         if pid == 0:
@@ -112,29 +112,29 @@ def doubled(chance: random.Random, data: bytes) -> bytes:
 
 
 def _place(chance: random.Random, end: int) -> int:
-    """Anywhere, more often near the beginning."""
+    """Return an offset, more often near the beginning."""
     return chance.randrange(min(end, chance.choice((64, 4_096, 1 << 30)))) if end else 0
 
 
 def renamed(chance: random.Random, data: bytes) -> bytes:
-    """Odd values in lines of JSON."""
+    """Put odd values into lines of JSON."""
     lines = data.split(b"\n")
     for _ in range(chance.choice((1, 3))):
         at = chance.randrange(len(lines))
         try:
-            said = json.loads(lines[at])
+            row = json.loads(lines[at])
         except ValueError:
             continue
-        if isinstance(said, dict) and said:
-            said[chance.choice([*said, "run", "new"])] = chance.choice(ODD)
+        if isinstance(row, dict) and row:
+            row[chance.choice([*row, "run", "new"])] = chance.choice(ODD)
         else:
-            said = chance.choice(ODD)
-        lines[at] = json.dumps(said).encode()
+            row = chance.choice(ODD)
+        lines[at] = json.dumps(row).encode()
     return b"\n".join(lines)
 
 
 def odd_rows(chance: random.Random, _data: bytes) -> bytes:
-    """Whole rows with values that no run writes."""
+    """Add rows with values that no run writes."""
     rows = []
     for number in range(chance.randrange(1, 40)):
         big = chance.choice((0, 1, -1, 2**63 - 1, -(2**63), chance.getrandbits(62)))
@@ -154,7 +154,7 @@ CHANGES: tuple[Change, ...] = (flipped, flipped, cut, stuffed, doubled, renamed,
 
 
 def damage(chance: random.Random, folder: Path) -> list[str]:
-    """Damages one to three of the files; what was done."""
+    """Damage one to three of the files; return the kinds of damage."""
     found = sorted(path for path in folder.rglob("*") if path.is_file())
     done = []
     for path in chance.sample(found, chance.choice((1, 1, 2, 3))):
@@ -181,7 +181,7 @@ def damage(chance: random.Random, folder: Path) -> list[str]:
 
 
 def ask(folder: Path) -> list[str]:
-    """What went wrong with the commands."""
+    """Return the errors of the commands."""
     traces = [folder]
     wrong = []
     for name, command in (
@@ -208,10 +208,10 @@ def ask(folder: Path) -> list[str]:
             continue
         for stream in (out, err):
             stream.flush()
-        said = out.buffer.getvalue() + err.buffer.getvalue()
-        if b"internal error" in said:
-            at = said.index(b"internal error")
-            wrong.append(f"{name}: {said[max(0, at - 100) : at + 200]!r}")
+        printed = out.buffer.getvalue() + err.buffer.getvalue()
+        if b"internal error" in printed:
+            at = printed.index(b"internal error")
+            wrong.append(f"{name}: {printed[max(0, at - 100) : at + 200]!r}")
         if code not in {0, 1, 2}:
             wrong.append(f"{name}: exit code {code}")
         if time.monotonic() - begun > SECONDS:
@@ -225,7 +225,7 @@ def main() -> None:
     failed = 0
     with tempfile.TemporaryDirectory() as place:
         good = Path(place, "good")
-        made(good)
+        write_good(good)
         for seed in range(first, first + cases):
             folder = Path(place, "case")
             shutil.copytree(good, folder)

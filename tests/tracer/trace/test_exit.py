@@ -13,14 +13,14 @@ def goes_wrong():
     raise OSError(str(signal.getsignal(signal.SIGINT)))
 
 
-def test_a_ctrl_c_is_heard_again_after_work_that_went_wrong():
+def test_a_ctrl_c_works_again_after_an_error():
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(OSError, match=str(signal.SIG_IGN)):
         goes_wrong()
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_a_thread_that_hears_no_signals_works_as_it_is():
+def test_a_thread_without_signals_runs_unchanged():
     seen = []
 
     def work():

@@ -1,4 +1,4 @@
-"""Traces that were made to hang a reader or to fill its memory."""
+"""Traces that try to hang a reader or to fill its memory."""
 
 import json
 import os
@@ -66,9 +66,9 @@ def test_a_part_that_claims_more_rows_than_its_bytes_can_hold_is_refused(tmp_pat
             continue
         text = pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), pa.array(["x"]))
         columns[name] = text if kind in (str, "str") else numbers["seq"]
-    made = pa.table(columns)
-    made = made.replace_schema_metadata({b"ackdoctor.schema": b"1"})
-    pq.write_table(made, tmp_path / "part-2-000000000000.parquet", row_group_size=count, compression="zstd")
+    table = pa.table(columns)
+    table = table.replace_schema_metadata({b"ackdoctor.schema": b"1"})
+    pq.write_table(table, tmp_path / "part-2-000000000000.parquet", row_group_size=count, compression="zstd")
     (fault,) = reading(tmp_path).unreadable
     assert "bytes claim 4,000,000 rows" in fault.reason
 
@@ -78,9 +78,9 @@ def test_columns_of_another_type_are_reported(tmp_path):
     pq = pytest.importorskip("pyarrow.parquet")
     (tmp_path / "part-1-000000000000.jsonl").write_text(GOOD)
     names = [name for name in Event._fields if name not in {"run", "worker"}]
-    made = pa.table({name: pa.array([7]) for name in names}).replace_schema_metadata(
+    table = pa.table({name: pa.array([7]) for name in names}).replace_schema_metadata(
         {b"ackdoctor.schema": b"1"}
     )
-    pq.write_table(made, tmp_path / "part-2-000000000000.parquet")
+    pq.write_table(table, tmp_path / "part-2-000000000000.parquet")
     (fault,) = reading(tmp_path).unreadable
     assert fault.reason == "no part of a trace: its column 'component' holds no texts but int64"

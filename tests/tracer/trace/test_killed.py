@@ -21,7 +21,7 @@ K = EventKind
 
 
 def killed(tmp_path, count: int, *, pids: int = 1) -> list[int]:
-    """Processes that wrote so many rows to the disk and were killed."""
+    """Processes that are killed after they have written rows."""
 
     def work() -> Iterator[object]:
         writer = recorder(tmp_path)
@@ -38,7 +38,7 @@ def live(tmp_path, pid: int) -> Path:
 
 
 def received(tmp_path) -> list[Event]:
-    """The rows that the processes themselves have written."""
+    """Return the rows that the processes have written."""
     return [row for row in rows(tmp_path) if row.kind is K.RECEIVED]
 
 
@@ -87,7 +87,7 @@ def test_a_component_that_reported_its_death_gets_no_second_row(tmp_path):
     assert [(row.kind, row.flags) for row in rows(tmp_path)] == [(K.RECEIVED, 0), (K.DIED, 0)]
 
 
-def test_a_process_that_began_another_file_did_not_die_in_the_first(tmp_path):
+def test_a_process_with_a_newer_file_did_not_die_in_the_first(tmp_path):
     (pid,) = killed(tmp_path, 2)
     later = live(tmp_path, pid).with_name(f".live-{pid}-000000000002.jsonl")
     later.write_text(
@@ -129,7 +129,7 @@ def test_a_fork_of_a_killed_process_does_not_keep_its_file_locked(tmp_path):
     assert not live(tmp_path, pid).exists()
 
 
-def test_where_files_cannot_be_locked_rows_are_read_and_nothing_is_touched(tmp_path, monkeypatch):
+def test_rows_are_read_without_changes_if_files_cannot_be_locked(tmp_path, monkeypatch):
     def no_locks(*_: object) -> None:
         raise OSError(37, "No locks available")
 
@@ -165,18 +165,18 @@ def test_a_process_that_died_between_part_and_clean_up_is_not_counted_twice(tmp_
     assert files(worker_folder(tmp_path, "r", "w")) == ["_meta.json", f"part-{pid}-000000000000.parquet"]
 
 
-@pytest.mark.parametrize(("cut", "left"), [(1, ["0", "1", "2"]), (30, ["0", "1"])])
-def test_a_last_line_that_was_not_finished_is_counted_and_not_kept(tmp_path, cut, left):
+@pytest.mark.parametrize(("cut", "deliveries"), [(1, ["0", "1", "2"]), (30, ["0", "1"])])
+def test_an_incomplete_last_line_is_counted_and_dropped(tmp_path, cut, deliveries):
     (pid,) = killed(tmp_path, 3)
     os.truncate(live(tmp_path, pid), live(tmp_path, pid).stat().st_size - cut)
     reading = read([tmp_path])
-    assert [row.delivery for row in reading.events() if row.kind is K.RECEIVED] == left
-    assert (reading.torn, reading.unreadable) == (3 - len(left), [])
+    assert [row.delivery for row in reading.events() if row.kind is K.RECEIVED] == deliveries
+    assert (reading.torn, reading.unreadable) == (3 - len(deliveries), [])
     finish_killed(tmp_path)
-    assert [row.delivery for row in received(tmp_path)] == left
+    assert [row.delivery for row in received(tmp_path)] == deliveries
 
 
-def test_one_damaged_file_does_not_keep_the_others_from_being_finished(tmp_path):
+def test_a_damaged_file_does_not_stop_the_finishing_of_others(tmp_path):
     pids = killed(tmp_path, 3, pids=6)
     first, damaged, newer, pipe, link, last = (live(tmp_path, pid) for pid in pids)
     damaged.write_bytes(damaged.read_bytes().replace(b'"seq":1', b'"seq":?'))
@@ -186,19 +186,19 @@ def test_one_damaged_file_does_not_keep_the_others_from_being_finished(tmp_path)
     elsewhere = tmp_path / "elsewhere"
     link.rename(elsewhere)
     link.symlink_to(elsewhere)
-    left = damaged.read_bytes()
+    before = damaged.read_bytes()
     assert {fault.path: (fault.line, fault.reason) for fault in finish_killed(tmp_path)} == {
         str(damaged): (2, "no JSON"),
         str(newer): (1, "written by a newer ackdoctor: schema 9, this one reads up to 1"),
     }
-    assert damaged.read_bytes() == left
+    assert damaged.read_bytes() == before
     assert not first.exists()
     assert not last.exists()
     assert all(path.exists() for path in (pipe, link, elsewhere))
 
 
 def test_nothing_is_written_through_a_link_in_a_trace(tmp_path):
-    """Another user may have sent it."""
+    """Another user may have sent the trace."""
     trace, precious = tmp_path / "trace", tmp_path / "precious"
     (pid,) = killed(trace, 20)
     precious.write_text("mine")

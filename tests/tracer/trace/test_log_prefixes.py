@@ -1,4 +1,4 @@
-"""What collectors of logs put before a line, and what only looks like it."""
+"""The prefixes of log collectors, and lines that only resemble them."""
 
 import re
 
@@ -47,22 +47,22 @@ REST = ("\tat x.Y.z(Y.java:1)", "Caused by: java.io.IOException: no", "two", "")
 
 
 @pytest.mark.parametrize("put", COLLECTORS.values(), ids=list(COLLECTORS))
-def test_what_a_collector_puts_before_a_line_is_no_part_of_it(put):
+def test_the_prefix_of_a_log_collector_is_removed(put):
     assert [bare(put + line) for line in (*STORMS, *REST)] == [*STORMS, *REST]
 
 
-def test_a_time_that_is_not_in_nanoseconds_is_the_collector_s_if_storm_s_comes_next():
+def test_the_time_of_a_collector_before_that_of_storm_is_removed():
     assert [bare(f"{TIME}Z {line}") for line in STORMS] == list(STORMS)
     assert [bare(f"{TIME}Z {line}") for line in REST] == [f"{TIME}Z {line}" for line in REST]
 
 
 @pytest.mark.parametrize("line", [*STORMS, *REST, "1 | 2026", "May 12 was late", "[pod] x"])
-def test_what_a_worker_wrote_stays(line):
+def test_lines_of_a_worker_are_unchanged(line):
     assert bare(line) == line
 
 
 def laid_out(layout: str, line: str) -> str:
-    """A line of Storm's in another layout; what is no line of a worker's stays."""
+    """Return a line of Storm in another layout; other lines are unchanged."""
     parts = _STORMS.fullmatch(line)
     if parts is None:
         return line
@@ -70,7 +70,7 @@ def laid_out(layout: str, line: str) -> str:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
-def test_a_layout_of_somebody_s_own_is_put_in_storm_s_order(layout):
+def test_a_custom_layout_is_converted_to_that_of_storm(layout):
     dated = STORMS[:4]
     lines = [laid_out(layout, line) for line in dated]
     assert not set(lines) & set(dated)
@@ -89,5 +89,5 @@ def test_a_layout_of_somebody_s_own_is_put_in_storm_s_order(layout):
         "2026-11-21 [INFO] x - y",
     ],
 )
-def test_what_only_looks_like_another_layout_stays(line):
+def test_a_line_that_only_resembles_another_layout_is_unchanged(line):
     assert bare(line) == line

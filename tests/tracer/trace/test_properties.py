@@ -37,7 +37,7 @@ ROWS = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(ROWS, st.integers(1, 7), st.sampled_from(["live", "parquet", "json lines"]))
-def test_any_rows_come_back_as_they_were(wanted, room, how):
+def test_rows_survive_a_round_trip(wanted, room, how):
     module = (lambda: None) if how == "json lines" else parquet_module
     with tempfile.TemporaryDirectory() as folder, patch.object(write, "parquet_module", module):
         writer = recorder(Path(folder), events=20 if how == "live" else room)

@@ -23,7 +23,7 @@ def fault(path, reason: str, line: int = 0) -> Unreadable:
 
 
 def parts(tmp_path, count: int, *, json_lines: bool = False):
-    """A trace of so many parts with 100 rows each."""
+    """Write a trace of parts with 100 rows each."""
     with pytest.MonkeyPatch.context() as patch:
         if json_lines:
             patch.setattr(write, "parquet_module", lambda: None)
@@ -46,7 +46,7 @@ def test_a_part_a_folder_a_glob_and_a_text_are_all_paths(tmp_path):
         assert [row.delivery for row in rows(*paths)] == everything
 
 
-def test_processes_are_merged_by_time_and_each_stays_in_its_own_order(tmp_path):
+def test_processes_are_merged_by_time_and_each_preserves_its_order(tmp_path):
     clocks = [Ticking(0), Ticking(500), Ticking(250)]
     clocks[1].now = 500
     for worker, clock in enumerate(clocks):
@@ -69,7 +69,7 @@ def test_a_clock_that_goes_back_changes_no_order(tmp_path):
 
 @pytest.mark.parametrize("json_lines", [False, True])
 def test_rows_are_seen_once_while_they_are_written(tmp_path, json_lines, monkeypatch):
-    """A reader beside a writer that turns live files into parts sees a prefix of what was written."""
+    """A reader during a write sees a prefix of the written rows."""
     if json_lines:
         monkeypatch.setattr(write, "parquet_module", lambda: None)
     writer = recorder(tmp_path, events=50)
@@ -113,7 +113,7 @@ def test_a_changed_byte_in_a_parquet_part_is_reported(tmp_path):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_no_damage_to_a_part_is_an_error_of_ours_or_an_invented_row(tmp_path, seed):
-    """Any byte changed, or any tail cut: the rows that are read were written."""
+    """With any byte changed or any tail cut, only written rows are read."""
     dice = random.Random(seed)
     written = rows(*parts(tmp_path / "whole", 1, json_lines=seed % 2 == 0))
     (part,) = parts(tmp_path, 1, json_lines=seed % 2 == 0)
@@ -162,7 +162,7 @@ def test_an_invalid_line_is_reported_with_its_number(tmp_path, line, reason):
     assert reading.torn == 0
 
 
-def test_a_line_may_leave_out_what_it_does_not_know(tmp_path):
+def test_a_line_may_omit_unknown_values(tmp_path):
     path = tmp_path / "by hand.jsonl"
     path.write_text('{"schema":1,"kind":10,"time_ns":5,"root":66,"value":3,"unknown":[]}\n')
     (row,) = rows(path)
@@ -213,18 +213,18 @@ def test_an_invalid_value_is_reported_and_the_rows_before_it_are_read(tmp_path, 
 
 
 @pytest.mark.parametrize("json_lines", [True, False])
-def test_a_part_that_comes_twice_is_read_once(tmp_path, json_lines):
+def test_a_repeated_part_is_read_once(tmp_path, json_lines):
     (part, _) = parts(tmp_path / "a", 2, json_lines=json_lines)
     shutil.copytree(tmp_path / "a", tmp_path / "backup")
-    given = [tmp_path, tmp_path / "a", part, tmp_path / "a" / "v1" / ".." / "v1"]
-    reading = read(given)
+    paths = [tmp_path, tmp_path / "a", part, tmp_path / "a" / "v1" / ".." / "v1"]
+    reading = read(paths)
     assert (len(list(reading.events())), reading.unreadable) == (200, [])
 
 
 def test_parts_of_one_name_from_two_machines_are_both_read(tmp_path):
-    for machine, said in ("a", b"one"), ("b", b"two"):
+    for machine, component in ("a", b"one"), ("b", b"two"):
         (tmp_path / machine).mkdir()
-        line = b'{"schema":1,"kind":1,"time_ns":1,"seq":0,"component":"%s","delivery":"1"}\n' % said
+        line = b'{"schema":1,"kind":1,"time_ns":1,"seq":0,"component":"%s","delivery":"1"}\n' % component
         (tmp_path / machine / "part-7-000000000000.jsonl").write_bytes(line)
     assert {row.component for row in read([tmp_path]).events()} == {"one", "two"}
 
@@ -315,7 +315,7 @@ def test_a_gzipped_part_is_reported_with_the_command_that_reads_it(tmp_path):
     assert read([zipped]).unreadable == read([tmp_path]).unreadable == [fault(zipped, reason)]
 
 
-def test_a_part_has_the_fields_that_cat_prints(tmp_path):
+def test_cat_prints_the_fields_of_a_part(tmp_path):
     (part,) = parts(tmp_path, 1, json_lines=True)
     printed = [files.line(row._replace(run="", worker="")) for row in rows(part)]
     assert list(map(json.loads, part.read_text().splitlines())) == list(map(json.loads, printed))

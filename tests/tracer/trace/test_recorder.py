@@ -25,7 +25,7 @@ def suffix(request, monkeypatch):
     return ".parquet"
 
 
-def test_every_column_comes_back(tmp_path, suffix):
+def test_every_column_survives_a_round_trip(tmp_path, suffix):
     writer = recorder(tmp_path, clock=lambda: 1_001)
     writer.test = "test_bolts.py::test_one"
     writer.write(
@@ -82,7 +82,7 @@ def test_a_delivery_id_survives_the_round_trip(tmp_path, suffix, delivery):
     assert [row.delivery for row in rows(tmp_path)] == live == [delivery, "14", delivery]
 
 
-def test_a_number_that_fits_no_column_costs_its_row_and_raises_nothing(tmp_path, suffix):
+def test_a_number_that_is_too_large_loses_only_its_row(tmp_path, suffix):
     writer = recorder(tmp_path)
     writer.write(K.INIT, delivery="before", root=1)
     writer.flush()
@@ -99,7 +99,7 @@ def test_a_number_that_fits_no_column_costs_its_row_and_raises_nothing(tmp_path,
     assert (reading.unreadable, reading.torn) == ([], 0)
 
 
-def test_half_a_character_is_spelt_out(tmp_path, suffix):
+def test_a_lone_surrogate_is_escaped(tmp_path, suffix):
     writer = recorder(tmp_path)
     writer.write(K.ACKED, "bolt\udcff", 1, "", "id\ud800")
     writer.close()
@@ -113,20 +113,20 @@ def test_a_long_text_is_cut(tmp_path):
     assert [row.note for row in rows(tmp_path)] == ["x" * 4096 + "..."]
 
 
-def test_a_process_without_rows_leaves_nothing(tmp_path):
+def test_a_process_without_rows_writes_no_file(tmp_path):
     writer = recorder(tmp_path / "trace")
     writer.test = "test_one"
     writer.close()
     assert not (tmp_path / "trace").exists()
 
 
-def test_the_folder_says_who_wrote_it(tmp_path):
+def test_the_folder_names_its_writer(tmp_path):
     writer = recorder(tmp_path, run="2026/11 nightly=1", worker="gw0", level="sites")
     say(writer, 1)
     writer.close()
     assert writer.folder == tmp_path / "v1" / "run=2026%2F11 nightly%3D1" / "worker=gw0"
-    said = json.loads((writer.folder / "_meta.json").read_text())
-    assert {key: said[key] for key in ("schema", "run", "worker", "level")} == {
+    meta = json.loads((writer.folder / "_meta.json").read_text())
+    assert {key: meta[key] for key in ("schema", "run", "worker", "level")} == {
         "schema": 1,
         "run": "2026/11 nightly=1",
         "worker": "gw0",
@@ -179,7 +179,7 @@ def test_a_template_outlives_its_part(tmp_path):
     writer.close()
 
 
-def test_a_row_that_comes_alone_is_written_at_once_and_others_wait_for_their_batch(tmp_path):
+def test_a_single_row_is_written_at_once_and_others_in_batches(tmp_path):
     clock = Ticking()
     writer = recorder(tmp_path, clock=clock)
     writer.write(K.NAMED, "bolt")
@@ -207,7 +207,7 @@ def test_discarded_rows_leave_no_part(tmp_path):
     assert [row.delivery for row in rows(tmp_path)] == ["40"]
 
 
-def test_seq_goes_on_after_an_earlier_process_with_the_same_pid(tmp_path):
+def test_seq_continues_after_an_earlier_process_with_the_same_pid(tmp_path):
     for _ in range(2):
         writer = recorder(tmp_path)
         say(writer, 2)
@@ -215,7 +215,7 @@ def test_seq_goes_on_after_an_earlier_process_with_the_same_pid(tmp_path):
     assert [row.seq for row in rows(tmp_path)] == [0, 1, 65536, 65537]
 
 
-def test_threads_lose_nothing_while_segments_turn_over(tmp_path):
+def test_threads_lose_no_rows_while_segments_change(tmp_path):
     writer = recorder(tmp_path, events=97)
     gate = threading.Barrier(4)
 
@@ -298,8 +298,8 @@ def no_room(*_: object) -> None:
     raise OSError(28, "No space left on device")
 
 
-def test_a_full_disk_costs_rows_and_nothing_else(tmp_path, monkeypatch):
-    """A row says what is missing as soon as there is room."""
+def test_a_full_disk_loses_rows_only(tmp_path, monkeypatch):
+    """A row counts the lost rows as soon as there is room."""
     clock = Ticking()
     writer = recorder(tmp_path, clock=clock)
     say(writer, 10)
@@ -342,7 +342,7 @@ def test_a_disk_that_fills_in_the_middle_of_a_batch_leaves_whole_lines(tmp_path,
     writer.close()
 
 
-def test_a_folder_that_cannot_be_made_costs_rows_and_nothing_else(tmp_path):
+def test_a_folder_that_cannot_be_created_loses_rows_only(tmp_path):
     (tmp_path / "v1").write_text("a file")
     writer = recorder(tmp_path)
     say(writer, 3)
@@ -358,7 +358,7 @@ def test_a_removed_folder_does_not_stop_the_writer(tmp_path):
     assert not writer.folder.exists()
 
 
-def test_a_disk_that_is_full_from_the_start_is_left_as_it_was(tmp_path, monkeypatch):
+def test_a_disk_that_is_full_from_the_start_is_unchanged(tmp_path, monkeypatch):
     writer = recorder(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(module, "create", no_room)
@@ -377,7 +377,7 @@ def test_a_part_for_which_pyarrow_has_no_room_stays_json_lines(tmp_path, monkeyp
     assert [row.delivery for row in rows(tmp_path)] == ["0", "1", "2"]
 
 
-def test_the_oldest_parts_go_when_the_limit_is_reached(tmp_path):
+def test_the_oldest_parts_are_deleted_at_the_limit(tmp_path):
     writer = recorder(tmp_path, events=100, limit=1)
     say(writer, 250)
     writer.close()
@@ -388,7 +388,7 @@ def test_the_oldest_parts_go_when_the_limit_is_reached(tmp_path):
     ]
 
 
-def test_the_newest_part_stays_whatever_the_limit(tmp_path):
+def test_the_newest_part_is_never_deleted(tmp_path):
     writer = recorder(tmp_path, limit=1)
     say(writer, 3)
     writer.close()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.acker.residue import suspicions
+from ackdoctor.acker.residue import traced_tuples
 from ackdoctor.model.event import EventKind
 from ackdoctor.spark.read.log_lines import LOG_LINE as SPARKS
 from ackdoctor.tracer.trace.worker_log import LOG_LINE, WorkerLogs, is_log, open_log
@@ -24,7 +24,7 @@ ROOTS = {  # leaf twice, inner twice, leaf never, healthy; all of the second wav
 def test_each_delivery_is_tied_to_the_values_of_its_acks(version):
     files = [path for path in (LOGS / f"storm-{version}").iterdir() if is_log(path)]
     roots = ROOTS[version]
-    found = suspicions(WorkerLogs(files, roots).events(), dict.fromkeys(roots))
+    found = traced_tuples(WorkerLogs(files, roots).events(), dict.fromkeys(roots))
     assert [
         [(each.component, len(each.values), len(set(each.values))) for each in found[root]] for root in roots
     ] == [
@@ -35,7 +35,7 @@ def test_each_delivery_is_tied_to_the_values_of_its_acks(version):
     ]
 
 
-def test_behind_what_journald_puts_before_a_line_and_in_another_layout_a_log_tells_the_same(tmp_path):
+def test_a_journald_prefix_and_another_layout_change_no_rows(tmp_path):
     roots = ROOTS["2.8.3"]
     plain = LOGS / "storm-2.8.3" / "worker.log"
     log = tmp_path / "worker.log"
@@ -53,13 +53,13 @@ def test_an_acker_s_own_log_has_acks_without_deliveries(tmp_path):
     )
     log = tmp_path / "worker.log"
     log.write_text(line * 2 + line.replace("[66, 99]", "[67, 66]"))
-    told = [
+    acks = [
         (row.kind, row.component, row.task, row.root, row.value) for row in WorkerLogs([log], {66}).events()
     ]
-    assert told == [(EventKind.ACK, "store", 7, 66, 99)] * 2
+    assert acks == [(EventKind.ACK, "store", 7, 66, 99)] * 2
 
 
-def test_values_that_look_like_lines_of_a_log_tell_nothing(tmp_path):
+def test_values_that_look_like_log_lines_are_ignored(tmp_path):
     log = tmp_path / "worker.log"
     log.write_text(
         "2026-11-21 20:22:17.710 o.a.s.d.Task Thread-41-source-executor[4, 4] [INFO] Emitting Tuple: taskId=4 "
@@ -71,9 +71,9 @@ def test_values_that_look_like_lines_of_a_log_tell_nothing(tmp_path):
 
 @pytest.mark.parametrize("zipped", [False, True])
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
-def test_a_log_that_powershell_wrote_is_read(tmp_path, encoding, zipped):
-    said = "\ufeff" * (encoding == "utf-16-be") + "für\nzwei\n"
-    data = said.encode(encoding)
+def test_a_log_written_by_powershell_is_read(tmp_path, encoding, zipped):
+    text = "\ufeff" * (encoding == "utf-16-be") + "für\nzwei\n"
+    data = text.encode(encoding)
     log = tmp_path / "worker.log"
     log.write_bytes(gzip.compress(data) if zipped else data)
     with open_log(log) as lines:
@@ -91,14 +91,14 @@ def test_a_cut_archive_is_read_as_far_as_it_goes(tmp_path):
     ]
 
 
-def test_spark_and_this_reader_know_a_log_by_the_same_line():
+def test_spark_and_this_reader_recognise_a_log_by_the_same_line():
     assert LOG_LINE == SPARKS
 
 
 OLD = "2026-11-21 20:22:17 b.s.d.{} [INFO] {}\n"
 
 
-def test_of_storm_0_9_a_tuple_whose_ack_left_is_not_said_to_be_without(tmp_path):
+def test_storm_0_9_a_tuple_with_a_sent_ack_is_not_called_unacked(tmp_path):
     log = tmp_path / "worker.log"
     lines = [
         ("executor", "Processing received message source: spout:5, stream: default, id: {66=7}, [x]"),
@@ -106,5 +106,5 @@ def test_of_storm_0_9_a_tuple_whose_ack_left_is_not_said_to_be_without(tmp_path)
         ("executor", "Processing received message source: spout:5, stream: default, id: {66=9}, [x]"),
     ]
     log.write_text("".join(OLD.format(*line) for line in lines))
-    told = [(row.kind, row.delivery) for row in WorkerLogs([log], {66}).events()]
-    assert told == [(EventKind.LINKED, "66=9")]
+    links = [(row.kind, row.delivery) for row in WorkerLogs([log], {66}).events()]
+    assert links == [(EventKind.LINKED, "66=9")]

@@ -16,7 +16,7 @@ K = EventKind
 
 
 class Ticking:
-    """A clock that adds one nanosecond per look."""
+    """A clock that adds one nanosecond per reading."""
 
     def __init__(self, start: int = 1_000) -> None:
         self.now = start
@@ -32,13 +32,13 @@ def recorder(directory: Path, **how: Any) -> Recorder:
 
 
 def say(to: Recorder, count: int, *, start: int = 0) -> None:
-    """`count` tuples are received by a bolt."""
+    """A bolt receives `count` tuples."""
     for number in range(start, start + count):
         to.put(to.template(K.RECEIVED, "bolt", 3, "default"), f'"{number}"')
 
 
 def rows(*paths: Path | str) -> list[Event]:
-    """All rows of a trace that can be read whole."""
+    """Return all rows of an undamaged trace."""
     reading = read(paths)
     found = list(reading.events())
     assert reading.unreadable == []
@@ -46,12 +46,12 @@ def rows(*paths: Path | str) -> list[Event]:
 
 
 def files(folder: Path) -> list[str]:
-    """The names in a worker's folder, without pids."""
+    """Return the file names in a worker's folder, without pids."""
     return sorted(path.name.replace(str(os.getpid()), "PID") for path in folder.iterdir())
 
 
 def die_writing(work: Callable[[], Iterable[object]], *, after: int) -> int:
-    """Run `work` in a fork that kills itself with SIGKILL after so many steps; its pid."""
+    """Run `work` in a fork that kills itself with SIGKILL after these steps; return its pid."""
     pid = os.fork()
     if pid == 0:
         try:

@@ -7,7 +7,7 @@ from ackdoctor.heap.judge import findings, trees, with_culprits
 from ackdoctor.model.finding import Severity
 from ackdoctor.model.verdict import Culprit, Verdict
 from ackdoctor.tracer.judge.places import Places
-from tests.heap.writing import TAKEN_MS, Heap, acker_heap
+from tests.heap.hprof_writer import TAKEN_MS, Heap, acker_heap
 
 STORM = "org.apache.storm"
 NODE = "java.util.HashMap$Node"
@@ -106,14 +106,14 @@ def test_an_entry_that_its_spout_has_pending_is_not_given_up(tmp_path):
     assert "their spouts have given up 5, and 2 are still pending" in finding.evidence.left
 
 
-def test_entries_that_all_are_pending_are_a_warning(tmp_path):
+def test_a_map_of_pending_entries_is_a_warning(tmp_path):
     dump = read(worker(entries(5), pending=range(100, 105)), tmp_path, timeout_s=1)
     [finding, *_] = findings(dump)
     assert finding.severity == Severity.WARNING
     assert "and their spouts have waited for them longer than the message timeout" in finding.message
 
 
-def test_of_a_spout_in_another_worker_nothing_is_known(tmp_path):
+def test_a_spout_in_another_worker_is_unknown(tmp_path):
     dump = read(worker(entries(10, task=4), pending=(999,)), tmp_path, timeout_s=1)
     waits = dump.ackers[0].tally.waits
     assert (waits.given_up, waits.pending, waits.unknown) == (0, 0, 7)
@@ -149,7 +149,7 @@ def test_the_message_timeout_is_that_of_the_dump(settings, given, seconds, sourc
     assert (dump.timeout.seconds, dump.timeout.source, dump.timeout.off) == (seconds, source, False)
 
 
-def test_that_message_timeouts_are_disabled_is_known(tmp_path):
+def test_disabled_message_timeouts_are_recognised(tmp_path):
     off = {TIMEOUT: ("Integer", 10), "topology.enable.message.timeouts": ("Boolean", 0)}
     assert read(worker(entries(1), settings=off), tmp_path).timeout.off
 
@@ -174,20 +174,20 @@ def blamed(tree):
     )
 
 
-def test_what_a_trace_names_among_samples_is_called_a_sample(tmp_path):
+def test_a_sampled_tuple_in_a_trace_is_called_a_sample(tmp_path):
     dump = read(worker(entries(10)), tmp_path, samples=2, timeout_s=1)
     wanted = trees(dump)
-    told = with_culprits(
+    explained = with_culprits(
         [blamed(tree) for tree in wanted.values()],
         dump,
         findings(dump),
         keeper=None,
         places=Places(folder=str(tmp_path), nowhere=dump.path),
     )
-    named = [finding for finding in told if finding.evidence.sample]
+    named = [finding for finding in explained if finding.evidence.sample]
     assert [finding.evidence.sample for finding in named] == [(len(wanted), 10)] * len(named)
     assert named
-    assert "ACK601" in [finding.code for finding in told if not finding.evidence.sample]
+    assert "ACK601" in [finding.code for finding in explained if not finding.evidence.sample]
 
 
 def test_every_acker_of_the_dump_counts(tmp_path):
@@ -202,7 +202,7 @@ def test_every_acker_of_the_dump_counts(tmp_path):
     assert [acker.tally.oldest_ms for acker in dump.ackers] == [9_000, 100_000]
 
 
-def test_an_acker_is_not_as_old_as_another(tmp_path):
+def test_each_acker_has_its_own_age(tmp_path):
     heap = worker(entries(2))
     add_acker(heap, [(500, 9, 7)])
     found = {finding.code: finding.evidence for finding in findings(read(heap, tmp_path, timeout_s=20))}

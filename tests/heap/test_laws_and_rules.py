@@ -1,4 +1,4 @@
-"""What a heap report says of an entry, and where a reader finds the rest of it."""
+"""The laws and rules that a heap report names for an entry exist."""
 
 from ackdoctor.diagnose.symptoms import table
 from ackdoctor.heap.signs import CAUSES
@@ -11,7 +11,7 @@ CAUSES_OF_ALL = [
 ]
 
 
-def test_every_law_that_is_named_is_said_on_a_page():
+def test_every_law_in_a_message_is_on_a_page():
     laws = {cause.law for cause in CAUSES_OF_ALL if cause.law}
     assert laws == {"L1", "L1b", "L4"}
     prose = "\n".join(page.text for page in PAGES.values())

@@ -1,9 +1,9 @@
-"""Who wrote a line, and whose code a frame is."""
+"""Component and kind of a log line, and user frames versus library frames."""
 
 import pytest
 
 from ackdoctor.diagnose.diagnosis import diagnose
-from ackdoctor.diagnose.exceptions import is_own, shown
+from ackdoctor.diagnose.exceptions import is_own, relevant_frames
 from ackdoctor.diagnose.log_lines import component_of, instance_of, kind_of_line, kind_of_name, moment_of
 from ackdoctor.diagnose.symptoms import table
 
@@ -51,7 +51,7 @@ def test_heron_s_files_have_one_component():
         ("build.log", ""),
     ],
 )
-def test_a_file_s_name_tells_its_kind(name, kind):
+def test_a_file_name_shows_its_kind(name, kind):
     assert kind_of_name(name) == kind
 
 
@@ -69,7 +69,7 @@ def test_a_file_s_name_tells_its_kind(name, kind):
         ("2026-01-01 12:00:00.000 c.a.Parse main [INFO] x", ""),
     ],
 )
-def test_a_logger_tells_the_kind_of_process(line, kind):
+def test_a_logger_shows_the_kind_of_process(line, kind):
     assert kind_of_line(line) == kind
 
 
@@ -82,7 +82,7 @@ def test_a_logger_tells_the_kind_of_process(line, kind):
         ("[2018-11-09 00:13:28 +0900] [SEVERE] x", "2018-11-09 00:13:28"),
     ],
 )
-def test_a_line_has_its_time(line, text):
+def test_the_time_of_a_line_is_parsed(line, text):
     assert moment_of(line).text == text
 
 
@@ -97,7 +97,7 @@ def test_a_line_has_its_time(line, text):
         '  File "bolts\\count.py", line 9, in process',
     ],
 )
-def test_a_user_s_frame_is_own(frame):
+def test_a_frame_of_the_user_s_code_is_own(frame):
     assert is_own(frame)
 
 
@@ -117,22 +117,22 @@ def test_a_user_s_frame_is_own(frame):
         "\t... 6 more",
     ],
 )
-def test_a_library_s_frame_is_not(frame):
+def test_a_library_frame_is_not_own(frame):
     assert not is_own(frame)
 
 
 def test_the_user_s_frame_nearest_to_the_exception_is_first():
     stack = ["\tat java.util.A.b(A.java:1)", "\tat com.acme.C.d(C.java:2) ~[x.jar:?]", "\tat com.acme.E.f(E.java:3)", "\t... 3 more"]  # fmt: skip
-    assert [(each.text, each.own) for each in shown(stack)] == [
+    assert [(each.text, each.own) for each in relevant_frames(stack)] == [
         ("at com.acme.C.d(C.java:2)", True),
         ("at java.util.A.b(A.java:1)", False),
         ("at com.acme.E.f(E.java:3)", True),
     ]
-    assert [each.text for each in shown(["\tat a.B.c(B.java:1)"] * 90)] == ["at a.B.c(B.java:1)"]
-    assert shown([]) == ()
+    assert [each.text for each in relevant_frames(["\tat a.B.c(B.java:1)"] * 90)] == ["at a.B.c(B.java:1)"]
+    assert relevant_frames([]) == ()
 
 
-def test_a_cause_without_a_frame_of_the_user_has_that_of_what_wraps_it():
+def test_a_cause_without_a_user_frame_has_that_of_its_wrapper():
     text = "java.lang.RuntimeException: java.sql.SQLException: x\n\tat com.acme.C.execute(C.java:9)\nCaused by: java.sql.SQLException: x\n\tat com.mysql.M.read(M.java:1)\n\t... 1 more\n"
     frames = diagnose(text.splitlines()).first.evidence
     assert [each.text for each in frames] == [
@@ -141,9 +141,9 @@ def test_a_cause_without_a_frame_of_the_user_has_that_of_what_wraps_it():
     ]
 
 
-def test_each_row_says_what_to_do_next_and_where_its_fact_comes_from():
+def test_each_row_has_a_next_step_and_a_source():
     rows = table().symptoms
-    assert [row.name for row in rows if not (row.says and row.causes and row.next and row.source)] == []
+    assert [row.name for row in rows if not (row.meaning and row.causes and row.next and row.source)] == []
     kinds = {"worker", "nimbus", "supervisor", "drpc", "ui", "client", "dump"}
     assert [row.name for row in rows if not row.logs <= kinds] == []
     assert [row.name for row in rows if row.counted == bool(row.words)] == []

@@ -2,8 +2,8 @@
 
 from ackdoctor.heap.dump import read_dump
 from ackdoctor.heap.judge import findings
-from tests.heap.test_given_up import add_map, add_text
-from tests.heap.writing import TAKEN_MS, Heap
+from tests.heap.hprof_writer import TAKEN_MS, Heap
+from tests.heap.test_old_entries import add_map, add_text
 
 CLOSURE = "org.apache.storm.daemon.executor$fn__4976$fn__4991$fn__5022"
 NODE = "clojure.lang.PersistentHashMap$BitmapIndexedNode"

@@ -1,4 +1,4 @@
-"""Writes small HPROF files, of any size of ids, from classes and objects that a test names."""
+"""Writer for small HPROF files of both id sizes, from classes and objects of a test."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What the bolt bench and the spout bench share: an acker, a spout's pending map, the clock and the trace."""
+"""Base of both benches: an acker, a spout's pending map, the clock and the trace."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from ackdoctor.acker.acker import Acker, make_acker
 from ackdoctor.acker.ids import IdSource, JavaRandom
 from ackdoctor.acker.rotating_map import VirtualClock
-from ackdoctor.acker.spout import Heard, SpoutExecutor
+from ackdoctor.acker.spout import SpoutExecutor, SpoutResult
 from ackdoctor.acker.versions import NEWEST, Profile, Schedule
 from ackdoctor.acker.versions import profile as profile_of
 from ackdoctor.lab.component import TaskHook
@@ -24,13 +24,13 @@ from ackdoctor.model.message import AckAck, Answer, Message, Tick
 from ackdoctor.model.verdict import PendingEntry
 from ackdoctor.tracer.traced_acker import TracedAcker
 
-__all__ = ["SINK", "SPOUT", "AckingCore", "Emitted", "Place", "Workplace"]
+__all__ = ["SINK", "SPOUT", "AckingCore", "BaseBench", "BenchContext", "Emitted"]
 
 
 class AckingCore:
-    """Messages reach the acker, and its answers the spout, at once; both tick when the version says.
+    """An acker and a spout executor that exchange messages at once; both tick on the version's schedule.
 
-    `hear` gets every answer to the spout, timeouts included.
+    `on_result` receives every result of the spout, timeouts included.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class AckingCore:
         task: int,
         message_timeout_secs: int,
         wrap_acker: Callable[[Acker], Acker] | None,
-        hear: Callable[[Heard], None],
+        on_result: Callable[[SpoutResult], None],
     ) -> None:
         acker = make_acker(profile, clock, message_timeout_secs)
         self.acker = wrap_acker(acker) if wrap_acker else acker
@@ -53,7 +53,7 @@ class AckingCore:
         )
         self._clock = clock
         self._agenda = Agenda()
-        self._hear = hear
+        self._on_result = on_result
         for schedule, action in (
             (profile.acker_schedule(message_timeout_secs), partial(self.send, Tick())),
             (profile.spout_schedule(message_timeout_secs), self._expire),
@@ -62,7 +62,7 @@ class AckingCore:
                 self.every(schedule, action)
 
     def every(self, schedule: Schedule, action: Action) -> None:
-        """From now on."""
+        """Schedule a periodic action."""
         due_ms = self._clock.now_ms() + schedule.first_ms
 
         def do() -> None:
@@ -74,7 +74,7 @@ class AckingCore:
         self._agenda.enter(due_ms, do)
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, with all that falls into it."""
+        """Advance the clock and run all actions that are due."""
         end_ms = self._clock.now_ms() + round(seconds * 1000)
         while (due_ms := self._agenda.next_time_ms()) is not None and due_ms <= end_ms:
             self._move_to(due_ms)
@@ -85,7 +85,7 @@ class AckingCore:
         self._clock.advance((time_ms - self._clock.now_ms()) / 1000)
 
     def send(self, *messages: Message) -> None:
-        """To the acker."""
+        """Send messages to the acker, and its answers to the spout."""
         for message in messages:
             answer = self.acker.receive(message)
             if self.observer is not None:
@@ -93,17 +93,17 @@ class AckingCore:
             if answer is None:
                 continue
             self.answers.append(answer)
-            heard = self.spout.hear(answer)
-            if heard is not None:
-                self._hear(heard)
+            result = self.spout.receive(answer)
+            if result is not None:
+                self._on_result(result)
 
     def linked(self, root: int, edge: int, *, delivery: str, component: str, task: int) -> None:
-        """Link an edge to its delivery, for a traced acker."""
+        """Record which delivery has an edge, if the acker is traced."""
         if isinstance(self.acker, TracedAcker):
             self.acker.linked(root, edge, delivery=delivery, component=component, task=task)
 
     def complete(self, messages: Iterable[Message], *, delivery: str, component: str, task: int) -> None:
-        """Send the messages of an ack or fail; a traced acker also gets the delivery."""
+        """Send the messages of an ack or a fail; a traced acker also records the delivery."""
         for message in messages:
             if isinstance(self.acker, TracedAcker) and isinstance(message, AckAck):
                 self.acker.noted(
@@ -112,17 +112,17 @@ class AckingCore:
             self.send(message)
 
     def _expire(self) -> None:
-        for heard in self.spout.tick():
-            self._hear(heard)
+        for result in self.spout.tick():
+            self._on_result(result)
 
 
-W = TypeVar("W", bound="Workplace")
+W = TypeVar("W", bound="BaseBench")
 
 SPOUT, _BOLT, SINK = 1, 2, 3  # task ids
 
 
 class Emitted(NamedTuple):
-    """What a component emitted: `anchors` are delivery ids, `msg_id` a spout's, `task` that of a direct emit."""
+    """One emit.  `anchors` are delivery ids, `msg_id` is a spout's message id, `task` the target of a direct emit."""
 
     values: Sequence[object]
     stream: str = DEFAULT_STREAM
@@ -131,8 +131,8 @@ class Emitted(NamedTuple):
     task: int | None = None
 
 
-class Place:
-    """The component's place in a topology of three (`lab.component.Context`)."""
+class BenchContext:
+    """The component's context in a topology of spout, bolt and sink (`lab.component.Context`)."""
 
     def __init__(self, component: str, task: int, clock: VirtualClock) -> None:
         self.component = component
@@ -145,27 +145,27 @@ class Place:
         return self._clock.now_ms()
 
     def tasks_of(self, component: str) -> Sequence[int]:
-        """Itself, or the spout."""
+        """The task of this component, or of the spout."""
         return (self.task,) if component == self.component else (SPOUT,)
 
     def add_task_hook(self, hook: TaskHook) -> None:
-        """Not used on a bench."""
+        """Not supported on a bench."""
         raise NotImplementedError(f"a bench calls no task hooks: {hook}")
 
 
-class Workplace(ABC):
-    """What both benches have.
+class BaseBench(ABC):
+    """One component between a spout and an acker.
 
-    `name` is the component's id, by default its class's.  `profile` names the acker's version ("storm-1.1.0"); `wrap_acker` is given the acker and gives what is used
-    instead.  `fields` are the names of the values that are fed, `outputs` the streams that the component
-    declares, or the fields of its default stream; without them it may emit anything.  `conf` is the topology's
-    configuration, `metrics` the names that the JVM's side has registered, `arguments` the end of the component's
-    command line (pyleus: `("--options", json.dumps(options))`).  `message_timeout_secs` is Storm's T.
+    `name` is the component's id, by default the name of its class.  `profile` names the acker's version
+    ("storm-1.1.0").  `wrap_acker` maps the acker to the one to use.  `fields` names the input values.  `outputs`
+    are the declared streams, or the fields of the default stream; without it, emits are not checked.  `conf` is
+    the topology's configuration.  `metrics` are the names that the JVM's side registers.  `arguments` end the
+    component's command line (pyleus: `("--options", json.dumps(options))`).  `message_timeout_secs` is Storm's T.
     """
 
     kind: Kind  # of the component
-    death_seen = False  # whether the test has looked at `died`, or has got it raised
-    _deaths: tuple[str, ...] = ()  # of workers that the test has replaced
+    death_seen = False  # whether the test has read `died`, or a call has raised it
+    _deaths: tuple[str, ...] = ()  # of workers that the test replaced
 
     def __init__(
         self,
@@ -190,9 +190,9 @@ class Workplace(ABC):
             raise NotAComponentError(
                 f"{component_class.__qualname__} is a {self.role.kind.value}, not a {self.kind.value}"
             )
-        self.profile = self._version(profile)
+        self.profile = self._choose_profile(profile)
         self.clock = clock or VirtualClock()
-        self.heard: list[Heard] = []
+        self.results: list[SpoutResult] = []
         self.emitted: list[Emitted] = []
         self._ids = ids or JavaRandom(0)
         self._fields = fields
@@ -207,9 +207,9 @@ class Workplace(ABC):
             task=SPOUT,
             message_timeout_secs=message_timeout_secs,
             wrap_acker=wrap_acker,
-            hear=self._hear,
+            on_result=self._on_result,
         )
-        self._place = Place(
+        self._place = BenchContext(
             name or component_class.__name__, _BOLT if self.kind is Kind.BOLT else SPOUT, self.clock
         )
         self._timeout_secs = message_timeout_secs
@@ -235,7 +235,7 @@ class Workplace(ABC):
     @property
     @abstractmethod
     def _death(self) -> ShellError | None:
-        """Why the worker is dead; looked at by the bench itself."""
+        """Why the worker is dead, for the bench's own use."""
 
     @property
     def died(self) -> ShellError | None:
@@ -246,24 +246,24 @@ class Workplace(ABC):
 
     @property
     def deaths(self) -> tuple[str, ...]:
-        """Why each worker of this bench died, in a few words: "ValueError: no such column"."""
+        """The cause of each worker's death, such as "ValueError: no such column"."""
         death = self._death
-        return (*self._deaths, *([_in_short(death)] if death is not None else []))
+        return (*self._deaths, *([_short_reason(death)] if death is not None else []))
 
     @property
     def late_errors(self) -> tuple[str, ...]:
-        """What a component raised that ended its process, where Storm's next command would find it dead."""
+        """Exceptions that ended a process which Storm has not used since."""
         return ()
 
-    def _bury(self) -> None:
-        """The test starts a new worker, whether it knows that the old one is dead or not."""
+    def _record_deaths(self) -> None:
+        """Record the deaths so far, before a new worker starts."""
         self._deaths = self.deaths
 
     @abstractmethod
-    def _hear(self, heard: Heard) -> None:
-        """Pass the end of a message to the spout."""
+    def _on_result(self, result: SpoutResult) -> None:
+        """Process the result of a message."""
 
-    def _version(self, profile: Profile | str | None) -> Profile:
+    def _choose_profile(self, profile: Profile | str | None) -> Profile:
         if isinstance(profile, str):
             return profile_of(profile)
         return profile or (profile_of(self.dialect.acker) if self.dialect.acker else NEWEST)
@@ -284,7 +284,7 @@ class Workplace(ABC):
 
     @property
     def acker(self) -> Acker:
-        """The acker, traced if requested."""
+        """The acker, as `wrap_acker` returned it."""
         return self._core.acker
 
     @property
@@ -294,7 +294,7 @@ class Workplace(ABC):
 
     @property
     def answers(self) -> list[Answer]:
-        """All answers of the acker to the spout."""
+        """All answers of the acker."""
         return self._core.answers
 
     def observe(self, observer: Callable[[], None]) -> None:
@@ -302,11 +302,11 @@ class Workplace(ABC):
         self._core.observer = observer
 
     def advance(self, seconds: float) -> None:
-        """Let virtual time pass: ticks, batch timers, rotations and timeouts come when they are due."""
+        """Advance virtual time.  Ticks, batch timers, rotations and timeouts run when they are due."""
         self._core.advance(seconds)
 
     def _check(self, values: Sequence[object], stream: str) -> None:
-        """Storm's own checks of an emit, where outputs are declared (Task.java:160, TupleImpl.java:56)."""
+        """Check an emit as Storm does, if the component declares outputs (Task.java:160, TupleImpl.java:56)."""
         if not self._declared:
             return
         if stream not in self._declared:
@@ -318,8 +318,8 @@ class Workplace(ABC):
             )
 
 
-def _in_short(death: ShellError) -> str:
-    """What the component raised, or else the first line of what the JVM says."""
+def _short_reason(death: ShellError) -> str:
+    """Return the component's exception, or the first line of the JVM's error."""
     cause = death.__cause__
     text = f"{type(cause).__name__}: {cause}" if cause is not None else str(death)
     return text.strip().partition("\n")[0].rstrip(": ")
