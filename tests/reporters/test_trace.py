@@ -166,7 +166,7 @@ def test_reservations_follow_the_verdict():
         "  9,600 rows over 8.0 s, judged as storm-1.1.0 would have acked",
         "  12 rows are missing: the tracer had no room for them, or fell behind",
         "  1 file of the trace could not be read to the end",
-        "  2 findings below --min-severity not rendered",
+        "  2 findings below --min-severity not shown",
         "  1 finding suppressed by comments",
         *(f"  sql[{n}] ended: killed by SIGKILL" for n in range(5)),
         "  and 2 more notes; --output-format json has all",
