@@ -64,10 +64,10 @@ def _as_table(rules: Iterable[Rule]) -> str:
     if palette_for(sys.stdout) is not COLOURED or width < _NARROWEST:
         return grid(rows, context)
     # a cut code or name cannot be pasted into another command
-    made = table(context, "code", "name", "severity", "evidence", "what it finds", unfolded=[0, 1])
+    rows_table = table(context, "code", "name", "severity", "evidence", "what it finds", unfolded=[0, 1])
     for row in rows:
-        made.add_row(*row)
-    return render(made, width, context)
+        rows_table.add_row(*row)
+    return render(rows_table, width, context)
 
 
 def _as_json(rules: Iterable[Rule]) -> str:

@@ -35,7 +35,7 @@ __all__ = ["RunEvidence", "findings", "heap_finding", "run_evidence", "trees", "
 
 def heap_finding(
     code: str,
-    said: Words,
+    text: Words,
     witness: HeapWitness,
     *,
     component: str = ACKER,
@@ -49,13 +49,13 @@ def heap_finding(
         severity=severity,
         confidence=Confidence.MAY,
         site=site or Site(f"<{component}>", NOWHERE),
-        message=said.message,
+        message=text.message,
         component=component,
         handler="",
         dialect="",
         evidence=witness,
-        cause=f"{witness.path}|{said.message}",
-        help=said.help,
+        cause=f"{witness.path}|{text.message}",
+        help=text.help,
     )
 
 

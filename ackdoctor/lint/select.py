@@ -32,7 +32,7 @@ class Selection(NamedTuple):
 def select(
     findings: Iterable[Finding],
     sources: Mapping[str, bytes],
-    asked: Collection[str],
+    requested: Collection[str],
     settings: Settings,
     root: str,
     *,
@@ -40,13 +40,13 @@ def select(
 ) -> Selection:
     """Return the findings to report, sorted by path, line, column and code.
 
-    `sources` are the files that may hold suppression comments, by display path.  In a file that was not `asked` for,
+    `sources` are the files that may hold suppression comments, by display path.  In a file that was not `requested`,
     comments silence findings and are not judged.  In the files of `unsure` there may be more findings than this run
     knows.
     """
 
     def belongs(finding: Finding) -> bool:
-        return finding.site.path in asked or finding.home in asked
+        return finding.site.path in requested or finding.home in requested
 
     candidates = _without_inherited(filter(belongs, findings))
     if not candidates and not sources:

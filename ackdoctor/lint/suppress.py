@@ -207,8 +207,8 @@ def _read(
     word, written = directive.word, directive.written
 
     def complain(case: str, severity: Severity = Severity.ERROR, **values: object) -> None:
-        said = words(UNUSED_IGNORE, case, written=written, example=directive.example, **values)
-        complaints.append(_complaint(site, said, severity))
+        text = words(UNUSED_IGNORE, case, written=written, example=directive.example, **values)
+        complaints.append(_complaint(site, text, severity))
 
     if word not in {"ignore", "ignore-file"}:
         complain("unknown word", word=word)
@@ -252,23 +252,23 @@ def _unused(
         ]
         if idle:
             which = "" if len(idle) == len(ignore.codes) else f" for {', '.join(idle)}"
-            said = words(UNUSED_IGNORE, "unused", written=ignore.written, which=which)
-            complaints.append(_complaint(ignore.site, said, Severity.WARNING))
+            text = words(UNUSED_IGNORE, "unused", written=ignore.written, which=which)
+            complaints.append(_complaint(ignore.site, text, Severity.WARNING))
     return complaints
 
 
-def _complaint(site: Site, said: Words, severity: Severity) -> Finding:
+def _complaint(site: Site, text: Words, severity: Severity) -> Finding:
     return Finding(
         code=UNUSED_IGNORE,
         name="unused-ignore",
         severity=severity,
         confidence=Confidence.MUST,
         site=site,
-        message=said.message,
+        message=text.message,
         component="",
         handler="",
         dialect="",
         evidence=PathWitness(steps=()),
-        cause=said.message,
-        help=said.help,
+        cause=text.message,
+        help=text.help,
     )

@@ -70,7 +70,7 @@ def table(
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(
+    empty = Table(
         box=box.SIMPLE_HEAD if context.glyphs is UNICODE else box.ASCII2,
         pad_edge=False,
         show_edge=False,
@@ -79,13 +79,13 @@ def table(
     right = set(numbers)
     rigid = right | set(unfolded)
     for number, head in enumerate(heads):
-        made.add_column(
+        empty.add_column(
             Text(head),
             justify="right" if number in right else "left",
             overflow="fold",
             no_wrap=number in rigid,
         )
-    return made
+    return empty
 
 
 def grid(
@@ -100,20 +100,20 @@ def grid(
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(
+    aligned = Table(
         box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(heads), header_style=_faint(context)
     )
     for number in range(max(map(len, rows), default=0)):
         head = heads[number] if number < len(heads) else ""
-        made.add_column(
+        aligned.add_column(
             Text(head),
             justify="right" if number == right else "left",
             style="bold" if number == bold and context.palette is not PLAIN else "",
             no_wrap=True,
         )
     for row in rows:
-        made.add_row(*map(Text, row))
-    return _drawn(made, _console(_ANY_WIDTH, context))
+        aligned.add_row(*map(Text, row))
+    return _drawn(aligned, _console(_ANY_WIDTH, context))
 
 
 def render(rows: "Table", width: int, context: Context) -> str:

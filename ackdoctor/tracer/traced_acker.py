@@ -176,8 +176,8 @@ class TracedAcker:
 
     def _tree(self, entry: PendingEntry, tracked: Verdict) -> TupleTree:
         verdict = tracked if entry.task is not None else Verdict.ORPHAN
-        heard = Verdict.FAILED if entry.root in self._ended else verdict
-        tree = TupleTree(root=entry.root, verdict=verdict, entry=entry, residue=residue(entry, heard))
+        outcome = Verdict.FAILED if entry.root in self._ended else verdict
+        tree = TupleTree(root=entry.root, verdict=verdict, entry=entry, residue=residue(entry, outcome))
         return find_culprits(tree, tuple(self._notes.get(entry.root, {}).values()))
 
     def _keep(self, tree: TupleTree) -> None:

@@ -147,7 +147,7 @@ def test_impossible_dates_are_no_times(shell):
 
 
 @pytest.mark.timeout(SECONDS * 3)
-def test_memory_is_bounded_however_often_a_worker_dies():
+def test_memory_is_bounded_over_many_deaths():
     frames = "".join(f"\tat com.acme.Deep{at}.call(Deep.java:{at})\n" for at in range(150))
     with Path("worker.log").open("w") as log:
         for at in range(150):

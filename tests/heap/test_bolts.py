@@ -53,7 +53,7 @@ def test_the_field_of_a_bolt_that_leads_to_tuples_is_named(prefix, tmp_path):
     assert (holder.groups, holder.looked_at) == ({"words": TUPLES}, TUPLES)
 
 
-def test_a_task_names_its_component_whatever_its_bolt_derives_from(tmp_path):
+def test_a_task_names_its_component_for_any_base_class(tmp_path):
     heap = worker()
     heap.add(64, "com.acme.Plain", batch=96)
     heap.add(320, "org.apache.storm.daemon.Task", componentId=288, taskObject=64)

@@ -149,7 +149,7 @@ def test_the_page_loads_nothing(text):
     assert "default-src 'none'" in text
 
 
-def test_what_came_from_an_input_stays_text(text):
+def test_text_from_an_input_is_escaped(text):
     assert HOSTILE not in text
     assert text.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 6  # verdict, finding, bar, dots, two tables
 

@@ -22,7 +22,7 @@ WIDEST = 76  # columns of code that `explain` shows without a break
 MARKER = re.compile(r"expect(-[a-z]+)?: ")
 UNWANTED = re.compile(
     r"\b(told|stands?|stood|nobody|somebody|whoever|anew|heed\w*|offences?|suspects?|charges?|circumstances"
-    r"|surroundings|judge_trace|album|behoves|whatever|wherever|thereof|forgoes|is heard)\b",
+    r"|surroundings|inquest|album|behoves|whatever|wherever|thereof|forgoes|is heard)\b",
     re.IGNORECASE,
 )
 

@@ -1,4 +1,4 @@
-"""The session of the tests, for a while with other settings."""
+"""Change settings of the shared session temporarily."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ COMPILED = {  # as for a large input
 
 @contextmanager
 def configured(spark: "SparkSession", settings: Mapping[str, str]) -> Iterator[None]:
-    """These settings, and those from before once it is over."""
+    """Apply these settings, and restore the earlier ones at the end."""
     before = {name: str(spark.conf.get(name)) for name in settings}
     for name, value in settings.items():
         spark.conf.set(name, value)

@@ -46,7 +46,7 @@ def a_session(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSessio
 
 @pytest.fixture(scope="module")
 def spark(a_session: "SparkSession") -> "Iterator[SparkSession]":
-    """Behind each module, what is kept in the JVM goes: tables, and the plans that only Python's collector lets go of."""
+    """Release tables in the JVM after each module, and plans that wait for Python's garbage collector."""
     yield a_session
     a_session.catalog.clearCache()
     gc.collect()
@@ -54,7 +54,7 @@ def spark(a_session: "SparkSession") -> "Iterator[SparkSession]":
 
 @pytest.fixture
 def keep() -> "Iterator[Cache]":
-    """Keeps tables for as long as the test takes, as an analysis does."""
+    """Cache tables during the test, as an analysis does."""
     from ackdoctor.spark.frames import Cache
 
     with Cache() as kept:

@@ -28,7 +28,7 @@ _OFTEN = {"INIT": 5, "ACK": 11, "FAIL": 2, "RESET": 2, "ROTATED": 3}
 
 
 class Row(NamedTuple):
-    """One message, as the process `source` wrote it down; within one, `pos` rises."""
+    """One message in the rows of the process `source`; `pos` rises within a process."""
 
     kind: EventKind
     acker: int
@@ -47,7 +47,7 @@ _VALUES = (0, 1, 1, 2, 2, 3, 4, 7, 1 << 62, -(1 << 63))
 
 @st.composite
 def _trace(draw: st.DrawFn) -> list[Row]:
-    """Few roots and small values, so that what is rare happens; one process saw all, or several a part of it."""
+    """Few roots and small values, so that rare cases happen; one process writes all rows, or several write a part each."""
     sources = draw(st.sampled_from([1, 1, 1, 2, 3]))
     ackers, starts = draw(st.sampled_from([1, 1, 2])), draw(st.sampled_from([1, 1, 2]))
     ahead_ms = [0, *(draw(st.integers(-20_000, 20_000)) for _ in range(sources - 1))]
@@ -74,7 +74,7 @@ def _trace(draw: st.DrawFn) -> list[Row]:
 
 
 def traces(count: int) -> list[list[Row]]:
-    """So many, always the same."""
+    """Return `count` traces, always the same."""
     found: list[list[Row]] = []
 
     @settings(
@@ -94,7 +94,7 @@ def traces(count: int) -> list[list[Row]]:
 
 
 def once(trace: list[Row]) -> list[Row]:
-    """The trace with one INIT for a root: Heron's stream manager draws a new id for each tuple that it routes."""
+    """Return the trace with one INIT for each root: Heron's stream manager draws a new id for each tuple that it routes."""
     seen: set[tuple[int, ...]] = set()
     kept: list[Row] = []
     for row in trace:
@@ -120,7 +120,7 @@ def rows(run: str, trace: list[Row]) -> list[tuple[Any, ...]]:
 
 
 def lives(trace: list[Row], profile: Profile) -> list[tuple[Any, ...]]:
-    """What the model makes of it: acker, incarnation and COLUMNS of each life."""
+    """Return the model's lives: acker, incarnation and COLUMNS of each."""
     keys = {(row.acker, row.incarnation, row.root) for row in trace if row.kind is not EventKind.ROTATED}
     return [
         (acker, incarnation, *(getattr(life, name) for name in COLUMNS))
@@ -132,7 +132,7 @@ def lives(trace: list[Row], profile: Profile) -> list[tuple[Any, ...]]:
 
 
 def _lives(trace: list[Row], root: int, profile: Profile) -> list[Life]:
-    """Of one root: its own messages, in order, and the ticks of its acker between them."""
+    """Return the messages of one root, in order, with the ticks of its acker between them."""
     own = [row for row in trace if row.root == root and (profile.resets or row.kind is not EventKind.RESET)]
     ticks = [row for row in trace if row.kind is EventKind.ROTATED]
     mixed = len({row.source for row in own}) > 1
@@ -149,7 +149,7 @@ def _lives(trace: list[Row], root: int, profile: Profile) -> list[Life]:
 
 
 def _after(tick: Row, row: Row, clock: int | None) -> bool:
-    """By the order of the process that wrote down all of the root's messages, if there is one and it is the tick's too."""
+    """Compare by the rows of the process that wrote the tick, if it wrote all messages of the root."""
     return tick.pos > row.pos if tick.source == clock else tick.at_ms > row.at_ms
 
 

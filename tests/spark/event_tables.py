@@ -1,4 +1,4 @@
-"""Rows of the model as EVENTS, and traces on disk as a session reads them."""
+"""Rows of the model as EVENTS, and traces on disk."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,5 +23,5 @@ def events(spark: SparkSession, rows: Iterable[Event]) -> DataFrame:
 
 
 def trace(spark: SparkSession, folder: Path) -> DataFrame:
-    """EVENTS of a folder, by the tracer's own reader."""
+    """Return EVENTS of a folder, by the reader of the tracer."""
     return events(spark, read([folder]).events())

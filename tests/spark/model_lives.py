@@ -1,4 +1,4 @@
-"""Random traces of an acker, and what the model of that acker makes of them, life by life."""
+"""Random traces of an acker, and the lives of their entries in the model."""
 
 import random
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ class Sent(NamedTuple):
 
 @dataclass
 class Life:
-    """What the model says of one life of an entry; the columns of ENTRIES that it can say."""
+    """One life of an entry in the model, with the columns of ENTRIES that the model knows."""
 
     root: int
     life: int
@@ -57,7 +57,7 @@ COLUMNS = tuple(Life.__dataclass_fields__)
 
 @dataclass
 class Model:
-    """An acker, watched."""
+    """An acker that records the lives of its entries."""
 
     profile: Profile
     clock: VirtualClock = field(default_factory=VirtualClock)
@@ -69,7 +69,7 @@ class Model:
         self.acker: Acker = make_acker(self.profile, self.clock, message_timeout_s=10**9)
 
     def run(self, stream: list[Sent]) -> list[Life]:
-        """The lives of all entries; a tick is one of the messages."""
+        """Return the lives of all entries; a tick is one of the messages."""
         for sent in stream:
             if isinstance(sent.message, Tick):
                 self.rotate()

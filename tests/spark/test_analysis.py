@@ -1,4 +1,4 @@
-"""The whole analysis of a small trace: what the tracer's own inquest says of it, and what only Spark counts."""
+"""The analysis of a small trace agrees with the report of the tracer, and has the counts of Spark."""
 
 import gzip
 from dataclasses import replace
@@ -127,7 +127,7 @@ def test_roots_beyond_the_samples_are_counted(spark, monkeypatch):
 
 
 @pytest.mark.minutes
-def test_a_root_that_went_an_explained_way_is_left_out(spark, monkeypatch, analysis):
+def test_a_root_with_an_explained_end_is_omitted(spark, monkeypatch, analysis):
     monkeypatch.setattr("ackdoctor.spark.judge.blame._MOST_DARK", 1)
     few = analyze(find_inputs([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
     assert [finding.code for finding in few.findings] == [finding.code for finding in analysis.findings]
@@ -192,7 +192,7 @@ def test_open_deliveries_without_an_acker_are_those_of_the_trace_report(spark):
 
 
 def acked_twice(component: str, roots: range) -> list[Event]:
-    """Messages of trees whose first tuple a component acks twice, and whose second no other does."""
+    """Messages of trees: one component acks the first tuple twice, another never acks the second."""
     rows = []
     for root in roots:
         edge, next_ = root << 8, root << 16
@@ -207,8 +207,8 @@ def acked_twice(component: str, roots: range) -> list[Event]:
     return rows
 
 
-@pytest.mark.parametrize(("most", "untold"), [pytest.param(2_000, 0, marks=pytest.mark.minutes), (4, 26)])
-def test_a_rare_culprit_is_reported_beside_a_frequent_one(most, untold, spark, monkeypatch):
+@pytest.mark.parametrize(("most", "omitted"), [pytest.param(2_000, 0, marks=pytest.mark.minutes), (4, 26)])
+def test_a_rare_culprit_is_reported_beside_a_frequent_one(most, omitted, spark, monkeypatch):
     monkeypatch.setattr("ackdoctor.spark.judge.samples.MOST_TREES", most)
     rows = acked_twice("often", range(1, 26)) + acked_twice("seldom", range(26, 31))
     terms = replace(TERMS, patience_s=0)
@@ -219,7 +219,7 @@ def test_a_rare_culprit_is_reported_beside_a_frequent_one(most, untold, spark, m
     }
     assert counts == {"often": 25, "seldom": 5}
     assert sum(tree.roots for tree in few.tally.trees) == 30
-    assert len(few.tally.trees) == 30 - untold
+    assert len(few.tally.trees) == 30 - omitted
 
 
 def test_a_tuple_that_two_lines_ack_is_one_finding(spark):
@@ -292,7 +292,7 @@ ENDS = {  # by bolt: what its log says after the last tuple, and in which zone
 
 
 def test_a_log_ends_with_its_last_line_of_any_kind(spark, tmp_path):
-    """Five topologies, a day apart, each with a bolt of its own: those that go on without it never completed a tuple."""
+    """Five topologies, a day apart, each with its own bolt: if the log goes on, the bolt never completed its tuple."""
     template = "o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] {} FOR 3 TUPLE: source: s:4, stream: default, id: {{{}=2}}, [1]"
     begin = [
         ("20:00:00.000", LOADS),
@@ -332,7 +332,7 @@ def test_an_expired_entry_is_not_pending(spark):
 def life(
     root: int, *, first: int, end: int | None, init: int | None = None, acker: int = 1
 ) -> tuple[object, ...]:
-    """An entry that begins and ends at some seconds."""
+    """Return an entry that begins and ends at these seconds."""
     row = dict.fromkeys(ENTRIES.names) | {
         "run": "a",
         "acker": acker,

@@ -1,4 +1,4 @@
-"""`ackdoctor analyze` on executors of their own, one of which is killed at work: the same answer as in one process."""
+"""`ackdoctor analyze` on separate executors gives the result of one process, even if one executor is killed."""
 
 import json
 import os

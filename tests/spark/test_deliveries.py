@@ -1,4 +1,4 @@
-"""Completions by component and stream, and the shapes of what went wrong."""
+"""Completions by component and stream, and the shapes of violations."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ BOLT = Event(NAMED, 0, component="count", task=4, site="count.py:3 Count", note=
 
 
 def trace_rows(*steps: tuple[Any, ...]) -> list[Event]:
-    """(kind, delivery) or (kind, delivery, site or flags), one a millisecond, of one bolt."""
+    """Return rows of one bolt, a millisecond apart, from (kind, delivery) or (kind, delivery, site or flags)."""
     rows = [BOLT]
     for seq, (kind, delivery, *more) in enumerate(steps, start=1):
         site = next((one for one in more if isinstance(one, str)), "")

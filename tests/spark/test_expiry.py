@@ -38,7 +38,7 @@ def verdict_of(analysis: Analysis) -> str:
 
 
 def batches(flush_s: int, timeout_s: int, seconds: int = 75) -> WorkerLog:
-    """A root a second through `parse` to `batch`, which acks all it has every `flush_s` seconds; the spout's map rotates."""
+    """A root per second goes through `parse` to `batch`, which acks its tuples every `flush_s` seconds; the spout's map rotates."""
     log = WorkerLog(TASKS)
     log.start(0)
     for second in range(seconds):
@@ -128,7 +128,7 @@ def test_other_causes_are_distinguished_and_never_ok(spark, tmp_path):
 
 
 def test_the_timeout_is_read_from_the_log_and_skipped_tuples_are_missing_acks(spark, tmp_path):
-    """A worker lives for 16 s, and its bolt loses every tenth tuple: those of the last 10 s as well as the older ones."""
+    """A worker runs for 16 s, and its bolt loses every tenth tuple, young and old."""
     log = WorkerLog({"events": 3, "words": 2})
     log.start(0, timeout_s=T)
     for number in range(153):
@@ -148,7 +148,7 @@ def test_the_timeout_is_read_from_the_log_and_skipped_tuples_are_missing_acks(sp
 
 
 def test_a_fail_that_comes_after_the_spout_s_timeout_is_too_late(spark, tmp_path):
-    """Every fifth tuple fails after 23 s; those that are young when the log ends are not called missing."""
+    """Every fifth tuple fails after 23 s; young tuples at the end of the log are not missing acks."""
     log = WorkerLog(TASKS)
     log.start(0, timeout_s=T)
     for second in range(60):
@@ -193,7 +193,7 @@ def test_a_lost_answer_of_the_acker_blames_no_bolt(spark, tmp_path):
 
 @pytest.mark.minutes
 def test_a_slow_batch_in_hand_at_the_end_is_not_missing(spark, tmp_path):
-    """The acker dropped those roots before: their age is no proof."""
+    """The acker has dropped those roots before, so that their age proves nothing."""
     log = batches(flush_s=40, timeout_s=T, seconds=75)
     analysis = analysis_of(spark, tmp_path, log)
     assert {one.code for one in analysis.findings if one.severity > Severity.INFO} == {"ACK504"}

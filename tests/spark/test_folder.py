@@ -1,4 +1,4 @@
-"""Spark reads the folder as it is.  Runs where pyspark and a JVM are."""
+"""Spark reads the trace folder as a table.  Needs pyspark and a JVM."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where the full tables may be written: beside what is read, and over nothing but earlier tables."""
+"""Full tables may be written beside the input, and may replace only earlier tables."""
 
 import re
 from pathlib import Path

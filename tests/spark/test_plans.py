@@ -25,7 +25,7 @@ def plan_of(frame) -> str:
 
 
 def shuffles(plan: str) -> list[str]:
-    """The keys of each shuffle, however many read what it wrote."""
+    """Return the keys of each shuffle; a shuffle with several readers counts once."""
     found = re.finditer(r"\bExchange hashpartitioning\((.*)\), .*\[plan_id=(\d+)\]", plan)
     keys = {match[2]: re.sub(r"#\d+L?", "", match[1]) for match in found}
     return list(keys.values())
@@ -33,7 +33,7 @@ def shuffles(plan: str) -> list[str]:
 
 @pytest.fixture
 def messages(spark, tmp_path):
-    """A table on disk, with an unknown partitioning."""
+    """Return a table on disk, with an unknown partitioning."""
     sent = [
         json.dumps(dict(zip(MESSAGES.names, row, strict=True)))
         for row in rows("run", stream(2, profile("2.8"), bits=64))
@@ -64,7 +64,7 @@ def test_one_partition_is_not_shuffled(messages):
 
 @pytest.fixture
 def compiled(spark):
-    """As for a large input: Spark compiles what it runs."""
+    """Compile plans, as for a large input."""
     with configured(spark, COMPILED):
         yield
 

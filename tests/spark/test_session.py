@@ -1,4 +1,4 @@
-"""How the JVM is started, and how Spark's errors are reported."""
+"""The start of the JVM, and the report of Spark's errors."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Writes the log of a worker as Storm 2.8 does with `topology.debug`: lines at given seconds, in the order of their times."""
+"""Write the log of a worker of Storm 2.8 with `topology.debug`: lines at some seconds, in time order."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -12,7 +12,7 @@ _SAMPLED = "PROC_START_TIME(sampled): null EXEC_START_TIME(sampled): null"
 
 @dataclass
 class WorkerLog:
-    """One worker, in which acker, spout and bolts run; `tasks` are those of components by name."""
+    """One worker with acker, spout and bolts; `tasks` are the task ids by component."""
 
     tasks: dict[str, int]
     spout: str = "events"
@@ -22,7 +22,7 @@ class WorkerLog:
         return "".join(f"{self._stamp(at)} {line}\n" for at, _, line in sorted(self.lines))
 
     def start(self, at: float, timeout_s: int | None = None) -> None:
-        """A worker's process begins; it dumps the topology's settings."""
+        """Start the worker process, which logs the settings of the topology."""
         if timeout_s is not None:
             self._say(
                 at,
@@ -32,11 +32,11 @@ class WorkerLog:
             self._say(at, f"o.a.s.e.Executor main [INFO] Loading executor {name}:[{task}, {task}]")
 
     def tick(self, at: float, timeout_s: int) -> None:
-        """The acker's rotation."""
+        """Rotate the acker's map."""
         self._receive(at, "__acker", "__system:-1", "__tick", "{}", f"[{timeout_s}]", -2)
 
     def emit(self, at: float, root: int, edge: int, to: str, by: str | None = None) -> None:
-        """A tuple on its way to a bolt; that of a spout begins the root."""
+        """Send a tuple to a bolt; a tuple of a spout begins the root."""
         sender = by or self.spout
         self._say(
             at,
@@ -56,7 +56,7 @@ class WorkerLog:
     def ack(
         self, at: float, root: int, edge: int, by: str, value: int | None = None, source: str | None = None
     ) -> None:
-        """A bolt's ack, and the acker takes it; `value` is the edge with those of its children."""
+        """Log the ack of a bolt and its receipt by the acker; `value` is the XOR of the edge and those of its children."""
         source = source or self.spout
         self._say(
             at,
@@ -75,7 +75,7 @@ class WorkerLog:
         self._receive(at, "__acker", f"{by}:{self.tasks[by]}", "__ack_fail", "{}", f"[{root}]", ACKER)
 
     def acked(self, at: float, root: int) -> None:
-        """The spout hears it."""
+        """Log the answer to the spout."""
         self._say(
             at,
             f"o.a.s.e.s.SpoutExecutor {self._thread(self.spout)} [INFO] SPOUT Acking message {root} m{root}",
@@ -90,7 +90,7 @@ class WorkerLog:
         )
 
     def say(self, at: float, line: str) -> None:
-        """Any line, behind its stamp."""
+        """Log any line after its time stamp."""
         self._say(at, line)
 
     def _receive(

@@ -1,4 +1,4 @@
-"""Logs of the workers of a small topology, as Storm 2.8 and 0.9 write them: one root a second, and what is lost of it.
+"""Logs of the workers of a small topology in the layouts of Storm 2.8 and 0.9: one root per second, with lost messages.
 
 spout[5] -> split[6] by one edge; split -> store[8] and -> audit[3] by one each; one acker, task 1
 """
@@ -17,7 +17,7 @@ _SAMPLED = " PROC_START_TIME(sampled): null EXEC_START_TIME(sampled): null"
 
 @dataclass
 class Topology:
-    """What happened to `roots` roots; `lost` says of which root what was sent and did not arrive.
+    """The lines about `roots` roots; `lost` maps a root to its message that does not arrive.
 
     A message is named by its sender and its stream: ("store", "__ack_ack").  `never` are components that do not ack, by root.
     """
@@ -35,7 +35,7 @@ class Topology:
             self._root(number)
 
     def write(self, folder: Path, workers: Mapping[str, Collection[str]], *, since_s: float = 0) -> Path:
-        """The log of each worker, by the components that it runs."""
+        """Write the log of each worker, by its components."""
         folder.mkdir(parents=True, exist_ok=True)
         for worker, components in workers.items():
             lines = sorted(line for name in components for line in self.logged[name] if line[0] >= since_s)
@@ -81,7 +81,7 @@ class Topology:
     def _ack(
         self, number: int, at: float, name: str, source: str, stream: str, root: int, *edges: int
     ) -> int:
-        """The value that the acker takes."""
+        """Return the value that the acker receives."""
         if self.never.get(number) == name:
             return 0
         value = 0
@@ -146,6 +146,6 @@ class Topology:
 
 
 def lines_of(topology: Topology) -> Iterator[str]:
-    """All lines, in the order of their times."""
+    """Return all lines, in time order."""
     for _, line in sorted(line for lines in topology.logged.values() for line in lines):
         yield line

@@ -19,7 +19,7 @@ def frame(*messages: object) -> bytes:
     st.lists(st.recursive(st.none() | st.text() | st.integers(), st.lists), max_size=6),
     st.lists(st.integers(0, 400), max_size=8),
 )
-def test_messages_are_the_same_however_the_bytes_arrive(messages, cuts):
+def test_messages_do_not_depend_on_how_the_bytes_arrive(messages, cuts):
     data = frame(*messages)
     frames = Frames()
     decoded = []

@@ -139,7 +139,7 @@ def test_a_component_without_a_named_row_is_judged_as_multilang():
     assert "ShellBolt answers" in finding.message
 
 
-def test_how_a_component_ended_is_noted():
+def test_the_end_of_a_component_is_noted():
     died = row(EventKind.DIED, "", note="killed by SIGKILL")
     assert held(trace(BY_HAND, died)).notes == ("SqlBolt[0] ended: killed by SIGKILL",)
 

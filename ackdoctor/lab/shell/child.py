@@ -205,8 +205,8 @@ def uncaught(error: BaseException) -> Exit:
     """Return the exit of a process with an uncaught exception."""
     if isinstance(error, SystemExit):
         status = error.code if isinstance(error.code, int) else int(error.code is not None)
-        said = "" if isinstance(error.code, int | None) else f"{error.code}\n"
-        return Exit(status=status, cause=error.__context__, stderr=said)
+        message = "" if isinstance(error.code, int | None) else f"{error.code}\n"
+        return Exit(status=status, cause=error.__context__, stderr=message)
     return Exit(status=1, cause=error, stderr="".join(traceback.format_exception(error)))
 
 

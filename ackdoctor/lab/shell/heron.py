@@ -214,7 +214,7 @@ class HeronSpout(_Instance, Spout):
     ) -> list[int] | None:
         """Emit a tuple; it is tracked if it has an id."""
         values = self._checked(tup, stream)
-        said = {} if tup_id is None else {"id": tup_id}
-        self.transcript.say(command="emit", tuple=values, stream=stream, **said)
+        ids = {} if tup_id is None else {"id": tup_id}
+        self.transcript.say(command="emit", tuple=values, stream=stream, **ids)
         self.collector.emit(values, msg_id=tup_id, stream=stream, task=direct_task)
         return ([] if direct_task is None else [direct_task]) if need_task_ids else None

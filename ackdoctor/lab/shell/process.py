@@ -140,10 +140,10 @@ class ShellProcess:
         text = child.pipe.take()
         if text is not None or not child.ended:
             return text
-        said = f" Currently read output: {child.pipe.torn}\n" if child.pipe.torn else " No output read.\n"
+        output = f" Currently read output: {child.pipe.torn}\n" if child.pipe.torn else " No output read.\n"
         raise ShellError(
             RUNTIME,
-            f"{_NO_OUTPUT}: Pipe to subprocess seems to be broken!{said}Serializer Exception:\n{self.stderr}\n",
+            f"{_NO_OUTPUT}: Pipe to subprocess seems to be broken!{output}Serializer Exception:\n{self.stderr}\n",
             exit_code=exit_code,
         ) from child.ended.cause
 

@@ -88,18 +88,18 @@ class Journal:
         shown = self._shown()
         whole = 0
         lines: list[Line] = []
-        with self.place.open("r+b") as kept:
-            while (text := kept.readline()).endswith(b"\n"):
+        with self.place.open("r+b") as journal:
+            while (text := journal.readline()).endswith(b"\n"):
                 line = json.loads(text)
                 if _DONE not in line:
                     lines.append(line)
                     continue
-                whole = kept.tell()
+                whole = journal.tell()
                 self.batch, self.state, self.totals = line[_DONE], line["state"], line["totals"]
                 if self.batch > shown:
                     self._unshown += lines
                 lines = []
-            kept.truncate(whole)
+            journal.truncate(whole)
 
     def unshown(self) -> Sequence[Line]:
         """Return the lines of batches that are done and may not have been shown."""
@@ -356,9 +356,9 @@ class Watch:
         """Put a few rows in one partition, which needs no exchange."""
         return rows.coalesce(1) if self._new < _FEW else rows
 
-    def _note(self, kept: DataFrame, clock: Clock) -> None:
+    def _note(self, rows: DataFrame, clock: Clock) -> None:
         """Update the clock by what is open now."""
-        alive = kept.where(F.col("kind") != _COMPLETED).groupBy("run")
+        alive = rows.where(F.col("kind") != _COMPLETED).groupBy("run")
         known = {
             row["run"]: row
             for row in alive.agg(

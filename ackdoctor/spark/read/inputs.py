@@ -103,10 +103,10 @@ class Inputs:
         except OSError as error:
             self.fail(path, error.strerror or str(error))
 
-    def need_some_of_each(self, asked: Mapping[str, Collection[str]], read: Container[str]) -> None:
+    def need_some_of_each(self, files_of: Mapping[str, Collection[str]], read: Container[str]) -> None:
         """Note each argument of the user, here with its files, of which none is read."""
         failed = {each.path for each in self.unreadable}
-        for argument, files in asked.items():
+        for argument, files in files_of.items():
             if files and not any(file in read or file in failed for file in files):
                 self.fail(argument, _NOTHING)
 
@@ -307,7 +307,7 @@ class _Walk:
 
 def with_addresses(spark: SparkSession, inputs: Inputs) -> Inputs:
     """Return the same inputs with the files at the addresses, which Spark lists."""
-    asked: dict[str, list[str]] = {}
+    files_of: dict[str, list[str]] = {}
     sizes: dict[str, int] = {}
     for address in inputs.addresses:
         try:
@@ -317,14 +317,14 @@ def with_addresses(spark: SparkSession, inputs: Inputs) -> Inputs:
             continue
         if not there:
             inputs.fail(address, _EMPTY_FOLDER)
-        asked[address] = list(there)
+        files_of[address] = list(there)
         sizes |= there
     found: list[_File] = []
     for path, size in sizes.items():
         named = path in inputs.addresses
         with inputs.errors_of(path, named=named):
             found.append(_File(path=path, size=size, kind=_kind_at(path, size, named=named)))
-    inputs.need_some_of_each(asked, {file.path for file in found})
+    inputs.need_some_of_each(files_of, {file.path for file in found})
     same = _other_formats(found)
     for file in found:
         if file.path in same:

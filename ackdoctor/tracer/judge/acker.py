@@ -131,11 +131,11 @@ def _bare(component: str) -> str:
 def left_by(tree: TupleTree) -> str:
     """One line on the end of a root: "acker: root 77 leaves an orphan, value 3; the spout heard ack"."""
     entry = tree.entry
-    heard = _HEARD[tree.verdict]
+    answer = _HEARD[tree.verdict]
     if entry is None:
-        return f"acker: root {tree.root} is gone; {heard}"
+        return f"acker: root {tree.root} is gone; {answer}"
     kind = "an orphan" if entry.task is None else "a tracked entry"
-    return f"acker: root {tree.root} leaves {kind}, {_value(entry)}; {heard}"
+    return f"acker: root {tree.root} leaves {kind}, {_value(entry)}; {answer}"
 
 
 def times(acks: int) -> str:

@@ -159,12 +159,12 @@ class _FirstReading:
 def _explained(trees: Iterable[TupleTree], events: Events, profile: Profile) -> tuple[TupleTree, ...]:
     """The trees with the tuples at fault, and for orphans the answer that their spouts got."""
     wanted = {tree.root: tree for tree in trees}
-    heard = _Heard(profile)
-    seen = traced_tuples(heard.listen(events(), wanted), wanted)
-    return tuple(heard.judged(find_culprits(tree, seen[tree.root])) for tree in wanted.values())
+    answers = _Answers(profile)
+    seen = traced_tuples(answers.listen(events(), wanted), wanted)
+    return tuple(answers.judged(find_culprits(tree, seen[tree.root])) for tree in wanted.values())
 
 
-class _Heard:
+class _Answers:
     """The answers that the spouts got for some roots."""
 
     def __init__(self, profile: Profile) -> None:

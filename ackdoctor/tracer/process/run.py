@@ -115,14 +115,17 @@ def begin() -> str:
     from ackdoctor.tracer.trace.write import Recorder, at_exit
 
     try:
-        said = json.loads(os.environ[VARIABLE])
+        settings = json.loads(os.environ[VARIABLE])
         recorder = Recorder(
-            Path(said["directory"]), run=said["run"], worker=os.uname().nodename, level=said["level"]
+            Path(settings["directory"]),
+            run=settings["run"],
+            worker=os.uname().nodename,
+            level=settings["level"],
         )
-        ledger = Ledger(Level.named(said["level"]))
+        ledger = Ledger(Level.named(settings["level"]))
         begun.append((install(ledger, recorder), recorder))
         at_exit(partial(_close, ledger))  # before the recorder is, which was made first
-        for name in said.get("observers", ()):
+        for name in settings.get("observers", ()):
             import_module(name).attach(ledger, recorder.folder)
     except Exception as error:  # noqa: BLE001 - the command must run after any error of ours
         return f"{type(error).__name__}: {error}"
@@ -168,12 +171,12 @@ def environment(
     inherited: Mapping[str, str], directory: Path, level: Level, run: str, observers: Sequence[str] = ()
 ) -> dict[str, str]:
     """The environment in which Python processes trace themselves."""
-    said: dict[str, object] = {"directory": str(directory.resolve()), "run": run, "level": str(level)}
+    settings: dict[str, object] = {"directory": str(directory.resolve()), "run": run, "level": str(level)}
     if observers:
-        said["observers"] = list(observers)
+        settings["observers"] = list(observers)
     before = inherited.get("PYTHONPATH")
     return {
         **inherited,
-        VARIABLE: json.dumps(said),
+        VARIABLE: json.dumps(settings),
         "PYTHONPATH": os.pathsep.join([str(_FOLDER), *([before] if before else [])]),
     }

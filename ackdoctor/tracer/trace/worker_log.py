@@ -184,8 +184,8 @@ def log_text(raw: BufferedReader) -> Iterator[TextIO]:
     """
     unpacked = gzip.GzipFile(fileobj=raw) if raw.peek(2).startswith(GZIP) else raw
     head = unpacked.peek(_LONGEST_MAGIC)
-    if said := next((said for magic, said in _NO_TEXT.items() if head.startswith(magic)), ""):
-        raise OSError(errno.EINVAL, said)
+    if kind := next((kind for magic, kind in _NO_TEXT.items() if head.startswith(magic)), ""):
+        raise OSError(errno.EINVAL, kind)
     encoding = encoding_of(head)
     first = head[:_HEAD_BYTES]
     if "16" not in encoding and len(first.translate(None, _OF_TEXT)) > max(3, _ODD * len(first)):
@@ -257,21 +257,21 @@ class WorkerLogs:
         parts = _LINE.match(bare(line))
         if parts is None:
             return
-        thread, said = parts[1] or parts[2] or "", parts[3]
-        if found := _RECEIVED.match(said):
-            yield from self._received(found, thread, said)
-        elif found := _SENT.match(said):
+        thread, message = parts[1] or parts[2] or "", parts[3]
+        if found := _RECEIVED.match(message):
+            yield from self._received(found, thread, message)
+        elif found := _SENT.match(message):
             yield from self._emitted(found, thread)
-        elif found := _ACKED.match(said):
+        elif found := _ACKED.match(message):
             yield from self._acked(found, thread)
-        elif found := _ANSWER.match(said) or _HEARD.match(said):
+        elif found := _ANSWER.match(message) or _HEARD.match(message):
             root, why = (found[3], found[2]) if found.re is _ANSWER else (found[2], found[3] or found[1])
             if int(root) in self.roots and why in _ANSWERS:
                 yield _row(_ANSWERS[why], int(root))
-        elif found := _LOADS.search(said):
+        elif found := _LOADS.search(message):
             self._components.update(dict.fromkeys(range(int(found[2]), int(found[3]) + 1), found[1]))
 
-    def _received(self, found: re.Match[str], thread: str, said: str) -> Iterator[Event]:
+    def _received(self, found: re.Match[str], thread: str, message: str) -> Iterator[Event]:
         """A message that an acker received, or a tuple that a bolt received: an edge of each of its roots."""
         source, task = found["source"], int(found["from"])
         self._components[task] = source
@@ -282,7 +282,7 @@ class WorkerLogs:
             if root in self.roots:
                 yield from self._message(found["stream"], source, task, root, value, spout)
             return
-        late = _AT_END.search(said)
+        late = _AT_END.search(message)
         component, own = _executor(thread, found["task"] or (late and late[1]))
         for root, edge in _links(found["ids"]):
             if root in self.roots:

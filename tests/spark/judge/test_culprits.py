@@ -1,4 +1,4 @@
-"""Which tuples and lost messages explain the value that a root leaves in its entry."""
+"""The tuples and lost messages that explain the value that a root leaves in its entry."""
 
 import pytest
 
@@ -27,7 +27,7 @@ OLD = [("LINKED", "", 0, 1), ("LINKED", "", 0, 2), ("LINKED", "", 0, 4), INIT, O
 
 
 def rows(*messages):
-    """LIVES of one root."""
+    """Return the LIVES of one root."""
     return [
         Row(
             kind=int(EventKind[kind]),
@@ -133,7 +133,7 @@ def test_an_unexplained_value_has_no_culprit():
 
 
 def old(*gone, sent=()):
-    """The same root in a log of 0.9, in which each message that left has a line, and some did not arrive."""
+    """The same root in a log of Storm 0.9, in which each sent message has a line, and some do not arrive."""
     streams = {"INIT": "__ack_init", "ACK": "__ack_ack"}
     left = [("SENT", who, task, value, streams[kind]) for kind, who, task, value in OLD if kind in streams]
     messages = [*without(OLD, *gone), *without(left, *sent)]

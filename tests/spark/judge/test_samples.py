@@ -1,4 +1,4 @@
-"""Which roots a worker took down, by when they began and when their entries were gone."""
+"""Roots that are lost with a worker, by the begin of the root and the end of its entry."""
 
 import pytest
 

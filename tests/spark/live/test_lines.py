@@ -1,4 +1,4 @@
-"""The lines of `ackdoctor watch`: rules of deliveries completed twice, unreadable files; and which files are new parts."""
+"""The lines of `ackdoctor watch`: deliveries completed twice and unreadable files; and the choice of new parts."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def test_two_completions_break_the_same_rule_as_in_a_run(first, second, rule):
 
 
 def rule_of(*completions):
-    """The rule of a delivery that was completed so."""
+    """Return the rule of a delivery with these completions."""
     done = [
         Row(seq=seq, kind=int(kind), time_ns=seq, site=site, flags=flags)
         for seq, (kind, site, flags) in enumerate(completions)

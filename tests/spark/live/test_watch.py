@@ -44,7 +44,7 @@ REPORTED = ("never-zero", "over-acked", "acked-twice")
 
 
 def write(rows: Sequence[Event], folder: Path, mtime: int | None = None) -> Path:
-    """One more part of the trace; `mtime` is its place among the parts that are read."""
+    """Add a part to the trace; `mtime` is its place in the order of reading."""
     place = worker_folder(folder, rows[0].run, rows[0].worker)
     place.mkdir(parents=True, exist_ok=True)
     path = Stem(rows[0].pid, rows[0].seq).part(place, ".jsonl")
@@ -56,7 +56,7 @@ def write(rows: Sequence[Event], folder: Path, mtime: int | None = None) -> Path
 
 
 class Watched:
-    """A folder, and what a watch tells of it that is started now, reads what is there, and ends."""
+    """A folder with a watch that reads the present parts and ends."""
 
     def __init__(self, spark: Any, place: Path, terms: LiveTerms, *, parts_at_once: int = 64) -> None:
         self.folder, self.checkpoint = place / "trace", place / "checkpoint"
@@ -91,7 +91,7 @@ def watched(spark, tmp_path):
 
 
 def traced(seed: int, name: str, *, ticks: bool) -> list[Event]:
-    """A run with every defect: messages of an acker's process, and deliveries of a bolt's; every other run has two ackers' books."""
+    """A run with every defect: messages of an acker, and deliveries of a bolt; every other run has two ackers."""
     dice = random.Random(seed)
     run = f"run-{seed}"
     found: list[Event] = []
@@ -136,7 +136,7 @@ def handed(dice: random.Random) -> Iterator[Event]:
 
 
 def cut(rows: Sequence[Event], dice: random.Random) -> Iterator[list[Event]]:
-    """The parts of each process, oldest first."""
+    """Return the parts of each process, oldest first."""
     for pid in sorted({row.pid for row in rows}):
         own = [row for row in rows if row.pid == pid]
         places = sorted(dice.sample(range(1, len(own)), 3))
@@ -150,7 +150,7 @@ def expected(
     timed: Mapping[tuple[str, int], list[int]],
     frontier: Mapping[str, int],
 ) -> set[tuple[Any, ...]]:
-    """The definition, said over the lives and deliveries of the whole."""
+    """Return the facts by definition, over the lives and deliveries of the whole trace."""
     found: set[tuple[Any, ...]] = set()
     by_root: dict[tuple[str, int], list[Any]] = {}
     for row in lives.orderBy("life").collect():

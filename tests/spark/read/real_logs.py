@@ -1,4 +1,4 @@
-"""What a real acker and a real spout said, read from their log without Spark."""
+"""Messages of a real acker and a real spout, read from their log without Spark."""
 
 import gzip
 import re
@@ -13,7 +13,7 @@ _KINDS = {"acked": "ack", "failed": "fail"}
 
 
 def text_of(files: Iterable[str]) -> str:
-    """The lines of some files, as they are."""
+    """Return the text of some files."""
     return "".join(
         (gzip.decompress(data) if path.endswith(".gz") else data).decode()
         for path, data in ((path, Path(path).read_bytes()) for path in files)
@@ -21,16 +21,16 @@ def text_of(files: Iterable[str]) -> str:
 
 
 def answers(text: str) -> Counter[tuple[str, int]]:
-    """The acker's answers to spouts, by kind and root."""
+    """Count the answers of the acker to spouts, by kind and root."""
     return Counter((kind, int(root)) for kind, root in ANSWER.findall(text))
 
 
 def replayed(entries: Iterable[Row]) -> Counter[tuple[str, int]]:
-    """The same of ENTRIES."""
+    """Count the answers in ENTRIES, by kind and root."""
     return Counter((_KINDS[row["outcome"]], row["root"]) for row in entries if row["outcome"] in _KINDS)
 
 
 def spout_calls(text: str) -> list[tuple[str, str]]:
-    """What the spout was called with."""
+    """Return the calls of ack() and fail() on the spout."""
     calls = (line.split("\t") for line in text.splitlines())
     return [(kind, message) for kind, message in calls if kind != "pending"]

@@ -1,4 +1,4 @@
-"""What a text is refused for, and in which words."""
+"""The reasons for unreadable texts."""
 
 import gzip
 import os

@@ -1,4 +1,4 @@
-"""Damaged logs: lines and bytes that no worker writes.  Whatever they hold, they are read, passed over or refused with a reason."""
+"""Damaged logs, with lines and bytes that no worker writes, are read, skipped or refused with a reason."""
 
 import gzip
 import random
@@ -85,7 +85,7 @@ MUTATIONS: tuple[Callable[[random.Random, list[bytes]], None], ...] = (
 
 
 def damaged(seed: int) -> bytes:
-    """One file, always the same."""
+    """Write a file, always the same for one seed."""
     dice = random.Random(seed)
     lines = list(dice.choice(SEEDS))
     for _ in range(dice.randrange(1, 6)):

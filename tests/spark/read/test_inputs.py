@@ -1,4 +1,4 @@
-"""What inputs are, without Spark."""
+"""The search for inputs, without Spark."""
 
 import errno
 import gzip

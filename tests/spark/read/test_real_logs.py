@@ -1,4 +1,4 @@
-"""Logs that real ackers wrote (fixtures/logs): what they answered and kept, and what the replay of their log says."""
+"""Logs of real ackers (fixtures/logs): their answers and entries, and the replay of their log."""
 
 import re
 from collections import Counter
@@ -26,7 +26,7 @@ def files(number: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def whole(spark):
-    """All logs in one read, since planning it is what takes long."""
+    """Read all logs at once, as the planning of a read takes long."""
     paths = [path for number in VERSIONS for path in files(number)]
     with Cache() as keep:
         read, surveyed = read_logs(lines(spark, paths), keep)
@@ -57,7 +57,7 @@ def test_the_replay_agrees_with_the_real_acker(log):
         assert pending == len(found) - sum(answers(text).values())  # nothing ever expires
 
 
-def test_what_the_spout_heard_is_in_the_events(log):
+def test_the_answers_to_the_spout_are_in_the_events(log):
     number, _, _, rows = log
     answered = rows.where("kind in (20, 21, 23)").orderBy("worker", "seq").collect()
     calls = [("ack" if row["kind"] == 20 else "fail", row["delivery"]) for row in answered]

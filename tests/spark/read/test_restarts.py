@@ -1,4 +1,4 @@
-"""A worker that restarts in the middle of its log: tuples in hand are no violation, tuples that it held before are."""
+"""A worker restarts in the middle of its log: tuples in hand are no violation, older open tuples are."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -106,7 +106,7 @@ def test_tuples_sent_to_a_worker_that_is_down_are_lost(spark, tmp_path):
     ids=["no acker", "nothing"],
 )
 def test_a_restart_without_tuples_in_hand_excuses_nothing(spark, tmp_path, mine, taken):
-    """What is young at the end of the log, long after, was not lost with the worker."""
+    """Young roots at the end of the log, long after the restart, are not lost with the worker."""
     life = LIFE if taken else run(0, 200)
     end = [*tree(401, 53, steps=3), *tree(402, 54, steps=2)]
     lines = [*started(0, *ALL), *life, *started(230, *ALL), *run(240, 400), *end]

@@ -1,4 +1,4 @@
-"""Which run and worker a row is of, whether all files say the same or not."""
+"""The run and the worker of a row, with files that agree and files that do not."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ from ackdoctor.tracer.trace.read import read
 
 @pytest.fixture
 def part(tmp_path):
-    """Writes a part of one row below a folder."""
+    """Write a part of one row below a folder."""
 
     def write(folder: str) -> str:
         place = tmp_path / folder / "part-1-0.jsonl"
@@ -54,7 +54,7 @@ INIT = "select cast(10 as tinyint) as kind, {}L as time_ns, 7L as root, '' as de
 
 
 def columnar(spark, place: Path, rows: str = INIT.format(1)) -> Path:
-    """Writes one Parquet file under this name."""
+    """Write one Parquet file under this name."""
     whole = place.with_name("_whole")
     spark.sql(rows).coalesce(1).write.mode("overwrite").parquet(str(whole))
     shutil.copy(next(whole.glob("part-*.parquet")), place)

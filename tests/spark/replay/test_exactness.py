@@ -33,7 +33,7 @@ WILD = 400
 
 @pytest.fixture(scope="module")
 def table(spark, tmp_path_factory):
-    """Rows as a table read from disk, so that plans are those of real input."""
+    """Return rows as a table read from disk, so that plans are those of real input."""
 
     def write(sent: list[tuple[Any, ...]], schema=MESSAGES):
         place = tmp_path_factory.mktemp("rows") / "rows.json"
@@ -60,13 +60,13 @@ def drawn(table):
 
 @pytest.fixture
 def compiled(spark):
-    """As for a large input: Spark compiles what it runs."""
+    """Compile plans, as for a large input."""
     with configured(spark, {**COMPILED, "spark.sql.adaptive.enabled": "true"}):
         yield
 
 
 def difference(found, expected):
-    """The smallest trace whose lives differ, with both results."""
+    """Return the smallest trace whose lives differ, with both results."""
     both = {key: (found.get(key, []), expected.get(key, [])) for key in {*found, *expected}}
     wrong = [
         key for key, (ours, theirs) in both.items() if sorted(ours, key=repr) != sorted(theirs, key=repr)
@@ -176,7 +176,7 @@ def test_with_a_timeout_the_map_rotates_as_in_the_model(name, entries, table, ke
 
 
 def lived(name: str, seed: int) -> list[Event]:
-    """A run of two ackers: what they were sent, what the spouts gave up by themselves, and who died."""
+    """A run of two ackers: their messages, the timeouts of the spouts, and the deaths."""
     dice = random.Random(seed)
     sent = list(rows("", stream(seed, profile(name), bits=(3, 6, 64)[seed % 3])))
     events = [
@@ -214,9 +214,9 @@ def test_the_verdict_on_every_root_is_that_of_the_tracer(name, table, keep):
     found_rows = verdicts(replay_on_spark(sent, acker_version(name), persist=keep)).collect()
     found = {(row.run, row.acker, row.root): (row.verdict, row.residue, row.value) for row in found_rows}
     assert len(found) == len(found_rows)
-    untold = {key: what for key, what in expected.items() if key not in found}
-    assert {what[1:] for what in untold.values()} <= {("NONE", None)}  # of roots that made no entry
-    assert not untold or name in {"jstorm", "heron"}
+    omitted = {key: what for key, what in expected.items() if key not in found}
+    assert {what[1:] for what in omitted.values()} <= {("NONE", None)}  # of roots that made no entry
+    assert not omitted or name in {"jstorm", "heron"}
     well = ("COMPLETE", "NONE", None)
     assert {
         key: (what, expected.get(key, well)) for key, what in found.items() if what != expected.get(key, well)
@@ -242,7 +242,7 @@ def test_the_messages_that_the_proof_leaves_over_are_all_that_verdicts_need(tabl
 
 
 def test_clocks_that_disagree_do_not_change_what_needs_no_order(table, keep):
-    """Healthy, never acked, and without an init: the same by any clock (only the order of the trace is lost)."""
+    """Healthy roots, roots without acks and roots without an init have the same life by any clock."""
     dice = random.Random(7)
     straight: list[tuple[Any, ...]] = []
     skewed: list[tuple[Any, ...]] = []

@@ -1,4 +1,4 @@
-"""The cheap proof: a root that it calls plain completed in the acker's model and left nothing."""
+"""The cheap proof: a plain root completes in the acker's model and leaves no entry."""
 
 from functools import reduce
 from operator import xor
@@ -23,13 +23,13 @@ from ackdoctor.spark.schema import MESSAGES
 
 
 def xor_of_parts(value: int, width: int) -> int:
-    """The XOR of all pieces of so many bits."""
+    """Return the XOR of all pieces of `width` bits."""
     bits = value & (1 << 64) - 1
     return reduce(xor, (bits >> at for at in range(0, 64, width))) & (1 << width) - 1
 
 
 def gram_rank(values: list[int], width: int = 15) -> int:
-    """Rank over GF(2) of the sum of the outer products of the folded values."""
+    """Return the rank over GF(2) of the sum of the outer products of the folded values."""
     kept = [xor_of_parts(value, width) for value in values]
     matrix = [reduce(xor, (bits for bits in kept if bits >> row & 1), 0) for row in range(width)]
     basis: dict[int, int] = {}
@@ -91,7 +91,7 @@ FAR = 1 << 62
 
 
 def plain_roots(spark, keep, roots, ticks) -> dict[int, bool]:
-    """Which roots of one INIT and one ACK are plain, each with its two positions; ticks have positions as well."""
+    """Return which roots of one INIT and one ACK are plain, each with its two positions; ticks have positions too."""
     rows = [
         ("run", 0, 0, root, kind, 5, task, "bolt", 7, "", 1, at, at, "")
         for root, places in enumerate(roots)
@@ -130,7 +130,7 @@ S = 10**9
     ],
 )
 def test_the_shortest_life_that_ticks_can_end_is_replayed(timeout_s, places, ticks, outcomes, spark, keep):
-    """By place, as the acker wrote down its ticks, or by time, from the first message on."""
+    """Count ticks by position in the acker's rows, or by time from the first message."""
     by_time = int(timeout_s is not None)
     rows = [
         ("run", 0, 0, root, kind, 5, task, "bolt", 7, "", 1, at, at * by_time, "")

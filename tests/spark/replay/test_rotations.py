@@ -27,7 +27,7 @@ SEVERAL = 10
 
 
 def places(ticks: list[int]) -> list[tuple[int, int]]:
-    """From where to where roots go: about the ticks, and anywhere."""
+    """Return spans of roots: near the ticks, and anywhere."""
     known = [*ticks, LEAST, MOST, 0]
     near = [at + way for at in CHANCE.choices(known, k=120) for way in (-1000, -1, 0, 1, 500)]
     near += [CHANCE.randrange(-(10**6), 13 * 10**6) for _ in range(200)]
@@ -39,7 +39,7 @@ def places(ticks: list[int]) -> list[tuple[int, int]]:
 
 @pytest.fixture(scope="module", params=["2.8", "0.8.0"])
 def judged(request, spark):
-    """Of each acker: its ticks with their sources, and (first, last, may expire by pos, by time) of some roots."""
+    """Return for each acker its ticks with their sources, and (first, last, may expire by pos, by time) of some roots."""
     sources = {
         acker: [at % 2000 if acker == SEVERAL else 1 for at in ticks] for acker, ticks in TICKS.items()
     }
