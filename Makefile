@@ -15,7 +15,7 @@ help:
 	@echo "make demo   lint our fixtures, then the bolts inside the published heronpy wheel"
 	@echo "make test   format, lint, types, import contracts, tests"
 	@echo "make test-all  the same, the tests that take minutes, and the documentation"
-	@echo "make docs   build the documentation into docs/_build/html"
+	@echo "make docs   build the documentation into .docs/html"
 	@echo "make bench  measure the speed; COMPONENTS=folder of your own bolts (see benchmarks/)"
 	@echo "make clean  remove all set-up"
 
@@ -36,8 +36,8 @@ test-all: test docs
 	$(BIN)/pytest -m minutes
 
 docs: $(VENV)/.docs
-	$(BIN)/python docs/generate.py docs/_build/source
-	$(BIN)/sphinx-build -q -W -b dirhtml docs/_build/source docs/_build/html
+	$(BIN)/python docs/generate.py .docs/source
+	$(BIN)/sphinx-build -q -W -b dirhtml .docs/source .docs/html
 
 bench: $(VENV)/.bench .demo/components/.unpacked
 	$(BIN)/python benchmarks/speed.py $(COMPONENTS) $(VENV)/lib/python3*/site-packages
@@ -45,7 +45,7 @@ bench: $(VENV)/.bench .demo/components/.unpacked
 frameworks: .frameworks/.unpacked
 
 clean:
-	rm -rf $(VENV) docs/_build .demo .frameworks .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .docs .demo .frameworks .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "ackdoctor needs Python 3.10 or newer: make PYTHON=python3.x")'

@@ -1,4 +1,4 @@
-"""Sphinx configuration. `make docs` copies it with the pages into docs/_build/source and builds there."""
+"""Sphinx configuration. `make docs` copies it with the pages into .docs/source and builds there."""
 
 project = "ackdoctor"
 author = "The ackdoctor authors"

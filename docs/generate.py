@@ -93,9 +93,7 @@ def _helps(group: TyperGroup, words: str) -> Iterator[str]:
 def write(folder: Path) -> None:
     """Write the site's source into an empty or new folder."""
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(
-        ROOT / "docs", folder, ignore=shutil.ignore_patterns("_build", "__pycache__", "generate.py")
-    )
+    shutil.copytree(ROOT / "docs", folder, ignore=shutil.ignore_patterns("__pycache__", "generate.py"))
     for page in (ROOT / "rules").glob("ACK*.md"):
         (folder / "rules").mkdir(exist_ok=True)
         text = _FENCE.sub(lambda fence: f"```{_LEXERS.get(fence[1], fence[1])}", page.read_text("utf-8"))
