@@ -216,7 +216,7 @@ def test_a_second_ctrl_c_while_the_trace_is_written_is_ignored(tmp_path):
     assert [row.delivery for row in rows(tmp_path / "trace") if row.kind is K.RECEIVED] == ["77"]
 
 
-@pytest.mark.usefixtures("heard")
+@pytest.mark.usefixtures("interruptible")
 def test_a_ctrl_c_before_the_program_begins_ends_it_silently(tmp_path):
     base = beside(tmp_path / "path", "stops", CTRL_C)
     env = environment(base, tmp_path / "trace", Level.TRACE, "r", observers=["stops"])
