@@ -16,8 +16,6 @@ CODE_QUOTE = re.compile(r"`[^`\n]*`")
 QUOTE = re.compile(r'"[^"\n]*"')  # in Markdown; in code a string may be a message of ours
 
 LISTS_OF_WORDS = {"tests/test_words.py", "tests/rulebook/test_our_pages.py"}
-NOT_CLEAN_YET: set[str] = set()
-"""Packages that still hold such words; to be emptied."""
 
 
 def _package(path: Path) -> str:
@@ -59,6 +57,4 @@ def _lines_with_worst_words(path: Path) -> Iterator[str]:
 @pytest.mark.parametrize("package", sorted(PACKAGES))
 def test_a_package_has_none_of_the_worst_words(package: str) -> None:
     lines = [line for path in PACKAGES[package] for line in _lines_with_worst_words(path)]
-    if package in NOT_CLEAN_YET:
-        pytest.skip(f"{len(lines)} lines to be rewritten")
     assert lines == []

@@ -59,7 +59,7 @@ def test_an_invalid_setting_is_reported_as_such(setting, words):
 @pytest.mark.parametrize("seconds", [0, 2])
 def test_ctrl_c_ends_it_as_the_shell_expects(seconds):
     pytest.importorskip("pyspark")
-    # what a shell starts in the background ignores Ctrl-C, and so does what that starts
+    # background processes of a shell and their children ignore Ctrl-C
     listening = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
     command = [sys.executable, "-c", listening, "-m", "ackdoctor", "analyze", TRACE]
     with subprocess.Popen(command, cwd=ROOT, stdout=-1, stderr=-1, text=True) as process:

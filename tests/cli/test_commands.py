@@ -134,8 +134,8 @@ def test_a_full_disk_exits_2(argument):
 @pytest.mark.parametrize(
     ("typed", "code"),
     [
-        ("lint missing.py", 2),  # said by the end of the command
-        ("lint broken.py . --isolated", 2),  # said on the way
+        ("lint missing.py", 2),  # reported at the end of the command
+        ("lint broken.py . --isolated", 2),  # reported during the command
         ("lint . --no-cache --verbose", 1),
         ("explain missing >/dev/full", 2),
         ("rules >/dev/full", 2),

@@ -35,7 +35,7 @@ def test_the_seed_is_traced_to_one_line(shell):
     assert outcome.code == 1
 
 
-LEFT = [  # what logs/storm-2.8.3 leaves: its root, value and spout task
+LEFT = [  # entries that logs/storm-2.8.3 leaves: root, value and spout task
     (-3009258064162806601, -5698983284847307146, -1),  # leaf twice
     (-2649877735888617978, -5257881333274648441, 4),  # inner twice
     (2375429451940955981, -6708450004835953596, 4),  # leaf never

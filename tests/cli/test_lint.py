@@ -205,7 +205,7 @@ def test_a_broken_file_is_reported_and_the_rest_is_linted(shell):
     assert outcome.code == 1
     assert codes(outcome.out) == ["bolt.py:9 ACK101"]
     assert [entry["path"] for entry in json.loads(outcome.out)["unreadable"]] == ["broken.py"]
-    assert re.fullmatch(r"broken\.py:[23]:\d+: .+\n", outcome.err)  # where depends on Python's own parser
+    assert re.fullmatch(r"broken\.py:[23]:\d+: .+\n", outcome.err)  # the position depends on Python's parser
 
 
 def test_a_broken_file_that_is_named_exits_2(shell):

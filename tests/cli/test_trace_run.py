@@ -91,7 +91,9 @@ Batches(BytesIO(json.dumps(conf).encode() + b"\\nend\\n" + b"".join(frames)), By
 @pytest.mark.parametrize("base", ["BatchingBolt", "TicklessBatchingBolt"])
 def test_a_tuple_in_an_unfinished_batch_is_no_missing_ack(shell, base):
     Path("drive.py").write_text(BATCHES.format(base=base), encoding="utf-8")
-    assert ackdoctor("trace", "run", "--", sys.executable, "drive.py").returncode == 2  # pystorm's own
+    assert (
+        ackdoctor("trace", "run", "--", sys.executable, "drive.py").returncode == 2
+    )  # the exit code of pystorm
     outcome = shell("trace", "report", "ackdoctor-trace")
     assert (outcome.code, outcome.out.splitlines()[0]) == (0, "OK: 2 deliveries, nothing is wrong")
     assert "  Batches: 2 waited for a batch when the run ended\n" in outcome.out

@@ -70,7 +70,7 @@ def trace(tmp_path, monkeypatch):
     """The recorder of this process, as under `trace run`."""
     recorder = Slow(tmp_path / "trace", run="r", worker="w")
     installation = install(Ledger(Level.TRACE), recorder)
-    monkeypatch.setattr(hooks, "_WAIT_S", 20)  # on a machine with much else to do
+    monkeypatch.setattr(hooks, "_WAIT_S", 20)  # for a busy machine
     monkeypatch.setattr(begin, "begun", [(installation, recorder)])
     yield recorder
     installation.undo()

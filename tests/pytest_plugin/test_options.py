@@ -8,7 +8,7 @@ from ackdoctor.pytest_plugin.options import LEVELS, OPTIONS, read_options
 
 pytest_plugins = ["pytester"]
 
-WRITTEN = {  # key -> as an ini file has it, as TOML has it, what it means
+WRITTEN = {  # key -> (text in an ini file, TOML, meaning)
     "level": ("sites", '"sites"', "sites"),
     "warn": ("true", "true", True),
     "allow": ("ACK103 missing-ack", '["ACK103", "missing-ack"]', ("ACK103", "missing-ack")),
@@ -163,7 +163,7 @@ def test_a_broken_settings_file_is_named(pytester):
     ],
 )
 def test_an_option_without_effect_is_reported(pytester, flags, message):
-    pytester.makeini("[pytest]\nackdoctor_warn = true\n")  # asks for nothing by itself
+    pytester.makeini("[pytest]\nackdoctor_warn = true\n")  # traces no test by itself
     pytester.makepyfile("def test_plain(): pass")
     result = pytester.runpytest_inprocess(*flags)
     assert [line for line in result.outlines if line.startswith("no test was traced")] == message

@@ -17,8 +17,8 @@ from ackdoctor.reporters.context import Sources
 from tests.reporters.samples import IDLE, MISSING, REPORT, RUN, context, site
 from tests.reporters.test_screens import PAGE
 
-# The part of the 2.1.0 schema that we write, said in our own words: nothing else may appear, and what code
-# scanning needs must.  The whole official schema has been checked against the golden file by hand.
+# The part of the 2.1.0 schema that we write: no other key may appear, and every key that code
+# scanning needs is required.  The golden file has been checked against the official schema by hand.
 TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "minLength": 1}}}
 NATURAL = {"type": "integer", "minimum": 1}
 

@@ -183,7 +183,9 @@ def test_findings_are_shown_between_the_verdict_and_the_tables():
 def test_an_old_terminal_gets_ascii_and_a_narrow_one_fewer_columns():
     lines = rendered(Report(), replace(ABOUT, width=60), replace(context(), glyphs=ASCII))
     assert [line for line in lines if not line.isascii() or len(line) > 63] == []
-    assert any(line.startswith("        1 | -6722594615019711369 | ") for line in lines)  # to be copied
+    assert any(
+        line.startswith("        1 | -6722594615019711369 | ") for line in lines
+    )  # rows that a user can copy
     table = lines[lines.index("components") + 1 :]
     assert table == [
         "  component | delivered | acked | failed | open | violations",

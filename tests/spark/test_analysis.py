@@ -282,7 +282,7 @@ MOMENT = [("20:00:20.000", ALIVE)]
 RESTARTED = [("20:09:00.000", LOADS), ("20:10:00.000", ALIVE)]
 
 
-ENDS = {  # by bolt: what its log says after the last tuple, and in which zone
+ENDS = {  # by bolt: the lines after the last tuple, and their time zone
     "ends": ([], ""),
     "moment": (MOMENT, "+0200"),
     "goes": (GOES_ON, ""),

@@ -65,7 +65,7 @@ def batches(flush_s: int, timeout_s: int, seconds: int = 75) -> WorkerLog:
 def test_a_batch_flushed_less_often_than_the_timeout_is_a_finding(spark, tmp_path):
     analysis = analysis_of(
         spark, tmp_path, batches(flush_s=25, timeout_s=T, seconds=93)
-    )  # what it has at the end is no missing ack
+    )  # its tuples in hand at the end are no missing acks
     (found,) = (finding for finding in analysis.findings if finding.severity > Severity.INFO)
     expired = {one.cause: one.roots for one in analysis.expired}["completed too late"]
     assert (found.code, found.component, found.seen) == ("ACK504", "batch", expired)
@@ -140,7 +140,7 @@ def test_the_timeout_is_read_from_the_log_and_skipped_tuples_are_missing_acks(sp
             log.acked(at + 0.25, root)
     analysis = analysis_of(spark, tmp_path, log)
     (lost,) = (finding for finding in analysis.findings if finding.code == "ACK101")
-    assert lost.seen == 15  # the bolt may still come to the sixteenth
+    assert lost.seen == 15  # the sixteenth tuple may be in hand
     assert any("for less than 10 s" in note for note in analysis.notes)
     other = analysis_of(spark, tmp_path, log, message_timeout_s=30)
     assert "the logs say topology.message.timeout.secs is 10: --message-timeout 30 is not used" in other.notes

@@ -17,7 +17,7 @@ def trace(tmp_path) -> None:
         writer.write(EventKind.ACK, "__acker", 7, root=-66, value=1)
         writer.close()
     live = recorder(tmp_path, worker="b")
-    say(live, 40)  # a live file, that Spark must not trip over
+    say(live, 40)  # a live file, which Spark must skip
 
 
 @pytest.mark.parametrize("form", ["parquet", "json"])

@@ -42,7 +42,7 @@ def test_the_jvm_decodes_file_names_as_python_does(monkeypatch, environment, enc
 def start_despite_ctrl_c(steps):
     with _delayed_interrupt():
         signal.raise_signal(signal.SIGINT)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # as Spark sets a handler of its own
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Spark sets its own handler
         steps.append("started")
 
 

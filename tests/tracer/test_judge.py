@@ -238,12 +238,12 @@ def test_each_observable_misuse_has_a_rule_and_no_other():
     text = "".join(source.read_text(encoding="utf-8") for source in sources)
     seen = {misuse for misuse in Misuse if f"Misuse.{misuse.name}" in text}
     assert {misuse for misuse, _ in RULE_MESSAGES} == seen - {
-        Misuse.SPOUT_COMPLETES,  # ShellSpout says so and dies: no rule of lint has it either
+        Misuse.SPOUT_COMPLETES,  # ShellSpout reports it and dies; lint has no rule for it either
     }
 
 
 def test_the_page_of_a_rule_says_that_a_run_can_show_it():
-    roots = {"ACK504", "ACK601", "ACK602", "ACK603"}  # what becomes of roots, and what an acker keeps
+    roots = {"ACK504", "ACK601", "ACK602", "ACK603"}  # findings on roots and on the entries of an acker
     said_so = {code for code, rule in load_metadata().items() if "tree" in rule.evidence}
     assert {message.code for message in RULE_MESSAGES.values()} | roots == said_so
 

@@ -117,7 +117,7 @@ RAISES = {"raises": {"side_effect": KeyError}, "raises this": {"side_effect": Ke
 ANSWERS = {"answers in turn": {"side_effect": [1]}, "answers": {"return_value": False}}
 IDLE = [
     *(("pool", does) for does in (RAISES | ANSWERS).values()),
-    *(("helper", does) for does in RAISES.values()),  # one that answers would have acked before
+    *(("helper", does) for does in RAISES.values()),  # a mock that returns a value has acked before
 ]
 
 

@@ -97,7 +97,7 @@ def test_a_mock_is_read_before_its_reset(name):
         bolt = build(Forgets)
         setattr(bolt, name, mock.Mock())
         bolt.process(tup("1"))
-        bolt.ack(tup("1"))  # by the test: the tracer looks at the next handler
+        bolt.ack(tup("1"))  # an ack of the test: the tracer reads it at the next handler call
         getattr(bolt, name).reset_mock()
         for number in "234":
             bolt.process(tup(number))
@@ -149,7 +149,7 @@ def test_a_mock_that_was_called_with_a_tuple_is_no_buffer():
     with traced() as run:
         bolt = build(Stores)
         bolt.database = mock.Mock()
-        bolt.database.insert.return_value = 1  # it answers: the original keeps no tuple
+        bolt.database.insert.return_value = 1  # it returns a value: the original stores no tuple
         bolt.process(tup())
         wrapped = build(Forgets)
         wrapped.process = mock.Mock(wraps=wrapped.process)

@@ -264,7 +264,7 @@ def nothing(*_: object) -> None:
 def test_the_configured_result_of_a_mock_is_unchanged(options, expected):
     for made_mock in (mock.Mock(**options), mock.Mock(**{f"of.it.{k}": v for k, v in options.items()}).of.it):
         if "wraps" in options and made_mock._mock_wraps is None:
-            continue  # of a name below a mock it cannot be set
+            continue  # a child of a mock cannot have it
         before = dict(vars(made_mock))
         assert effect(made_mock) is expected
         assert vars(made_mock) == before

@@ -157,7 +157,7 @@ def test_a_mocked_emit_is_counted():
 
 
 def test_an_unobserved_wire_hides_it(monkeypatch):
-    module = ModuleType("streamparse.storm.bolt")  # 2.x has classes of these names, and a wire of its own
+    module = ModuleType("streamparse.storm.bolt")  # 2.x has classes of these names, and another wire
     code = """
 class Bolt:
     auto_ack = auto_anchor = auto_fail = True

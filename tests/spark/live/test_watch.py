@@ -373,7 +373,7 @@ def test_a_watch_that_is_killed_reports_everything_once(tmp_path):
     reported = [line for line in journal if "done" not in line]
     done = [line["done"] for line in journal if "done" in line]
     assert done == list(range(len(done)))
-    # a part that was noted when the process died, and not begun, is taken with the next
+    # a part that was recorded but not begun when the process died belongs to the next batch
     assert len(done) in {3, 4}
     assert Counter(line["what"] for line in reported) == {
         "acked-twice": 15,

@@ -39,7 +39,7 @@ BOLT = T + "o.a.s.e.b.BoltOutputCollectorImpl Thread-9-my bolt-executor[7, 9] [I
 ONE = T + "o.a.s.d.executor Thread-17-__acker-executor[2 2] [INFO] "
 OLD = "2014-03-21T12:00:00.123+0000 b.s.d.executor [INFO] "
 SAMPLED = " PROC_START_TIME(sampled): null EXEC_START_TIME(sampled): null"
-ACKER = {  # what an acker was handed, in each layout; (kind, component, task, root, value, acker)
+ACKER = {  # messages to an acker in each layout: (kind, component, task, root, value, acker)
     TWO + f"Processing received TUPLE: source: s:4, stream: __ack_init, id: {{}}, [{BIG}, {EDGE}, 4]{SAMPLED} for TASK: 1 ":
         (EventKind.INIT, "s", 4, BIG, EDGE, 1),
     ONE + "Processing received message FOR 2 TUPLE: source: b:5, stream: __ack_ack, id: {}, [-12 34]":
@@ -192,7 +192,8 @@ def test_storm_0_9_logs_each_message_to_an_acker(spark, tmp_path):
     others = [
         "2014-03-21 12:00:00 b.s.d.task [INFO] Emitting: b default [x __ack_ack [1 2]]",
         "2014-03-21 12:00:00 b.s.d.task [INFO] Emitting direct: 10; __acker __ack_ack [1]",
-        ONE.replace("executor ", "task ", 1) + "Emitting: b __ack_ack [7 8]",  # BOLT ack says more
+        ONE.replace("executor ", "task ", 1)
+        + "Emitting: b __ack_ack [7 8]",  # the line BOLT ack has more facts
         OLD + "Processing received message source: spout:4, stream: default, id: {}, [x]",
     ]
     (tmp_path / "worker.log").write_text("".join(f"{line}\n" for line in (*sent, *others)))
@@ -222,9 +223,7 @@ def test_a_zone_may_follow_a_blank(spark, tmp_path):
 @pytest.mark.parametrize("text", [[*FOREIGN[:3], *CONTINUED], []])
 def test_a_log_without_tuples_is_counted(spark, tmp_path, text):
     (tmp_path / "worker.log").write_text("".join(f"{line}\n" for line in text))
-    with configured(
-        spark, ADAPTIVE
-    ):  # Spark then drops an empty table from its plan, and what is counted on the way to it
+    with configured(spark, ADAPTIVE):  # Spark then drops an empty table and its counters from the plan
         table, surveyed = read_logs(lines(spark, [str(tmp_path)]), Cache())
         assert events(table, surveyed).count() == 0
     found = books(surveyed)

@@ -25,7 +25,7 @@ COLLECTORS = {
     "a file system, when the machine had gone down": "\0" * 4096,
     "the same before kubectl logs --timestamps": "\0" * 7 + f"{TIME}.123456789Z ",
 }
-LAYOUTS = {  # of a user's worker.xml
+LAYOUTS = {  # from the worker.xml of users
     "level, thread, logger": "{stamp} {level} {thread} {logger} - {said}",
     "level, thread in brackets, logger": "{stamp} {level:<5} [{thread}] {logger} - {said}",
     "level, logger, thread": "{stamp} {level:<5} {logger} [{thread}]: {said}",

@@ -308,7 +308,7 @@ def test_a_full_disk_loses_rows_only(tmp_path, monkeypatch):
         patch.setattr(os, "write", no_room)
         say(writer, 5, start=10)
         writer.flush()
-    say(writer, 1, start=15)  # too early for another try
+    say(writer, 1, start=15)  # too early to try again
     writer.flush()
     clock.now += 5_000_000_000
     say(writer, 2, start=16)
