@@ -25,11 +25,7 @@ def _package(path: Path) -> str:
 
 def _sources() -> Iterator[Path]:
     for folder in ("ackdoctor", "benchmarks", "docs", "rules", "tests"):
-        yield from (
-            path
-            for path in sorted((ROOT / folder).rglob("*"))
-            if path.suffix in READ and "_build" not in path.parts
-        )
+        yield from (path for path in sorted((ROOT / folder).rglob("*")) if path.suffix in READ)
     yield from sorted((ROOT / "fixtures").rglob("*.md"))
     yield from (ROOT / "README.md", ROOT / "CHANGELOG.md")
 
