@@ -114,8 +114,8 @@ def test_full_tables_come_as_parquet(spark, analysis):
 
 @pytest.mark.minutes
 def test_roots_beyond_the_samples_are_counted(spark, monkeypatch):
-    monkeypatch.setattr("ackdoctor.spark.judge.shapes.MOST_SHAPES", 1)
-    monkeypatch.setattr("ackdoctor.spark.judge.samples.MOST_TREES", 1)
+    monkeypatch.setattr("ackdoctor.spark.judge.components._MOST_SHAPES", 1)
+    monkeypatch.setattr("ackdoctor.spark.judge.samples._MOST_TREES", 1)
     few = analyze(find_inputs([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
     bad = sum(kind.roots for kind in few.trees if kind.verdict != "complete" or kind.left)
     assert few.notes == (
@@ -128,7 +128,7 @@ def test_roots_beyond_the_samples_are_counted(spark, monkeypatch):
 
 @pytest.mark.minutes
 def test_a_root_with_an_explained_end_is_omitted(spark, monkeypatch, analysis):
-    monkeypatch.setattr("ackdoctor.spark.judge.blame._MOST_DARK", 1)
+    monkeypatch.setattr("ackdoctor.spark.judge.culprits._MOST_EXPLAINED", 1)
     few = analyze(find_inputs([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
     assert [finding.code for finding in few.findings] == [finding.code for finding in analysis.findings]
     assert few.trees == analysis.trees
@@ -209,7 +209,7 @@ def acked_twice(component: str, roots: range) -> list[Event]:
 
 @pytest.mark.parametrize(("most", "omitted"), [pytest.param(2_000, 0, marks=pytest.mark.minutes), (4, 26)])
 def test_a_rare_culprit_is_reported_beside_a_frequent_one(most, omitted, spark, monkeypatch):
-    monkeypatch.setattr("ackdoctor.spark.judge.samples.MOST_TREES", most)
+    monkeypatch.setattr("ackdoctor.spark.judge.samples._MOST_TREES", most)
     rows = acked_twice("often", range(1, 26)) + acked_twice("seldom", range(26, 31))
     terms = replace(TERMS, patience_s=0)
     with frames(events(spark, rows), terms) as tables:
@@ -246,7 +246,7 @@ def test_a_tuple_that_two_lines_ack_is_one_finding(spark):
         (
             "Timeouts disabled for executor __acker:[2 2]",
             "2.8.8",
-            "an acker says that it gets no ticks, and so it never drops an entry, as storm-2.8.8 does: judge it with "
+            "an acker says that it gets no ticks, so it never drops an entry, as storm-2.8.8 does: judge it with "
             "--acker-version 1.1.0, or 2.8-no-timeouts",
         ),
         pytest.param(
