@@ -40,7 +40,7 @@ CLUSTERS = 8
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Bolts that are lint_project, and beside them a base class that is not."""
+    """Bolts that lint reads, and a base class beside them that it does not name."""
     root = tmp_path / "project"
     files = {
         "bolts/a.py": BOLT,

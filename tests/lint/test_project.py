@@ -1,4 +1,4 @@
-"""Which files are clusters_of, and with which others."""
+"""Which files lint reads, and which of them it reads together."""
 
 import pytest
 

@@ -331,7 +331,7 @@ class _LiveFile:
         self.rows += rows
 
     def finish(self) -> None:
-        """Case the file into a part; an empty one is deleted."""
+        """Turn the file into a part; delete it if it is empty."""
         try:
             if self.rows:
                 _publish(self._folder, self.stem)
@@ -380,7 +380,7 @@ def _publish(folder: Path, stem: Stem) -> Path:
 
 
 def finish_killed(directory: Path) -> list[Unreadable]:
-    """Case the live files of killed processes below `directory` into parts; returns what is damaged, and stays as it is.
+    """Turn the live files of killed processes below `directory` into parts; return those that are damaged and stay.
 
     Safe beside running processes: they hold the locks of their files.
     """
