@@ -18,7 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ackdoctor.spark.frames import Cache
 from ackdoctor.spark.read.events import books
-from ackdoctor.spark.read.logs import events, lines, read_logs
+from ackdoctor.spark.read.log_events import events
+from ackdoctor.spark.read.logs import lines, read_logs
 from ackdoctor.spark.session import session
 
 LOG = Path(__file__).parents[1] / "fixtures" / "logs" / "storm-2.8.3" / "worker.log"

@@ -9,17 +9,9 @@ from ackdoctor.heap.jvm.entries import Acker, entry_bytes, oops_of
 from ackdoctor.heap.jvm.holders import TUPLES, Holder, Holders, Roles, bolts, roles
 from ackdoctor.heap.jvm.hprof import Hprof
 from ackdoctor.heap.jvm.objects import Objects, settings_of
+from ackdoctor.heap.jvm.pending import look_up
 from ackdoctor.heap.jvm.sweep import Census, Taker, Takers, sweep
-from ackdoctor.heap.jvm.walk import (
-    AckObjects,
-    Clock,
-    ClojureMaps,
-    Entries,
-    OldEntries,
-    WalkSettings,
-    look_up,
-    walk,
-)
+from ackdoctor.heap.jvm.walk import AckObjects, Clock, ClojureMaps, Entries, OldEntries, WalkSettings, walk
 
 __all__ = ["ClassRow", "HeapDump", "Timeout", "held_bytes", "read_dump"]
 

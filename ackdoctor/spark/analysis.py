@@ -24,7 +24,7 @@ from ackdoctor.spark import deliveries, roots
 from ackdoctor.spark.frames import Cache, Frames
 from ackdoctor.spark.judge import collect
 from ackdoctor.spark.judge.examine import Terms, examine
-from ackdoctor.spark.read import logs
+from ackdoctor.spark.read import log_events
 from ackdoctor.spark.read.events import opened, remove_unreadable
 from ackdoctor.spark.read.inputs import Inputs, files_at, with_addresses
 from ackdoctor.spark.read.paths import local, shorten, unescaped
@@ -106,7 +106,7 @@ def _analyze(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: st
     result.notes += (
         *contradictions,
         *collect.notes_on_timeouts(result),
-        *logs.notes(survey, restarts, short_uri),
+        *log_events.notes(survey, restarts, short_uri),
         *collect.notes_on_passed_over(result.passed_over),
     )
     return result

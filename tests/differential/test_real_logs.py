@@ -10,7 +10,8 @@ from ackdoctor.spark.frames import Cache
 from ackdoctor.spark.read.events import books
 from ackdoctor.spark.read.file_kinds import FileKind
 from ackdoctor.spark.read.inputs import find_inputs
-from ackdoctor.spark.read.logs import events, lines, quarantine, read_logs
+from ackdoctor.spark.read.log_events import events, quarantine
+from ackdoctor.spark.read.logs import lines, read_logs
 from ackdoctor.spark.replay.exact import replay
 from ackdoctor.spark.replay.messages import acker_version, messages
 from tests.spark.conftest import a_session, spark  # noqa: F401 - fixtures

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from ackdoctor.model.errors import UsageError
 from ackdoctor.spark.deliveries import Ends, last_rows, life
 from ackdoctor.spark.frames import Cache, collect_together
-from ackdoctor.spark.read import logs
+from ackdoctor.spark.read import log_events, logs
 from ackdoctor.spark.read.file_kinds import FileKind
 from ackdoctor.spark.read.inputs import Inputs
 from ackdoctor.spark.read.paths import literally
@@ -31,12 +31,12 @@ class Opened:
     trace_rows: int
     trace_files: int
     survey: logs.Survey = field(default_factory=logs.Survey)
-    restarts: logs.Restarts = field(init=False)
+    restarts: log_events.Restarts = field(init=False)
     missing: tuple[str, ...] = ()  # tasks that logs name, and of which no log has a line
     refused: tuple[Quarantined, ...] = ()
 
     def __post_init__(self) -> None:
-        self.restarts = logs.Restarts(self.survey)
+        self.restarts = log_events.Restarts(self.survey)
 
     def books(self) -> Books:
         """Return where every row and line went."""
@@ -85,10 +85,10 @@ def opened(session: SparkSession, inputs: Inputs) -> Iterator[Opened]:
         if files := inputs.files[FileKind.LOG]:
             read = logs.lines(session, files)
             parsed, survey = logs.read_logs(read, cache)
-            parts.append(logs.events(parsed, survey))
-            missing = logs.missing_tasks(read, parsed, survey)
+            parts.append(log_events.events(parsed, survey))
+            missing = log_events.missing_tasks(read, parsed, survey)
             if any(log.quarantined for log in survey.logs):
-                bad.append(logs.quarantine(parsed, survey))
+                bad.append(log_events.quarantine(parsed, survey))
         events = reduce(DataFrame.unionByName, parts)
         if inputs.files[FileKind.JSON_LINES]:
             events = cache(events)

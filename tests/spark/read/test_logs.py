@@ -15,17 +15,8 @@ from ackdoctor.spark.read import log_lines
 from ackdoctor.spark.read.events import books, quarantined
 from ackdoctor.spark.read.file_kinds import FileKind
 from ackdoctor.spark.read.inputs import find_inputs
-from ackdoctor.spark.read.logs import (
-    Log,
-    Survey,
-    events,
-    in_rotation_order,
-    lines,
-    observed,
-    parsed_lines,
-    quarantine,
-    read_logs,
-)
+from ackdoctor.spark.read.log_events import events, quarantine
+from ackdoctor.spark.read.logs import Log, Survey, in_rotation_order, lines, observed, parsed_lines, read_logs
 from ackdoctor.spark.tables import Books
 from tests.spark.configured import COMPILED, configured
 from tests.tracer.trace.test_log_prefixes import COLLECTORS, LAYOUTS, laid_out

@@ -10,7 +10,8 @@ pytest.importorskip("pyspark")
 
 from ackdoctor.spark.frames import Cache
 from ackdoctor.spark.read.events import books
-from ackdoctor.spark.read.logs import Survey, events, lines, quarantine, read_logs
+from ackdoctor.spark.read.log_events import events, quarantine
+from ackdoctor.spark.read.logs import Survey, lines, read_logs
 from ackdoctor.spark.replay.exact import replay
 from ackdoctor.spark.replay.messages import acker_version, messages
 from tests.spark.read.real_logs import answers, replayed, spout_calls, text_of
