@@ -152,7 +152,7 @@ class RuleContext:
                 return None
 
     def _verbs(self) -> tuple[Verb, ...]:
-        return (*self.component.role.verbs, *self.component.dialect.verbs)
+        return self.component.dialect.verbs_of(self.component.role)
 
     def own_name(self, function: Function) -> Name | None:
         """Return the name of the component in a function: its first parameter, in a closure the captured one."""

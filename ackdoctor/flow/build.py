@@ -190,6 +190,12 @@ class CfgBuilder:
         self._temps += 1
         return Name(f"%{self._temps}")
 
+    def store(self, value: Expr, span: Span) -> Name:
+        """A new temporary that holds a value."""
+        result = self.temp()
+        self.add(Bind(result, value), span)
+        return result
+
     def add(self, op: Instr, span: Span, *, no_raise: bool = False) -> int:
         """Append a step and return its index, or -1 if it is unreachable; with `no_raise` it has no RAISE edge."""
         if not self._frontier:

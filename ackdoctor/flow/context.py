@@ -78,7 +78,7 @@ class Context:
 
     def verbs(self) -> Iterable[Verb]:
         """The framework calls that this component may make."""
-        return (*self.component.role.verbs, *self.component.dialect.verbs)
+        return self.component.dialect.verbs_of(self.component.role)
 
     def verbs_of(self, on: str, name: str) -> tuple[Verb, ...]:
         """The framework calls of that name on one of the framework's objects."""

@@ -29,17 +29,24 @@ _RECEIVED = {
 }
 
 
-class AckerThread:
-    """The executor of an acker task: passes each message to the acker, and the answer to the spout."""
+class _ExecutorThread:
+    """What every `Executor` has: its tasks, its queue and its speed."""
 
-    def __init__(self, worker: Worker, task: int, make: Callable[[], Acker]) -> None:
-        self.component = ACKER
-        self.tasks: tuple[int, ...] = (task,)
+    def __init__(self, worker: Worker, component: str, tasks: tuple[int, ...]) -> None:
+        self.component = component
+        self.tasks = tasks
         self.inbox = Inbox(worker.held, worker.random)
         self.speed = draw_speed(worker.random)
         self.running: Iterator[float] | None = None
-        self._make = make
         self._worker = worker
+
+
+class AckerThread(_ExecutorThread):
+    """The executor of an acker task: passes each message to the acker, and the answer to the spout."""
+
+    def __init__(self, worker: Worker, task: int, make: Callable[[], Acker]) -> None:
+        super().__init__(worker, ACKER, (task,))
+        self._make = make
         self._note = partial(worker.note, ACKER, task)
 
     def start(self) -> None:
@@ -88,20 +95,15 @@ class AckerThread:
         )
 
 
-class BoltThread:
+class BoltThread(_ExecutorThread):
     """The executor of a bolt's tasks."""
 
     def __init__(
         self, worker: Worker, component: str, tasks: tuple[int, ...], factory: Callable[[], Bolt]
     ) -> None:
-        self.component = component
-        self.tasks = tasks
-        self.inbox = Inbox(worker.held, worker.random)
-        self.speed = draw_speed(worker.random)
-        self.running: Iterator[float] | None = None
+        super().__init__(worker, component, tasks)
         self.bolts: dict[int, Bolt] = {}
         self._factory = factory
-        self._worker = worker
         self._places: dict[int, TaskContext] = {}
 
     def start(self) -> None:
@@ -215,22 +217,17 @@ class _BoltOutput:
             self._place.send_message(message, tup.delivery, self._place.site())
 
 
-class SpoutThread:
+class SpoutThread(_ExecutorThread):
     """The executor of a spout's tasks: calls `nextTuple`, `ack` and `fail`."""
 
     def __init__(
         self, worker: Worker, component: str, tasks: tuple[int, ...], factory: Callable[[], Spout]
     ) -> None:
-        self.component = component
-        self.tasks = tasks
-        self.inbox = Inbox(worker.held, worker.random)
-        self.speed = draw_speed(worker.random)
-        self.running: Iterator[float] | None = None
+        super().__init__(worker, component, tasks)
         self.spouts: dict[int, Spout] = {}
         self.active = False
         self.awake = True  # False after a turn without emits, until the next event
         self._factory = factory
-        self._worker = worker
         self._places: dict[int, TaskContext] = {}
         self._emits = 0
         self._eagerness = worker.random.random()

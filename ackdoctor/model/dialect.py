@@ -393,3 +393,7 @@ class Dialect(_Derivable):
     objects: Mapping[str, str] = field(default_factory=dict)
     advice: Mapping[Misuse, str] = field(default_factory=dict)
     wire: Wire | None = None
+
+    def verbs_of(self, role: Role) -> tuple[Verb, ...]:
+        """The framework calls that a component with this role may make, its own verbs first."""
+        return (*role.verbs, *self.verbs)

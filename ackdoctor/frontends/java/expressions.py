@@ -287,7 +287,7 @@ def update_statement(fn: Lowering, node: Node) -> tuple[Expr, str, bool]:
 
 def _update(fn: Lowering, node: Node) -> Expr:
     place, operator, prefix = update_statement(fn, node)
-    value = place if prefix else fn.store(place, fn.span(node))
+    value = place if prefix else fn.builder.store(place, fn.span(node))
     fn.builder.add(Update(place, operator, Literal(1)), fn.span(node))
     return value
 
@@ -404,7 +404,7 @@ def _instanceof_fork(fn: Lowering, node: Node) -> Fork:
     pattern = node.child_by_field_name("pattern")
     if pattern is not None:
         if not isinstance(subject, Name):
-            subject = fn.store(subject, fn.span(child(node, "left")))
+            subject = fn.builder.store(subject, fn.span(child(node, "left")))
         missed = match(fn, pattern, subject)
         return Fork(fn.builder.take(), missed)
     written = fn.type_name(child(node, "right"))

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from ackdoctor.flow.build import CfgBuilder, Fork
 from ackdoctor.frontends.java.grammar import COMMENTS, Node, Positions
 from ackdoctor.frontends.java.scope import Frame, Imported, Owner, type_name
-from ackdoctor.model.cfg import Bind, Expr, Mix, Name
+from ackdoctor.model.cfg import Expr, Mix, Name
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.source import Span
@@ -112,12 +112,6 @@ class Lowering:
         """The edges of a condition; the builder's frontier is empty afterwards."""
         tables = self.file.tables
         return tables.forks.get(node.type, tables.plain_fork)(self, node)
-
-    def store(self, value: Expr, span: Span) -> Expr:
-        """A new temporary that holds a value."""
-        result = self.builder.temp()
-        self.builder.add(Bind(result, value), span)
-        return result
 
     def statement(self, node: Node) -> None:
         """Lower one statement."""

@@ -43,7 +43,7 @@ def _expression_statement(fn: Lowering, node: Node) -> None:
     else:
         value = fn.value(node)
         if not isinstance(value, (Name, Global, Literal)):
-            fn.store(value, fn.span(node))
+            fn.builder.store(value, fn.span(node))
 
 
 def _local(fn: Lowering, node: Node) -> None:
@@ -318,7 +318,7 @@ def _lower(fn: Lowering, node: Node, result: Name | None) -> None:
     condition = child(node, "condition")
     subject = fn.value(condition)
     if not isinstance(subject, (Name, Global)):
-        subject = fn.store(subject, fn.span(parts(condition)[-1]))
+        subject = fn.builder.store(subject, fn.span(parts(condition)[-1]))
     after: Ends = []
     with fn.frame.block():
         groups = list(_groups(node))

@@ -106,7 +106,7 @@ def _filter(fn: Lowering, clause: cst.CompFor, test: cst.BaseExpression) -> Fork
     if not fn.file.positions.repeated(subject):
         return fn.fork(test)
     span = fn.span(test)
-    answer = fn.store(fn.pure(test), span)
+    answer = fn.builder.store(fn.pure(test), span)
     fn.filters[key] = answer, positive
     fork = fn.fork(test)
     true = _record(fn, answer, fork.true, span, result=True)

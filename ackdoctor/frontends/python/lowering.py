@@ -13,7 +13,7 @@ import libcst as cst
 from ackdoctor.flow.build import CfgBuilder, Fork
 from ackdoctor.frontends.python.positions import Positions
 from ackdoctor.frontends.python.scope import Imports, Scope
-from ackdoctor.model.cfg import Bind, Expr
+from ackdoctor.model.cfg import Expr
 from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.source import Span
 
@@ -100,12 +100,6 @@ class Lowering:
     def bind(self, target: cst.CSTNode, value: Expr, span: Span) -> None:
         """`target = value` for a target of any type."""
         self.file.tables.bind(self, target, value, span)
-
-    def store(self, value: Expr, span: Span) -> Expr:
-        """A new temporary that holds a value."""
-        result = self.builder.temp()
-        self.builder.add(Bind(result, value), span)
-        return result
 
     def suite(self, body: cst.BaseSuite) -> None:
         """Lower the statements of a block."""

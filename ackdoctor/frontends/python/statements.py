@@ -59,7 +59,7 @@ def _assign(fn: Lowering, node: cst.Assign) -> None:
     value = fn.value(node.value)
     span = fn.span(node)
     if len(node.targets) > 1 and not isinstance(value, (Name, Literal, Global)):
-        value = fn.store(value, span)
+        value = fn.builder.store(value, span)
     for target in node.targets:
         bind(fn, target.target, value, span)
 
@@ -84,7 +84,7 @@ def _expression(fn: Lowering, node: cst.Expr) -> None:
     if isinstance(value, Literal):
         fn.builder.add(Jump("pass"), fn.span(node))
     elif not isinstance(value, (Name, Global)):
-        fn.store(value, fn.span(node))
+        fn.builder.store(value, fn.span(node))
 
 
 def _return(fn: Lowering, node: cst.Return) -> None:
@@ -271,7 +271,7 @@ def _empty_handler() -> None:
 def _match(fn: Lowering, node: cst.Match) -> None:
     subject = fn.value(node.subject)
     if not isinstance(subject, (Name, Global)):
-        subject = fn.store(subject, fn.span(node.subject))
+        subject = fn.builder.store(subject, fn.span(node.subject))
     after: Ends = []
     for case in node.cases:
         missed = _pattern(fn, case.pattern, subject)

@@ -309,7 +309,7 @@ def _has_stand_in(message: Mapping[str, Any]) -> bool:
 
 def _emit_verb(record: LiveRecord, name: str) -> Verb | None:
     """The emit that the framework's function `name` implements."""
-    verbs: Iterable[Verb] = (*record.role.verbs, *record.dialect.verbs)
+    verbs: Iterable[Verb] = record.dialect.verbs_of(record.role)
     return next((v for v in verbs if v.name == name and v.kind in (VerbKind.EMIT, VerbKind.EMIT_MANY)), None)
 
 

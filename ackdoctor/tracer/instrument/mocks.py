@@ -36,7 +36,7 @@ class WrittenMethods:
         replaced = list(self._replaced(component, own))
         if not replaced:
             return ""
-        verbs = (*role.verbs, *dialect.verbs)
+        verbs = dialect.verbs_of(role)
         completing = {verb.name for verb in verbs if verb.kind in (VerbKind.ACK, VerbKind.FAIL)}
         seen = {*(verb.name for verb in verbs), *(entry.method for entry in role.entries)}
         for name, found in replaced:
@@ -136,7 +136,7 @@ class MockArguments:
 
     def begin(self, component: object, dialect: Dialect, role: Role) -> None:
         """A handler begins."""
-        verbs = {verb.name for verb in (*role.verbs, *dialect.verbs)}
+        verbs = {verb.name for verb in dialect.verbs_of(role)}
         self._around = [
             (name, mock, len(mock.mock_calls))
             for name, mock in _around(component, dialect)
@@ -310,7 +310,7 @@ class Mocked:
         mock = getattr(mock, "__func__", mock)
         if id(mock) in self._wires or dialect.wire is None:
             return
-        verbs = {verb.kind: verb for verb in reversed((*role.verbs, *dialect.verbs)) if verb.kind in _READ}
+        verbs = {verb.kind: verb for verb in reversed(dialect.verbs_of(role)) if verb.kind in _READ}
         self._wires[id(mock)] = _Wire(_Log(mock), dialect.wire.form, verbs)
 
     @property
@@ -357,7 +357,7 @@ def look(
     """Find the mocked verbs of a component; returns the verbs that are hidden, and by what."""
     wire = _send(component, dialect, role, mocked)
     hidden: dict[VerbKind, str] = {}
-    for verb in (*role.verbs, *dialect.verbs):
+    for verb in dialect.verbs_of(role):
         if verb.kind not in _READ or verb.on == "tuple":
             continue
         for found in _found(component, verb):
