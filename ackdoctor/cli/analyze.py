@@ -40,7 +40,8 @@ from ackdoctor.cli.output import (
     width_for,
 )
 from ackdoctor.config import nearest
-from ackdoctor.diagnose import Death, deaths
+from ackdoctor.diagnose.diagnosis import deaths
+from ackdoctor.diagnose.symptoms import Death
 from ackdoctor.model.acker_versions import NEWEST
 from ackdoctor.model.errors import UsageError
 from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeWitness
@@ -321,7 +322,7 @@ def add_deaths(analysis: Analysis, inputs: Inputs) -> None:
         analysis.notes += (_TOO_LARGE,)
         return
     ordered = sorted(files, key=lambda name: (worker_of(name), inputs.begun.get(name) or 0, name))
-    found = deaths([Path(name) for name in ordered]).deaths
+    found = deaths([Path(name) for name in ordered])
     times = Counter((death.symptom, death.component) for death in found)
     analysis.deaths = tuple(
         Deaths(cause=cause, component=component, times=count)
