@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from ackdoctor.acker.collector import MessageId, TupleImpl
-from ackdoctor.tracer.ledger.sites import Sites
+from ackdoctor.tracer.sites import Sites
 
 __all__ = [
     "BasicBolt",

@@ -26,7 +26,7 @@ from ackdoctor.lab.topology import (
 )
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.message import AckFail, AckInit, Answer, Message, ResetTimeout, Tick
-from ackdoctor.tracer.ledger.sites import Sites
+from ackdoctor.tracer.sites import Sites
 
 __all__ = [
     "Action",

@@ -15,8 +15,8 @@ from ackdoctor.acker.versions import Profile
 from ackdoctor.model.event import EventKind
 from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
 from ackdoctor.model.verdict import GrowthPoint, PendingEntry, RunTally, TupleTree, Verdict
-from ackdoctor.tracer.ledger.ledger import POINTS, halved
-from ackdoctor.tracer.trace.files import Writer
+from ackdoctor.tracer.ledger import POINTS, halved
+from ackdoctor.tracer.trace_files import Writer
 
 __all__ = ["MOST_TREES", "TracedAcker"]
 

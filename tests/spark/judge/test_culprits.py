@@ -11,9 +11,9 @@ from ackdoctor.model.finding import Confidence, Severity
 from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
 from ackdoctor.model.violation import TracedComponent
 from ackdoctor.spark.judge.culprits import by_messages, by_tasks, explain, name_deliveries
-from ackdoctor.tracer.judge.findings import findings
-from ackdoctor.tracer.judge.playback import Playback
-from ackdoctor.tracer.trace.components import STORM, described
+from ackdoctor.tracer.components import STORM, described
+from ackdoctor.tracer.findings import findings
+from ackdoctor.tracer.replay import Playback
 
 # spout[5] -> split[6] by edge 1; split -> store[8] by edge 2, and -> audit[3] by edge 4
 SPOUT, SPLIT, STORE, AUDIT = ("spout", 5), ("split", 6), ("store", 8), ("audit", 3)
