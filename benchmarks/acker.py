@@ -22,7 +22,7 @@ from statistics import median
 from ackdoctor.acker.replay import replay
 from ackdoctor.acker.roots import RootLedger
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.event import EventKind
+from ackdoctor.model.trace import EventKind
 
 ACKS = 3
 INIT, ACK = int(EventKind.INIT), int(EventKind.ACK)

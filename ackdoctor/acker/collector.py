@@ -11,7 +11,7 @@ from ackdoctor.acker.acker import AckEmit
 from ackdoctor.acker.ids import IdSource
 from ackdoctor.acker.rotating_map import Clock, RotatingMap
 from ackdoctor.acker.versions import Engine, Profile
-from ackdoctor.model.message import AckAck, AckFail, Message, ResetTimeout
+from ackdoctor.model.acker import AckAck, AckFail, Message, ResetTimeout
 
 __all__ = [
     "BoltCollector",

@@ -10,9 +10,8 @@ from typing import TypeAlias
 from ackdoctor.acker.residue import residue
 from ackdoctor.acker.roots import MOST_ROOTS, RootLedger, Row
 from ackdoctor.acker.versions import Engine, Profile, Schedule
-from ackdoctor.model.event import Event, EventKind
-from ackdoctor.model.message import AnswerKind
-from ackdoctor.model.verdict import GrowthPoint, PendingEntry, RunTally, TupleTree, Verdict
+from ackdoctor.model.acker import AnswerKind
+from ackdoctor.model.trace import Event, EventKind, GrowthPoint, PendingEntry, RunTally, TupleTree, Verdict
 
 __all__ = ["MOST_TREES", "Row", "Rows", "replay", "rows"]
 

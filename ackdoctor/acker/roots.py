@@ -15,9 +15,8 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from ackdoctor.acker.versions import Engine, Profile
-from ackdoctor.model.event import EventKind
-from ackdoctor.model.message import AckAck, AckFail, AckInit, AnswerKind, Message, ResetTimeout, Tick
-from ackdoctor.model.verdict import GrowthPoint, PendingEntry
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, AnswerKind, Message, ResetTimeout, Tick
+from ackdoctor.model.trace import EventKind, GrowthPoint, PendingEntry
 
 __all__ = ["MOST_ROOTS", "RootLedger", "Row"]
 

@@ -15,7 +15,7 @@ from ackdoctor.acker.collector import MessageId
 from ackdoctor.acker.ids import IdSource
 from ackdoctor.acker.rotating_map import Clock, RotatingMap
 from ackdoctor.acker.versions import Engine, NoTargets, Profile
-from ackdoctor.model.message import AckInit, Answer, AnswerKind
+from ackdoctor.model.acker import AckInit, Answer, AnswerKind
 
 __all__ = ["Reason", "SpoutEmission", "SpoutExecutor", "SpoutResult", "TaskMismatchError", "TupleInfo"]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from ackdoctor.acker.rotating_map import Clock
 from ackdoctor.lab.worker import Record
 from ackdoctor.model.dialect import Dialect, Discipline, Kind, Role
-from ackdoctor.model.event import Event
+from ackdoctor.model.trace import Event
 from ackdoctor.tracer.components import belongs, describe, described
 from ackdoctor.tracer.trace_files import Writer
 

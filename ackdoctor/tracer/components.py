@@ -25,7 +25,7 @@ from ackdoctor.model.dialect import (
     Role,
     Switch,
 )
-from ackdoctor.model.violation import CallSite, TracedComponent
+from ackdoctor.model.trace import CallSite, TracedComponent
 from ackdoctor.tracer.sites import parsed
 
 __all__ = [

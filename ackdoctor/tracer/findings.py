@@ -10,13 +10,12 @@ from enum import Enum, unique
 from types import MappingProxyType
 
 from ackdoctor.dialects import known
-from ackdoctor.model.acker_versions import AckerVersion
+from ackdoctor.model.acker import AckerVersion
 from ackdoctor.model.dialect import Dialect, Discipline, Misuse, Role, TickDuty, Verb, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, TreeWitness, stamp
 from ackdoctor.model.protocol import Op, Stage, move
 from ackdoctor.model.source import Site
-from ackdoctor.model.verdict import TupleTree
-from ackdoctor.model.violation import Access, AccessKind, Violation
+from ackdoctor.model.trace import Access, AccessKind, TupleTree, Violation
 from ackdoctor.rulebook import advice, messages, rule_name, rule_severity
 from ackdoctor.rulebook.messages import (
     BATCH_WITHOUT_TIMER,

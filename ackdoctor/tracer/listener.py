@@ -14,8 +14,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from ackdoctor.model.dialect import Kind, Misuse, Verb, VerbKind
-from ackdoctor.model.event import BARE, RELIABLE, TICK, EventKind
-from ackdoctor.model.violation import AccessKind
+from ackdoctor.model.trace import BARE, RELIABLE, TICK, AccessKind, EventKind
 from ackdoctor.tracer.ledger import Ledger
 from ackdoctor.tracer.live import LiveRecord, Rows, all_in, as_json, id_of
 from ackdoctor.tracer.record import Mark

@@ -19,7 +19,7 @@ from struct import Struct
 from subprocess import PIPE, Popen
 from typing import Any, NamedTuple
 
-from ackdoctor.model.event import IN_HAND, RELIABLE, TICK, EventKind
+from ackdoctor.model.trace import IN_HAND, RELIABLE, TICK, EventKind
 from ackdoctor.tracer.recorder import Recorder
 from ackdoctor.tracer.run import KILLED, exit_code, forwarding, name_of_run, start
 

@@ -12,13 +12,24 @@ from ackdoctor.acker.replay import replay, rows
 from ackdoctor.acker.residue import find_culprits, traced_tuples
 from ackdoctor.acker.roots import RootLedger
 from ackdoctor.acker.versions import Profile
+from ackdoctor.model.acker import AnswerKind
 from ackdoctor.model.dialect import EntryKind, Kind, Role
-from ackdoctor.model.event import AUTO, BARE, IN_HAND, RELIABLE, TICK, Event, EventKind
 from ackdoctor.model.finding import Finding
-from ackdoctor.model.message import AnswerKind
 from ackdoctor.model.source import Site
-from ackdoctor.model.verdict import GrowthPoint, RunTally, TupleTree, Verdict
-from ackdoctor.model.violation import TracedComponent
+from ackdoctor.model.trace import (
+    AUTO,
+    BARE,
+    IN_HAND,
+    RELIABLE,
+    TICK,
+    Event,
+    EventKind,
+    GrowthPoint,
+    RunTally,
+    TracedComponent,
+    TupleTree,
+    Verdict,
+)
 from ackdoctor.tracer.acker_findings import growth_finding, under_way
 from ackdoctor.tracer.components import recalled, role_of, unobserved
 from ackdoctor.tracer.findings import findings, gathered

@@ -20,7 +20,7 @@ from types import CodeType, FrameType
 from typing import Any, cast
 
 from ackdoctor.model.source import NOWHERE, Site, Span
-from ackdoctor.model.violation import CallSite, TracedComponent
+from ackdoctor.model.trace import CallSite, TracedComponent
 
 __all__ = ["UNKNOWN", "CallPath", "Places", "Sites", "is_mock_frame", "may_loop", "parsed"]
 

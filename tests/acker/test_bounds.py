@@ -7,7 +7,7 @@ from ackdoctor.acker.ids import JavaRandom
 from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.acker.spout import SpoutExecutor
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.message import AckAck, AckFail, AckInit, Message, Tick
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, Message, Tick
 
 Q, T, LENGTH = 20, 30, 600
 

@@ -16,7 +16,7 @@ from ackdoctor.acker.ids import JavaRandom, PowersOfTwo
 from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.acker.spout import Reason, SpoutExecutor, SpoutResult
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.message import AckAck, AckFail, AckInit, AnswerKind, Message, Tick
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, AnswerKind, Message, Tick
 from tests.acker.messages import (
     ROOT,
     SPOUT,

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from ackdoctor.model.event import RELIABLE, TICK, Event, EventKind
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.model.trace import RELIABLE, TICK, Event, EventKind
 from ackdoctor.tracer.findings import findings
 from ackdoctor.tracer.replay import judge_trace
 from ackdoctor.tracer.sites import Places

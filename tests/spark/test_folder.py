@@ -2,7 +2,7 @@
 
 import pytest
 
-from ackdoctor.model.event import EventKind
+from ackdoctor.model.trace import EventKind
 from ackdoctor.tracer import recorder as write
 from tests.tracer.traces import recorder, rows, say
 

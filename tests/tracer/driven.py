@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ackdoctor.model.violation import Access, Violation
+from ackdoctor.model.trace import Access, Violation
 from ackdoctor.tracer.install import install
 from ackdoctor.tracer.ledger import Ledger, Level, Settlement
 from ackdoctor.tracer.recorder import Recorder

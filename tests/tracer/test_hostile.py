@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.tracer import trace_files
 from ackdoctor.tracer.trace_reader import Reading, read
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.model.event import IN_HAND, Event, EventKind
 from ackdoctor.model.finding import Unreadable
+from ackdoctor.model.trace import IN_HAND, Event, EventKind
 from ackdoctor.tracer import recorder as write
 from ackdoctor.tracer import trace_files as module
 from ackdoctor.tracer.recorder import BATCH, finish_killed

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ackdoctor.acker.versions import NEWEST
-from ackdoctor.model.event import EventKind
+from ackdoctor.model.trace import EventKind
 from ackdoctor.tracer.ledger import Level
 from ackdoctor.tracer.replay import judge_trace
 from ackdoctor.tracer.run import VARIABLE, environment

@@ -5,7 +5,7 @@ from unittest.mock import patch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.tracer import recorder as write
 from ackdoctor.tracer.trace_files import printable
 from ackdoctor.tracer.trace_reader import parquet_module

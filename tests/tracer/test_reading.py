@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.model.event import EventKind
 from ackdoctor.model.finding import Unreadable
+from ackdoctor.model.trace import EventKind
 from ackdoctor.tracer import recorder as write
 from ackdoctor.tracer import trace_files
 from ackdoctor.tracer import trace_reader as module

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.model.event import RELIABLE, Event, EventKind
+from ackdoctor.model.trace import RELIABLE, Event, EventKind
 from ackdoctor.tracer import recorder as module
 from ackdoctor.tracer.trace_reader import read
 from tests.tracer.traces import Ticking, files, recorder, rows, say

@@ -11,7 +11,7 @@ from pystorm import BatchingBolt, Bolt
 from pystorm.component import Component
 
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.model.event import EventKind
+from ackdoctor.model.trace import EventKind
 from ackdoctor.tracer.install import install
 from ackdoctor.tracer.ledger import Ledger, Level
 from ackdoctor.tracer.recorder import Recorder

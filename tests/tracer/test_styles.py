@@ -9,7 +9,7 @@ from pystorm import BatchingBolt, Bolt
 from pystorm.component import Component
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.event import AUTO, BARE, EventKind
+from ackdoctor.model.trace import AUTO, BARE, EventKind
 from ackdoctor.tracer.install import install
 from ackdoctor.tracer.ledger import Ledger, Level
 from ackdoctor.tracer.recorder import Recorder

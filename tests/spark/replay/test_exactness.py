@@ -11,7 +11,7 @@ import pytest
 from ackdoctor.acker.ids import acker_index
 from ackdoctor.acker.replay import replay
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.tracer.replay import judge_trace
 from tests.spark import drawn_traces
 from tests.spark.configured import COMPILED, configured

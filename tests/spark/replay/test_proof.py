@@ -11,7 +11,7 @@ from ackdoctor.acker.acker import make_acker
 from ackdoctor.acker.ids import JavaRandom
 from ackdoctor.acker.rotating_map import VirtualClock
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.message import AckAck, AckInit, AnswerKind, Message
+from ackdoctor.model.acker import AckAck, AckInit, AnswerKind, Message
 from tests.spark.configured import configured
 
 pytest.importorskip("pyspark")
