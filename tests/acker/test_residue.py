@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ackdoctor.acker.ids import JavaRandom
 from ackdoctor.acker.residue import Solution, TracedTuple, find_culprits, residue, solve, traced_tuples
+from ackdoctor.acker.runtime import JavaRandom
 from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
 
