@@ -21,8 +21,8 @@ from statistics import median
 
 from ackdoctor.acker.replay import RootLedger, replay
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.event import EventKind
-from ackdoctor.model.message import AckInit
+from ackdoctor.model.acker import AckInit
+from ackdoctor.model.trace import EventKind
 
 ACKS = 3
 INIT, ACK = int(EventKind.INIT), int(EventKind.ACK)

@@ -22,7 +22,7 @@ from mmap import mmap
 from pathlib import Path
 from unittest.mock import patch
 
-from ackdoctor.model.event import RELIABLE, EventKind
+from ackdoctor.model.trace import RELIABLE, EventKind
 from ackdoctor.tracer.trace.files import ROWS_PER_PART, quoted
 from ackdoctor.tracer.trace.read import read
 from ackdoctor.tracer.trace.write import BATCH, Recorder, finish_killed

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.lab.cluster import Cluster
-from ackdoctor.model.event import Event
+from ackdoctor.model.trace import Event
 from ackdoctor.tracer.trace import files
 from tests.cli.running import Shell
 

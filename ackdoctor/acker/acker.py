@@ -17,8 +17,8 @@ from typing import Protocol
 
 from ackdoctor.acker.runtime import Clock, RotatingMap
 from ackdoctor.acker.versions import Age, Engine, Profile
-from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
-from ackdoctor.model.verdict import PendingEntry
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
+from ackdoctor.model.trace import PendingEntry
 
 __all__ = [
     "AckEmit",

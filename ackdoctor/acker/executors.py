@@ -22,7 +22,7 @@ from typing import NamedTuple, TypeAlias
 from ackdoctor.acker.acker import AckEmit
 from ackdoctor.acker.runtime import Clock, IdSource, RotatingMap
 from ackdoctor.acker.versions import Engine, NoTargets, Profile
-from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout
 
 __all__ = [
     "BoltCollector",

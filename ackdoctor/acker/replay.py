@@ -10,9 +10,8 @@ from typing import TypeAlias
 from ackdoctor.acker.acker import make_acker
 from ackdoctor.acker.residue import residue
 from ackdoctor.acker.versions import Engine, Profile, Schedule
-from ackdoctor.model.event import Event, EventKind
-from ackdoctor.model.message import AckAck, AckFail, AckInit, AnswerKind, Message, ResetTimeout, Tick
-from ackdoctor.model.verdict import GrowthPoint, PendingEntry, RunTally, TupleTree, Verdict
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, AnswerKind, Message, ResetTimeout, Tick
+from ackdoctor.model.trace import Event, EventKind, GrowthPoint, PendingEntry, RunTally, TupleTree, Verdict
 
 __all__ = ["MOST_ROOTS", "MOST_TREES", "RootLedger", "Row", "replay", "rows"]
 

@@ -41,8 +41,8 @@ from ackdoctor.cli.output import (
 )
 from ackdoctor.config import nearest
 from ackdoctor.diagnose import Death, deaths
-from ackdoctor.model.acker_versions import NEWEST
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
+from ackdoctor.model.acker import NEWEST
 from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.reporters import reporter

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple, Protocol
 import typer
 
 from ackdoctor.config import nearest
-from ackdoctor.model.errors import ConfigError, UsageError
+from ackdoctor.model import ConfigError, UsageError
 from ackdoctor.model.finding import Severity
 
 if TYPE_CHECKING:

@@ -36,10 +36,10 @@ from ackdoctor.cli.output import (
     write_report,
 )
 from ackdoctor.config import FORMATS
-from ackdoctor.model.errors import UsageError
-from ackdoctor.model.event import SCHEMA, Event
+from ackdoctor.model import UsageError
 from ackdoctor.model.finding import Report, Unreadable
 from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.model.trace import SCHEMA, Event
 from ackdoctor.reporters.context import counted
 from ackdoctor.reporters.trace import About, document, life, screen, verdict
 from ackdoctor.tracer.judge.life import life_of_delivery, life_of_root

@@ -7,10 +7,10 @@ from itertools import pairwise
 
 from ackdoctor.heap.jvm.histogram import Histogram
 from ackdoctor.heap.signs import LONG, MAP_1, NODE, SIGNS, SPOUTS, Sign
-from ackdoctor.model.acker_versions import AckerVersion
+from ackdoctor.model.acker import AckerVersion
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, stamp
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.model.verdict import GrowthPoint
+from ackdoctor.model.trace import GrowthPoint
 from ackdoctor.tracer.judge.acker import ACKER, Trend, filled_in, stays, trend
 from ackdoctor.tracer.judge.messages import name_of
 

@@ -11,11 +11,10 @@ from ackdoctor.heap.dump import HeapDump
 from ackdoctor.heap.jvm.entries import Acker, Kind, entry_bytes
 from ackdoctor.heap.jvm.holders import Holder
 from ackdoctor.heap.signs import CAUSES, LABELS
-from ackdoctor.model.acker_versions import AckerVersion
-from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.acker import AckerVersion
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, TreeWitness, Unreadable, stamp
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.model.verdict import PendingEntry, Residue, TupleTree, Verdict
+from ackdoctor.model.trace import Event, EventKind, PendingEntry, Residue, TupleTree, Verdict
 from ackdoctor.rulebook.messages import (
     NEVER_ZERO_ENTRY,
     ORPHAN_ENTRY,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ackdoctor.heap.jvm.entries import Kind
-from ackdoctor.model.verdict import Cause
+from ackdoctor.model.trace import Cause
 from ackdoctor.rulebook.messages import (
     ACK_AND_FAIL,
     ACK_IN_LOOP,

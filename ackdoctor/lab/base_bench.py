@@ -18,9 +18,9 @@ from ackdoctor.lab.shell.messages import json_of
 from ackdoctor.lab.shell.process import Setup
 from ackdoctor.lab.topology import DEFAULT_STREAM
 from ackdoctor.lab.worker import Action, Agenda, InvalidEmitError
+from ackdoctor.model.acker import AckAck, Answer, Message, Tick
 from ackdoctor.model.dialect import Kind, WireForm
-from ackdoctor.model.message import AckAck, Answer, Message, Tick
-from ackdoctor.model.verdict import PendingEntry
+from ackdoctor.model.trace import PendingEntry
 from ackdoctor.tracer.traced_acker import TracedAcker
 
 __all__ = ["SINK", "SPOUT", "AckingCore", "BaseBench", "BenchContext", "Emitted"]

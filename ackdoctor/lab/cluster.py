@@ -40,9 +40,8 @@ from ackdoctor.lab.worker import (
     in_phase,
     no_loss,
 )
-from ackdoctor.model.event import EventKind
-from ackdoctor.model.message import Tick
-from ackdoctor.model.verdict import GrowthPoint, PendingEntry
+from ackdoctor.model.acker import Tick
+from ackdoctor.model.trace import EventKind, GrowthPoint, PendingEntry
 
 __all__ = ["Cluster", "Death", "RestlessError", "Status"]
 

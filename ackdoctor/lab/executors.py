@@ -10,8 +10,8 @@ from ackdoctor.lab.component import Bolt, BoltInfo, Spout, SpoutInfo, Tup, Worke
 from ackdoctor.lab.recording import named_row
 from ackdoctor.lab.topology import ACKER, DEFAULT_STREAM
 from ackdoctor.lab.worker import Inbox, Parcel, TaskContext, Worker, draw_speed
-from ackdoctor.model.event import RELIABLE, TICK, EventKind
-from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
+from ackdoctor.model.trace import RELIABLE, TICK, EventKind
 
 __all__ = ["AckerThread", "BoltThread", "SpoutThread"]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from ackdoctor.acker.runtime import Clock
 from ackdoctor.lab.worker import Record
 from ackdoctor.model.dialect import Dialect, Discipline, Kind, Role
-from ackdoctor.model.event import Event
+from ackdoctor.model.trace import Event
 from ackdoctor.tracer.ledger.components import belongs, describe
 from ackdoctor.tracer.trace.components import described
 from ackdoctor.tracer.trace.files import Writer

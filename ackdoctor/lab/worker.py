@@ -23,8 +23,8 @@ from ackdoctor.lab.topology import (
     Chooser,
     Topology,
 )
-from ackdoctor.model.event import Event, EventKind
-from ackdoctor.model.message import AckFail, AckInit, Answer, Message, ResetTimeout, Tick
+from ackdoctor.model.acker import AckFail, AckInit, Answer, Message, ResetTimeout, Tick
+from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.tracer.ledger.sites import Sites
 
 __all__ = [

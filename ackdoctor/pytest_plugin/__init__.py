@@ -151,7 +151,7 @@ class Table:
     def _accept(self, file: Path) -> str:
         """Write the baseline; return a line about it."""
         from ackdoctor.lint.baseline import Entry, read, write
-        from ackdoctor.model.errors import BaselineError
+        from ackdoctor.model import BaselineError
 
         entries = {Entry(*map(str, entry)) for row in self.rows.values() for entry in row.baseline}
         try:

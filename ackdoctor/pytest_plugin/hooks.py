@@ -16,8 +16,7 @@ import pytest
 from _pytest import runner
 
 from ackdoctor.model.finding import Finding
-from ackdoctor.model.verdict import TupleTree
-from ackdoctor.model.violation import Violation
+from ackdoctor.model.trace import TupleTree, Violation
 from ackdoctor.pytest_plugin import outcome
 from ackdoctor.pytest_plugin.options import Options
 from ackdoctor.pytest_plugin.outcome import PROPERTY, Judge, Judgement, Row, count_by_rule, totals

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from ackdoctor.config import Settings, find_config, load_settings
+from ackdoctor.model import AckdoctorError
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.model.errors import AckdoctorError
 from ackdoctor.model.finding import Finding, Report, plain
-from ackdoctor.model.verdict import ComponentTally, TupleTree
-from ackdoctor.model.violation import Violation
+from ackdoctor.model.trace import ComponentTally, TupleTree, Violation
 from ackdoctor.pytest_plugin.options import FAILED_BY_ACKDOCTOR, Options
 from ackdoctor.rulebook.messages import (
     EVICTING_BUFFER,
@@ -189,7 +188,7 @@ class Flushes:
     def _lint(self, file: Path) -> dict[str, list[str]] | None:
         """Return the messages by component; None if lint cannot read the file, or finds no component."""
         from ackdoctor.lint.run import lint
-        from ackdoctor.model.errors import AckdoctorError
+        from ackdoctor.model import AckdoctorError
 
         try:
             report = lint([file], self._settings, root=self._folder)

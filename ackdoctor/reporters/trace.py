@@ -9,7 +9,7 @@ from typing import TextIO
 
 from ackdoctor.model.finding import Finding, Report
 from ackdoctor.model.source import NOWHERE
-from ackdoctor.model.verdict import ComponentTally, RunTally, TupleTree
+from ackdoctor.model.trace import ComponentTally, RunTally, TupleTree
 from ackdoctor.reporters.as_json import content
 from ackdoctor.reporters.context import Context, counted, printable
 from ackdoctor.reporters.tables import grid, render, span, sparkline, table

@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from ackdoctor.model.errors import RulebookError
+from ackdoctor.model import RulebookError
 from ackdoctor.model.finding import Severity
 
 if sys.version_info >= (3, 11):

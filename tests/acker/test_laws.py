@@ -14,7 +14,7 @@ from ackdoctor.acker.acker import AckEmit, Acker, make_acker
 from ackdoctor.acker.executors import Reason, SpoutExecutor, SpoutResult, TupleImpl, make_collector
 from ackdoctor.acker.runtime import JavaRandom, PowersOfTwo, VirtualClock
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.message import AckAck, AckFail, AckInit, AnswerKind, Message, Tick
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, AnswerKind, Message, Tick
 from tests.acker.messages import (
     ROOT,
     SPOUT,

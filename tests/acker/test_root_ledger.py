@@ -8,8 +8,8 @@ from ackdoctor.acker.acker import make_acker
 from ackdoctor.acker.replay import RootLedger
 from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.acker.versions import Engine, profile
-from ackdoctor.model.message import AckAck, AckFail, AckInit, AnswerKind, ResetTimeout, Tick
-from ackdoctor.model.verdict import GrowthPoint, PendingEntry
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, AnswerKind, ResetTimeout, Tick
+from ackdoctor.model.trace import GrowthPoint, PendingEntry
 
 ROOTS = st.sampled_from([5, -6, 7, 2**63 - 1])
 VALUES = st.sampled_from([0, 1, 2, 3, -1, -2, 2**63 - 1, -(2**63)])

@@ -9,8 +9,8 @@ import pytest
 from ackdoctor.acker.acker import StormAcker
 from ackdoctor.acker.runtime import JavaRandom, VirtualClock, acker_index
 from ackdoctor.acker.versions import Engine, profile
-from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, Message, ResetTimeout, Tick
-from ackdoctor.model.verdict import PendingEntry
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, Message, ResetTimeout, Tick
+from ackdoctor.model.trace import PendingEntry
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 

@@ -11,7 +11,7 @@ from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import BasicBolt, Bolt, Feed
 from ackdoctor.lab.recording import nanoseconds, record_to
 from ackdoctor.lab.topology import Settings, TopologyBuilder
-from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.tracer.judge.replay import judge_trace
 from ackdoctor.tracer.trace.read import read
 from ackdoctor.tracer.trace.write import Recorder

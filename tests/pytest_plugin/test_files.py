@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from ackdoctor.model.event import EventKind
+from ackdoctor.model.trace import EventKind
 from ackdoctor.tracer.trace.read import read
 from tests.pytest_plugin.inner import section, write
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ackdoctor.model.finding import Report, Unreadable
-from ackdoctor.model.verdict import (
+from ackdoctor.model.trace import (
     ComponentTally,
     Culprit,
     GrowthPoint,

@@ -9,8 +9,8 @@ pytest.importorskip("pyspark")
 
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.event import RELIABLE, Event, EventKind
 from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.model.trace import RELIABLE, Event, EventKind
 from ackdoctor.spark.analysis import Terms, analyze, frames
 from ackdoctor.spark.judge.examine import examine
 from ackdoctor.spark.read.events import quarantined

@@ -7,9 +7,9 @@ import pytest
 pytest.importorskip("pyspark")
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.event import EventKind
 from ackdoctor.model.finding import Confidence, Report, Severity
 from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.model.trace import EventKind
 from ackdoctor.reporters.analysis import verdict
 from ackdoctor.reporters.trace import About
 from ackdoctor.reporters.trace import verdict as verdict_of_run

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ackdoctor.model.event import EventKind
+from ackdoctor.model.trace import EventKind
 from ackdoctor.tracer.trace import write
 from tests.tracer.trace.traces import recorder, rows, say
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.tracer.trace.read import read
 
 __all__ = ["ECHO", "command", "frame", "python", "ran", "row_summaries", "rows"]

@@ -1,7 +1,7 @@
 """The life of one root."""
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.tracer.judge.life import Life, life_of_delivery, life_of_root
 from tests.trace_rows import events_of
 

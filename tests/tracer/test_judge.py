@@ -10,7 +10,7 @@ from ackdoctor import tracer
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Report, Severity
-from ackdoctor.model.violation import AccessKind
+from ackdoctor.model.trace import AccessKind
 from ackdoctor.reporters import Context, reporter
 from ackdoctor.reporters.context import Sources
 from ackdoctor.rulebook import load_metadata

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ackdoctor.acker.versions import NEWEST
-from ackdoctor.model.event import EventKind
+from ackdoctor.model.trace import EventKind
 from ackdoctor.tracer.judge.replay import judge_trace
 from ackdoctor.tracer.ledger.ledger import Level
 from ackdoctor.tracer.process.run import VARIABLE, environment

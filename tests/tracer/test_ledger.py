@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from ackdoctor.dialects import pystorm, storm_py
 from ackdoctor.model.dialect import Misuse, Role
 from ackdoctor.model.protocol import TABLE, Breach, Op, Stage
-from ackdoctor.model.verdict import GrowthPoint
-from ackdoctor.model.violation import AccessKind, CallSite, TracedComponent
+from ackdoctor.model.trace import AccessKind, CallSite, GrowthPoint, TracedComponent
 from ackdoctor.tracer.ledger.component_record import BREACHES, ComponentRecord, Delivery, Mark, PendingTuple
 from ackdoctor.tracer.ledger.ledger import POINTS, Ledger, Level, Windows
 from tests.tracer.driven import summaries

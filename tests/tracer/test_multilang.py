@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ackdoctor.model.event import RELIABLE, TICK, EventKind
+from ackdoctor.model.trace import RELIABLE, TICK, EventKind
 from ackdoctor.tracer.process.multilang import Conversation, Frames, Row, parse
 
 K = EventKind

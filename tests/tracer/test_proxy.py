@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ackdoctor.acker.versions import NEWEST
-from ackdoctor.model.event import IN_HAND, RELIABLE, EventKind
+from ackdoctor.model.trace import IN_HAND, RELIABLE, EventKind
 from ackdoctor.tracer.judge.replay import judge_trace
 from ackdoctor.tracer.process.proxy import Lane, pump
 from ackdoctor.tracer.process.tap import Chunk, Direction, Tap, chunks

@@ -3,9 +3,9 @@
 import pytest
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.event import AUTO, BARE, IN_HAND, TICK, Event, EventKind
 from ackdoctor.model.finding import Finding, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.model.trace import AUTO, BARE, IN_HAND, TICK, Event, EventKind
 from ackdoctor.tracer.judge.replay import TraceReport, judge_trace
 from ackdoctor.tracer.ledger.ledger import Ledger
 from ackdoctor.tracer.trace.components import MULTILANG, recalled

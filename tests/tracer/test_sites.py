@@ -3,7 +3,7 @@
 import sys
 from types import ModuleType
 
-from ackdoctor.model.violation import CallSite
+from ackdoctor.model.trace import CallSite
 from ackdoctor.tracer.instrument.listener import passes
 from ackdoctor.tracer.ledger.sites import NOWHERE, CallPath, Sites
 

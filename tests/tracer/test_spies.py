@@ -6,7 +6,7 @@ from unittest import mock
 import pytest
 from pystorm import BatchingBolt, Bolt, Spout
 
-from ackdoctor.model.event import RELIABLE, EventKind
+from ackdoctor.model.trace import RELIABLE, EventKind
 from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.ledger.ledger import Ledger, Level
 from ackdoctor.tracer.trace.read import read

@@ -11,7 +11,7 @@ from pystorm import BatchingBolt, Bolt
 from pystorm.component import Component
 
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.model.event import EventKind
+from ackdoctor.model.trace import EventKind
 from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.ledger.ledger import Ledger, Level
 from ackdoctor.tracer.trace.read import read

@@ -9,7 +9,7 @@ from pystorm import BatchingBolt, Bolt
 from pystorm.component import Component
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.event import AUTO, BARE, EventKind
+from ackdoctor.model.trace import AUTO, BARE, EventKind
 from ackdoctor.tracer.instrument.install import install
 from ackdoctor.tracer.judge.replay import judge_trace
 from ackdoctor.tracer.ledger.ledger import Ledger, Level

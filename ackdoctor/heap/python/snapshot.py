@@ -14,7 +14,7 @@ from typing import Any
 from ackdoctor.heap.python.guppy import Census, census, missing
 from ackdoctor.heap.python.holders import ACKER, BOLT, SPOUT, Holder, containers, weigh
 from ackdoctor.model.dialect import Kind
-from ackdoctor.model.verdict import PendingEntry
+from ackdoctor.model.trace import PendingEntry
 from ackdoctor.tracer.instrument.live import LiveRecord
 from ackdoctor.tracer.ledger.components import holders
 from ackdoctor.tracer.ledger.ledger import Ledger

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
-from ackdoctor.model.event import EventKind
-from ackdoctor.model.verdict import Residue, Verdict
+from ackdoctor.model.trace import EventKind, Residue, Verdict
 from ackdoctor.spark.deliveries import DELIVERY_KEY, NO_PROCESS
 from ackdoctor.spark.tables import Analysis, Completions, Expired
 from ackdoctor.tracer.judge.timeouts import (

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from pyspark.sql import SparkSession
 
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.spark.read.file_kinds import (
     FileKind,

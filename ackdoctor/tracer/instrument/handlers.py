@@ -13,7 +13,7 @@ from types import AsyncGeneratorType, CoroutineType, FrameType, GeneratorType
 from typing import Any, NamedTuple
 
 from ackdoctor.model.dialect import Entry, EntryKind, Misuse, Moment, Switch, TickDuty, VerbKind
-from ackdoctor.model.violation import AccessKind, CallSite
+from ackdoctor.model.trace import AccessKind, CallSite
 from ackdoctor.tracer.instrument.listener import HEARTBEAT, TICKS, Listener, exception
 from ackdoctor.tracer.instrument.live import LiveRecord, id_of
 from ackdoctor.tracer.instrument.mocks import WrittenMethods, look

@@ -14,8 +14,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from ackdoctor.model.dialect import Kind, Misuse, Verb, VerbKind
-from ackdoctor.model.event import BARE, RELIABLE, TICK, EventKind
-from ackdoctor.model.violation import AccessKind
+from ackdoctor.model.trace import BARE, RELIABLE, TICK, AccessKind, EventKind
 from ackdoctor.tracer.instrument.live import LiveRecord, Rows, all_in, as_json, id_of
 from ackdoctor.tracer.ledger.component_record import Mark
 from ackdoctor.tracer.ledger.ledger import Ledger

@@ -5,8 +5,7 @@ from collections.abc import Callable, Collection, Container, Hashable, Mapping, 
 from typing import Any
 
 from ackdoctor.model.dialect import Dialect, EntryKind, Role, Verb, VerbKind
-from ackdoctor.model.event import AUTO, RELIABLE, EventKind
-from ackdoctor.model.violation import TracedComponent
+from ackdoctor.model.trace import AUTO, RELIABLE, EventKind, TracedComponent
 from ackdoctor.tracer.instrument.mocks import MockArguments, Mocked
 from ackdoctor.tracer.instrument.patches import is_ours
 from ackdoctor.tracer.ledger.component_record import ComponentRecord, Delivery

@@ -10,13 +10,21 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from ackdoctor.model.acker_versions import AckerVersion
+from ackdoctor.model.acker import AckerVersion, Engine
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, TreeWitness
-from ackdoctor.model.message import Engine
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.model.verdict import Culprit, GrowthPoint, PendingEntry, Residue, TupleTree, Verdict
-from ackdoctor.model.violation import AccessKind, CallSite, Violation
+from ackdoctor.model.trace import (
+    AccessKind,
+    CallSite,
+    Culprit,
+    GrowthPoint,
+    PendingEntry,
+    Residue,
+    TupleTree,
+    Verdict,
+    Violation,
+)
 from ackdoctor.rulebook.messages import NEVER_ZERO_ENTRY, ORPHAN_ENTRY, PENDING_GROWTH, Words, phrase, words
 from ackdoctor.tracer.judge.messages import name_of
 from ackdoctor.tracer.judge.places import Places, parsed

@@ -7,12 +7,11 @@ witness says what is left in the pending map.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ackdoctor.model.acker_versions import AckerVersion
+from ackdoctor.model.acker import AckerVersion
 from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, TreeWitness, stamp
 from ackdoctor.model.protocol import Op, Stage, move
 from ackdoctor.model.source import Site
-from ackdoctor.model.verdict import TupleTree
-from ackdoctor.model.violation import Access, AccessKind, Violation
+from ackdoctor.model.trace import Access, AccessKind, TupleTree, Violation
 from ackdoctor.rulebook import advice
 from ackdoctor.tracer.judge.acker import Causes, left_by, stays, tree_findings
 from ackdoctor.tracer.judge.messages import (

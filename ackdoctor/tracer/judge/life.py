@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from ackdoctor.acker.replay import RootLedger
 from ackdoctor.acker.residue import find_culprits, residue, traced_tuples
 from ackdoctor.acker.versions import Profile
-from ackdoctor.model.event import AUTO, TICK, Event, EventKind
-from ackdoctor.model.message import AnswerKind
-from ackdoctor.model.verdict import PendingEntry, TupleTree, Verdict
+from ackdoctor.model.acker import AnswerKind
+from ackdoctor.model.trace import AUTO, TICK, Event, EventKind, PendingEntry, TupleTree, Verdict
 from ackdoctor.tracer.judge.acker import left_by, stays, times
 from ackdoctor.tracer.trace.components import unobserved
 from ackdoctor.tracer.trace.files import Events

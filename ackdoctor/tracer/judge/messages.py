@@ -12,7 +12,7 @@ from types import MappingProxyType
 from ackdoctor.dialects import known
 from ackdoctor.model.dialect import Dialect, Discipline, Misuse, Role, TickDuty, Verb, VerbKind
 from ackdoctor.model.finding import Severity
-from ackdoctor.model.violation import Access, AccessKind, Violation
+from ackdoctor.model.trace import Access, AccessKind, Violation
 from ackdoctor.rulebook import Rule, advice, messages, survey
 from ackdoctor.rulebook.messages import (
     BATCH_WITHOUT_TIMER,

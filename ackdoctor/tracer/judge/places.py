@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ackdoctor.model.source import NOWHERE, Site, Span
-from ackdoctor.model.violation import CallSite, TracedComponent
+from ackdoctor.model.trace import CallSite, TracedComponent
 
 __all__ = ["Places", "may_loop", "parsed"]
 

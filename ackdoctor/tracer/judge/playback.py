@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ackdoctor.model.dialect import EntryKind, Kind, Role
-from ackdoctor.model.event import AUTO, BARE, IN_HAND, RELIABLE, TICK, Event, EventKind
-from ackdoctor.model.violation import TracedComponent
+from ackdoctor.model.trace import AUTO, BARE, IN_HAND, RELIABLE, TICK, Event, EventKind, TracedComponent
 from ackdoctor.tracer.judge.places import parsed
 from ackdoctor.tracer.ledger.component_record import ComponentRecord, Delivery, Mark
 from ackdoctor.tracer.ledger.ledger import Ledger, Settlement, Windows, merged

@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from ackdoctor.acker.replay import RootLedger, replay, rows
 from ackdoctor.acker.residue import find_culprits, traced_tuples
 from ackdoctor.acker.versions import Profile
-from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.acker import AnswerKind
 from ackdoctor.model.finding import Finding
-from ackdoctor.model.message import AnswerKind
 from ackdoctor.model.source import Site
-from ackdoctor.model.verdict import GrowthPoint, RunTally, TupleTree, Verdict
+from ackdoctor.model.trace import Event, EventKind, GrowthPoint, RunTally, TupleTree, Verdict
 from ackdoctor.tracer.judge.acker import growth_finding, under_way
 from ackdoctor.tracer.judge.findings import findings, gathered
 from ackdoctor.tracer.judge.places import Places

@@ -15,10 +15,9 @@ from math import ceil
 from statistics import median, median_low
 from typing import TypeAlias
 
-from ackdoctor.model.event import TICK, Event, EventKind
 from ackdoctor.model.finding import Confidence, Finding, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.model.verdict import Residue, TupleTree
+from ackdoctor.model.trace import TICK, Event, EventKind, Residue, TupleTree
 from ackdoctor.rulebook.messages import FLUSH_SLOWER_THAN_TIMEOUT, phrase, words
 from ackdoctor.tracer.judge.acker import ACKER
 from ackdoctor.tracer.judge.messages import name_of

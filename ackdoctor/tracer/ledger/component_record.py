@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from ackdoctor.model.dialect import Anchoring, Kind, Misuse, Role, TickDuty
 from ackdoctor.model.protocol import TABLE, Breach, Op, Stage
-from ackdoctor.model.violation import AccessKind, TracedComponent
+from ackdoctor.model.trace import AccessKind, TracedComponent
 
 __all__ = [
     "ACK",

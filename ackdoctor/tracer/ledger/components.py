@@ -12,7 +12,7 @@ from typing import Any
 
 from ackdoctor import dialects
 from ackdoctor.model.dialect import Dialect, Role, Switch
-from ackdoctor.model.violation import CallSite, TracedComponent
+from ackdoctor.model.trace import CallSite, TracedComponent
 
 __all__ = ["NODES", "belongs", "describe", "holders", "switched_on", "tuples_in"]
 

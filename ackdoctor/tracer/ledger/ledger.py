@@ -8,8 +8,7 @@ from time import time_ns
 
 from ackdoctor.model.dialect import EntryKind, Kind, Misuse, Role
 from ackdoctor.model.protocol import TABLE, Op, Stage
-from ackdoctor.model.verdict import ComponentTally, GrowthPoint
-from ackdoctor.model.violation import Access, AccessKind, TracedComponent, Violation
+from ackdoctor.model.trace import Access, AccessKind, ComponentTally, GrowthPoint, TracedComponent, Violation
 from ackdoctor.tracer.ledger.component_record import (
     BREACHES,
     CAP,

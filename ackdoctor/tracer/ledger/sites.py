@@ -15,7 +15,7 @@ from threading import Lock
 from types import CodeType, FrameType
 from typing import Any, cast
 
-from ackdoctor.model.violation import CallSite
+from ackdoctor.model.trace import CallSite
 
 __all__ = ["NOWHERE", "CallPath", "Sites", "is_mock_frame"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ackdoctor.model.event import IN_HAND, RELIABLE, TICK, EventKind
+from ackdoctor.model.trace import IN_HAND, RELIABLE, TICK, EventKind
 from ackdoctor.tracer.process.tap import Chunk, Direction
 from ackdoctor.tracer.trace.write import Recorder
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import PIPE, Popen
 
-from ackdoctor.model.event import EventKind
+from ackdoctor.model.trace import EventKind
 from ackdoctor.tracer.process.multilang import observe
 from ackdoctor.tracer.process.run import KILLED, exit_code, forwarding, name_of_run, start
 from ackdoctor.tracer.process.tap import Chunk, Direction, Tap, chunks

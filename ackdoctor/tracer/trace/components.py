@@ -7,7 +7,7 @@ component, "pystorm Bolt unobserved: send_message is replaced", marks it as not 
 from ackdoctor.dialects import known
 from ackdoctor.dialects.storm_py import SHELL_BOLT
 from ackdoctor.model.dialect import Cost, Discipline, Entry, EntryKind, Kind, Misuse, Price, Role
-from ackdoctor.model.violation import TracedComponent
+from ackdoctor.model.trace import TracedComponent
 from ackdoctor.tracer.judge.places import parsed
 
 __all__ = ["MULTILANG", "STORM", "UNOBSERVED", "described", "recalled", "role_of", "unobserved"]

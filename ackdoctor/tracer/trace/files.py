@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import quote, unquote
 
-from ackdoctor.model.event import SCHEMA, Event, EventKind
+from ackdoctor.model.trace import SCHEMA, Event, EventKind
 
 __all__ = [
     "JSON_LINES",

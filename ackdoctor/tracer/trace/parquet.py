@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.json as pj
 import pyarrow.parquet as pq
 
-from ackdoctor.model.event import SCHEMA, Event, EventKind
+from ackdoctor.model.trace import SCHEMA, Event, EventKind
 from ackdoctor.tracer.trace.files import FaultError, newer_schema
 
 __all__ = ["convert", "read_parquet", "row_count"]

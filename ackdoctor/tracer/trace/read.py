@@ -13,8 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeAlias
 
-from ackdoctor.model.event import IN_HAND, Event, EventKind
 from ackdoctor.model.finding import Unreadable
+from ackdoctor.model.trace import IN_HAND, Event, EventKind
 from ackdoctor.tracer.trace.files import (
     JSON_LINES,
     SUFFIXES,

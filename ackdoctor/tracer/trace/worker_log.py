@@ -32,8 +32,8 @@ from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
-from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.finding import Unreadable
+from ackdoctor.model.trace import Event, EventKind
 
 __all__ = [
     "GZIP",

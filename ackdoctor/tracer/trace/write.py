@@ -23,8 +23,8 @@ from threading import RLock
 from typing import TypeAlias
 
 from ackdoctor import __version__
-from ackdoctor.model.event import SCHEMA, Event, EventKind
 from ackdoctor.model.finding import Unreadable
+from ackdoctor.model.trace import SCHEMA, Event, EventKind
 from ackdoctor.tracer.trace.files import (
     JSON_LINES,
     PARQUET,

@@ -13,7 +13,7 @@ from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.acker.versions import profile
 from ackdoctor.heap.python.holders import ACKER, BOLT, EXACT, SPOUT, Holder, containers, weigh
 from ackdoctor.lab.bench import Bench, SpoutBench
-from ackdoctor.model.message import AckInit, Tick
+from ackdoctor.model.acker import AckInit, Tick
 from tests.heap.python.shortest import shortest_path
 
 

@@ -6,10 +6,17 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import Row
 
-from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.finding import Confidence, Severity
-from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
-from ackdoctor.model.violation import TracedComponent
+from ackdoctor.model.trace import (
+    Culprit,
+    Event,
+    EventKind,
+    PendingEntry,
+    Residue,
+    TracedComponent,
+    TupleTree,
+    Verdict,
+)
 from ackdoctor.spark.judge.culprits import by_messages, by_tasks, explain, name_deliveries
 from ackdoctor.tracer.judge.findings import findings
 from ackdoctor.tracer.judge.playback import Playback

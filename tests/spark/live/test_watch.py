@@ -20,9 +20,9 @@ pytest.importorskip("pyspark")
 from pyspark.sql import DataFrame
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.errors import UsageError
-from ackdoctor.model.event import Event, EventKind
-from ackdoctor.model.message import AckAck, AckInit, Tick
+from ackdoctor.model import UsageError
+from ackdoctor.model.acker import AckAck, AckInit, Tick
+from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.spark.analysis import Terms, analyze
 from ackdoctor.spark.deliveries import deliveries
 from ackdoctor.spark.live import certain

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
 from ackdoctor.spark.analysis import Terms, analyze
 from ackdoctor.spark.read.file_kinds import stamp_ns
 from ackdoctor.spark.read.inputs import find_inputs

@@ -9,7 +9,7 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
-from ackdoctor.model.event import EventKind
+from ackdoctor.model.trace import EventKind
 from ackdoctor.spark.frames import Cache
 from ackdoctor.spark.read import log_lines
 from ackdoctor.spark.read.events import books, quarantined

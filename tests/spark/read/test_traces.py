@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.spark.read.events import opened
 from ackdoctor.spark.read.file_kinds import FileKind
 from ackdoctor.spark.read.inputs import find_inputs

@@ -11,7 +11,7 @@ import pytest
 from ackdoctor.acker.replay import replay
 from ackdoctor.acker.runtime import acker_index
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.tracer.judge.replay import judge_trace
 from tests.spark import drawn_traces
 from tests.spark.configured import COMPILED, configured

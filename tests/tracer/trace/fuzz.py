@@ -21,8 +21,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ackdoctor.cli.trace import Cat, ReportCommand, explain_root
-from ackdoctor.model.errors import AckdoctorError
-from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model import AckdoctorError
+from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.tracer.trace import files, parquet
 from ackdoctor.tracer.trace.files import worker_folder
 from ackdoctor.tracer.trace.write import Recorder, finish_killed

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.tracer.trace import files
 from ackdoctor.tracer.trace.read import Reading, read
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.model.event import IN_HAND, Event, EventKind
 from ackdoctor.model.finding import Unreadable
+from ackdoctor.model.trace import IN_HAND, Event, EventKind
 from ackdoctor.tracer.trace import files as module
 from ackdoctor.tracer.trace import write
 from ackdoctor.tracer.trace.files import worker_folder

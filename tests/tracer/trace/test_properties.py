@@ -5,7 +5,7 @@ from unittest.mock import patch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.tracer.trace import write
 from ackdoctor.tracer.trace.files import printable
 from ackdoctor.tracer.trace.read import parquet_module

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.model.event import EventKind
 from ackdoctor.model.finding import Unreadable
+from ackdoctor.model.trace import EventKind
 from ackdoctor.tracer.trace import files, write
 from ackdoctor.tracer.trace import read as module
 from ackdoctor.tracer.trace.read import read

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.model.event import RELIABLE, Event, EventKind
+from ackdoctor.model.trace import RELIABLE, Event, EventKind
 from ackdoctor.tracer.trace import write as module
 from ackdoctor.tracer.trace.read import read
 from tests.tracer.trace.traces import Ticking, files, recorder, rows, say

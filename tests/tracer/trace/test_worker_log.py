@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.acker.residue import traced_tuples
-from ackdoctor.model.event import EventKind
+from ackdoctor.model.trace import EventKind
 from ackdoctor.spark.read.log_lines import LOG_LINE as SPARKS
 from ackdoctor.tracer.trace.worker_log import LOG_LINE, WorkerLogs, is_log, open_log
 from tests.tracer.trace.test_log_prefixes import COLLECTORS, LAYOUTS, laid_out

@@ -1,19 +1,103 @@
-"""The versions of Storm and its relatives: the facts that the acker model and the replay on Spark both read.
+"""Acker tasks: their messages, and the facts about the versions of Storm and its relatives.
 
-`ackers("2.8.3")` returns the versions that a name matches: a release, or a series such as "1.2" or "jstorm".
-`-no-timeouts` at the end means `topology.enable.message.timeouts: false`.
+All ids and values are Java longs: signed 64-bit integers, combined by XOR.  A spout that emits root 66
+to two tasks with edges 1 and 2 sends `AckInit(66, 3, task)`; a bolt that received edge 1 and anchored
+child 4 to it sends `AckAck(66, 5)`; a value of 0 means that every edge was seen exactly twice.
+
+The acker model and the replay on Spark both read the versions.  `ackers("2.8.3")` returns the versions that a name
+matches: a release, or a series such as "1.2" or "jstorm".  `-no-timeouts` at the end means
+`topology.enable.message.timeouts: false`.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, unique
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
-from ackdoctor.model.errors import ConfigError
-from ackdoctor.model.message import Engine
+from ackdoctor.model import ConfigError
 
-__all__ = ["NEWEST", "RELEASES", "AckerVersion", "Age", "NoTargets", "Release", "ackers", "ambiguous"]
+__all__ = [
+    "NEWEST",
+    "RELEASES",
+    "AckAck",
+    "AckFail",
+    "AckInit",
+    "AckerVersion",
+    "Age",
+    "Answer",
+    "AnswerKind",
+    "Engine",
+    "Message",
+    "NoTargets",
+    "Release",
+    "ResetTimeout",
+    "Tick",
+    "ackers",
+    "ambiguous",
+]
+
+
+class AckInit(NamedTuple):
+    """`__ack_init`: a spout task emitted a root; `value` is the XOR of its edges."""
+
+    root: int
+    value: int
+    task: int
+
+
+class AckAck(NamedTuple):
+    """`__ack_ack`: a tuple was acked; `value` is its own edge XOR the edges of its children."""
+
+    root: int
+    value: int
+
+
+class AckFail(NamedTuple):
+    """`__ack_fail`: a tuple was failed."""
+
+    root: int
+
+
+class ResetTimeout(NamedTuple):
+    """`__ack_reset_timeout` (Storm 1.0 and later)."""
+
+    root: int
+
+
+class Tick(NamedTuple):
+    """A tick tuple: the acker rotates its pending map."""
+
+
+Message: TypeAlias = AckInit | AckAck | AckFail | ResetTimeout | Tick
+
+
+@unique
+class AnswerKind(Enum):
+    """The stream of an answer to the spout."""
+
+    ACK = "ack"
+    FAIL = "fail"
+    RESET = "reset"
+
+
+class Answer(NamedTuple):
+    """An answer of the acker to spout task `task`; `age_ms` is the time since the root was emitted."""
+
+    kind: AnswerKind
+    root: int
+    task: int
+    age_ms: int = 0
+
+
+@unique
+class Engine(Enum):
+    """The implementation that tracks the roots."""
+
+    CLOJURE = "acker.clj"
+    JAVA = "Acker.java"
+    JSTORM = "com.alibaba.jstorm.task.acker.Acker"
+    HERON = "stream manager"
 
 
 @unique
