@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
-from ackdoctor.acker.collector import MessageId, TupleImpl
+from ackdoctor.acker.executors import MessageId, TupleImpl
 from ackdoctor.tracer.sites import Sites
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ackdoctor.acker.rotating_map import Clock
+from ackdoctor.acker.runtime import Clock
 from ackdoctor.lab.worker import Record
 from ackdoctor.model.dialect import Dialect, Discipline, Kind, Role
 from ackdoctor.model.trace import Event

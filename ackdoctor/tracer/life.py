@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from ackdoctor.acker.replay import RootLedger
 from ackdoctor.acker.residue import find_culprits, residue, traced_tuples
-from ackdoctor.acker.roots import RootLedger
 from ackdoctor.acker.versions import Profile
 from ackdoctor.model.acker import AnswerKind
 from ackdoctor.model.trace import AUTO, TICK, Event, EventKind, PendingEntry, TupleTree, Verdict
@@ -231,20 +231,9 @@ class _Watch:
             yield entry
 
     def _receive(self, event: Event) -> AnswerKind | None:
-        ledger, answer = self._ledger, None
-        match event.kind:
-            case EventKind.INIT:
-                answer = ledger.init(self._root, event.value, event.task)
-            case EventKind.ACK:
-                answer = ledger.ack(self._root, event.value)
-            case EventKind.FAIL:
-                answer = ledger.fail(self._root)
-            case EventKind.RESET:
-                answer = ledger.reset(self._root)
-            case EventKind.TIMED_OUT:
-                self._verdict = self._verdict or Verdict.EXPIRED
-            case _:
-                pass
+        answer = self._ledger.play(event.kind, self._root, event.value, event.task)
+        if event.kind is EventKind.TIMED_OUT:
+            self._verdict = self._verdict or Verdict.EXPIRED
         if answer in _HEARD:
             self._verdict, self._dropped = self._verdict or _HEARD[answer], None
         return answer

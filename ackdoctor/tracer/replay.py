@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from ackdoctor.acker.replay import replay, rows
+from ackdoctor.acker.replay import RootLedger, replay, rows
 from ackdoctor.acker.residue import find_culprits, traced_tuples
-from ackdoctor.acker.roots import RootLedger
 from ackdoctor.acker.versions import Profile
 from ackdoctor.model.acker import AnswerKind
 from ackdoctor.model.dialect import EntryKind, Kind, Role
@@ -442,21 +441,10 @@ class _Answers:
                 yield event
 
     def _hear(self, event: Event) -> None:
-        ledger, root = self._ledger, event.root
-        answer: AnswerKind | None = None
-        match event.kind:
-            case EventKind.INIT:
-                answer = ledger.init(root, event.value, event.task)
-            case EventKind.ACK:
-                answer = ledger.ack(root, event.value)
-            case EventKind.FAIL:
-                answer = ledger.fail(root)
-            case EventKind.RESET:
-                ledger.reset(root)
-            case EventKind.TIMED_OUT:
-                self._verdicts.setdefault(root, Verdict.EXPIRED)
-            case _:
-                pass
+        root = event.root
+        if event.kind is EventKind.TIMED_OUT:
+            self._verdicts.setdefault(root, Verdict.EXPIRED)
+        answer = self._ledger.play(event.kind, root, event.value, event.task)
         if answer is AnswerKind.ACK:
             self._verdicts.setdefault(root, Verdict.COMPLETE)
         elif answer is AnswerKind.FAIL:

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from ackdoctor.acker.replay import replay, rows
-from ackdoctor.acker.rotating_map import VirtualClock
+from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.acker.versions import profile
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import BasicBolt, Bolt, Feed

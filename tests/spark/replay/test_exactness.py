@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ackdoctor.acker.ids import acker_index
 from ackdoctor.acker.replay import replay
+from ackdoctor.acker.runtime import acker_index
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.tracer.replay import judge_trace

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ackdoctor.acker.acker import make_acker
-from ackdoctor.acker.roots import RootLedger
-from ackdoctor.acker.rotating_map import VirtualClock
+from ackdoctor.acker.replay import RootLedger
+from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.acker.versions import Engine, profile
 from ackdoctor.model.acker import AckAck, AckFail, AckInit, AnswerKind, ResetTimeout, Tick
 from ackdoctor.model.trace import GrowthPoint, PendingEntry
@@ -52,22 +52,22 @@ def test_the_ledger_equals_the_acker_after_every_message(version, messages):
 
 def test_a_window_counts_pending_and_started_roots():
     ledger = RootLedger(profile("1.1.0"))
-    ledger.init(1, 8, 11)
-    ledger.init(2, 8, 11)
-    assert ledger.ack(1, 8) is AnswerKind.ACK
-    ledger.ack(1, 8)
+    ledger.receive(AckInit(1, 8, 11))
+    ledger.receive(AckInit(2, 8, 11))
+    assert ledger.receive(AckAck(1, 8)) is AnswerKind.ACK
+    ledger.receive(AckAck(1, 8))
     assert ledger.window(1000) == GrowthPoint(time_ms=1000, pending=2, orphans=1, started=2)
-    ledger.init(3, 8, 11)
-    ledger.fail(3)
+    ledger.receive(AckInit(3, 8, 11))
+    ledger.receive(AckFail(3))
     assert ledger.window(2000) == GrowthPoint(time_ms=2000, pending=2, orphans=1, started=1)
     assert (ledger.completed, ledger.failed, ledger.high_water) == (1, 1, 3)
 
 
 def test_ages_start_at_the_begin_of_the_window():
     ledger = RootLedger(profile("2.8"), now_ms=500)
-    ledger.init(1, 8, 11)
+    ledger.receive(AckInit(1, 8, 11))
     ledger.window(1500)
-    ledger.init(2, 8, 11)
+    ledger.receive(AckInit(2, 8, 11))
     ledger.window(2500)
     assert {entry.root: entry.age_ms for entry in ledger.entries()} == {1: 2000, 2: 1000}
 
@@ -75,18 +75,18 @@ def test_ages_start_at_the_begin_of_the_window():
 def test_roots_beyond_the_cap_are_dropped_and_counted():
     ledger = RootLedger(profile("2.8"), most=2)
     for root in range(1, 5):
-        ledger.init(root, 8, 11)
-    ledger.fail(9)
+        ledger.receive(AckInit(root, 8, 11))
+    ledger.receive(AckFail(9))
     assert [entry.root for entry in ledger.entries()] == [1, 2]
     assert (ledger.dropped, len(ledger)) == (3, 2)
 
 
 def test_a_rotation_returns_the_dropped_entries():
     ledger = RootLedger(profile("1.2"))
-    ledger.init(1, 8, 11)
-    ledger.ack(2, 4)
+    ledger.receive(AckInit(1, 8, 11))
+    ledger.receive(AckAck(2, 4))
     assert ledger.rotate() == ()
-    ledger.ack(2, 1)
+    ledger.receive(AckAck(2, 1))
     assert [entry.root for entry in ledger.rotate()] == [1]
     assert [(entry.root, entry.value, entry.bucket) for entry in ledger.entries()] == [(2, 5, 1)]
     assert ledger.get(1) is None
