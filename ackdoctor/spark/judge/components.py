@@ -17,7 +17,7 @@ from ackdoctor.model.trace import BARE, Event, EventKind, TracedComponent, Viola
 from ackdoctor.spark.deliveries import DELIVERY_KEY, LEDGER_KEY, NO_PROCESS, is_tick
 from ackdoctor.spark.frames import literal_table
 from ackdoctor.tracer.components import STORM, described
-from ackdoctor.tracer.replay import Playback
+from ackdoctor.tracer.playback import Playback
 
 __all__ = ["limited", "shapes", "shapes_of_bare_emits", "violations"]
 
