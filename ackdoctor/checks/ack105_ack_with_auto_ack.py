@@ -7,8 +7,7 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back
 from ackdoctor.flow.state import Token, TokenKind
 from ackdoctor.flow.witness import completions
-from ackdoctor.model.cfg import Step
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import Function, Step
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
 from ackdoctor.model.protocol import Op

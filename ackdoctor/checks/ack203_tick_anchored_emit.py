@@ -12,8 +12,7 @@ from ackdoctor.flow.events import Anchors, Emitted, Flow
 from ackdoctor.flow.expressions import calls_by_result, last_name
 from ackdoctor.flow.library import COLLECTION_WRAPPERS, CONTAINER_STORES
 from ackdoctor.flow.state import Tick
-from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Global, Name
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Function, Global, Name
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
 

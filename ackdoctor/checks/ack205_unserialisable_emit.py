@@ -9,8 +9,19 @@ from collections.abc import Iterator
 from ackdoctor.checks.facts.dataflow import Definition, definition
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted, Path
-from ackdoctor.model.cfg import Build, Call, Catch, Closure, Compare, Expr, IsType, Literal, Mix, Not
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import (
+    Build,
+    Call,
+    Catch,
+    Closure,
+    Compare,
+    Expr,
+    Function,
+    IsType,
+    Literal,
+    Mix,
+    Not,
+)
 from ackdoctor.model.dialect import Misuse, VerbKind
 from ackdoctor.model.finding import Finding
 from ackdoctor.rulebook.messages import Words

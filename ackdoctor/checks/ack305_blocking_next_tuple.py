@@ -13,8 +13,20 @@ from ackdoctor.flow.events import Emitted
 from ackdoctor.flow.expressions import assigned_targets, calls_by_result, last_name, subexpressions
 from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.transfer.liveness import operands
-from ackdoctor.model.cfg import EXIT, Attr, Bind, Call, Catch, EdgeKind, Expr, Literal, Next, Test, Throw
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import (
+    EXIT,
+    Attr,
+    Bind,
+    Call,
+    Catch,
+    EdgeKind,
+    Expr,
+    Function,
+    Literal,
+    Next,
+    Test,
+    Throw,
+)
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding
 

@@ -14,8 +14,7 @@ from ackdoctor.checks.facts.fields import (
 )
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Stored, points_back
-from ackdoctor.model.cfg import Build, Call, Closure, Literal, Test
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import Build, Call, Closure, Function, Literal, Test
 from ackdoctor.model.dialect import Misuse, VerbKind
 from ackdoctor.model.finding import Finding, Severity
 

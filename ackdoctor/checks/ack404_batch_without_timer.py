@@ -20,8 +20,7 @@ from ackdoctor.flow.events import Flow, Path, Released, turns_back
 from ackdoctor.flow.expressions import last_name, subexpressions
 from ackdoctor.flow.state import Tick
 from ackdoctor.flow.transfer.escape import EVERYTHING
-from ackdoctor.model.cfg import ENTRY, Attr, Call, Compare, EdgeKind, Expr, Item, Name, Test
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import ENTRY, Attr, Call, Compare, EdgeKind, Expr, Function, Item, Name, Test
 from ackdoctor.model.dialect import EntryKind, TickDuty
 from ackdoctor.model.finding import Finding, Severity
 

@@ -13,8 +13,7 @@ from ackdoctor.flow.symbols import Symbol
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.verbs import external_verb, own_verb
 from ackdoctor.flow.witness import assumes_raise, was_widened, witness
-from ackdoctor.model.cfg import Attr, Call, Expr, Global, Item, Name
-from ackdoctor.model.component import Component, Function
+from ackdoctor.model.cfg import Attr, Call, Component, Expr, Function, Global, Item, Name
 from ackdoctor.model.dialect import Dialect, Discipline, EntryKind, Kind, Misuse, Role, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, Severity
 from ackdoctor.model.source import Site, Span

@@ -21,6 +21,7 @@ from ackdoctor.model.cfg import (
     Compare,
     EdgeKind,
     Expr,
+    Function,
     Global,
     Item,
     Mix,
@@ -30,7 +31,6 @@ from ackdoctor.model.cfg import (
     Unpack,
     Update,
 )
-from ackdoctor.model.component import Function
 
 __all__ = [
     "Definition",

@@ -30,6 +30,7 @@ from ackdoctor.model.cfg import (
     Compare,
     Drop,
     Expr,
+    Function,
     Item,
     Literal,
     Mix,
@@ -41,7 +42,6 @@ from ackdoctor.model.cfg import (
     Unpack,
     Update,
 )
-from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind
 from ackdoctor.model.protocol import Stage
 

@@ -35,9 +35,11 @@ from ackdoctor.model.cfg import (
     Bind,
     Build,
     Call,
+    ClassInfo,
     Closure,
     Drop,
     Expr,
+    Function,
     Global,
     Item,
     Name,
@@ -49,7 +51,6 @@ from ackdoctor.model.cfg import (
     Update,
     Yield,
 )
-from ackdoctor.model.component import ClassInfo, Function
 from ackdoctor.model.dialect import EntryKind, VerbKind
 
 __all__ = [
