@@ -18,10 +18,10 @@ import typer
 from ackdoctor.cli.inputs import STDIN, known_word, lines_of, rule_names
 from ackdoctor.cli.output import complain, ignore_closed_output, palette_for, tolerant
 from ackdoctor.diagnose.diagnosis import Places, diagnose
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
 from ackdoctor.reporters.context import counted
 from ackdoctor.reporters.diagnosis import document, screen
-from ackdoctor.tracer.trace.worker_log import open_log
+from ackdoctor.tracer.worker_log import open_log
 
 __all__ = ["Diagnose"]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, TypeAlia
 import typer
 
 from ackdoctor.config import nearest
-from ackdoctor.model.errors import ConfigError, UsageError
+from ackdoctor.model import ConfigError, UsageError
 from ackdoctor.model.finding import Severity
 
 if TYPE_CHECKING:

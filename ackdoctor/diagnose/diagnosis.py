@@ -22,7 +22,7 @@ from ackdoctor.diagnose.log_lines import (
 )
 from ackdoctor.diagnose.stacks import Exceptions, Part, Threads, Thrown, relevant_frames
 from ackdoctor.diagnose.symptoms import DAEMONS, Death, Diagnosis, Occurrence, Sign, Symptom, fatal, table
-from ackdoctor.tracer.trace.worker_log import bare
+from ackdoctor.tracer.worker_log import bare
 
 __all__ = ["Places", "deaths", "deaths_of", "diagnose"]
 

@@ -9,7 +9,7 @@ from io import BufferedReader
 from pathlib import PurePath
 from typing import NamedTuple
 
-from ackdoctor.tracer.trace.worker_log import log_text
+from ackdoctor.tracer.worker_log import log_text
 
 __all__ = [
     "Moment",
@@ -27,9 +27,10 @@ __all__ = [
 
 _LONGEST_LINE = 10_000_000  # characters kept of a line
 _MOST_OF_LINE = 250_000_000  # characters; a file with a longer line is not a log
-_UNPACKED = 1 << 26  # characters after which a compressed log may be a bomb
+_UNPACKED = 1 << 24  # characters after which a compressed log may be a bomb
 _MOST_TIMES = 200  # characters per compressed byte; logs reach 10 to 50
-_CHECK_EVERY = 1 << 24
+_CHECK_EVERY = 1 << 22
+_SHORTEST = 32  # characters that a line counts as
 # ---- JSON layouts ----
 _THREAD = ("thread", "thread_name", "process.thread.name", "_thread")
 _LEVEL = ("level", "log.level", "severity")
@@ -99,7 +100,7 @@ def lines_in(raw: BufferedReader) -> Iterator[str]:
                     raise OSError(
                         errno.EINVAL, f"a line of more than {_MOST_OF_LINE:,} characters: this is not text"
                     )
-            total += length
+            total += max(_SHORTEST, length)
             if total > max(_UNPACKED, checked + _CHECK_EVERY):
                 checked = total
                 # a pipe has no position

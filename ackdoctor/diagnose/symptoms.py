@@ -10,7 +10,7 @@ from typing import Any
 
 from ackdoctor.diagnose.log_lines import Moment
 from ackdoctor.diagnose.stacks import Part, Thrown, is_own
-from ackdoctor.model.verdict import Cause
+from ackdoctor.model.trace import Cause
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -19,7 +19,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
 from ackdoctor.spark import deliveries, roots
 from ackdoctor.spark.frames import Cache, Frames
 from ackdoctor.spark.judge import collect

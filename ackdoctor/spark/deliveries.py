@@ -10,9 +10,9 @@ from typing import TypeAlias
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
-from ackdoctor.model.event import IN_HAND, TICK, EventKind
+from ackdoctor.model.trace import IN_HAND, TICK, EventKind
 from ackdoctor.spark.frames import literal_table
-from ackdoctor.tracer.trace.components import UNOBSERVED
+from ackdoctor.tracer.components import UNOBSERVED
 
 __all__ = [
     "DELIVERY_KEY",

@@ -16,7 +16,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from ackdoctor.model.errors import ConfigError, UsageError
+from ackdoctor.model import ConfigError, UsageError
 
 __all__ = ["LARGE_BYTES", "SparkSession", "session", "spark_errors"]
 

@@ -18,9 +18,7 @@ from operator import xor
 from pyspark.sql import DataFrame, Row
 
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.model.event import EventKind
-from ackdoctor.model.verdict import Culprit, Residue, TupleTree
-from ackdoctor.model.violation import Violation
+from ackdoctor.model.trace import Culprit, EventKind, Residue, TupleTree, Violation
 from ackdoctor.spark import roots
 from ackdoctor.spark.deliveries import NO_PROCESS
 from ackdoctor.spark.judge.samples import tree

@@ -8,11 +8,9 @@ from typing import TypeAlias
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
-from ackdoctor.model.acker_versions import NEWEST, AckerVersion
-from ackdoctor.model.event import EventKind
+from ackdoctor.model.acker import NEWEST, AckerVersion
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.model.verdict import RunTally, TupleTree
-from ackdoctor.model.violation import Violation
+from ackdoctor.model.trace import EventKind, RunTally, TupleTree, Violation
 from ackdoctor.spark import deliveries, roots
 from ackdoctor.spark.deliveries import Ends, Life
 from ackdoctor.spark.frames import Frames, collect_together
@@ -31,8 +29,8 @@ from ackdoctor.spark.judge.timeouts import judge_timeouts
 from ackdoctor.spark.read.logs import Survey
 from ackdoctor.spark.replay.exact import MOST_MESSAGES
 from ackdoctor.spark.tables import Analysis, Books
-from ackdoctor.tracer.judge.acker import WORKER_HEAP, under_way
-from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.acker_findings import WORKER_HEAP, under_way
+from ackdoctor.tracer.sites import Places
 
 __all__ = ["Terms", "examine"]
 

@@ -4,20 +4,17 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from pyspark.sql import Row
 
-from ackdoctor.model.acker_versions import AckerVersion
-from ackdoctor.model.event import EventKind
+from ackdoctor.model.acker import AckerVersion, Engine
 from ackdoctor.model.finding import Finding
-from ackdoctor.model.message import Engine
 from ackdoctor.model.source import Site
-from ackdoctor.model.verdict import GrowthPoint, TupleTree, Verdict
-from ackdoctor.model.violation import Violation
+from ackdoctor.model.trace import EventKind, GrowthPoint, TupleTree, Verdict, Violation
 from ackdoctor.spark.judge.culprits import unexplained
 from ackdoctor.spark.judge.timeouts import Slow
 from ackdoctor.spark.tables import Analysis, Forecast
-from ackdoctor.tracer.judge.acker import entry_bytes, filled_in, growth_finding, trend
-from ackdoctor.tracer.judge.findings import findings, gathered
-from ackdoctor.tracer.judge.places import Places
-from ackdoctor.tracer.judge.timeouts import slow_findings
+from ackdoctor.tracer.acker_findings import entry_bytes, filled_in, growth_finding, trend
+from ackdoctor.tracer.findings import findings, gathered
+from ackdoctor.tracer.sites import Places
+from ackdoctor.tracer.timeouts import slow_findings
 
 __all__ = [
     "all_findings",

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
-from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
+from ackdoctor.model.trace import Culprit, PendingEntry, Residue, TupleTree, Verdict
 from ackdoctor.spark.deliveries import Ends
 from ackdoctor.spark.frames import quoted
 from ackdoctor.spark.schema import ROOT_KEY

@@ -28,8 +28,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
-from ackdoctor.model.errors import UsageError
-from ackdoctor.model.event import EventKind
+from ackdoctor.model import UsageError
+from ackdoctor.model.trace import EventKind
 from ackdoctor.spark.live import certain
 from ackdoctor.spark.live.certain import CARRIED, DONE, Clock, LiveTerms, read_so_far
 from ackdoctor.spark.live.lines import (
@@ -46,7 +46,7 @@ from ackdoctor.spark.read.paths import literal
 from ackdoctor.spark.replay.messages import messages
 from ackdoctor.spark.schema import EVENTS, MESSAGES
 from ackdoctor.spark.session import spark_errors
-from ackdoctor.tracer.trace.files import LOCK, TERMS
+from ackdoctor.tracer.trace_files import LOCK, TERMS
 
 __all__ = ["Journal", "Watch", "held", "same_terms"]
 

@@ -9,7 +9,7 @@ from py4j.protocol import Py4JNetworkError
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
 from ackdoctor.spark.deliveries import Ends, last_rows, life
 from ackdoctor.spark.frames import Cache, collect_together
 from ackdoctor.spark.read import log_events, logs

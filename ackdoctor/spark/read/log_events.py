@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, Row
 
-from ackdoctor.model.event import EventKind
+from ackdoctor.model.trace import EventKind
 from ackdoctor.spark.deliveries import NO_PROCESS, Life
 from ackdoctor.spark.frames import quoted
 from ackdoctor.spark.read import log_lines

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from pyspark.sql.types import StringType, StructField, StructType
 
-from ackdoctor.model.event import EventKind
+from ackdoctor.model.trace import EventKind
 from ackdoctor.spark.read.file_kinds import FileKind
 from ackdoctor.spark.read.paths import literally
 from ackdoctor.spark.schema import EVENTS, QUARANTINE

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
-from ackdoctor.model.acker_versions import AckerVersion
-from ackdoctor.model.event import EventKind
-from ackdoctor.model.message import Engine
+from ackdoctor.model.acker import AckerVersion, Engine
+from ackdoctor.model.trace import EventKind
 from ackdoctor.spark.frames import Persist, literal_table, uncached
 from ackdoctor.spark.replay import proof
 from ackdoctor.spark.replay.messages import (

@@ -7,9 +7,8 @@ schedule or from another process is ordered by time: it precedes the first messa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
-from ackdoctor.model.acker_versions import AckerVersion, ackers, ambiguous
-from ackdoctor.model.event import EventKind
-from ackdoctor.model.message import Engine
+from ackdoctor.model.acker import AckerVersion, Engine, ackers, ambiguous
+from ackdoctor.model.trace import EventKind
 from ackdoctor.spark.schema import MESSAGES
 
 __all__ = [

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
-from ackdoctor.model.event import EventKind
-from ackdoctor.model.verdict import Residue, Verdict
+from ackdoctor.model.trace import EventKind, Residue, Verdict
 from ackdoctor.spark.frames import Persist, uncached
 from ackdoctor.spark.replay.exact import Replay
 from ackdoctor.spark.schema import CULPRIT, ESTIMATED, EXACT, ROOT_KEY, VERDICTS
