@@ -10,7 +10,7 @@ from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.finding import Confidence, Severity
 from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
 from ackdoctor.model.violation import TracedComponent
-from ackdoctor.spark.judge.culprits import by_messages, by_tasks, explain, name_deliveries
+from ackdoctor.spark.causes import by_messages, by_tasks, explain, name_deliveries
 from ackdoctor.tracer.judge.findings import findings
 from ackdoctor.tracer.judge.playback import Playback
 from ackdoctor.tracer.trace.components import STORM, described
