@@ -14,8 +14,7 @@ from ackdoctor.flow.events import Ended, Flow, PathPoint, points_back, turns_bac
 from ackdoctor.flow.expressions import last_name
 from ackdoctor.flow.library import LOGGING, PURE_CALLS
 from ackdoctor.flow.transfer.effects import logged_calls
-from ackdoctor.model.cfg import Bind, Call, Catch, EdgeKind, Name, Return, Step, Throw, Unpack
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import Bind, Call, Catch, EdgeKind, Function, Name, Return, Step, Throw, Unpack
 from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Stage

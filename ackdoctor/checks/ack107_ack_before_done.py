@@ -9,8 +9,7 @@ from ackdoctor.flow.expressions import callee_text, last_name, memoize
 from ackdoctor.flow.library import EXECUTORS, THREADS
 from ackdoctor.flow.state import Token, TokenKind
 from ackdoctor.flow.witness import completions, line_text, raising_visit
-from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Name, Throw, Way
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Function, Name, Throw, Way
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Op, Stage

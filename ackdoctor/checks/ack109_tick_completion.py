@@ -10,8 +10,7 @@ from ackdoctor.flow.expressions import mentions, subexpressions
 from ackdoctor.flow.library import TICK
 from ackdoctor.flow.state import Tick
 from ackdoctor.flow.witness import leaving_step
-from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Global, Literal, Name, Return, Test, Unpack
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Function, Global, Literal, Name, Return, Test, Unpack
 from ackdoctor.model.dialect import EntryKind, Misuse, TickDuty, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Op

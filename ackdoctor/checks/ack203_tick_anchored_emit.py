@@ -11,8 +11,21 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors, Emitted, Flow
 from ackdoctor.flow.library import COLLECTION_WRAPPERS, CONTAINER_STORES
 from ackdoctor.flow.state import Tick
-from ackdoctor.model.cfg import Attr, Bind, Build, Call, Closure, Drop, Expr, Global, Item, Name, Next, Unpack
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Build,
+    Call,
+    Closure,
+    Drop,
+    Expr,
+    Function,
+    Global,
+    Item,
+    Name,
+    Next,
+    Unpack,
+)
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
 

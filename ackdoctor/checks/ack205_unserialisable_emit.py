@@ -9,8 +9,21 @@ from collections.abc import Iterator
 from ackdoctor.checks.facts.dataflow import definition
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted, Path
-from ackdoctor.model.cfg import Build, Call, Catch, Closure, Compare, Expr, IsType, Literal, Mix, Not, Star
-from ackdoctor.model.component import ClassInfo, Function
+from ackdoctor.model.cfg import (
+    Build,
+    Call,
+    Catch,
+    ClassInfo,
+    Closure,
+    Compare,
+    Expr,
+    Function,
+    IsType,
+    Literal,
+    Mix,
+    Not,
+    Star,
+)
 from ackdoctor.model.dialect import Misuse, VerbKind
 from ackdoctor.model.finding import Finding
 from ackdoctor.rulebook.messages import Words

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.dataflow import reachable
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.model.cfg import ENTRY, Call, Compare, EdgeKind, Expr, Global, Literal, Step, Test
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import ENTRY, Call, Compare, EdgeKind, Expr, Function, Global, Literal, Step, Test
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding, Severity
 

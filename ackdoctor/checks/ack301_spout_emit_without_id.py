@@ -21,8 +21,7 @@ from ackdoctor.checks.facts.spouts import (
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
 from ackdoctor.flow.expressions import name_words
-from ackdoctor.model.cfg import Attr, Bind, Call, Item, Name
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import Attr, Bind, Call, Function, Item, Name
 from ackdoctor.model.dialect import EntryKind, Kind, Misuse
 from ackdoctor.model.finding import Finding, Severity
 

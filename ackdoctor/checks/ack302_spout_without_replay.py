@@ -18,8 +18,7 @@ from ackdoctor.checks.facts.spouts import (
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
 from ackdoctor.flow.library import CONTAINER_STORES
-from ackdoctor.model.cfg import Attr
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import Attr, Function
 from ackdoctor.model.dialect import EntryKind, Kind
 from ackdoctor.model.finding import Finding, Severity
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ackdoctor.checks.facts.buffers import is_container, shrunk_fields
 from ackdoctor.checks.facts.spouts import calls_super, entry_method, reach, stored_for_ever, stored_under_id
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import Function
 from ackdoctor.model.dialect import EntryKind, Kind
 from ackdoctor.model.finding import Finding, Severity
 

@@ -19,8 +19,20 @@ from ackdoctor.checks.facts.spouts import (
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.expressions import name_words
 from ackdoctor.flow.library import CONTAINER_READS, CONTAINER_STORES, CONTAINER_VIEWS, PURE_CALLS
-from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, IsType, Mix, Not, Return, Step, Test
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import (
+    Attr,
+    Call,
+    Compare,
+    Expr,
+    Function,
+    Global,
+    IsType,
+    Mix,
+    Not,
+    Return,
+    Step,
+    Test,
+)
 from ackdoctor.model.dialect import EntryKind, Kind
 from ackdoctor.model.finding import Finding, Severity
 

@@ -22,6 +22,7 @@ from ackdoctor.model.cfg import (
     Catch,
     EdgeKind,
     Expr,
+    Function,
     Global,
     Literal,
     Name,
@@ -30,7 +31,6 @@ from ackdoctor.model.cfg import (
     Test,
     Throw,
 )
-from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding
 

@@ -13,8 +13,7 @@ from ackdoctor.checks.facts.buffers import (
 from ackdoctor.checks.facts.dataflow import derived_names, mentions_any
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Stored, points_back
-from ackdoctor.model.cfg import Attr, Bind, Build, Call, Closure, Expr, Literal, Name, Test
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import Attr, Bind, Build, Call, Closure, Expr, Function, Literal, Name, Test
 from ackdoctor.model.dialect import Misuse, VerbKind
 from ackdoctor.model.finding import Finding, Severity
 

@@ -8,8 +8,7 @@ from ackdoctor.flow.events import Flow, PathPoint, Released, turns_back
 from ackdoctor.flow.expressions import subexpressions
 from ackdoctor.flow.state import Tick
 from ackdoctor.flow.transfer.escape import EVERYTHING
-from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, Literal, Name, Test, Update
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Function, Global, Literal, Name, Test, Update
 from ackdoctor.model.dialect import EntryKind, TickDuty
 from ackdoctor.model.finding import Finding, Severity
 

@@ -14,8 +14,7 @@ from ackdoctor.flow.transfer.dispatch import choose_verb
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.verbs import external_verb
 from ackdoctor.flow.witness import assumes_raise, was_widened, witness
-from ackdoctor.model.cfg import Attr, Call, Expr, Global, Item, Name, Step
-from ackdoctor.model.component import Component, Function
+from ackdoctor.model.cfg import Attr, Call, Component, Expr, Function, Global, Item, Name, Step
 from ackdoctor.model.dialect import Dialect, Discipline, EntryKind, Kind, Misuse, Role, Verb, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, Severity
 from ackdoctor.model.source import Site, Span

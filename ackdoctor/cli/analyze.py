@@ -41,11 +41,12 @@ from ackdoctor.cli.output import (
 )
 from ackdoctor.config import nearest
 from ackdoctor.diagnose import Death, deaths
-from ackdoctor.model.acker_versions import NEWEST
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
+from ackdoctor.model.acker import NEWEST
 from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.reporters import reporter
+from ackdoctor.rulebook import rule_name
 from ackdoctor.rulebook.messages import (
     ACK_AND_FAIL,
     ACK_IN_LOOP,
@@ -56,8 +57,7 @@ from ackdoctor.rulebook.messages import (
 )
 from ackdoctor.spark.inputs import Inputs, inside
 from ackdoctor.spark.tables import Analysis, Deaths
-from ackdoctor.tracer.judge.findings import gathered
-from ackdoctor.tracer.judge.messages import name_of
+from ackdoctor.tracer.findings import gathered
 
 if TYPE_CHECKING:
     from ackdoctor.spark.analysis import Terms
@@ -358,7 +358,7 @@ def _death_finding(symptom: str, component: str, those: Sequence[Death]) -> Find
     code = _RULES_OF_DEATHS[symptom]
     return Finding(
         code=code,
-        name=name_of(code),
+        name=rule_name(code),
         severity=Severity.ERROR,
         confidence=Confidence.MAY,  # an id that a serializer changed looks the same
         site=Site(those[0].file, NOWHERE),

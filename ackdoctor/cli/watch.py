@@ -27,8 +27,8 @@ from ackdoctor.cli.inputs import (
     spark_settings,
 )
 from ackdoctor.cli.output import complain, tolerant
-from ackdoctor.model.acker_versions import NEWEST
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
+from ackdoctor.model.acker import NEWEST
 from ackdoctor.reporters.context import counted, printable
 
 if TYPE_CHECKING:

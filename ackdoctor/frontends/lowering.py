@@ -4,8 +4,7 @@ from collections.abc import Hashable, Sequence
 from typing import NoReturn, Protocol, TypeVar
 
 from ackdoctor.flow.build import CfgBuilder, Ends, Fork
-from ackdoctor.model.cfg import Bind, Expr, Literal, Not
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import Bind, Expr, Function, Literal, Not
 from ackdoctor.model.source import Span
 
 __all__ = [

@@ -19,7 +19,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
 from ackdoctor.spark import collect, deliveries, logs, roots
 from ackdoctor.spark.events import constant_columns, files_at, opened, remove_unreadable, with_addresses
 from ackdoctor.spark.inputs import Inputs, local, shorten, unescaped

@@ -10,23 +10,12 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.model.event import EventKind
-from ackdoctor.model.verdict import Culprit, Residue, TupleTree, Verdict
-from ackdoctor.model.violation import Violation
+from ackdoctor.model.trace import Culprit, EventKind, Residue, TupleTree, Verdict, Violation
 from ackdoctor.spark import roots
 from ackdoctor.spark.deliveries import DELIVERY_KEY, NO_PROCESS
 from ackdoctor.spark.tables import Analysis, Completions, Expired
 from ackdoctor.spark.verdicts import tree
-from ackdoctor.tracer.judge.timeouts import (
-    EARLY,
-    Cause,
-    Pace,
-    Step,
-    TimedOut,
-    burst_period,
-    cause_of,
-    causes_of,
-)
+from ackdoctor.tracer.timeouts import EARLY, Cause, Pace, Step, TimedOut, burst_period, cause_of, causes_of
 
 __all__ = [
     "Slow",
@@ -318,7 +307,7 @@ _MOST_SECONDS = 100_000
 
 @dataclass(slots=True, kw_only=True)
 class Slow:
-    """The input of ACK504 (`tracer.judge.timeouts`)."""
+    """The input of ACK504 (`tracer.timeouts`)."""
 
     trees: Sequence[TimedOut]
     timeout_s: int | None

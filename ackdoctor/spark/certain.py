@@ -41,8 +41,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from ackdoctor.model.acker_versions import NEWEST, AckerVersion
-from ackdoctor.model.event import EventKind
+from ackdoctor.model.acker import NEWEST, AckerVersion
+from ackdoctor.model.trace import EventKind
 from ackdoctor.spark.deliveries import DELIVERY_KEY, is_tick
 from ackdoctor.spark.replay import replay_all, schedule_ms
 from ackdoctor.spark.schema import EVENTS, MESSAGES, ROOT_KEY

@@ -8,8 +8,7 @@ from typing import Any
 
 from pyspark.sql import Row
 
-from ackdoctor.model.event import EventKind
-from ackdoctor.model.verdict import ComponentTally, GrowthPoint, Residue, TupleTree, Verdict
+from ackdoctor.model.trace import ComponentTally, EventKind, GrowthPoint, Residue, TupleTree, Verdict
 from ackdoctor.spark.tables import (
     AckerLoad,
     Analysis,
@@ -22,8 +21,8 @@ from ackdoctor.spark.tables import (
     Replays,
     TreeCount,
 )
-from ackdoctor.tracer.judge.timeouts import asides
-from ackdoctor.tracer.trace.components import unobserved
+from ackdoctor.tracer.components import unobserved
+from ackdoctor.tracer.timeouts import asides
 
 __all__ = [
     "combs",

@@ -12,11 +12,10 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.model.event import BARE, IN_HAND, TICK, Event, EventKind
-from ackdoctor.model.violation import TracedComponent, Violation
+from ackdoctor.model.trace import BARE, IN_HAND, TICK, Event, EventKind, TracedComponent, Violation
 from ackdoctor.spark.session import literal_table
-from ackdoctor.tracer.judge.playback import Playback
-from ackdoctor.tracer.trace.components import STORM, UNOBSERVED, described
+from ackdoctor.tracer.components import STORM, UNOBSERVED, described
+from ackdoctor.tracer.playback import Playback
 
 __all__ = [
     "DELIVERY_KEY",

@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from pyspark.sql.types import StringType, StructField, StructType
 
-from ackdoctor.model.errors import UsageError
-from ackdoctor.model.event import EventKind
+from ackdoctor.model import UsageError
+from ackdoctor.model.trace import EventKind
 from ackdoctor.spark import logs
 from ackdoctor.spark.deliveries import Ends, last_rows, life
 from ackdoctor.spark.file_kinds import FileKind, ForeignFileError, kind_by_name, need_rows, need_schema

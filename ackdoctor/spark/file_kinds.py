@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from ackdoctor.model.event import SCHEMA
-from ackdoctor.tracer.trace.worker_log import GZIP, LEVELS, LOG_LINE, PACKED, bare, encoding_of, open_log
+from ackdoctor.model.trace import SCHEMA
+from ackdoctor.tracer.worker_log import GZIP, LEVELS, LOG_LINE, PACKED, bare, encoding_of, open_log
 
 __all__ = [
     "LONGEST_LINE",

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.spark.file_kinds import (
     FileKind,
@@ -27,7 +27,7 @@ from ackdoctor.spark.file_kinds import (
     kind_of,
     last_stamp_ns,
 )
-from ackdoctor.tracer.trace.files import Stem, is_checkpoint
+from ackdoctor.tracer.trace_files import Stem, is_checkpoint
 
 __all__ = [
     "EMPTY_FOLDER",

@@ -8,13 +8,10 @@ from typing import TypeAlias
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
-from ackdoctor.model.acker_versions import NEWEST, AckerVersion
-from ackdoctor.model.event import EventKind
+from ackdoctor.model.acker import NEWEST, AckerVersion, Engine
 from ackdoctor.model.finding import Finding
-from ackdoctor.model.message import Engine
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.model.verdict import GrowthPoint, RunTally, TupleTree, Verdict
-from ackdoctor.model.violation import Violation
+from ackdoctor.model.trace import EventKind, GrowthPoint, RunTally, TupleTree, Verdict, Violation
 from ackdoctor.spark import collect, deliveries, roots, verdicts
 from ackdoctor.spark.causes import Slow, explained, judge_timeouts, name_deliveries, unexplained
 from ackdoctor.spark.deliveries import Ends, Life
@@ -23,10 +20,17 @@ from ackdoctor.spark.replay import MOST_MESSAGES
 from ackdoctor.spark.session import Frames, collect_together
 from ackdoctor.spark.tables import Analysis, Books, Forecast
 from ackdoctor.spark.verdicts import Outages
-from ackdoctor.tracer.judge.acker import WORKER_HEAP, entry_bytes, filled_in, growth_finding, trend, under_way
-from ackdoctor.tracer.judge.findings import findings, gathered
-from ackdoctor.tracer.judge.places import Places
-from ackdoctor.tracer.judge.timeouts import slow_findings
+from ackdoctor.tracer.acker_findings import (
+    WORKER_HEAP,
+    entry_bytes,
+    filled_in,
+    growth_finding,
+    trend,
+    under_way,
+)
+from ackdoctor.tracer.findings import findings, gathered
+from ackdoctor.tracer.sites import Places
+from ackdoctor.tracer.timeouts import slow_findings
 
 __all__ = [
     "Terms",

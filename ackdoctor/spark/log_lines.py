@@ -17,8 +17,8 @@ from collections.abc import Iterable
 
 from pyspark.sql import DataFrame
 
-from ackdoctor.model.event import RELIABLE, EventKind
-from ackdoctor.tracer.trace.worker_log import LEVELS, LOADS, OTHER_BEGIN, OTHER_LAYOUT, PUT_BEFORE, REORDERED
+from ackdoctor.model.trace import RELIABLE, EventKind
+from ackdoctor.tracer.worker_log import LEVELS, LOADS, OTHER_BEGIN, OTHER_LAYOUT, PUT_BEFORE, REORDERED
 
 __all__ = [
     "CONTINUED",

@@ -29,8 +29,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, DataFrame, Observation, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
-from ackdoctor.model.errors import UsageError
-from ackdoctor.model.event import EventKind
+from ackdoctor.model import UsageError
+from ackdoctor.model.trace import EventKind
 from ackdoctor.spark import log_lines
 from ackdoctor.spark.deliveries import NO_PROCESS, Life
 from ackdoctor.spark.file_kinds import stamp_ns

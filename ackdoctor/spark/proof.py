@@ -23,9 +23,8 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
-from ackdoctor.model.acker_versions import AckerVersion
-from ackdoctor.model.event import EventKind
-from ackdoctor.model.message import Engine
+from ackdoctor.model.acker import AckerVersion, Engine
+from ackdoctor.model.trace import EventKind
 from ackdoctor.spark.schema import EXACT, ROOT_KEY
 
 __all__ = ["entries", "proved", "rank", "sums"]

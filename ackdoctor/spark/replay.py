@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
-from ackdoctor.model.acker_versions import AckerVersion, ackers, ambiguous
-from ackdoctor.model.event import EventKind
-from ackdoctor.model.message import Engine
+from ackdoctor.model.acker import AckerVersion, Engine, ackers, ambiguous
+from ackdoctor.model.trace import EventKind
 from ackdoctor.spark import proof
 from ackdoctor.spark.schema import ENTRIES, ESTIMATED, EXACT, MESSAGES, ROOT_KEY
 from ackdoctor.spark.session import Persist, literal_table, uncached

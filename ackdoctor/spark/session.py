@@ -21,7 +21,7 @@ from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from ackdoctor.model.errors import ConfigError, UsageError
+from ackdoctor.model import ConfigError, UsageError
 
 __all__ = [
     "LARGE_BYTES",

@@ -13,8 +13,7 @@ from typing import TypeAlias
 from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
-from ackdoctor.model.event import EventKind
-from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
+from ackdoctor.model.trace import Culprit, EventKind, PendingEntry, Residue, TupleTree, Verdict
 from ackdoctor.spark.deliveries import Ends
 from ackdoctor.spark.replay import Replay
 from ackdoctor.spark.schema import CULPRIT, ESTIMATED, EXACT, ROOT_KEY, VERDICTS

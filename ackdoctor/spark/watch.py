@@ -20,9 +20,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from ackdoctor.dialects import known
+from ackdoctor.model import UsageError
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.model.errors import UsageError
-from ackdoctor.model.event import AUTO, EventKind
+from ackdoctor.model.trace import AUTO, EventKind
+from ackdoctor.rulebook import rule_name
 from ackdoctor.rulebook.messages import NEVER_ZERO_ENTRY, ORPHAN_ENTRY
 from ackdoctor.spark import certain
 from ackdoctor.spark.certain import (
@@ -42,9 +43,9 @@ from ackdoctor.spark.replay import messages
 from ackdoctor.spark.schema import EVENTS, MESSAGES, ROOT_KEY
 from ackdoctor.spark.session import spark_errors
 from ackdoctor.spark.tables import Quarantined
-from ackdoctor.tracer.judge.messages import RULE_MESSAGES, Case, name_of
-from ackdoctor.tracer.judge.places import Places, parsed
-from ackdoctor.tracer.trace.files import LOCK, SUFFIXES, TERMS, Stem, is_checkpoint, partition
+from ackdoctor.tracer.findings import RULE_MESSAGES, Case
+from ackdoctor.tracer.sites import Places, parsed
+from ackdoctor.tracer.trace_files import LOCK, SUFFIXES, TERMS, Stem, is_checkpoint, partition
 
 __all__ = [
     "PATTERN",
@@ -290,7 +291,7 @@ def _handlers() -> frozenset[str]:
 
 
 def _rule(code: str) -> Line:
-    return {"code": code, "name": name_of(code)}
+    return {"code": code, "name": rule_name(code)}
 
 
 def part_lines(parts: Parts, bad: Iterable[Quarantined]) -> list[Line]:

@@ -13,7 +13,7 @@ import pytest
 
 from ackdoctor.cli import watch
 from ackdoctor.cli.watch import _NO_PARTS, sentences
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
 from tests.cli.running import Outcome, Shell
 from tests.spark.conftest import a_session, spark  # noqa: F401 - fixtures
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from ackdoctor.model.event import RELIABLE, TICK, Event, EventKind
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.tracer.judge.findings import findings
-from ackdoctor.tracer.judge.places import Places
-from ackdoctor.tracer.judge.replay import judge_trace
+from ackdoctor.model.trace import RELIABLE, TICK, Event, EventKind
+from ackdoctor.tracer.findings import findings
+from ackdoctor.tracer.replay import judge_trace
+from ackdoctor.tracer.sites import Places
 
 pytest.importorskip("pyspark")
 

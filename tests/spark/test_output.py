@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
 from ackdoctor.spark.analysis import need_place
 from ackdoctor.spark.file_kinds import FileKind
 from ackdoctor.spark.inputs import Inputs

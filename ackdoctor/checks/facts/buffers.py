@@ -26,6 +26,7 @@ from ackdoctor.model.cfg import (
     Drop,
     EdgeKind,
     Expr,
+    Function,
     Item,
     Literal,
     Mix,
@@ -35,7 +36,6 @@ from ackdoctor.model.cfg import (
     Test,
     Update,
 )
-from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind
 from ackdoctor.model.protocol import Stage
 

@@ -10,8 +10,7 @@ from ackdoctor.flow.events import Completed, Flow, Path, turns_back
 from ackdoctor.flow.expressions import name_words
 from ackdoctor.flow.state import Token, TokenKind
 from ackdoctor.flow.witness import call_chain, completions, raising_visit
-from ackdoctor.model.cfg import Attr, Bind, Compare, Expr, Mix, Not, Test, Update
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import Attr, Bind, Compare, Expr, Function, Mix, Not, Test, Update
 from ackdoctor.model.protocol import Op
 
 __all__ = ["ACKING", "ANCHORING", "Repeat", "depends_on_setting", "repeats"]

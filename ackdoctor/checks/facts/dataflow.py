@@ -20,6 +20,7 @@ from ackdoctor.model.cfg import (
     Compare,
     EdgeKind,
     Expr,
+    Function,
     Global,
     Instr,
     Item,
@@ -32,7 +33,6 @@ from ackdoctor.model.cfg import (
     Update,
     Yield,
 )
-from ackdoctor.model.component import Function
 
 __all__ = [
     "CanonicalForms",

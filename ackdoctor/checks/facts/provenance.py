@@ -20,9 +20,11 @@ from ackdoctor.model.cfg import (
     Bind,
     Build,
     Call,
+    ClassInfo,
     Closure,
     Compare,
     Expr,
+    Function,
     Global,
     Item,
     Mix,
@@ -35,7 +37,6 @@ from ackdoctor.model.cfg import (
     Update,
     Yield,
 )
-from ackdoctor.model.component import ClassInfo, Function
 
 __all__ = ["Source", "assigned_values", "field_values", "payload_source", "provenance", "source_of"]
 

@@ -11,8 +11,21 @@ from ackdoctor.checks.facts.dataflow import canonical_forms, derived_names, ment
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
 from ackdoctor.flow.library import CONTAINER_STORES, LOGGING, PURE_CALLS
-from ackdoctor.model.cfg import Attr, Bind, Build, Call, Drop, Expr, Global, Item, Name, Step, Throw, Unpack
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Build,
+    Call,
+    Drop,
+    Expr,
+    Function,
+    Global,
+    Item,
+    Name,
+    Step,
+    Throw,
+    Unpack,
+)
 from ackdoctor.model.dialect import EntryKind, VerbKind
 
 __all__ = [

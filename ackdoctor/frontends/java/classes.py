@@ -24,8 +24,20 @@ from ackdoctor.frontends.java.methods import (
     start,
 )
 from ackdoctor.frontends.java.scope import Frame, Owner, type_name, type_of
-from ackdoctor.model.cfg import Arg, Attr, Bind, Build, Call, Closure, Expr, Mix, Name
-from ackdoctor.model.component import ClassInfo, Function, Param
+from ackdoctor.model.cfg import (
+    Arg,
+    Attr,
+    Bind,
+    Build,
+    Call,
+    ClassInfo,
+    Closure,
+    Expr,
+    Function,
+    Mix,
+    Name,
+    Param,
+)
 from ackdoctor.model.source import Span
 
 __all__ = [

@@ -11,8 +11,7 @@ from typing import NamedTuple, TypeAlias
 from ackdoctor.flow.build import CfgBuilder, Fork
 from ackdoctor.frontends.java.grammar import COMMENTS, Node, Positions
 from ackdoctor.frontends.java.scope import Frame, Imported, Owner, type_name
-from ackdoctor.model.cfg import Expr, Mix, Name
-from ackdoctor.model.component import ClassInfo, Function
+from ackdoctor.model.cfg import ClassInfo, Expr, Function, Mix, Name
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.source import Span
 

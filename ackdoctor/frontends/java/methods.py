@@ -7,8 +7,7 @@ from ackdoctor.frontends.java.grammar import ANNOTATIONS, Node, child, parts
 from ackdoctor.frontends.java.lowering import TOO_DEEP, UNREADABLE, Lowering, SourceFile, report, report_error
 from ackdoctor.frontends.java.scope import Frame, Owner, type_name
 from ackdoctor.frontends.lowering import UnknownSyntax
-from ackdoctor.model.cfg import Arg, Bind, Call, Global, Name
-from ackdoctor.model.component import Function, Param
+from ackdoctor.model.cfg import Arg, Bind, Call, Function, Global, Name, Param
 from ackdoctor.model.source import Span
 
 __all__ = [

@@ -33,7 +33,7 @@ from ackdoctor.frontends.java.lowering import (
 from ackdoctor.frontends.java.scope import dotted
 from ackdoctor.frontends.java.statements import PURE_SWITCHES, STATEMENTS, SWITCH_VALUES
 from ackdoctor.frontends.lowering import Table, UnknownSyntax, module_body
-from ackdoctor.model.component import Function, Unit
+from ackdoctor.model.cfg import Function, Unit
 from ackdoctor.model.finding import Unreadable
 
 __all__ = ["TABLES", "Lowered", "lower_tree"]

@@ -4,7 +4,7 @@ from ackdoctor.frontends.lowering import UnknownSyntax
 from ackdoctor.frontends.python.parse import TOO_DEEP, parse
 from ackdoctor.frontends.python.source import decode
 from ackdoctor.frontends.python.unit import lower_module
-from ackdoctor.model.component import Unit
+from ackdoctor.model.cfg import Unit
 from ackdoctor.model.finding import Unreadable
 
 __all__ = ["lower_source"]

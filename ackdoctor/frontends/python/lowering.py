@@ -13,8 +13,7 @@ import libcst as cst
 from ackdoctor.flow.build import CfgBuilder, Fork
 from ackdoctor.frontends.python.positions import Positions
 from ackdoctor.frontends.python.scope import Imports, Scope
-from ackdoctor.model.cfg import Expr
-from ackdoctor.model.component import ClassInfo, Function
+from ackdoctor.model.cfg import ClassInfo, Expr, Function
 from ackdoctor.model.source import Span
 
 __all__ = ["Forks", "Lowering", "SourceFile", "Statements", "Tables", "Values"]

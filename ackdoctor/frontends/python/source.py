@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ackdoctor.model.files import codec_of, cookie_of
 from ackdoctor.model.finding import Unreadable
+from ackdoctor.model.source import codec_of, cookie_of
 
 __all__ = ["Token", "TooDeep", "decode", "tokens", "too_deep"]
 

@@ -22,8 +22,7 @@ from ackdoctor.frontends.python.scope import (
     own_nodes,
 )
 from ackdoctor.frontends.python.statements import STATEMENTS, bind
-from ackdoctor.model.cfg import Arg, Bind, Call, Closure, Expr, Literal, Mix
-from ackdoctor.model.component import ClassInfo, Function, Param, Unit
+from ackdoctor.model.cfg import Arg, Bind, Call, ClassInfo, Closure, Expr, Function, Literal, Mix, Param, Unit
 from ackdoctor.model.source import Span
 
 __all__ = ["lower_module"]

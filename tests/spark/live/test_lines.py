@@ -6,7 +6,7 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import Row
 
-from ackdoctor.model.event import AUTO, EventKind
+from ackdoctor.model.trace import AUTO, EventKind
 from ackdoctor.spark.tables import Quarantined
 from ackdoctor.spark.watch import Parts, arrived, delivery_lines, part_lines
 

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
 from ackdoctor.spark.file_kinds import FileKind
 from ackdoctor.spark.inputs import find_inputs
 

@@ -9,7 +9,7 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
-from ackdoctor.model.event import EventKind
+from ackdoctor.model.trace import EventKind
 from ackdoctor.spark import log_lines
 from ackdoctor.spark.events import books, quarantined
 from ackdoctor.spark.file_kinds import FileKind
@@ -28,7 +28,7 @@ from ackdoctor.spark.logs import (
 from ackdoctor.spark.session import Cache
 from ackdoctor.spark.tables import Books
 from tests.spark.configured import COMPILED, configured
-from tests.tracer.trace.test_log_prefixes import COLLECTORS, LAYOUTS, laid_out
+from tests.tracer.test_log_prefixes import COLLECTORS, LAYOUTS, laid_out
 
 ADAPTIVE = {"spark.sql.adaptive.enabled": "true"}
 HUGE = 8000  # bytes of a method that the JVM never compiles

@@ -3,8 +3,8 @@
 import pytest
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.acker_versions import RELEASES
-from ackdoctor.model.errors import ConfigError
+from ackdoctor.model import ConfigError
+from ackdoctor.model.acker import RELEASES
 
 pytest.importorskip("pyspark")
 
