@@ -11,7 +11,7 @@ from ackdoctor.dialects import known, load
 from ackdoctor.flow.program import Program
 from ackdoctor.frontends import java
 from ackdoctor.frontends.python import lower_source
-from ackdoctor.model.component import Unit
+from ackdoctor.model.cfg import Unit
 from ackdoctor.model.finding import Finding, Severity, Unreadable
 from ackdoctor.rulebook.cases import Case, CaseFile, Expected, read_case_page
 from ackdoctor.rulebook.page import load_rules

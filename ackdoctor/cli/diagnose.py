@@ -22,10 +22,10 @@ from ackdoctor.cli.output import complain, ignore_closed_output, palette_for, to
 from ackdoctor.diagnose.deaths import Places
 from ackdoctor.diagnose.diagnosis import diagnose
 from ackdoctor.diagnose.log_lines import lines_in
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
 from ackdoctor.reporters.context import counted
 from ackdoctor.reporters.diagnosis import document, screen
-from ackdoctor.tracer.trace.worker_log import open_log
+from ackdoctor.tracer.worker_log import open_log
 
 __all__ = ["Diagnose"]
 

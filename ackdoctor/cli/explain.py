@@ -10,7 +10,7 @@ import typer
 
 from ackdoctor.cli.inputs import complete_rules, find_rule, path_parser
 from ackdoctor.cli.output import COLOURED, ignore_closed_output, palette_for, tolerant, width_for
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
 
 __all__ = ["Explain"]
 

@@ -13,9 +13,9 @@ from typing import TextIO
 
 from ackdoctor.cli.inputs import rule_pages, severity_of
 from ackdoctor.config import Settings, find_config, load_settings
-from ackdoctor.model.errors import UsageError
-from ackdoctor.model.files import replacing
+from ackdoctor.model import UsageError
 from ackdoctor.model.finding import Report, stamp
+from ackdoctor.model.source import replacing
 from ackdoctor.reporters import Context, reporter
 from ackdoctor.reporters.context import (
     ASCII,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ackdoctor.diagnose.exceptions import Part, is_own
-from ackdoctor.model.verdict import Cause
+from ackdoctor.model.trace import Cause
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -5,11 +5,9 @@ from functools import partial
 from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
 
 from ackdoctor.flow.build import CfgBuilder, Ends, Fork
-from ackdoctor.model.cfg import Bind, Expr, Literal, Name, Not
-from ackdoctor.model.component import ClassInfo, Function
-from ackdoctor.model.files import lines_of
+from ackdoctor.model.cfg import Bind, ClassInfo, Expr, Function, Literal, Name, Not
 from ackdoctor.model.finding import Unreadable
-from ackdoctor.model.source import Span
+from ackdoctor.model.source import Span, lines_of
 
 __all__ = [
     "TOO_DEEP",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ackdoctor.heap.jvm.entries import Kind
-from ackdoctor.model.verdict import Cause
+from ackdoctor.model.trace import Cause
 from ackdoctor.rulebook.messages import (
     ACK_AND_FAIL,
     ACK_IN_LOOP,
@@ -18,7 +18,7 @@ from ackdoctor.rulebook.messages import (
     SWALLOWED_FAILURE,
     UNDRAINED_BUFFER,
 )
-from ackdoctor.tracer.judge.acker import ACKER
+from ackdoctor.tracer.acker_findings import ACKER
 
 __all__ = [
     "CAUSES",

@@ -13,7 +13,7 @@ from ackdoctor.heap.jvm.entries import Acker, Kind
 from ackdoctor.heap.jvm.holders import Holder
 from ackdoctor.heap.signs import CAUSES, LABELS, TUPLES, Cause
 from ackdoctor.model.finding import Finding, HeapWitness, Report
-from ackdoctor.model.verdict import PendingEntry
+from ackdoctor.model.trace import PendingEntry
 from ackdoctor.reporters.as_json import content
 from ackdoctor.reporters.context import Context, counted, printable
 from ackdoctor.reporters.tables import bytes_in_words, render, span, table

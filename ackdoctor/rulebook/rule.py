@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from ackdoctor.model.errors import RulebookError
+from ackdoctor.model import RulebookError
 from ackdoctor.model.finding import Severity
 
 if sys.version_info >= (3, 11):
@@ -38,6 +38,8 @@ __all__ = [
     "page_error",
     "parse_head",
     "read_all",
+    "rule_name",
+    "rule_severity",
     "rule_url",
     "survey",
 ]
@@ -110,6 +112,16 @@ def find(rules: Mapping[str, R], word: str) -> R | None:
 def rule_url(code: str) -> str:
     """Return the address of a rule's published page; KeyError for a code without a page."""
     return _rules()[code].url
+
+
+def rule_name(code: str) -> str:
+    """Return the rule's name; '' for an unknown code or a page that does not parse."""
+    return _rules()[code].name if code in _rules() else ""
+
+
+def rule_severity(code: str) -> Severity:
+    """Return the severity of the rule's page."""
+    return _rules()[code].severity if code in _rules() else Severity.WARNING
 
 
 @cache

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.model.errors import RulebookError
+from ackdoctor.model import RulebookError
 from ackdoctor.model.finding import Severity
 from ackdoctor.rulebook import find, load_metadata, locate, rule_url, survey
 from ackdoctor.rulebook.cases import CaseFile, Expected, read_case_page

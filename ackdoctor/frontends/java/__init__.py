@@ -30,8 +30,22 @@ from ackdoctor.frontends.java.statements import (
     start,
 )
 from ackdoctor.frontends.java.syntax import ANNOTATIONS, Node, Positions, child, decode, parse, parts
-from ackdoctor.model.cfg import Arg, Attr, Bind, Build, Call, Closure, Expr, Global, Mix, Name
-from ackdoctor.model.component import ClassInfo, Function, Param, Unit
+from ackdoctor.model.cfg import (
+    Arg,
+    Attr,
+    Bind,
+    Build,
+    Call,
+    ClassInfo,
+    Closure,
+    Expr,
+    Function,
+    Global,
+    Mix,
+    Name,
+    Param,
+    Unit,
+)
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.source import Span
 

@@ -17,8 +17,21 @@ from ackdoctor.frontends.java.lowering import (
     type_name,
 )
 from ackdoctor.frontends.java.syntax import ANNOTATIONS, Node, by_type, child, parts
-from ackdoctor.model.cfg import Arg, Attr, Bind, Call, Compare, Expr, Global, Jump, Literal, Mix, Name
-from ackdoctor.model.component import Function, Param
+from ackdoctor.model.cfg import (
+    Arg,
+    Attr,
+    Bind,
+    Call,
+    Compare,
+    Expr,
+    Function,
+    Global,
+    Jump,
+    Literal,
+    Mix,
+    Name,
+    Param,
+)
 from ackdoctor.model.source import Span
 
 __all__ = ["Body", "Heading", "function", "is_static", "method", "params_of", "split_modifiers", "start"]

@@ -13,8 +13,7 @@ from ackdoctor.frontends.python.expressions import TABLES, Lowering, Scope, Sour
 from ackdoctor.frontends.python.measure import Positions
 from ackdoctor.frontends.python.source import Translation, decode, is_python2, too_deep, translate
 from ackdoctor.frontends.python.statements import Names, block_parts, names_bound, own_nodes
-from ackdoctor.model.cfg import Arg, Bind, Call, Closure, Expr, Literal, Mix
-from ackdoctor.model.component import ClassInfo, Function, Param, Unit
+from ackdoctor.model.cfg import Arg, Bind, Call, ClassInfo, Closure, Expr, Function, Literal, Mix, Param, Unit
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.source import Span
 

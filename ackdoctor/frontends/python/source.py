@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ackdoctor.frontends import TOO_DEEP, unreadable_after
-from ackdoctor.model.files import codec_of, cookie_of, lines_of
 from ackdoctor.model.finding import Unreadable
-from ackdoctor.model.source import Comment
+from ackdoctor.model.source import Comment, codec_of, cookie_of, lines_of
 
 __all__ = ["Translation", "comments_of", "decode", "is_python2", "too_deep", "translate"]
 
