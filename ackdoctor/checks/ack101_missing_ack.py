@@ -13,7 +13,7 @@ from ackdoctor.flow.witness import assumes_raise, leaving_step
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding
 from ackdoctor.model.protocol import Op
-from ackdoctor.rulebook.messages import Words
+from ackdoctor.rulebook import Words
 
 __all__ = ["check"]
 

@@ -46,14 +46,7 @@ from ackdoctor.model.acker import NEWEST
 from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.reporters import reporter
-from ackdoctor.rulebook.messages import (
-    ACK_AND_FAIL,
-    ACK_IN_LOOP,
-    ACK_WITH_AUTO_ACK,
-    DOUBLE_ACK,
-    EMIT_AFTER_ACK,
-    words,
-)
+from ackdoctor.rulebook import ACK_AND_FAIL, ACK_IN_LOOP, ACK_WITH_AUTO_ACK, DOUBLE_ACK, EMIT_AFTER_ACK, words
 from ackdoctor.spark.read.file_kinds import FileKind
 from ackdoctor.spark.read.inputs import Inputs
 from ackdoctor.spark.read.logs import worker_of

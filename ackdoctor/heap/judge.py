@@ -15,14 +15,7 @@ from ackdoctor.model.acker import AckerVersion
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, TreeWitness, Unreadable, stamp
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.trace import Event, EventKind, PendingEntry, Residue, TupleTree, Verdict
-from ackdoctor.rulebook.messages import (
-    NEVER_ZERO_ENTRY,
-    ORPHAN_ENTRY,
-    PENDING_GROWTH,
-    UNDRAINED_BUFFER,
-    Words,
-    words,
-)
+from ackdoctor.rulebook import NEVER_ZERO_ENTRY, ORPHAN_ENTRY, PENDING_GROWTH, UNDRAINED_BUFFER, Words, words
 from ackdoctor.tracer.judge.acker import ACKER, stays, tree_findings
 from ackdoctor.tracer.judge.messages import name_of
 from ackdoctor.tracer.judge.places import Places
@@ -53,7 +46,7 @@ def heap_finding(
         handler="",
         dialect="",
         evidence=witness,
-        cause=f"{witness.path}|{text.message}",
+        cause=f"{witness.path}|{text.case}",
         help=text.help,
     )
 

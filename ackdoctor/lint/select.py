@@ -33,7 +33,7 @@ from ackdoctor.model.finding import (
     stamp,
 )
 from ackdoctor.model.source import Comment, Site, Span
-from ackdoctor.rulebook.messages import UNUSED_IGNORE, Words, words
+from ackdoctor.rulebook import UNUSED_IGNORE, Words, words
 
 __all__ = ["Selection", "Suppressed", "compare_report", "filter_report", "select", "suppress"]
 

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from ackdoctor.dialects import known
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.trace import AUTO, EventKind
-from ackdoctor.rulebook.messages import NEVER_ZERO_ENTRY, ORPHAN_ENTRY
+from ackdoctor.rulebook import NEVER_ZERO_ENTRY, ORPHAN_ENTRY
 from ackdoctor.spark.live.certain import ACKED_TWICE, NEVER_ZERO, OVER_ACKED
 from ackdoctor.spark.read.events import quarantined, remove_unreadable
 from ackdoctor.spark.read.file_kinds import FileKind

@@ -142,7 +142,7 @@ def _finding_of(violation: Violation, places: Places) -> Finding | None:
             test=violation.test,
             seen=violation.count,
         ),
-        cause=f"{words.message}|{_chain(violation)}",
+        cause=f"{words.case}|{_chain(violation)}",
         help=words.help,
     )
 
