@@ -24,7 +24,7 @@ from typing import Any
 from guppy import hpy
 
 from ackdoctor.acker.acker import Acker, make_acker
-from ackdoctor.acker.rotating_map import VirtualClock
+from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.acker.versions import profile
 from ackdoctor.heap.python.holders import ACKER, Holder, containers
 from ackdoctor.heap.python.snapshot import take

@@ -46,14 +46,21 @@ from ackdoctor.model.acker import NEWEST
 from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.reporters import reporter
-from ackdoctor.rulebook import ACK_AND_FAIL, ACK_IN_LOOP, ACK_WITH_AUTO_ACK, DOUBLE_ACK, EMIT_AFTER_ACK, words
+from ackdoctor.rulebook import (
+    ACK_AND_FAIL,
+    ACK_IN_LOOP,
+    ACK_WITH_AUTO_ACK,
+    DOUBLE_ACK,
+    EMIT_AFTER_ACK,
+    rule_name,
+    words,
+)
 from ackdoctor.spark.read.file_kinds import FileKind
 from ackdoctor.spark.read.inputs import Inputs
 from ackdoctor.spark.read.logs import worker_of
 from ackdoctor.spark.read.paths import inside, local
 from ackdoctor.spark.tables import Analysis, Deaths
-from ackdoctor.tracer.judge.findings import gathered
-from ackdoctor.tracer.judge.messages import name_of
+from ackdoctor.tracer.findings import gathered
 
 if TYPE_CHECKING:
     from ackdoctor.spark.analysis import Terms
@@ -355,7 +362,7 @@ def _death_finding(symptom: str, component: str, those: Sequence[Death]) -> Find
     code = _RULES_OF_DEATHS[symptom]
     return Finding(
         code=code,
-        name=name_of(code),
+        name=rule_name(code),
         severity=Severity.ERROR,
         confidence=Confidence.MAY,  # an id that a serializer changed looks the same
         site=Site(those[0].file, NOWHERE),

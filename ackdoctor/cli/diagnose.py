@@ -25,7 +25,7 @@ from ackdoctor.diagnose.log_lines import lines_in
 from ackdoctor.model import UsageError
 from ackdoctor.reporters.context import counted
 from ackdoctor.reporters.diagnosis import document, screen
-from ackdoctor.tracer.trace.worker_log import open_log
+from ackdoctor.tracer.worker_log import open_log
 
 __all__ = ["Diagnose"]
 

@@ -314,7 +314,7 @@ def lines_of(path: Path, faults: list[str], *, limit: int | None = None) -> Iter
     Reading ends after `limit` characters.
     """
     from ackdoctor.heap.jvm.hprof import open_file
-    from ackdoctor.tracer.trace.worker_log import log_text
+    from ackdoctor.tracer.worker_log import log_text
 
     try:
         with ExitStack() as opened:

@@ -21,7 +21,7 @@ from ackdoctor.diagnose.log_lines import (
 from ackdoctor.diagnose.silence import Silence, silent_logs
 from ackdoctor.diagnose.symptoms import Symptom, Table, table
 from ackdoctor.diagnose.threads import Threads
-from ackdoctor.tracer.trace.worker_log import bare
+from ackdoctor.tracer.worker_log import bare
 
 __all__ = ["diagnose"]
 

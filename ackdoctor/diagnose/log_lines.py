@@ -9,7 +9,7 @@ from datetime import datetime
 from io import BufferedReader
 from pathlib import PurePath
 
-from ackdoctor.tracer.trace.worker_log import log_text
+from ackdoctor.tracer.worker_log import log_text
 
 __all__ = [
     "LONGEST_LINE",

@@ -11,9 +11,8 @@ from ackdoctor.model.acker import AckerVersion
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, stamp
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.trace import GrowthPoint
-from ackdoctor.rulebook import words
-from ackdoctor.tracer.judge.acker import ACKER, Trend, filled_in, stays, trend
-from ackdoctor.tracer.judge.messages import name_of
+from ackdoctor.rulebook import rule_name, words
+from ackdoctor.tracer.acker_findings import ACKER, Trend, filled_in, stays, trend
 
 __all__ = ["TOP", "ClassTrend", "Growth", "findings", "growth"]
 
@@ -257,7 +256,7 @@ def _findings(grown: Growth, path: str, keeper: AckerVersion | None) -> Iterator
         text = words(sign.code, sign.grows, stays=stays(keeper))
         yield Finding(
             code=sign.code,
-            name=name_of(sign.code),
+            name=rule_name(sign.code),
             severity=Severity.ERROR if acker and unbounded else Severity.WARNING,
             confidence=Confidence.MAY,
             site=Site(path, NOWHERE),

@@ -18,7 +18,7 @@ from ackdoctor.rulebook import (
     UNDRAINED_BUFFER,
     catalogue,
 )
-from ackdoctor.tracer.judge.acker import ACKER
+from ackdoctor.tracer.acker_findings import ACKER
 
 __all__ = [
     "CAUSES",

@@ -7,9 +7,8 @@ from types import TracebackType
 from typing import NamedTuple, TypeVar
 
 from ackdoctor.acker.acker import Acker, make_acker
-from ackdoctor.acker.ids import IdSource, JavaRandom
-from ackdoctor.acker.rotating_map import VirtualClock
-from ackdoctor.acker.spout import SpoutExecutor, SpoutResult
+from ackdoctor.acker.executors import SpoutExecutor, SpoutResult
+from ackdoctor.acker.runtime import IdSource, JavaRandom, VirtualClock
 from ackdoctor.acker.versions import NEWEST, Profile, Schedule
 from ackdoctor.acker.versions import profile as profile_of
 from ackdoctor.lab.component import TaskHook

@@ -7,8 +7,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Final, NamedTuple
 
-from ackdoctor.acker.collector import BoltCollector, MessageId, make_collector
-from ackdoctor.acker.spout import Reason, SpoutResult
+from ackdoctor.acker.executors import BoltCollector, MessageId, Reason, SpoutResult, make_collector
 from ackdoctor.acker.versions import Schedule
 from ackdoctor.lab.base_bench import SINK, SPOUT, BaseBench, Emitted
 from ackdoctor.lab.component import Tup

@@ -18,9 +18,8 @@ from itertools import chain, product
 from random import Random
 
 from ackdoctor.acker.acker import Acker, make_acker
-from ackdoctor.acker.ids import IdSource, JavaRandom
-from ackdoctor.acker.rotating_map import VirtualClock
-from ackdoctor.acker.spout import TupleInfo
+from ackdoctor.acker.executors import TupleInfo
+from ackdoctor.acker.runtime import IdSource, JavaRandom, VirtualClock
 from ackdoctor.acker.versions import NEWEST, Profile, Schedule
 from ackdoctor.acker.versions import profile as profile_of
 from ackdoctor.lab.component import Bolt, Spout, TaskHook, WorkerDiedError

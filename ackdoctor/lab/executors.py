@@ -4,8 +4,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import partial
 
 from ackdoctor.acker.acker import Acker, StreamManagerError
-from ackdoctor.acker.collector import BoltCollector, make_collector
-from ackdoctor.acker.spout import Reason, SpoutExecutor, SpoutResult
+from ackdoctor.acker.executors import BoltCollector, Reason, SpoutExecutor, SpoutResult, make_collector
 from ackdoctor.acker.versions import Engine
 from ackdoctor.lab.component import Bolt, BoltInfo, Spout, SpoutInfo, Tup, WorkerDiedError
 from ackdoctor.lab.recording import named_row

@@ -269,9 +269,9 @@ class Judge:
         if not violations and not trees:  # a clean test needs neither judge nor rulebook
             return Judgement((), ())
         from ackdoctor.acker.versions import NEWEST, profile
-        from ackdoctor.tracer.judge.acker import Causes
-        from ackdoctor.tracer.judge.findings import findings
-        from ackdoctor.tracer.judge.places import Places
+        from ackdoctor.tracer.acker_findings import Causes
+        from ackdoctor.tracer.findings import findings
+        from ackdoctor.tracer.sites import Places
 
         tolerated = pending <= options.max_pending
         owed = [violation for violation in violations if tolerated and violation.misuse is Misuse.NEVER]

@@ -42,7 +42,8 @@ else:
 
 __all__ = [
     "RULE_URL", "Catalogue", "Rule", "Words", "catalogue", "find", "load_metadata", "locate", "page_error", "parse_catalogue",
-    "parse_head", "phrase", "read_all", "read_page_text", "rule_url", "survey", "words",
+    "parse_head", "phrase", "read_all", "read_page_text", "rule_name", "rule_severity",
+    "rule_url", "survey", "words",
 ]  # fmt: skip
 
 # The rules that code outside of `checks` reports or names:
@@ -202,6 +203,16 @@ def find(rules: Mapping[str, R], word: str) -> R | None:
 def rule_url(code: str) -> str:
     """Return the address of a rule's published page; KeyError for a code without a page."""
     return _rules()[code].url
+
+
+def rule_name(code: str) -> str:
+    """Return the rule's name; '' for an unknown code or a page that does not parse."""
+    return _rules()[code].name if code in _rules() else ""
+
+
+def rule_severity(code: str) -> Severity:
+    """Return the severity of the rule's page."""
+    return _rules()[code].severity if code in _rules() else Severity.WARNING
 
 
 @cache

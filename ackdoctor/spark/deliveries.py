@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from ackdoctor.model.trace import IN_HAND, TICK, EventKind
 from ackdoctor.spark.frames import literal_table
-from ackdoctor.tracer.trace.components import UNOBSERVED
+from ackdoctor.tracer.components import UNOBSERVED
 
 __all__ = [
     "DELIVERY_KEY",

@@ -3,7 +3,7 @@
 import pytest
 
 from ackdoctor.acker.acker import AckEmit, Acker, make_acker
-from ackdoctor.acker.rotating_map import VirtualClock
+from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
 from ackdoctor.model.trace import PendingEntry

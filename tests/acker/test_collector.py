@@ -3,9 +3,8 @@
 import pytest
 
 from ackdoctor.acker.acker import AckEmit
-from ackdoctor.acker.collector import Emission, TupleImpl, make_collector
-from ackdoctor.acker.ids import PowersOfTwo
-from ackdoctor.acker.rotating_map import VirtualClock
+from ackdoctor.acker.executors import Emission, TupleImpl, make_collector
+from ackdoctor.acker.runtime import PowersOfTwo, VirtualClock
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.acker import AckAck, AckFail, ResetTimeout
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from ackdoctor.acker.acker import make_acker
-from ackdoctor.acker.ids import JavaRandom
 from ackdoctor.acker.replay import Row, replay, rows
-from ackdoctor.acker.rotating_map import VirtualClock
+from ackdoctor.acker.runtime import JavaRandom, VirtualClock
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.acker import AckAck, AckFail, AckInit, AnswerKind, Message, ResetTimeout, Tick
 from ackdoctor.model.trace import (

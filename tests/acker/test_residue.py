@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ackdoctor.acker.ids import JavaRandom
 from ackdoctor.acker.residue import Solution, TracedTuple, find_culprits, residue, solve, traced_tuples
+from ackdoctor.acker.runtime import JavaRandom
 from ackdoctor.model.trace import Culprit, Event, EventKind, PendingEntry, Residue, TupleTree, Verdict
 
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from ackdoctor.acker.ids import PowersOfTwo
-from ackdoctor.acker.rotating_map import VirtualClock
-from ackdoctor.acker.spout import Reason, SpoutEmission, SpoutExecutor, SpoutResult, TaskMismatchError
+from ackdoctor.acker.executors import Reason, SpoutEmission, SpoutExecutor, SpoutResult, TaskMismatchError
+from ackdoctor.acker.runtime import PowersOfTwo, VirtualClock
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.acker import AckInit, Answer, AnswerKind
 from tests.acker.messages import FixedIds

@@ -87,7 +87,7 @@ def module_names(root: Path) -> list[str]:
 
 def components_of(modules: Mapping[str, ModuleType]) -> set[str]:
     """The component classes of a topology that no other class extends, as "bolts.split SplitBolt"."""
-    from ackdoctor.tracer.ledger.components import belongs
+    from ackdoctor.tracer.components import belongs
 
     classes = [
         value

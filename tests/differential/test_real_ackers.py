@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ackdoctor.acker.acker import StormAcker
-from ackdoctor.acker.ids import JavaRandom, acker_index
-from ackdoctor.acker.rotating_map import VirtualClock
+from ackdoctor.acker.runtime import JavaRandom, VirtualClock, acker_index
 from ackdoctor.acker.versions import Engine, profile
 from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, Message, ResetTimeout, Tick
 from ackdoctor.model.trace import PendingEntry

@@ -7,9 +7,8 @@ import pytest
 from pystorm import Bolt, Spout
 
 from ackdoctor.acker.acker import Acker
-from ackdoctor.acker.ids import PowersOfTwo
-from ackdoctor.acker.rotating_map import VirtualClock
-from ackdoctor.acker.spout import Reason
+from ackdoctor.acker.executors import Reason
+from ackdoctor.acker.runtime import PowersOfTwo, VirtualClock
 from ackdoctor.acker.versions import NEWEST, profile
 from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
 from ackdoctor.lab.shell.child import ShellError

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from ackdoctor.acker.ids import PowersOfTwo
+from ackdoctor.acker.runtime import PowersOfTwo
 from ackdoctor.lab.cluster import Cluster, RestlessError
 from ackdoctor.lab.component import BasicBolt, Bolt, FailedError, Feed, Spout
 from ackdoctor.lab.topology import ACKER, Settings, TopologyBuilder

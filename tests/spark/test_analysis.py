@@ -19,9 +19,9 @@ from ackdoctor.spark.replay.messages import acker_version
 from ackdoctor.spark.roots import growth, holders, replays
 from ackdoctor.spark.schema import ENTRIES, EVENTS, QUARANTINE
 from ackdoctor.spark.tables import Analysis, Books, Holder, Latency, Replays, TreeCount
-from ackdoctor.tracer.judge.places import Places
-from ackdoctor.tracer.judge.replay import judge_trace
-from ackdoctor.tracer.trace.read import read
+from ackdoctor.tracer.replay import judge_trace
+from ackdoctor.tracer.sites import Places
+from ackdoctor.tracer.trace_reader import read
 from tests.spark.event_tables import STATEMENTS, events
 
 TERMS = Terms(version=acker_version("1.1.0"), nowhere="trace", folder=str(STATEMENTS.parent.parent.parent))

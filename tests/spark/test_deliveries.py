@@ -7,9 +7,9 @@ import pytest
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.trace import RELIABLE, TICK, Event, EventKind
-from ackdoctor.tracer.judge.findings import findings
-from ackdoctor.tracer.judge.places import Places
-from ackdoctor.tracer.judge.replay import judge_trace
+from ackdoctor.tracer.findings import findings
+from ackdoctor.tracer.replay import judge_trace
+from ackdoctor.tracer.sites import Places
 
 pytest.importorskip("pyspark")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from ackdoctor.acker.acker import make_acker
-from ackdoctor.acker.rotating_map import VirtualClock
+from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.acker.versions import profile
 from ackdoctor.lab.bench import Bench
 from ackdoctor.model.acker import AckAck, AckFail, AckInit, Message, ResetTimeout, Tick

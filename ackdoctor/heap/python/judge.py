@@ -18,8 +18,8 @@ from ackdoctor.rulebook import (
     UNDRAINED_BUFFER,
     words,
 )
-from ackdoctor.tracer.judge.acker import stays, trend
-from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.acker_findings import stays, trend
+from ackdoctor.tracer.sites import Places
 
 __all__ = [
     "ACKER_CODES",

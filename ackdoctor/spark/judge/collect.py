@@ -21,8 +21,8 @@ from ackdoctor.spark.tables import (
     Replays,
     TreeCount,
 )
-from ackdoctor.tracer.judge.timeouts import asides
-from ackdoctor.tracer.trace.components import unobserved
+from ackdoctor.tracer.components import unobserved
+from ackdoctor.tracer.timeouts import asides
 
 __all__ = [
     "combs",

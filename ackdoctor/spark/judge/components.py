@@ -16,8 +16,8 @@ from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.trace import BARE, Event, EventKind, TracedComponent, Violation
 from ackdoctor.spark.deliveries import DELIVERY_KEY, LEDGER_KEY, NO_PROCESS, is_tick
 from ackdoctor.spark.frames import literal_table
-from ackdoctor.tracer.judge.playback import Playback
-from ackdoctor.tracer.trace.components import STORM, described
+from ackdoctor.tracer.components import STORM, described
+from ackdoctor.tracer.playback import Playback
 
 __all__ = ["limited", "shapes", "shapes_of_bare_emits", "violations"]
 

@@ -29,8 +29,8 @@ from ackdoctor.spark.judge.timeouts import judge_timeouts
 from ackdoctor.spark.read.logs import Survey
 from ackdoctor.spark.replay.exact import MOST_MESSAGES
 from ackdoctor.spark.tables import Analysis, Books
-from ackdoctor.tracer.judge.acker import WORKER_HEAP, under_way
-from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.acker_findings import WORKER_HEAP, under_way
+from ackdoctor.tracer.sites import Places
 
 __all__ = ["Terms", "examine"]
 

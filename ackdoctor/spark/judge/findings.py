@@ -11,10 +11,10 @@ from ackdoctor.model.trace import EventKind, GrowthPoint, TupleTree, Verdict, Vi
 from ackdoctor.spark.judge.culprits import unexplained
 from ackdoctor.spark.judge.timeouts import Slow
 from ackdoctor.spark.tables import Analysis, Forecast
-from ackdoctor.tracer.judge.acker import entry_bytes, filled_in, growth_finding, trend
-from ackdoctor.tracer.judge.findings import findings, gathered
-from ackdoctor.tracer.judge.places import Places
-from ackdoctor.tracer.judge.timeouts import slow_findings
+from ackdoctor.tracer.acker_findings import entry_bytes, filled_in, growth_finding, trend
+from ackdoctor.tracer.findings import findings, gathered
+from ackdoctor.tracer.sites import Places
+from ackdoctor.tracer.timeouts import slow_findings
 
 __all__ = [
     "all_findings",

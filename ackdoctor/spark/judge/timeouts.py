@@ -10,16 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from ackdoctor.model.trace import EventKind, Residue, Verdict
 from ackdoctor.spark.deliveries import DELIVERY_KEY, NO_PROCESS
 from ackdoctor.spark.tables import Analysis, Completions, Expired
-from ackdoctor.tracer.judge.timeouts import (
-    EARLY,
-    Cause,
-    Pace,
-    Step,
-    TimedOut,
-    burst_period,
-    cause_of,
-    causes_of,
-)
+from ackdoctor.tracer.timeouts import EARLY, Cause, Pace, Step, TimedOut, burst_period, cause_of, causes_of
 
 __all__ = ["Slow", "judge_timeouts"]
 
@@ -31,7 +22,7 @@ _MOST_SECONDS = 100_000
 
 @dataclass(slots=True, kw_only=True)
 class Slow:
-    """The input of ACK504 (`tracer.judge.timeouts`)."""
+    """The input of ACK504 (`tracer.timeouts`)."""
 
     trees: Sequence[TimedOut]
     timeout_s: int | None

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from ackdoctor.dialects import known
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.trace import AUTO, EventKind
-from ackdoctor.rulebook import NEVER_ZERO_ENTRY, ORPHAN_ENTRY
+from ackdoctor.rulebook import NEVER_ZERO_ENTRY, ORPHAN_ENTRY, rule_name
 from ackdoctor.spark.live.certain import ACKED_TWICE, NEVER_ZERO, OVER_ACKED
 from ackdoctor.spark.read.events import quarantined, remove_unreadable
 from ackdoctor.spark.read.file_kinds import FileKind
@@ -21,9 +21,9 @@ from ackdoctor.spark.read.paths import ZIPPED, unescaped, unzipped
 from ackdoctor.spark.read.traces import refused, traces
 from ackdoctor.spark.schema import ROOT_KEY
 from ackdoctor.spark.tables import Quarantined
-from ackdoctor.tracer.judge.messages import RULE_MESSAGES, Case, name_of
-from ackdoctor.tracer.judge.places import Places, parsed
-from ackdoctor.tracer.trace.files import SUFFIXES, Stem, is_checkpoint, partition
+from ackdoctor.tracer.findings import RULE_MESSAGES, Case
+from ackdoctor.tracer.sites import Places, parsed
+from ackdoctor.tracer.trace_files import SUFFIXES, Stem, is_checkpoint, partition
 
 __all__ = [
     "PATTERN",
@@ -265,7 +265,7 @@ def _handlers() -> frozenset[str]:
 
 
 def _rule(code: str) -> Line:
-    return {"code": code, "name": name_of(code)}
+    return {"code": code, "name": rule_name(code)}
 
 
 def part_lines(parts: Parts, bad: Iterable[Quarantined]) -> list[Line]:

@@ -46,7 +46,7 @@ from ackdoctor.spark.read.paths import literal
 from ackdoctor.spark.replay.messages import messages
 from ackdoctor.spark.schema import EVENTS, MESSAGES
 from ackdoctor.spark.session import spark_errors
-from ackdoctor.tracer.trace.files import LOCK, TERMS
+from ackdoctor.tracer.trace_files import LOCK, TERMS
 
 __all__ = ["Journal", "Watch", "held", "same_terms"]
 

@@ -14,7 +14,7 @@ from typing import BinaryIO
 from ackdoctor.model.trace import SCHEMA
 from ackdoctor.spark.read.log_lines import LOG_LINE
 from ackdoctor.spark.read.paths import ZIPPED
-from ackdoctor.tracer.trace.worker_log import GZIP, LEVELS, PACKED, bare, encoding_of, open_log
+from ackdoctor.tracer.worker_log import GZIP, LEVELS, PACKED, bare, encoding_of, open_log
 
 __all__ = [
     "LONGEST_LINE",

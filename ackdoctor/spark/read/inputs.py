@@ -31,7 +31,7 @@ from ackdoctor.spark.read.file_kinds import (
 )
 from ackdoctor.spark.read.paths import local, shorten, unzipped
 from ackdoctor.spark.session import spark_errors
-from ackdoctor.tracer.trace.files import Stem, is_checkpoint
+from ackdoctor.tracer.trace_files import Stem, is_checkpoint
 
 __all__ = ["Inputs", "files_at", "find_inputs", "with_addresses"]
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from pyspark.sql import DataFrame
 
 from ackdoctor.model.trace import RELIABLE, EventKind
-from ackdoctor.tracer.trace.worker_log import (
+from ackdoctor.tracer.worker_log import (
     LEVELS,
     LOADS,
     LOG_LINE,

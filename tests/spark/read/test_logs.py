@@ -19,7 +19,7 @@ from ackdoctor.spark.read.log_events import events, quarantine
 from ackdoctor.spark.read.logs import Log, Survey, in_rotation_order, lines, observed, parsed_lines, read_logs
 from ackdoctor.spark.tables import Books
 from tests.spark.configured import COMPILED, configured
-from tests.tracer.trace.test_log_prefixes import COLLECTORS, LAYOUTS, laid_out
+from tests.tracer.test_log_prefixes import COLLECTORS, LAYOUTS, laid_out
 
 ADAPTIVE = {"spark.sql.adaptive.enabled": "true"}
 HUGE = 8000  # bytes of a method that the JVM never compiles

@@ -13,7 +13,7 @@ from ackdoctor.spark.read.events import opened
 from ackdoctor.spark.read.file_kinds import FileKind
 from ackdoctor.spark.read.inputs import find_inputs
 from ackdoctor.spark.read.traces import traces
-from ackdoctor.tracer.trace.read import read
+from ackdoctor.tracer.trace_reader import read
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from ackdoctor.acker.ids import acker_index
 from ackdoctor.acker.replay import replay
+from ackdoctor.acker.runtime import acker_index
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.trace import Event, EventKind
-from ackdoctor.tracer.judge.replay import judge_trace
+from ackdoctor.tracer.replay import judge_trace
 from tests.spark import drawn_traces
 from tests.spark.configured import COMPILED, configured
 from tests.spark.model_lives import COLUMNS, Model, rows, stream

@@ -8,8 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ackdoctor.acker.acker import make_acker
-from ackdoctor.acker.ids import JavaRandom
-from ackdoctor.acker.rotating_map import VirtualClock
+from ackdoctor.acker.runtime import JavaRandom, VirtualClock
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.acker import AckAck, AckInit, AnswerKind, Message
 from tests.spark.configured import configured
