@@ -46,13 +46,13 @@ from ackdoctor.model.acker import NEWEST
 from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.reporters import reporter
-from ackdoctor.rulebook import rule_name
-from ackdoctor.rulebook.messages import (
+from ackdoctor.rulebook import (
     ACK_AND_FAIL,
     ACK_IN_LOOP,
     ACK_WITH_AUTO_ACK,
     DOUBLE_ACK,
     EMIT_AFTER_ACK,
+    rule_name,
     words,
 )
 from ackdoctor.spark.inputs import Inputs, inside

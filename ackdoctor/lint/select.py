@@ -33,7 +33,7 @@ from ackdoctor.model.finding import (
     stamp,
 )
 from ackdoctor.model.source import Comment, Site, Span
-from ackdoctor.rulebook.messages import UNUSED_IGNORE, Words, words
+from ackdoctor.rulebook import UNUSED_IGNORE, Words, words
 
 __all__ = ["Selection", "Suppressed", "compare_report", "filter_report", "select", "suppress"]
 
@@ -224,7 +224,7 @@ def _read(
 
     def complain(case: str, severity: Severity = Severity.ERROR, **values: object) -> None:
         text = words(UNUSED_IGNORE, case, written=written, example=directive.example, **values)
-        complaints.append(_complaint(site, text, severity))
+        complaints.append(_complaint(site, written, text, severity))
 
     if word not in {"ignore", "ignore-file"}:
         complain("unknown word", word=word)
@@ -269,11 +269,11 @@ def _unused(
         if idle:
             which = "" if len(idle) == len(ignore.codes) else f" for {', '.join(idle)}"
             text = words(UNUSED_IGNORE, "unused", written=ignore.written, which=which)
-            complaints.append(_complaint(ignore.site, text, Severity.WARNING))
+            complaints.append(_complaint(ignore.site, ignore.written, text, Severity.WARNING))
     return complaints
 
 
-def _complaint(site: Site, text: Words, severity: Severity) -> Finding:
+def _complaint(site: Site, written: str, text: Words, severity: Severity) -> Finding:
     return Finding(
         code=UNUSED_IGNORE,
         name="unused-ignore",
@@ -285,7 +285,7 @@ def _complaint(site: Site, text: Words, severity: Severity) -> Finding:
         handler="",
         dialect="",
         evidence=PathWitness(steps=()),
-        cause=text.message,
+        cause=f"{text.case}|{written}",
         help=text.help,
     )
 
