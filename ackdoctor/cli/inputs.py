@@ -180,7 +180,7 @@ def find_rule(wanted: str) -> "Rule":
 def rule_pages() -> Sequence["Page"]:
     """Return what reports show of every rule's page, by code."""
     from ackdoctor.reporters.context import Page
-    from ackdoctor.rulebook.page import explanation, read_page  # imports a Markdown parser
+    from ackdoctor.rulebook.pages import explanation, read_page  # imports a Markdown parser
 
     return [
         Page(

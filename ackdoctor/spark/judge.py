@@ -1,38 +1,48 @@
 """The tables of an input -> an Analysis: components, roots, then the findings; only counts and samples reach the driver."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
-from ackdoctor.model.acker import NEWEST, AckerVersion
+from ackdoctor.model.acker import NEWEST, AckerVersion, Engine
+from ackdoctor.model.finding import Finding
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.model.trace import EventKind, RunTally, TupleTree, Violation
-from ackdoctor.spark import deliveries, roots
+from ackdoctor.model.trace import EventKind, GrowthPoint, RunTally, TupleTree, Verdict, Violation
+from ackdoctor.spark import collect, deliveries, roots, verdicts
+from ackdoctor.spark.causes import Slow, explained, judge_timeouts, name_deliveries, unexplained
 from ackdoctor.spark.deliveries import Ends, Life
-from ackdoctor.spark.frames import Frames, collect_together
-from ackdoctor.spark.judge import collect, components, samples
-from ackdoctor.spark.judge.culprits import explained, name_deliveries
-from ackdoctor.spark.judge.findings import (
-    all_findings,
-    forecast,
-    has,
-    judgeable,
-    note_missing_ackers,
-    notes_on_rotation,
+from ackdoctor.spark.logs import Survey
+from ackdoctor.spark.replay import MOST_MESSAGES
+from ackdoctor.spark.session import Frames, collect_together
+from ackdoctor.spark.tables import Analysis, Books, Forecast
+from ackdoctor.spark.verdicts import Outages
+from ackdoctor.tracer.acker_findings import (
+    WORKER_HEAP,
+    entry_bytes,
+    filled_in,
+    growth_finding,
+    trend,
+    under_way,
 )
-from ackdoctor.spark.judge.samples import Outages
-from ackdoctor.spark.judge.timeouts import judge_timeouts
-from ackdoctor.spark.read.logs import Survey
-from ackdoctor.spark.replay.exact import MOST_MESSAGES
-from ackdoctor.spark.tables import Analysis, Books
-from ackdoctor.tracer.acker_findings import WORKER_HEAP, under_way
+from ackdoctor.tracer.findings import findings, gathered
 from ackdoctor.tracer.sites import Places
+from ackdoctor.tracer.timeouts import slow_findings
 
-__all__ = ["Terms", "examine"]
+__all__ = [
+    "Terms",
+    "all_findings",
+    "examine",
+    "forecast",
+    "has",
+    "judgeable",
+    "note_missing_ackers",
+    "notes_on_rotation",
+]
+
 
 _MOST_LIVES = 20
 _WITHOUT_TUPLE = (EventKind.NAMED, EventKind.ROTATED, EventKind.DIED, EventKind.DROPPED)
@@ -195,8 +205,8 @@ def _judge_components(
         optional["open"] = deliveries.open_over_time(tables.deliveries, result.window_ms)
     irregular = deliveries.irregular(judged)
     rows = collect_together(
-        shapes=components.shapes(tables.events, irregular),
-        bare=components.shapes_of_bare_emits(tables.events),
+        shapes=deliveries.shapes(tables.events, irregular),
+        bare=deliveries.shapes_of_bare_emits(tables.events),
         completions=deliveries.completions(tables.deliveries),
         named=named,
         **optional,
@@ -204,14 +214,14 @@ def _judge_components(
     result.notes += tuple(dict.fromkeys(map(collect.death, rows.get("deaths", ()))))
     result.completions = collect.completions(rows["completions"], int(result.end_ms * 1e6))
     _note_unjudged(result, terms, rows)
-    shapes, more = components.limited(rows["shapes"])
-    bare, more_bare = components.limited(rows["bare"])
+    shapes, more = deliveries.limited(rows["shapes"])
+    bare, more_bare = deliveries.limited(rows["bare"])
     if more_bare:
         result.notes += (f"only the {len(bare):,} most frequent calls that emit without anchors are judged",)
     if more:
         by_component = irregular.groupBy("component").count().collect()
         result.notes += (collect.note_other_shapes(by_component, shapes),)
-    found = components.violations(session, tables.events, shapes, bare)
+    found = deliveries.violations(session, tables.events, shapes, bare)
     _tally_components(tables, result, counted, found, rows)
     return found
 
@@ -268,15 +278,15 @@ def _judge_roots(
 ) -> tuple[tuple[TupleTree, ...], dict[_Root, int]]:
     """Add what became of the roots to the result; return samples of those that did not end well, and when lost ones began."""
     end_ns = int(result.end_ms * 1e6)
-    bad = samples.bad(tables.verdicts, end_ns, terms.patience_s, lost)
+    bad = verdicts.bad(tables.verdicts, end_ns, terms.patience_s, lost)
     rows = collect_together(
         loads=roots.ackers(tables.entries),
         growth=roots.growth(tables.entries, result.window_ms),
-        kinds=samples.kinds(tables.verdicts),
+        kinds=verdicts.kinds(tables.verdicts),
         spouts=roots.spouts(tables.messages),
         latencies=roots.latencies(tables.entries),
-        bad=samples.sampled(bad),
-        ways=samples.ways(bad),
+        bad=verdicts.sampled(bad),
+        ways=verdicts.ways(bad),
         **({"witnessed": roots.witnessed(tables.events)} if result.logged else {}),
     )
     loads = rows["loads"]
@@ -291,7 +301,7 @@ def _judge_roots(
     complete = not (result.missing or result.silent_ackers)
     handled = tables.deliveries if result.logged else None
     trees = explained(tables.events, handled, rows["bad"], rows["ways"], end_ns, complete=complete)
-    result.notes += tuple(samples.note_of_rest(rows["kinds"], len(trees)))
+    result.notes += tuple(verdicts.note_of_rest(rows["kinds"], len(trees)))
     largest = max((point.pending for point in points), default=0)
     result.tally = replace(
         result.tally,
@@ -302,7 +312,7 @@ def _judge_roots(
         high_water=largest if len(peaks) > 1 else max(peaks.values(), default=0),
     )
     if has(counted, EventKind.LINKED):
-        late = samples.late(tables.verdicts, end_ns, terms.patience_s, lost)
+        late = verdicts.late(tables.verdicts, end_ns, terms.patience_s, lost)
         never = tables.deliveries.where("acked + failed = 0 and not tick")
         result.holders = collect.holders(roots.holders(tables.events, late, never).collect())
     if has(counted, EventKind.TIMED_OUT):
@@ -330,3 +340,170 @@ def _without_lost(
     if excused := sum(one.roots for one in old) - sum(one.roots for one in judged):
         result.notes += (collect.note_lost(excused, terms.patience_s),)
     return judged
+
+
+_FEWEST_POINTS = 3
+_STRAIGHT = 0.9  # R2 below which a line predicts nothing
+_MOST_NAMED = 10  # tasks
+_CLEARLY, _FEW = 1.25, 5  # estimates are off by a twentieth
+_OF_ROOTS = (
+    *(EventKind.LINKED, EventKind.SENT, EventKind.EMITTED),
+    *(EventKind.COMPLETED, EventKind.GAVE_UP, EventKind.TIMED_OUT),
+)
+
+
+def has(counted: Iterable[Row], *kinds: EventKind) -> bool:
+    """Whether COUNTS has rows of one of these kinds."""
+    return any(row["kind"] in kinds for row in counted)
+
+
+# ---- findings ----
+
+
+def all_findings(
+    violations: Iterable[Violation],
+    trees: Iterable[TupleTree],
+    points: Sequence[GrowthPoint],
+    *,
+    profile: AckerVersion,
+    places: Places,
+    nowhere: Site,
+    heap: int,
+    slow: Slow,
+) -> tuple[Finding, ...]:
+    """Return all findings, sorted by place."""
+    found = findings(violations, trees, profile=profile, places=places, nowhere=nowhere)
+    grown = growth_finding(points, profile=profile, nowhere=nowhere, heap=heap)
+    more = [] if grown is None else [grown]
+    more += slow_findings(
+        slow.trees, timeout_s=slow.timeout_s, total=slow.roots, paces=slow.paces, nowhere=nowhere
+    )
+    return gathered([*found, *more]) if more else found
+
+
+def forecast(points: Sequence[GrowthPoint], profile: AckerVersion, heap: int) -> Forecast | None:
+    """Return the straight line through the sizes of the map, and when it fills a heap of that many bytes."""
+    if len(points) < _FEWEST_POINTS:
+        return None
+    line = trend(points)
+    size = entry_bytes(profile, orphan=points[-1].orphans * 2 > points[-1].pending)
+    grows = size is not None and line.per_second > 0 and line.fit >= _STRAIGHT
+    return Forecast(
+        per_second=line.per_second,
+        fit=line.fit,
+        entry_bytes=size,
+        heap=heap,
+        full_in=filled_in(line.per_second * size, heap) if grows and size is not None else None,
+    )
+
+
+# ---- what the input cannot show ----
+
+
+def notes_on_rotation(
+    counted: Collection[Row], version: AckerVersion, message_timeout_s: int | None, *, ticks_disabled: bool
+) -> Iterator[str]:
+    """Yield notes if the rows of COUNTS leave open when this version's ackers rotate."""
+    if not has(counted, EventKind.INIT, EventKind.ACK):
+        return
+    ticks = has(counted, EventKind.ROTATED)
+    if version.forgets and ticks_disabled:
+        yield (
+            f"an acker says that it gets no ticks, so it never drops an entry, as {version.name} does: judge it with "
+            "--acker-version 1.1.0, or 2.8-no-timeouts"
+        )
+    elif version.forgets and not ticks and message_timeout_s is None:
+        yield (
+            f"no row says when the acker rotated its map, as {version.name} does: without --message-timeout what it "
+            "has forgotten counts as pending"
+        )
+    if version.engine is Engine.JSTORM and message_timeout_s is not None:
+        yield "JStorm rotates after a message, not by the clock: an idle acker kept its entries for longer than this says"
+    if version.engine is Engine.HERON and message_timeout_s is not None:
+        yield "each stream manager counts its rotations from its own start: here they are counted from the first row"
+
+
+# ---- what is missing in logs ----
+
+
+def note_missing_ackers(result: Analysis, row: Row) -> Iterator[str]:
+    """Yield a note if components handled clearly more roots than ackers received messages of; WITNESSED has estimates."""
+    if row["handled"] > _CLEARLY * row["taken"] + _FEW:
+        result.silent_ackers = True
+        yield (
+            f"components handled about {row['handled']:,} roots, and ackers received messages of about {row['taken']:,}: the "
+            "log of an acker is missing; give the logs of all workers"
+        )
+
+
+def judgeable(
+    result: Analysis, trees: Iterable[TupleTree], counted: Collection[Row], patience_s: int
+) -> list[TupleTree]:
+    """Return the trees that the logs are complete for; add notes on what they cannot show of the others."""
+    if not result.logged:
+        return list(trees)
+    notes = list(_notes_on_missing_lines(result, counted))
+    only_logs = all(row["logged"] for row in counted)  # a trace is judged as it is
+    kept: list[TupleTree] = []
+    unbegun: list[TupleTree] = []
+    unknown = 0
+    for tree in trees:
+        lost = any(culprit.lost for culprit in tree.culprits)
+        if only_logs and tree.verdict is Verdict.ORPHAN and not lost:
+            unbegun.append(tree)
+        elif (result.missing or result.silent_ackers) and unexplained(tree):
+            unknown += tree.roots
+        else:
+            kept.append(tree)
+    if unbegun:
+        notes.append(_note_on_unbegun(result, unbegun, patience_s))
+    if unknown:
+        notes.append(f"{_roots(unknown)} did not end well, and missing logs may say why: not judged")
+    result.notes = (*notes, *result.notes)
+    return kept
+
+
+def _notes_on_missing_lines(result: Analysis, counted: Collection[Row]) -> Iterator[str]:
+    """Yield notes on the tasks, and the ackers, of which no log has a line."""
+    if result.missing:
+        named = result.missing[:_MOST_NAMED]
+        more = len(result.missing) - len(named)
+        tasks = ", ".join(named) + (f" and {more:,} more" if more > 0 else "")
+        yield f"no line is of {tasks}: give the logs of all workers"
+    logged = [row for row in counted if row["logged"]]
+    rooted = [row for row in logged if row["rooted"]]  # without ackers, tuples have no roots
+    if has(rooted, *_OF_ROOTS) and not has(counted, EventKind.INIT, EventKind.ACK, EventKind.FAIL):
+        result.silent_ackers = True
+        yield (
+            "no line is of an acker: the logs do not say what became of the roots, only what components did; give the logs of "
+            "all workers"
+        )
+    if has(logged, EventKind.SENT) and not has(logged, EventKind.RECEIVED):
+        yield (
+            "Storm 0.9 does not log which task receives and acks a tuple: roots are judged by what ackers received and by the "
+            "acks that were sent"
+        )
+
+
+def _note_on_unbegun(result: Analysis, trees: Collection[TupleTree], patience_s: int) -> str:
+    """A log that begins in the middle has acks of roots that began before, but only for a message timeout."""
+    roots = sum(tree.roots for tree in trees)
+    until_ms = result.begin_ms + patience_s * 1000
+    late = sum(
+        tree.roots
+        for tree in trees
+        if tree.entry is not None and result.end_ms - tree.entry.age_ms > until_ms
+    )
+    orphans = sum(kind.roots for kind in result.trees if kind.verdict == Verdict.ORPHAN.value)
+    result.unbegun = bool(late) or orphans >= result.roots
+    note = f"{_roots(roots, 'has', 'have')} acks and no __ack_init: they began before the logs, or elsewhere"
+    if not result.unbegun:
+        return f"{note}: not judged"
+    return (
+        f"{note}; give the logs of all workers from their start. If the acker's log is complete, __ack_init never reaches it: "
+        "look at the connections from the workers of the spouts"
+    )
+
+
+def _roots(count: int, one: str = "", many: str = "") -> str:
+    return f"1 root {one}".rstrip() if count == 1 else f"{count:,} roots {many}".rstrip()

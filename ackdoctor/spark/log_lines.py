@@ -18,15 +18,7 @@ from collections.abc import Iterable
 from pyspark.sql import DataFrame
 
 from ackdoctor.model.trace import RELIABLE, EventKind
-from ackdoctor.tracer.worker_log import (
-    LEVELS,
-    LOADS,
-    LOG_LINE,
-    OTHER_BEGIN,
-    OTHER_LAYOUT,
-    PUT_BEFORE,
-    REORDERED,
-)
+from ackdoctor.tracer.worker_log import LEVELS, LOADS, OTHER_BEGIN, OTHER_LAYOUT, PUT_BEFORE, REORDERED
 
 __all__ = [
     "CONTINUED",
@@ -34,7 +26,6 @@ __all__ = [
     "DROPS",
     "FOREIGN",
     "LOADS",
-    "LOG_LINE",
     "QUARANTINED",
     "TIMELESS",
     "TIMEOUT",
@@ -43,6 +34,7 @@ __all__ = [
     "parsed",
     "reason",
 ]
+
 
 USED, CONTINUED, FOREIGN, QUARANTINED = 0, 1, 2, 3  # the class of a line
 

@@ -1,4 +1,4 @@
-"""Executable cases: the example of a rule page, and the regression pages in `tests/rules/<CODE>/`.
+"""Whole pages and executable cases: the examples of a rule page, and the regression pages in `tests/rules/<CODE>/`.
 
 A heading holds cases: one for each run of code blocks of the same language and dialect with different file names.
 A block that repeats a file name of its case begins the next case.
@@ -29,18 +29,32 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 
 from ackdoctor.model.finding import Severity
-from ackdoctor.rulebook.rule import page_error
+from ackdoctor.rulebook import (
+    RULE_URL,
+    Rule,
+    locate,
+    page_error,
+    parse_catalogue,
+    parse_head,
+    read_all,
+    read_page_text,
+)
 
 __all__ = [
+    "SECTIONS",
     "Case",
     "CaseFile",
     "Expected",
+    "RulePage",
     "Section",
+    "explanation",
+    "load_rules",
     "outline",
     "read_case_page",
     "read_cases",
-    "read_page_text",
+    "read_page",
 ]
+
 
 CASE_PAGE_SECTIONS = ("Reports", "Stays silent")
 _SILENT = ("Stays silent", "How to fix")  # sections where the rule's own finding is an error
@@ -125,19 +139,6 @@ class _Draft(NamedTuple):
     expected: list[Expected]
     todo: list[Expected]
     severities: dict[Expected, Severity]
-
-
-def read_page_text(path: Path) -> str:
-    """Read a page; raise RulebookError if it is not UTF-8 text."""
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise page_error(path, 1, f"cannot be read: {error.strerror}") from None
-    try:
-        return raw.decode().replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise page_error(path, line, f"not UTF-8: {error.reason}") from None
 
 
 def outline(path: Path, text: str) -> list[Section]:
@@ -279,3 +280,82 @@ def _finished(path: Path, code: str, section: str, drafts: Sequence[_Draft]) -> 
             severities=draft.severities,
             page=path,
         )
+
+
+SECTIONS = ("What it does", "Why is this bad", "Example", "How to fix", "Limits", "Messages")
+_OPTIONS = "Options"  # an optional section before the messages
+_EXPLAINED = ("How to fix", "Why is this bad", "Example", "Limits", _OPTIONS)
+_EXPECTATION = re.compile(r"(#|//) expect(?:-[a-z]+)?: ")
+_LINK = re.compile(r"\]\((ACK[0-9]{3})-([a-z0-9-]+)\.md\)")
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class RulePage(Rule):
+    """A whole page: `sections` maps the headings, in order, to their text; `text` is the file."""
+
+    sections: Mapping[str, str]
+    text: str
+    cases: tuple[Case, ...]
+
+
+def load_rules(directory: Path | None = None) -> dict[str, RulePage]:
+    """Return all pages by code, sorted; raise RulebookError for the first page that does not parse."""
+    pages, errors = read_all(directory or locate(), read_page)
+    if errors:
+        raise errors[0]
+    return pages
+
+
+def read_page(path: Path) -> RulePage:
+    """Read the page in that file."""
+    text = read_page_text(path)
+    lines = text.split("\n")
+    rule = parse_head(path, lines)
+    head, *sections = outline(path, text)
+    _check_order(path, lines, head, sections)
+    parse_catalogue(path, text)
+    return RulePage(
+        code=rule.code,
+        name=rule.name,
+        summary=rule.summary,
+        severity=rule.severity,
+        default=rule.default,
+        evidence=rule.evidence,
+        path=path,
+        sections={each.title: "\n".join(lines[each.line : each.end - 1]).strip() for each in sections},
+        text=text,
+        cases=read_cases(path, rule.code, sections),
+    )
+
+
+def explanation(page: RulePage) -> str:
+    """Return the page as Markdown for a reader who must repair a finding: the fix first, then the reasons."""
+    parts = [f"# {page.name} ({page.code})", page.summary]
+    for title in _EXPLAINED:
+        if title in page.sections:
+            parts += [f"## {title}", page.sections[title]]
+    parts.append(f"<{page.url}>")
+    text = _EXPECTATION.sub(r"\1 ", "\n\n".join(parts))
+    return _LINK.sub(lambda link: f"]({RULE_URL.format(code=link[1], name=link[2])})", text) + "\n"
+
+
+def _check_order(path: Path, lines: Sequence[str], head: Section, sections: Sequence[Section]) -> None:
+    closing = next(at for at, line in enumerate(lines) if line.rstrip() == "```")
+    stray = next((at for at in range(closing + 1, head.end - 1) if lines[at].strip()), None)
+    if stray is not None:
+        raise page_error(path, stray + 1, f"'## {SECTIONS[0]}' must follow the toml block")
+    titles = list(SECTIONS)
+    if any(section.title == _OPTIONS for section in sections):
+        titles.insert(-1, _OPTIONS)
+    for number, wanted in enumerate(titles):
+        if number == len(sections):
+            raise page_error(path, len(lines), f"section '## {wanted}' is missing")
+        section = sections[number]
+        if section.title != wanted:
+            raise page_error(
+                path, section.line, f"section '## {wanted}' belongs here, not '## {section.title}'"
+            )
+        if not any(line.strip() for line in lines[section.line : section.end - 1]):
+            raise page_error(path, section.line, f"section '## {wanted}' is empty")
+    if len(sections) > len(titles):
+        raise page_error(path, sections[len(titles)].line, f"no section may follow '## {titles[-1]}'")

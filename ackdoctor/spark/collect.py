@@ -47,6 +47,7 @@ __all__ = [
     "window",
 ]
 
+
 _WINDOWS = 200  # of a curve
 _MOST_WINDOWS = 10_000  # a page of a few megabytes
 _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)

@@ -29,6 +29,7 @@ from ackdoctor.spark.schema import EXACT, ROOT_KEY
 
 __all__ = ["entries", "proved", "rank", "sums"]
 
+
 _WORDS = ("gram0", "gram1", "gram2", "gram3")
 _LANE = 16  # bits from one row of a word to the next
 _WIDTH = _LANE - 1  # bits of a row: a row times a lane of each word does not overflow a long

@@ -44,8 +44,7 @@ from pyspark.sql.types import (
 from ackdoctor.model.acker import NEWEST, AckerVersion
 from ackdoctor.model.trace import EventKind
 from ackdoctor.spark.deliveries import DELIVERY_KEY, is_tick
-from ackdoctor.spark.replay.exact import replay_all
-from ackdoctor.spark.replay.messages import schedule_ms
+from ackdoctor.spark.replay import replay_all, schedule_ms
 from ackdoctor.spark.schema import EVENTS, MESSAGES, ROOT_KEY
 
 __all__ = [
@@ -67,6 +66,7 @@ __all__ = [
     "replayed_lives",
     "with_carried",
 ]
+
 
 NEVER_ZERO, OVER_ACKED, ACKED_TWICE = "never-zero", "over-acked", "acked-twice"
 
