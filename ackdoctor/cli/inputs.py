@@ -313,7 +313,7 @@ def lines_of(path: Path, faults: list[str], *, limit: int | None = None) -> Iter
 
     Reading ends after `limit` characters.
     """
-    from ackdoctor.heap.jvm.hprof import open_file
+    from ackdoctor.heap.hprof import open_file
     from ackdoctor.tracer.trace.worker_log import log_text
 
     try:
