@@ -45,7 +45,7 @@ from ackdoctor.model import UsageError
 from ackdoctor.model.finding import Finding, Report, Unreadable
 from ackdoctor.reporters import heap as reports
 from ackdoctor.reporters.context import counted
-from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.sites import Places
 
 if TYPE_CHECKING:
     from typer._click import Command, Context

@@ -12,8 +12,7 @@ from ackdoctor.lab.worker import Inbox, Parcel, TaskContext, Worker, draw_speed
 from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
 from ackdoctor.model.dialect import Dialect, Discipline, Kind, Role
 from ackdoctor.model.trace import RELIABLE, TICK, EventKind
-from ackdoctor.tracer.ledger.components import belongs, describe
-from ackdoctor.tracer.trace.components import described
+from ackdoctor.tracer.components import belongs, describe, described
 
 __all__ = ["AckerThread", "BoltThread", "Executor", "SpoutThread"]
 

@@ -26,7 +26,7 @@ from ackdoctor.lab.child import Child, Exit, Looped, ShellError, uncaught
 from ackdoctor.lab.component import Bolt, Context, OutputCollector, Spout, SpoutOutputCollector, Tup
 from ackdoctor.lab.messages import Setup, Transcript
 from ackdoctor.model.dialect import Dialect, Role
-from ackdoctor.tracer.ledger.components import belongs
+from ackdoctor.tracer.components import belongs
 
 __all__ = [
     "HeronBolt",

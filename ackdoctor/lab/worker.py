@@ -25,7 +25,7 @@ from ackdoctor.lab.topology import (
 )
 from ackdoctor.model.acker import AckFail, AckInit, Answer, Message, ResetTimeout, Tick
 from ackdoctor.model.trace import Event, EventKind
-from ackdoctor.tracer.ledger.sites import Sites
+from ackdoctor.tracer.sites import Sites
 
 __all__ = [
     "Agenda",

@@ -35,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", options.MARK)
     config.stash[_OPTIONS] = session = options.read_options(config)
     config.pluginmanager.register(Table(session), "ackdoctor-table")
-    run = sys.modules.get("ackdoctor.tracer.process.run")
+    run = sys.modules.get("ackdoctor.tracer.run")
     if run is not None and run.begun:
         from ackdoctor.pytest_plugin.hooks import TestSeparation
 

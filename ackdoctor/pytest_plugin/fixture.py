@@ -19,9 +19,9 @@ from ackdoctor.model.finding import Finding
 from ackdoctor.model.trace import Culprit, PendingEntry, TupleTree, Verdict, Violation
 from ackdoctor.pytest_plugin.outcome import context_of, one_line
 from ackdoctor.reporters.heap_python import snapshots_screen
-from ackdoctor.tracer.judge.places import Places
-from ackdoctor.tracer.ledger.components import holders
-from ackdoctor.tracer.ledger.ledger import Ledger
+from ackdoctor.tracer.components import holders
+from ackdoctor.tracer.ledger import Ledger
+from ackdoctor.tracer.sites import Places
 
 __all__ = ["BenchOutcome", "Counts", "Fixture", "Look", "TestHeap"]
 

@@ -18,7 +18,7 @@ from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding, Report, plain
 from ackdoctor.model.trace import ComponentTally, TupleTree, Violation
 from ackdoctor.pytest_plugin.options import FAILED_BY_ACKDOCTOR, Options
-from ackdoctor.rulebook.messages import (
+from ackdoctor.rulebook import (
     EVICTING_BUFFER,
     MISSING_ACK,
     NEVER_ZERO_ENTRY,
@@ -269,9 +269,9 @@ class Judge:
         if not violations and not trees:  # a clean test needs neither judge nor rulebook
             return Judgement((), ())
         from ackdoctor.acker.versions import NEWEST, profile
-        from ackdoctor.tracer.judge.acker import Causes
-        from ackdoctor.tracer.judge.findings import findings
-        from ackdoctor.tracer.judge.places import Places
+        from ackdoctor.tracer.acker_findings import Causes
+        from ackdoctor.tracer.findings import findings
+        from ackdoctor.tracer.sites import Places
 
         tolerated = pending <= options.max_pending
         owed = [violation for violation in violations if tolerated and violation.misuse is Misuse.NEVER]

@@ -14,8 +14,8 @@ from ackdoctor.acker.residue import TracedTuple, find_culprits, residue
 from ackdoctor.acker.versions import Profile
 from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
 from ackdoctor.model.trace import EventKind, GrowthPoint, PendingEntry, RunTally, TupleTree, Verdict
-from ackdoctor.tracer.ledger.ledger import POINTS, halved
-from ackdoctor.tracer.trace.files import Writer
+from ackdoctor.tracer.ledger import POINTS, halved
+from ackdoctor.tracer.trace_files import Writer
 
 __all__ = ["MOST_TREES", "TracedAcker"]
 

@@ -12,7 +12,7 @@ import ackdoctor.lint.select
 import ackdoctor.pytest_plugin.fixture
 import ackdoctor.pytest_plugin.hooks
 import ackdoctor.reporters.terminal
-import ackdoctor.tracer.judge.findings  # noqa: F401
+import ackdoctor.tracer.findings  # noqa: F401
 from ackdoctor import checks
 from ackdoctor.lint import analysis
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ackdoctor.model.trace import RELIABLE, TICK, EventKind
-from ackdoctor.tracer.process.multilang import Conversation, Frames, Row, parse
+from ackdoctor.tracer.proxy import Conversation, Frames, Row, parse
 
 K = EventKind
 HANDSHAKE = {"conf": {}, "pidDir": "/tmp", "context": {"taskid": 4, "task->component": {"4": "count"}}}
