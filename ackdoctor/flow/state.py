@@ -26,8 +26,7 @@ from enum import Enum, unique
 from typing import NamedTuple, TypeAlias
 
 from ackdoctor.flow.expressions import facts_about, memoize, names_in, without_facts
-from ackdoctor.model.cfg import Bind, Expr, Name, Next, Yield
-from ackdoctor.model.component import ClassInfo, Function
+from ackdoctor.model.cfg import Bind, ClassInfo, Expr, Function, Name, Next, Yield
 from ackdoctor.model.protocol import Stage, Tick
 
 __all__ = [

@@ -17,7 +17,7 @@ from pathlib import Path
 from struct import Struct
 from typing import BinaryIO, NamedTuple
 
-from ackdoctor.tracer.trace.worker_log import GZIP, PACKED
+from ackdoctor.tracer.worker_log import GZIP, PACKED
 
 __all__ = [
     "BOOLEAN",

@@ -11,7 +11,7 @@ from ackdoctor.heap.entries import NIL_ROW, Entries, Kind
 from ackdoctor.heap.hprof import INT, LONG, OBJECT
 from ackdoctor.heap.objects import Objects
 from ackdoctor.heap.sweep import Classes, Columns, Rows, Takers, sweep
-from ackdoctor.model.verdict import PendingEntry
+from ackdoctor.model.trace import PendingEntry
 
 __all__ = ["Acker", "Bucket", "Clock", "Holder", "OldEntries", "Tally", "Waits", "look_up", "walk"]
 

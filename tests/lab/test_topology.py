@@ -4,6 +4,7 @@ from random import Random
 
 import pytest
 
+from ackdoctor.acker.runtime import java_hash
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import Bolt, Feed
 from ackdoctor.lab.topology import (
@@ -11,13 +12,13 @@ from ackdoctor.lab.topology import (
     GLOBAL,
     NONE,
     SHUFFLE,
+    InvalidEmitError,
     InvalidTopologyError,
     Settings,
     TopologyBuilder,
+    assign,
     fields_of,
-    java_hash,
 )
-from ackdoctor.lab.worker import InvalidEmitError, assign
 from tests.lab.components import Ack, Do
 
 TASKS = (4, 5, 6)

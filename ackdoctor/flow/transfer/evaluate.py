@@ -38,17 +38,20 @@ from ackdoctor.model.cfg import (
     Bind,
     Build,
     Call,
+    ClassInfo,
     Closure,
     Compare,
+    Component,
     Expr,
+    Function,
     Global,
     Item,
     Literal,
     Mix,
     Name,
     Star,
+    Unit,
 )
-from ackdoctor.model.component import ClassInfo, Component, Function, Unit
 from ackdoctor.model.dialect import Dialect, Role
 
 __all__ = [

@@ -67,6 +67,7 @@ from ackdoctor.model.cfg import (
     Drop,
     EdgeKind,
     Expr,
+    Function,
     Global,
     Instr,
     Item,
@@ -81,7 +82,6 @@ from ackdoctor.model.cfg import (
     Update,
     Yield,
 )
-from ackdoctor.model.component import Function
 from ackdoctor.model.protocol import Op, Stage
 
 __all__ = ["NextStep", "catches", "counted_loop_steps", "next_steps", "split_by_element"]
