@@ -1,7 +1,7 @@
 """Base of both benches: an acker, a spout's pending map, the clock and the trace."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import NamedTuple, TypeVar
@@ -18,10 +18,9 @@ from ackdoctor.lab.shell.messages import json_of
 from ackdoctor.lab.shell.process import Setup
 from ackdoctor.lab.topology import DEFAULT_STREAM
 from ackdoctor.lab.worker import Action, Agenda, InvalidEmitError
-from ackdoctor.model.acker import AckAck, Answer, Message, Tick
+from ackdoctor.model.acker import Answer, Message, Tick
 from ackdoctor.model.dialect import Kind, WireForm
 from ackdoctor.model.trace import PendingEntry
-from ackdoctor.tracer.traced_acker import TracedAcker
 
 __all__ = ["SINK", "SPOUT", "AckingCore", "BaseBench", "BenchContext", "Emitted"]
 
@@ -95,20 +94,6 @@ class AckingCore:
             result = self.spout.receive(answer)
             if result is not None:
                 self._on_result(result)
-
-    def linked(self, root: int, edge: int, *, delivery: str, component: str, task: int) -> None:
-        """Record which delivery has an edge, if the acker is traced."""
-        if isinstance(self.acker, TracedAcker):
-            self.acker.linked(root, edge, delivery=delivery, component=component, task=task)
-
-    def complete(self, messages: Iterable[Message], *, delivery: str, component: str, task: int) -> None:
-        """Send the messages of an ack or a fail; a traced acker also records the delivery."""
-        for message in messages:
-            if isinstance(self.acker, TracedAcker) and isinstance(message, AckAck):
-                self.acker.noted(
-                    message.root, message.value, delivery=delivery, component=component, task=task
-                )
-            self.send(message)
 
     def _expire(self) -> None:
         for result in self.spout.tick():

@@ -1,7 +1,7 @@
 """Benches: a test drives one bolt or one spout by hand, in virtual time, against an acker."""
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import count
@@ -15,7 +15,7 @@ from ackdoctor.lab.shell.child import ShellError
 from ackdoctor.lab.shell.components import ShellBolt, ShellSpout
 from ackdoctor.lab.shell.heron import HeronBolt, HeronSpout
 from ackdoctor.lab.topology import DEFAULT_STREAM, SYSTEM, SYSTEM_TASK, TICK_STREAM
-from ackdoctor.model.acker import AckAck, AckFail, Message
+from ackdoctor.model.acker import AckAck, AckFail
 from ackdoctor.model.dialect import Kind
 from ackdoctor.model.trace import PendingEntry, Verdict
 
@@ -69,11 +69,8 @@ class Bench(BaseBench):
         number = next(self._numbers)
         message_id = self._spout_emits(number if msg_id is AUTO else msg_id, beside)
         tup = self._tup(number, values, stream, component, message_id)
-        for root, edge in message_id.items():
+        for root in message_id:
             self._roots[str(number)] = root
-            self._core.linked(
-                root, edge, delivery=str(number), component=self._place.component, task=self._place.task
-            )
         self._turn(lambda: self.bolt.execute(tup))
         return str(number)
 
@@ -150,7 +147,7 @@ class Bench(BaseBench):
             self.profile, ids=self._ids, clock=self.clock, message_timeout_s=self._timeout_secs
         )
         try:
-            self.bolt.prepare(self._place, _BoltOutput(self._collector, self._emit, self._complete))
+            self.bolt.prepare(self._place, _BoltOutput(self._collector, self._emit, self._core.send))
         except ShellError:
             return  # `died` holds the error
         self._flow()
@@ -195,8 +192,7 @@ class Bench(BaseBench):
         """Ack all tuples in the sink's queue."""
         while self._sink_queue:
             tup = self._sink_queue.popleft()
-            acks = self._collector.ack(tup)
-            self._core.complete(acks, delivery=str(tup.delivery), component="sink", task=SINK)
+            self._core.send(*self._collector.ack(tup))
 
     def _tick_if_alive(self) -> None:
         if not self._death:
@@ -228,10 +224,6 @@ class Bench(BaseBench):
         )
         return [SINK]
 
-    def _complete(self, tup: Tup, messages: Iterable[Message]) -> None:
-        place = self._place
-        self._core.complete(messages, delivery=str(tup.delivery), component=place.component, task=place.task)
-
 
 class _BoltOutput:
     """The bolt's OutputCollector."""
@@ -240,11 +232,11 @@ class _BoltOutput:
         self,
         collector: BoltCollector,
         emit: Callable[[Sequence[object], Sequence[Tup], str, int | None], Sequence[int]],
-        complete: Callable[[Tup, Iterable[Message]], None],
+        send: Callable[..., None],
     ) -> None:
         self._collector = collector
         self._emit = emit
-        self._complete = complete
+        self._send = send
 
     def emit(
         self,
@@ -257,13 +249,13 @@ class _BoltOutput:
         return self._emit(values, anchors, stream, task)
 
     def ack(self, tup: Tup) -> None:
-        self._complete(tup, self._collector.ack(tup))
+        self._send(*self._collector.ack(tup))
 
     def fail(self, tup: Tup) -> None:
-        self._complete(tup, self._collector.fail(tup))
+        self._send(*self._collector.fail(tup))
 
     def reset_timeout(self, tup: Tup) -> None:
-        self._complete(tup, self._collector.reset_timeout(tup))
+        self._send(*self._collector.reset_timeout(tup))
 
 
 class _Tracked(NamedTuple):

@@ -7,7 +7,6 @@ from ackdoctor.lab.worker import Record
 from ackdoctor.model.dialect import Dialect, Discipline, Kind, Role
 from ackdoctor.model.trace import Event
 from ackdoctor.tracer.components import belongs, describe, described
-from ackdoctor.tracer.trace_files import Writer
 
 __all__ = ["named_row", "nanoseconds", "record_to"]
 
@@ -31,11 +30,11 @@ def nanoseconds(clock: Clock) -> Callable[[], int]:
     return lambda: clock.now_ms() * 1_000_000
 
 
-def record_to(recorder: Writer) -> Record:
-    """Return a `record` callback for `Cluster` that writes each row."""
+def record_to(write: Callable[..., None]) -> Record:
+    """Return a `record` callback for `Cluster` that writes each row with a recorder's `write`."""
 
     def record(row: Event) -> None:
-        recorder.write(
+        write(
             row.kind,
             row.component,
             row.task,
