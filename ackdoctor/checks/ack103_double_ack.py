@@ -19,17 +19,11 @@ def check(context: RuleContext) -> Iterator[Finding]:
     if context.component.auto_ack:
         return
     for repeat in repeats(context):
-        second = repeat.second
-        if repeat.automatic or repeat.same_site or second.breach is not Breach.DOUBLE_ACK:
+        path, token = repeat.second.path, repeat.token
+        if repeat.automatic or repeat.same_site or repeat.second.breach is not Breach.DOUBLE_ACK:
             continue
-        site = breach_site(second.path, repeat.token)
-        leave = leave_first(alone=repeat.token.kind is TokenKind.INPUT)
+        site = breach_site(path, token)
+        leave = leave_first(alone=token.kind is TokenKind.INPUT)
         where = f" (first on {line_text(repeat.first, site.function)})" if repeat.first is not None else ""
-        yield context.finding(
-            context.words(tup=repeat.token.words, or_leave=context.phrase("leave", leave=leave, where=where)),
-            at=(site.function, site.step.span),
-            misuse=Misuse.TWICE,
-            path=second.path,
-            token=repeat.token,
-            flow=repeat.flow,
-        )
+        words = context.words(tup=token.words, or_leave=context.phrase("leave", leave=leave, where=where))
+        yield context.finding(words, Misuse.TWICE, site, flow=repeat.flow, path=path, token=token)
