@@ -9,7 +9,6 @@ from ackdoctor.checks.facts.spouts import (
     Source,
     data_emits,
     emits,
-    entry_method,
     has_id,
     lasting_effects,
     payload_source,
@@ -50,8 +49,8 @@ def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for a spout whose `fail` always replays."""
     if context.is_bolt or context.discipline.replays:
         return
-    reached = reach(context, entry_method(context, EntryKind.FAILED))
-    shared = reach(context, entry_method(context, EntryKind.NEXT))
+    reached = reach(context, EntryKind.FAILED)
+    shared = reach(context, EntryKind.NEXT)
     functions = [function for function in reached if function not in shared]
     if any(_limits(function, step) for function in functions for step in function.cfg.steps):
         return
@@ -75,12 +74,11 @@ def _replays(context: RuleContext, functions: list[Function]) -> Iterator[tuple[
     for emit in emits(context, EntryKind.FAILED):
         if has_id(emit) and emit.function in functions:
             yield emit.function, emit.step, context.phrase("emits")
-    queues = drained_fields(context, reach(context, entry_method(context, EntryKind.NEXT)))
-    for function, step, word in lasting_effects(context, entry_method(context, EntryKind.FAILED)):
-        if function in functions and isinstance(step.op, Call) and isinstance(step.op.func, Attr):
-            field = context.own_field(function, step.op.func.obj)
-            if word in CONTAINER_STORES and field in queues and field and is_container(context, field):
-                yield function, step, context.phrase("queues", field=f"self.{field}")
+    queues = drained_fields(context, reach(context, EntryKind.NEXT))
+    for effect in lasting_effects(context, EntryKind.FAILED):
+        stores = effect.word in CONTAINER_STORES and effect.function in functions
+        if stores and effect.field in queues and is_container(context, effect.field):
+            yield effect.function, effect.step, context.phrase("queues", field=f"self.{effect.field}")
 
 
 # ---- limits ----
