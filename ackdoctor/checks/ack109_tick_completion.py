@@ -154,10 +154,8 @@ def _owned_overrides(context: RuleContext) -> Iterator[Finding]:
 
 
 def _treated_as_data(context: RuleContext) -> Iterator[Finding]:
-    for flow in context.flows:
-        entry, name = flow.entry, context.component.name
-        if entry is None or entry.kind is not EntryKind.DATA or entry.subject is None:
-            continue
+    name = context.component.name
+    for flow in context.tuple_handlers():
         if not _tests_for_tick(flow) and _reads_values(flow):
             advice = test_tick(context.role, auto_ack=bool(context.component.auto_ack))
             words = context.words("data", component=name, handler=flow.function.name, advice=advice)

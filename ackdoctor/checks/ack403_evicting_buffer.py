@@ -82,7 +82,7 @@ def _acks(context: RuleContext, function: Function) -> bool:
 def _makes_room(context: RuleContext, stored: Stored) -> bool:
     """Whether the storing function tests the container, or the path to the store removes an entry or tests it."""
     steps = {(visit.function, visit.step) for visit, _, _ in points_back(stored.path)}
-    removals = (use for use in uses(context) if use.field == stored.field and use.how in ("pop", "popleft"))
+    removals = (use for use in uses(context, field=stored.field) if use.how in ("pop", "popleft"))
     if any((use.function, use.step) in steps for use in removals):
         return True
     steps |= {(stored.function, step) for step in stored.function.cfg.steps}
@@ -94,18 +94,13 @@ def _makes_room(context: RuleContext, stored: Stored) -> bool:
 
 def _is_trimmed(context: RuleContext, field: str) -> bool:
     """Whether a method removes entries with popitem and does not complete them."""
-    return any(
-        use.field == field
-        and use.how == "popitem"
-        and isinstance(use.step.op, Call)
-        and not _is_completed(context, use.function, use.step.op)
-        for use in uses(context)
-    )
+    removals = (use for use in uses(context, field=field) if use.how == "popitem")
+    return not all(_is_completed(context, use.function, use.result) for use in removals)
 
 
-def _is_completed(context: RuleContext, function: Function, removal: Call) -> bool:
-    """Whether a function completes what a call removes, or passes it to a method of the component."""
-    names = derived_names(function, frozenset({removal.result.id}))
+def _is_completed(context: RuleContext, function: Function, removed: str) -> bool:
+    """Whether a function completes what a local holds, or passes it to a method of the component."""
+    names = derived_names(function, frozenset({removed}))
     for step in function.cfg.steps:
         if isinstance(step.op, Call) and any(mentions_any(arg.value, names) for arg in step.op.args):
             kind = context.verb_kind(function, step.op)

@@ -113,6 +113,16 @@ class RuleContext:
         """Whether an exception that leaves the handler fails the tuple and the worker goes on."""
         return bool(self.component.auto_fail) and self.component.exits is False
 
+    def tuple_handlers(self) -> Iterator[Flow]:
+        """Yield the flows of the handlers that get one tuple."""
+        for flow in self.flows:
+            if (
+                flow.entry is not None
+                and flow.entry.kind is EntryKind.DATA
+                and flow.entry.subject is not None
+            ):
+                yield flow
+
     def events(self, kind: type[S], *entries: EntryKind) -> Iterator[tuple[Flow, S]]:
         """Yield the events of one kind in the flows of these entries; without entries, in all flows."""
         for flow in self.flows:

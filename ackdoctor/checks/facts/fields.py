@@ -96,13 +96,18 @@ class Use:
             case _:
                 return None
 
+    @property
+    def result(self) -> str:
+        """The local that holds the result of the call; "" if the step is no call."""
+        return self.step.op.result.id if isinstance(self.step.op, Call) else ""
 
-def uses(context: RuleContext, functions: Iterable[Function] | None = None) -> Iterator[Use]:
-    """Yield the uses of fields in these functions; by default in all functions of the component."""
+
+def uses(context: RuleContext, functions: Iterable[Function] | None = None, field: str = "") -> Iterator[Use]:
+    """Yield the uses of a field, by default of all fields, in these functions, by default in all of the component."""
     for function in context.functions if functions is None else functions:
         own = context.own_names.get(function)
         if own is not None:
-            yield from _uses(function, own)
+            yield from (use for use in _uses(function, own) if field in ("", use.field))
 
 
 @memoize
@@ -201,8 +206,8 @@ _SIZED_BY_POSITION = {
 
 def initial_values(context: RuleContext, field: str) -> Iterator[tuple[Function, Expr | Call]]:
     """Yield what the component assigns to a field, a call instead of the temporary that holds its result."""
-    for use in uses(context):
-        if use.field == field and use.whole and use.how == "=":
+    for use in uses(context, field=field):
+        if use.whole and use.how == "=":
             value = use.values[0]
             yield use.function, calls_by_result(use.function).get(value, value)
     default = context.component.attribute(field)
@@ -379,11 +384,8 @@ def _tested_fields(context: RuleContext, function: Function, condition: Expr) ->
 
 def _is_reassigned(context: RuleContext, field: str) -> bool:
     """Whether the component assigns a field while it runs: then it is a state, not a setting."""
-    return any(
-        use.field == field and isinstance(use.place, Attr) and use.how.endswith("=")
-        for use in uses(context)
-        if not _SETTERS.match(use.function.name)
-    )
+    changes = (use for use in uses(context, field=field) if not _SETTERS.match(use.function.name))
+    return any(isinstance(use.place, Attr) and use.how.endswith("=") for use in changes)
 
 
 def names_tick_frequency(context: RuleContext, expr: Expr) -> bool:
