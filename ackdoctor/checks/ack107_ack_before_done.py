@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ackdoctor.checks.facts.dataflow import definition, mentions_any, tuple_names
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back
-from ackdoctor.flow.expressions import callee_text, last_name, memoize
+from ackdoctor.flow.expressions import callee_text, calls_by_result, last_name, memoize
 from ackdoctor.flow.library import EXECUTORS, THREADS
 from ackdoctor.flow.state import Token, TokenKind
 from ackdoctor.flow.witness import completions, line_text, raising_visit
@@ -102,8 +102,7 @@ def _started(flow: Flow, done: Completed) -> Path | None:
 @memoize
 def _may_start(function: Function) -> bool:
     """Whether a function has a call that may start work."""
-    calls = (step.op for step in function.cfg.steps if isinstance(step.op, Call))
-    return any(last_name(call.func) in _STARTS | EXECUTORS for call in calls)
+    return any(last_name(call.func) in _STARTS | EXECUTORS for call in calls_by_result(function).values())
 
 
 def _is_scoped(func: Expr) -> bool:

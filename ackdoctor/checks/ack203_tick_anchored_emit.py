@@ -12,7 +12,7 @@ from ackdoctor.flow.events import Anchors, Emitted, Flow
 from ackdoctor.flow.expressions import calls_by_result, last_name
 from ackdoctor.flow.library import COLLECTION_WRAPPERS, CONTAINER_STORES
 from ackdoctor.flow.state import Tick
-from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Function, Global, Name
+from ackdoctor.model.cfg import Attr, Build, Closure, Expr, Function, Global, Name
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
 
@@ -121,7 +121,7 @@ def _passes_rows(context: RuleContext, function: Function, field: str) -> bool:
     rows = _rows(context, function, field)
     return any(
         mentions_any(arg.value, rows) or context.field(function, arg.value) == field
-        for step in function.cfg.steps
-        if isinstance(step.op, Call) and context.own_method(function, step.op.func) is not None
-        for arg in step.op.args
+        for call in calls_by_result(function).values()
+        if context.own_method(function, call.func) is not None
+        for arg in call.args
     )

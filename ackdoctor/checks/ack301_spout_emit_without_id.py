@@ -19,8 +19,8 @@ from ackdoctor.checks.facts.spouts import (
 )
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
-from ackdoctor.flow.expressions import name_words
-from ackdoctor.model.cfg import Bind, Call, Function, Item, Name
+from ackdoctor.flow.expressions import calls_by_result, name_words
+from ackdoctor.model.cfg import Bind, Function, Item, Name
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
 
@@ -82,7 +82,7 @@ def _severity(context: RuleContext, found: list[Emitted]) -> tuple[Severity, str
 def _logs_id(method: Function) -> bool:
     """Whether an idle callback passes the id that it gets to a call: it prints or logs it."""
     ids = derived_names(method, frozenset(param.name for param in method.params[1:]))
-    calls = (step.op for step in method.cfg.steps if isinstance(step.op, Call))
+    calls = calls_by_result(method).values()
     return any(mentions_any(arg.value, ids) for call in calls for arg in call.args)
 
 

@@ -19,20 +19,7 @@ from ackdoctor.checks.facts.spouts import (
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.expressions import last_name, name_words, subexpressions
 from ackdoctor.flow.library import CONTAINER_READS, CONTAINER_STORES, CONTAINER_VIEWS, PURE_CALLS
-from ackdoctor.model.cfg import (
-    Attr,
-    Call,
-    Compare,
-    Expr,
-    Function,
-    Global,
-    IsType,
-    Mix,
-    Not,
-    Return,
-    Step,
-    Test,
-)
+from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Function, Global, Mix, Return, Step, Test
 from ackdoctor.model.dialect import EntryKind
 from ackdoctor.model.finding import Finding, Severity
 
@@ -96,23 +83,17 @@ def _limits(function: Function, step: Step) -> bool:
             return False
 
 
-def _measures(expr: Expr, ids: frozenset[str]) -> bool:
-    match expr:
-        case Compare(op=op, left=left, right=right):
-            if op in _ORDERS and _about_the_tuple(expr, ids):
-                return True
-            return _measures(left, ids) or _measures(right, ids)
-        case Mix(op="call", parts=(Attr(name=name) | Global(id=name), *_)):
-            return name not in _KNOWN and mentions_any(expr, ids)
-        case Mix(parts=parts):
-            return any(_measures(part, ids) for part in parts)
-        case Not(value=value) | IsType(value=value):
-            return _measures(value, ids)
-        case _:
-            return False
-
-
-def _about_the_tuple(expr: Expr, ids: frozenset[str]) -> bool:
-    """Whether a comparison uses the failed id, or names a count or an age."""
-    words = (word for part in subexpressions(expr) for word in name_words(last_name(part)))
-    return mentions_any(expr, ids) or any(_COUNTS.search(word) for word in words)
+def _measures(condition: Expr, ids: frozenset[str]) -> bool:
+    """Whether a condition compares the failed id, a count or an age, or calls opaque code with the id."""
+    for part in subexpressions(condition):
+        match part:
+            case Compare(op=op) if op in _ORDERS:
+                words = (word for inner in subexpressions(part) for word in name_words(last_name(inner)))
+                if mentions_any(part, ids) or any(_COUNTS.search(word) for word in words):
+                    return True
+            case Mix(op="call", parts=(Attr(name=name) | Global(id=name), *_)):
+                if name not in _KNOWN and mentions_any(part, ids):
+                    return True
+            case _:
+                pass
+    return False

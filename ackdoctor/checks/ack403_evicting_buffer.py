@@ -14,6 +14,7 @@ from ackdoctor.checks.facts.fields import (
 )
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Stored, points_back
+from ackdoctor.flow.expressions import calls_by_result
 from ackdoctor.model.cfg import Build, Call, Closure, Function, Literal, Test
 from ackdoctor.model.dialect import Misuse, VerbKind
 from ackdoctor.model.finding import Finding, Severity
@@ -75,7 +76,7 @@ def _eviction(context: RuleContext, stored: Stored) -> str | None:
 
 
 def _acks(context: RuleContext, function: Function) -> bool:
-    calls = (step.op for step in function.cfg.steps if isinstance(step.op, Call))
+    calls = calls_by_result(function).values()
     return any(context.verb_kind(function, call) in _COMPLETES for call in calls)
 
 
@@ -101,9 +102,9 @@ def _is_trimmed(context: RuleContext, field: str) -> bool:
 def _is_completed(context: RuleContext, function: Function, removed: str) -> bool:
     """Whether a function completes what a local holds, or passes it to a method of the component."""
     names = derived_names(function, frozenset({removed}))
-    for step in function.cfg.steps:
-        if isinstance(step.op, Call) and any(mentions_any(arg.value, names) for arg in step.op.args):
-            kind = context.verb_kind(function, step.op)
-            if kind in _COMPLETES or (kind is None and context.own_method(function, step.op.func)):
+    for call in calls_by_result(function).values():
+        if any(mentions_any(arg.value, names) for arg in call.args):
+            kind = context.verb_kind(function, call)
+            if kind in _COMPLETES or (kind is None and context.own_method(function, call.func)):
                 return True
     return False

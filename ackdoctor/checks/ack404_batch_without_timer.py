@@ -17,10 +17,10 @@ from ackdoctor.checks.facts.fields import (
 )
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Flow, Path, Released, turns_back
-from ackdoctor.flow.expressions import last_name, subexpressions
+from ackdoctor.flow.expressions import calls_by_result, last_name, subexpressions
 from ackdoctor.flow.state import Tick
 from ackdoctor.flow.transfer.escape import EVERYTHING
-from ackdoctor.model.cfg import ENTRY, Attr, Call, Compare, EdgeKind, Expr, Function, Item, Name, Test
+from ackdoctor.model.cfg import ENTRY, Attr, Compare, EdgeKind, Expr, Function, Item, Name, Test
 from ackdoctor.model.dialect import EntryKind, TickDuty
 from ackdoctor.model.finding import Finding, Severity
 
@@ -85,7 +85,7 @@ def _size_test(context: RuleContext, flow: Flow, release: Released, field: str) 
     at_tick = any(held.tick is Tick.YES for held in release.path.state.tokens.values())
     if not at_data or at_tick or release.deferral is not None or not release.completed:
         return None
-    calls = (step.op for step in flow.function.cfg.steps if isinstance(step.op, Call))
+    calls = calls_by_result(flow.function).values()
     if release.field == EVERYTHING or any(last_name(call.func) in _CLOCKS for call in calls):
         return None
     visits = (turn.visit for turn in turns_back(release.path))

@@ -7,6 +7,7 @@ from typing import TypeAlias, TypeVar
 from ackdoctor.flow.component import solve_component
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Completed, Emitted, Event, Flow, Path, Released, Stored
+from ackdoctor.flow.expressions import calls_by_result
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import FrameworkObject, Instance, SelfRef, State, Token, Value
 from ackdoctor.flow.symbols import Symbol
@@ -142,9 +143,8 @@ class RuleContext:
     def calls(self) -> Iterator[tuple[Function, Call]]:
         """Yield every call in the component's functions."""
         for function in self.functions:
-            for step in function.cfg.steps:
-                if isinstance(step.op, Call):
-                    yield function, step.op
+            for call in calls_by_result(function).values():
+                yield function, call
 
     @property
     def module_body(self) -> Function:
@@ -286,7 +286,12 @@ class RuleContext:
             severity = max(self.severity(misuse), Severity.WARNING) if misuse else Severity.WARNING
         message = self._in_own_language(words.message)
         cost = self.price(misuse) if misuse is not None else ""
-        home = self.component.cls.path
+        cls = self.component.cls
+        bases = (
+            base.qualname if base is not cls else ""
+            for base in self.component.lineage
+            if base.path == function.path and function.qualname.startswith(f"{base.qualname}.")
+        )
         return Finding(
             code=self.code,
             name=self.name,
@@ -300,13 +305,6 @@ class RuleContext:
             evidence=replace(evidence, steps=steps),
             cause=f"{function.qualname}|{message}|{'/'.join(step.note for step in steps[-6:])}",
             help=self._in_own_language(words.help),
-            home=home if home != site.path else "",
-            heritage=self._heritage(function),
+            home=cls.path if cls.path != site.path else "",
+            heritage=next(bases, ""),  # the base class that defines the function
         )
-
-    def _heritage(self, function: Function) -> str:
-        """Return the base class that defines a function; "" if the component's own class does."""
-        for cls in self.component.lineage:
-            if cls.path == function.path and function.qualname.startswith(f"{cls.qualname}."):
-                return cls.qualname if cls is not self.component.cls else ""
-        return ""

@@ -4,7 +4,7 @@ A `Use` is one use of a field in a step.  It is read off the code, without a pat
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ackdoctor.checks.facts.dataflow import canonical
@@ -112,10 +112,7 @@ def uses(context: RuleContext, functions: Iterable[Function] | None = None, fiel
 
 @memoize
 def _uses(function: Function, own: Name) -> tuple[Use, ...]:
-    return tuple(_scan(function, own))
-
-
-def _scan(function: Function, own: Name) -> Iterator[Use]:
+    found: list[Use] = []
     views: dict[Expr, str] = {}  # locals that show a part of a field: what leaves a `keySet()` leaves the map
     for step in function.cfg.steps:
         for how, place, values in _accesses(step):
@@ -125,11 +122,14 @@ def _scan(function: Function, own: Name) -> Iterator[Use]:
             field = root.name if isinstance(root, Attr) else views.get(place)
             if field is None:
                 continue
-            yield Use(field, function, step, how, place, place == root and isinstance(root, Attr), values)
+            found.append(
+                Use(field, function, step, how, place, isinstance(place, Attr) and place is root, values)
+            )
             if how in CONTAINER_VIEWS and isinstance(step.op, Call):
                 views[step.op.result] = field
             elif how == "alias" and place in views:
                 views[values[0]] = field
+    return tuple(found)
 
 
 def _accesses(step: Step) -> Iterator[tuple[str, Expr, tuple[Expr, ...]]]:
@@ -266,10 +266,9 @@ _ONLY_READ = (
 )
 
 
-def drained_fields(context: RuleContext, functions: Iterable[Function]) -> frozenset[str]:
+def drained_fields(context: RuleContext, functions: Sequence[Function]) -> frozenset[str]:
     """Return the fields from which these functions remove, or through which they iterate."""
     reads = _TAKES | CONTAINER_VIEWS | {"get", "for"}
-    functions = tuple(functions)
     read = (use.field for use in uses(context, functions) if use.whole and use.how in reads)
     return frozenset(read) | shrunk_fields(context, functions)
 

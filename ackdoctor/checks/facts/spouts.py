@@ -83,7 +83,7 @@ def reach(context: RuleContext, *kinds: EntryKind) -> tuple[Function, ...]:
     found = {method: None for method in methods if method is not None}
     todo = list(found)
     for function in todo:  # the list grows during the loop
-        calls = (step.op for step in function.cfg.steps if isinstance(step.op, Call))
+        calls = calls_by_result(function).values()
         called = (callee for call in calls for callee in _callees(context, function, call))
         for each in (*function.closures.values(), *called):
             if each not in found:
@@ -120,7 +120,7 @@ def _is_super(function: Function, func: Expr) -> bool:
 
 def calls_super(function: Function) -> bool:
     """Whether a method calls the one it overrides."""
-    return any(isinstance(step.op, Call) and _is_super(function, step.op.func) for step in function.cfg.steps)
+    return any(_is_super(function, call.func) for call in calls_by_result(function).values())
 
 
 # ---- emits ----
