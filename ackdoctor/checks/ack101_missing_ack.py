@@ -13,7 +13,7 @@ from ackdoctor.flow.state import Token, TokenRef
 from ackdoctor.flow.witness import assumes_raise
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding
-from ackdoctor.rulebook.messages import Words
+from ackdoctor.rulebook import Words
 
 __all__ = ["check"]
 

@@ -18,8 +18,7 @@ from ackdoctor.model.cfg import Attr, Call, Component, Expr, Function, Global, I
 from ackdoctor.model.dialect import Dialect, Discipline, EntryKind, Kind, Misuse, Role, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, Severity
 from ackdoctor.model.source import Site, Span
-from ackdoctor.rulebook import advice, messages
-from ackdoctor.rulebook.messages import Words
+from ackdoctor.rulebook import Words, advice, phrase, words
 
 __all__ = ["Place", "RuleContext"]
 
@@ -217,13 +216,13 @@ class RuleContext:
         """Return the consequence of a misuse in this dialect, as one clause."""
         return advice.clause(self.discipline, misuse)
 
-    def words(self, case: str = "", /, **values: object) -> Words:
+    def words(self, case: str = "message", /, **values: object) -> Words:
         """Return the words of one case of this rule."""
-        return messages.words(self.code, case, **values)
+        return words(self.code, case, **values)
 
     def phrase(self, name: str, /, **values: object) -> str:
         """Return a part of a sentence of this rule."""
-        return messages.phrase(self.code, name, **values)
+        return phrase(self.code, name, **values)
 
     def advice(self, misuse: Misuse, name: str) -> str:
         """Return this dialect's own advice for a misuse of the tuple `name`, or ""."""
@@ -303,7 +302,7 @@ class RuleContext:
             handler=handler or (flow.function.name if flow is not None else function.name),
             dialect=self.dialect.name,
             evidence=replace(evidence, steps=steps),
-            cause=f"{function.qualname}|{message}|{'/'.join(step.note for step in steps[-6:])}",
+            cause="|".join((function.qualname, words.case, *(step.note for step in steps[-6:-1]))),
             help=self._in_own_language(words.help),
             home=cls.path if cls.path != site.path else "",
             heritage=next(bases, ""),  # the base class that defines the function

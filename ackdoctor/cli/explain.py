@@ -59,7 +59,7 @@ class Explain:
             raise UsageError(
                 f"`{self.subject}` is not a rule; to explain a root or a tuple, name its trace with --trace"
             )
-        from ackdoctor.rulebook.page import explanation, read_page
+        from ackdoctor.rulebook.pages import explanation, read_page
 
         page = read_page(find_rule(self.subject).path)
         tolerant(sys.stdout)

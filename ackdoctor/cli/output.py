@@ -234,7 +234,7 @@ def settings_for(*, isolated: bool, min_severity: str | None) -> Settings:
 def filter_findings(report: Report, settings: Settings) -> Report:
     """Return the report with the findings that the settings and the comments in the sources leave."""
     from ackdoctor.lint.select import select
-    from ackdoctor.rulebook.messages import UNUSED_IGNORE
+    from ackdoctor.rulebook import UNUSED_IGNORE
 
     root = Path.cwd()
     paths = {finding.site.path for finding in report.findings}

@@ -15,13 +15,13 @@ from ackdoctor.model.acker import AckerVersion
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, TreeWitness, Unreadable, stamp
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.trace import Event, EventKind, PendingEntry, Residue, TupleTree, Verdict
-from ackdoctor.rulebook import rule_name
-from ackdoctor.rulebook.messages import (
+from ackdoctor.rulebook import (
     NEVER_ZERO_ENTRY,
     ORPHAN_ENTRY,
     PENDING_GROWTH,
     UNDRAINED_BUFFER,
     Words,
+    rule_name,
     words,
 )
 from ackdoctor.tracer.acker_findings import ACKER, stays, tree_findings
@@ -53,7 +53,7 @@ def heap_finding(
         handler="",
         dialect="",
         evidence=witness,
-        cause=f"{witness.path}|{text.message}",
+        cause=f"{witness.path}|{text.case}",
         help=text.help,
     )
 

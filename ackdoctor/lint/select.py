@@ -33,13 +33,13 @@ from ackdoctor.model.finding import (
     stamp,
 )
 from ackdoctor.model.source import Comment, Site, Span
-from ackdoctor.rulebook.messages import UNUSED_IGNORE, Words, words
+from ackdoctor.rulebook import UNUSED_IGNORE, Words, words
 
 __all__ = ["Selection", "Suppressed", "compare_report", "filter_report", "select", "suppress"]
 
 
 if TYPE_CHECKING:
-    from ackdoctor.frontends.java.comments import Annotation
+    from ackdoctor.frontends.java.syntax import Annotation
 
 
 class Suppressed(NamedTuple):
@@ -86,14 +86,14 @@ def _directives(language: str, data: bytes) -> list[_Directive]:
     """Return the directives of a file, in order."""
     found: list[_Directive] = []
     if language == "java":
-        from ackdoctor.frontends.java.comments import comments_of
+        from ackdoctor.frontends.java.syntax import comments_of
 
         comments, annotations = comments_of(data)
         for comment in comments:
             found += _of_comment(comment, _IN_JAVA, "`// ackdoctor: ignore[ACK101] reason`", top="class")
         found += (_of_annotation(each) for each in annotations if each.text.startswith(_JAVA_PREFIX))
         return sorted(found, key=lambda directive: directive.span)
-    from ackdoctor.frontends.python.comments import comments_of as python_comments
+    from ackdoctor.frontends.python.source import comments_of as python_comments
     from ackdoctor.frontends.python.source import decode
 
     text = decode("", data)
@@ -224,7 +224,7 @@ def _read(
 
     def complain(case: str, severity: Severity = Severity.ERROR, **values: object) -> None:
         text = words(UNUSED_IGNORE, case, written=written, example=directive.example, **values)
-        complaints.append(_complaint(site, text, severity))
+        complaints.append(_complaint(site, written, text, severity))
 
     if word not in {"ignore", "ignore-file"}:
         complain("unknown word", word=word)
@@ -269,11 +269,11 @@ def _unused(
         if idle:
             which = "" if len(idle) == len(ignore.codes) else f" for {', '.join(idle)}"
             text = words(UNUSED_IGNORE, "unused", written=ignore.written, which=which)
-            complaints.append(_complaint(ignore.site, text, Severity.WARNING))
+            complaints.append(_complaint(ignore.site, ignore.written, text, Severity.WARNING))
     return complaints
 
 
-def _complaint(site: Site, text: Words, severity: Severity) -> Finding:
+def _complaint(site: Site, written: str, text: Words, severity: Severity) -> Finding:
     return Finding(
         code=UNUSED_IGNORE,
         name="unused-ignore",
@@ -285,7 +285,7 @@ def _complaint(site: Site, text: Words, severity: Severity) -> Finding:
         handler="",
         dialect="",
         evidence=PathWitness(steps=()),
-        cause=text.message,
+        cause=f"{text.case}|{written}",
         help=text.help,
     )
 

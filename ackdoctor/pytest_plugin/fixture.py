@@ -13,7 +13,7 @@ from ackdoctor.heap.python.holders import ACKER, Holder
 from ackdoctor.heap.python.judge import findings, holding_rows
 from ackdoctor.heap.python.snapshot import Holding, Snapshot, SnapshotSeries, components
 from ackdoctor.lab.bench import Bench, SpoutBench
-from ackdoctor.lab.shell.frameworks import descent
+from ackdoctor.lab.frameworks import descent
 from ackdoctor.model.dialect import Kind, Misuse
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.trace import Culprit, PendingEntry, TupleTree, Verdict, Violation

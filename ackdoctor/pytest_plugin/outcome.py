@@ -18,7 +18,7 @@ from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding, Report, plain
 from ackdoctor.model.trace import ComponentTally, TupleTree, Violation
 from ackdoctor.pytest_plugin.options import FAILED_BY_ACKDOCTOR, Options
-from ackdoctor.rulebook.messages import (
+from ackdoctor.rulebook import (
     EVICTING_BUFFER,
     MISSING_ACK,
     NEVER_ZERO_ENTRY,

@@ -394,7 +394,7 @@ def growth_document(report: Report, grown: Growth, stream: TextIO, *, top: int) 
                 "at_least": None if row.bounds is None else row.bounds[0],
                 "at_most": None if row.bounds is None else row.bounds[1],
                 "means": row.means,
-                "next": row.sign.help if row.sign and row.growing else "",
+                "next": row.sign.next_step if row.sign and row.growing else "",
             }
             for row in grown.rows[:top]
         ],

@@ -25,8 +25,7 @@ from ackdoctor.model.trace import (
     Verdict,
     Violation,
 )
-from ackdoctor.rulebook import rule_name
-from ackdoctor.rulebook.messages import NEVER_ZERO_ENTRY, ORPHAN_ENTRY, PENDING_GROWTH, Words, phrase, words
+from ackdoctor.rulebook import NEVER_ZERO_ENTRY, ORPHAN_ENTRY, PENDING_GROWTH, Words, phrase, rule_name, words
 from ackdoctor.tracer.sites import Places, parsed
 
 __all__ = [
@@ -177,19 +176,18 @@ def _never_zero(
     surplus = any(culprit.acks > 1 for culprit in tree.culprits)
     on_its_way = any(culprit.lost for culprit in tree.culprits)
     proved = (tree.verdict is not Verdict.OPEN or surplus) and not on_its_way
-    never = phrase(NEVER_ZERO_ENTRY, "proved" if proved else "open")
+    never = "proved" if proved else "open"
     path = tuple(step for culprit in tree.culprits for step in _steps(culprit, places))
     first = next((culprit for culprit in tree.culprits if not culprit.lost), None)
     calls = [call for culprit in tree.culprits for site in culprit.sites if (call := parsed(site))]
-    blame = _blame(tree)
     return _finding(
         NEVER_ZERO_ENTRY,
         tree,
         words(
             NEVER_ZERO_ENTRY,
             "trace",
-            never=never,
-            blame=blame,
+            never=phrase(NEVER_ZERO_ENTRY, never),
+            blame=_blame(tree),
             stays=stays(profile),
             advice=_advice(tree.culprits),
         ),
@@ -199,7 +197,13 @@ def _never_zero(
         path=path,
         component=first.component or ACKER if first is not None else ACKER,
         handler=calls[-1].function.rpartition(".")[2] if calls else "",
-        cause=f"{never}: {blame}|{'/'.join(call.function for call in calls)}",
+        cause="|".join(
+            (
+                never,
+                *(f"{who.component} {who.acks}" for who in tree.culprits),
+                *(call.function for call in calls),
+            )
+        ),
     )
 
 
@@ -218,7 +222,7 @@ def _orphan(tree: TupleTree, profile: AckerVersion | None, nowhere: Site | None)
         path=(),
         component=ACKER,
         handler="",
-        cause=reason,
+        cause=tree.verdict.name,
     )
 
 

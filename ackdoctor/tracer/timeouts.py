@@ -18,8 +18,7 @@ from typing import TypeAlias
 from ackdoctor.model.finding import Confidence, Finding, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.trace import TICK, Event, EventKind, Residue, TupleTree
-from ackdoctor.rulebook import rule_name
-from ackdoctor.rulebook.messages import FLUSH_SLOWER_THAN_TIMEOUT, phrase, words
+from ackdoctor.rulebook import FLUSH_SLOWER_THAN_TIMEOUT, phrase, rule_name, words
 from ackdoctor.tracer.acker_findings import ACKER
 from ackdoctor.tracer.trace_files import Events
 
@@ -284,7 +283,9 @@ def _evidence(
 def _advice(timeout_s: int | None, longer: str, pace: Pace | None) -> str:
     """How a bolt that holds tuples too long can complete them in time."""
     limit = "the message timeout" if timeout_s is None else f"{timeout_s:,} s"
-    return _phrase("burst" if pace is not None and pace.burst_s else "hold", limit=limit, longer=longer)
+    return _phrase(
+        "burst" if pace is not None and pace.burst_s else "complete sooner", limit=limit, longer=longer
+    )
 
 
 def _phrase(name: str, **values: str) -> str:

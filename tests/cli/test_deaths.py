@@ -11,7 +11,7 @@ from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeW
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.trace import RunTally
 from ackdoctor.reporters.analysis import incomplete, verdict
-from ackdoctor.spark.read.inputs import find_inputs
+from ackdoctor.spark.inputs import find_inputs
 from ackdoctor.spark.tables import Analysis, Books
 
 DEATH = """\

@@ -83,7 +83,7 @@ def test_a_checkpoint_refuses_other_options(shell, tmp_path):
 
 def test_no_options_are_stored_if_spark_does_not_start(tmp_path):
     pytest.importorskip("pyspark")
-    from ackdoctor.spark.live.watch import same_terms
+    from ackdoctor.spark.watch import same_terms
 
     for version in ("storm-1.1.0", "storm-2.8"):
         same_terms(tmp_path, {"--acker-version": version})

@@ -11,7 +11,7 @@ from ackdoctor.acker.executors import Reason
 from ackdoctor.acker.runtime import PowersOfTwo, VirtualClock
 from ackdoctor.acker.versions import NEWEST, profile
 from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
-from ackdoctor.lab.shell.child import ShellError
+from ackdoctor.lab.child import ShellError
 from ackdoctor.model import ConfigError
 from ackdoctor.model.acker import AckAck, AckInit, Answer, AnswerKind, Message, Tick
 from ackdoctor.model.trace import PendingEntry, Verdict

@@ -22,12 +22,14 @@ from ackdoctor.spark.deliveries import (
     last_rows,
     life,
     mark_in_hand,
+    shapes,
+    shapes_of_bare_emits,
+    violations,
     without_dead,
     without_unobserved,
     without_waiting,
 )
-from ackdoctor.spark.judge.components import shapes, shapes_of_bare_emits, violations
-from ackdoctor.spark.judge.examine import examine
+from ackdoctor.spark.judge import examine
 from tests.spark.event_tables import events
 
 RECEIVED, EMITTED, ACKED, FAILED, NAMED = (

@@ -14,8 +14,8 @@ from ackdoctor.reporters.analysis import verdict
 from ackdoctor.reporters.trace import About
 from ackdoctor.reporters.trace import verdict as verdict_of_run
 from ackdoctor.spark.analysis import Terms, analyze
-from ackdoctor.spark.read.inputs import find_inputs
-from ackdoctor.spark.replay.messages import acker_version
+from ackdoctor.spark.inputs import find_inputs
+from ackdoctor.spark.replay import acker_version
 from ackdoctor.spark.tables import Analysis
 from ackdoctor.tracer import trace_files
 from ackdoctor.tracer.replay import judge_trace

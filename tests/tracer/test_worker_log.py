@@ -8,8 +8,7 @@ import pytest
 
 from ackdoctor.acker.residue import traced_tuples
 from ackdoctor.model.trace import EventKind
-from ackdoctor.spark.read.log_lines import LOG_LINE as SPARKS
-from ackdoctor.tracer.worker_log import LOG_LINE, WorkerLogs, is_log, open_log
+from ackdoctor.tracer.worker_log import WorkerLogs, is_log, open_log
 from tests.tracer.test_log_prefixes import COLLECTORS, LAYOUTS, laid_out
 
 LOGS = Path(__file__).parents[2] / "fixtures" / "logs"
@@ -89,10 +88,6 @@ def test_a_cut_archive_is_read_as_far_as_it_goes(tmp_path):
     assert [(each.path, each.reason) for each in logs.unreadable] == [
         (str(log), "cut off: Compressed file ended before the end-of-stream marker was reached")
     ]
-
-
-def test_spark_and_this_reader_recognise_a_log_by_the_same_line():
-    assert LOG_LINE == SPARKS
 
 
 OLD = "2026-11-21 20:22:17 b.s.d.{} [INFO] {}\n"

@@ -17,7 +17,7 @@ from ackdoctor.model.trace import (
     TupleTree,
     Verdict,
 )
-from ackdoctor.spark.judge.culprits import by_messages, by_tasks, explain, name_deliveries
+from ackdoctor.spark.causes import by_messages, by_tasks, explain, name_deliveries
 from ackdoctor.tracer.components import STORM, described
 from ackdoctor.tracer.findings import findings
 from ackdoctor.tracer.playback import Playback

@@ -7,8 +7,8 @@ pytest.importorskip("pyspark")
 from pyspark.sql import Row
 
 from ackdoctor.model.trace import AUTO, EventKind
-from ackdoctor.spark.live.lines import Parts, arrived, delivery_lines, part_lines
 from ackdoctor.spark.tables import Quarantined
+from ackdoctor.spark.watch import Parts, arrived, delivery_lines, part_lines
 
 
 @pytest.mark.parametrize(

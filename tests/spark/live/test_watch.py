@@ -23,17 +23,16 @@ from ackdoctor.acker.versions import profile
 from ackdoctor.model import UsageError
 from ackdoctor.model.acker import AckAck, AckInit, Tick
 from ackdoctor.model.trace import Event, EventKind
+from ackdoctor.spark import certain
 from ackdoctor.spark.analysis import Terms, analyze
+from ackdoctor.spark.certain import LiveTerms
 from ackdoctor.spark.deliveries import deliveries
-from ackdoctor.spark.live import certain
-from ackdoctor.spark.live.certain import LiveTerms
-from ackdoctor.spark.live.watch import Journal, Watch
-from ackdoctor.spark.read.file_kinds import FileKind
-from ackdoctor.spark.read.inputs import find_inputs
-from ackdoctor.spark.read.traces import traces
-from ackdoctor.spark.replay.exact import replay
-from ackdoctor.spark.replay.messages import acker_version, messages
+from ackdoctor.spark.events import traces
+from ackdoctor.spark.file_kinds import FileKind
+from ackdoctor.spark.inputs import find_inputs
+from ackdoctor.spark.replay import acker_version, messages, replay
 from ackdoctor.spark.schema import EVENTS
+from ackdoctor.spark.watch import Journal, Watch
 from ackdoctor.tracer import trace_files
 from ackdoctor.tracer.trace_files import Stem, worker_folder
 from tests.spark.model_lives import KINDS, stream

@@ -15,9 +15,8 @@ from tests.spark.configured import configured
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.replay.exact import replay
-from ackdoctor.spark.replay.messages import acker_version
-from ackdoctor.spark.replay.proof import rank, sums
+from ackdoctor.spark.proof import rank, sums
+from ackdoctor.spark.replay import acker_version, replay
 from ackdoctor.spark.schema import MESSAGES
 
 

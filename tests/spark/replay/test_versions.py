@@ -8,7 +8,7 @@ from ackdoctor.model.acker import RELEASES
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.replay.messages import acker_version, schedule_ms
+from ackdoctor.spark.replay import acker_version, schedule_ms
 
 NAMES = sorted(
     {f"{release.family}-{number}" for release in RELEASES for number in (release.first, release.last)}
