@@ -13,8 +13,8 @@ from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Function, Name
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Op, Stage
+from ackdoctor.rulebook import Words
 from ackdoctor.rulebook.advice import ack_after_try
-from ackdoctor.rulebook.messages import Words
 
 __all__ = ["check"]
 
