@@ -285,12 +285,7 @@ class RuleContext:
             severity = max(self.severity(misuse), Severity.WARNING) if misuse else Severity.WARNING
         message = self._in_own_language(words.message)
         cost = self.price(misuse) if misuse is not None else ""
-        cls = self.component.cls
-        bases = (
-            base.qualname if base is not cls else ""
-            for base in self.component.lineage
-            if base.path == function.path and function.qualname.startswith(f"{base.qualname}.")
-        )
+        home = self.component.cls.path
         return Finding(
             code=self.code,
             name=self.name,
@@ -304,6 +299,13 @@ class RuleContext:
             evidence=replace(evidence, steps=steps),
             cause="|".join((function.qualname, words.case, *(step.note for step in steps[-6:-1]))),
             help=self._in_own_language(words.help),
-            home=cls.path if cls.path != site.path else "",
-            heritage=next(bases, ""),  # the base class that defines the function
+            home=home if home != site.path else "",
+            heritage=self._heritage(function),
         )
+
+    def _heritage(self, function: Function) -> str:
+        """Return the base class that defines a function; "" if the component's own class does."""
+        for cls in self.component.lineage:
+            if cls.path == function.path and function.qualname.startswith(f"{cls.qualname}."):
+                return cls.qualname if cls is not self.component.cls else ""
+        return ""
