@@ -21,7 +21,7 @@ from ackdoctor.pytest_plugin import outcome
 from ackdoctor.pytest_plugin.options import Options
 from ackdoctor.pytest_plugin.outcome import PROPERTY, Judge, Judgement, Row, count_by_rule, totals
 from ackdoctor.tracer.install import Installation, install
-from ackdoctor.tracer.ledger import Ledger, Level, Settlement, violations
+from ackdoctor.tracer.ledger import Ledger, Level, Settlement
 from ackdoctor.tracer.recorder import Recorder, finish_killed
 from ackdoctor.tracer.trace_files import live_files, lock, parts
 
@@ -80,9 +80,7 @@ class SessionTracer:
         """Return the violations so far; no record is closed."""
         ledger = self.ledger
         records = tuple(ledger.records.values())
-        return tuple(
-            o for record in records for o in violations(record, ledger.sites, ledger.now(), ledger.test)
-        )
+        return tuple(o for record in records for o in record.violations(ledger.now(), ledger.test))
 
     def end(self) -> Settlement:
         """Return the result of the test.  Later completions of its tuples belong to no test."""
