@@ -24,7 +24,6 @@ from ackdoctor.lab.worker import Agenda
 from ackdoctor.model.acker import AckAck, AckFail, Answer, Message, Tick
 from ackdoctor.model.dialect import Kind, WireForm
 from ackdoctor.model.trace import PendingEntry, Verdict
-from ackdoctor.tracer.traced_acker import TracedAcker
 
 __all__ = ["AUTO", "BaseBench", "Bench", "Emitted", "SpoutBench"]
 
@@ -307,13 +306,8 @@ class Bench(BaseBench):
         number = next(self._numbers)
         message_id = self._spout_emits(number if msg_id is AUTO else msg_id, beside)
         tup = self._tup(number, values, stream, component, message_id)
-        for root, edge in message_id.items():
+        for root in message_id:
             self._roots[str(number)] = root
-            if isinstance(self.acker, TracedAcker):
-                place = self._place
-                self.acker.linked(
-                    root, edge, delivery=str(number), component=place.component, task=place.task
-                )
         self._turn(lambda: self.bolt.execute(tup))
         return str(number)
 
@@ -421,7 +415,7 @@ class Bench(BaseBench):
         """Ack all tuples in the sink's queue."""
         while self._sink_queue:
             tup = self._sink_queue.popleft()
-            self._note_and_send(tup, self._collector.ack(tup), "sink", _SINK)
+            self._send(*self._collector.ack(tup))
 
     def _on_result(self, result: SpoutResult) -> None:
         self.results.append(result)
@@ -449,17 +443,7 @@ class Bench(BaseBench):
         return [_SINK]
 
     def _complete(self, call: Callable[[Tup], Iterable[Message]], tup: Tup) -> None:
-        self._note_and_send(tup, call(tup), self._place.component, self._place.task)
-
-    def _note_and_send(self, tup: Tup, messages: Iterable[Message], component: str, task: int) -> None:
-        """Send the messages of an ack or a fail; a traced acker also records the delivery."""
-        delivery = str(tup.delivery)
-        for message in messages:
-            if isinstance(self.acker, TracedAcker) and isinstance(message, AckAck):
-                self.acker.noted(
-                    message.root, message.value, delivery=delivery, component=component, task=task
-                )
-            self._send(message)
+        self._send(*call(tup))
 
 
 class _SpoutOutput(NamedTuple):

@@ -33,7 +33,7 @@ from ackdoctor.pytest_plugin.outcome import (
     waiting_note,
 )
 from ackdoctor.tracer.install import Installation, install
-from ackdoctor.tracer.ledger import Ledger, Level, Settlement, violations
+from ackdoctor.tracer.ledger import Ledger, Level, Settlement
 from ackdoctor.tracer.recorder import Recorder, finish_killed
 from ackdoctor.tracer.trace_files import live_files, lock, parts
 
@@ -87,7 +87,7 @@ class SessionTracer:
         """Return the violations so far, and how many deliveries are open; no record is closed."""
         ledger = self.ledger
         records = tuple(ledger.records.values())
-        found = (violations(record, ledger.sites, ledger.now(), ledger.test) for record in records)
+        found = (record.violations(ledger.now(), ledger.test) for record in records)
         return tuple(chain.from_iterable(found)), _pending(ledger)
 
     def end(self) -> Settlement:

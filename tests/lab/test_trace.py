@@ -14,7 +14,6 @@ from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.tracer.recorder import Recorder
 from ackdoctor.tracer.replay import judge_trace
 from ackdoctor.tracer.trace_reader import read
-from ackdoctor.tracer.traced_acker import TracedAcker
 from tests.lab.components import STORMS, Ack, AckEveryOther, Branch, Do
 from tests.trace_rows import with_culprits
 
@@ -133,35 +132,3 @@ def test_without_a_recorder_no_call_site_is_computed():
     feed.put(1, msg_id=1)
     cluster.settle()
     assert len(cluster._worker.sites) == 0
-
-
-@each_storm
-@pytest.mark.parametrize("last", [Ack, Twice, AckEveryOther])
-def test_a_traced_acker_agrees_with_the_replay_of_its_trace(storm, last):
-    clock = VirtualClock()
-    traced: list[TracedAcker] = []
-
-    def wrap(acker):
-        traced.append(TracedAcker(acker, profile(storm), now_ms=clock.now_ms))
-        return traced[0]
-
-    def record(row):
-        events.append(row)
-        origin = {"delivery": row.delivery, "component": row.component, "task": row.task}
-        if row.kind is EventKind.LINKED:
-            traced[0].linked(row.root, row.value, **origin)
-        elif row.kind is EventKind.ACK:
-            traced[0].noted(row.root, row.value, site=row.site, **origin)
-
-    events: list[Event] = []
-    feed, topology = _topology(last)
-    cluster = Cluster(topology, profile=storm, clock=clock, wrap_acker=wrap, record=record)
-    for number in range(20):
-        feed.put(number, msg_id=number)
-        cluster.advance(0.5)
-    live = traced[0].tally()
-    stored = with_culprits(replay(rows(events), profile(storm)), events)
-    assert (live.pending, live.completed) == (stored.pending, stored.completed)
-    assert {(tree.root, tree.culprits) for tree in live.trees if tree.entry} == {
-        (tree.root, tree.culprits) for tree in stored.trees if tree.entry
-    }
