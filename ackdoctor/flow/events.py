@@ -24,6 +24,7 @@ __all__ = [
     "CallbackPassed",
     "Completed",
     "Deferral",
+    "Dropped",
     "Emitted",
     "Ended",
     "Event",
@@ -290,6 +291,13 @@ class Released(_BaseEvent):
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
+class Dropped(_BaseEvent):
+    """A field is emptied on a path that has not touched the tuples in it."""
+
+    field: str
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
 class CallbackPassed(_BaseEvent):
     """A callable of the component is passed to `deferral.runner`, which runs it later."""
 
@@ -320,7 +328,7 @@ class Ended(_BaseEvent):
         return self.tick.is_system
 
 
-Event: TypeAlias = Completed | Emitted | Stored | Released | CallbackPassed | Ended
+Event: TypeAlias = Completed | Emitted | Stored | Released | Dropped | CallbackPassed | Ended
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -70,7 +70,7 @@ NEVER_RAISES = frozenset(
 )
 
 COLLECTION_WRAPPERS = frozenset(
-    "list tuple set frozenset sorted reversed iter enumerate zip filter deque chain islice dict "
+    "list tuple set frozenset sorted reversed iter enumerate zip filter deque chain islice dict defaultdict OrderedDict "
     "ArrayList LinkedList HashSet LinkedHashSet TreeSet HashMap LinkedHashMap TreeMap ConcurrentHashMap ArrayDeque "
     "Vector CopyOnWriteArrayList LinkedBlockingQueue ConcurrentLinkedQueue ArrayBlockingQueue "
     "unmodifiableList unmodifiableCollection copyOf newArrayList newLinkedList newHashSet newHashMap newArrayDeque "

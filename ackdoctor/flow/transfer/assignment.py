@@ -2,12 +2,14 @@
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import mentions
+from ackdoctor.flow.expressions import calls_by_result, last_name, mentions
 from ackdoctor.flow.facts import DEFINED_AS, definition_of, tested_names
 from ackdoctor.flow.induction import counted_loops, induction_variables
 from ackdoctor.flow.invalidation import drop_facts, invalidate_size, invalidate_target
+from ackdoctor.flow.library import COLLECTION_WRAPPERS
 from ackdoctor.flow.pure_calls import iterator_facts, split_results
 from ackdoctor.flow.state import (
+    UNKNOWN,
     BoundMethod,
     Const,
     Container,
@@ -25,6 +27,7 @@ from ackdoctor.flow.state import (
     Value,
     tokens_in,
 )
+from ackdoctor.flow.transfer.buffers import empty_buffer
 from ackdoctor.flow.transfer.escape import escape, is_part_of, store
 from ackdoctor.flow.transfer.evaluate import evaluate, offset_value, stored_tuple
 from ackdoctor.flow.transfer.heap_cells import assign_cell, cell_value
@@ -155,6 +158,8 @@ def _assign_attribute(
         case SelfRef():
             if value is not None and any(tokens_in(value)):
                 state = store(context, path, state, name, value, how="=", key=None)
+            elif name in context.stored_stages:
+                state = _replaced(context, path, state, name)
             state = _store_empty_collection(path, state, value, Field(name))
             fields = {field: old for field, old in state.fields.items() if field != name}
             if isinstance(value, (TokenRef, Const, BoundMethod, FunctionRef)) or (
@@ -171,6 +176,18 @@ def _assign_attribute(
             return state.bind(obj.id, Container(items | {value}))
         case _:
             return escape(context, path, state, (value,), "an object") if value is not None else state
+
+
+def _replaced(context: Context, path: Path, state: State, field: str) -> State:
+    """Return the state after a field that held tuples got a value without any: it is empty, or unknown."""
+    expr = path.step.op.value if isinstance(path.step.op, Bind) else None
+    made = calls_by_result(path.function).get(expr) if expr is not None else None
+    is_new = isinstance(expr, Build) or (
+        made is not None
+        and last_name(made.func) in COLLECTION_WRAPPERS
+        and all(isinstance(arg.value, (Literal, Global)) for arg in made.args)
+    )
+    return empty_buffer(context, path, state, field) if is_new else state.with_contents(field, UNKNOWN)
 
 
 def _forget_place(state: State, whole: Token) -> State:

@@ -16,9 +16,11 @@ from ackdoctor.flow.library import (
     CONTAINER_VIEWS,
     LOGGING,
     NEVER_RAISES,
+    REORDERING,
 )
 from ackdoctor.flow.pure_calls import is_read_only
 from ackdoctor.flow.state import (
+    UNKNOWN,
     Batch,
     BoundMethod,
     Const,
@@ -35,6 +37,7 @@ from ackdoctor.flow.state import (
     Value,
     tokens_in,
 )
+from ackdoctor.flow.transfer.buffers import empty_buffer
 from ackdoctor.flow.transfer.escape import escape, release, store
 from ackdoctor.flow.transfer.evaluate import (
     as_stored_tuple,
@@ -204,6 +207,7 @@ def _field_method(
     if name == "drainTo" and call.args and isinstance(call.args[0].value, Name):
         drained = stored_tuple(field)
         target = call.args[0].value.id
+        state = state.with_contents(field, UNKNOWN)
         return CallEffect(state.bind(target, Container(frozenset({drained}))), None, may_raise=False)
     if inner and context.typed and not carried and (name.startswith("get") or _reads_part(call, name)):
         return CallEffect(state, stored_tuple(field, f".{name}"), may_raise=False)
@@ -217,10 +221,17 @@ def _field_method(
     if name in CONTAINER_READS:
         read = stored_tuple(field, f".{name}" if inner else "")
         tokens = {token: held for token, held in state.tokens.items() if token != read.token}
+        known = state.contents.get(field)
+        if known is None or not known.every:
+            state = state.with_contents(field, UNKNOWN)
         return CallEffect(state.replace(tokens=tokens), read, may_raise=name not in NEVER_RAISES)
     if name in CONTAINER_VIEWS:
         return CallEffect(state, stored_tuple(field, ".view") if inner else Field(field), may_raise=False)
+    if name == "clear" and not inner and field in context.stored_stages:
+        return CallEffect(empty_buffer(context, path, state, field), None, may_raise=False)
     if name in CONTAINER_OTHERS:
+        if not is_read_only(call) and name not in REORDERING:
+            state = state.with_contents(field, UNKNOWN)
         return CallEffect(state, None, may_raise=name not in NEVER_RAISES)
     if carried or name in NEVER_RAISES or name in LOGGING:
         return None

@@ -14,6 +14,8 @@ from ackdoctor.flow.invalidation import invalidate_contents, invalidate_target
 from ackdoctor.flow.library import COLLECTION_WRAPPERS, LOGGING, NEVER_RAISES, PURE_CALLS
 from ackdoctor.flow.pure_calls import is_read_only
 from ackdoctor.flow.state import (
+    EMPTY,
+    UNKNOWN,
     Const,
     Container,
     Field,
@@ -110,6 +112,9 @@ def store(
             token,
         )
         state = _add_holder(state, token, context.token_state(state, token), f"self.{field}")
+        known = state.contents.get(field)
+        if known is not None:
+            state = state.with_contents(field, None if known == EMPTY else UNKNOWN)
     return state
 
 
@@ -146,6 +151,7 @@ def escape(
     for value in values:
         if isinstance(value, Field):
             release(context, path, value.name)
+            state = state.with_contents(value.name, UNKNOWN)
         elif isinstance(value, SelfRef):
             release(context, path, EVERYTHING)
         for token in tokens_in(value):
@@ -156,7 +162,7 @@ def escape(
 def _escape_token(context: Context, path: Path, state: State, token: Token, holder: str) -> State:
     if token.kind is TokenKind.STORED:
         release(context, path, token.field)
-        return state
+        return state.with_contents(token.field, UNKNOWN)
     token_state = context.token_state(state, token)
     if token_state.stage is Stage.OWED:
         return state.with_token(token, TokenState(Stage.HELD, token_state.tick, holder))

@@ -1,0 +1,221 @@
+"""Buffers: what a path has done with all tuples that a field of the component holds.
+
+A loop over a field ends with the same thing done to each tuple if its body completes one on every way through it.
+Then the field's tuples are known to be acked or failed until the field changes:
+
+    for tup in self.batch:
+        self.ack(tup)
+    for tup in self.batch:          every tuple of `self.batch` is acked here
+        self.fail(tup)
+
+A loop that an exception or a `break` leaves has completed some of the tuples.  What a path does not do to all tuples
+alike makes the contents unknown.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Dropped, Path
+from ackdoctor.flow.expressions import last_name
+from ackdoctor.flow.pure_calls import nonempty_facts
+from ackdoctor.flow.state import EMPTY, UNKNOWN, Contents, LoopState, State, TokenKind, TokenState, fields_in
+from ackdoctor.flow.transfer.effects import callees
+from ackdoctor.flow.transfer.escape import worse_state
+from ackdoctor.model.cfg import ENTRY, EXIT, Call, EdgeKind, Next
+from ackdoctor.model.component import Function
+from ackdoctor.model.protocol import Stage
+
+__all__ = ["empty_buffer", "field_iterations", "leave_field_loops"]
+
+_DONE = (Stage.ACKED, Stage.FAILED)
+
+
+# ---- changes of a buffer ----
+
+
+def empty_buffer(context: Context, path: Path, state: State, field: str) -> State:
+    """Return the state after a field was emptied, and record the event if its tuples are still owed."""
+    if state.contents.get(field) is None and not _is_in_use(state, field):
+        dropped = Dropped(
+            function=path.function, step=path.step, path=path, deferral=context.deferral, field=field
+        )
+        context.record(dropped, field)
+    return state.with_contents(field, EMPTY)
+
+
+def _is_in_use(state: State, field: str) -> bool:
+    """Whether a local still refers to the field or to a tuple from it, or the path has completed such a tuple."""
+    if any(field in fields_in(value) for value in state.env.values()):
+        return True
+    return any(token.field == field and held.stage in _DONE for token, held in state.tokens.items())
+
+
+# ---- loops over a buffer ----
+
+
+def field_iterations(context: Context, path: Path, op: Next, field: str) -> Iterator[tuple[bool, State]]:
+    """Yield whether a loop over a field has another iteration, with the state before its target is assigned."""
+    state = path.state
+    memory = state.loops.get(op.loop)
+    if memory is None:
+        before = state.contents.get(field)
+        known = {
+            state.facts[fact] for fact in nonempty_facts(path.function, op.iterable) if fact in state.facts
+        }
+        if True not in known:
+            yield False, state.with_contents(field, EMPTY)
+        if before != EMPTY and False not in known:
+            memory = LoopState(None, None, field=field, before=before)
+            for at_start in _stages_at_start(before):
+                yield True, _next_tuple(state.with_contents(field, at_start), op.loop, memory)
+        return
+    rest = _rest(state, memory)
+    yield False, _after_loop(context, path.function, state, op.loop, memory, rest, every=True)
+    yield True, _next_tuple(state, op.loop, memory._replace(rest=rest))
+
+
+def _stages_at_start(before: Contents | None) -> tuple[Contents | None, ...]:
+    """Return what may be known of each tuple when a loop starts: of some completed ones, two cases."""
+    if before is None or before == UNKNOWN:
+        return (None,)
+    return (before,) if before.every else (before._replace(every=True), None)
+
+
+def _next_tuple(state: State, loop: int, memory: LoopState) -> State:
+    """Return the state in an iteration: its tuple is another one than those before."""
+    tokens = {
+        token: held
+        for token, held in state.tokens.items()
+        if token.kind is not TokenKind.STORED or token.field != memory.field
+    }
+    return state.replace(tokens=tokens, loops={**state.loops, loop: memory})
+
+
+def _rest(state: State, memory: LoopState) -> TokenState:
+    """Return the worst state in which this or an earlier iteration leaves its tuple."""
+    now: TokenState | None = None
+    for token, held in state.tokens.items():
+        if token.kind is TokenKind.STORED and token.field == memory.field and held.stage in _DONE:
+            now = worse_state(now, held)
+    now = now or TokenState(Stage.OWED)
+    return worse_state(memory.rest, now)
+
+
+def leave_field_loops(
+    context: Context, function: Function, state: State, left: Mapping[int, LoopState]
+) -> State:
+    """Return the state after a path has left loops over fields early: some of the tuples are completed."""
+    for loop, memory in left.items():
+        if memory.field:
+            rest = (
+                memory.rest
+                if memory.rest is not None and memory.rest.stage in _DONE
+                else _rest(state, memory)
+            )
+            state = _after_loop(context, function, state, loop, memory, rest, every=False)
+    return state
+
+
+def _after_loop(
+    context: Context,
+    function: Function,
+    state: State,
+    loop: int,
+    memory: LoopState,
+    rest: TokenState,
+    *,
+    every: bool,
+) -> State:
+    loops = {each: kept for each, kept in state.loops.items() if each != loop}
+    state = state.replace(loops=loops)
+    now = state.contents.get(memory.field)
+    if now == UNKNOWN:  # the body changes the field
+        return state
+    if rest.stage in _DONE and _completes_each(context, function, loop):
+        whole = every or (now is not None and now.every)
+        return state.with_contents(memory.field, Contents(rest.stage, every=whole))
+    if rest.stage not in _DONE and not _completes_some(context, function, loop):
+        return state.with_contents(memory.field, memory.before)
+    return state.with_contents(memory.field, UNKNOWN)
+
+
+# ---- which loops complete each tuple ----
+
+
+def _completes_each(
+    context: Context, function: Function, loop: int, running: frozenset[int] = frozenset()
+) -> bool:
+    """Whether every way through the body of a loop, without exceptions, completes a tuple."""
+    head = _head(function, loop)
+    start = next(edge.target for edge in function.cfg.steps[head].edges if edge.kind is EdgeKind.TRUE)
+    return not _reaches(context, function, start, head, function.cfg.bodies[head], running)
+
+
+def _completes_some(context: Context, function: Function, loop: int) -> bool:
+    """Whether the body of a loop may complete a tuple."""
+    body = function.cfg.bodies[_head(function, loop)]
+    return any(_may_complete(context, function, index, frozenset()) for index in body)
+
+
+def _head(function: Function, loop: int) -> int:
+    return next(
+        index
+        for index, step in enumerate(function.cfg.steps)
+        if isinstance(step.op, Next) and step.op.loop == loop
+    )
+
+
+def _reaches(
+    context: Context,
+    function: Function,
+    start: int,
+    goal: int,
+    body: range,
+    running: frozenset[int] = frozenset(),
+) -> bool:
+    """Whether a way without exceptions leads from a step of the body to `goal` past every completion."""
+    stack, seen = [start], {start}
+    while stack:
+        index = stack.pop()
+        if index == goal:
+            return True
+        if _completes(context, function, index, running):
+            continue
+        for edge in function.cfg.steps[index].edges:
+            inside = edge.target in body or edge.target == goal
+            if edge.kind is not EdgeKind.RAISE and inside and edge.target not in seen:
+                seen.add(edge.target)
+                stack.append(edge.target)
+    return False
+
+
+def _completes(context: Context, function: Function, index: int, running: frozenset[int]) -> bool:
+    """Whether a step completes a tuple, directly, in a helper or in a loop, on every way through it."""
+    op = function.cfg.steps[index].op
+    if isinstance(op, Next):
+        return _completes_each(context, function, op.loop, running)
+    if not isinstance(op, Call):
+        return False
+    if last_name(op.func) in context.completing_names:
+        return True
+    helpers = [each for each in callees(context, last_name(op.func)) if id(each) not in running]
+    return bool(helpers) and not any(
+        _reaches(context, each, ENTRY, EXIT, range(len(each.cfg.steps)), running | {id(each)})
+        for each in helpers
+    )
+
+
+def _may_complete(context: Context, function: Function, index: int, running: frozenset[int]) -> bool:
+    """Whether a step may complete a tuple, directly, in a helper or in a closure."""
+    op = function.cfg.steps[index].op
+    if not isinstance(op, Call):
+        return False
+    if last_name(op.func) in context.completing_names:
+        return True
+    helpers = [each for each in callees(context, last_name(op.func)) if id(each) not in running]
+    return any(
+        _may_complete(context, inner, at, running | {id(each)})
+        for each in helpers
+        for inner in each.tree()
+        for at in range(len(inner.cfg.steps))
+    )
