@@ -1,13 +1,14 @@
-"""ACK101: a path leaves the handler with a tuple that is neither acked, failed nor stored.
+"""ACK101: a path leaves the handler with a tuple that is neither acked, failed nor stored, or empties a buffer of tuples.
 
 If no path completes the tuple, there is one finding at the handler; else one finding for each way out that misses it.
 """
 
 from collections.abc import Iterator, Sequence
 
+from ackdoctor.checks.facts.buffers import stored_inputs
 from ackdoctor.checks.facts.completions import ACKING, depends_on_setting
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Completed, Ended, Flow, Stored
+from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Stored
 from ackdoctor.flow.state import State, Token, TokenRef
 from ackdoctor.flow.witness import assumes_raise, leaving_step
 from ackdoctor.model.dialect import EntryKind, Misuse
@@ -21,7 +22,12 @@ _BY_HAND = (Op.ACK, Op.FAIL)
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """Yield the findings of each data or batch handler."""
+    """Yield the findings of each data or batch handler, and of each place that empties a buffer."""
+    yield from _at_ends(context)
+    yield from _dropped(context)
+
+
+def _at_ends(context: RuleContext) -> Iterator[Finding]:
     for flow in context.flows:
         if flow.entry is None or flow.entry.kind not in (EntryKind.DATA, EntryKind.BATCH) or flow.wrapped:
             continue
@@ -44,6 +50,28 @@ def check(context: RuleContext) -> Iterator[Finding]:
             yield _no_path(context, flow, token, missing)
         else:
             yield from _single_paths(context, flow, token, missing)
+
+
+def _dropped(context: RuleContext) -> Iterator[Finding]:
+    """Yield one finding for each place that empties a field of tuples which other paths complete."""
+    if context.component.auto_ack is not False or not context.is_bolt:
+        return
+    completed = {event.field for _, event in context.releases() if event.completed}
+    held = {stored.field for _, stored in stored_inputs(context)}
+    reported: set[tuple[int, int]] = set()
+    for flow, dropped in context.events(Dropped, EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK):
+        place = (id(dropped.function), dropped.step.span.line)
+        if dropped.field not in completed & held or place in reported or dropped.deferral is not None:
+            continue
+        reported.add(place)
+        yield context.finding(
+            context.words("dropped", field=f"self.{dropped.field}"),
+            at=(dropped.function, dropped.step.span),
+            misuse=Misuse.NEVER,
+            path=dropped.path,
+            confidence=Confidence.MAY,
+            flow=flow,
+        )
 
 
 def _no_path(context: RuleContext, flow: Flow, token: Token, missing: Sequence[Ended]) -> Finding:

@@ -73,7 +73,7 @@ class Context:
             return state.tokens[token]
         if token.kind is TokenKind.STORED:
             known = state.contents.get(token.field)
-            if known is not None and known.every and known.stage is not None:
+            if known is not None and known.every and known.stage in (Stage.ACKED, Stage.FAILED):
                 return TokenState(known.stage, Tick.NO)
             return TokenState(self.stored_stages.get(token.field, Stage.OWED), Tick.NO)
         return TokenState(Stage.OWED)

@@ -51,7 +51,7 @@ LOGGING = frozenset(
 PURE_CALLS = frozenset(
     "print str repr len hash id type format vars dir isinstance issubclass hasattr callable int float bool bytes "
     "dumps pformat pprint debug_print deepcopy copy sleep is_tick is_tick_tuple isTick isTickTuple is_heartbeat "
-    "get_values format_tuple getsizeof write "
+    "get_values format_tuple getsizeof "
     "toString hashCode currentTimeMillis nanoTime getMessage getCause getStackTrace getLocalizedMessage "
     "getSimpleName getClass getName valueOf".split()
 )

@@ -33,6 +33,7 @@ from ackdoctor.model.protocol import Stage, Tick
 __all__ = [
     "EMPTY",
     "EMPTY_GENERATOR",
+    "OWED",
     "UNKNOWN",
     "Batch",
     "BoundMethod",
@@ -395,6 +396,7 @@ class Contents(NamedTuple):
 
 
 EMPTY = Contents(None, every=True)  # the field is empty
+OWED = Contents(Stage.OWED, every=True)  # it is not, and its tuples are as the handler found them
 UNKNOWN = Contents(None, every=False)  # its tuples have different stages
 
 

@@ -109,6 +109,11 @@ MESSAGES: Mapping[str, Mapping[str, Words]] = MappingProxyType(
                 "ack {tup} on this path too, or fail it if its work is to be tried again",
                 _RETURNS,
             ),
+            "dropped": Words(
+                "a tuple in `{field}` is dropped here, neither acked nor failed",
+                "fail the tuples in `{field}` before this line, or leave them there for the next flush",
+                "dropped",
+            ),
             "run": Words(
                 "{tup} leaves {handler} neither acked nor failed",
                 "ack {tup} when its work is done, fail it when it cannot be done",
@@ -123,6 +128,11 @@ MESSAGES: Mapping[str, Mapping[str, Words]] = MappingProxyType(
         },
         DOUBLE_ACK: {
             "": Words("{tup} is acked a second time", "{or_leave}ack {tup} in one place only", "acked again"),
+            "kept": Words(
+                "every tuple of `{field}` is acked here and stays in it: the next flush acks it again",
+                "clear `{field}` after this loop",
+                "returns, and `{field}` keeps the acked tuples",
+            ),
             "death": Words(
                 "it acks a tuple that ShellBolt no longer knows, for example after a first ack, and the worker exits: "
                 "every tuple in flight in it times out"

@@ -14,14 +14,27 @@ alike makes the contents unknown.
 
 from collections.abc import Iterator, Mapping
 
+from ackdoctor.flow.aliases import named_closures
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Dropped, Path
 from ackdoctor.flow.expressions import last_name
-from ackdoctor.flow.pure_calls import nonempty_facts
-from ackdoctor.flow.state import EMPTY, UNKNOWN, Contents, LoopState, State, TokenKind, TokenState, fields_in
+from ackdoctor.flow.pure_calls import SELF_NAMES, nonempty_facts
+from ackdoctor.flow.state import (
+    EMPTY,
+    OWED,
+    UNKNOWN,
+    Contents,
+    LoopState,
+    State,
+    TokenKind,
+    TokenRef,
+    TokenState,
+    fields_in,
+)
 from ackdoctor.flow.transfer.effects import callees
 from ackdoctor.flow.transfer.escape import worse_state
-from ackdoctor.model.cfg import ENTRY, EXIT, Call, EdgeKind, Next
+from ackdoctor.flow.transfer.evaluate import evaluate
+from ackdoctor.model.cfg import ENTRY, EXIT, Attr, Call, Closure, EdgeKind, Mix, Name, Next
 from ackdoctor.model.component import Function
 from ackdoctor.model.protocol import Stage
 
@@ -35,7 +48,7 @@ _DONE = (Stage.ACKED, Stage.FAILED)
 
 def empty_buffer(context: Context, path: Path, state: State, field: str) -> State:
     """Return the state after a field was emptied, and record the event if its tuples are still owed."""
-    if state.contents.get(field) is None and not _is_in_use(state, field):
+    if state.contents.get(field) in (None, OWED) and not _is_in_use(state, field):
         dropped = Dropped(
             function=path.function, step=path.step, path=path, deferral=context.deferral, field=field
         )
@@ -44,10 +57,13 @@ def empty_buffer(context: Context, path: Path, state: State, field: str) -> Stat
 
 
 def _is_in_use(state: State, field: str) -> bool:
-    """Whether a local still refers to the field or to a tuple from it, or the path has completed such a tuple."""
+    """Whether a local still refers to the field or to a tuple from it, the path has completed one, or knows there is none."""
     if any(field in fields_in(value) for value in state.env.values()):
         return True
-    return any(token.field == field and held.stage in _DONE for token, held in state.tokens.items())
+    if any(token.field == field and held.stage in _DONE for token, held in state.tokens.items()):
+        return True
+    fields = [Attr(Name(own), field) for own in SELF_NAMES]
+    return any(state.facts.get(fact) is False for each in fields for fact in (each, Mix("any", (each,))))
 
 
 # ---- loops over a buffer ----
@@ -57,38 +73,37 @@ def field_iterations(context: Context, path: Path, op: Next, field: str) -> Iter
     """Yield whether a loop over a field has another iteration, with the state before its target is assigned."""
     state = path.state
     memory = state.loops.get(op.loop)
-    if memory is None:
+    if field not in context.stored_stages:
+        yield True, _next_tuple(state, field)
+        yield False, state
+    elif memory is None:
         before = state.contents.get(field)
         known = {
             state.facts[fact] for fact in nonempty_facts(path.function, op.iterable) if fact in state.facts
         }
-        if True not in known:
+        if True not in known and before in (None, EMPTY, UNKNOWN):
             yield False, state.with_contents(field, EMPTY)
-        if before != EMPTY and False not in known:
-            memory = LoopState(None, None, field=field, before=before)
+        if False not in known and before != EMPTY:
+            loops = {**state.loops, op.loop: LoopState(None, None, field=field, before=before)}
             for at_start in _stages_at_start(before):
-                yield True, _next_tuple(state.with_contents(field, at_start), op.loop, memory)
-        return
-    rest = _rest(state, memory)
-    yield False, _after_loop(context, path.function, state, op.loop, memory, rest, every=True)
-    yield True, _next_tuple(state, op.loop, memory._replace(rest=rest))
+                yield True, _next_tuple(state, field).with_contents(field, at_start).replace(loops=loops)
+    else:
+        rest = _rest(state, memory)
+        yield False, _after_loop(context, path.function, state, op.loop, memory, rest, every=True)
+        loops = {**state.loops, op.loop: memory._replace(rest=rest)}
+        yield True, _next_tuple(state, field).replace(loops=loops)
 
 
-def _stages_at_start(before: Contents | None) -> tuple[Contents | None, ...]:
+def _stages_at_start(before: Contents | None) -> tuple[Contents, ...]:
     """Return what may be known of each tuple when a loop starts: of some completed ones, two cases."""
     if before is None or before == UNKNOWN:
-        return (None,)
-    return (before,) if before.every else (before._replace(every=True), None)
+        return (OWED,)
+    return (before,) if before.every else (before._replace(every=True), OWED)
 
 
-def _next_tuple(state: State, loop: int, memory: LoopState) -> State:
-    """Return the state in an iteration: its tuple is another one than those before."""
-    tokens = {
-        token: held
-        for token, held in state.tokens.items()
-        if token.kind is not TokenKind.STORED or token.field != memory.field
-    }
-    return state.replace(tokens=tokens, loops={**state.loops, loop: memory})
+def _next_tuple(state: State, field: str) -> State:
+    """Return the state in an iteration over a field: its tuple is another one than those before."""
+    return state.replace(tokens={token: held for token, held in state.tokens.items() if token.field != field})
 
 
 def _rest(state: State, memory: LoopState) -> TokenState:
@@ -102,18 +117,34 @@ def _rest(state: State, memory: LoopState) -> TokenState:
 
 
 def leave_field_loops(
-    context: Context, function: Function, state: State, left: Mapping[int, LoopState]
+    context: Context, path: Path, state: State, left: Mapping[int, LoopState], kind: EdgeKind
 ) -> State:
-    """Return the state after a path has left loops over fields early: some of the tuples are completed."""
+    """Return the state after a path has left loops over fields early: some of the tuples are completed.
+
+    A call of the framework hardly ever raises for one tuple after it has not for the others: what it leaves is unknown.
+    """
+    rare = kind is EdgeKind.RAISE and _is_framework_call(context, path)
     for loop, memory in left.items():
-        if memory.field:
+        if memory.field and rare:
+            state = state.with_contents(memory.field, UNKNOWN)
+        elif memory.field:
             rest = (
                 memory.rest
                 if memory.rest is not None and memory.rest.stage in _DONE
                 else _rest(state, memory)
             )
-            state = _after_loop(context, function, state, loop, memory, rest, every=False)
+            state = _after_loop(context, path.function, state, loop, memory, rest, every=False)
     return state
+
+
+def _is_framework_call(context: Context, path: Path) -> bool:
+    """Whether a step calls a verb of the framework, or a getter of a tuple."""
+    match path.step.op:
+        case Call(func=Attr(obj=obj, name=name)):
+            receiver = evaluate(context, path.function, path.state, obj)
+            return name in context.verb_names or isinstance(receiver, TokenRef)
+        case _:
+            return False
 
 
 def _after_loop(
@@ -135,7 +166,7 @@ def _after_loop(
         whole = every or (now is not None and now.every)
         return state.with_contents(memory.field, Contents(rest.stage, every=whole))
     if rest.stage not in _DONE and not _completes_some(context, function, loop):
-        return state.with_contents(memory.field, memory.before)
+        return state.with_contents(memory.field, memory.before or OWED)
     return state.with_contents(memory.field, UNKNOWN)
 
 
@@ -198,10 +229,10 @@ def _completes(context: Context, function: Function, index: int, running: frozen
         return False
     if last_name(op.func) in context.completing_names:
         return True
-    helpers = [each for each in callees(context, last_name(op.func)) if id(each) not in running]
-    return bool(helpers) and not any(
+    called = [each for each in _called(context, function, op) if id(each) not in running]
+    return bool(called) and not any(
         _reaches(context, each, ENTRY, EXIT, range(len(each.cfg.steps)), running | {id(each)})
-        for each in helpers
+        for each in called
     )
 
 
@@ -212,10 +243,18 @@ def _may_complete(context: Context, function: Function, index: int, running: fro
         return False
     if last_name(op.func) in context.completing_names:
         return True
-    helpers = [each for each in callees(context, last_name(op.func)) if id(each) not in running]
+    called = [each for each in _called(context, function, op) if id(each) not in running]
     return any(
         _may_complete(context, inner, at, running | {id(each)})
-        for each in helpers
+        for each in called
         for inner in each.tree()
         for at in range(len(inner.cfg.steps))
     )
+
+
+def _called(context: Context, function: Function, call: Call) -> tuple[Function, ...]:
+    """Return the methods of the component or the closure that a call runs, by its name."""
+    closure = named_closures(function).get(call.func, call.func)
+    if isinstance(closure, Closure):
+        return (function.closures[closure.key],)
+    return callees(context, last_name(call.func))

@@ -15,6 +15,7 @@ from ackdoctor.flow.library import COLLECTION_WRAPPERS, LOGGING, NEVER_RAISES, P
 from ackdoctor.flow.pure_calls import is_read_only
 from ackdoctor.flow.state import (
     EMPTY,
+    OWED,
     UNKNOWN,
     Const,
     Container,
@@ -113,8 +114,8 @@ def store(
         )
         state = _add_holder(state, token, context.token_state(state, token), f"self.{field}")
         known = state.contents.get(field)
-        if known is not None:
-            state = state.with_contents(field, None if known == EMPTY else UNKNOWN)
+        if known is not None and known != OWED:
+            state = state.with_contents(field, OWED if known == EMPTY else UNKNOWN)
     return state
 
 
@@ -122,8 +123,8 @@ def _add_holder(state: State, token: Token, token_state: TokenState, holder: str
     """Add a field to the holders of a token."""
     if token_state.stage is Stage.OWED:
         return state.with_token(token, TokenState(Stage.HELD, token_state.tick, holder))
-    if token_state.stage is Stage.HELD and holder not in token_state.holder.split():
-        return state.with_token(token, token_state._replace(holder=f"{token_state.holder} {holder}"))
+    if holder not in token_state.holder.split():
+        return state.with_token(token, token_state._replace(holder=f"{token_state.holder} {holder}".strip()))
     return state
 
 

@@ -533,7 +533,7 @@ def split_by_element(context: Context, path: Path, way: NextStep) -> Iterator[Ne
         state = state.replace(
             loops={loop: memory for loop, memory in state.loops.items() if loop not in left}
         )
-        state = leave_field_loops(context, path.function, state, left)
+        state = leave_field_loops(context, path, state, left, way.kind)
     batches = [loop for loop, memory in left.items() if memory.base is not None]
     if not batches or token is None or token.kind is not TokenKind.ELEMENT:
         yield way._replace(state=state) if left else way
