@@ -8,12 +8,15 @@ from collections.abc import Iterator, Sequence
 from ackdoctor.checks.facts.buffers import stored_inputs
 from ackdoctor.checks.facts.completions import ACKING, depends_on_setting
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Stored
+from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Path, Stored
 from ackdoctor.flow.state import State, Token, TokenRef
 from ackdoctor.flow.witness import assumes_raise, leaving_step
+from ackdoctor.model.cfg import Attr, Bind, Call, EdgeKind, Unpack
+from ackdoctor.model.component import Function
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding
 from ackdoctor.model.protocol import Op
+from ackdoctor.model.source import Span
 from ackdoctor.rulebook.messages import Words
 
 __all__ = ["check"]
@@ -60,18 +63,44 @@ def _dropped(context: RuleContext) -> Iterator[Finding]:
     held = {stored.field for _, stored in stored_inputs(context)}
     reported: set[tuple[int, int]] = set()
     for flow, dropped in context.events(Dropped, EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK):
-        place = (id(dropped.function), dropped.step.span.line)
+        function, span = _place(flow, dropped)
+        place = (id(function), span.line)
         if dropped.field not in completed & held or place in reported or dropped.deferral is not None:
             continue
         reported.add(place)
         yield context.finding(
             context.words("dropped", field=f"self.{dropped.field}"),
-            at=(dropped.function, dropped.step.span),
+            at=(function, span),
             misuse=Misuse.NEVER,
             path=dropped.path,
             confidence=Confidence.MAY,
             flow=flow,
         )
+
+
+def _place(flow: Flow, dropped: Dropped) -> tuple[Function, Span]:
+    """Return the step that empties the field, or the one that leaves with tuples that were taken out of it."""
+    match dropped.step.op:
+        case Bind() | Unpack() | Call(func=Attr(name="clear")):
+            return dropped.function, dropped.step.span
+        case _:
+            pass
+    completing = {
+        id(event.function)
+        for event in flow.events
+        if isinstance(event, Completed) and event.token is not None and event.token.field == dropped.field
+    }
+    return leaving_step(_end_of_iteration(dropped), frozenset(completing))
+
+
+def _end_of_iteration(dropped: Dropped) -> Path:
+    """Return the end of the loop's iteration that lost a removed tuple, or the end of the path."""
+    visit: Path | None = dropped.path
+    while visit is not None and any(token.field == dropped.field for token in visit.state.tokens):
+        if visit.via is EdgeKind.BACK and visit.before is not None:
+            return visit.before
+        visit = visit.before
+    return dropped.path
 
 
 def _no_path(context: RuleContext, flow: Flow, token: Token, missing: Sequence[Ended]) -> Finding:

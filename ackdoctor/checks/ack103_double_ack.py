@@ -55,7 +55,8 @@ def _kept(context: RuleContext) -> Iterator[Finding]:
     shrunk = shrunk_fields(context, context.functions()) if kept else frozenset()
     reported: set[str] = set()
     for (field, _), (flow, ended) in kept.items():
-        token = next((each for each in ended.state.tokens if each.field == field), None)
+        acked_here = (each for each, held in ended.state.tokens.items() if held.stage is Stage.ACKED)
+        token = next((each for each in acked_here if each.buffer == field), None)
         acked = next(completions(ended.path, token), None) if token is not None else None
         if acked is None or field in shrunk or field in reported:
             continue

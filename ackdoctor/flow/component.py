@@ -26,6 +26,7 @@ from ackdoctor.flow.state import (
     TokenState,
     Value,
 )
+from ackdoctor.flow.transfer.buffers import drop_at_end
 from ackdoctor.flow.transfer.calls import apply_value
 from ackdoctor.flow.transfer.containers import packed_arguments
 from ackdoctor.flow.transfer.dispatch import methods_named
@@ -241,6 +242,8 @@ class _ComponentSolver:
             breach=breach,
         )
         context.record(ended, function_exit.raised, id(path))
+        if not function_exit.raised and entry is not None:
+            drop_at_end(context, path, function_exit.state)
 
     def _final_op(self, token_state: TokenState, *, raised: bool) -> Op | None:
         """The operation that the framework applies to the tuple when its handler ends."""

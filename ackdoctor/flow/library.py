@@ -31,6 +31,7 @@ __all__ = [
     "PLAIN_BASES",
     "PURE_CALLS",
     "PURE_PREFIXES",
+    "QUEUES",
     "REORDERING",
     "SCHEDULERS",
     "THREADS",
@@ -98,6 +99,7 @@ CONTAINER_REMOVALS = frozenset(  # of these, those that also remove the element
     "pop popleft popitem remove dequeue poll take pollFirst pollLast takeFirst takeLast removeFirst removeLast next "
     "pollFirstEntry".split()
 )
+QUEUES = frozenset("Queue LifoQueue PriorityQueue SimpleQueue JoinableQueue".split())  # `get` removes
 CONTAINER_OTHERS = frozenset(
     "sort reverse index count remove rotate discard clear size isEmpty contains containsKey containsValue hasNext "
     "ensureCapacity trimToSize length".split()

@@ -33,7 +33,9 @@ from ackdoctor.model.protocol import Stage, Tick
 __all__ = [
     "EMPTY",
     "EMPTY_GENERATOR",
+    "FOUND",
     "OWED",
+    "TAKEN",
     "UNKNOWN",
     "Batch",
     "BoundMethod",
@@ -69,12 +71,20 @@ __all__ = [
     "finish_generator",
     "iterated_locals",
     "suspend_generator",
+    "taken_buffer",
     "tokens_in",
     "widen",
 ]
 
 
 # ---- tokens ----
+
+TAKEN = "^"
+
+
+def taken_buffer(field: str) -> str:
+    """The name in `State.contents` of the collection that was taken out of a field."""
+    return f"{field}{TAKEN}"
 
 
 @unique
@@ -88,12 +98,20 @@ class TokenKind(Enum):
 
 @dataclass(slots=True, unsafe_hash=True)
 class Token:
-    """One tuple: `name` is its name in the source; `field` and `path` locate a stored one."""
+    """One tuple: `name` is its name in the source; `field` and `path` locate a stored one.
+
+    The path of a tuple from a collection that was taken out of the field begins with `TAKEN`.
+    """
 
     kind: TokenKind
     name: str
     field: str = ""
     path: str = ""
+
+    @property
+    def buffer(self) -> str:
+        """The name of its collection in `State.contents`."""
+        return taken_buffer(self.field) if self.path.startswith(TAKEN) else self.field
 
     @property
     def words(self) -> str:
@@ -258,9 +276,15 @@ class Container:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Field:
-    """The value of `self.name`, or a view of it."""
+    """The value of `self.name`, or a view of it; `taken` if the field has got another collection since."""
 
     name: str
+    taken: bool = False
+
+    @property
+    def buffer(self) -> str:
+        """The name of this collection in `State.contents`."""
+        return taken_buffer(self.name) if self.taken else self.name
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -389,14 +413,15 @@ def _truncate(value: Value, depth: int) -> Value:
 
 
 class Contents(NamedTuple):
-    """What a path has done with the tuples in a field: completed them all, or some; without a stage, see below."""
+    """What a path has done with the tuples in a field: all of them, or some, are in this stage."""
 
     stage: Stage | None
     every: bool
 
 
 EMPTY = Contents(None, every=True)  # the field is empty
-OWED = Contents(Stage.OWED, every=True)  # it is not, and its tuples are as the handler found them
+FOUND = Contents(Stage.OWED, every=False)  # its tuples, if there are any, are as the handler found them
+OWED = Contents(Stage.OWED, every=True)  # the same, and there is one
 UNKNOWN = Contents(None, every=False)  # its tuples have different stages
 
 

@@ -17,63 +17,173 @@ from collections.abc import Iterator, Mapping
 from ackdoctor.flow.aliases import named_closures
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Dropped, Path
-from ackdoctor.flow.expressions import last_name
+from ackdoctor.flow.expressions import calls_by_result, last_name
+from ackdoctor.flow.library import QUEUES
 from ackdoctor.flow.pure_calls import SELF_NAMES, nonempty_facts
 from ackdoctor.flow.state import (
     EMPTY,
+    FOUND,
     OWED,
     UNKNOWN,
     Contents,
+    Field,
     LoopState,
     State,
-    TokenKind,
     TokenRef,
     TokenState,
     fields_in,
+    taken_buffer,
+    tokens_in,
 )
+from ackdoctor.flow.symbols import attribute_assignments
 from ackdoctor.flow.transfer.effects import callees
 from ackdoctor.flow.transfer.escape import worse_state
-from ackdoctor.flow.transfer.evaluate import evaluate
-from ackdoctor.model.cfg import ENTRY, EXIT, Attr, Call, Closure, EdgeKind, Mix, Name, Next
+from ackdoctor.flow.transfer.evaluate import evaluate, stored_tuple
+from ackdoctor.model.cfg import (
+    ENTRY,
+    EXIT,
+    Attr,
+    Call,
+    Closure,
+    Compare,
+    EdgeKind,
+    Literal,
+    Mix,
+    Name,
+    Next,
+    Way,
+)
 from ackdoctor.model.component import Function
 from ackdoctor.model.protocol import Stage
 
-__all__ = ["empty_buffer", "field_iterations", "leave_field_loops"]
+__all__ = [
+    "drop_at_end",
+    "empty_buffer",
+    "field_iterations",
+    "is_queue",
+    "learn_emptiness",
+    "leave_field_loops",
+    "remove_tuple",
+    "take_buffer",
+]
 
 _DONE = (Stage.ACKED, Stage.FAILED)
+_FOUND = (None, FOUND, OWED)
 
 
 # ---- changes of a buffer ----
 
 
 def empty_buffer(context: Context, path: Path, state: State, field: str) -> State:
-    """Return the state after a field was emptied, and record the event if its tuples are still owed."""
-    if state.contents.get(field) in (None, OWED) and not _is_in_use(state, field):
-        dropped = Dropped(
-            function=path.function, step=path.step, path=path, deferral=context.deferral, field=field
-        )
-        context.record(dropped, field)
+    """Return the state after a field was emptied, and record the event if its tuples are still owed.
+
+    While an exception leaves the handler, the worker ends, and with it the field.
+    """
+    leaves = path.step.way is Way.RAISE
+    if state.contents.get(field) in _FOUND and not leaves and not _is_in_use(state, field):
+        _record_dropped(context, path, field)
     return state.with_contents(field, EMPTY)
 
 
+def take_buffer(state: State, field: str) -> State:
+    """Return the state in which the locals that refer to a field keep its collection: the field gets another one."""
+    taken = {name: Field(field, taken=True) for name, value in state.env.items() if value == Field(field)}
+    if not taken:
+        return state
+    state = state.replace(env={**state.env, **taken})
+    return state.with_contents(taken_buffer(field), state.contents.get(field) or FOUND)
+
+
+def drop_at_end(context: Context, path: Path, state: State) -> None:
+    """Record what a handler took out of a field and left as it found it: a tuple, or after an exception a collection."""
+    for field in context.stored_stages:
+        taken = state.contents.get(taken_buffer(field)) in (FOUND, OWED) and not _has_used(state, field)
+        if (taken and state.caught is not None) or _is_removed(state, field):
+            _record_dropped(context, path, field)
+
+
+def _record_dropped(context: Context, path: Path, field: str) -> None:
+    dropped = Dropped(
+        function=path.function, step=path.step, path=path, deferral=context.deferral, field=field
+    )
+    context.record(dropped, field)
+
+
+# ---- single tuples of a buffer ----
+
+
+def remove_tuple(context: Context, path: Path, state: State, field: str) -> State:
+    """Return the state after a tuple was removed from a field and given a name: it is owed, and other code has lost it."""
+    if field not in context.stored_stages:
+        return state
+    if _is_removed(state, field):
+        _record_dropped(context, path, field)
+    return _next_tuple(state, field).with_token(stored_tuple(field).token, TokenState(Stage.OWED))
+
+
+def is_queue(context: Context, field: str) -> bool:
+    """Whether every assignment makes a field a queue, whose `get` removes an element."""
+    made = [
+        last_name(call.func)
+        for cls in context.component.lineage
+        for method in cls.methods.values()
+        for each in attribute_assignments(method)
+        if each.name == field and (call := calls_by_result(method).get(each.value)) is not None
+    ]
+    return bool(made) and all(name in QUEUES for name in made)
+
+
+def _is_removed(state: State, field: str) -> bool:
+    """Whether a tuple that the path has removed from a field is still owed, and in no collection."""
+    if all(token.field != field for token in state.tokens) or _has_used(state, field):
+        return False
+    kept = (value for value in state.env.values() if not isinstance(value, TokenRef))
+    return not any(token.field == field for value in kept for token in tokens_in(value))
+
+
 def _is_in_use(state: State, field: str) -> bool:
-    """Whether a local still refers to the field or to a tuple from it, the path has completed one, or knows there is none."""
+    """Whether a local still refers to the field or to a tuple from it, or the path has completed such a tuple."""
     if any(field in fields_in(value) for value in state.env.values()):
         return True
-    if any(token.field == field and held.stage in _DONE for token, held in state.tokens.items()):
-        return True
-    fields = [Attr(Name(own), field) for own in SELF_NAMES]
-    return any(state.facts.get(fact) is False for each in fields for fact in (each, Mix("any", (each,))))
+    return _has_used(state, field)
+
+
+def _has_used(state: State, field: str) -> bool:
+    """Whether the path has completed a tuple from a field, or other code got one."""
+    return any(token.field == field and held.stage is not Stage.OWED for token, held in state.tokens.items())
+
+
+def learn_emptiness(context: Context, state: State) -> State:
+    """Return the state after a test: whether it shows that a field is empty, or that there was no tuple to remove."""
+    for field in context.stored_stages:
+        taken = [Name(name) for name, value in state.env.items() if value == Field(field, taken=True)]
+        for buffer, exprs in (
+            (field, [Attr(Name(own), field) for own in SELF_NAMES]),
+            (taken_buffer(field), taken),
+        ):
+            facts = [fact for expr in exprs for fact in (expr, Mix("any", (expr,))) if fact in state.facts]
+            if facts and state.contents.get(buffer) in _FOUND:
+                state = state.with_contents(buffer, OWED if state.facts[facts[0]] else EMPTY)
+        for name, value in state.env.items():
+            if isinstance(value, TokenRef) and value.token.field == field and _is_nothing(state, Name(name)):
+                state = _next_tuple(state, field)
+    return state
+
+
+def _is_nothing(state: State, local: Name) -> bool:
+    return state.facts.get(local) is False or state.facts.get(Compare(local, "is", Literal(None))) is True
 
 
 # ---- loops over a buffer ----
 
 
-def field_iterations(context: Context, path: Path, op: Next, field: str) -> Iterator[tuple[bool, State]]:
+def field_iterations(
+    context: Context, path: Path, op: Next, collection: Field
+) -> Iterator[tuple[bool, State]]:
     """Yield whether a loop over a field has another iteration, with the state before its target is assigned."""
-    state = path.state
+    state, field = path.state, collection.buffer
     memory = state.loops.get(op.loop)
-    if field not in context.stored_stages:
+    if collection.name not in context.stored_stages:
         yield True, _next_tuple(state, field)
         yield False, state
     elif memory is None:
@@ -81,7 +191,7 @@ def field_iterations(context: Context, path: Path, op: Next, field: str) -> Iter
         known = {
             state.facts[fact] for fact in nonempty_facts(path.function, op.iterable) if fact in state.facts
         }
-        if True not in known and before in (None, EMPTY, UNKNOWN):
+        if True not in known and before in (None, FOUND, EMPTY, UNKNOWN):
             yield False, state.with_contents(field, EMPTY)
         if False not in known and before != EMPTY:
             loops = {**state.loops, op.loop: LoopState(None, None, field=field, before=before)}
@@ -96,23 +206,25 @@ def field_iterations(context: Context, path: Path, op: Next, field: str) -> Iter
 
 def _stages_at_start(before: Contents | None) -> tuple[Contents, ...]:
     """Return what may be known of each tuple when a loop starts: of some completed ones, two cases."""
-    if before is None or before == UNKNOWN:
+    if before is None or before.stage not in _DONE:
         return (OWED,)
     return (before,) if before.every else (before._replace(every=True), OWED)
 
 
 def _next_tuple(state: State, field: str) -> State:
     """Return the state in an iteration over a field: its tuple is another one than those before."""
-    return state.replace(tokens={token: held for token, held in state.tokens.items() if token.field != field})
+    return state.replace(
+        tokens={token: held for token, held in state.tokens.items() if token.buffer != field}
+    )
 
 
 def _rest(state: State, memory: LoopState) -> TokenState:
     """Return the worst state in which this or an earlier iteration leaves its tuple."""
-    now: TokenState | None = None
-    for token, held in state.tokens.items():
-        if token.kind is TokenKind.STORED and token.field == memory.field and held.stage in _DONE:
-            now = worse_state(now, held)
-    now = now or TokenState(Stage.OWED)
+    own = [held for token, held in state.tokens.items() if token.buffer == memory.field]
+    done = [held for held in own if held.stage in _DONE]
+    now = TokenState(Stage.OWED)
+    for held in done or [held for held in own if held.stage is Stage.HELD]:
+        now = worse_state(None if now.stage is Stage.OWED else now, held)
     return worse_state(memory.rest, now)
 
 
@@ -165,8 +277,9 @@ def _after_loop(
     if rest.stage in _DONE and _completes_each(context, function, loop):
         whole = every or (now is not None and now.every)
         return state.with_contents(memory.field, Contents(rest.stage, every=whole))
-    if rest.stage not in _DONE and not _completes_some(context, function, loop):
-        return state.with_contents(memory.field, memory.before or OWED)
+    if rest.stage is Stage.OWED and not _completes_some(context, function, loop):
+        kept = memory.before is not None and memory.before.stage is not Stage.OWED
+        return state.with_contents(memory.field, memory.before if kept else OWED)
     return state.with_contents(memory.field, UNKNOWN)
 
 

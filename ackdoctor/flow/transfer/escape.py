@@ -97,6 +97,7 @@ def store(
         if token.kind is TokenKind.STORED:
             if token.field != field:
                 release(context, path, token.field)
+            state = _hold_stored(context, state, token, f"self.{field}")
             continue
         context.record(
             Stored(
@@ -152,7 +153,7 @@ def escape(
     for value in values:
         if isinstance(value, Field):
             release(context, path, value.name)
-            state = state.with_contents(value.name, UNKNOWN)
+            state = state.with_contents(value.buffer, UNKNOWN)
         elif isinstance(value, SelfRef):
             release(context, path, EVERYTHING)
         for token in tokens_in(value):
@@ -163,11 +164,19 @@ def escape(
 def _escape_token(context: Context, path: Path, state: State, token: Token, holder: str) -> State:
     if token.kind is TokenKind.STORED:
         release(context, path, token.field)
-        return state.with_contents(token.field, UNKNOWN)
+        return _hold_stored(context, state, token, holder)
     token_state = context.token_state(state, token)
     if token_state.stage is Stage.OWED:
         return state.with_token(token, TokenState(Stage.HELD, token_state.tick, holder))
     return state
+
+
+def _hold_stored(context: Context, state: State, token: Token, holder: str) -> State:
+    """Return the state after other code got a tuple of a field: it may complete the tuple later."""
+    known = context.token_state(state, token)
+    if known.stage is not Stage.OWED or token.field not in context.stored_stages:
+        return state
+    return state.with_token(token, known._replace(stage=Stage.HELD, holder=holder))
 
 
 def is_part_of(token: Token, whole: Token) -> bool:

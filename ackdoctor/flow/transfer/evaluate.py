@@ -8,6 +8,7 @@ from ackdoctor.flow.expressions import memoize
 from ackdoctor.flow.library import TICK
 from ackdoctor.flow.roles import may_reassign
 from ackdoctor.flow.state import (
+    TAKEN,
     Batch,
     BoundMethod,
     Const,
@@ -457,7 +458,7 @@ def _concatenation(
 def as_stored_tuple(context: Context, value: Value | None) -> Value | None:
     """Return a field that is known to hold tuples as one of these tuples."""
     return (
-        stored_tuple(value.name)
+        stored_tuple(value.name, TAKEN if value.taken else "")
         if isinstance(value, Field) and value.name in context.stored_stages
         else value
     )

@@ -178,7 +178,7 @@ def opaque_call(
 def _touch_receiver(context: Context, path: Path, state: State, obj: Expr) -> State:
     """Return the state after an unknown method of a field: it may change what the field holds."""
     receiver = evaluate(context, path.function, state, obj) if context.stored_stages else None
-    return state.with_contents(receiver.name, UNKNOWN) if isinstance(receiver, Field) else state
+    return state.with_contents(receiver.buffer, UNKNOWN) if isinstance(receiver, Field) else state
 
 
 def _forget_emptiness(state: State, call: Call, values: tuple[Value | None, ...]) -> State:
