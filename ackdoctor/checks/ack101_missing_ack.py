@@ -67,6 +67,8 @@ def _dropped(context: RuleContext) -> Iterator[Finding]:
         place = (id(function), span.line)
         if dropped.field not in completed & held or place in reported or dropped.deferral is not None:
             continue
+        if dropped.removed and not _is_completed_whole(flow, dropped.field):
+            continue  # what was removed is a collection or a record
         reported.add(place)
         yield context.finding(
             context.words("dropped", field=f"self.{dropped.field}"),
@@ -76,6 +78,16 @@ def _dropped(context: RuleContext) -> Iterator[Finding]:
             confidence=Confidence.MAY,
             flow=flow,
         )
+
+
+def _is_completed_whole(flow: Flow, field: str) -> bool:
+    return any(
+        isinstance(event, Completed)
+        and event.token is not None
+        and event.token.field == field
+        and not event.token.path
+        for event in flow.events
+    )
 
 
 def _place(flow: Flow, dropped: Dropped) -> tuple[Function, Span]:

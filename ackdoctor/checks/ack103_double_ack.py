@@ -56,7 +56,7 @@ def _kept(context: RuleContext) -> Iterator[Finding]:
     reported: set[str] = set()
     for (field, _), (flow, ended) in kept.items():
         acked_here = (each for each, held in ended.state.tokens.items() if held.stage is Stage.ACKED)
-        token = next((each for each in acked_here if each.buffer == field), None)
+        token = next((each for each in acked_here if each.field == each.buffer == field), None)
         acked = next(completions(ended.path, token), None) if token is not None else None
         if acked is None or field in shrunk or field in reported:
             continue

@@ -292,9 +292,10 @@ class Released(_BaseEvent):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Dropped(_BaseEvent):
-    """A field is emptied on a path that has not touched the tuples in it."""
+    """A field loses tuples that are still owed: all of them, or one that was `removed` from it."""
 
     field: str
+    removed: bool
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

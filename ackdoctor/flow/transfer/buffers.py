@@ -17,9 +17,10 @@ from collections.abc import Iterator, Mapping
 from ackdoctor.flow.aliases import named_closures
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Dropped, Path
-from ackdoctor.flow.expressions import calls_by_result, last_name
+from ackdoctor.flow.expressions import calls_by_result, last_name, memoize
+from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.library import QUEUES
-from ackdoctor.flow.pure_calls import SELF_NAMES, nonempty_facts
+from ackdoctor.flow.pure_calls import inline_calls, nonempty_facts
 from ackdoctor.flow.state import (
     EMPTY,
     FOUND,
@@ -39,6 +40,7 @@ from ackdoctor.flow.symbols import attribute_assignments
 from ackdoctor.flow.transfer.effects import callees
 from ackdoctor.flow.transfer.escape import worse_state
 from ackdoctor.flow.transfer.evaluate import evaluate, stored_tuple
+from ackdoctor.flow.transfer.liveness import indexed_containers
 from ackdoctor.model.cfg import (
     ENTRY,
     EXIT,
@@ -47,9 +49,9 @@ from ackdoctor.model.cfg import (
     Closure,
     Compare,
     EdgeKind,
+    Expr,
     Literal,
     Mix,
-    Name,
     Next,
     Way,
 )
@@ -80,9 +82,22 @@ def empty_buffer(context: Context, path: Path, state: State, field: str) -> Stat
     While an exception leaves the handler, the worker ends, and with it the field.
     """
     leaves = path.step.way is Way.RAISE
-    if state.contents.get(field) in _FOUND and not leaves and not _is_in_use(state, field):
+    indexed = field in _indexed_fields(path.function)
+    if state.contents.get(field) in _FOUND and not (leaves or indexed or _is_in_use(state, field)):
         _record_dropped(context, path, field)
     return state.with_contents(field, EMPTY)
+
+
+@memoize
+def _indexed_fields(function: Function) -> frozenset[str]:
+    """Return the fields whose tuples the function looks up one by one: `self.batch[i]`, `batch.get(i)`."""
+    found = [obj for objs in indexed_containers(function).values() for obj in objs]
+    found += [
+        step.op.func.obj
+        for step in function.cfg.steps
+        if isinstance(step.op, Call) and isinstance(step.op.func, Attr) and step.op.func.name == "get"
+    ]
+    return frozenset(obj.name for obj in found if isinstance(obj, Attr))
 
 
 def take_buffer(state: State, field: str) -> State:
@@ -98,15 +113,22 @@ def drop_at_end(context: Context, path: Path, state: State) -> None:
     """Record what a handler took out of a field and left as it found it: a tuple, or after an exception a collection."""
     for field in context.stored_stages:
         taken = state.contents.get(taken_buffer(field)) in (FOUND, OWED) and not _has_used(state, field)
-        if (taken and state.caught is not None) or _is_removed(state, field):
+        if taken and state.caught is not None:
             _record_dropped(context, path, field)
+        elif _is_removed(state, field):
+            _record_dropped(context, path, field, removed=True)
 
 
-def _record_dropped(context: Context, path: Path, field: str) -> None:
+def _record_dropped(context: Context, path: Path, field: str, *, removed: bool = False) -> None:
     dropped = Dropped(
-        function=path.function, step=path.step, path=path, deferral=context.deferral, field=field
+        function=path.function,
+        step=path.step,
+        path=path,
+        deferral=context.deferral,
+        field=field,
+        removed=removed,
     )
-    context.record(dropped, field)
+    context.record(dropped, field, removed)
 
 
 # ---- single tuples of a buffer ----
@@ -117,7 +139,7 @@ def remove_tuple(context: Context, path: Path, state: State, field: str) -> Stat
     if field not in context.stored_stages:
         return state
     if _is_removed(state, field):
-        _record_dropped(context, path, field)
+        _record_dropped(context, path, field, removed=True)
     return _next_tuple(state, field).with_token(stored_tuple(field).token, TokenState(Stage.OWED))
 
 
@@ -153,25 +175,28 @@ def _has_used(state: State, field: str) -> bool:
     return any(token.field == field and held.stage is not Stage.OWED for token, held in state.tokens.items())
 
 
-def learn_emptiness(context: Context, state: State) -> State:
-    """Return the state after a test: whether it shows that a field is empty, or that there was no tuple to remove."""
-    for field in context.stored_stages:
-        taken = [Name(name) for name, value in state.env.items() if value == Field(field, taken=True)]
-        for buffer, exprs in (
-            (field, [Attr(Name(own), field) for own in SELF_NAMES]),
-            (taken_buffer(field), taken),
-        ):
-            facts = [fact for expr in exprs for fact in (expr, Mix("any", (expr,))) if fact in state.facts]
-            if facts and state.contents.get(buffer) in _FOUND:
-                state = state.with_contents(buffer, OWED if state.facts[facts[0]] else EMPTY)
-        for name, value in state.env.items():
-            if isinstance(value, TokenRef) and value.token.field == field and _is_nothing(state, Name(name)):
-                state = _next_tuple(state, field)
-    return state
-
-
-def _is_nothing(state: State, local: Name) -> bool:
-    return state.facts.get(local) is False or state.facts.get(Compare(local, "is", Literal(None))) is True
+def learn_emptiness(
+    context: Context, function: Function, state: State, condition: Expr, *, truth: bool
+) -> State:
+    """Return the state after a test that may show that a field is empty, or that there was no tuple to remove."""
+    if not context.stored_stages:
+        return state
+    fact, same = normalise(inline_calls(function, condition))
+    nothing = truth != same
+    match fact:
+        case Compare(left=tested, op="is" | "==", right=Literal(value=None)):
+            nothing = not nothing
+        case Mix(op="any", parts=(tested,)):
+            pass
+        case _:
+            tested = fact
+    match evaluate(context, function, state, tested):
+        case Field(buffer=buffer) if state.contents.get(buffer) in _FOUND:
+            return state.with_contents(buffer, EMPTY if nothing else OWED)
+        case TokenRef(token=token) if token.field and nothing:
+            return _next_tuple(state, token.field)
+        case _:
+            return state
 
 
 # ---- loops over a buffer ----

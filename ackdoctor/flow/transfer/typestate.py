@@ -359,7 +359,8 @@ def _yield(context: Context, path: Path, op: Yield) -> State:
 def _tested(context: Context, path: Path, condition: Expr) -> Iterator[NextStep]:
     step = path.step
     for truth, learnt in branch(context, path.function, path.state, condition):
-        after = _forget_temporary(learn_emptiness(context, learnt), condition)
+        after = learn_emptiness(context, path.function, learnt, condition, truth=truth)
+        after = _forget_temporary(after, condition)
         wanted = EdgeKind.TRUE if truth else EdgeKind.FALSE
         for kind, target in step.edges:
             if kind is wanted or (
