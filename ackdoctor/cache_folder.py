@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from ackdoctor.model.errors import AckdoctorError
+from ackdoctor.model import AckdoctorError
 
 __all__ = ["CacheFolder", "NoCacheError"]
 

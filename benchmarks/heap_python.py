@@ -24,11 +24,11 @@ from typing import Any
 from guppy import hpy
 
 from ackdoctor.acker.acker import Acker, make_acker
-from ackdoctor.acker.rotating_map import VirtualClock
+from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.acker.versions import profile
 from ackdoctor.heap.python.holders import ACKER, Holder, containers
 from ackdoctor.heap.python.snapshot import take
-from ackdoctor.model.message import AckInit
+from ackdoctor.model.acker import AckInit
 from ackdoctor.reporters import Context
 from ackdoctor.reporters.context import Sources
 from ackdoctor.reporters.heap_python import snapshots_screen

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from ackdoctor.spark.frames import Persist
-    from ackdoctor.spark.replay.exact import Replay
+    from ackdoctor.spark.replay import Replay
+    from ackdoctor.spark.session import Persist
 
 HERE = Path(__file__).resolve()
 RATE = 20_000  # messages a second
@@ -106,8 +106,8 @@ def defaults(master: str) -> "SparkSession.Builder":
 
 def events_of(spark: "SparkSession", folder: Path) -> "DataFrame":
     """Return EVENTS of the trace."""
-    from ackdoctor.spark.read.file_kinds import FileKind
-    from ackdoctor.spark.read.traces import traces
+    from ackdoctor.spark.events import traces
+    from ackdoctor.spark.file_kinds import FileKind
 
     return traces(spark, FileKind.PARQUET, sorted(map(str, (folder / "v1").rglob("part-*.parquet"))))
 
@@ -115,8 +115,8 @@ def events_of(spark: "SparkSession", folder: Path) -> "DataFrame":
 def analysis(folder: Path) -> dict[str, object]:
     """Run `ackdoctor analyze` without its report."""
     from ackdoctor.spark.analysis import Terms, analyze
-    from ackdoctor.spark.read.inputs import find_inputs
-    from ackdoctor.spark.replay.messages import acker_version
+    from ackdoctor.spark.inputs import find_inputs
+    from ackdoctor.spark.replay import acker_version
 
     spark = spark_session("1g", folder, "local[1]")
     return {
@@ -128,8 +128,8 @@ def analysis(folder: Path) -> dict[str, object]:
 
 def verdicts_of(folder: Path, heap: str, master: str = "local[2]") -> dict[str, object]:
     """Compute the verdicts of all roots, and a hash over every column; on one core, only their number."""
-    from ackdoctor.spark.frames import Cache
-    from ackdoctor.spark.replay.verdicts import verdicts
+    from ackdoctor.spark.session import Cache
+    from ackdoctor.spark.verdicts import verdicts
 
     cache = Cache()
     replayed = replay_of(spark_session(heap, folder, master), folder, cache)
@@ -142,7 +142,7 @@ def verdicts_of(folder: Path, heap: str, master: str = "local[2]") -> dict[str, 
 
 def entries(folder: Path, heap: str) -> dict[str, object]:
     """Compute the entries of all roots without verdicts, summarized."""
-    from ackdoctor.spark.frames import Cache
+    from ackdoctor.spark.session import Cache
 
     table = replay_of(spark_session(heap, folder), folder, Cache()).entries
     return table.sparkSession.sql(f"select {SUMMARY} from {{table}}", table=table).collect()[0].asDict()
@@ -150,10 +150,9 @@ def entries(folder: Path, heap: str) -> dict[str, object]:
 
 def replay_of(spark: "SparkSession", folder: Path, persist: "Persist") -> "Replay":
     """Replay the trace as `ackdoctor analyze` does."""
-    from ackdoctor.spark.read.file_kinds import FileKind
-    from ackdoctor.spark.read.traces import constant_columns
-    from ackdoctor.spark.replay.exact import replay
-    from ackdoctor.spark.replay.messages import acker_version, messages
+    from ackdoctor.spark.events import constant_columns
+    from ackdoctor.spark.file_kinds import FileKind
+    from ackdoctor.spark.replay import acker_version, messages, replay
 
     parts = sorted(map(str, (folder / "v1").rglob("part-*.parquet")))
     constants = constant_columns({FileKind.PARQUET: parts, FileKind.LOG: []})

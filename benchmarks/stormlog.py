@@ -16,11 +16,9 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ackdoctor.spark.frames import Cache
-from ackdoctor.spark.read.events import books
-from ackdoctor.spark.read.log_events import events
-from ackdoctor.spark.read.logs import lines, read_logs
-from ackdoctor.spark.session import session
+from ackdoctor.spark.events import books
+from ackdoctor.spark.logs import events, lines, read_logs
+from ackdoctor.spark.session import Cache, session
 
 LOG = Path(__file__).parents[1] / "fixtures" / "logs" / "storm-2.8.3" / "worker.log"
 HERTZ = 100

@@ -22,10 +22,10 @@ from mmap import mmap
 from pathlib import Path
 from unittest.mock import patch
 
-from ackdoctor.model.event import RELIABLE, EventKind
-from ackdoctor.tracer.trace.files import ROWS_PER_PART, quoted
-from ackdoctor.tracer.trace.read import read
-from ackdoctor.tracer.trace.write import BATCH, Recorder, finish_killed
+from ackdoctor.model.trace import RELIABLE, EventKind
+from ackdoctor.tracer.recorder import BATCH, Recorder, finish_killed
+from ackdoctor.tracer.trace_files import ROWS_PER_PART, quoted
+from ackdoctor.tracer.trace_reader import read
 
 K = EventKind
 TUPLES = ROWS_PER_PART // 5 * 5
@@ -70,7 +70,7 @@ def cpu(work: Callable[[], object]) -> float:
 @contextmanager
 def without_pyarrow() -> Iterator[None]:
     """Write as in a process without pyarrow."""
-    with patch("ackdoctor.tracer.trace.write.parquet_module", lambda: None):
+    with patch("ackdoctor.tracer.recorder.parquet_module", lambda: None):
         yield
 
 
@@ -185,7 +185,7 @@ def main() -> None:
     show("an event on disk, JSON lines", lines["bytes"], "bytes")
     echo = [sys.executable, "-uc", "import os\nwhile d := os.read(0, 65536): os.write(1, d)"]
     with tempfile.TemporaryDirectory() as directory:
-        proxy = "import sys, pathlib\nfrom ackdoctor.tracer.process.proxy import proxy\nproxy(sys.argv[2:], pathlib.Path(sys.argv[1]))"
+        proxy = "import sys, pathlib\nfrom ackdoctor.tracer.proxy import proxy\nproxy(sys.argv[2:], pathlib.Path(sys.argv[1]))"
         argv = [sys.executable, "-c", proxy, directory, *echo]
         show("a round trip without the proxy", [round_trips(echo, 5000) for _ in range(3)], "us wall")
         show("a round trip through the proxy", [round_trips(argv, 5000) for _ in range(3)], "us wall")

@@ -24,9 +24,9 @@ from typing import Any
 
 from pystorm import Bolt
 
-from ackdoctor.tracer.instrument.install import install
-from ackdoctor.tracer.ledger.ledger import Ledger, Level
-from ackdoctor.tracer.trace.write import Recorder
+from ackdoctor.tracer.install import install
+from ackdoctor.tracer.ledger import Ledger, Level
+from ackdoctor.tracer.recorder import Recorder
 
 WARM = 200
 BARS = {"sites": 20, "trace": 45}  # % over the untraced loop

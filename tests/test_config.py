@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.config import Settings, find_config, load_settings
-from ackdoctor.model.errors import ConfigError
+from ackdoctor.model import ConfigError
 from ackdoctor.model.finding import Confidence, Severity
 from ackdoctor.model.globs import matches_glob
 

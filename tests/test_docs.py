@@ -19,7 +19,7 @@ from ackdoctor import dialects
 from ackdoctor.cli.app import app
 from ackdoctor.config import _KEYS, FORMATS, HELP, load_settings
 from ackdoctor.pytest_plugin.options import OPTIONS as PYTEST
-from ackdoctor.rulebook.page import load_rules
+from ackdoctor.rulebook.pages import load_rules
 from docs import generate
 from tests.cli.running import Shell
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.lab.cluster import Cluster
-from ackdoctor.model.event import Event
-from ackdoctor.tracer.trace import files
+from ackdoctor.model.trace import Event
+from ackdoctor.tracer import trace_files
 from tests.cli.running import Shell
 
 ROOT = Path(__file__).parent.parent
@@ -38,7 +38,7 @@ def lab_rows(monkeypatch) -> list[str]:
     rows: list[Event] = []
     cluster = Cluster(module.topology(), profile="storm-1.1.0", seed=7, record=rows.append)
     cluster.advance(155)
-    return [files.line(row._replace(site=row.site.removeprefix(f"{ROOT}/"), pid=1)) for row in rows]
+    return [trace_files.line(row._replace(site=row.site.removeprefix(f"{ROOT}/"), pid=1)) for row in rows]
 
 
 def compare(golden: Path, text: str, request: pytest.FixtureRequest) -> None:

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ackdoctor.acker.residue import find_culprits, traced_tuples
-from ackdoctor.model.event import Event, EventKind
-from ackdoctor.model.verdict import RunTally
+from ackdoctor.model.trace import Event, EventKind, RunTally
 
 __all__ = ["T", "events_of", "slow_trace", "with_culprits"]
 

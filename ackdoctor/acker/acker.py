@@ -11,18 +11,20 @@ is 0, FAIL if the entry is failed, RESET after a reset:
     AckAck(66, 7)        {66: O(7)}       acked twice: an orphan entry, which never completes
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Protocol
 
-from ackdoctor.acker.rotating_map import Clock, RotatingMap
+from ackdoctor.acker.runtime import Clock, RotatingMap
 from ackdoctor.acker.versions import Age, Engine, Profile
-from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
-from ackdoctor.model.verdict import PendingEntry
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
+from ackdoctor.model.trace import PendingEntry
 
 __all__ = [
     "AckEmit",
     "AckObject",
     "Acker",
+    "AckerTask",
     "HeronStreamManager",
     "JStormAcker",
     "StormAcker",
@@ -52,9 +54,9 @@ class AckObject:
 
     __slots__ = ("failed", "since_ms", "spout_task", "start_ms", "val")
 
-    def __init__(self, val: int | None, now_ms: int) -> None:
+    def __init__(self, val: int | None, now_ms: int, spout_task: int | None = None) -> None:
         self.val = val
-        self.spout_task: int | None = None
+        self.spout_task = spout_task
         self.failed = False
         self.start_ms = now_ms
         self.since_ms = now_ms
@@ -64,7 +66,51 @@ class AckObject:
         self.val = (self.val or 0) ^ value
 
 
-def make_acker(profile: Profile, clock: Clock, message_timeout_s: int = 30) -> Acker:
+class AckerTask(ABC):
+    """An acker of one version: a clock, and a pending map that tests and replays may inspect."""
+
+    def __init__(self, profile: Profile, clock: Clock) -> None:
+        self._profile = profile
+        self._clock = clock
+        self._pending: RotatingMap[int, AckObject] = RotatingMap(profile.acker_buckets)
+
+    @abstractmethod
+    def receive(self, message: Message) -> Answer | None:
+        """Process one message; return the answer to the spout, if any."""
+
+    def rotate(self) -> tuple[PendingEntry, ...]:
+        """Drop the oldest bucket, as a tick does; return its entries."""
+        oldest = self._profile.acker_buckets
+        return tuple(self._entry(root, curr, oldest) for root, curr in self._pending.rotate().items())
+
+    def get(self, root: int) -> AckObject | None:
+        """Return the live entry of a root."""
+        return self._pending.get(root)
+
+    def entry(self, root: int) -> PendingEntry | None:
+        """Return a copy of a root's entry."""
+        for number, bucket in enumerate(self._pending.buckets()):
+            if root in bucket:
+                return self._entry(root, bucket[root], number)
+        return None
+
+    def pending(self) -> Iterator[PendingEntry]:
+        """Every entry, newest bucket first."""
+        for number, bucket in enumerate(self._pending.buckets()):
+            for root, curr in bucket.items():
+                yield self._entry(root, curr, number)
+
+    def _entry(self, root: int, curr: AckObject, bucket: int) -> PendingEntry:
+        age_ms = self._clock.now_ms() - curr.since_ms
+        return PendingEntry(
+            root=root, value=curr.val, task=curr.spout_task, failed=curr.failed, age_ms=age_ms, bucket=bucket
+        )
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+
+def make_acker(profile: Profile, clock: Clock, message_timeout_s: int = 30) -> AckerTask:
     """Return the acker of a version.  The clock gives ages; JStorm's acker also rotates by it, every T/2."""
     match profile.engine:
         case Engine.CLOJURE | Engine.JAVA:
@@ -75,29 +121,24 @@ def make_acker(profile: Profile, clock: Clock, message_timeout_s: int = 30) -> A
             return HeronStreamManager(profile, clock)
 
 
-class StormAcker:
+class StormAcker(AckerTask):
     """`backtype.storm.daemon.acker` 0.8 - 1.2.4 and `org.apache.storm.daemon.Acker` 2.0 - 2.8.8.
 
     Its executor sends the ticks, if any: `Profile.acker_schedule`.
     A stream that the version does not know raises ValueError, as acker.clj throws.
     """
 
-    def __init__(self, profile: Profile, clock: Clock) -> None:
-        self._profile = profile
-        self._clock = clock
-        self._absent = None if profile.engine is Engine.CLOJURE else 0
-        self._pending: RotatingMap[int, AckObject] = RotatingMap(profile.acker_buckets)
-
     def receive(self, message: Message) -> Answer | None:
         """Process one message, as `execute` does."""
         if isinstance(message, Tick):
             self._pending.rotate()
             return None
+        clojure = self._profile.engine is Engine.CLOJURE
         root = message.root
         curr = self._pending.get(root)
-        put = curr is None or self._profile.engine is Engine.CLOJURE
+        put = curr is None or clojure
         if curr is None:
-            curr = AckObject(self._absent, self._clock.now_ms())
+            curr = AckObject(None if clojure else 0, self._clock.now_ms())
         match message:
             case AckInit(_, value, task):
                 curr.update_ack(value)
@@ -134,20 +175,12 @@ class StormAcker:
         age_ms = 0 if self._profile.age is Age.NONE else self._clock.now_ms() - curr.start_ms
         return Answer(kind, root, curr.spout_task, age_ms)
 
-    def pending(self) -> Iterator[PendingEntry]:
-        """Every entry, newest bucket first."""
-        return _entries(self._pending, self._clock)
 
-    def __len__(self) -> int:
-        return len(self._pending)
-
-
-class JStormAcker:
+class JStormAcker(AckerTask):
     """`com.alibaba.jstorm.task.acker.Acker` 2.4.0: no ticks, no resets; it drops a fail for an unknown root."""
 
     def __init__(self, profile: Profile, clock: Clock, message_timeout_s: int = 30) -> None:
-        self._clock = clock
-        self._pending: RotatingMap[int, AckObject] = RotatingMap(profile.acker_buckets)
+        super().__init__(profile, clock)
         self._rotate_ms = 1000 * message_timeout_s // (profile.acker_buckets - 1)
         self._last_rotate_ms = clock.now_ms()
 
@@ -188,13 +221,6 @@ class JStormAcker:
         self._pending.remove(root)
         return Answer(AnswerKind.ACK if curr.val == 0 else AnswerKind.FAIL, root, curr.spout_task)
 
-    def pending(self) -> Iterator[PendingEntry]:
-        """Every entry, newest bucket first."""
-        return _entries(self._pending, self._clock)
-
-    def __len__(self) -> int:
-        return len(self._pending)
-
 
 class AckEmit(AckAck):
     """Heron only: a bolt emitted an anchored tuple with key `value`; sent at the time of the emit."""
@@ -206,68 +232,36 @@ class StreamManagerError(RuntimeError):
     """An emit made a value zero: a CHECK fails, and the stream manager exits."""
 
 
-class HeronStreamManager:
+class HeronStreamManager(AckerTask):
     """The XorManager of a spout's stream manager (rotating-map.cpp): no failed entries, no orphans.
 
     `AckInit` models the routing of a spout's tuple, with the keys of all its targets.
     """
 
-    def __init__(self, profile: Profile, clock: Clock) -> None:
-        self._clock = clock
-        self._pending: RotatingMap[int, AckObject] = RotatingMap(profile.acker_buckets)
-
     def receive(self, message: Message) -> Answer | None:
         """Create, anchor, remove or rotate.  An emit that makes a value zero raises StreamManagerError."""
         match message:
             case AckInit(root, value, task):
-                entry = AckObject(value, self._clock.now_ms())
-                entry.spout_task = task
-                self._pending.put_head(root, entry)
+                self._pending.put_head(root, AckObject(value, self._clock.now_ms(), task))
             case AckAck(root, value):
-                return self._anchor(message, root, value)
+                curr = self._pending.get(root)
+                if curr is None:
+                    return None
+                curr.update_ack(value)
+                if curr.val == 0 and isinstance(message, AckEmit):
+                    raise StreamManagerError(f"an emit made the value of root {root} zero")
+                return self._remove(root, AnswerKind.ACK) if curr.val == 0 else None
             case AckFail(root):
-                removed = self._pending.remove(root)
-                return None if removed is None else _answer(AnswerKind.FAIL, root, removed)
+                return self._remove(root, AnswerKind.FAIL)
             case Tick():
                 self._pending.rotate()
             case ResetTimeout():
                 pass
         return None
 
-    def _anchor(self, message: AckAck, root: int, value: int) -> Answer | None:
-        curr = self._pending.get(root)
-        if curr is None:
+    def _remove(self, root: int, kind: AnswerKind) -> Answer | None:
+        removed = self._pending.remove(root)
+        if removed is None:
             return None
-        curr.update_ack(value)
-        if curr.val != 0:
-            return None
-        if isinstance(message, AckEmit):
-            raise StreamManagerError(f"an emit made the value of root {root} zero")
-        self._pending.remove(root)
-        return _answer(AnswerKind.ACK, root, curr)
-
-    def pending(self) -> Iterator[PendingEntry]:
-        """Every entry, newest bucket first."""
-        return _entries(self._pending, self._clock)
-
-    def __len__(self) -> int:
-        return len(self._pending)
-
-
-def _answer(kind: AnswerKind, root: int, entry: AckObject) -> Answer:
-    assert entry.spout_task is not None, "the stream manager creates entries only for a spout's tuples"
-    return Answer(kind, root, entry.spout_task)
-
-
-def _entries(pending: RotatingMap[int, AckObject], clock: Clock) -> Iterator[PendingEntry]:
-    now_ms = clock.now_ms()
-    for number, bucket in enumerate(pending.buckets()):
-        for root, entry in bucket.items():
-            yield PendingEntry(
-                root=root,
-                value=entry.val,
-                task=entry.spout_task,
-                failed=entry.failed,
-                age_ms=now_ms - entry.since_ms,
-                bucket=number,
-            )
+        assert removed.spout_task is not None, "the stream manager creates entries only for a spout's tuples"
+        return Answer(kind, root, removed.spout_task)

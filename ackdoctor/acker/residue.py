@@ -16,8 +16,7 @@ from functools import reduce
 from itertools import combinations
 from operator import xor
 
-from ackdoctor.model.event import Event, EventKind
-from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
+from ackdoctor.model.trace import Culprit, Event, EventKind, PendingEntry, Residue, TupleTree, Verdict
 
 __all__ = ["Solution", "TracedTuple", "find_culprits", "residue", "solve", "traced_tuples"]
 

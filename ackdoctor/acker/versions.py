@@ -1,4 +1,4 @@
-"""Rotation schedules of each version's acker and spouts, from the facts in `model.acker_versions`.
+"""Rotation schedules of each version's acker and spouts, from the facts in `model.acker`.
 
 `profile("storm-1.1.0")`, `profile("2.8.3")`, `profile("jstorm-2.4.0")`, `profile("heron")`.  A series names its releases
 if they all behave alike: `profile("1.2")`, but not "1.1", which changed with 1.1.2.
@@ -7,9 +7,8 @@ if they all behave alike: `profile("1.2")`, but not "1.1", which changed with 1.
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
-from ackdoctor.model.acker_versions import NEWEST as NEWEST_VERSION
-from ackdoctor.model.acker_versions import AckerVersion, Age, NoTargets, ackers, ambiguous
-from ackdoctor.model.message import Engine
+from ackdoctor.model.acker import NEWEST as NEWEST_VERSION
+from ackdoctor.model.acker import AckerVersion, Age, Engine, NoTargets, ackers, ambiguous
 
 __all__ = ["NEWEST", "Age", "Engine", "NoTargets", "Profile", "Schedule", "profile"]
 

@@ -12,7 +12,7 @@ from types import MappingProxyType, ModuleType
 
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.program import Program
-from ackdoctor.model.component import Component
+from ackdoctor.model.cfg import Component
 from ackdoctor.model.finding import Finding
 
 __all__ = ["check_component", "load"]

@@ -5,23 +5,19 @@ If no path completes the tuple, there is one finding at the handler; else one fi
 
 from collections.abc import Iterator, Sequence
 
-from ackdoctor.checks.facts.buffers import stored_inputs
-from ackdoctor.checks.facts.completions import ACKING, depends_on_setting
+from ackdoctor.checks.facts.completions import BY_HAND, leaving_place
+from ackdoctor.checks.facts.fields import ACKING, depends_on_setting, stored_inputs
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Path, Stored
-from ackdoctor.flow.state import State, Token, TokenRef
+from ackdoctor.flow.state import Token, TokenRef
 from ackdoctor.flow.witness import assumes_raise, leaving_step
-from ackdoctor.model.cfg import Attr, Bind, Call, EdgeKind, Unpack
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import Attr, Bind, Call, EdgeKind, Function, Unpack
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding
-from ackdoctor.model.protocol import Op
 from ackdoctor.model.source import Span
-from ackdoctor.rulebook.messages import Words
+from ackdoctor.rulebook import Words
 
 __all__ = ["check"]
-
-_BY_HAND = (Op.ACK, Op.FAIL)
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
@@ -37,10 +33,7 @@ def _at_ends(context: RuleContext) -> Iterator[Finding]:
         missing = [
             event
             for event in flow.events
-            if isinstance(event, Ended)
-            and event.breach is not None
-            and event.token is not None
-            and not event.is_system
+            if isinstance(event, Ended) and event.breach is not None and not event.is_system
         ]
         if not missing or flow.function.docstring_only:
             continue
@@ -50,37 +43,47 @@ def _at_ends(context: RuleContext) -> Iterator[Finding]:
         if token is None:
             continue
         if _never_completed(flow, token):
-            yield _no_path(context, flow, token, missing)
+            first = next((ended for ended in missing if not assumes_raise(ended.path)), missing[0])
+            yield context.finding(
+                _words(context, "no path", flow, token),
+                Misuse.NEVER,
+                flow.function,
+                flow=flow,
+                path=first.path,
+                token=token,
+                confidence=Confidence.MAY if flow.limited else Confidence.MUST,  # every path shows it
+            )
         else:
             yield from _single_paths(context, flow, token, missing)
 
 
 def _dropped(context: RuleContext) -> Iterator[Finding]:
-    """Yield one finding for each place that empties a field of tuples which other paths complete."""
+    """Yield one finding for each place that drops tuples of a field which other paths complete."""
     if context.component.auto_ack is not False or not context.is_bolt:
         return
     completed = {event.field for _, event in context.releases() if event.completed}
-    held = {stored.field for _, stored in stored_inputs(context)}
-    reported: set[tuple[int, int]] = set()
+    held = completed & {stored.field for _, stored in stored_inputs(context)}
+    reported: set[tuple[str, int]] = set()
     for flow, dropped in context.events(Dropped, EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK):
-        function, span = _place(flow, dropped)
-        place = (id(function), span.line)
-        if dropped.field not in completed & held or place in reported or dropped.deferral is not None:
+        if dropped.field not in held or dropped.deferral is not None:
             continue
-        if dropped.removed and not _is_completed_whole(flow, dropped.field):
+        if dropped.removed and not _completes_whole(flow, dropped.field):
             continue  # what was removed is a collection or a record
-        reported.add(place)
-        yield context.finding(
-            context.words("dropped", field=f"self.{dropped.field}"),
-            at=(function, span),
-            misuse=Misuse.NEVER,
-            path=dropped.path,
-            confidence=Confidence.MAY,
-            flow=flow,
-        )
+        function, span = _place(flow, dropped)
+        if (function.path, span.line) not in reported:
+            reported.add((function.path, span.line))
+            yield context.finding(
+                context.words("dropped", field=f"self.{dropped.field}"),
+                Misuse.NEVER,
+                (function, span),
+                flow=flow,
+                path=dropped.path,
+                confidence=Confidence.MAY,
+            )
 
 
-def _is_completed_whole(flow: Flow, field: str) -> bool:
+def _completes_whole(flow: Flow, field: str) -> bool:
+    """Whether the handler completes what it removes from a field, not a part of it."""
     return any(
         isinstance(event, Completed)
         and event.token is not None
@@ -115,96 +118,48 @@ def _end_of_iteration(dropped: Dropped) -> Path:
     return dropped.path
 
 
-def _no_path(context: RuleContext, flow: Flow, token: Token, missing: Sequence[Ended]) -> Finding:
-    first = next((ended for ended in missing if not assumes_raise(ended.path)), missing[0])
-    return context.finding(
-        _words(context, "no path", flow, token),
-        at=(flow.function, flow.function.head),
-        misuse=Misuse.NEVER,
-        path=first.path,
-        token=token,
-        confidence=Confidence.MAY if flow.limited else Confidence.MUST,  # every path shows it
-        flow=flow,
-    )
-
-
 def _single_paths(
     context: RuleContext, flow: Flow, token: Token, missing: Sequence[Ended]
 ) -> Iterator[Finding]:
-    """Yield one finding for each line at which a path leaves: the parts of one condition are one way out."""
-    completing = _completing_functions(flow, token)
-    found: dict[tuple[int, int], Finding] = {}
+    """Yield the surest finding for each line at which a path leaves: the parts of one condition are one way out."""
+    words = _words(context, "one path", flow, token)
+    found: dict[tuple[str, int], Finding] = {}
     for ended in missing:
-        function, span = leaving_step(ended.path, completing)
-        finding = context.finding(
-            _words(context, "one path", flow, token),
-            at=(function, span),
-            misuse=Misuse.NEVER,
-            path=ended.path,
-            token=token,
-            flow=flow,
-        )
-        known = found.setdefault((id(function), span.line), finding)
-        if finding.confidence > known.confidence:
-            found[id(function), span.line] = finding
+        at = leaving_place(flow, ended)
+        finding = context.finding(words, Misuse.NEVER, at, flow=flow, path=ended.path, token=token)
+        line = (finding.site.path, finding.site.span.line)
+        if line not in found or finding.confidence > found[line].confidence:
+            found[line] = finding
     yield from found.values()
 
 
 def _words(context: RuleContext, case: str, flow: Flow, token: Token) -> Words:
     handler = f"{context.component.name}.{flow.function.name}"
     words = context.words(case, tup=token.words, handler=handler)
-    advice = _completed_by_id(context, flow)
-    return words._replace(help=advice) if advice else words
-
-
-def _completed_by_id(context: RuleContext, flow: Flow) -> str:
-    """Return the advice for code that completes the tuple by its id, if the framework rejects that; else ""."""
     for event in flow.events:
         match event:
             case Completed(token=None, value=TokenRef(part="id"), verb=verb) if verb is not None:
-                return context.phrase(
-                    "completed by id",
-                    verb=verb.name,
-                    line=event.step.span.line,
-                    price=context.price(Misuse.SUBJECT_ID),
-                )
+                line, price = event.step.span.line, context.price(Misuse.SUBJECT_ID)
+                advice = context.phrase("completed by id", verb=verb.name, line=line, price=price)
+                return words._replace(help=advice)
             case _:
                 pass
-    return ""
+    return words
 
 
 def _never_completed(flow: Flow, token: Token) -> bool:
     """Whether no path completes, stores or hands over the tuple."""
     for event in flow.events:
         match event:
-            case Completed(token=None, op=op, value=TokenRef()) if op in _BY_HAND:
+            case Completed(token=None, op=op, value=TokenRef()) if op in BY_HAND:
                 continue  # the framework rejects it
-            case Completed(token=done, op=op) if op in _BY_HAND and (done == token or done is None):
+            case Completed(token=done, op=op) if op in BY_HAND and (done == token or done is None):
                 return False
             case Stored(token=stored) if stored == token:
                 return False
-            case Ended(breach=None, raised=None, state=state) if (
-                token in state.tokens and not _is_system_tuple(state, token)
-            ):
-                return False
+            case Ended(breach=None, raised=None, state=state) if token in state.tokens:
+                if not state.tokens[token].tick.is_system:
+                    return False
             case _:
                 pass
     return True
-
-
-def _is_system_tuple(state: State, token: Token) -> bool:
-    return token in state.tokens and state.tokens[token].tick.is_system
-
-
-def _completing_functions(flow: Flow, token: Token) -> frozenset[int]:
-    """The ids of the functions that complete or store the tuple, and of the handler."""
-    found = {id(flow.function)}
-    for event in flow.events:
-        match event:
-            case Completed(op=op) if op not in _BY_HAND:
-                continue
-            case Completed(token=done) | Stored(token=done) if done == token:
-                found.add(id(event.function))
-            case _:
-                pass
-    return frozenset(found)

@@ -2,20 +2,13 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.dataflow import (
-    derived_names,
-    handler_only,
-    mentions_any,
-    raising_steps,
-    tuple_params,
-)
+from ackdoctor.checks.facts.dataflow import handler_only, mentions_any, raising_steps, tuple_names
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Ended, Flow, PathPoint, points_back, turns_back
+from ackdoctor.flow.events import Ended, Flow, Path, points_back, turns_back
 from ackdoctor.flow.expressions import last_name
 from ackdoctor.flow.library import LOGGING, PURE_CALLS
 from ackdoctor.flow.transfer.effects import logged_calls
-from ackdoctor.model.cfg import Bind, Call, Catch, EdgeKind, Name, Return, Step, Throw, Unpack
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import Attr, Bind, Call, Catch, EdgeKind, Function, Name, Return, Step, Throw, Unpack
 from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Stage
@@ -25,142 +18,124 @@ __all__ = ["check"]
 
 _BROAD = frozenset({"Exception", "BaseException", "StandardError", "Throwable"})
 _NO_REMEDY = (VerbKind.ACK, VerbKind.LOG, VerbKind.REPORT)
+_EMITS = (VerbKind.EMIT, VerbKind.EMIT_MANY)
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each broad exception handler after which the tuple is acked."""
-    reported: set[int] = set()
     for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
-        if ended.raised is not None or ended.token is None or ended.deferral is not None or ended.is_system:
+        caught = _last_catch(ended) if _is_acked(context, ended) else None
+        if ended.token is None or caught is None or not _swallows(context, flow, caught):
             continue
-        if not _acked(context, ended):
+        stage = caught.state.tokens[ended.token].stage if ended.token in caught.state.tokens else Stage.OWED
+        if stage is not Stage.OWED or _is_retried(context, flow, caught, ended):
+            continue  # it was completed before the exception, or its work was done after it
+        if not context.once(caught.step):
             continue
-        caught = _last_catch(ended)
-        if caught is None or id(caught.visit.step) in reported:
-            continue
-        if _was_completed(caught, ended) or not _swallows(context, flow, caught):
-            continue
-        if _is_retried(context, flow, caught, ended):
-            continue
-        reported.add(id(caught.visit.step))
         tup = f"`{ended.token.name}`"
         advice = fail_as_well(
             context.role, tup, auto_ack=bool(context.component.auto_ack), raising=context.raising
         )
         yield context.finding(
             context.words(tup=tup, advice=advice),
-            at=(caught.visit.function, caught.visit.step.span),
-            misuse=Misuse.SWALLOWED,
+            Misuse.SWALLOWED,
+            caught,
+            flow=flow,
             path=ended.path,
             token=ended.token,
-            flow=flow,
             severity=Severity.WARNING,
             confidence=Confidence.MAY if flow.limited else Confidence.MUST,
         )
 
 
-def _acked(context: RuleContext, ended: Ended) -> bool:
-    if ended.token is None or ended.token not in ended.state.tokens:
-        return bool(context.component.auto_ack)
-    stage = ended.state.tokens[ended.token].stage
-    return stage is Stage.ACKED or (stage is Stage.OWED and bool(context.component.auto_ack))
+def _is_acked(context: RuleContext, ended: Ended) -> bool:
+    """Whether the handler returns and its data tuple is acked, by the code or by the framework."""
+    token_state = ended.state.tokens.get(ended.token) if ended.token is not None else None
+    if ended.raised is not None or ended.deferral is not None or ended.is_system or token_state is None:
+        return False
+    owed = token_state.stage is Stage.OWED and bool(context.component.auto_ack)
+    return owed or token_state.stage is Stage.ACKED
 
 
-def _last_catch(ended: Ended) -> PathPoint | None:
+def _last_catch(ended: Ended) -> Path | None:
+    """Return the last exception handler that the path entered, if the exception is still the current one."""
     if ended.state.caught is None:
         return None
-    for station in turns_back(ended.path):
-        entered = station.after is not None and station.after.via is EdgeKind.TRUE
-        if entered and isinstance(station.visit.step.op, Catch):
-            return station
+    for visit, after, _ in turns_back(ended.path):
+        if isinstance(visit.step.op, Catch) and after is not None and after.via is EdgeKind.TRUE:
+            return visit
     return None
 
 
-def _was_completed(caught: PathPoint, ended: Ended) -> bool:
-    """Whether the tuple was already acked when the handler was entered."""
-    token_state = caught.visit.state.tokens.get(ended.token) if ended.token is not None else None
-    return token_state is not None and token_state.stage is not Stage.OWED
-
-
-def _is_retried(context: RuleContext, flow: Flow, caught: PathPoint, ended: Ended) -> bool:
+def _is_retried(context: RuleContext, flow: Flow, caught: Path, ended: Ended) -> bool:
     """Whether the path repeats the same work after the handler, successfully."""
-    function = caught.visit.function
-    tried = raising_steps(function, caught.visit.index)
-    derived = derived_names(function, tuple_params(flow, function))
+    tried = raising_steps(caught.function, caught.index)
     for visit, after, _ in points_back(ended.path):
-        if visit is caught.visit:
+        if visit is caught:
             return False
-        done = after is not None and after.via is not EdgeKind.RAISE and visit.function is function
-        if done and visit.index in tried and _does_work(context, flow, function, visit.step, derived):
+        done = after is not None and after.via is not EdgeKind.RAISE and visit.function is caught.function
+        if done and visit.index in tried and _does_work(context, flow, visit.function, visit.step):
             return True
     return False
 
 
-def _swallows(context: RuleContext, flow: Flow, caught: PathPoint) -> bool:
-    function, index = caught.visit.function, caught.visit.index
-    op = caught.visit.step.op
-    if not isinstance(op, Catch):
-        return False
-    if op.types and not {name.rpartition(".")[2] for name in op.types} & _BROAD:
+def _swallows(context: RuleContext, flow: Flow, caught: Path) -> bool:
+    function, index, op = caught.function, caught.index, caught.step.op
+    if not isinstance(op, Catch) or (
+        op.types and not {name.rpartition(".")[2] for name in op.types} & _BROAD
+    ):
         return False
     steps = function.cfg.steps
-    if function is not flow.function and any(_returns_value(steps[i]) for i in handler_only(function, index)):
-        return False  # a helper that returns a value: the caller decides
-    if not all(_ignores_failure(context, function, i) for i in handler_only(function, index)):
+    inside = handler_only(function, index)
+    if not all(_ignores_failure(context, flow, function, each) for each in inside):
         return False
-    derived = derived_names(function, tuple_params(flow, function))
-    return any(_does_work(context, flow, function, steps[i], derived) for i in raising_steps(function, index))
+    return any(_does_work(context, flow, function, steps[each]) for each in raising_steps(function, index))
 
 
-def _ignores_failure(context: RuleContext, function: Function, index: int) -> bool:
+def _ignores_failure(context: RuleContext, flow: Flow, function: Function, index: int) -> bool:
     """Whether a step of the exception handler does nothing about the failure."""
     match function.cfg.steps[index].op:
-        case Throw():
+        case Throw() | Unpack():
             return False
+        case Return(value=value):
+            return value is None or function is flow.function  # the caller of a helper decides by its result
         case Call() as call:
             kind = context.verb_kind(function, call)
             getter = not call.args and index in logged_calls(function)
             return getter or kind in _NO_REMEDY or last_name(call.func) in LOGGING | PURE_CALLS
         case Bind(target=target):
             return isinstance(target, Name) and target.id.startswith("%")
-        case Unpack():
-            return False
         case _:
             return True
 
 
-def _returns_value(step: Step) -> bool:
-    return isinstance(step.op, Return) and step.op.value is not None
-
-
-def _does_work(
-    context: RuleContext, flow: Flow, function: Function, step: Step, derived: frozenset[str]
-) -> bool:
+def _does_work(context: RuleContext, flow: Flow, function: Function, step: Step) -> bool:
     """Whether a step of the `try` does the tuple's real work: it emits, or uses a resource with the tuple's data."""
-    if not isinstance(step.op, Call):
-        return False
     call = step.op
-    if context.verb_kind(function, call) in (VerbKind.EMIT, VerbKind.EMIT_MANY):
+    if not isinstance(call, Call):
+        return False
+    if context.verb_kind(function, call) in _EMITS:
         return True
+    derived = tuple_names(flow, function)
     if not any(mentions_any(arg.value, derived) for arg in call.args):
         return False
-    if context.held_by_component(function, call.func):
+    if _uses_resource(context, function, call):
         return True
     helper = context.own_method(function, call.func) or _decorated(context, flow, function, call)
-    if helper is None:
-        return False
-    return any(
+    return helper is not None and any(
         isinstance(inner.op, Call)
-        and (
-            context.verb_kind(helper, inner.op) in (VerbKind.EMIT, VerbKind.EMIT_MANY)
-            or context.held_by_component(helper, inner.op.func)
-        )
+        and (context.verb_kind(helper, inner.op) in _EMITS or _uses_resource(context, helper, inner.op))
         for inner in helper.cfg.steps
     )
 
 
+def _uses_resource(context: RuleContext, function: Function, call: Call) -> bool:
+    """Whether a call is a method of a field of the component: `self.table.insert(row)`."""
+    return isinstance(call.func, Attr) and context.field(function, call.func.obj) is not None
+
+
 def _decorated(context: RuleContext, flow: Flow, function: Function, call: Call) -> Function | None:
     """The handler itself, if the call is the decorator's call of the decorated function."""
-    wrapper = function is not flow.function and context.own_name(function) is None
+    wrapper = function is not flow.function and function not in context.own_names
     decorated = isinstance(call.func, Name) and call.func.id in function.captures
     return flow.function if wrapper and decorated and flow.function.decorators else None

@@ -25,71 +25,60 @@ _MIXED = {
 
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each completion that contradicts an earlier one, and for each automatic fail after one."""
-    reported: set[int] = set()
     for repeat in repeats(context):
         if repeat.second.op is Op.AUTO_FAIL:
-            yield from _auto_failed(context, repeat, reported)
-        elif (
-            not repeat.automatic
-            and not repeat.same_site
-            and repeat.second.breach in _MIXED
-            and not context.component.auto_ack
-        ):
-            yield _by_hand(context, repeat)
+            yield from _auto_failed(context, repeat)
+        elif not repeat.automatic and not repeat.same_site and not context.component.auto_ack:
+            yield from _by_hand(context, repeat)
 
 
-def _by_hand(context: RuleContext, repeat: Repeat) -> Finding:
-    second, token = repeat.second, repeat.token
-    assert second.breach is not None  # the caller looked
-    first, then = _MIXED[second.breach]
-    site = breach_site(second.path, token)
-    return context.finding(
-        context.words(
-            tup=token.words, first=first, then=then, leave=leave_first(alone=token.kind is TokenKind.INPUT)
-        ),
-        at=(site.function, site.step.span),
-        misuse=Misuse.MIXED,
-        path=second.path,
-        token=token,
-        flow=repeat.flow,
-    )
+def _by_hand(context: RuleContext, repeat: Repeat) -> Iterator[Finding]:
+    path, token, breach = repeat.second.path, repeat.token, repeat.second.breach
+    if breach in _MIXED:
+        first, then = _MIXED[breach]
+        leave = leave_first(alone=token.kind is TokenKind.INPUT)
+        words = context.words(tup=token.words, first=first, then=then, leave=leave)
+        site = breach_site(path, token)
+        yield context.finding(words, Misuse.MIXED, site, flow=repeat.flow, path=path, token=token)
 
 
-def _auto_failed(context: RuleContext, repeat: Repeat, reported: set[int]) -> Iterator[Finding]:
+def _auto_failed(context: RuleContext, repeat: Repeat) -> Iterator[Finding]:
     """Yield the finding of an exception that leaves after an explicit completion: the framework fails the tuple again."""
-    token = repeat.token
-    thrown = raising_visit(repeat.second.path)
-    first = repeat.first
+    path, token, first = repeat.second.path, repeat.token, repeat.first
+    thrown = raising_visit(path)
     if thrown is None or first is None:
         return
     if first.step.way is Way.RAISE:
-        yield _in_finally(context, repeat, first)
+        words = context.words("finally", tup=token.words, advice=ack_after_try(token.words, context.catch))
+        yield context.finding(words, Misuse.MIXED, first, flow=repeat.flow, path=path, token=token)
         return
-    key = id(first.step)
-    explicit = isinstance(thrown.step.op, Throw)
-    if not explicit and (key in reported or context.component.auto_ack or _is_emit(context, thrown)):
+    call = thrown.step.op
+    explicit = isinstance(call, Throw)
+    emits = isinstance(call, Call) and context.verb_kind(thrown.function, call) is not None
+    if not explicit and (context.component.auto_ack or emits):
         return  # emit-after-ack reports the emit, and with auto_ack on ack-with-auto-ack reports the first completion
-    reported.add(key)
-    implicit = context.phrase("implicit exception", call=_callee_of(thrown))
+    if not context.once(first.step) and not explicit:
+        return
+    callee = callee_text(call.func) if isinstance(call, Call) else "this"
     yield context.finding(
         context.words(
             "exception",
-            exception="this exception" if explicit else implicit,
+            exception="this exception" if explicit else context.phrase("implicit exception", call=callee),
             tup=token.words,
             done="completed",
             where=f" on {line_text(first, thrown.function)}",
-            advice=_advice(context, repeat, thrown),
+            advice=_advice(context, repeat, thrown, callee),
         ),
-        at=(thrown.function, thrown.step.span),
-        misuse=Misuse.MIXED,
-        path=repeat.second.path,
-        token=token,
+        Misuse.MIXED,
+        thrown,
         flow=repeat.flow,
+        path=path,
+        token=token,
         confidence=None if explicit else Confidence.MAY,
     )
 
 
-def _advice(context: RuleContext, repeat: Repeat, thrown: Path) -> str:
+def _advice(context: RuleContext, repeat: Repeat, thrown: Path, callee: str) -> str:
     """How to keep the framework from failing a completed tuple; `auto_fail = False` would lose the tuple."""
     tup, component = repeat.token.words, context.component
     if component.auto_ack and context.role.by_hand and not context.raising:
@@ -100,24 +89,4 @@ def _advice(context: RuleContext, repeat: Repeat, thrown: Path) -> str:
         return context.phrase("failed", tup=tup)
     if isinstance(thrown.step.op, Throw):
         return context.phrase("throw", tup=tup)
-    return context.phrase("call", tup=tup, call=_callee_of(thrown))
-
-
-def _is_emit(context: RuleContext, visit: Path) -> bool:
-    return isinstance(visit.step.op, Call) and context.verb(visit.function, visit.step.op) is not None
-
-
-def _in_finally(context: RuleContext, repeat: Repeat, first: Path) -> Finding:
-    token = repeat.token
-    return context.finding(
-        context.words("finally", tup=token.words, advice=ack_after_try(token.words, context.catch)),
-        at=(first.function, first.step.span),
-        misuse=Misuse.MIXED,
-        path=repeat.second.path,
-        token=token,
-        flow=repeat.flow,
-    )
-
-
-def _callee_of(visit: Path) -> str:
-    return callee_text(visit.step.op.func) if isinstance(visit.step.op, Call) else "this"
+    return context.phrase("call", tup=tup, call=callee)

@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.dataflow import definition, derived_names, mentions_any, tuple_params
+from ackdoctor.checks.facts.dataflow import definition, mentions_any, tuple_names
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back
 from ackdoctor.flow.expressions import callee_text, last_name, memoize
 from ackdoctor.flow.library import EXECUTORS, THREADS
 from ackdoctor.flow.state import Token, TokenKind
 from ackdoctor.flow.witness import completions, line_text, raising_visit
-from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Name, Throw, Way
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Function, Name, Step, Throw, Way
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Op, Stage
@@ -30,108 +29,114 @@ _WORK = (None, "target", "function", "func", "fn")  # names of the parameter tha
 
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each ack before started work ends, and for each ack in `finally` while an exception leaves."""
-    if context.component.auto_ack:
-        yield from _by_the_framework(context)
-        return
-    reported: set[tuple[object, int]] = set()
+    auto = context.component.auto_ack
     for flow, done in context.events(Completed, EntryKind.DATA, EntryKind.BATCH):
-        if done.op is not Op.ACK or done.token is None or done.tick.is_system or done.deferral is not None:
+        token = done.token
+        if token is None or done.tick.is_system:
             continue
-        if done.token.kind is TokenKind.STORED or (id(done.function), done.step.span.line) in reported:
-            continue
-        started = _started(flow, done)
-        if started is not None:
-            reported.add((id(done.function), done.step.span.line))
-            yield _too_early(context, flow, done, started)
-    for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
-        done_at = _in_finally(context, ended)
-        if done_at is not None and (id(done_at.function), done_at.step.span.line) not in reported:
-            reported.add((id(done_at.function), done_at.step.span.line))
-            yield _while_raising(context, flow, ended, done_at)
+        if auto and done.op is Op.AUTO_ACK and done.breach is None:
+            yield from _by_the_framework(context, flow, done, token)
+        elif not auto and done.op is Op.ACK and done.deferral is None and token.kind is not TokenKind.STORED:
+            yield from _by_hand(context, flow, done, token)
+    if not auto:
+        for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
+            yield from _in_finally(context, flow, ended)
+
+
+def _severity(context: RuleContext) -> Severity:
+    return Severity.WARNING if context.discipline.advisory else Severity.ERROR
 
 
 # ---- work that still runs ----
 
 
-def _by_the_framework(context: RuleContext) -> Iterator[Finding]:
-    """Yield one finding for each call that starts work for which the framework's ack does not wait."""
-    reported: set[int] = set()
-    for flow, done in context.events(Completed, EntryKind.DATA, EntryKind.BATCH):
-        if done.op is not Op.AUTO_ACK or done.token is None or done.tick.is_system or done.breach is not None:
-            continue
-        started = _started(flow, done)
-        if started is None or id(started.step) in reported:
-            continue
-        reported.add(id(started.step))
-        assert isinstance(started.step.op, Call)
+def _by_the_framework(context: RuleContext, flow: Flow, done: Completed, token: Token) -> Iterator[Finding]:
+    """Yield the call that starts work for which the framework's ack does not wait."""
+    started = _started(flow, done)
+    if started is not None and context.once(started.step):
+        words = context.words(
+            "auto-ack",
+            tup=token.words,
+            handler=flow.function.name,
+            call=_callee(started.step),
+            by_hand=context.role.by_hand,
+        )
         yield context.finding(
-            context.words(
-                "auto-ack",
-                tup=done.token.words,
-                handler=flow.function.name,
-                call=callee_text(started.step.op.func),
-                by_hand=context.role.by_hand,
-            ),
-            at=(started.function, started.step.span),
-            misuse=Misuse.EARLY,
-            path=done.path,
-            token=done.token,
+            words,
+            Misuse.EARLY,
+            started,
             flow=flow,
+            path=done.path,
+            token=token,
             severity=_severity(context),
         )
 
 
+def _by_hand(context: RuleContext, flow: Flow, done: Completed, token: Token) -> Iterator[Finding]:
+    """Yield the ack before which the path started work, and did not wait for it."""
+    started = _started(flow, done)
+    if started is not None and context.once((done.function, done.step.span.line)):
+        words = context.words(
+            tup=token.words,
+            call=_callee(started.step),
+            line=line_text(started, done.function),
+            again=_completed_again(context, started, token),
+        )
+        yield context.finding(words, Misuse.EARLY, done, flow=flow, severity=_severity(context))
+
+
+def _callee(step: Step) -> str:
+    return callee_text(step.op.func) if isinstance(step.op, Call) else "this"
+
+
 def _started(flow: Flow, done: Completed) -> Path | None:
     """Return the last call before the ack that started work on the tuple's data; None if the path waited for it."""
-    if not any(map(_starts, flow.functions)):
+    if not any(map(_may_start, flow.functions)):
         return None
     for visit, after, _ in points_back(done.path):
-        if after is None or not isinstance(visit.step.op, Call):
-            continue
         call = visit.step.op
+        if after is None or not isinstance(call, Call):
+            continue
         name = last_name(call.func)
         if name in _WAITS:
             return None
-        if (name in _STARTS and not _scoped(call.func) and _uses_tuple(flow, visit, call)) or (
-            name in EXECUTORS and _runs_closure(flow, visit, call)
+        if (name in _STARTS and not _is_scoped(call.func) and _runs_code(flow, visit, call)) or (
+            name in EXECUTORS and call.dropped and _runs_closure(flow, visit, call)
         ):
             return visit
     return None
 
 
 @memoize
-def _starts(function: Function) -> bool:
+def _may_start(function: Function) -> bool:
     """Whether a function has a call that may start work."""
     calls = (step.op for step in function.cfg.steps if isinstance(step.op, Call))
     return any(last_name(call.func) in _STARTS | EXECUTORS for call in calls)
 
 
-def _scoped(func: Expr) -> bool:
+def _is_scoped(func: Expr) -> bool:
     """Whether the runner is a local: the `with` block around it waits at its end."""
     return isinstance(func, Attr) and isinstance(func.obj, Name) and func.obj.id not in ("self", "loop")
 
 
 def _runs_closure(flow: Flow, visit: Path, call: Call) -> bool:
     """Whether a runner gets a closure that reads the tuple's data."""
-    derived = derived_names(visit.function, tuple_params(flow, visit.function))
+    derived = tuple_names(flow, visit.function)
     for arg in call.args:
-        found = definition(visit, arg.value) if isinstance(arg.value, Name) else None
+        found = definition(visit, arg.value)
         work = found.value if found is not None else arg.value
-        parts = work.items if isinstance(work, Build) else (work,)
-        for part in parts:
+        for part in work.items if isinstance(work, Build) else (work,):
             inner = visit.function.closures.get(part.key) if isinstance(part, Closure) else None
-            if inner is not None and inner.captures & derived and call.dropped:
+            if inner is not None and inner.captures & derived:
                 return True
     return False
 
 
-def _uses_tuple(flow: Flow, visit: Path, call: Call) -> bool:
-    derived = derived_names(visit.function, tuple_params(flow, visit.function))
-    return any(mentions_any(arg.value, derived) for arg in call.args) and _runs_code(visit, call, derived)
-
-
-def _runs_code(visit: Path, call: Call, derived: frozenset[str]) -> bool:
-    """Whether the call gets code to run; a client or a job queue (Celery) gets only data."""
+def _runs_code(flow: Flow, visit: Path, call: Call) -> bool:
+    """Whether the call gets the tuple's data and code to run; a client or a job queue (Celery) gets only data."""
+    derived = tuple_names(flow, visit.function)
+    if not any(mentions_any(arg.value, derived) for arg in call.args):
+        return False
     if last_name(call.func) in _COROUTINES:
         return True
     work = next((arg.value for arg in call.args if arg.name in _WORK and not arg.star), None)
@@ -141,74 +146,43 @@ def _runs_code(visit: Path, call: Call, derived: frozenset[str]) -> bool:
     return found is not None and isinstance(found.value, Call) and last_name(found.value.func) == "partial"
 
 
-def _too_early(context: RuleContext, flow: Flow, done: Completed, started: Path) -> Finding:
-    assert done.token is not None  # the caller checks it
-    assert isinstance(started.step.op, Call)
-    return context.finding(
-        context.words(
-            tup=done.token.words,
-            call=callee_text(started.step.op.func),
-            line=line_text(started, done.function),
-            again=_completed_again(context, started, done.token),
-        ),
-        at=(done.function, done.step.span),
-        misuse=Misuse.EARLY,
-        path=done.path,
-        token=done.token,
-        flow=flow,
-        severity=_severity(context),
-    )
-
-
 def _completed_again(context: RuleContext, started: Path, token: Token) -> str:
     """The clause on a second completion by the started work; "" if it does not complete the tuple."""
     for _, later in context.events(Completed):
-        if later.deferral is None or later.deferral.step is not started.step or later.op not in _LATER:
-            continue
-        verb, misuse = _LATER[later.op]
-        if later.token == token:
-            line = later.step.span.line
-            return context.phrase("again", does=verb, line=line, price=context.price(misuse))
+        runs = later.deferral is not None and later.deferral.step is started.step
+        if runs and later.op in _LATER and later.token == token:
+            does, misuse = _LATER[later.op]
+            line, price = later.step.span.line, context.price(misuse)
+            return context.phrase("again", does=does, line=line, price=price)
     return ""
 
 
 # ---- an ack in finally ----
 
 
-def _in_finally(context: RuleContext, ended: Ended) -> Path | None:
-    """Return the ack in a `finally` through which an exception leaves, if the framework does not fail the tuple."""
+def _in_finally(context: RuleContext, flow: Flow, ended: Ended) -> Iterator[Finding]:
+    """Yield the ack in a `finally` through which an exception leaves, if the framework does not fail the tuple."""
+    token = ended.token
     if ended.raised is None or context.component.auto_fail is not False or ended.deferral is not None:
-        return None
-    if ended.is_system:
-        return None  # a system tuple has no tree
-    token: Token | None = ended.token
-    if token is None:
-        return None
-    last = next(completions(ended.path, token), None)
-    if last is None or ended.state.tokens[token].stage is not Stage.ACKED:
-        return None
-    return last if last.step.way is Way.RAISE and not _raised_in_handler(ended.path) else None
-
-
-def _raised_in_handler(end: Path) -> bool:
-    """Whether the exception comes from an exception handler, so the work's own exception was caught."""
-    thrown = raising_visit(end)
-    return thrown is not None and thrown.state.caught is not None and not isinstance(thrown.step.op, Throw)
-
-
-def _while_raising(context: RuleContext, flow: Flow, ended: Ended, done: Path) -> Finding:
-    name = ended.token.name if ended.token is not None else "the tuple"
-    return context.finding(
-        context.words("finally", tup=f"`{name}`", advice=ack_after_try(f"`{name}`", context.catch)),
-        at=(done.function, done.step.span),
-        misuse=Misuse.EARLY,
-        path=ended.path,
-        token=ended.token,
-        flow=flow,
-        severity=_severity(context),
-        confidence=Confidence.MUST,
-    )
-
-
-def _severity(context: RuleContext) -> Severity:
-    return Severity.WARNING if context.discipline.advisory else Severity.ERROR
+        return
+    if token is None or ended.is_system:
+        return
+    done = next(completions(ended.path, token), None)
+    if done is None or done.step.way is not Way.RAISE or ended.state.tokens[token].stage is not Stage.ACKED:
+        return
+    thrown = raising_visit(ended.path)
+    if thrown is not None and thrown.state.caught is not None and not isinstance(thrown.step.op, Throw):
+        return  # the exception comes from an exception handler: that of the work was caught
+    if context.once((done.function, done.step.span.line)):
+        yield context.finding(
+            context.words(
+                "finally", tup=f"`{token.name}`", advice=ack_after_try(f"`{token.name}`", context.catch)
+            ),
+            Misuse.EARLY,
+            done,
+            flow=flow,
+            path=ended.path,
+            token=token,
+            severity=_severity(context),
+            confidence=Confidence.MUST,
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Anchors, Completed, Deferral, Emitted, Flow
+from ackdoctor.flow.events import Anchors, Completed, Emitted, Flow
 from ackdoctor.model.dialect import Anchoring, Misuse
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.protocol import Op
@@ -16,43 +16,35 @@ _VERBS = {Op.ACK: "acks", Op.FAIL: "fails"}
 
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each framework call in code that the component starts on another thread."""
+    locked = context.discipline.thread_safe
     if Misuse.OFF_THREAD not in context.discipline.prices:
         return
-    reported: set[int] = set()
-    for flow, event, deferral in _off_thread(context):
-        if id(event.step) in reported:
+    events: list[tuple[Flow, Completed | Emitted]] = [*context.events(Completed), *context.events(Emitted)]
+    for flow, event in events:
+        if event.deferral is None or not event.deferral.thread:
             continue
-        reported.add(id(event.step))
-        verb = _VERBS[event.op] if isinstance(event, Completed) else "emits"
-        thread = context.phrase("thread", runner=deferral.runner, line=deferral.step.span.line)
-        yield context.finding(
-            context.words(does=verb, thread=thread, advice=_advice(context, event)),
-            at=(event.function, event.step.span),
-            misuse=Misuse.OFF_THREAD,
-            path=event.path,
-            token=event.token if isinstance(event, Completed) else None,
-            flow=flow,
-        )
-
-
-def _off_thread(context: RuleContext) -> Iterator[tuple[Flow, Completed | Emitted, Deferral]]:
-    locked = context.discipline.thread_safe
-    for flow, done in context.events(Completed):
-        if done.deferral is not None and done.deferral.thread and done.op in _VERBS and not locked:
-            yield flow, done, done.deferral
-    for flow, emit in context.events(Emitted):
-        if emit.deferral is None or not emit.deferral.thread:
+        verb = _VERBS.get(event.op) if isinstance(event, Completed) else "emits"
+        if verb is None or (locked and not _uses_default_anchors(context, event)):
             continue
-        if not locked or _uses_default_anchors(context, emit):
-            yield flow, emit, emit.deferral
+        if context.once(event.step):
+            advice = complete_on_framework_thread()
+            if locked:
+                advice = emit_off_thread(context.role, auto_ack=bool(context.component.auto_ack))
+            runner, line = event.deferral.runner, event.deferral.step.span.line
+            words = context.words(
+                does=verb, thread=context.phrase("thread", runner=runner, line=line), advice=advice
+            )
+            yield context.finding(
+                words,
+                Misuse.OFF_THREAD,
+                (event.function, event.step.span),
+                flow=flow,
+                path=event.path,
+                token=event.token if isinstance(event, Completed) else None,
+            )
 
 
-def _uses_default_anchors(context: RuleContext, emit: Emitted) -> bool:
-    """Whether the framework anchors the emit to the tuple that its own thread handles at that moment."""
-    return emit.anchors is Anchors.DEFAULT and context.discipline.anchoring is not Anchoring.NONE
-
-
-def _advice(context: RuleContext, event: Completed | Emitted) -> str:
-    if context.discipline.thread_safe and isinstance(event, Emitted):
-        return emit_off_thread(context.role, auto_ack=bool(context.component.auto_ack))
-    return complete_on_framework_thread()
+def _uses_default_anchors(context: RuleContext, event: Completed | Emitted) -> bool:
+    """Whether the framework anchors an emit to the tuple that its own thread handles at that moment."""
+    default = isinstance(event, Emitted) and event.anchors is Anchors.DEFAULT
+    return default and context.discipline.anchoring is not Anchoring.NONE

@@ -2,24 +2,22 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.dataflow import derived_names, mentions_any, tuple_params
+from ackdoctor.checks.facts.completions import BY_HAND, leaving_place
+from ackdoctor.checks.facts.dataflow import mentions_any, tuple_names
+from ackdoctor.checks.facts.fields import names_tick_frequency
 from ackdoctor.checks.facts.spouts import calls_super
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, points_back
-from ackdoctor.flow.expressions import mentions, subexpressions
+from ackdoctor.flow.expressions import last_name, subexpressions
 from ackdoctor.flow.library import TICK
 from ackdoctor.flow.state import Tick
-from ackdoctor.flow.witness import leaving_step
-from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Global, Literal, Name, Return, Test, Unpack
-from ackdoctor.model.component import Function
+from ackdoctor.flow.transfer.liveness import operands
+from ackdoctor.model.cfg import Bind, Call, Expr, Literal, Name, Test, Unpack
 from ackdoctor.model.dialect import EntryKind, Misuse, TickDuty, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
-from ackdoctor.model.protocol import Op
 from ackdoctor.rulebook.advice import test_tick
 
 __all__ = ["check"]
-
-_BY_HAND = {Op.ACK: "acked", Op.FAIL: "failed"}
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
@@ -28,131 +26,84 @@ def check(context: RuleContext) -> Iterator[Finding]:
         return
     yield from _completed_twice(context)
     for flow in context.flows:
-        yield from _never_completed(context, flow)
-        yield from _heartbeats(context, flow)
+        if (
+            flow.entry is not None
+            and flow.entry.kind in (EntryKind.TICK, EntryKind.DATA)
+            and not flow.wrapped
+        ):
+            yield from _never_completed(context, flow, flow.entry.kind)
+            if flow.entry.kind is EntryKind.DATA and context.dialect.heartbeats:
+                yield from _heartbeats(context, flow)
     yield from _no_handler(context)
     yield from _owned_overrides(context)
-    yield from _treated_as_data(context)
+    if context.discipline.ticks_in_data and _enables_ticks(context):
+        yield from _treated_as_data(context)
 
 
 # ---- ticks completed twice ----
 
 
 def _completed_twice(context: RuleContext) -> Iterator[Finding]:
-    duty, auto = context.discipline.tick, context.component.auto_ack
-    if duty is TickDuty.AUTO and not auto:
+    duty = context.discipline.tick
+    by_framework = duty is TickDuty.FRAMEWORK or (duty is TickDuty.AUTO and context.component.auto_ack)
+    if not by_framework and duty is not TickDuty.FORBIDDEN:
         return
-    if duty not in (TickDuty.AUTO, TickDuty.FRAMEWORK, TickDuty.FORBIDDEN):
-        return
-    reported: set[int] = set()
+    reason = context.phrase("framework" if by_framework else "forbidden")
     for flow, done in context.events(Completed, EntryKind.TICK, EntryKind.DATA):
-        if done.op in _BY_HAND and done.tick is Tick.YES and id(done.step) not in reported:
-            reported.add(id(done.step))
-            yield _twice(context, done.function, done, flow)
-    if duty is TickDuty.FRAMEWORK:
-        yield from _twice_in_override(context)
-
-
-def _twice(context: RuleContext, function: Function, done: Completed, flow: Flow) -> Finding:
-    reason = "forbidden" if context.discipline.tick is TickDuty.FORBIDDEN else "framework"
-    return context.finding(
-        context.words("twice", done=_BY_HAND[done.op], reason=context.phrase(reason)),
-        at=(function, done.step.span),
-        misuse=Misuse.TICK_TWICE,
-        path=done.path,
-        token=done.token,
-        flow=flow,
-    )
-
-
-def _twice_in_override(context: RuleContext) -> Iterator[Finding]:
-    """Yield the explicit completions in an override of the framework's own tick method, which acks already."""
-    method = context.component.method("process_tick")
-    params = method.params[1:] if method is not None else ()
-    if method is None or not params or not calls_super(method):
+        if done.op in BY_HAND and done.tick is Tick.YES and context.once(done.step):
+            words = context.words("twice", done=BY_HAND[done.op], reason=reason)
+            yield context.finding(words, Misuse.TICK_TWICE, done, flow=flow)
+    method = context.component.method("process_tick") if duty is TickDuty.FRAMEWORK else None
+    if method is None or not method.params[1:] or not calls_super(method):
         return
-    tick = Name(params[0].name)
-    for step in method.cfg.steps:
+    tick = Name(method.params[1].name)
+    for step in method.cfg.steps:  # an override that calls the framework's own method, which acks
         if isinstance(step.op, Call) and step.op.args and step.op.args[0].value == tick:
-            verb = context.verb(method, step.op)
-            if verb is not None and verb.kind in (VerbKind.ACK, VerbKind.FAIL):
-                yield context.finding(
-                    context.words(
-                        "twice in override",
-                        done=f"{verb.kind.value}ed",
-                        reason=context.phrase("framework"),
-                    ),
-                    at=(method, step.span),
-                    misuse=Misuse.TICK_TWICE,
-                )
+            kind = context.verb_kind(method, step.op)
+            if kind in (VerbKind.ACK, VerbKind.FAIL):
+                words = context.words("twice in override", done=f"{kind.value}ed", reason=reason)
+                yield context.finding(words, Misuse.TICK_TWICE, (method, step.span))
 
 
 # ---- ticks and heartbeats that are never completed ----
 
 
-def _never_completed(context: RuleContext, flow: Flow) -> Iterator[Finding]:
-    if flow.entry is None or flow.entry.kind not in (EntryKind.TICK, EntryKind.DATA) or flow.wrapped:
-        return
-    missing = [s for s in flow.events if isinstance(s, Ended) and s.breach is not None and s.is_tick]
-    if not missing or flow.function.docstring_only:
-        return
-    token = missing[0].token
-    assert token is not None  # is_tick implies it
-    done = [s for s in flow.events if isinstance(s, Completed) and s.token == token and s.op in _BY_HAND]
-    finished = [
-        s for s in flow.events if isinstance(s, Ended) and s.breach is None and s.raised is None and s.is_tick
-    ]
-    if flow.entry.kind is EntryKind.DATA and not any(s for s in flow.events if isinstance(s, Completed)):
+def _never_completed(context: RuleContext, flow: Flow, kind: EntryKind) -> Iterator[Finding]:
+    ticks = [event for event in flow.events if isinstance(event, Ended) and event.is_tick]
+    missing = [ended for ended in ticks if ended.breach is not None]
+    completed = [event for event in flow.events if isinstance(event, Completed)]
+    if not missing or flow.function.docstring_only or (kind is EntryKind.DATA and not completed):
         return  # missing-ack reports a handler that completes nothing
-    every_path = flow.entry.kind is EntryKind.TICK and not done and not finished
-    completing = frozenset({id(flow.function), *(id(s.function) for s in done)})
-    reported: set[object] = set()
+    handler = f"{context.component.name}.{flow.function.name}"
+    by_hand = any(done.token == missing[0].token and done.op in BY_HAND for done in completed)
+    finished = any(ended.breach is None and ended.raised is None for ended in ticks)
+    every_path = kind is EntryKind.TICK and not by_hand and not finished
     for ended in missing[:1] if every_path else missing:
-        where = (flow.function, flow.function.head) if every_path else leaving_step(ended.path, completing)
-        if where[1] in reported:
-            continue
-        reported.add(where[1])
-        yield context.finding(
-            context.words("never", handler=f"{context.component.name}.{flow.function.name}", tup=token.words),
-            at=where,
-            misuse=Misuse.TICK_NEVER,
-            path=ended.path,
-            token=token,
-            flow=flow,
-        )
+        at = (flow.function, flow.function.head) if every_path else leaving_place(flow, ended)
+        if ended.token is not None and context.once(("never", flow, at[1])):
+            words = context.words("never", handler=handler, tup=ended.token.words)
+            yield context.finding(words, Misuse.TICK_NEVER, at, flow=flow, path=ended.path, token=ended.token)
 
 
 def _heartbeats(context: RuleContext, flow: Flow) -> Iterator[Finding]:
     """Yield the paths that take a heartbeat and send no sync: Storm then ends the worker."""
-    version = context.dialect.heartbeats
-    if not version or flow.entry is None or flow.entry.kind is not EntryKind.DATA or flow.wrapped:
-        return
-    reported: set[object] = set()
-    for ended in flow.events:
-        if not isinstance(ended, Ended) or ended.tick is not Tick.HEARTBEAT or ended.raised is not None:
+    for event in flow.events:
+        if not isinstance(event, Ended) or event.tick is not Tick.HEARTBEAT or event.raised is not None:
             continue
-        where = leaving_step(ended.path, frozenset({id(flow.function)}))
-        if where[1] in reported or _syncs(context, ended):
+        at = leaving_place(flow, event)
+        calls = ((visit.function, visit.step.op) for visit, _, _ in points_back(event.path))
+        if any(isinstance(op, Call) and context.verb_kind(f, op) is VerbKind.SYNC for f, op in calls):
             continue
-        reported.add(where[1])
-        yield context.finding(
-            context.words("heartbeat", version=version),
-            at=where,
-            misuse=None,
-            severity=Severity.WARNING,
-            confidence=Confidence.MAY,
-            path=ended.path,
-            token=ended.token,
-            flow=flow,
-        )
-
-
-def _syncs(context: RuleContext, ended: Ended) -> bool:
-    """Whether the path sends a sync."""
-    return any(
-        isinstance(visit.step.op, Call) and context.verb_kind(visit.function, visit.step.op) is VerbKind.SYNC
-        for visit, _, _ in points_back(ended.path)
-    )
+        if context.once(("heartbeat", flow, at[1])):
+            yield context.finding(
+                context.words("heartbeat", version=context.dialect.heartbeats),
+                None,
+                at,
+                flow=flow,
+                path=event.path,
+                token=event.token,
+                confidence=Confidence.MAY,
+            )
 
 
 def _no_handler(context: RuleContext) -> Iterator[Finding]:
@@ -164,54 +115,23 @@ def _no_handler(context: RuleContext) -> Iterator[Finding]:
     if context.discipline.tick is not TickDuty.AUTO or component.auto_ack is not False:
         return
     if component.method(entry.method) is None and _enables_ticks(context):
-        yield context.finding(
-            context.words("no handler", component=component.name, method=entry.method),
-            at=(_module_body(context), component.cls.head),
-            misuse=Misuse.TICK_NEVER,
-            handler=entry.method,
-        )
-
-
-def _module_body(context: RuleContext) -> Function:
-    """The top level of the component's own file."""
-    return context.program.units[context.component.cls.path].body
+        words = context.words("no handler", component=component.name, method=entry.method)
+        at = (context.module_body, component.cls.head)
+        yield context.finding(words, Misuse.TICK_NEVER, at, handler=entry.method)
 
 
 def _enables_ticks(context: RuleContext) -> bool:
     """Whether the class itself enables ticks."""
-    settings = context.dialect.tick_settings
-    attribute = context.role.config_attribute or "config"
-    value = context.component.attribute(attribute)
-    if value is not None and any(mentions(value, Literal(word)) for word in settings):
+    value = context.component.attribute(context.role.config_attribute or "config")
+    if value is not None and names_tick_frequency(context, value):
         return True
-    for function in context.functions():
-        if function.name != "getComponentConfiguration":
-            continue
-        for step in function.cfg.steps:
-            match step.op:
-                case Return(value=value) if value is not None:
-                    if any(mentions(value, Literal(word)) for word in settings):
-                        return True
-                case Bind(target=target, value=value):
-                    if any(mentions(e, Literal(word)) for word in settings for e in (target, value)):
-                        return True
-                case Call(args=args):
-                    if any(_setting(arg.value) in settings for arg in args):
-                        return True
-                case _:
-                    pass
-    return False
-
-
-def _setting(expr: Expr) -> object:
-    """The name of a setting: a string, or the constant that holds it."""
-    match expr:
-        case Literal(value=value):
-            return value
-        case Attr(name=name) | Global(id=name):
-            return name
-        case _:
-            return None
+    return any(
+        names_tick_frequency(context, expr)
+        for function in context.functions
+        if function.name == "getComponentConfiguration"
+        for step in function.cfg.steps
+        for expr in operands(step.op)
+    )
 
 
 # ---- overrides of the framework's own methods ----
@@ -221,73 +141,47 @@ def _owned_overrides(context: RuleContext) -> Iterator[Finding]:
     component = context.component
     for name, damage in context.role.owned.items():
         method = component.cls.methods.get(name)
-        if method is None or calls_super(method) or method.docstring_only:
-            continue
-        yield context.finding(
-            context.words("owned method", component=component.name, method=name, damage=damage),
-            at=(method, method.head),
-            misuse=None,
-            severity=Severity.WARNING if context.discipline.advisory else Severity.ERROR,
-        )
+        if method is not None and not calls_super(method) and not method.docstring_only:
+            yield context.finding(
+                context.words("owned method", component=component.name, method=name, damage=damage),
+                None,
+                method,
+                severity=Severity.WARNING if context.discipline.advisory else Severity.ERROR,
+            )
 
 
 # ---- ticks treated as data ----
 
 
 def _treated_as_data(context: RuleContext) -> Iterator[Finding]:
-    if not context.discipline.ticks_in_data or not _enables_ticks(context):
-        return
     for flow in context.flows:
-        entry = flow.entry
+        entry, name = flow.entry, context.component.name
         if entry is None or entry.kind is not EntryKind.DATA or entry.subject is None:
             continue
-        if _tests_for_tick(flow) or not _reads_values(flow):
-            continue
-        yield context.finding(
-            context.words(
-                "data",
-                component=context.component.name,
-                handler=flow.function.name,
-                advice=test_tick(context.role, auto_ack=bool(context.component.auto_ack)),
-            ),
-            at=(flow.function, flow.function.head),
-            misuse=None,
-            severity=Severity.WARNING,
-            flow=flow,
-        )
+        if not _tests_for_tick(flow) and _reads_values(flow):
+            advice = test_tick(context.role, auto_ack=bool(context.component.auto_ack))
+            words = context.words("data", component=name, handler=flow.function.name, advice=advice)
+            yield context.finding(words, None, flow.function, flow=flow)
 
 
 def _tests_for_tick(flow: Flow) -> bool:
-    """Whether some path decides whether the tuple is a tick."""
-    for event in flow.events:
-        if not isinstance(event, Ended) or event.token is None:
-            continue
-        token_state = event.state.tokens.get(event.token)
-        if token_state is not None and token_state.tick is not Tick.MAYBE:
-            return True
+    """Whether some path decides whether the tuple is a tick, or a condition has a word for it."""
+    if any(isinstance(event, Ended) and event.tick is not Tick.MAYBE for event in flow.events):
+        return True
+    conditions = (step.op.condition for step in flow.function.cfg.steps if isinstance(step.op, Test))
+    parts = (part for condition in conditions for part in subexpressions(condition))
     return any(
-        isinstance(step.op, Test) and _mentions_ticks(step.op.condition) for step in flow.function.cfg.steps
+        TICK.search(str(part.value) if isinstance(part, Literal) else last_name(part)) for part in parts
     )
-
-
-def _mentions_ticks(condition: Expr) -> bool:
-    for part in subexpressions(condition):
-        match part:
-            case Name(id=word) | Global(id=word) | Attr(name=word) | Literal(value=str() as word):
-                if TICK.search(word):
-                    return True
-            case _:
-                pass
-    return False
 
 
 def _reads_values(flow: Flow) -> bool:
     """Whether the handler reads the values of its tuple."""
-    names = tuple_params(flow, flow.function)
-    derived = derived_names(flow.function, names)
+    derived = tuple_names(flow, flow.function)
+    params = [Name(param.name) for param in flow.function.params]
 
     def reads(expr: Expr) -> bool:
-        return mentions_any(expr, derived) and expr not in [Name(name) for name in names]
+        return mentions_any(expr, derived) and expr not in params
 
     for step in flow.function.cfg.steps:
         match step.op:

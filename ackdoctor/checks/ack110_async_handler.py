@@ -13,12 +13,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each such handler; the framework neither iterates nor awaits its result."""
     for flow in context.flows:
         handler = flow.function
-        if flow.entry is None or flow.wrapped or not (handler.is_async or handler.is_generator):
-            continue
-        kind = "a coroutine" if handler.is_async else "a generator"
-        yield context.finding(
-            context.words(handler=f"{context.component.name}.{handler.name}", kind=kind),
-            at=(handler, handler.head),
-            misuse=Misuse.NEVER_RUNS,
-            flow=flow,
-        )
+        if flow.entry is not None and not flow.wrapped and (handler.is_async or handler.is_generator):
+            kind = "a coroutine" if handler.is_async else "a generator"
+            words = context.words(handler=f"{context.component.name}.{handler.name}", kind=kind)
+            yield context.finding(words, Misuse.NEVER_RUNS, handler, flow=flow)

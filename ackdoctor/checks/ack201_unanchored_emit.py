@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.completions import ANCHORING, depends_on_setting
+from ackdoctor.checks.facts.fields import ANCHORING, depends_on_setting
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors, Emitted, Flow
 from ackdoctor.model.dialect import EntryKind, Misuse
@@ -21,36 +21,20 @@ def check(context: RuleContext) -> Iterator[Finding]:
         for flow, emit in context.events(Emitted, EntryKind.DATA, EntryKind.BATCH)
         if emit.anchors is Anchors.NONE and not emit.tick.is_system
     ]
-    if not emits:
-        return
-    is_opt_out = depends_on_setting(context, ANCHORING)
-    reported: set[int] = set()
+    is_opt_out = depends_on_setting(context, ANCHORING) if emits else None
     for flow, emit in emits:
-        if id(emit.step) in reported or is_opt_out(emit.path):
-            continue
-        reported.add(id(emit.step))
-        name = emit.subject.name if emit.subject is not None else "the input tuple"
-        yield context.finding(
-            context.words(tup=f"`{name}`", advice=_advice(context, flow, emit, name)),
-            at=(emit.function, emit.step.span),
-            misuse=Misuse.UNANCHORED,
-            path=emit.path,
-            token=emit.subject,
-            flow=flow,
-            severity=Severity.WARNING,
-        )
+        if is_opt_out is not None and not is_opt_out(emit.path) and context.once(emit.step):
+            name = emit.subject.name if emit.subject is not None else "the input tuple"
+            words = context.words(tup=f"`{name}`", advice=_advice(context, flow, emit, name))
+            yield context.finding(words, Misuse.UNANCHORED, emit, flow=flow, severity=Severity.WARNING)
 
 
 def _advice(context: RuleContext, flow: Flow, emit: Emitted, name: str) -> str:
-    anchors = name if flow.entry is not None and flow.entry.kind is EntryKind.BATCH else f"[{name}]"
-    first = context.phrase("early", tup=f"`{name}`") if _is_late(emit) else ""
+    token_state = emit.path.state.tokens.get(emit.subject) if emit.subject is not None else None
+    late = token_state is not None and token_state.stage in (Stage.ACKED, Stage.FAILED)
+    first = context.phrase("early", tup=f"`{name}`") if late else ""  # a completed anchor would do harm
+    value = name if flow.entry is not None and flow.entry.kind is EntryKind.BATCH else f"[{name}]"
     return first + (
         context.advice(Misuse.UNANCHORED, name)
-        or context.phrase("anchor", anchors=emit.verb.anchors, value=anchors)
+        or context.phrase("anchor", anchors=emit.verb.anchors, value=value)
     )
-
-
-def _is_late(emit: Emitted) -> bool:
-    """Whether the tuple was completed before the emit; as an anchor it would then do harm."""
-    token_state = emit.path.state.tokens.get(emit.subject) if emit.subject is not None else None
-    return token_state is not None and token_state.stage in (Stage.ACKED, Stage.FAILED)

@@ -16,47 +16,33 @@ __all__ = ["check"]
 
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each emit call that some path reaches with a completed anchor."""
-    reported: set[int] = set()
+    reaches_system = advice.reaches_system(context.discipline, Misuse.LATE_EMIT)
     for flow, emit in context.events(Emitted):
-        late = [
-            (token, breach)
-            for token, breach in emit.late
-            if not _is_system_tuple(emit, token)
-            or advice.reaches_system(context.discipline, Misuse.LATE_EMIT)
-        ]
-        if not late or id(emit.step) in reported:
+        # ticks and Storm's other own tuples are in no tree
+        late = [each for each in emit.late if reaches_system or not _is_system_tuple(emit, each[0])]
+        if not late or not context.once(emit.step):
             continue
-        reported.add(id(emit.step))
         token, breach = late[0]
         done = next(completions(emit.path, token), None)
-        explicit = emit.anchors is Anchors.EXPLICIT
-        yield context.finding(
-            context.words(
-                is_anchored="anchors" if explicit else "is anchored by the framework",
-                tup=token.words,
-                done="acked" if breach is Breach.EMIT_AFTER_ACK else "failed",
-                where=f" on {line_text(done, emit.function)}" if done is not None else "",
-                advice=_advice(context, token, by_hand=done is not None),
-            ),
-            at=(emit.function, emit.step.span),
-            misuse=Misuse.LATE_EMIT,
-            path=emit.path,
-            token=token,
-            flow=flow,
-            confidence=Confidence.MAY if context.discipline.completion is Moment.STORED else None,
+        words = context.words(
+            is_anchored="anchors" if emit.anchors is Anchors.EXPLICIT else "is anchored by the framework",
+            tup=token.words,
+            done="acked" if breach is Breach.EMIT_AFTER_ACK else "failed",
+            where=f" on {line_text(done, emit.function)}" if done is not None else "",
+            advice=_advice(context, token, by_hand=done is not None),
         )
+        confidence = Confidence.MAY if context.discipline.completion is Moment.STORED else None
+        yield context.finding(words, Misuse.LATE_EMIT, emit, flow=flow, token=token, confidence=confidence)
 
 
 def _is_system_tuple(emit: Emitted, token: Token) -> bool:
-    """Whether the anchor is a tick or another of Storm's own tuples, which are in no tree."""
     token_state = emit.path.state.tokens.get(token)
     return token_state is not None and token_state.tick.is_system
 
 
 def _advice(context: RuleContext, token: Token, *, by_hand: bool) -> str:
-    own_element = token.kind is TokenKind.ELEMENT and not by_hand
-    if context.component.auto_ack and not by_hand and not own_element and context.role.by_hand:
-        return context.phrase("by hand", by_hand=context.role.by_hand, tup=token.words)
-    if own_element:
+    if token.kind is TokenKind.ELEMENT and not by_hand:
         return context.phrase("no anchor", framework=context.dialect.title, tup=token.words)
+    if context.component.auto_ack and not by_hand and context.role.by_hand:
+        return context.phrase("by hand", by_hand=context.role.by_hand, tup=token.words)
     return context.phrase("emit first", tup=token.words)

@@ -5,14 +5,14 @@ The rows are in a list field that a data handler fills and another method emptie
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.buffers import INITIALISERS
-from ackdoctor.checks.facts.dataflow import derived_names, mentions_any, tuple_params
+from ackdoctor.checks.facts.dataflow import derived_names, mentions_any, tuple_names
+from ackdoctor.checks.facts.fields import INITIALISERS, uses
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors, Emitted, Flow
+from ackdoctor.flow.expressions import calls_by_result, last_name
 from ackdoctor.flow.library import COLLECTION_WRAPPERS, CONTAINER_STORES
 from ackdoctor.flow.state import Tick
-from ackdoctor.model.cfg import Attr, Bind, Build, Call, Closure, Drop, Expr, Global, Item, Name, Next, Unpack
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Function, Global, Name
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
 
@@ -20,38 +20,27 @@ __all__ = ["check"]
 
 _APPENDS = CONTAINER_STORES - {"update", "setdefault"}
 _EMPTIES = frozenset(
-    "clear pop popleft get_nowait get poll pollFirst pollLast take removeFirst removeLast".split()
+    "clear pop popleft get_nowait get poll pollFirst pollLast take removeFirst removeLast del".split()
 )
+_SORTS = frozenset(("sort", "most_common"))
+_SUMMARIES = frozenset(("sum", "max", "min", "Counter"))  # reduce many rows to one value
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each emit at a tick of rows that `process` stored one by one."""
-    if not context.is_bolt:
-        return
-    filled = _filled(context)
-    emptied = _emptied(context) if filled else frozenset()
-    in_flight = filled & emptied
-    if not in_flight:
-        return
-    reported: set[int] = set()
-    for flow, emit in context.events(Emitted, EntryKind.DATA, EntryKind.TICK):
+    fields = _row_fields(context) if context.is_bolt else []
+    for flow, emit in context.events(Emitted, EntryKind.DATA, EntryKind.TICK) if fields else ():
         at_tick = flow.entry is not None and (flow.entry.kind is EntryKind.TICK or emit.tick is Tick.YES)
-        if not at_tick or id(emit.step) in reported or not _lacks_input_anchors(emit):
+        if not at_tick or not _lacks_input_anchors(emit):
             continue
-        field = _emitted_field(context, flow, emit, in_flight)
-        if field is None:
-            continue
-        reported.add(id(emit.step))
-        by_hand = f"{context.role.by_hand}: " if context.component.auto_ack and context.role.by_hand else ""
-        yield context.finding(
-            context.words(field=f"self.{field}", by_hand=by_hand),
-            at=(emit.function, emit.step.span),
-            misuse=None,
-            path=emit.path,
-            token=emit.subject,
-            flow=flow,
-            severity=min(Severity.WARNING, context.severity(Misuse.UNANCHORED)),
-        )
+        field = next((field for field in fields if _sends_rows(context, flow, emit, field)), None)
+        if field is not None and context.once(emit.step):
+            severity = min(Severity.WARNING, context.severity(Misuse.UNANCHORED))
+            by_hand = ""
+            if context.component.auto_ack and context.role.by_hand:
+                by_hand = f"{context.role.by_hand}: "
+            words = context.words(field=f"self.{field}", by_hand=by_hand)
+            yield context.finding(words, None, emit, flow=flow, severity=severity)
 
 
 def _lacks_input_anchors(emit: Emitted) -> bool:
@@ -60,91 +49,75 @@ def _lacks_input_anchors(emit: Emitted) -> bool:
     return emit.anchors is Anchors.EXPLICIT and set(emit.anchored) == {emit.subject}
 
 
-def _filled(context: RuleContext) -> frozenset[str]:
-    """The list fields to which a data handler appends values of its tuples."""
-    found: set[str] = set()
+def _row_fields(context: RuleContext) -> list[str]:
+    """Return the list fields to which a data handler appends values of its tuples, and that another method empties.
+
+    A field that a method sorts is a summary.
+    """
+    filled, emptied, summaries = set[str](), set[str](), set[str]()
     for flow in context.flows:
-        if flow.entry is None or flow.entry.kind is not EntryKind.DATA or flow.entry.subject is None:
-            continue
-        derived = derived_names(flow.function, tuple_params(flow, flow.function))
-        for step in flow.function.cfg.steps:
-            match step.op:
-                case Call(func=Attr(obj=Attr() as obj, name=name), args=args) if name in _APPENDS:
-                    field = context.field(flow.function, obj)
-                    if field and any(mentions_any(arg.value, derived) for arg in args):
-                        found.add(field)
-                case _:
-                    pass
-    return frozenset(found - _sorted(context))
+        if flow.entry is not None and flow.entry.kind is EntryKind.DATA and flow.entry.subject is not None:
+            derived = tuple_names(flow, flow.function)
+            for use in uses(context, [flow.function]):
+                if use.how in _APPENDS and isinstance(use.place, Attr):
+                    filled.update(use.field for value in use.values if mentions_any(value, derived))
+    for use in uses(context):
+        replaced = (
+            use.how == "=" and use.whole and isinstance(use.values[0], Build) and not use.values[0].items
+        )
+        if use.how in _SORTS:
+            summaries.add(use.field)
+        elif (replaced or use.how in _EMPTIES) and use.function.name not in INITIALISERS:
+            emptied.add(use.field)
+    return sorted(filled & emptied - summaries)
 
 
-def _sorted(context: RuleContext) -> set[str]:
-    """The fields that a method sorts: they are summaries."""
-    found: set[str] = set()
-    for function, _, call in context.calls():
-        if isinstance(call.func, Attr) and call.func.name in ("sort", "most_common"):
-            field = context.field(function, call.func.obj)
-            if field:
-                found.add(field)
-    return found
-
-
-def _emptied(context: RuleContext) -> frozenset[str]:
-    """The fields that some method other than an initialiser empties."""
-    found: set[str] = set()
-    for function in context.functions():
-        if function.name in INITIALISERS:
-            continue
-        for step in function.cfg.steps:
-            match step.op:
-                case Bind(target=Attr() as target, value=Build(items=())):
-                    found.add(context.field(function, target) or "")
-                case Unpack(targets=targets, value=Build(items=items)):
-                    for place, item in zip(targets, items, strict=False):
-                        if isinstance(place, Attr) and isinstance(item, Build) and not item.items:
-                            found.add(context.field(function, place) or "")
-                case Drop(target=Item(obj=obj)):
-                    found.add(context.field(function, obj) or "")
-                case Call(func=Attr(obj=obj, name=name)) if name in _EMPTIES:
-                    found.add(context.field(function, obj) or "")
-                case _:
-                    pass
-    return frozenset(found - {""})
-
-
-def _emitted_field(context: RuleContext, flow: Flow, emit: Emitted, fields: frozenset[str]) -> str | None:
-    """The field whose rows an emit sends, one by one or all at once."""
+def _sends_rows(context: RuleContext, flow: Flow, emit: Emitted, field: str) -> bool:
+    """Whether an emit sends rows of a field, one by one or all at once."""
     payload = emit.args.get(emit.verb.subject or "")
     if payload is None:
-        return None
-    for field in sorted(fields):
-        if _carries(context, emit.function, payload, field):
-            return field
-        if emit.function is not flow.function and _passes_rows(context, flow.function, field):
-            names = frozenset(param.name for param in emit.function.params[1:])
-            if mentions_any(payload, derived_names(emit.function, names)):
-                return field
-        names = _run_for_each(context, emit.function, field)
-        if mentions_any(payload, derived_names(emit.function, names)):
-            return field
-    return None
+        return False
+    parts = payload.items if isinstance(payload, Build) else (payload,)
+    if any(context.field(emit.function, part) == field for part in parts):
+        return True
+    rows = _rows(context, emit.function, field) | _rows_of_closure(context, emit.function, field)
+    if emit.function is not flow.function and _passes_rows(context, flow.function, field):
+        rows |= derived_names(emit.function, frozenset(param.name for param in emit.function.params[1:]))
+    return mentions_any(payload, rows)
 
 
-def _run_for_each(context: RuleContext, closure: Function, field: str) -> frozenset[str]:
-    """The parameters of a closure that a loop or a method of the field runs with its rows."""
-    for function, _, call in context.calls():
-        match call.func:
-            case Attr(obj=obj) if context.field(function, obj) == field:
-                run = [arg.value for arg in call.args]
-            case Closure() as called if any(
-                mentions_any(arg.value, _rows(context, function, field)) for arg in call.args
-            ):
-                run = [called]
-            case _:
-                continue
-        for value in run:
-            if isinstance(value, Closure) and function.closures.get(value.key) is closure:
-                return frozenset(param.name for param in closure.params)
+def _rows(context: RuleContext, function: Function, field: str) -> frozenset[str]:
+    """Return the locals that hold rows of a field: assigned, iterated or popped from it."""
+    names: set[str] = set()
+    for use in uses(context, [function]):
+        if use.field != field:
+            continue
+        if use.how in ("alias", "for"):
+            names.update(value.id for value in use.values if isinstance(value, Name))
+        elif isinstance(use.step.op, Call):
+            wraps = use.how == "pass" and last_name(use.values[0]) in COLLECTION_WRAPPERS
+            if wraps or use.how in _EMPTIES:
+                names.add(use.step.op.result.id)
+    return derived_names(function, frozenset(names)) - {
+        call.result.id
+        for call in calls_by_result(function).values()
+        if isinstance(call.func, Global) and call.func.id in _SUMMARIES
+    }
+
+
+def _rows_of_closure(context: RuleContext, closure: Function, field: str) -> frozenset[str]:
+    """Return the locals with rows in a closure that a loop or a method of the field runs with them."""
+    for function, call in context.calls():
+        if not function.closures:
+            continue
+        run: list[Expr] = []
+        if context.field(function, call.func) == field:
+            run = [arg.value for arg in call.args]
+        elif isinstance(call.func, Closure):
+            rows = _rows(context, function, field)
+            run = [call.func] if any(mentions_any(arg.value, rows) for arg in call.args) else []
+        if any(isinstance(each, Closure) and function.closures.get(each.key) is closure for each in run):
+            return derived_names(closure, frozenset(param.name for param in closure.params))
     return frozenset()
 
 
@@ -152,51 +125,8 @@ def _passes_rows(context: RuleContext, function: Function, field: str) -> bool:
     """Whether a handler passes the field's rows to a method of the component."""
     rows = _rows(context, function, field)
     return any(
-        isinstance(step.op, Call)
-        and context.own_method(function, step.op.func) is not None
-        and any(
-            mentions_any(arg.value, rows) or context.field(function, arg.value) == field
-            for arg in step.op.args
-        )
+        mentions_any(arg.value, rows) or context.field(function, arg.value) == field
         for step in function.cfg.steps
-    )
-
-
-def _carries(context: RuleContext, function: Function, payload: Expr, field: str) -> bool:
-    if mentions_any(payload, _rows(context, function, field)):
-        return True
-    parts = payload.items if isinstance(payload, Build) else (payload,)
-    return any(context.field(function, part) == field for part in parts)
-
-
-def _rows(context: RuleContext, function: Function, field: str) -> frozenset[str]:
-    """The locals that hold rows of a field: assigned, iterated or popped from it."""
-    names: set[str] = set()
-    for step in function.cfg.steps:
-        match step.op:
-            case Bind(target=Name(id=name), value=value) if context.field(function, value) == field:
-                names.add(name)
-            case Unpack(targets=targets, value=Build(items=items)):
-                for target, item in zip(targets, items, strict=False):
-                    if isinstance(target, Name) and context.field(function, item) == field:
-                        names.add(target.id)
-            case Next(target=Name(id=name), iterable=iterable) if context.field(function, iterable) == field:
-                names.add(name)
-            case Call(result=result, func=Attr(obj=obj, name=verb)) if verb in _EMPTIES:
-                if context.field(function, obj) == field:
-                    names.add(result.id)
-            case Call(result=result, func=Global(id=view), args=args) if view in COLLECTION_WRAPPERS and args:
-                if context.field(function, args[0].value) == field:
-                    names.add(result.id)
-            case _:
-                pass
-    return derived_names(function, frozenset(names)) - _summaries(function)
-
-
-def _summaries(function: Function) -> frozenset[str]:
-    """The results of calls that reduce many rows to one value."""
-    return frozenset(
-        step.op.result.id
-        for step in function.cfg.steps
-        if isinstance(step.op, Call) and getattr(step.op.func, "id", "") in ("sum", "max", "min", "Counter")
+        if isinstance(step.op, Call) and context.own_method(function, step.op.func) is not None
+        for arg in step.op.args
     )

@@ -8,22 +8,21 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ackdoctor.checks.facts.dataflow import derived_names, mentions_any
-from ackdoctor.checks.facts.provenance import payload_source
+from ackdoctor.checks.facts.fields import uses
 from ackdoctor.checks.facts.spouts import (
     data_emits,
     entry_method,
     first_in_source,
     has_id,
     lasting_effects,
+    payload_source,
     reach,
-    steps_of,
 )
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
 from ackdoctor.flow.expressions import name_words
-from ackdoctor.model.cfg import Attr, Bind, Call, Item, Name
-from ackdoctor.model.component import Function
-from ackdoctor.model.dialect import EntryKind, Kind, Misuse
+from ackdoctor.model.cfg import Bind, Call, Function, Item, Name
+from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
 
 __all__ = ["check"]
@@ -37,32 +36,26 @@ _ID_LIKE = re.compile(r"(?:.*_)?(?:u?u?id|key|tag|offset)", re.IGNORECASE)
 
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for a spout if none of its emits passes an id."""
-    if context.role.kind is not Kind.SPOUT:
-        return
-    found = data_emits(context)
+    found = [] if context.is_bolt else data_emits(context)
     if not found or any(has_id(emit) is not False for emit in found):
         return
     emit = first_in_source(found)
     severity, reason = _severity(context, found)
-    advice = context.advice(Misuse.NO_MESSAGE_ID, "") or _advice(context, emit)
-    yield context.finding(
-        context.words(reason=reason, advice=advice),
-        at=(emit.function, emit.step.span),
-        misuse=Misuse.NO_MESSAGE_ID,
-        path=emit.path,
-        severity=severity,
-    )
+    words = context.words(reason=reason, advice=_advice(context, emit))
+    yield context.finding(words, Misuse.NO_MESSAGE_ID, emit, severity=severity)
 
 
 def _advice(context: RuleContext, emit: Emitted) -> str:
-    parameter = emit.verb.message_id
-    stream = emit.args.get("stream")
+    own = context.advice(Misuse.NO_MESSAGE_ID, "")
+    if own:
+        return own
+    verb, stream = emit.verb, emit.args.get("stream")
     if isinstance(stream, Name) and _ID_LIKE.fullmatch(stream.id):
-        position = emit.verb.params.index("stream") + 1
+        position = verb.params.index("stream") + 1
         return context.phrase(
-            "stream", position=position, verb=emit.verb.name, message_id=parameter, value=stream.id
+            "stream", position=position, verb=verb.name, message_id=verb.message_id, value=stream.id
         )
-    return context.phrase("pass", message_id=f"`{parameter}=...`")
+    return context.phrase("pass", message_id=f"`{verb.message_id}=...`")
 
 
 def _severity(context: RuleContext, found: list[Emitted]) -> tuple[Severity, str]:
@@ -70,32 +63,31 @@ def _severity(context: RuleContext, found: list[Emitted]) -> tuple[Severity, str
     if context.discipline.replays:
         return context.severity(Misuse.NO_MESSAGE_ID), ""
     name = context.component.name
-    failed, acked = (entry_method(context, kind) for kind in (EntryKind.FAILED, EntryKind.ACKED))
-    for method, word in ((failed, "fail"), (acked, "ack")):
+    callbacks = [
+        (word, method)
+        for word, kind in (("fail", EntryKind.FAILED), ("ack", EntryKind.ACKED))
+        if (method := entry_method(context, kind)) is not None
+    ]
+    for word, method in callbacks:
         if lasting_effects(context, method):
             return Severity.WARNING, context.phrase("waits", component=name, method=word)
-    for method in (failed, acked):
-        if method is not None and _logs_id(context, method):
+    for _, method in callbacks:
+        if _logs_id(method):
             return Severity.WARNING, context.phrase("logs", component=name, method=method.name)
-    for emit in found:
-        unused = _unused_id(emit)
-        if unused:
-            return Severity.WARNING, context.phrase("unused", name=unused)
+    unused = next((name for emit in found if (name := _unused_id(emit))), "")
+    if unused:
+        return Severity.WARNING, context.phrase("unused", name=unused)
     if _keeps_records(context):
         return Severity.WARNING, context.phrase("keeps")
     best = max(payload_source(context, emit) for emit in found)
     return (Severity.WARNING if best.replayable else Severity.INFO), ""
 
 
-def _logs_id(context: RuleContext, method: Function) -> bool:
-    """Whether a callback prints or logs the id that it gets."""
+def _logs_id(method: Function) -> bool:
+    """Whether an idle callback passes the id that it gets to a call: it prints or logs it."""
     ids = derived_names(method, frozenset(param.name for param in method.params[1:]))
-    return any(
-        mentions_any(arg.value, ids)
-        for function, step in steps_of(reach(context, method))
-        if function is method and isinstance(step.op, Call)
-        for arg in step.op.args
-    )
+    calls = (step.op for step in method.cfg.steps if isinstance(step.op, Call))
+    return any(mentions_any(arg.value, ids) for call in calls for arg in call.args)
 
 
 def _unused_id(emit: Emitted) -> str:
@@ -114,14 +106,9 @@ def _unused_id(emit: Emitted) -> str:
 
 def _keeps_records(context: RuleContext) -> bool:
     """Whether `next_tuple` stores a value under a key in a field that is named after pending tuples."""
-    for function, step in steps_of(reach(context, entry_method(context, EntryKind.NEXT))):
-        match step.op:
-            case Bind(target=Item(obj=Attr() as place)):
-                if _names_pending(name_words(context.field(function, place) or "")):
-                    return True
-            case _:
-                pass
-    return False
+    functions = reach(context, entry_method(context, EntryKind.NEXT))
+    stores = (use for use in uses(context, functions) if use.how == "=" and isinstance(use.place, Item))
+    return any(_names_pending(name_words(use.field)) for use in stores)
 
 
 def _names_pending(words: list[str]) -> bool:

@@ -3,25 +3,38 @@
 import re
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.buffers import drained_fields, is_container, own_field, shrunk_fields
-from ackdoctor.checks.facts.dataflow import canonical_forms, derived_names, mentions_any, names_and_attributes
-from ackdoctor.checks.facts.provenance import Source, payload_source
+from ackdoctor.checks.facts.dataflow import canonical, derived_names, mentions_any
+from ackdoctor.checks.facts.fields import drained_fields, is_container, shrunk_fields
 from ackdoctor.checks.facts.spouts import (
+    Source,
     data_emits,
-    effective_calls,
     emits,
     entry_method,
     has_id,
+    lasting_effects,
+    payload_source,
     reach,
     stored_for_ever,
     stored_under_id,
 )
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.expressions import name_words
+from ackdoctor.flow.expressions import last_name, name_words, subexpressions
 from ackdoctor.flow.library import CONTAINER_READS, CONTAINER_STORES, CONTAINER_VIEWS, PURE_CALLS
-from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, IsType, Mix, Not, Return, Step, Test
-from ackdoctor.model.component import Function
-from ackdoctor.model.dialect import EntryKind, Kind
+from ackdoctor.model.cfg import (
+    Attr,
+    Call,
+    Compare,
+    Expr,
+    Function,
+    Global,
+    IsType,
+    Mix,
+    Not,
+    Return,
+    Step,
+    Test,
+)
+from ackdoctor.model.dialect import EntryKind
 from ackdoctor.model.finding import Finding, Severity
 
 __all__ = ["check"]
@@ -35,64 +48,39 @@ _KNOWN = PURE_CALLS | CONTAINER_READS | CONTAINER_VIEWS | {"len", "bool", "get",
 
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for a spout whose `fail` always replays."""
-    if context.role.kind is not Kind.SPOUT or context.discipline.replays:
+    if context.is_bolt or context.discipline.replays:
         return
-    fail = entry_method(context, EntryKind.FAILED)
-    shared = {id(function) for function in reach(context, entry_method(context, EntryKind.NEXT))}
-    functions = tuple(function for function in reach(context, fail) if id(function) not in shared)
+    reached = reach(context, entry_method(context, EntryKind.FAILED))
+    shared = reach(context, entry_method(context, EntryKind.NEXT))
+    functions = [function for function in reached if function not in shared]
     if any(_limits(function, step) for function in functions for step in function.cfg.steps):
         return
-    if _generates_records(context):
-        return
-    again = next(_replays(context, fail, functions), None)
-    if again is None:
-        return
+    again = next(_replays(context, functions), None)
+    stored = stored_under_id(context)
+    sources = [payload_source(context, emit) for emit in data_emits(context)] if again else []
+    if again is None or (not stored and set(sources) == {Source.GENERATED}):
+        return  # a demo or a benchmark has no record that always fails
     function, step, does = again
-    growing = next((name for _, _, name in stored_for_ever(context)), None)
-    price = context.phrase("leaks", field=f"self.{growing}") if growing else _stays(context, fail)
-    yield context.finding(
-        context.words(component=context.component.name, does=does, price=price),
-        at=(function, step.span),
-        misuse=None,
-        severity=Severity.WARNING if growing else Severity.INFO,
-    )
+    shrunk = shrunk_fields(context, reached)
+    stays = [use.field for use in stored if use.field not in shrunk and is_container(context, use.field)]
+    severity, price = Severity.INFO, context.phrase("stays", field=f"self.{stays[0]}") if stays else ""
+    if growing := stored_for_ever(context):
+        severity, price = Severity.WARNING, context.phrase("leaks", field=f"self.{growing[0].field}")
+    words = context.words(component=context.component.name, does=does, price=price)
+    yield context.finding(words, None, (function, step.span), severity=severity)
 
 
-def _replays(
-    context: RuleContext, fail: Function | None, functions: tuple[Function, ...]
-) -> Iterator[tuple[Function, Step, str]]:
-    inside = {id(function) for function in functions}
+def _replays(context: RuleContext, functions: list[Function]) -> Iterator[tuple[Function, Step, str]]:
+    """Yield the steps that emit again or put a record back into a queue, each with a clause about it."""
     for emit in emits(context, EntryKind.FAILED):
-        if has_id(emit) and id(emit.function) in inside:
+        if has_id(emit) and emit.function in functions:
             yield emit.function, emit.step, context.phrase("emits")
     queues = drained_fields(context, reach(context, entry_method(context, EntryKind.NEXT)))
-    for function, call in effective_calls(context, fail):
-        if (
-            id(function) not in inside
-            or not isinstance(call.func, Attr)
-            or call.func.name not in CONTAINER_STORES
-        ):
-            continue
-        name = own_field(context, function, call.func.obj)
-        if name is not None and name in queues and is_container(context, name):
-            step = next(step for step in function.cfg.steps if step.op is call)
-            yield function, step, context.phrase("queues", field=f"self.{name}")
-
-
-def _stays(context: RuleContext, fail: Function | None) -> str:
-    """Return the clause on the record's entry in the spout's own buffer, if `fail` leaves it there; else ""."""
-    emptied = shrunk_fields(context, reach(context, fail))
-    names = [
-        name for _, _, name in stored_under_id(context) if is_container(context, name) and name not in emptied
-    ]
-    return context.phrase("stays", field=f"self.{names[0]}") if names else ""
-
-
-def _generates_records(context: RuleContext) -> bool:
-    """Whether the records are random and none is stored: a demo or a benchmark has no record that always fails."""
-    sent = data_emits(context)
-    random = all(payload_source(context, emit) is Source.GENERATED for emit in sent)
-    return bool(sent) and random and not any(True for _ in stored_under_id(context))
+    for function, step, word in lasting_effects(context, entry_method(context, EntryKind.FAILED)):
+        if function in functions and isinstance(step.op, Call) and isinstance(step.op.func, Attr):
+            field = context.own_field(function, step.op.func.obj)
+            if word in CONTAINER_STORES and field in queues and field and is_container(context, field):
+                yield function, step, context.phrase("queues", field=f"self.{field}")
 
 
 # ---- limits ----
@@ -103,9 +91,9 @@ def _limits(function: Function, step: Step) -> bool:
     match step.op:
         case Test(condition=value) | Return(value=value) if value is not None:
             ids = derived_names(function, frozenset(param.name for param in function.params[1:]))
-            return _measures(canonical_forms(function).of(value), ids)
-        case Call(func=Attr(name=name)) | Call(func=Global(id=name)):
-            return name in _PAUSES
+            return _measures(canonical(function, value), ids)
+        case Call(func=Attr() | Global() as func):
+            return last_name(func) in _PAUSES
         case _:
             return False
 
@@ -128,6 +116,5 @@ def _measures(expr: Expr, ids: frozenset[str]) -> bool:
 
 def _about_the_tuple(expr: Expr, ids: frozenset[str]) -> bool:
     """Whether a comparison uses the failed id, or names a count or an age."""
-    return mentions_any(expr, ids) or any(
-        _COUNTS.search(part) for word in names_and_attributes(expr) for part in name_words(word)
-    )
+    words = (word for part in subexpressions(expr) for word in name_words(last_name(part)))
+    return mentions_any(expr, ids) or any(_COUNTS.search(word) for word in words)

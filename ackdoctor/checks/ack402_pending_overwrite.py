@@ -2,26 +2,13 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.buffers import pending_fields, reads_field, stored_inputs, unreleased_fields
-from ackdoctor.checks.facts.dataflow import definition
+from ackdoctor.checks.facts.dataflow import Definition, definition
+from ackdoctor.checks.facts.fields import pending_fields, reads_field, stored_inputs, unreleased_fields
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Path, Stored, points_back
-from ackdoctor.flow.expressions import mentions
-from ackdoctor.model.cfg import (
-    Arg,
-    Attr,
-    Bind,
-    Call,
-    Catch,
-    Expr,
-    Global,
-    Instr,
-    Item,
-    Literal,
-    Name,
-    Return,
-    Test,
-)
+from ackdoctor.flow.events import Stored, points_back
+from ackdoctor.flow.expressions import last_name, mentions
+from ackdoctor.flow.transfer.liveness import operands
+from ackdoctor.model.cfg import Arg, Attr, Bind, Call, Catch, Expr, Item, Literal, Name, Test
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding, Severity
 
@@ -32,16 +19,8 @@ _LOOKS = frozenset(
     "compute merge remove".split()
 )
 _UNIQUE = frozenset(
-    {"uuid1", "uuid4", "next", "token_hex", "getrandbits", "random", "monotonic", "time", "count"}
-    | {
-        "randomUUID",
-        "incrementAndGet",
-        "getAndIncrement",
-        "nextLong",
-        "nanoTime",
-        "currentTimeMillis",
-        "getMessageId",
-    }
+    "uuid1 uuid4 next token_hex getrandbits random monotonic time count "
+    "randomUUID incrementAndGet getAndIncrement nextLong nanoTime currentTimeMillis getMessageId".split()
 )
 
 
@@ -50,28 +29,14 @@ def check(context: RuleContext) -> Iterator[Finding]:
     if context.component.opaque:
         return
     fields = pending_fields(context) - unreleased_fields(context)
-    reported: set[int] = set()
-    for flow, stored in stored_inputs(context):
-        field = stored.field
-        if stored.how != "[]" or stored.key is None or field not in fields or id(stored.step) in reported:
+    for flow, stored in stored_inputs(context) if fields else ():
+        if stored.how != "[]" or stored.key is None or stored.field not in fields:
             continue
-        if (
-            _is_multimap(context, field)
-            or not _key_can_repeat(context, stored)
-            or _looked_up(context, stored)
-            or _returns_previous(stored)
-        ):
+        if not _key_can_repeat(context, stored, stored.key) or _is_multimap(context, stored.field):
             continue
-        reported.add(id(stored.step))
-        yield context.finding(
-            context.words(field=f"self.{field}"),
-            at=(stored.function, stored.step.span),
-            misuse=Misuse.NEVER,
-            path=stored.path,
-            token=stored.token,
-            flow=flow,
-            severity=Severity.WARNING,
-        )
+        if not _looked_up(context, stored) and not _uses_previous(stored) and context.once(stored.step):
+            words = context.words(field=f"self.{stored.field}")
+            yield context.finding(words, Misuse.NEVER, stored, flow=flow, severity=Severity.WARNING)
 
 
 def _is_multimap(context: RuleContext, field: str) -> bool:
@@ -80,22 +45,20 @@ def _is_multimap(context: RuleContext, field: str) -> bool:
     return found is not None and "multi" in found[1].lower()
 
 
-def _key_can_repeat(context: RuleContext, stored: Stored) -> bool:
+def _key_can_repeat(context: RuleContext, stored: Stored, key: Expr) -> bool:
     """Whether the key comes from the data and is no id, counter or random number."""
-    assert stored.key is not None  # the caller checks it
-    visit, defined = _definition(stored.path, stored.key)
-    function = visit.function
-    while (inner := _operand(defined)) is not None:
-        visit, defined = _definition(visit, inner)
-    match defined:
-        case Call(func=Attr(name=name) | Global(id=name) | Name(id=name)):
-            return name not in _UNIQUE
+    found = definition(stored.path, key) or Definition(key, stored.path)
+    while (operand := _operand(found.value)) is not None:
+        found = definition(found.visit, operand) or Definition(operand, found.visit)
+    match found.value:
+        case Call(func=func):
+            return last_name(func) not in _UNIQUE
         case Attr(name="id") | Literal():
-            return False
-        case Attr() | Item() if context.field(function, defined) is not None:
             return False
         case Item(obj=Name(id=name), key=Literal(value=0)) if name == stored.token.name:
             return False
+        case Attr() | Item() as place:
+            return context.field(found.visit.function, place) is None
         case _:
             return True
 
@@ -113,49 +76,28 @@ def _operand(defined: Expr | Call | Catch) -> Expr | None:
             return None
 
 
-def _definition(visit: Path, expr: Expr) -> tuple[Path, Expr | Call | Catch]:
-    """Return the definition of an expression's value and its visit; the expression itself if it has none."""
-    found = definition(visit, expr)
-    return (found.visit, found.value) if found is not None else (visit, expr)
-
-
-def _returns_previous(stored: Stored) -> bool:
+def _uses_previous(stored: Stored) -> bool:
     """Whether the code uses the previous value that the store returns: `before = waiting.put(key, tuple)`."""
     call = stored.step.op
-    if not isinstance(call, Call):
-        return False
-    return any(
-        mentions(value, call.result) for step in stored.function.cfg.steps for value in _operands(step.op)
+    return isinstance(call, Call) and any(
+        mentions(value, call.result) for step in stored.function.cfg.steps for value in operands(step.op)
     )
-
-
-def _operands(op: Instr) -> tuple[Expr, ...]:
-    match op:
-        case Bind(value=value) | Test(condition=value):
-            return (value,)
-        case Return(value=value) if value is not None:
-            return (value,)
-        case Call(func=func, args=args):
-            return (func, *(arg.value for arg in args))
-        case _:
-            return ()
 
 
 def _looked_up(context: RuleContext, stored: Stored) -> bool:
     """Whether the path to the store reads the field."""
     for visit, _, _ in points_back(stored.path):
-        if visit is stored.path:
+        function, op = visit.function, visit.step.op
+        if visit.step is stored.step:
             continue
-        match visit.step.op:
-            case Test(condition=condition) | Bind(value=condition):
-                if reads_field(context, visit.function, condition, stored.field):
-                    return True
-            case Call(func=Attr(obj=obj, name=name), args=args):
-                if visit.step is stored.step:
-                    continue
-                if name in _LOOKS and context.field(visit.function, obj) == stored.field:
-                    return True
-                if any(reads_field(context, visit.function, arg.value, stored.field) for arg in args):
+        match op:
+            case Test(condition=value) | Bind(value=value) if reads_field(
+                context, function, value, stored.field
+            ):
+                return True
+            case Call(func=func, args=args):
+                looks = last_name(func) in _LOOKS and context.field(function, func) == stored.field
+                if looks or any(reads_field(context, function, arg.value, stored.field) for arg in args):
                     return True
             case _:
                 pass

@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.buffers import (
+from ackdoctor.checks.facts.dataflow import derived_names, mentions_any
+from ackdoctor.checks.facts.fields import (
     LISTENERS,
-    assigned_calls,
-    chained_methods,
+    builders,
+    initial_values,
     reads_field,
     stored_inputs,
     unreleased_fields,
+    uses,
 )
-from ackdoctor.checks.facts.dataflow import derived_names, mentions_any
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Stored, points_back
-from ackdoctor.model.cfg import Attr, Bind, Build, Call, Closure, Expr, Literal, Name, Test
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import Build, Call, Closure, Function, Literal, Test
 from ackdoctor.model.dialect import Misuse, VerbKind
 from ackdoctor.model.finding import Finding, Severity
 
@@ -35,119 +35,80 @@ _BOUNDS = frozenset(
     "maximumSize maximumWeight expireAfterWrite expireAfterAccess expireAfter weakKeys weakValues softValues".split()
 )
 _DEQUES = frozenset({"collections.deque", "deque"})
+_COMPLETES = (VerbKind.ACK, VerbKind.FAIL)
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each such container, at the first store."""
     never_drained = unreleased_fields(context)
-    reported: set[str] = set()
     for flow, stored in stored_inputs(context):
-        field = stored.field
-        if field in reported or field in never_drained:
-            continue
-        what = _eviction(context, stored)
-        if what is None:
-            continue
-        reported.add(field)
-        yield context.finding(
-            context.words(field=f"self.{field}", what=what),
-            at=(stored.function, stored.step.span),
-            misuse=Misuse.NEVER,
-            path=stored.path,
-            token=stored.token,
-            flow=flow,
-            severity=Severity.WARNING,
-        )
+        what = _eviction(context, stored) if stored.field not in never_drained else None
+        if what is not None and context.once(stored.field):
+            words = context.words(field=f"self.{stored.field}", what=what)
+            yield context.finding(words, Misuse.NEVER, stored, flow=flow, severity=Severity.WARNING)
 
 
 def _eviction(context: RuleContext, stored: Stored) -> str | None:
+    """Return what evicts entries of the field, in words."""
     field = stored.field
-    for function in context.functions():
-        for call in assigned_calls(context, function, field):
-            names = {symbol for symbol in context.resolve(function, call.func) if isinstance(symbol, str)}
-            if names & _CACHES or (names & _TIMED and len(call.args) == 1):
-                return "a cache with a limit"
-            if _built_with_limit(function, call):
-                return "a cache with a limit"
-            if names & _DEQUES and _limited(call) and not _makes_room(context, stored):
-                return "a deque with a limit"
-    if _removes_eldest(context, field):
-        return "a map that drops its eldest entry"
-    return "trimmed with popitem" if _trimmed(context, field) else None
-
-
-def _built_with_limit(function: Function, call: Call) -> bool:
-    """Whether a call ends a builder chain that bounds a cache and registers no eviction listener."""
-    words = chained_methods(function, call)
-    return "newBuilder" in words and not LISTENERS & words and bool(_BOUNDS & words)
-
-
-def _removes_eldest(context: RuleContext, field: str) -> bool:
-    """Whether the field is a map of an anonymous class with a `removeEldestEntry` that completes nothing."""
-    for function in context.functions():
-        for step in function.cfg.steps:
-            match step.op:
-                case Bind(target=Attr() as target, value=Build(kind="object", items=items)):
-                    if context.field(function, target) != field:
-                        continue
-                    keys = [item.key for item in items if isinstance(item, Closure)]
-                    inner = [function.closures[key] for key in keys if key in function.closures]
-                    if any(each.name == "removeEldestEntry" and not _acks(context, each) for each in inner):
-                        return True
-                case _:
-                    pass
-    return False
+    if any(methods & _BOUNDS and not methods & LISTENERS for methods in builders(context, field)):
+        return "a cache with a limit"
+    for function, value in initial_values(context, field):
+        match value:
+            case Call(func=func, args=args):
+                names = context.qualified_names(function, func)
+                if names & _CACHES or (names & _TIMED and len(args) == 1):
+                    return "a cache with a limit"
+                limits = any(arg.name == "maxlen" and arg.value != Literal(None) for arg in args)
+                if names & _DEQUES and (limits or len(args) > 1) and not _makes_room(context, stored):
+                    return "a deque with a limit"
+            case Build(kind="object", items=items):
+                closures = (function.closures.get(item.key) for item in items if isinstance(item, Closure))
+                if any(
+                    each and each.name == "removeEldestEntry" and not _acks(context, each)
+                    for each in closures
+                ):
+                    return "a map that drops its eldest entry"
+            case _:
+                pass
+    return "trimmed with popitem" if _is_trimmed(context, field) else None
 
 
 def _acks(context: RuleContext, function: Function) -> bool:
-    return any(
-        isinstance(step.op, Call) and context.verb_kind(function, step.op) in (VerbKind.ACK, VerbKind.FAIL)
-        for step in function.cfg.steps
-    )
-
-
-def _limited(call: Call) -> bool:
-    return any(arg.name == "maxlen" and arg.value != Literal(None) for arg in call.args) or len(call.args) > 1
+    calls = (step.op for step in function.cfg.steps if isinstance(step.op, Call))
+    return any(context.verb_kind(function, call) in _COMPLETES for call in calls)
 
 
 def _makes_room(context: RuleContext, stored: Stored) -> bool:
-    """Whether the path to the store tests the container's size or removes an entry."""
-    for visit, _, _ in points_back(stored.path):
-        match visit.step.op:
-            case Test(condition=condition) if reads_field(context, visit.function, condition, stored.field):
-                return True
-            case Call(func=Attr(obj=obj, name="popleft" | "pop")):
-                if context.field(visit.function, obj) == stored.field:
-                    return True
-            case _:
-                pass
+    """Whether the storing function tests the container, or the path to the store removes an entry or tests it."""
+    steps = {(visit.function, visit.step) for visit, _, _ in points_back(stored.path)}
+    removals = (use for use in uses(context) if use.field == stored.field and use.how in ("pop", "popleft"))
+    if any((use.function, use.step) in steps for use in removals):
+        return True
+    steps |= {(stored.function, step) for step in stored.function.cfg.steps}
     return any(
-        isinstance(step.op, Test) and reads_field(context, stored.function, step.op.condition, stored.field)
-        for step in stored.function.cfg.steps
+        isinstance(step.op, Test) and reads_field(context, function, step.op.condition, stored.field)
+        for function, step in steps
     )
 
 
-def _trimmed(context: RuleContext, field: str) -> bool:
+def _is_trimmed(context: RuleContext, field: str) -> bool:
     """Whether a method removes entries with popitem and does not complete them."""
-    for function in context.functions():
-        for step in function.cfg.steps:
-            match step.op:
-                case Call(func=Attr(obj=obj, name="popitem"), result=result):
-                    if context.field(function, obj) == field and not _completed(context, function, result):
-                        return True
-                case _:
-                    pass
+    return any(
+        use.field == field
+        and use.how == "popitem"
+        and isinstance(use.step.op, Call)
+        and not _is_completed(context, use.function, use.step.op)
+        for use in uses(context)
+    )
+
+
+def _is_completed(context: RuleContext, function: Function, removal: Call) -> bool:
+    """Whether a function completes what a call removes, or passes it to a method of the component."""
+    names = derived_names(function, frozenset({removal.result.id}))
+    for step in function.cfg.steps:
+        if isinstance(step.op, Call) and any(mentions_any(arg.value, names) for arg in step.op.args):
+            kind = context.verb_kind(function, step.op)
+            if kind in _COMPLETES or (kind is None and context.own_method(function, step.op.func)):
+                return True
     return False
-
-
-def _completed(context: RuleContext, function: Function, result: Name) -> bool:
-    names = derived_names(function, frozenset({result.id}))
-
-    def completes(call: Call) -> bool:
-        args: tuple[Expr, ...] = tuple(arg.value for arg in call.args)
-        kind = context.verb_kind(function, call)
-        helper = context.own_method(function, call.func)
-        known = kind in (VerbKind.ACK, VerbKind.FAIL) or (kind is None and helper is not None)
-        return known and any(mentions_any(value, names) for value in args)
-
-    return any(isinstance(step.op, Call) and completes(step.op) for step in function.cfg.steps)

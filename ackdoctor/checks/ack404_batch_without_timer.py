@@ -1,23 +1,36 @@
-"""ACK404: a bolt waits for a full batch, or for the last part of a join, and nothing ends the wait."""
+"""ACK404: a bolt waits for a full batch, or for the last part of a join, and nothing ends the wait.
+
+A join buffer is a dict field that collects parts under a key from the data until an entry is complete.
+"""
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.buffers import is_size_of, stored_inputs, unfinished_joins
+from ackdoctor.checks.facts.dataflow import derived_names, mentions_any, reachable, tuple_names
+from ackdoctor.checks.facts.fields import (
+    INITIALISERS,
+    Use,
+    is_size_of,
+    names_tick_frequency,
+    reads_field,
+    stored_inputs,
+    uses,
+)
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Flow, PathPoint, Released, turns_back
-from ackdoctor.flow.expressions import subexpressions
+from ackdoctor.flow.events import Flow, Path, Released, turns_back
+from ackdoctor.flow.expressions import last_name, subexpressions
 from ackdoctor.flow.state import Tick
 from ackdoctor.flow.transfer.escape import EVERYTHING
-from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Global, Literal, Name, Test, Update
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import ENTRY, Attr, Call, Compare, EdgeKind, Expr, Function, Item, Name, Test
 from ackdoctor.model.dialect import EntryKind, TickDuty
 from ackdoctor.model.finding import Finding, Severity
 
 __all__ = ["check"]
 
-_CLOCKS = frozenset({"time", "monotonic", "now", "utcnow", "perf_counter", "clock", "timestamp"}) | frozenset(
-    {"currentTimeMillis", "nanoTime", "elapsed"}
+_ORDERS = (">=", ">", "==", "<", "<=", "!=")
+_CLOCKS = frozenset(
+    "time monotonic now utcnow perf_counter clock timestamp currentTimeMillis nanoTime elapsed".split()
 )
+_TRIMS = frozenset(("popitem", "clear", "expire"))
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
@@ -25,125 +38,140 @@ def check(context: RuleContext) -> Iterator[Finding]:
     if not context.is_bolt:
         return
     yield from _full_batches(context)
-    for join in unfinished_joins(context):
-        yield context.finding(
-            context.words("join", field=f"self.{join.field}"),
-            at=(join.function, join.created.span),
-            misuse=None,
-            severity=Severity.WARNING,
-        )
+    for flow in context.flows if context.component.auto_ack else ():
+        if flow.entry is not None and flow.entry.kind is EntryKind.DATA and flow.entry.subject is not None:
+            for created in _unfinished_joins(context, flow):
+                words = context.words("join", field=f"self.{created.field}")
+                yield context.finding(words, None, (created.function, created.step.span))
     if context.role.batch_ticks and not context.component.heirs and not _sets_tick_frequency(context):
-        yield _no_ticks(context)
+        setting = context.dialect.tick_settings[-1]
+        words = context.words(
+            "no ticks", component=context.component.name, advice=context.phrase("set", setting=setting)
+        )
+        at = (context.module_body, context.component.cls.head)
+        yield context.finding(words, None, at, severity=Severity.INFO, handler="process_batch")
+
+
+def _sets_tick_frequency(context: RuleContext) -> bool:
+    """Whether the component, or any other file of the project, sets a tick frequency."""
+    for unit in context.program.units.values():
+        attributes = (value for cls in unit.classes.values() for value in cls.attrs.values())
+        if any(names_tick_frequency(context, value) for value in (*unit.values.values(), *attributes)):
+            return True
+    return False
 
 
 # ---- a batch that waits until it is full ----
 
 
 def _full_batches(context: RuleContext) -> Iterator[Finding]:
-    fields = {stored.field for _, stored in stored_inputs(context)}
-    for field in sorted(fields):
-        test = _only_when_full(context, field)
-        if test is None:
+    # the clause on the tick itself in a bolt that must ack it
+    acks_ticks = context.discipline.tick in (TickDuty.REQUIRED, TickDuty.AUTO)
+    and_ack = context.phrase("and ack") if acks_ticks else ""
+    for field in sorted({stored.field for _, stored in stored_inputs(context)}):
+        tests = [_size_test(context, flow, release, field) for flow, release in _releases_of(context, field)]
+        if tests and tests[0] is not None and all(tests):
+            words = context.words("full", field=f"self.{field}", and_ack=and_ack)
+            flow, _ = next(_releases_of(context, field))
+            yield context.finding(words, None, tests[0], flow=flow)
+
+
+def _releases_of(context: RuleContext, field: str) -> Iterator[tuple[Flow, Released]]:
+    for flow, release in context.releases():
+        if release.field == EVERYTHING or release.field.partition(".")[0] == field:
+            yield flow, release
+
+
+def _size_test(context: RuleContext, flow: Flow, release: Released, field: str) -> Path | None:
+    """Return the size test that guards the release of a field's tuples in a data handler; None if others release them too."""
+    at_data = flow.entry is not None and flow.entry.kind is EntryKind.DATA
+    at_tick = any(held.tick is Tick.YES for held in release.path.state.tokens.values())
+    if not at_data or at_tick or release.deferral is not None or not release.completed:
+        return None
+    calls = (step.op for step in flow.function.cfg.steps if isinstance(step.op, Call))
+    if release.field == EVERYTHING or any(last_name(call.func) in _CLOCKS for call in calls):
+        return None
+    visits = (turn.visit for turn in turns_back(release.path))
+    return next((visit for visit in visits if _is_size_test(context, visit, field)), None)
+
+
+def _is_size_test(context: RuleContext, visit: Path, field: str) -> bool:
+    """Whether a step compares the size of a field, or a field that the handler increments."""
+    op, function = visit.step.op, visit.function
+    if not isinstance(op, Test) or not isinstance(op.condition, Compare) or op.condition.op not in _ORDERS:
+        return False
+    counters = [use.place for use in uses(context, [function]) if use.how == "+=" and use.whole]
+    parts = list(subexpressions(op.condition))
+    return any(is_size_of(context, function, part, field) or part in counters for part in parts)
+
+
+# ---- a join whose entry leaves only when it is complete ----
+
+
+def _unfinished_joins(context: RuleContext, flow: Flow) -> Iterator[Use]:
+    """Yield the creation of an entry of each join buffer in which nothing ends the wait for a missing part."""
+    handler = flow.function
+    deletions: dict[str, list[int]] = {}
+    for use in uses(context, [handler]):
+        pops = use.how == "pop" and use.whole and use.values
+        if pops or (use.how == "del" and use.key is not None):
+            deletions.setdefault(use.field, []).append(handler.cfg.steps.index(use.step))
+    for field, steps in sorted(deletions.items()):
+        created = _creation(context, flow, field)
+        if created is None or any(_removes(handler, use) for use in uses(context) if use.field == field):
             continue
-        flow, station = test
-        visit = station.visit
-        yield context.finding(
-            context.words("full", field=f"self.{field}", and_ack=_and_ack(context)),
-            at=(visit.function, visit.step.span),
-            misuse=None,
-            severity=Severity.WARNING,
-            path=visit,
-            token=None,
-            flow=flow,
+        if all(_guarded_by_completeness(context, handler, field, step) for step in steps):
+            yield created
+
+
+def _creation(context: RuleContext, flow: Flow, field: str) -> Use | None:
+    """Return what creates an entry under a key from the data: an assignment, else setdefault, else an append."""
+    derived = tuple_names(flow, flow.function)
+    ranked: list[tuple[int, Use]] = []
+    for use in uses(context, [flow.function]):
+        if use.field == field:
+            if use.key is not None and mentions_any(use.key, derived):
+                ranked += [(0, use)] if use.how == "=" else []
+                ranked += [(2, use)] if use.how in ("append", "add", "extend") else []
+            if (
+                use.whole
+                and use.how == "setdefault"
+                and any(mentions_any(key, derived) for key in use.values[:1])
+            ):
+                ranked.append((1, use))
+    return min(ranked, key=lambda each: each[0])[1] if ranked else None
+
+
+def _removes(handler: Function, use: Use) -> bool:
+    """Whether a use may remove entries elsewhere: in another method, by a trim, or in a function that gets the field."""
+    if use.how == "=":
+        return isinstance(use.place, Attr) and use.function.name not in INITIALISERS
+    if use.how == "pass":
+        return use.whole and not isinstance(use.values[0], Attr)
+    return use.how in _TRIMS or (use.how in ("del", "pop") and use.function is not handler)
+
+
+def _guarded_by_completeness(context: RuleContext, handler: Function, field: str, deletion: int) -> bool:
+    """Whether a deletion is reached only after a test of the entry's own content."""
+    entries: set[str] = set()  # the locals that hold one entry of the field, or a part of it
+    for use in uses(context, [handler]):
+        if use.field == field and use.how == "alias" and isinstance(use.place, Item):
+            entries.update(value.id for value in use.values if isinstance(value, Name))
+        elif use.field == field and use.how in ("setdefault", "get") and isinstance(use.step.op, Call):
+            entries.add(use.step.op.result.id)
+    names = derived_names(handler, frozenset(entries))
+
+    def tests_entry(condition: Expr) -> bool:
+        if not isinstance(condition, Compare) or condition.op in ("in", "not in"):
+            return False
+        items = (part for part in subexpressions(condition) if isinstance(part, Item))
+        return mentions_any(condition, names) or any(
+            reads_field(context, handler, item, field) for item in items
         )
 
-
-def _and_ack(context: RuleContext) -> str:
-    """Return the clause on the tick itself in a bolt that must ack it; else ""."""
-    duty = context.discipline.tick
-    return context.phrase("and ack") if duty in (TickDuty.REQUIRED, TickDuty.AUTO) else ""
-
-
-def _only_when_full(context: RuleContext, field: str) -> tuple[Flow, PathPoint] | None:
-    """Return the size test that guards every release of the field's tuples; None if some release is not guarded."""
-    found: tuple[Flow, PathPoint] | None = None
-    for flow, release in context.releases():
-        if release.field == EVERYTHING:
-            return None
-        if release.field.partition(".")[0] != field:
-            continue
-        at_data = flow.entry is not None and flow.entry.kind is EntryKind.DATA
-        if not at_data or release.deferral is not None or not release.completed or _at_tick(release):
-            return None
-        test = next((s for s in turns_back(release.path) if _is_size_test(context, s, field)), None)
-        if test is None or _reads_clock(flow.function):
-            return None
-        found = found or (flow, test)
-    return found
-
-
-def _at_tick(release: Released) -> bool:
-    return any(held.tick is Tick.YES for held in release.path.state.tokens.values())
-
-
-def _is_size_test(context: RuleContext, station: PathPoint, field: str) -> bool:
-    function, op = station.visit.function, station.visit.step.op
-    if not isinstance(op, Test) or not isinstance(op.condition, Compare):
-        return False
-    if op.condition.op not in (">=", ">", "==", "<", "<=", "!="):
-        return False
-    for part in subexpressions(op.condition):
-        if is_size_of(context, function, part, field):
-            return True
-        if _is_counter(context, function, part):
-            return True
-    return False
-
-
-def _is_counter(context: RuleContext, function: Function, expr: Expr) -> bool:
-    """Whether an expression is a field that the handler increments."""
-    own = context.own_name(function)
-    if not isinstance(expr, Attr) or expr.obj != own:
-        return False
     return any(
-        isinstance(step.op, Update) and step.op.target == expr and step.op.op.startswith("+")
-        for step in function.cfg.steps
-    )
-
-
-def _reads_clock(function: Function) -> bool:
-    for step in function.cfg.steps:
-        match step.op:
-            case Call(func=Attr(name=name) | Global(id=name) | Name(id=name)) if name in _CLOCKS:
-                return True
-            case _:
-                pass
-    return False
-
-
-# ---- a batching bolt without ticks ----
-
-
-def _sets_tick_frequency(context: RuleContext) -> bool:
-    """Whether the component, or any other file of the project, sets a tick frequency."""
-    words = tuple(Literal(word) for word in context.dialect.tick_settings)
-    for unit in context.program.units.values():
-        values = [*unit.values.values(), *(v for cls in unit.classes.values() for v in cls.attrs.values())]
-        if any(part in words for value in values for part in subexpressions(value)):
-            return True
-    return False
-
-
-def _no_ticks(context: RuleContext) -> Finding:
-    component = context.component
-    return context.finding(
-        context.words(
-            "no ticks",
-            component=component.name,
-            advice=context.phrase("set", setting=context.dialect.tick_settings[-1]),
-        ),
-        at=(context.program.units[component.cls.path].body, component.cls.head),
-        misuse=None,
-        severity=Severity.INFO,
-        handler="process_batch",
+        deletion not in reachable(handler, [ENTRY], [(index, kind)])
+        for index, step in enumerate(handler.cfg.steps)
+        if isinstance(step.op, Test) and tests_entry(step.op.condition)
+        for kind in (EdgeKind.TRUE, EdgeKind.FALSE)
     )

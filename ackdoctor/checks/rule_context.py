@@ -1,53 +1,89 @@
 """The input of a check: one component with everything the flow engine recorded, and a factory for findings."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias, TypeVar
 
 from ackdoctor.flow.component import solve_component
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.events import Event, Flow, Path, Released
+from ackdoctor.flow.events import Completed, Emitted, Event, Flow, Path, Released, Stored
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import FrameworkObject, Instance, SelfRef, State, Token, Value
 from ackdoctor.flow.symbols import Symbol
-from ackdoctor.flow.transfer.dispatch import choose_verb
 from ackdoctor.flow.transfer.evaluate import evaluate
-from ackdoctor.flow.transfer.verbs import external_verb
+from ackdoctor.flow.transfer.verbs import external_verb, own_verb
 from ackdoctor.flow.witness import assumes_raise, was_widened, witness
-from ackdoctor.model.cfg import Attr, Call, Expr, Global, Item, Name, Step
-from ackdoctor.model.component import Component, Function
-from ackdoctor.model.dialect import Dialect, Discipline, EntryKind, Kind, Misuse, Role, Verb, VerbKind
+from ackdoctor.model.cfg import Attr, Call, Component, Expr, Function, Global, Item, Name
+from ackdoctor.model.dialect import Dialect, Discipline, EntryKind, Kind, Misuse, Role, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, Severity
 from ackdoctor.model.source import Site, Span
-from ackdoctor.rulebook import advice, messages
-from ackdoctor.rulebook.messages import Words
+from ackdoctor.rulebook import Words, advice, phrase, words
 
-__all__ = ["RuleContext"]
+__all__ = ["Place", "RuleContext"]
 
 S = TypeVar("S", bound=Event)
+Place: TypeAlias = Completed | Emitted | Stored | Path | Function | tuple[Function, Span]
 
 
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class RuleContext:
-    """One component under one rule; `inherited` are the flows that are reported for subclasses instead."""
+    """One component under one rule.
+
+    `flows` are the flows of its handlers; `inherited` are those that are reported for subclasses instead.  `functions`
+    are all functions that can run: its own and inherited methods with their closures.
+    """
 
     program: Program
     component: Component
     flows: tuple[Flow, ...]
-    inherited: tuple[Flow, ...] = ()
+    inherited: tuple[Flow, ...]
+    functions: tuple[Function, ...]
+    own_names: Mapping[
+        Function, Name
+    ]  # the name of the component in a function: `self`; in a closure the captured one
     code: str = ""
     name: str = ""
+    _engine: Context  # evaluates expressions without a path
+    _reported: set[object] = field(default_factory=set)
 
     @classmethod
     def of(cls, program: Program, component: Component) -> "RuleContext":
-        """Solve a component; the flow of a handler that a subclass inherits is reported for the subclass."""
+        """Solve a component; the flow of a handler that a subclass inherits is reported for the subclass.
+
+        The switches of a subclass may differ from those of the component.
+        """
         flows = solve_component(program, component)
-        inherited = tuple(flow for flow in flows if _inherited(component, flow))
-        return cls(program, component, tuple(flow for flow in flows if flow not in inherited), inherited)
+        inherited = {
+            flow for flow in flows if any(flow.function.name not in heir.methods for heir in component.heirs)
+        }
+        running: dict[str, tuple[Function, ...]] = {}
+        own_names: dict[Function, Name] = {}
+        for each in component.lineage:
+            for name in each.methods:
+                running.setdefault(name, each.named(name))
+            for method in each.all_methods():
+                if method.params and method.binding != "static":
+                    own = Name(method.params[0].name)
+                    own_names.update((function, own) for function in method.tree())
+        return cls(
+            program=program,
+            component=component,
+            flows=tuple(flow for flow in flows if flow not in inherited),
+            inherited=tuple(flow for flow in flows if flow in inherited),
+            functions=tuple(f for methods in running.values() for method in methods for f in method.tree()),
+            own_names=own_names,
+            _engine=Context(program=program, component=component, subject=None, stored_stages={}),
+        )
 
     def under(self, code: str, name: str) -> "RuleContext":
         """Return the same component under another rule."""
-        return replace(self, code=code, name=name)
+        return replace(self, code=code, name=name, _reported=set())
+
+    def once(self, key: object) -> bool:
+        """Whether the rule asks for the first time about `key`: one finding for each step is enough."""
+        known = key in self._reported
+        self._reported.add(key)
+        return not known
 
     # ---- the component and its flows ----
 
@@ -71,6 +107,11 @@ class RuleContext:
         """Whether the component is a bolt."""
         return self.component.role.kind is Kind.BOLT
 
+    @property
+    def raising(self) -> bool:
+        """Whether an exception that leaves the handler fails the tuple and the worker goes on."""
+        return bool(self.component.auto_fail) and self.component.exits is False
+
     def events(self, kind: type[S], *entries: EntryKind) -> Iterator[tuple[Flow, S]]:
         """Yield the events of one kind in the flows of these entries; without entries, in all flows."""
         for flow in self.flows:
@@ -87,99 +128,73 @@ class RuleContext:
                 if isinstance(event, Released):
                     yield flow, event
 
-    def functions(self) -> Iterator[Function]:
-        """Yield every function of the component that can run: its own and inherited methods with their closures."""
-        seen: set[str] = set()
-        for cls in self.component.lineage:
-            for name in cls.methods:
-                if name not in seen:
-                    for each in cls.named(name):
-                        yield from _with_closures(each)
-                seen.add(name)
-
-    def calls(self) -> Iterator[tuple[Function, Step, Call]]:
-        """Yield every call in those functions."""
-        for function in self.functions():
+    def calls(self) -> Iterator[tuple[Function, Call]]:
+        """Yield every call in the component's functions."""
+        for function in self.functions:
             for step in function.cfg.steps:
                 if isinstance(step.op, Call):
-                    yield function, step, step.op
+                    yield function, step.op
+
+    @property
+    def module_body(self) -> Function:
+        """The top level of the component's own file."""
+        return self.program.units[self.component.cls.path].body
+
+    # ---- expressions in its functions ----
 
     def resolve(self, function: Function, expr: Expr) -> tuple[Symbol, ...]:
         """Return what a dotted expression in that function's file resolves to."""
         return self.program.resolve(self.program.units[function.path], expr)
 
-    def verb(self, function: Function, call: Call) -> Verb | None:
-        """Return the framework's verb that a call spells out; only the flow engine follows aliases."""
-        on = self._object(function, call.func.obj) if isinstance(call.func, Attr) else None
-        if on is not None and isinstance(call.func, Attr):
-            name = call.func.name
-            verbs = [verb for verb in self._verbs() if verb.on == on and verb.name == name]
-            return choose_verb(self._context_without_path(), function, State(), call.args, verbs)
-        match call.func:
-            case Attr(obj=Name() as obj, name=name) if obj == self.own_name(function):
-                if self.component.method(name) is None:
-                    return next((v for v in self._verbs() if v.on == "self" and v.name == name), None)
-            case Attr() | Global():
-                names = tuple(s for s in self.resolve(function, call.func) if isinstance(s, str))
-                return external_verb(self._verbs(), names)
-            case _:
-                pass
-        return None
+    def qualified_names(self, function: Function, expr: Expr) -> frozenset[str]:
+        """Return the qualified names outside the project that a dotted expression may denote."""
+        return frozenset(symbol for symbol in self.resolve(function, expr) if isinstance(symbol, str))
 
     def verb_kind(self, function: Function, call: Call) -> VerbKind | None:
-        """Return the kind of a framework call; None for any other call."""
-        verb = self.verb(function, call)
+        """Return the kind of the framework call that a call spells out; only the flow engine follows aliases."""
+        verb = None
+        match call.func:
+            case Attr(obj=obj, name=name) if kind := self._framework_object(function, obj):
+                verb = next(iter(self._engine.verbs_of(kind, name)), None)
+            case Attr(obj=Name() as obj, name=name) if obj == self.own_names.get(function):
+                verb = own_verb(self._engine, name) if self.component.method(name) is None else None
+            case Attr() | Global():
+                verb = external_verb(self._engine.verbs(), tuple(self.qualified_names(function, call.func)))
+            case _:
+                pass
         return verb.kind if verb is not None else None
 
-    def _context_without_path(self) -> Context:
-        return Context(program=self.program, component=self.component, subject=None, stored_stages={})
-
-    def _object(self, function: Function, expr: Expr) -> str | None:
-        """Return the kind of framework object that an expression is declared as, if the dialect has such objects."""
+    def _framework_object(self, function: Function, expr: Expr) -> str:
+        """Return the kind of framework object that an expression is declared as; "" if the dialect has no such objects."""
         if not self.dialect.objects:
-            return None
-        own = self.own_name(function)
-        owner = self.program.owner(function)
+            return ""
         env: dict[str, Value] = {}
-        if own is not None:
-            env[own.id] = SelfRef()
+        owner = self.program.owner(function)
+        if function in self.own_names:
+            env[self.own_names[function].id] = SelfRef()
         elif owner is not None and function.params:
             env[function.params[0].name] = Instance(owner)
-        match evaluate(self._context_without_path(), function, State(env=env), expr):
-            case FrameworkObject(kind=kind):
-                return kind
-            case _:
-                return None
-
-    def _verbs(self) -> tuple[Verb, ...]:
-        return self.component.dialect.verbs_of(self.component.role)
-
-    def own_name(self, function: Function) -> Name | None:
-        """Return the name of the component in a function: its first parameter, in a closure the captured one."""
-        for cls in self.component.lineage:
-            for method in cls.all_methods():
-                if (function is method or _contains(method, function)) and method.params:
-                    return Name(method.params[0].name) if method.binding != "static" else None
-        return None
+        value = evaluate(self._engine, function, State(env=env), expr)
+        return value.kind if isinstance(value, FrameworkObject) else ""
 
     def field(self, function: Function, expr: Expr) -> str | None:
         """Return the component's field at the root of an expression ("pending" for `self.pending[k].x`)."""
-        own = self.own_name(function)
+        own = self.own_names.get(function)
         while isinstance(expr, (Attr, Item)):
             if isinstance(expr, Attr) and expr.obj == own:
                 return expr.name
             expr = expr.obj
         return None
 
-    def held_by_component(self, function: Function, func: Expr) -> bool:
-        """Whether a callee is a method of a field of the component: `self.table.insert`."""
-        return isinstance(func, Attr) and self.field(function, func.obj) is not None
+    def own_field(self, function: Function, expr: Expr) -> str | None:
+        """Return the field that an expression is: `self.name` and nothing more."""
+        whole = isinstance(expr, Attr) and expr.obj == self.own_names.get(function)
+        return expr.name if whole and isinstance(expr, Attr) else None
 
     def own_method(self, function: Function, func: Expr) -> Function | None:
         """Return the component's own method that `self.name` calls."""
-        if isinstance(func, Attr) and func.obj == self.own_name(function):
-            return self.component.method(func.name)
-        return None
+        name = self.own_field(function, func)
+        return self.component.method(name) if name is not None else None
 
     # ---- prices and words ----
 
@@ -191,18 +206,13 @@ class RuleContext:
         """Return the consequence of a misuse in this dialect, as one clause."""
         return advice.clause(self.discipline, misuse)
 
-    def words(self, case: str = "", /, **values: object) -> Words:
+    def words(self, case: str = "message", /, **values: object) -> Words:
         """Return the words of one case of this rule."""
-        return messages.words(self.code, case, **values)
+        return words(self.code, case, **values)
 
     def phrase(self, name: str, /, **values: object) -> str:
         """Return a part of a sentence of this rule."""
-        return messages.phrase(self.code, name, **values)
-
-    @property
-    def raising(self) -> bool:
-        """Whether an exception that leaves the handler fails the tuple and the worker goes on."""
-        return bool(self.component.auto_fail) and self.component.exits is False
+        return phrase(self.code, name, **values)
 
     def advice(self, misuse: Misuse, name: str) -> str:
         """Return this dialect's own advice for a misuse of the tuple `name`, or ""."""
@@ -225,39 +235,47 @@ class RuleContext:
     def finding(
         self,
         words: Words,
-        *,
-        at: tuple[Function, Span],
         misuse: Misuse | None,
+        at: Place,
+        *,
+        flow: Flow | None = None,
         path: Path | None = None,
         token: Token | None = None,
-        handler: str = "",
         severity: Severity | None = None,
         confidence: Confidence | None = None,
-        flow: Flow | None = None,
+        handler: str = "",
     ) -> Finding:
         """Create a finding of this rule; its witness is the path `path`, or the place alone without one.
 
-        By default a path is MAY if it assumes an undeclared exception or a limit cut the analysis short, else MUST.
+        An event or a visit brings its own path, an event also its tuple.  By default the severity is the worst price of
+        the misuse, at least a warning.  By default a path is MAY if it assumes an undeclared exception or a limit cut
+        the analysis short, else MUST.
         """
-        function, span = at
+        match at:
+            case tuple():
+                function, span = at
+            case Function():
+                function, span = at, at.head
+            case _:
+                function, span = at.function, at.step.span
+                path = path or (at if isinstance(at, Path) else at.path)
+                if not isinstance(at, Path):
+                    token = token or (at.subject if isinstance(at, Emitted) else at.token)
         site = Site(function.path, span)
         if path is not None:
-            evidence = witness(path, token, words.note, at)
+            evidence = witness(path, token, words.note, (function, span))
         else:
             evidence = PathWitness(steps=(PathStep(site=site, note=words.note),))
-        limited = flow is not None and (flow.limited or flow.wrapped)
+        steps = tuple(replace(step, note=self._in_own_language(step.note)) for step in evidence.steps)
         if confidence is None:
-            assumed = limited or (path is not None and (assumes_raise(path) or was_widened(path)))
-            confidence = Confidence.MAY if assumed else Confidence.MUST
+            assumed = path is not None and (assumes_raise(path) or was_widened(path))
+            limited = flow is not None and (flow.limited or flow.wrapped)
+            confidence = Confidence.MAY if assumed or limited else Confidence.MUST
         if severity is None:
-            severity = (
-                max(self.severity(misuse), Severity.WARNING) if misuse is not None else Severity.WARNING
-            )
-        cost = self.price(misuse) if misuse is not None else ""
+            severity = max(self.severity(misuse), Severity.WARNING) if misuse else Severity.WARNING
         message = self._in_own_language(words.message)
-        if self.dialect.own != "self":
-            steps = tuple(replace(step, note=self._in_own_language(step.note)) for step in evidence.steps)
-            evidence = replace(evidence, steps=steps)
+        cost = self.price(misuse) if misuse is not None else ""
+        home = self.component.cls.path
         return Finding(
             code=self.code,
             name=self.name,
@@ -268,10 +286,10 @@ class RuleContext:
             component=self.component.name,
             handler=handler or (flow.function.name if flow is not None else function.name),
             dialect=self.dialect.name,
-            evidence=evidence,
-            cause=f"{function.qualname}|{message}|{'/'.join(step.note for step in evidence.steps[-6:])}",
+            evidence=replace(evidence, steps=steps),
+            cause="|".join((function.qualname, words.case, *(step.note for step in steps[-6:-1]))),
             help=self._in_own_language(words.help),
-            home=self.component.cls.path if self.component.cls.path != site.path else "",
+            home=home if home != site.path else "",
             heritage=self._heritage(function),
         )
 
@@ -281,19 +299,3 @@ class RuleContext:
             if cls.path == function.path and function.qualname.startswith(f"{cls.qualname}."):
                 return cls.qualname if cls is not self.component.cls else ""
         return ""
-
-
-def _with_closures(function: Function) -> Iterator[Function]:
-    yield function
-    for inner in function.closures.values():
-        yield from _with_closures(inner)
-
-
-def _contains(outer: Function, inner: Function) -> bool:
-    return any(inner is closure or _contains(closure, inner) for closure in outer.closures.values())
-
-
-def _inherited(component: Component, flow: Flow) -> bool:
-    """Whether a subclass inherits this handler: its switches may differ, so it is reported for the subclass."""
-    name = flow.function.name
-    return any(name not in heir.methods for heir in component.heirs)

@@ -7,7 +7,7 @@ import errno
 import os
 import sys
 
-from ackdoctor.model.errors import AckdoctorError
+from ackdoctor.model import AckdoctorError
 
 __all__ = ["main"]
 

@@ -40,27 +40,25 @@ from ackdoctor.cli.output import (
     width_for,
 )
 from ackdoctor.config import nearest
-from ackdoctor.diagnose import Death, deaths
-from ackdoctor.model.acker_versions import NEWEST
-from ackdoctor.model.errors import UsageError
+from ackdoctor.diagnose.diagnosis import deaths
+from ackdoctor.diagnose.symptoms import Death
+from ackdoctor.model import UsageError
+from ackdoctor.model.acker import NEWEST
 from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.reporters import reporter
-from ackdoctor.rulebook.messages import (
+from ackdoctor.rulebook import (
     ACK_AND_FAIL,
     ACK_IN_LOOP,
     ACK_WITH_AUTO_ACK,
     DOUBLE_ACK,
     EMIT_AFTER_ACK,
+    rule_name,
     words,
 )
-from ackdoctor.spark.read.file_kinds import FileKind
-from ackdoctor.spark.read.inputs import Inputs
-from ackdoctor.spark.read.logs import worker_of
-from ackdoctor.spark.read.paths import inside, local
+from ackdoctor.spark.inputs import Inputs, inside
 from ackdoctor.spark.tables import Analysis, Deaths
-from ackdoctor.tracer.judge.findings import gathered
-from ackdoctor.tracer.judge.messages import name_of
+from ackdoctor.tracer.findings import gathered
 
 if TYPE_CHECKING:
     from ackdoctor.spark.analysis import Terms
@@ -251,7 +249,7 @@ def _fail_on(value: str | None) -> _FailOn:
 
 def _terms(options: Analyze) -> "Terms":
     from ackdoctor.spark.analysis import Terms
-    from ackdoctor.spark.replay.messages import acker_version
+    from ackdoctor.spark.replay import acker_version
 
     return Terms(
         version=NEWEST
@@ -268,7 +266,7 @@ def _terms(options: Analyze) -> "Terms":
 
 def _analysis(options: Analyze) -> Analysis:
     from ackdoctor.spark.analysis import analyze
-    from ackdoctor.spark.read.inputs import find_inputs
+    from ackdoctor.spark.inputs import find_inputs
     from ackdoctor.spark.session import LARGE_BYTES, session, spark_errors
 
     terms = _terms(options)
@@ -314,14 +312,13 @@ _RULES_OF_DEATHS: Mapping[str, str] = {  # by symptom
 
 def add_deaths(analysis: Analysis, inputs: Inputs) -> None:
     """Count the deaths of workers in local logs; a death by a double completion or a late anchor is a finding."""
-    files = [name for name in inputs.files[FileKind.LOG] if local(name) is not None]
+    files = inputs.local_logs()
     if not files:
         return
     if inputs.size > _MAX_LOG_BYTES:
         analysis.notes += (_TOO_LARGE,)
         return
-    ordered = sorted(files, key=lambda name: (worker_of(name), inputs.begun.get(name) or 0, name))
-    found = deaths([Path(name) for name in ordered]).deaths
+    found = deaths([Path(name) for name in files])
     times = Counter((death.symptom, death.component) for death in found)
     analysis.deaths = tuple(
         Deaths(cause=cause, component=component, times=count)
@@ -362,7 +359,7 @@ def _death_finding(symptom: str, component: str, those: Sequence[Death]) -> Find
     code = _RULES_OF_DEATHS[symptom]
     return Finding(
         code=code,
-        name=name_of(code),
+        name=rule_name(code),
         severity=Severity.ERROR,
         confidence=Confidence.MAY,  # an id that a serializer changed looks the same
         site=Site(those[0].file, NOWHERE),

@@ -10,7 +10,7 @@ import typer
 
 from ackdoctor.cli.inputs import complete_rules, find_rule, path_parser
 from ackdoctor.cli.output import COLOURED, ignore_closed_output, palette_for, tolerant, width_for
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
 
 __all__ = ["Explain"]
 
@@ -59,7 +59,7 @@ class Explain:
             raise UsageError(
                 f"`{self.subject}` is not a rule; to explain a root or a tuple, name its trace with --trace"
             )
-        from ackdoctor.rulebook.page import explanation, read_page
+        from ackdoctor.rulebook.pages import explanation, read_page
 
         page = read_page(find_rule(self.subject).path)
         tolerant(sys.stdout)

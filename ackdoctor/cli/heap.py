@@ -41,11 +41,11 @@ from ackdoctor.heap import growth, judge
 from ackdoctor.heap.dump import HeapDump, read_dump
 from ackdoctor.heap.jvm.histogram import Histogram, most_common_jvm, parse, timed
 from ackdoctor.heap.jvm.hprof import HprofError
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
 from ackdoctor.model.finding import Finding, Report, Unreadable
 from ackdoctor.reporters import heap as reports
 from ackdoctor.reporters.context import counted
-from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.sites import Places
 
 if TYPE_CHECKING:
     from typer._click import Command, Context

@@ -37,7 +37,7 @@ from ackdoctor.cli.output import (
 from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest, place
 from ackdoctor.lint.run import lint
 from ackdoctor.lint.select import compare_report, filter_report
-from ackdoctor.model.errors import ConfigError, UsageError
+from ackdoctor.model import ConfigError, UsageError
 from ackdoctor.model.finding import Confidence, Finding, Report
 from ackdoctor.reporters import reporter
 from ackdoctor.reporters.context import Sources, counted

@@ -13,9 +13,9 @@ from typing import TextIO
 
 from ackdoctor.cli.inputs import rule_pages, severity_of
 from ackdoctor.config import Settings, find_config, load_settings
-from ackdoctor.model.errors import UsageError
-from ackdoctor.model.files import replacing
+from ackdoctor.model import UsageError
 from ackdoctor.model.finding import Report, stamp
+from ackdoctor.model.source import replacing
 from ackdoctor.reporters import Context, reporter
 from ackdoctor.reporters.context import (
     ASCII,
@@ -234,7 +234,7 @@ def settings_for(*, isolated: bool, min_severity: str | None) -> Settings:
 def filter_findings(report: Report, settings: Settings) -> Report:
     """Return the report with the findings that the settings and the comments in the sources leave."""
     from ackdoctor.lint.select import select
-    from ackdoctor.rulebook.messages import UNUSED_IGNORE
+    from ackdoctor.rulebook import UNUSED_IGNORE
 
     root = Path.cwd()
     paths = {finding.site.path for finding in report.findings}

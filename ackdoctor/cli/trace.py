@@ -36,21 +36,21 @@ from ackdoctor.cli.output import (
     write_report,
 )
 from ackdoctor.config import FORMATS
-from ackdoctor.model.errors import UsageError
-from ackdoctor.model.event import SCHEMA, Event
+from ackdoctor.model import UsageError
 from ackdoctor.model.finding import Report, Unreadable
 from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.model.trace import SCHEMA, Event
 from ackdoctor.reporters.context import counted
 from ackdoctor.reporters.trace import About, document, life, screen, verdict
-from ackdoctor.tracer.judge.life import life_of_delivery, life_of_root
-from ackdoctor.tracer.judge.places import Places
-from ackdoctor.tracer.judge.replay import TraceReport, judge_trace
-from ackdoctor.tracer.ledger.ledger import Level
-from ackdoctor.tracer.process.proxy import proxy
-from ackdoctor.tracer.process.run import name_of_run, run
-from ackdoctor.tracer.trace.files import line
-from ackdoctor.tracer.trace.read import Reading, read
-from ackdoctor.tracer.trace.write import finish_killed
+from ackdoctor.tracer.ledger import Level
+from ackdoctor.tracer.life import life_of_delivery, life_of_root
+from ackdoctor.tracer.proxy import proxy
+from ackdoctor.tracer.recorder import finish_killed
+from ackdoctor.tracer.replay import TraceReport, judge_trace
+from ackdoctor.tracer.run import name_of_run, run
+from ackdoctor.tracer.sites import Places
+from ackdoctor.tracer.trace_files import line
+from ackdoctor.tracer.trace_reader import Reading, read
 
 __all__ = ["Cat", "Proxy", "ReportCommand", "Run", "explain_root", "trace"]
 

@@ -27,13 +27,13 @@ from ackdoctor.cli.inputs import (
     spark_settings,
 )
 from ackdoctor.cli.output import complain, tolerant
-from ackdoctor.model.acker_versions import NEWEST
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
+from ackdoctor.model.acker import NEWEST
 from ackdoctor.reporters.context import counted, printable
 
 if TYPE_CHECKING:
-    from ackdoctor.spark.live.certain import LiveTerms
-    from ackdoctor.spark.live.watch import Watch as Stream
+    from ackdoctor.spark.certain import LiveTerms
+    from ackdoctor.spark.watch import Watch as Stream
 
 __all__ = ["Watch", "sentences"]
 
@@ -128,9 +128,8 @@ class Watch:
         """Follow the trace, print events and a summary, and return the exit code."""
         if find_spec("pyspark") is None:
             raise UsageError(_NEEDS_SPARK)
-        from ackdoctor.spark.live.lines import waiting
-        from ackdoctor.spark.live.watch import held, same_terms
         from ackdoctor.spark.session import session, spark_errors
+        from ackdoctor.spark.watch import held, same_terms, waiting
 
         terms = _terms(self)
         no_parts = _NO_PARTS.format(folder=self.folder)
@@ -164,8 +163,8 @@ class Watch:
 
 
 def _terms(options: Watch) -> "LiveTerms":
-    from ackdoctor.spark.live.certain import LiveTerms
-    from ackdoctor.spark.replay.messages import acker_version
+    from ackdoctor.spark.certain import LiveTerms
+    from ackdoctor.spark.replay import acker_version
 
     return LiveTerms(
         version=NEWEST
@@ -187,8 +186,8 @@ def _plain_terms(options: Watch, terms: "LiveTerms") -> Mapping[str, str]:
 
 
 def _stream(options: Watch, terms: "LiveTerms", spark: Any) -> "Stream":
-    from ackdoctor.spark.live.watch import Journal
-    from ackdoctor.spark.live.watch import Watch as Stream
+    from ackdoctor.spark.watch import Journal
+    from ackdoctor.spark.watch import Watch as Stream
 
     def show(events: Sequence[_Event]) -> None:
         out = tolerant(sys.stdout)

@@ -9,8 +9,8 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
+from ackdoctor.model import ConfigError
 from ackdoctor.model.dialect import Dialect
-from ackdoctor.model.errors import ConfigError
 
 __all__ = ["known", "load", "words"]
 

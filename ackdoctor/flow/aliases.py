@@ -49,6 +49,7 @@ from ackdoctor.model.cfg import (
     Compare,
     Drop,
     Expr,
+    Function,
     Global,
     Instr,
     Item,
@@ -60,7 +61,6 @@ from ackdoctor.model.cfg import (
     Unpack,
     Update,
 )
-from ackdoctor.model.component import Function
 
 __all__ = [
     "ALIAS",

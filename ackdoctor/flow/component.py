@@ -34,8 +34,7 @@ from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.heap_cells import without_boxes
 from ackdoctor.flow.transfer.opaque_calls import Enter
 from ackdoctor.flow.transfer.verbs import complete
-from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Name
-from ackdoctor.model.component import Component, Function
+from ackdoctor.model.cfg import Attr, Bind, Call, Component, Expr, Function, Name
 from ackdoctor.model.dialect import Entry, EntryKind, Moment, TickDuty
 from ackdoctor.model.protocol import Op, Stage, move
 

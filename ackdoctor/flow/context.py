@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from ackdoctor.flow.events import Deferral, Event, Path
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import State, Tick, Token, TokenKind, TokenState, Value
-from ackdoctor.model.component import Component, Function, Unit
+from ackdoctor.model.cfg import Component, Function, Unit
 from ackdoctor.model.dialect import Verb, VerbKind
 from ackdoctor.model.protocol import Stage
 

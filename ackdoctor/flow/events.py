@@ -14,8 +14,20 @@ from enum import Enum, unique
 from typing import NamedTuple, TypeAlias
 
 from ackdoctor.flow.state import State, Tick, Token, Value
-from ackdoctor.model.cfg import Arg, Bind, Call, Drop, EdgeKind, Expr, Step, Throw, Unpack, Update, Yield
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import (
+    Arg,
+    Bind,
+    Call,
+    Drop,
+    EdgeKind,
+    Expr,
+    Function,
+    Step,
+    Throw,
+    Unpack,
+    Update,
+    Yield,
+)
 from ackdoctor.model.dialect import Entry, Verb
 from ackdoctor.model.protocol import Breach, Op
 

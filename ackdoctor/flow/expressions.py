@@ -14,6 +14,7 @@ from ackdoctor.model.cfg import (
     Compare,
     Drop,
     Expr,
+    Function,
     Global,
     Instr,
     IsType,
@@ -28,7 +29,6 @@ from ackdoctor.model.cfg import (
     Update,
     Yield,
 )
-from ackdoctor.model.component import Function
 
 __all__ = [
     "assigned_targets",

@@ -29,6 +29,7 @@ from ackdoctor.model.cfg import (
     Call,
     Compare,
     Expr,
+    Function,
     Global,
     IsType,
     Item,
@@ -39,7 +40,6 @@ from ackdoctor.model.cfg import (
     Return,
     Test,
 )
-from ackdoctor.model.component import Function
 
 __all__ = [
     "DEFINED_AS",

@@ -16,8 +16,7 @@ from ackdoctor.flow.expressions import assigned_targets, last_name, memoize, nam
 from ackdoctor.flow.facts import normalise, subject_of
 from ackdoctor.flow.pure_calls import inline_calls, is_field
 from ackdoctor.flow.state import Const, SelfRef, State
-from ackdoctor.model.cfg import Attr, Call, EdgeKind, Expr, Test
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import Attr, Call, EdgeKind, Expr, Function, Test
 
 __all__ = ["recall_final", "remember_final"]
 

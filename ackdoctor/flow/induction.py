@@ -38,6 +38,7 @@ from ackdoctor.model.cfg import (
     Compare,
     Drop,
     Expr,
+    Function,
     Global,
     Instr,
     Item,
@@ -49,7 +50,6 @@ from ackdoctor.model.cfg import (
     Unpack,
     Update,
 )
-from ackdoctor.model.component import Function
 
 __all__ = [
     "BodyCounter",

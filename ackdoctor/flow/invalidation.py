@@ -24,8 +24,7 @@ from ackdoctor.flow.pure_calls import (
     size_calls,
 )
 from ackdoctor.flow.state import State
-from ackdoctor.model.cfg import Attr, Bind, Call, Compare, Expr, Instr, IsType, Item, Literal, Mix
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import Attr, Bind, Call, Compare, Expr, Function, Instr, IsType, Item, Literal, Mix
 
 __all__ = [
     "drop_facts",

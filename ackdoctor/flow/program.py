@@ -11,8 +11,7 @@ from ackdoctor.flow.expressions import last_name
 from ackdoctor.flow.library import PLAIN_BASES
 from ackdoctor.flow.roles import resolve_role, switch_value
 from ackdoctor.flow.symbols import SymbolTable
-from ackdoctor.model.cfg import Attr, Call, Name
-from ackdoctor.model.component import ClassInfo, Component, Function, Unit
+from ackdoctor.model.cfg import Attr, Call, ClassInfo, Component, Function, Name, Unit
 from ackdoctor.model.dialect import Dialect, EntryKind, Kind, Role
 from ackdoctor.model.finding import UnknownBase
 

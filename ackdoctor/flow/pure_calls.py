@@ -22,8 +22,7 @@ from ackdoctor.flow.library import (
     PURE_CALLS,
     PURE_PREFIXES,
 )
-from ackdoctor.model.cfg import Attr, Build, Call, Compare, Expr, Global, Literal, Mix, Name, Star
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import Attr, Build, Call, Compare, Expr, Function, Global, Literal, Mix, Name, Star
 
 __all__ = [
     "PURE_FUNCTIONS",

@@ -9,8 +9,7 @@ unknown unless all assignments at the winning place give the same literal.  A `s
 from collections.abc import Iterator
 
 from ackdoctor.flow.symbols import UNKNOWN, SymbolTable, attribute_assignments
-from ackdoctor.model.cfg import Attr, Bind, Call, Expr, Literal, Mix, Name, Return
-from ackdoctor.model.component import ClassInfo, Function, Unit
+from ackdoctor.model.cfg import Attr, Bind, Call, ClassInfo, Expr, Function, Literal, Mix, Name, Return, Unit
 from ackdoctor.model.dialect import Role, Switch
 
 __all__ = ["may_reassign", "resolve_role", "switch_value"]

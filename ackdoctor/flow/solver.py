@@ -46,8 +46,7 @@ from ackdoctor.flow.transfer.heap_cells import after_call, drop_boxes, drop_cell
 from ackdoctor.flow.transfer.liveness import Live, live_at
 from ackdoctor.flow.transfer.opaque_calls import Enter
 from ackdoctor.flow.transfer.typestate import NextStep, next_steps, split_by_element
-from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, Call, EdgeKind
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, Call, EdgeKind, Function
 
 __all__ = ["FunctionExit", "Solver"]
 

@@ -26,8 +26,7 @@ from enum import Enum, unique
 from typing import NamedTuple, TypeAlias
 
 from ackdoctor.flow.expressions import facts_about, memoize, names_in, without_facts
-from ackdoctor.model.cfg import Bind, Expr, Name, Next, Yield
-from ackdoctor.model.component import ClassInfo, Function
+from ackdoctor.model.cfg import Bind, ClassInfo, Expr, Function, Name, Next, Yield
 from ackdoctor.model.protocol import Stage, Tick
 
 __all__ = [
@@ -285,6 +284,11 @@ class Field:
     def buffer(self) -> str:
         """The name of this collection in `State.contents`."""
         return taken_buffer(self.name) if self.taken else self.name
+
+    @property
+    def element(self) -> Token:
+        """Any one tuple in this collection."""
+        return Token(TokenKind.STORED, f"self.{self.name}", self.name, TAKEN if self.taken else "")
 
 
 @dataclass(slots=True, unsafe_hash=True)

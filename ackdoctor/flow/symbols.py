@@ -18,16 +18,18 @@ from ackdoctor.model.cfg import (
     Bind,
     Build,
     Call,
+    ClassInfo,
     Expr,
+    Function,
     Global,
     Literal,
     Mix,
     Name,
     Next,
+    Unit,
     Unpack,
     Update,
 )
-from ackdoctor.model.component import ClassInfo, Function, Unit
 from ackdoctor.model.dialect import Dialect, Role
 
 __all__ = [

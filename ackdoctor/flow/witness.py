@@ -18,6 +18,7 @@ from ackdoctor.model.cfg import (
     Catch,
     EdgeKind,
     Expr,
+    Function,
     Jump,
     Next,
     Return,
@@ -27,7 +28,6 @@ from ackdoctor.model.cfg import (
     Update,
     Way,
 )
-from ackdoctor.model.component import Function
 from ackdoctor.model.finding import PathStep, PathWitness
 from ackdoctor.model.source import Site, Span
 

@@ -7,12 +7,12 @@ from itertools import pairwise
 
 from ackdoctor.heap.jvm.histogram import Histogram
 from ackdoctor.heap.signs import LONG, MAP_1, NODE, SIGNS, SPOUTS, Sign
-from ackdoctor.model.acker_versions import AckerVersion
+from ackdoctor.model.acker import AckerVersion
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, stamp
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.model.verdict import GrowthPoint
-from ackdoctor.tracer.judge.acker import ACKER, Trend, filled_in, stays, trend
-from ackdoctor.tracer.judge.messages import name_of
+from ackdoctor.model.trace import GrowthPoint
+from ackdoctor.rulebook import rule_name, words
+from ackdoctor.tracer.acker_findings import ACKER, Trend, filled_in, stays, trend
 
 __all__ = ["TOP", "ClassTrend", "Growth", "findings", "growth"]
 
@@ -253,14 +253,14 @@ def _findings(grown: Growth, path: str, keeper: AckerVersion | None) -> Iterator
         entries = row.last if row.bounds is None else row.bounds[0]
         acker = sign.of == ACKER
         unbounded = keeper is not None and not keeper.forgets
-        message = sign.grows.format(stays=stays(keeper))
+        text = words(sign.code, sign.grows, stays=stays(keeper))
         yield Finding(
             code=sign.code,
-            name=name_of(sign.code),
+            name=rule_name(sign.code),
             severity=Severity.ERROR if acker and unbounded else Severity.WARNING,
             confidence=Confidence.MAY,
             site=Site(path, NOWHERE),
-            message=message,
+            message=text.message,
             component=sign.of,
             handler="",
             dialect="",
@@ -270,8 +270,8 @@ def _findings(grown: Growth, path: str, keeper: AckerVersion | None) -> Iterator
                 size=entries * sign.each,
                 left=tuple(_growth_lines(row, sign, grown)),
             ),
-            cause=f"{row.name}|{message}",
-            help=sign.help,
+            cause=f"{row.name}|{text.case}",
+            help=text.help,
         )
 
 

@@ -11,24 +11,23 @@ from ackdoctor.heap.dump import HeapDump
 from ackdoctor.heap.jvm.entries import Acker, Kind, entry_bytes
 from ackdoctor.heap.jvm.holders import Holder
 from ackdoctor.heap.signs import CAUSES, LABELS
-from ackdoctor.model.acker_versions import AckerVersion
-from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.acker import AckerVersion
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, TreeWitness, Unreadable, stamp
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.model.verdict import PendingEntry, Residue, TupleTree, Verdict
-from ackdoctor.rulebook.messages import (
+from ackdoctor.model.trace import Event, EventKind, PendingEntry, Residue, TupleTree, Verdict
+from ackdoctor.rulebook import (
     NEVER_ZERO_ENTRY,
     ORPHAN_ENTRY,
     PENDING_GROWTH,
     UNDRAINED_BUFFER,
     Words,
+    rule_name,
     words,
 )
-from ackdoctor.tracer.judge.acker import ACKER, stays, tree_findings
-from ackdoctor.tracer.judge.messages import name_of
-from ackdoctor.tracer.judge.places import Places
-from ackdoctor.tracer.trace.read import read
-from ackdoctor.tracer.trace.worker_log import WorkerLogs, is_log
+from ackdoctor.tracer.acker_findings import ACKER, stays, tree_findings
+from ackdoctor.tracer.sites import Places
+from ackdoctor.tracer.trace_reader import read
+from ackdoctor.tracer.worker_log import WorkerLogs, is_log
 
 __all__ = ["RunEvidence", "findings", "heap_finding", "run_evidence", "trees", "with_culprits"]
 
@@ -45,7 +44,7 @@ def heap_finding(
     """Return a *may* finding of a heap, since a heap has no history. Without a `site` it names the component."""
     return Finding(
         code=code,
-        name=name_of(code),
+        name=rule_name(code),
         severity=severity,
         confidence=Confidence.MAY,
         site=site or Site(f"<{component}>", NOWHERE),
@@ -54,7 +53,7 @@ def heap_finding(
         handler="",
         dialect="",
         evidence=witness,
-        cause=f"{witness.path}|{text.message}",
+        cause=f"{witness.path}|{text.case}",
         help=text.help,
     )
 

@@ -7,9 +7,8 @@ from types import TracebackType
 from typing import NamedTuple, TypeVar
 
 from ackdoctor.acker.acker import Acker, make_acker
-from ackdoctor.acker.ids import IdSource, JavaRandom
-from ackdoctor.acker.rotating_map import VirtualClock
-from ackdoctor.acker.spout import SpoutExecutor, SpoutResult
+from ackdoctor.acker.executors import SpoutExecutor, SpoutResult
+from ackdoctor.acker.runtime import IdSource, JavaRandom, VirtualClock
 from ackdoctor.acker.versions import NEWEST, Profile, Schedule
 from ackdoctor.acker.versions import profile as profile_of
 from ackdoctor.lab.component import TaskHook
@@ -19,9 +18,9 @@ from ackdoctor.lab.shell.messages import json_of
 from ackdoctor.lab.shell.process import Setup
 from ackdoctor.lab.topology import DEFAULT_STREAM
 from ackdoctor.lab.worker import Action, Agenda, InvalidEmitError
+from ackdoctor.model.acker import AckAck, Answer, Message, Tick
 from ackdoctor.model.dialect import Kind, WireForm
-from ackdoctor.model.message import AckAck, Answer, Message, Tick
-from ackdoctor.model.verdict import PendingEntry
+from ackdoctor.model.trace import PendingEntry
 from ackdoctor.tracer.traced_acker import TracedAcker
 
 __all__ = ["SINK", "SPOUT", "AckingCore", "BaseBench", "BenchContext", "Emitted"]

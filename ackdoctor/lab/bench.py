@@ -7,8 +7,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Final, NamedTuple
 
-from ackdoctor.acker.collector import BoltCollector, MessageId, make_collector
-from ackdoctor.acker.spout import Reason, SpoutResult
+from ackdoctor.acker.executors import BoltCollector, MessageId, Reason, SpoutResult, make_collector
 from ackdoctor.acker.versions import Schedule
 from ackdoctor.lab.base_bench import SINK, SPOUT, BaseBench, Emitted
 from ackdoctor.lab.component import Tup
@@ -16,9 +15,9 @@ from ackdoctor.lab.shell.child import ShellError
 from ackdoctor.lab.shell.components import ShellBolt, ShellSpout
 from ackdoctor.lab.shell.heron import HeronBolt, HeronSpout
 from ackdoctor.lab.topology import DEFAULT_STREAM, SYSTEM, SYSTEM_TASK, TICK_STREAM
+from ackdoctor.model.acker import AckAck, AckFail, Message
 from ackdoctor.model.dialect import Kind
-from ackdoctor.model.message import AckAck, AckFail, Message
-from ackdoctor.model.verdict import PendingEntry, Verdict
+from ackdoctor.model.trace import PendingEntry, Verdict
 
 __all__ = ["AUTO", "Bench", "Emitted", "SpoutBench"]
 

@@ -18,9 +18,8 @@ from itertools import chain, product
 from random import Random
 
 from ackdoctor.acker.acker import Acker, make_acker
-from ackdoctor.acker.ids import IdSource, JavaRandom
-from ackdoctor.acker.rotating_map import VirtualClock
-from ackdoctor.acker.spout import TupleInfo
+from ackdoctor.acker.executors import TupleInfo
+from ackdoctor.acker.runtime import IdSource, JavaRandom, VirtualClock
 from ackdoctor.acker.versions import NEWEST, Profile, Schedule
 from ackdoctor.acker.versions import profile as profile_of
 from ackdoctor.lab.component import Bolt, Spout, TaskHook, WorkerDiedError
@@ -41,9 +40,8 @@ from ackdoctor.lab.worker import (
     in_phase,
     no_loss,
 )
-from ackdoctor.model.event import EventKind
-from ackdoctor.model.message import Tick
-from ackdoctor.model.verdict import GrowthPoint, PendingEntry
+from ackdoctor.model.acker import Tick
+from ackdoctor.model.trace import EventKind, GrowthPoint, PendingEntry
 
 __all__ = ["Cluster", "Death", "RestlessError", "Status"]
 

@@ -4,8 +4,8 @@ from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
-from ackdoctor.acker.collector import MessageId, TupleImpl
-from ackdoctor.tracer.ledger.sites import Sites
+from ackdoctor.acker.executors import MessageId, TupleImpl
+from ackdoctor.tracer.sites import Sites
 
 __all__ = [
     "BasicBolt",

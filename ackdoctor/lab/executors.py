@@ -4,15 +4,14 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import partial
 
 from ackdoctor.acker.acker import Acker, StreamManagerError
-from ackdoctor.acker.collector import BoltCollector, make_collector
-from ackdoctor.acker.spout import Reason, SpoutExecutor, SpoutResult
+from ackdoctor.acker.executors import BoltCollector, Reason, SpoutExecutor, SpoutResult, make_collector
 from ackdoctor.acker.versions import Engine
 from ackdoctor.lab.component import Bolt, BoltInfo, Spout, SpoutInfo, Tup, WorkerDiedError
 from ackdoctor.lab.recording import named_row
 from ackdoctor.lab.topology import ACKER, DEFAULT_STREAM
 from ackdoctor.lab.worker import Inbox, Parcel, TaskContext, Worker, draw_speed
-from ackdoctor.model.event import RELIABLE, TICK, EventKind
-from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
+from ackdoctor.model.trace import RELIABLE, TICK, EventKind
 
 __all__ = ["AckerThread", "BoltThread", "SpoutThread"]
 

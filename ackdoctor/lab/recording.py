@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 
-from ackdoctor.acker.rotating_map import Clock
+from ackdoctor.acker.runtime import Clock
 from ackdoctor.lab.worker import Record
 from ackdoctor.model.dialect import Dialect, Discipline, Kind, Role
-from ackdoctor.model.event import Event
-from ackdoctor.tracer.ledger.components import belongs, describe
-from ackdoctor.tracer.trace.components import described
-from ackdoctor.tracer.trace.files import Writer
+from ackdoctor.model.trace import Event
+from ackdoctor.tracer.components import belongs, describe, described
+from ackdoctor.tracer.trace_files import Writer
 
 __all__ = ["named_row", "nanoseconds", "record_to"]
 

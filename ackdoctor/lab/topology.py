@@ -1,13 +1,12 @@
 """A topology: spouts, bolts, parallelism, stream groupings and settings."""
 
-import struct
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from types import MappingProxyType
 from typing import TypeAlias
 
+from ackdoctor.acker.runtime import java_hash
 from ackdoctor.lab.component import Bolt, Spout
 
 __all__ = [
@@ -33,7 +32,6 @@ __all__ = [
     "Topology",
     "TopologyBuilder",
     "fields_of",
-    "java_hash",
 ]
 
 ACKER = "__acker"
@@ -108,44 +106,6 @@ def fields_of(*wanted: str) -> Grouping:
         return choose
 
     return Grouping("fields", prepare, wanted)
-
-
-def java_hash(value: object) -> int:
-    """Return `hashCode` of a JSON value's Java object: Long, Double, String, Boolean, List, null.
-
-    Any other value is hashed by its repr, so that all runs agree.
-    """
-    match value:
-        case None:
-            return 0
-        case bool():
-            return 1231 if value else 1237
-        case int():
-            bits = value & 0xFFFF_FFFF_FFFF_FFFF
-            return _int32(bits ^ bits >> 32)
-        case float():
-            bits = int.from_bytes(struct.pack(">d", value), "big")
-            return _int32(bits ^ bits >> 32)
-        case str():
-            units = value.encode("utf-16-be", "surrogatepass")
-            return _polynomial(0, struct.unpack(f">{len(units) // 2}H", units))
-        case bytes():
-            return _polynomial(1, struct.unpack(f"{len(value)}b", value))
-        case list() | tuple():
-            return _polynomial(1, [java_hash(item) for item in value])
-        case _:
-            return _int32(zlib.crc32(repr(value).encode()))
-
-
-def _polynomial(start: int, items: Sequence[int]) -> int:
-    total = start
-    for item in items:
-        total = (31 * total + item) & 0xFFFF_FFFF
-    return _int32(total)
-
-
-def _int32(bits: int) -> int:
-    return ((bits & 0xFFFF_FFFF) ^ 0x8000_0000) - 0x8000_0000
 
 
 Outputs: TypeAlias = Sequence[str] | Mapping[str, Sequence[str]]

@@ -9,9 +9,8 @@ from itertools import chain, count
 from random import Random
 from typing import NamedTuple, Protocol, TypeAlias
 
-from ackdoctor.acker.collector import MessageId
-from ackdoctor.acker.ids import IdSource, acker_index
-from ackdoctor.acker.rotating_map import VirtualClock
+from ackdoctor.acker.executors import MessageId
+from ackdoctor.acker.runtime import IdSource, VirtualClock, acker_index
 from ackdoctor.acker.versions import Engine, Profile
 from ackdoctor.lab.component import EmitInfo, TaskHook, Tup, author_sites, called_from
 from ackdoctor.lab.topology import (
@@ -24,9 +23,9 @@ from ackdoctor.lab.topology import (
     Chooser,
     Topology,
 )
-from ackdoctor.model.event import Event, EventKind
-from ackdoctor.model.message import AckFail, AckInit, Answer, Message, ResetTimeout, Tick
-from ackdoctor.tracer.ledger.sites import Sites
+from ackdoctor.model.acker import AckFail, AckInit, Answer, Message, ResetTimeout, Tick
+from ackdoctor.model.trace import Event, EventKind
+from ackdoctor.tracer.sites import Sites
 
 __all__ = [
     "Action",

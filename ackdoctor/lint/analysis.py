@@ -9,19 +9,20 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import NamedTuple
 
 from ackdoctor import checks, dialects
 from ackdoctor.flow.program import Program, unknown_bases
 from ackdoctor.flow.symbols import MAX_ANCESTORS
-from ackdoctor.lint.cluster import Cluster, Inputs, Result, Source
-from ackdoctor.lint.discover import LIMIT, reason
+from ackdoctor.lint.discover import LANGUAGES, LIMIT, reason
 from ackdoctor.lint.files import digest_of
-from ackdoctor.lint.languages import LANGUAGES, Lowered, lower
-from ackdoctor.model.component import ClassInfo, Component
-from ackdoctor.model.files import read_file
+from ackdoctor.lint.project import Cluster, Inputs, Result, Source
+from ackdoctor.model.cfg import ClassInfo, Component, Unit
 from ackdoctor.model.finding import Finding, UnknownBase, Unreadable
+from ackdoctor.model.source import read_file
 
-__all__ = ["Analyzer", "Progress", "analyze"]
+__all__ = ["Analyzer", "Lowered", "Progress", "analyze", "lower"]
 
 Progress = Callable[[int, int], None]
 
@@ -133,6 +134,28 @@ def _safe_path() -> Iterator[None]:
 
 
 # ---- one cluster ----
+
+
+class Lowered(NamedTuple):
+    """A file's unit, or None, and the places that the parser could not read."""
+
+    unit: Unit | None
+    unreadable: tuple[Unreadable, ...] = ()
+
+
+def lower(language: str, display_path: str, module: str, data: bytes, *, is_package: bool) -> Lowered:
+    """Parse and lower one file; never raises for bad input.  The parser is imported here, for the first file."""
+    if language == "java":
+        from ackdoctor.frontends import java
+
+        unit = java.lower_source(path=display_path, data=data)
+        if isinstance(unit, Unreadable):
+            return Lowered(None, (unit,))
+        return Lowered(unit.unit, tuple(replace(place, partial=True) for place in unit.broken))
+    from ackdoctor.frontends import python
+
+    found = python.lower_source(path=display_path, module=module, is_package=is_package, data=data)
+    return Lowered(None, (found,)) if isinstance(found, Unreadable) else Lowered(found)
 
 
 class Analyzer:

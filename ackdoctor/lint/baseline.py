@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ackdoctor.model.errors import BaselineError
-from ackdoctor.model.files import read_file, replacing
+from ackdoctor.model import BaselineError
 from ackdoctor.model.finding import Finding, plain
+from ackdoctor.model.source import read_file, replacing
 
 __all__ = [
     "Baseline",

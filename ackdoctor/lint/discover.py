@@ -1,4 +1,4 @@
-"""Which files a run reads: named files as they are, folders by walking them for the languages' suffixes.
+"""Which files a run reads: named files as they are, folders by walking them for the suffixes of the languages.
 
 A walk skips the names that the settings exclude and those that .gitignore files exclude; a file or folder that the
 user names is read whatever its name.  A folder or file behind a symbolic link is read once, unless the walk meets it
@@ -9,20 +9,87 @@ cannot hang.
 import errno
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ackdoctor.config import FILES, Settings, holds_settings
-from ackdoctor.lint.languages import LANGUAGES, SUFFIXES, language_of
-from ackdoctor.model.errors import UsageError
-from ackdoctor.model.files import read_file
+from ackdoctor.model import UsageError
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.globs import Patterns
+from ackdoctor.model.source import read_file
 
-__all__ = ["LIMIT", "Candidate", "Discovery", "discover", "display_path", "reason", "refusal"]
+__all__ = [
+    "LANGUAGES",
+    "LIMIT",
+    "SUFFIXES",
+    "Candidate",
+    "Discovery",
+    "Language",
+    "discover",
+    "display_path",
+    "language_of",
+    "reason",
+    "refusal",
+]
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Language:
+    """A language: `dialects` is the language whose frameworks it uses, `parsers` are the packages that parse it.
+
+    ackdoctor does not read a language without a parser: it counts the files that name a framework and says so.
+    `owned_packages` says that a top-level package belongs to one owner, as "streamparse" does and "org" does not.
+    """
+
+    name: str
+    title: str
+    suffixes: tuple[str, ...]
+    dialects: str
+    parsers: tuple[str, ...] = ()
+    owned_packages: bool = False
+
+    @property
+    def is_read(self) -> bool:
+        """Whether ackdoctor reads it."""
+        return bool(self.parsers)
+
+
+LANGUAGES: Mapping[str, Language] = MappingProxyType(
+    {
+        language.name: language
+        for language in (
+            Language(
+                name="python",
+                title="Python",
+                suffixes=(".py",),
+                dialects="python",
+                parsers=("libcst",),
+                owned_packages=True,
+            ),
+            Language(
+                name="java",
+                title="Java",
+                suffixes=(".java",),
+                dialects="java",
+                parsers=("tree_sitter", "tree_sitter_java"),
+            ),
+            Language(name="kotlin", title="Kotlin", suffixes=(".kt", ".kts"), dialects="java"),
+            Language(name="scala", title="Scala", suffixes=(".scala",), dialects="java"),
+        )
+    }
+)
+_BY_SUFFIX = {suffix: language for language in LANGUAGES.values() for suffix in language.suffixes}
+SUFFIXES = tuple(_BY_SUFFIX)
+
+
+def language_of(path: str) -> Language:
+    """Return the language of a file; a named file of any other suffix counts as Python."""
+    return _BY_SUFFIX.get(f".{path.rpartition('.')[2]}".lower()) or LANGUAGES["python"]
+
 
 LIMIT = 10_000_000  # bytes; larger files are generated, and none of them holds a component
 

@@ -35,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", options.MARK)
     config.stash[_OPTIONS] = session = options.read_options(config)
     config.pluginmanager.register(Table(session), "ackdoctor-table")
-    run = sys.modules.get("ackdoctor.tracer.process.run")
+    run = sys.modules.get("ackdoctor.tracer.run")
     if run is not None and run.begun:
         from ackdoctor.pytest_plugin.hooks import TestSeparation
 
@@ -151,7 +151,7 @@ class Table:
     def _accept(self, file: Path) -> str:
         """Write the baseline; return a line about it."""
         from ackdoctor.lint.baseline import Entry, read, write
-        from ackdoctor.model.errors import BaselineError
+        from ackdoctor.model import BaselineError
 
         entries = {Entry(*map(str, entry)) for row in self.rows.values() for entry in row.baseline}
         try:

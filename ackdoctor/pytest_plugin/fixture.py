@@ -16,13 +16,12 @@ from ackdoctor.lab.bench import Bench, SpoutBench
 from ackdoctor.lab.shell.frameworks import descent
 from ackdoctor.model.dialect import Kind, Misuse
 from ackdoctor.model.finding import Finding
-from ackdoctor.model.verdict import Culprit, PendingEntry, TupleTree, Verdict
-from ackdoctor.model.violation import Violation
+from ackdoctor.model.trace import Culprit, PendingEntry, TupleTree, Verdict, Violation
 from ackdoctor.pytest_plugin.outcome import context_of, one_line
 from ackdoctor.reporters.heap_python import snapshots_screen
-from ackdoctor.tracer.judge.places import Places
-from ackdoctor.tracer.ledger.components import holders
-from ackdoctor.tracer.ledger.ledger import Ledger
+from ackdoctor.tracer.components import holders
+from ackdoctor.tracer.ledger import Ledger
+from ackdoctor.tracer.sites import Places
 
 __all__ = ["BenchOutcome", "Counts", "Fixture", "Look", "TestHeap"]
 

@@ -16,15 +16,14 @@ import pytest
 from _pytest import runner
 
 from ackdoctor.model.finding import Finding
-from ackdoctor.model.verdict import TupleTree
-from ackdoctor.model.violation import Violation
+from ackdoctor.model.trace import TupleTree, Violation
 from ackdoctor.pytest_plugin import outcome
 from ackdoctor.pytest_plugin.options import Options
 from ackdoctor.pytest_plugin.outcome import PROPERTY, Judge, Judgement, Row, count_by_rule, totals
-from ackdoctor.tracer.instrument.install import Installation, install
-from ackdoctor.tracer.ledger.ledger import Ledger, Level, Settlement, violations
-from ackdoctor.tracer.trace.files import live_files, lock, parts
-from ackdoctor.tracer.trace.write import Recorder, finish_killed
+from ackdoctor.tracer.install import Installation, install
+from ackdoctor.tracer.ledger import Ledger, Level, Settlement, violations
+from ackdoctor.tracer.recorder import Recorder, finish_killed
+from ackdoctor.tracer.trace_files import live_files, lock, parts
 
 if TYPE_CHECKING:
     from ackdoctor.pytest_plugin.fixture import Counts, Fixture, TestHeap

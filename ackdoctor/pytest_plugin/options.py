@@ -134,7 +134,7 @@ def _keep(value: object) -> str:
 
 def _profile(value: object) -> str:
     from ackdoctor.acker.versions import profile  # imported only if the option is set
-    from ackdoctor.model.errors import ConfigError
+    from ackdoctor.model import ConfigError
 
     if not isinstance(value, str):
         raise ValueError(f"must be the name of a version, such as storm-1.1.0, not {value!r}")
@@ -256,7 +256,7 @@ def _table(root: Path) -> Mapping[str, object]:
     if not (root / "ackdoctor.toml").is_file() and b"ackdoctor" not in _bytes(root / "pyproject.toml"):
         return {}
     from ackdoctor.config import find_config, load_settings
-    from ackdoctor.model.errors import ConfigError
+    from ackdoctor.model import ConfigError
 
     try:
         file = find_config(root)

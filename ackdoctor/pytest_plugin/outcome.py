@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from ackdoctor.config import Settings, find_config, load_settings
+from ackdoctor.model import AckdoctorError
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.model.errors import AckdoctorError
 from ackdoctor.model.finding import Finding, Report, plain
-from ackdoctor.model.verdict import ComponentTally, TupleTree
-from ackdoctor.model.violation import Violation
+from ackdoctor.model.trace import ComponentTally, TupleTree, Violation
 from ackdoctor.pytest_plugin.options import FAILED_BY_ACKDOCTOR, Options
-from ackdoctor.rulebook.messages import (
+from ackdoctor.rulebook import (
     EVICTING_BUFFER,
     MISSING_ACK,
     NEVER_ZERO_ENTRY,
@@ -189,7 +188,7 @@ class Flushes:
     def _lint(self, file: Path) -> dict[str, list[str]] | None:
         """Return the messages by component; None if lint cannot read the file, or finds no component."""
         from ackdoctor.lint.run import lint
-        from ackdoctor.model.errors import AckdoctorError
+        from ackdoctor.model import AckdoctorError
 
         try:
             report = lint([file], self._settings, root=self._folder)
@@ -270,9 +269,9 @@ class Judge:
         if not violations and not trees:  # a clean test needs neither judge nor rulebook
             return Judgement((), ())
         from ackdoctor.acker.versions import NEWEST, profile
-        from ackdoctor.tracer.judge.acker import Causes
-        from ackdoctor.tracer.judge.findings import findings
-        from ackdoctor.tracer.judge.places import Places
+        from ackdoctor.tracer.acker_findings import Causes
+        from ackdoctor.tracer.findings import findings
+        from ackdoctor.tracer.sites import Places
 
         tolerated = pending <= options.max_pending
         owed = [violation for violation in violations if tolerated and violation.misuse is Misuse.NEVER]

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from typing import TextIO
 
 from ackdoctor.model.finding import Finding, Report
-from ackdoctor.model.verdict import Culprit, Residue, TupleTree, Verdict
+from ackdoctor.model.trace import Culprit, Residue, TupleTree, Verdict
 from ackdoctor.reporters.as_json import content
 from ackdoctor.reporters.context import Context, counted, printable
 from ackdoctor.reporters.tables import render, span, table

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from ackdoctor.model.files import decode_leniently, lines_of, read_file
 from ackdoctor.model.finding import Severity
+from ackdoctor.model.source import decode_leniently, lines_of, read_file
 
 __all__ = [
     "ASCII",

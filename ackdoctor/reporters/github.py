@@ -9,8 +9,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TextIO
 
-from ackdoctor.model.files import lines_of
 from ackdoctor.model.finding import Finding, Report, Severity
+from ackdoctor.model.source import lines_of
 from ackdoctor.reporters.context import Context, escape_commands, printable
 from ackdoctor.reporters.terminal import evidence_notes, one_line
 

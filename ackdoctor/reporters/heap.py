@@ -13,7 +13,7 @@ from ackdoctor.heap.jvm.entries import Acker, Kind
 from ackdoctor.heap.jvm.holders import Holder
 from ackdoctor.heap.signs import CAUSES, LABELS, TUPLES, Cause
 from ackdoctor.model.finding import Finding, HeapWitness, Report
-from ackdoctor.model.verdict import PendingEntry
+from ackdoctor.model.trace import PendingEntry
 from ackdoctor.reporters.as_json import content
 from ackdoctor.reporters.context import Context, counted, printable
 from ackdoctor.reporters.tables import bytes_in_words, render, span, table
@@ -394,7 +394,7 @@ def growth_document(report: Report, grown: Growth, stream: TextIO, *, top: int) 
                 "at_least": None if row.bounds is None else row.bounds[0],
                 "at_most": None if row.bounds is None else row.bounds[1],
                 "means": row.means,
-                "next": row.sign.help if row.sign and row.growing else "",
+                "next": row.sign.next_step if row.sign and row.growing else "",
             }
             for row in grown.rows[:top]
         ],

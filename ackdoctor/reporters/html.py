@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ackdoctor import __version__
 from ackdoctor.model.finding import Finding, PathWitness, Report
-from ackdoctor.model.verdict import GrowthPoint
+from ackdoctor.model.trace import GrowthPoint
 from ackdoctor.reporters.analysis import about, asides, books, culprits_of, forecast, meaning, verdict
 from ackdoctor.reporters.context import counted, printable
 from ackdoctor.reporters.tables import span

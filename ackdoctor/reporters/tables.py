@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ackdoctor.model.verdict import GrowthPoint
+from ackdoctor.model.trace import GrowthPoint
 from ackdoctor.reporters.context import PLAIN, UNICODE, Context
 
 if TYPE_CHECKING:

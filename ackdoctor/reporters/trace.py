@@ -9,12 +9,12 @@ from typing import TextIO
 
 from ackdoctor.model.finding import Finding, Report
 from ackdoctor.model.source import NOWHERE
-from ackdoctor.model.verdict import ComponentTally, RunTally, TupleTree
+from ackdoctor.model.trace import ComponentTally, RunTally, TupleTree
 from ackdoctor.reporters.as_json import content
 from ackdoctor.reporters.context import Context, counted, printable
 from ackdoctor.reporters.tables import grid, render, span, sparkline, table
 from ackdoctor.reporters.terminal import full, headline
-from ackdoctor.tracer.judge.life import Life, Moment
+from ackdoctor.tracer.life import Life, Moment
 
 __all__ = [
     "About",

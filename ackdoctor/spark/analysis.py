@@ -19,20 +19,15 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from ackdoctor.model.errors import UsageError
-from ackdoctor.spark import deliveries, roots
-from ackdoctor.spark.frames import Cache, Frames
-from ackdoctor.spark.judge import collect
-from ackdoctor.spark.judge.examine import Terms, examine
-from ackdoctor.spark.read import log_events
-from ackdoctor.spark.read.events import opened, remove_unreadable
-from ackdoctor.spark.read.inputs import Inputs, files_at, with_addresses
-from ackdoctor.spark.read.paths import local, shorten, unescaped
-from ackdoctor.spark.read.traces import constant_columns
-from ackdoctor.spark.replay.exact import expired_by_restarts, replay
-from ackdoctor.spark.replay.messages import messages
-from ackdoctor.spark.replay.verdicts import verdicts
+from ackdoctor.model import UsageError
+from ackdoctor.spark import collect, deliveries, logs, roots
+from ackdoctor.spark.events import constant_columns, files_at, opened, remove_unreadable, with_addresses
+from ackdoctor.spark.inputs import Inputs, local, shorten, unescaped
+from ackdoctor.spark.judge import Terms, examine
+from ackdoctor.spark.replay import expired_by_restarts, messages, replay
+from ackdoctor.spark.session import Cache, Frames
 from ackdoctor.spark.tables import Analysis
+from ackdoctor.spark.verdicts import verdicts
 
 __all__ = ["Terms", "analyze", "frames", "need_place", "write_tables"]
 
@@ -69,7 +64,7 @@ def analyze(
 
 def _analyze(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: str | None) -> Analysis:
     with opened(session, inputs) as source:
-        survey, restarts = source.survey, source.restarts
+        survey, restarts = source.survey, source.survey.restarts
         terms, contradictions = terms.with_timeout_of(survey, only_logs=not source.trace_files)
         terms = replace(
             terms,
@@ -102,11 +97,11 @@ def _analyze(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: st
     result.passed_over = (*passed_over, *copies)
     result.left_out += survey.left_out
     result.disordered = bool(survey.disordered)
-    result.messages_dropped = survey.passed.dropped
+    result.messages_dropped = survey.passed["dropped"]
     result.notes += (
         *contradictions,
         *collect.notes_on_timeouts(result),
-        *log_events.notes(survey, restarts, short_uri),
+        *logs.notes(survey, short_uri),
         *collect.notes_on_passed_over(result.passed_over),
     )
     return result

@@ -5,8 +5,7 @@ from collections.abc import Collection, Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
-from ackdoctor.model.event import RELIABLE, EventKind
-from ackdoctor.model.verdict import Verdict
+from ackdoctor.model.trace import RELIABLE, EventKind, Verdict
 from ackdoctor.spark.deliveries import DELIVERY_KEY
 
 __all__ = [

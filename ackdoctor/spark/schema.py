@@ -43,7 +43,7 @@ def _table(**columns: DataType) -> StructType:
     return StructType([StructField(name, kind) for name, kind in columns.items()])
 
 
-# One row for each thing that happened (`model.event.Event`), and where it was read.
+# One row for each thing that happened (`model.trace.Event`), and where it was read.
 EVENTS = _table(
     kind=_BYTE,
     time_ns=_LONG,
@@ -73,7 +73,7 @@ MESSAGES = _table(
     acker=_INT,  # task; 0 where it is not known
     incarnation=_INT,
     root=_LONG,
-    kind=_BYTE,  # model.event.EventKind
+    kind=_BYTE,  # model.trace.EventKind
     value=_LONG,
     spout_task=_INT,  # of an INIT; null else
     component=_TEXT,  # who sent it
@@ -127,8 +127,8 @@ VERDICTS = _table(
     acker=_INT,
     incarnation=_INT,
     root=_LONG,
-    verdict=_TEXT,  # name of a model.verdict.Verdict
-    residue=_TEXT,  # name of a model.verdict.Residue
+    verdict=_TEXT,  # name of a model.trace.Verdict
+    residue=_TEXT,  # name of a model.trace.Residue
     value=_LONG,  # of the entry that is left or expired; null if there is none, or it has no value
     tracked=_FLAG,  # whether that entry knows its spout; null if there is none
     kept=_FLAG,  # whether it still is in the map at the end

@@ -6,7 +6,7 @@ Times are in milliseconds since the epoch, or virtual; ids and values are Java l
 from dataclasses import dataclass, field
 
 from ackdoctor.model.finding import Finding, Unreadable
-from ackdoctor.model.verdict import RunTally, TupleTree
+from ackdoctor.model.trace import RunTally, TupleTree
 
 __all__ = [
     "AckerLoad",

@@ -1,4 +1,5 @@
 """Traces components at run time: wraps a framework's functions, keeps a ledger of tuples, and judges runs and stored traces.
 
-Begin with `instrument.install`, which wraps, and `ledger.component_record`, which counts; `judge` makes findings.
+Live: `install` wraps, `wrappers` and `listener` report to `record` and `ledger`. Stored: `recorder`, `trace_files` and
+`trace_reader`. Judged: `findings`, `acker_findings` and `timeouts`; `replay` feeds a stored trace through the ledger.
 """

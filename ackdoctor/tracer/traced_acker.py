@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ackdoctor.acker.acker import Acker
+from ackdoctor.acker.replay import RootLedger
 from ackdoctor.acker.residue import TracedTuple, find_culprits, residue
-from ackdoctor.acker.roots import RootLedger
 from ackdoctor.acker.versions import Profile
-from ackdoctor.model.event import EventKind
-from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
-from ackdoctor.model.verdict import GrowthPoint, PendingEntry, RunTally, TupleTree, Verdict
-from ackdoctor.tracer.ledger.ledger import POINTS, halved
-from ackdoctor.tracer.trace.files import Writer
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
+from ackdoctor.model.trace import EventKind, GrowthPoint, PendingEntry, RunTally, TupleTree, Verdict
+from ackdoctor.tracer.ledger import POINTS, halved
+from ackdoctor.tracer.trace_files import Writer
 
 __all__ = ["MOST_TREES", "TracedAcker"]
 

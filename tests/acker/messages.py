@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ackdoctor.acker.acker import Acker, make_acker
-from ackdoctor.acker.rotating_map import VirtualClock
-from ackdoctor.acker.spout import SpoutExecutor, SpoutResult
+from ackdoctor.acker.executors import SpoutExecutor, SpoutResult
+from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.acker.versions import Profile
-from ackdoctor.model.message import AckAck, AckFail, AckInit, Message, ResetTimeout
-from ackdoctor.model.verdict import PendingEntry
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, Message, ResetTimeout
+from ackdoctor.model.trace import PendingEntry
 
 ROOT, SPOUT = 1 << 40, 11
 A, B, E, F = 1, 2, 4, 8  # a and b are the spout's edges, e and f the bolts'

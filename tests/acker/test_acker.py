@@ -3,10 +3,10 @@
 import pytest
 
 from ackdoctor.acker.acker import AckEmit, Acker, make_acker
-from ackdoctor.acker.rotating_map import VirtualClock
+from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
-from ackdoctor.model.verdict import PendingEntry
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
+from ackdoctor.model.trace import PendingEntry
 from tests.acker.messages import entries_left
 
 INIT, ACK, FAIL, RESET = AckInit(1, 8, 11), AckAck(1, 4), AckFail(1), ResetTimeout(1)

@@ -3,11 +3,10 @@
 import pytest
 
 from ackdoctor.acker.acker import make_acker
-from ackdoctor.acker.ids import JavaRandom
-from ackdoctor.acker.rotating_map import VirtualClock
-from ackdoctor.acker.spout import SpoutExecutor
+from ackdoctor.acker.executors import SpoutExecutor
+from ackdoctor.acker.runtime import JavaRandom, VirtualClock
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.message import AckAck, AckFail, AckInit, Message, Tick
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, Message, Tick
 
 Q, T, LENGTH = 20, 30, 600
 

@@ -3,11 +3,10 @@
 import pytest
 
 from ackdoctor.acker.acker import AckEmit
-from ackdoctor.acker.collector import Emission, TupleImpl, make_collector
-from ackdoctor.acker.ids import PowersOfTwo
-from ackdoctor.acker.rotating_map import VirtualClock
+from ackdoctor.acker.executors import Emission, TupleImpl, make_collector
+from ackdoctor.acker.runtime import PowersOfTwo, VirtualClock
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.message import AckAck, AckFail, ResetTimeout
+from ackdoctor.model.acker import AckAck, AckFail, ResetTimeout
 
 R, S = 1 << 40, 1 << 41
 

@@ -11,12 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ackdoctor.acker.acker import AckEmit, Acker, make_acker
-from ackdoctor.acker.collector import TupleImpl, make_collector
-from ackdoctor.acker.ids import JavaRandom, PowersOfTwo
-from ackdoctor.acker.rotating_map import VirtualClock
-from ackdoctor.acker.spout import Reason, SpoutExecutor, SpoutResult
+from ackdoctor.acker.executors import Reason, SpoutExecutor, SpoutResult, TupleImpl, make_collector
+from ackdoctor.acker.runtime import JavaRandom, PowersOfTwo, VirtualClock
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.message import AckAck, AckFail, AckInit, AnswerKind, Message, Tick
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, AnswerKind, Message, Tick
 from tests.acker.messages import (
     ROOT,
     SPOUT,

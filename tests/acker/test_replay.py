@@ -7,13 +7,21 @@ from dataclasses import replace
 import pytest
 
 from ackdoctor.acker.acker import make_acker
-from ackdoctor.acker.ids import JavaRandom
 from ackdoctor.acker.replay import Row, replay, rows
-from ackdoctor.acker.rotating_map import VirtualClock
+from ackdoctor.acker.runtime import JavaRandom, VirtualClock
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.event import Event, EventKind
-from ackdoctor.model.message import AckAck, AckFail, AckInit, AnswerKind, Message, ResetTimeout, Tick
-from ackdoctor.model.verdict import Culprit, GrowthPoint, PendingEntry, Residue, RunTally, TupleTree, Verdict
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, AnswerKind, Message, ResetTimeout, Tick
+from ackdoctor.model.trace import (
+    Culprit,
+    Event,
+    EventKind,
+    GrowthPoint,
+    PendingEntry,
+    Residue,
+    RunTally,
+    TupleTree,
+    Verdict,
+)
 from tests.trace_rows import with_culprits
 
 K = EventKind

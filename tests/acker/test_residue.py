@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ackdoctor.acker.ids import JavaRandom
 from ackdoctor.acker.residue import Solution, TracedTuple, find_culprits, residue, solve, traced_tuples
-from ackdoctor.model.event import Event, EventKind
-from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
+from ackdoctor.acker.runtime import JavaRandom
+from ackdoctor.model.trace import Culprit, Event, EventKind, PendingEntry, Residue, TupleTree, Verdict
 
 
 def entry(value: int | None, *, task: int | None = None, failed: bool = False) -> PendingEntry:

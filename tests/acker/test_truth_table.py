@@ -7,7 +7,7 @@ import pytest
 
 from ackdoctor.acker.acker import AckEmit
 from ackdoctor.acker.versions import Engine, profile
-from ackdoctor.model.message import AckAck, ResetTimeout
+from ackdoctor.model.acker import AckAck, ResetTimeout
 from tests.acker.messages import (
     ACK_FAIL,
     AE,

@@ -5,12 +5,10 @@ from itertools import permutations
 import pytest
 
 from ackdoctor.acker.acker import make_acker
-from ackdoctor.acker.collector import TupleImpl, make_collector
-from ackdoctor.acker.ids import PowersOfTwo
-from ackdoctor.acker.rotating_map import VirtualClock
-from ackdoctor.acker.spout import Reason, SpoutExecutor, SpoutResult
+from ackdoctor.acker.executors import Reason, SpoutExecutor, SpoutResult, TupleImpl, make_collector
+from ackdoctor.acker.runtime import PowersOfTwo, VirtualClock
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.message import AckAck, AckInit, Answer, AnswerKind, Message
+from ackdoctor.model.acker import AckAck, AckInit, Answer, AnswerKind, Message
 from tests.acker.messages import FixedIds
 
 versions = pytest.mark.parametrize("version", ["1.1.0", "1.2.4", "2.8.8"])

@@ -21,8 +21,8 @@ from ackdoctor.lab.bench import Bench, SpoutBench
 from ackdoctor.lab.shell.child import ShellError
 from ackdoctor.lab.shell.frameworks import descent
 from ackdoctor.model.dialect import EntryKind, Kind
-from ackdoctor.model.verdict import Verdict
-from ackdoctor.tracer.ledger.components import belongs
+from ackdoctor.model.trace import Verdict
+from ackdoctor.tracer.components import belongs
 from tests.agreement.fake_imports import Answers, FailedError, Outcome, fake_imports, input_values
 from tests.agreement.fixture_modules import import_fixture
 from tests.agreement.idle_threads import wait_until_idle

@@ -10,10 +10,10 @@ from ackdoctor.lab.shell.frameworks import descent
 from ackdoctor.model.dialect import Kind
 from ackdoctor.model.finding import Finding
 from ackdoctor.pytest_plugin.fixture import Fixture
-from ackdoctor.tracer.instrument.install import install
-from ackdoctor.tracer.judge.findings import findings
-from ackdoctor.tracer.judge.places import Places
-from ackdoctor.tracer.ledger.ledger import Ledger, Level
+from ackdoctor.tracer.findings import findings
+from ackdoctor.tracer.install import install
+from ackdoctor.tracer.ledger import Ledger, Level
+from ackdoctor.tracer.sites import Places
 from tests.agreement.scenarios import Scenario, Steps, dies
 
 __all__ = ["Defect", "Difference", "differences", "lint_defects", "run_defects"]

@@ -15,7 +15,7 @@ from types import CodeType, ModuleType
 from typing import Any, cast
 from unittest import mock
 
-from ackdoctor.frontends.python.python2 import translate
+from ackdoctor.frontends.python.source import translate
 
 __all__ = ["components_of", "import_fixture", "module_names"]
 
@@ -87,7 +87,7 @@ def module_names(root: Path) -> list[str]:
 
 def components_of(modules: Mapping[str, ModuleType]) -> set[str]:
     """The component classes of a topology that no other class extends, as "bolts.split SplitBolt"."""
-    from ackdoctor.tracer.ledger.components import belongs
+    from ackdoctor.tracer.components import belongs
 
     classes = [
         value

@@ -16,11 +16,11 @@ from ackdoctor.lab.bench import Bench
 from ackdoctor.lab.shell.child import ShellError
 from ackdoctor.lab.shell.frameworks import descent
 from ackdoctor.model.dialect import EntryKind, Kind
-from ackdoctor.rulebook.cases import Case
-from ackdoctor.tracer.judge.findings import findings
-from ackdoctor.tracer.judge.places import Places
-from ackdoctor.tracer.ledger.components import belongs
-from ackdoctor.tracer.ledger.ledger import Ledger
+from ackdoctor.rulebook.pages import Case
+from ackdoctor.tracer.components import belongs
+from ackdoctor.tracer.findings import findings
+from ackdoctor.tracer.ledger import Ledger
+from ackdoctor.tracer.sites import Places
 from tests.agreement.fake_imports import Answers, Outcome, fake_imports, input_values
 from tests.agreement.fixture_modules import import_fixture
 from tests.agreement.idle_threads import wait_until_idle

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from ackdoctor.tracer.instrument.install import install
-from ackdoctor.tracer.ledger.ledger import Ledger
+from ackdoctor.tracer.install import install
+from ackdoctor.tracer.ledger import Ledger
 from tests.agreement.page_cases import BREACHES, run_case
 from tests.frameworks import framework
 from tests.rule_cases import cases_by_code, findings_of

@@ -10,8 +10,8 @@ import pytest
 
 from ackdoctor.lab.bench import Bench
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.tracer.instrument.install import install
-from ackdoctor.tracer.ledger.ledger import Ledger
+from ackdoctor.tracer.install import install
+from ackdoctor.tracer.ledger import Ledger
 from tests.agreement.defects import lint_defects, run_defects
 from tests.agreement.fixture_modules import import_fixture
 from tests.agreement.scenarios import Scenario, Steps

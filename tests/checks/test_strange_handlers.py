@@ -12,7 +12,7 @@ from ackdoctor.dialects import load
 from ackdoctor.dialects.pystorm import BOLT, DIALECTS
 from ackdoctor.flow.program import Program
 from ackdoctor.frontends.python import lower_source
-from ackdoctor.model.component import ClassInfo, Component, Unit
+from ackdoctor.model.cfg import ClassInfo, Component, Unit
 from ackdoctor.model.dialect import Entry, EntryKind
 
 STDLIB = Path(sysconfig.get_path("stdlib"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
 from tests.cli.running import Shell
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from ackdoctor.cli import analyze
 from ackdoctor.cli.analyze import Analyze
-from ackdoctor.model.errors import UsageError
-from ackdoctor.model.verdict import RunTally
+from ackdoctor.model import UsageError
+from ackdoctor.model.trace import RunTally
 from ackdoctor.spark.tables import Analysis, Books
 from tests.cli.running import Outcome, Shell
 from tests.spark.conftest import a_session, spark  # noqa: F401 - fixtures

@@ -13,7 +13,7 @@ import pytest
 from ackdoctor import __version__
 from ackdoctor.cli import lint
 from ackdoctor.rulebook import rule_url
-from ackdoctor.rulebook.page import load_rules
+from ackdoctor.rulebook.pages import load_rules
 from tests.cli.running import BOLT
 
 RULES = load_rules()

@@ -9,9 +9,9 @@ pytest.importorskip("pyspark")
 from ackdoctor.cli.analyze import add_deaths
 from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.model.verdict import RunTally
+from ackdoctor.model.trace import RunTally
 from ackdoctor.reporters.analysis import incomplete, verdict
-from ackdoctor.spark.read.inputs import find_inputs
+from ackdoctor.spark.inputs import find_inputs
 from ackdoctor.spark.tables import Analysis, Books
 
 DEATH = """\

@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from ackdoctor.cli import analyze
-from ackdoctor.model.verdict import RunTally
+from ackdoctor.model.trace import RunTally
 from ackdoctor.spark.tables import Analysis, Books
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.cli import heap
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
 from tests.cli.test_heap import HEAPS, codes
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from ackdoctor import checks
 from ackdoctor.checks import ack104_ack_in_loop
-from ackdoctor.lint import analysis, files, suppress
+from ackdoctor.lint import analysis, files, select
 from tests.lint.project import BOLT, CLEAN, write
 
 IGNORED = BOLT.replace("        self.ack(tup)\n\n", "").replace(
@@ -104,7 +104,7 @@ def test_a_failing_rule_does_not_stop_other_rules(shell, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("module", "part"), [(files, "python_declarations"), (suppress, "_directives"), (analysis, "lower")]
+    ("module", "part"), [(files, "python_declarations"), (select, "_directives"), (analysis, "lower")]
 )
 def test_a_failing_reader_does_not_stop_other_files(shell, tmp_path, monkeypatch, module, part):
     write(tmp_path, {"bad.py": IGNORED.replace("CountBolt", "BadBolt"), "good.py": BOLT})

@@ -13,7 +13,7 @@ import pytest
 
 from ackdoctor.cli import watch
 from ackdoctor.cli.watch import _NO_PARTS, sentences
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
 from tests.cli.running import Outcome, Shell
 from tests.spark.conftest import a_session, spark  # noqa: F401 - fixtures
 
@@ -83,7 +83,7 @@ def test_a_checkpoint_refuses_other_options(shell, tmp_path):
 
 def test_no_options_are_stored_if_spark_does_not_start(tmp_path):
     pytest.importorskip("pyspark")
-    from ackdoctor.spark.live.watch import same_terms
+    from ackdoctor.spark.watch import same_terms
 
     for version in ("storm-1.1.0", "storm-2.8"):
         same_terms(tmp_path, {"--acker-version": version})

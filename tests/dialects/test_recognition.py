@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from ackdoctor.dialects import known, load, words
+from ackdoctor.model import ConfigError
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.model.errors import ConfigError
 
 _STORM = "org.apache.storm"
 _HERON = ("org.apache.heron.api", "com.twitter.heron.api")

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from ackdoctor.acker.acker import StormAcker
-from ackdoctor.acker.ids import JavaRandom, acker_index
-from ackdoctor.acker.rotating_map import VirtualClock
+from ackdoctor.acker.runtime import JavaRandom, VirtualClock, acker_index
 from ackdoctor.acker.versions import Engine, profile
-from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, Message, ResetTimeout, Tick
-from ackdoctor.model.verdict import PendingEntry
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, Message, ResetTimeout, Tick
+from ackdoctor.model.trace import PendingEntry
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 

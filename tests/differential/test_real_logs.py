@@ -6,14 +6,12 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.frames import Cache
-from ackdoctor.spark.read.events import books
-from ackdoctor.spark.read.file_kinds import FileKind
-from ackdoctor.spark.read.inputs import find_inputs
-from ackdoctor.spark.read.log_events import events, quarantine
-from ackdoctor.spark.read.logs import lines, read_logs
-from ackdoctor.spark.replay.exact import replay
-from ackdoctor.spark.replay.messages import acker_version, messages
+from ackdoctor.spark.events import books
+from ackdoctor.spark.file_kinds import FileKind
+from ackdoctor.spark.inputs import find_inputs
+from ackdoctor.spark.logs import events, lines, quarantine, read_logs
+from ackdoctor.spark.replay import acker_version, messages, replay
+from ackdoctor.spark.session import Cache
 from tests.spark.conftest import a_session, spark  # noqa: F401 - fixtures
 from tests.spark.read.real_logs import answers, replayed, spout_calls, text_of
 

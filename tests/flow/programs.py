@@ -5,7 +5,7 @@ from textwrap import dedent
 from ackdoctor.dialects import load
 from ackdoctor.flow.program import Program
 from ackdoctor.frontends.python import lower_source
-from ackdoctor.model.component import Component, Unit
+from ackdoctor.model.cfg import Component, Unit
 
 __all__ = ["component", "link"]
 

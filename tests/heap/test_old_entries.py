@@ -5,8 +5,8 @@ import pytest
 from ackdoctor.heap.dump import read_dump
 from ackdoctor.heap.judge import findings, trees, with_culprits
 from ackdoctor.model.finding import Severity
-from ackdoctor.model.verdict import Culprit, Verdict
-from ackdoctor.tracer.judge.places import Places
+from ackdoctor.model.trace import Culprit, Verdict
+from ackdoctor.tracer.sites import Places
 from tests.heap.hprof_writer import TAKEN_MS, Heap, acker_heap
 
 STORM = "org.apache.storm"

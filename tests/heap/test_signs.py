@@ -120,7 +120,7 @@ def test_each_row_of_the_table_is_recognised(name):
     assert row(course({name: 10}), name).means.startswith(EXAMPLES[name])
     [grown, *_] = growth(course(*line(name, 0, 30_000)), dated=True).rows
     assert grown.growing
-    assert grown.sign.help
+    assert grown.sign.next_step
 
 
 def test_every_row_of_the_table_is_reachable():

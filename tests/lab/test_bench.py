@@ -7,15 +7,14 @@ import pytest
 from pystorm import Bolt, Spout
 
 from ackdoctor.acker.acker import Acker
-from ackdoctor.acker.ids import PowersOfTwo
-from ackdoctor.acker.rotating_map import VirtualClock
-from ackdoctor.acker.spout import Reason
+from ackdoctor.acker.executors import Reason
+from ackdoctor.acker.runtime import PowersOfTwo, VirtualClock
 from ackdoctor.acker.versions import NEWEST, profile
 from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
 from ackdoctor.lab.shell.child import ShellError
-from ackdoctor.model.errors import ConfigError
-from ackdoctor.model.message import AckAck, AckInit, Answer, AnswerKind, Message, Tick
-from ackdoctor.model.verdict import PendingEntry, Verdict
+from ackdoctor.model import ConfigError
+from ackdoctor.model.acker import AckAck, AckInit, Answer, AnswerKind, Message, Tick
+from ackdoctor.model.trace import PendingEntry, Verdict
 from ackdoctor.tracer.traced_acker import TracedAcker
 
 

@@ -5,12 +5,12 @@ from functools import partial
 
 import pytest
 
-from ackdoctor.acker.ids import PowersOfTwo
+from ackdoctor.acker.runtime import PowersOfTwo
 from ackdoctor.lab.cluster import Cluster, RestlessError
 from ackdoctor.lab.component import BasicBolt, Bolt, FailedError, Feed, Spout
 from ackdoctor.lab.topology import ACKER, Settings, TopologyBuilder
 from ackdoctor.lab.worker import lossy, spread_phases
-from ackdoctor.model.message import AckAck, AckInit, Tick
+from ackdoctor.model.acker import AckAck, AckInit, Tick
 from tests.lab.components import Ack, Do, cluster_of
 
 

@@ -8,7 +8,7 @@ from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import Feed
 from ackdoctor.lab.shell.components import ShellBolt
 from ackdoctor.lab.topology import Settings, TopologyBuilder
-from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.trace import Event, EventKind
 from tests.lab.components import Ack
 
 

@@ -17,7 +17,7 @@ from ackdoctor.lab.topology import (
     fields_of,
 )
 from ackdoctor.lab.worker import in_phase, spread_phases
-from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.trace import Event, EventKind
 from tests.lab.components import Branch
 
 VERSIONS = (

@@ -11,7 +11,7 @@ import pytest
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import Bolt, Spout
 from ackdoctor.lab.topology import Settings, TopologyBuilder
-from ackdoctor.model.verdict import GrowthPoint
+from ackdoctor.model.trace import GrowthPoint
 
 RATE = 20
 T = 30

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ackdoctor.acker.rotating_map import VirtualClock
+from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.lab.component import BoltInfo, EmitInfo, SpoutInfo, TaskHook
 from ackdoctor.lab.topology import Settings
 from tests.lab.components import STORMS, Ack, AckEveryOther, cluster_of

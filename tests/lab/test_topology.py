@@ -4,6 +4,7 @@ from random import Random
 
 import pytest
 
+from ackdoctor.acker.runtime import java_hash
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import Bolt, Feed
 from ackdoctor.lab.topology import (
@@ -15,7 +16,6 @@ from ackdoctor.lab.topology import (
     Settings,
     TopologyBuilder,
     fields_of,
-    java_hash,
 )
 from ackdoctor.lab.worker import InvalidEmitError, assign
 from tests.lab.components import Ack, Do

@@ -5,16 +5,16 @@ import inspect
 import pytest
 
 from ackdoctor.acker.replay import replay, rows
-from ackdoctor.acker.rotating_map import VirtualClock
+from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.acker.versions import profile
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import BasicBolt, Bolt, Feed
 from ackdoctor.lab.recording import nanoseconds, record_to
 from ackdoctor.lab.topology import Settings, TopologyBuilder
-from ackdoctor.model.event import Event, EventKind
-from ackdoctor.tracer.judge.replay import judge_trace
-from ackdoctor.tracer.trace.read import read
-from ackdoctor.tracer.trace.write import Recorder
+from ackdoctor.model.trace import Event, EventKind
+from ackdoctor.tracer.recorder import Recorder
+from ackdoctor.tracer.replay import judge_trace
+from ackdoctor.tracer.trace_reader import read
 from ackdoctor.tracer.traced_acker import TracedAcker
 from tests.lab.components import STORMS, Ack, AckEveryOther, Branch, Do
 from tests.trace_rows import with_culprits

@@ -10,7 +10,7 @@ import pytest
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import Bolt, Feed, WorkerDiedError
 from ackdoctor.lab.topology import ACKER, Settings, TopologyBuilder
-from ackdoctor.model.event import Event, EventKind
+from ackdoctor.model.trace import Event, EventKind
 from tests.lab.components import STORMS, Ack, Branch, cluster_of
 
 each_storm = pytest.mark.parametrize("storm", STORMS)

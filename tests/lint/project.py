@@ -8,9 +8,8 @@ from typing import Literal
 
 from ackdoctor.config import Settings
 from ackdoctor.dialects import load
-from ackdoctor.lint.discover import discover
+from ackdoctor.lint.discover import LANGUAGES, discover, language_of
 from ackdoctor.lint.files import Files, framework_names
-from ackdoctor.lint.languages import LANGUAGES, language_of
 from ackdoctor.lint.project import Project
 from ackdoctor.lint.run import lint
 from ackdoctor.model.finding import Report

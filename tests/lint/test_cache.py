@@ -14,8 +14,8 @@ import pytest
 import ackdoctor
 from ackdoctor.cache_folder import CacheFolder
 from ackdoctor.config import Settings
-from ackdoctor.model.files import read_file
 from ackdoctor.model.finding import Report
+from ackdoctor.model.source import read_file
 from tests.lint.project import (
     BASE,
     BOLT,
@@ -193,7 +193,7 @@ def other_code(patch: pytest.MonkeyPatch, folder: Path) -> None:
 OTHERS: dict[str, Callable[[pytest.MonkeyPatch, Path], object]] = {
     "version": lambda patch, _: patch.setattr("ackdoctor.__version__", "9.9"),
     "Python": lambda patch, _: patch.setattr("sys.version", "4.0"),
-    "parser": lambda patch, _: patch.setattr("ackdoctor.lint.cache.version", str.upper),
+    "parser": lambda patch, _: patch.setattr("ackdoctor.lint.run.version", str.upper),
     "own code": other_code,
 }
 

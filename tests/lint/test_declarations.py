@@ -2,7 +2,7 @@
 
 import pytest
 
-from ackdoctor.lint.declarations import Declarations, capital_names, java_declarations, python_declarations
+from ackdoctor.lint.files import Declarations, capital_names, java_declarations, python_declarations
 
 
 def test_a_python_file_declares_classes_and_imports():

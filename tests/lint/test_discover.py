@@ -9,7 +9,7 @@ import pytest
 
 from ackdoctor.config import Settings
 from ackdoctor.lint.discover import discover
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
 from ackdoctor.model.globs import Patterns
 from tests.lint.project import write
 

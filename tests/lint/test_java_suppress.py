@@ -2,7 +2,7 @@
 
 import pytest
 
-from ackdoctor.lint.suppress import Suppressed, suppress
+from ackdoctor.lint.select import Suppressed, suppress
 from tests.lint.test_suppress import RULES, finding, messages
 
 PATH = "Bolt.java"

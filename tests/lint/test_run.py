@@ -7,7 +7,7 @@ import pytest
 from ackdoctor.config import Settings
 from ackdoctor.lint import analysis
 from ackdoctor.lint.run import lint
-from ackdoctor.model.errors import ConfigError
+from ackdoctor.model import ConfigError
 from ackdoctor.model.finding import stamp
 from tests.lint.project import BASE, BOLT, CLEAN, JAVA_BOLT, lines, lint_project, output_of, write
 
@@ -160,7 +160,7 @@ def test_a_tree_without_components_loads_no_parser(tmp_path):
 def test_a_run_frees_its_programs(tmp_path):
     write(tmp_path, {"a.py": BOLT, "CountBolt.java": JAVA_BOLT})
     script = (
-        "import gc; from ackdoctor.model.component import Function;"
+        "import gc; from ackdoctor.model.cfg import Function;"
         "found = lint([root], Settings(), root=root).findings; gc.collect();"
         "print(len(found), sum(type(kept) is Function for kept in gc.get_objects()))"
     )

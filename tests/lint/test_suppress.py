@@ -2,7 +2,7 @@
 
 import pytest
 
-from ackdoctor.lint.suppress import Suppressed, suppress
+from ackdoctor.lint.select import Suppressed, suppress
 from ackdoctor.model.finding import Confidence, Finding, PathWitness, Severity, stamp
 from ackdoctor.model.source import Site, Span
 

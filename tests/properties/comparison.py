@@ -14,7 +14,7 @@ from ackdoctor.flow.component import solve_component
 from ackdoctor.flow.events import Ended, Flow
 from ackdoctor.flow.program import Program
 from ackdoctor.frontends.python import lower_source
-from ackdoctor.model.component import Component
+from ackdoctor.model.cfg import Component
 from ackdoctor.model.finding import Confidence, Finding, Unreadable
 from ackdoctor.model.protocol import Breach, Op, Stage
 from tests.properties.bolt_settings import Setting

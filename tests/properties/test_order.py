@@ -9,7 +9,7 @@ from ackdoctor.checks import check_component
 from ackdoctor.dialects import load
 from ackdoctor.flow.program import Program
 from ackdoctor.frontends.python import lower_source
-from ackdoctor.model.component import Unit
+from ackdoctor.model.cfg import Unit
 from ackdoctor.model.finding import Finding
 from tests.rule_cases import cases_by_code
 

@@ -8,16 +8,16 @@ import pytest
 # Imported once here, not again in every inner run:
 import ackdoctor.lint.analysis
 import ackdoctor.lint.run
-import ackdoctor.lint.suppress
+import ackdoctor.lint.select
 import ackdoctor.pytest_plugin.fixture
 import ackdoctor.pytest_plugin.hooks
 import ackdoctor.reporters.terminal
-import ackdoctor.tracer.judge.findings  # noqa: F401
+import ackdoctor.tracer.findings  # noqa: F401
 from ackdoctor import checks
-from ackdoctor.lint import languages
+from ackdoctor.lint import analysis
 
 checks.load()
-languages.lower("python", "", "", b"", is_package=False)
+analysis.lower("python", "", "", b"", is_package=False)
 
 __all__ = ["BOLTS", "finding", "letters", "section", "shorts", "write"]
 

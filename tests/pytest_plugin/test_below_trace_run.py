@@ -7,12 +7,12 @@ import pytest
 
 from ackdoctor.acker.versions import NEWEST
 from ackdoctor.pytest_plugin import hooks
-from ackdoctor.tracer.instrument.install import install
-from ackdoctor.tracer.judge.replay import judge_trace
-from ackdoctor.tracer.ledger.ledger import Ledger, Level
-from ackdoctor.tracer.process import run as begin
-from ackdoctor.tracer.trace.read import read
-from ackdoctor.tracer.trace.write import Recorder
+from ackdoctor.tracer import run as begin
+from ackdoctor.tracer.install import install
+from ackdoctor.tracer.ledger import Ledger, Level
+from ackdoctor.tracer.recorder import Recorder
+from ackdoctor.tracer.replay import judge_trace
+from ackdoctor.tracer.trace_reader import read
 from tests.pytest_plugin.inner import write
 
 pytest_plugins = ["pytester"]

@@ -6,8 +6,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from ackdoctor.tracer.instrument.install import install
-from ackdoctor.tracer.ledger.ledger import Ledger
+from ackdoctor.tracer.install import install
+from ackdoctor.tracer.ledger import Ledger
 from tests.pytest_plugin.inner import letters, section, write
 
 pytest_plugins = ["pytester"]

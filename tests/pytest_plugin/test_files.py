@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from ackdoctor.model.event import EventKind
-from ackdoctor.tracer.trace.read import read
+from ackdoctor.model.trace import EventKind
+from ackdoctor.tracer.trace_reader import read
 from tests.pytest_plugin.inner import section, write
 
 pytest_plugins = ["pytester"]
@@ -89,7 +89,7 @@ def test_rows_lost_to_a_full_disk_are_noted_at_their_test(pytester, monkeypatch)
     def no_room(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ackdoctor.tracer.trace.write.create", no_room)
+    monkeypatch.setattr("ackdoctor.tracer.recorder.create", no_room)
     result = pytester.runpytest_inprocess("--ackdoctor-trace-dir=traces")
     lacks = "its trace lacks 4 rows, which could not be written"
     lines = [line for line in section(result) if lacks in line]

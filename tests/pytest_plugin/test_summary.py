@@ -1,6 +1,6 @@
 """The table at the end, line by line."""
 
-from ackdoctor.model.verdict import ComponentTally
+from ackdoctor.model.trace import ComponentTally
 from ackdoctor.pytest_plugin.outcome import Row, read_row, summary, totals
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ackdoctor.model.finding import Report, Unreadable
-from ackdoctor.model.verdict import (
+from ackdoctor.model.trace import (
     ComponentTally,
     Culprit,
     GrowthPoint,
@@ -19,7 +19,7 @@ from ackdoctor.model.verdict import (
 )
 from ackdoctor.reporters.context import ASCII, COLOURED, Context
 from ackdoctor.reporters.trace import About, document, life, screen, verdict
-from ackdoctor.tracer.judge.life import Life, Moment
+from ackdoctor.tracer.life import Life, Moment
 from tests.reporters.samples import LEAK, RUN, SEEN, context
 
 TALLY = RunTally(

@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ackdoctor.spark.frames import Cache
+    from ackdoctor.spark.session import Cache
 
 HERE = Path(__file__).parent
 _JIT = "-XX:MetaspaceSize=192m -XX:+UseSerialGC"  # C1 and C2: after 150 CPU s of tests a plan costs a third less than with C1 alone
@@ -55,7 +55,7 @@ def spark(a_session: "SparkSession") -> "Iterator[SparkSession]":
 @pytest.fixture
 def keep() -> "Iterator[Cache]":
     """Cache tables during the test, as an analysis does."""
-    from ackdoctor.spark.frames import Cache
+    from ackdoctor.spark.session import Cache
 
     with Cache() as kept:
         yield kept

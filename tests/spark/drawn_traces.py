@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from ackdoctor.acker.versions import Profile
-from ackdoctor.model.event import EventKind
-from ackdoctor.model.message import AckAck, AckFail, AckInit, Message, ResetTimeout, Tick
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, Message, ResetTimeout, Tick
+from ackdoctor.model.trace import EventKind
 from tests.spark.model_lives import COLUMNS, Life, Model, Sent
 
 MESSAGES: dict[EventKind, Callable[["Row"], Message]] = {

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ackdoctor.model.event import Event
+from ackdoctor.model.trace import Event
 from ackdoctor.spark.schema import EVENTS
-from ackdoctor.tracer.trace.read import read
+from ackdoctor.tracer.trace_reader import read
 
 __all__ = ["STATEMENTS", "events", "trace"]
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ackdoctor.acker.acker import Acker, JStormAcker, make_acker
-from ackdoctor.acker.rotating_map import VirtualClock
+from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.acker.versions import Engine, Profile
-from ackdoctor.model.event import EventKind
-from ackdoctor.model.message import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
-from ackdoctor.model.verdict import PendingEntry
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
+from ackdoctor.model.trace import EventKind, PendingEntry
 
 KINDS = {
     AckInit: EventKind.INIT,

@@ -9,19 +9,19 @@ pytest.importorskip("pyspark")
 
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.event import RELIABLE, Event, EventKind
 from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.model.trace import RELIABLE, Event, EventKind
 from ackdoctor.spark.analysis import Terms, analyze, frames
-from ackdoctor.spark.judge.examine import examine
-from ackdoctor.spark.read.events import quarantined
-from ackdoctor.spark.read.inputs import find_inputs
-from ackdoctor.spark.replay.messages import acker_version
+from ackdoctor.spark.events import quarantined
+from ackdoctor.spark.inputs import find_inputs
+from ackdoctor.spark.judge import examine
+from ackdoctor.spark.replay import acker_version
 from ackdoctor.spark.roots import growth, holders, replays
 from ackdoctor.spark.schema import ENTRIES, EVENTS, QUARANTINE
 from ackdoctor.spark.tables import Analysis, Books, Holder, Latency, Replays, TreeCount
-from ackdoctor.tracer.judge.places import Places
-from ackdoctor.tracer.judge.replay import judge_trace
-from ackdoctor.tracer.trace.read import read
+from ackdoctor.tracer.replay import judge_trace
+from ackdoctor.tracer.sites import Places
+from ackdoctor.tracer.trace_reader import read
 from tests.spark.event_tables import STATEMENTS, events
 
 TERMS = Terms(version=acker_version("1.1.0"), nowhere="trace", folder=str(STATEMENTS.parent.parent.parent))
@@ -114,8 +114,8 @@ def test_full_tables_come_as_parquet(spark, analysis):
 
 @pytest.mark.minutes
 def test_roots_beyond_the_samples_are_counted(spark, monkeypatch):
-    monkeypatch.setattr("ackdoctor.spark.judge.components._MOST_SHAPES", 1)
-    monkeypatch.setattr("ackdoctor.spark.judge.samples._MOST_TREES", 1)
+    monkeypatch.setattr("ackdoctor.spark.deliveries._MOST_SHAPES", 1)
+    monkeypatch.setattr("ackdoctor.spark.verdicts._MOST_TREES", 1)
     few = analyze(find_inputs([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
     bad = sum(kind.roots for kind in few.trees if kind.verdict != "complete" or kind.left)
     assert few.notes == (
@@ -128,7 +128,7 @@ def test_roots_beyond_the_samples_are_counted(spark, monkeypatch):
 
 @pytest.mark.minutes
 def test_a_root_with_an_explained_end_is_omitted(spark, monkeypatch, analysis):
-    monkeypatch.setattr("ackdoctor.spark.judge.culprits._MOST_EXPLAINED", 1)
+    monkeypatch.setattr("ackdoctor.spark.causes._MOST_EXPLAINED", 1)
     few = analyze(find_inputs([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
     assert [finding.code for finding in few.findings] == [finding.code for finding in analysis.findings]
     assert few.trees == analysis.trees
@@ -143,7 +143,7 @@ def test_a_bad_row_without_a_place_is_shown(spark):
         ("a.log", 9, "second", "cut off"),
         ("a.log", 3, "z first", "cut off"),
     ]
-    bad_rows = quarantined(spark.createDataFrame(rows, QUARANTINE))
+    bad_rows = quarantined([spark.createDataFrame(rows, QUARANTINE)])
     assert [(row.file, row.rows, row.sample) for row in bad_rows] == [
         ("a.log", 2, "z first"),
         ("part-1", 1, "2 7 sql"),
@@ -209,7 +209,7 @@ def acked_twice(component: str, roots: range) -> list[Event]:
 
 @pytest.mark.parametrize(("most", "omitted"), [pytest.param(2_000, 0, marks=pytest.mark.minutes), (4, 26)])
 def test_a_rare_culprit_is_reported_beside_a_frequent_one(most, omitted, spark, monkeypatch):
-    monkeypatch.setattr("ackdoctor.spark.judge.samples._MOST_TREES", most)
+    monkeypatch.setattr("ackdoctor.spark.verdicts._MOST_TREES", most)
     rows = acked_twice("often", range(1, 26)) + acked_twice("seldom", range(26, 31))
     terms = replace(TERMS, patience_s=0)
     with frames(events(spark, rows), terms) as tables:

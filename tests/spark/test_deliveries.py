@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from ackdoctor.model.event import RELIABLE, TICK, Event, EventKind
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.tracer.judge.findings import findings
-from ackdoctor.tracer.judge.places import Places
-from ackdoctor.tracer.judge.replay import judge_trace
+from ackdoctor.model.trace import RELIABLE, TICK, Event, EventKind
+from ackdoctor.tracer.findings import findings
+from ackdoctor.tracer.replay import judge_trace
+from ackdoctor.tracer.sites import Places
 
 pytest.importorskip("pyspark")
 
@@ -22,12 +22,14 @@ from ackdoctor.spark.deliveries import (
     last_rows,
     life,
     mark_in_hand,
+    shapes,
+    shapes_of_bare_emits,
+    violations,
     without_dead,
     without_unobserved,
     without_waiting,
 )
-from ackdoctor.spark.judge.components import shapes, shapes_of_bare_emits, violations
-from ackdoctor.spark.judge.examine import examine
+from ackdoctor.spark.judge import examine
 from tests.spark.event_tables import events
 
 RECEIVED, EMITTED, ACKED, FAILED, NAMED = (

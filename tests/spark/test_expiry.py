@@ -7,20 +7,20 @@ import pytest
 pytest.importorskip("pyspark")
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.event import EventKind
 from ackdoctor.model.finding import Confidence, Report, Severity
 from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.model.trace import EventKind
 from ackdoctor.reporters.analysis import verdict
 from ackdoctor.reporters.trace import About
 from ackdoctor.reporters.trace import verdict as verdict_of_run
 from ackdoctor.spark.analysis import Terms, analyze
-from ackdoctor.spark.read.inputs import find_inputs
-from ackdoctor.spark.replay.messages import acker_version
+from ackdoctor.spark.inputs import find_inputs
+from ackdoctor.spark.replay import acker_version
 from ackdoctor.spark.tables import Analysis
-from ackdoctor.tracer.judge.places import Places
-from ackdoctor.tracer.judge.replay import judge_trace
-from ackdoctor.tracer.trace import files
-from ackdoctor.tracer.trace.read import read
+from ackdoctor.tracer import trace_files
+from ackdoctor.tracer.replay import judge_trace
+from ackdoctor.tracer.sites import Places
+from ackdoctor.tracer.trace_reader import read
 from tests.spark.worker_log import WorkerLog
 from tests.trace_rows import slow_trace
 
@@ -212,7 +212,7 @@ def test_the_trace_report_agrees_on_expired_roots(spark, tmp_path, flush_s, time
     part = tmp_path / "v1" / "run=r" / "worker=w" / "part-1-000000000000.jsonl"
     part.parent.mkdir(parents=True)
     rows = slow_trace(flush_s=flush_s, ticks=True)
-    files.write_lines([row for row in rows if linked or row.kind is not EventKind.LINKED], part)
+    trace_files.write_lines([row for row in rows if linked or row.kind is not EventKind.LINKED], part)
     terms = Terms(
         version=acker_version("storm-2.8.8"),
         folder=str(tmp_path),

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ackdoctor.model.event import EventKind
-from ackdoctor.tracer.trace import write
-from tests.tracer.trace.traces import recorder, rows, say
+from ackdoctor.model.trace import EventKind
+from ackdoctor.tracer import recorder as write
+from tests.tracer.traces import recorder, rows, say
 
 pytestmark = pytest.mark.slow
 

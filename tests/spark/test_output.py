@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
 from ackdoctor.spark.analysis import need_place
-from ackdoctor.spark.read.file_kinds import FileKind
-from ackdoctor.spark.read.inputs import Inputs
+from ackdoctor.spark.file_kinds import FileKind
+from ackdoctor.spark.inputs import Inputs
 
 
 def reading(*names) -> Inputs:

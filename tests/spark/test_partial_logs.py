@@ -9,7 +9,7 @@ pytest.importorskip("pyspark")
 from ackdoctor.model.finding import Report
 from ackdoctor.reporters.analysis import incomplete, verdict
 from ackdoctor.spark.analysis import Terms, analyze
-from ackdoctor.spark.read.inputs import find_inputs
+from ackdoctor.spark.inputs import find_inputs
 from tests.spark.workers import Topology
 
 ALL = ("spout", "split", "store", "audit", "__acker")

@@ -11,9 +11,8 @@ from tests.spark.model_lives import rows, stream
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.replay import proof
-from ackdoctor.spark.replay.exact import replay, replay_all
-from ackdoctor.spark.replay.messages import acker_version
+from ackdoctor.spark import proof
+from ackdoctor.spark.replay import acker_version, replay, replay_all
 from ackdoctor.spark.schema import MESSAGES
 
 ROOT = "run, acker, incarnation, root, 1"

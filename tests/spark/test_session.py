@@ -10,7 +10,7 @@ pytest.importorskip("pyspark")
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkRuntimeError
 
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
 from ackdoctor.spark.session import _delayed_interrupt, _utf8_locale, root_cause, spark_errors
 
 NAMES = ("LC_ALL", "LC_CTYPE", "LANG")

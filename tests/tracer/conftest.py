@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.sites import Places
 from tests.tracer.lives import written
 
 

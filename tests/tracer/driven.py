@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ackdoctor.model.violation import Access, Violation
-from ackdoctor.tracer.instrument.install import install
-from ackdoctor.tracer.ledger.ledger import Ledger, Level, Settlement
-from ackdoctor.tracer.trace.write import Recorder
+from ackdoctor.model.trace import Access, Violation
+from ackdoctor.tracer.install import install
+from ackdoctor.tracer.ledger import Ledger, Level, Settlement
+from ackdoctor.tracer.recorder import Recorder
 
 __all__ = ["Traced", "build", "drive", "frame", "summaries", "tick", "traced"]
 

@@ -4,8 +4,18 @@ from pathlib import Path
 
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Confidence, Finding, TreeWitness
-from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
-from ackdoctor.model.violation import Access, AccessKind, CallSite, TracedComponent, Violation
+from ackdoctor.model.trace import (
+    Access,
+    AccessKind,
+    CallSite,
+    Culprit,
+    PendingEntry,
+    Residue,
+    TracedComponent,
+    TupleTree,
+    Verdict,
+    Violation,
+)
 
 __all__ = [
     "SOURCE",

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ackdoctor.model.event import Event, EventKind
-from ackdoctor.tracer.trace.read import read
+from ackdoctor.model.trace import Event, EventKind
+from ackdoctor.tracer.trace_reader import read
 
 __all__ = ["ECHO", "command", "frame", "python", "ran", "row_summaries", "rows"]
 
@@ -21,7 +21,7 @@ sys.exit(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
 PROXY = """
 import sys
 from pathlib import Path
-from ackdoctor.tracer.process import proxy
+from ackdoctor.tracer import proxy
 def crash(*_): raise RuntimeError("a bug of ours")
 def stall(passing, *_):
     import time

@@ -5,10 +5,9 @@ import pytest
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Confidence, Severity
-from ackdoctor.model.verdict import GrowthPoint, Verdict
-from ackdoctor.model.violation import AccessKind
-from ackdoctor.tracer.judge.acker import growth_finding
-from ackdoctor.tracer.judge.findings import findings
+from ackdoctor.model.trace import AccessKind, GrowthPoint, Verdict
+from ackdoctor.tracer.acker_findings import growth_finding
+from ackdoctor.tracer.findings import findings
 from tests.tracer.lives import call, culprit, orphan, pending, summary, touch, traced, tree, violation
 
 ACKED, FAILED = AccessKind.ACKED, AccessKind.FAILED

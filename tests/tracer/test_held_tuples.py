@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 from pystorm.component import Tuple
 
-from ackdoctor.tracer.ledger.components import NODES, holders
+from ackdoctor.tracer.components import NODES, holders
 
 
 class Component:

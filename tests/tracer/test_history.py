@@ -1,8 +1,8 @@
 """The life of one root."""
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.event import Event, EventKind
-from ackdoctor.tracer.judge.life import Life, life_of_delivery, life_of_root
+from ackdoctor.model.trace import Event, EventKind
+from ackdoctor.tracer.life import Life, life_of_delivery, life_of_root
 from tests.trace_rows import events_of
 
 OLD, NEW = profile("storm-1.1.0"), profile("storm-2.8.8")

@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 
 from ackdoctor.acker.versions import NEWEST
-from ackdoctor.model.event import EventKind
-from ackdoctor.tracer.judge.replay import judge_trace
-from ackdoctor.tracer.ledger.ledger import Level
-from ackdoctor.tracer.process.run import VARIABLE, environment
-from tests.tracer.trace.traces import rows
+from ackdoctor.model.trace import EventKind
+from ackdoctor.tracer.ledger import Level
+from ackdoctor.tracer.replay import judge_trace
+from ackdoctor.tracer.run import VARIABLE, environment
+from tests.tracer.traces import rows
 
 K = EventKind
 ROOT = Path(__file__).parents[2]
 RUN = """
 import sys
 from pathlib import Path
-from ackdoctor.tracer.process.run import run
-from ackdoctor.tracer.ledger.ledger import Level
+from ackdoctor.tracer.run import run
+from ackdoctor.tracer.ledger import Level
 sys.exit(run(sys.argv[2:], Path(sys.argv[1]), Level.TRACE, name="r"))
 """
 BOLT = """

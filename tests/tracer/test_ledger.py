@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from ackdoctor.dialects import pystorm, storm_py
 from ackdoctor.model.dialect import Misuse, Role
 from ackdoctor.model.protocol import TABLE, Breach, Op, Stage
-from ackdoctor.model.verdict import GrowthPoint
-from ackdoctor.model.violation import AccessKind, CallSite, TracedComponent
-from ackdoctor.tracer.ledger.component_record import BREACHES, ComponentRecord, Delivery, Mark, PendingTuple
-from ackdoctor.tracer.ledger.ledger import POINTS, Ledger, Level, Windows
+from ackdoctor.model.trace import AccessKind, CallSite, GrowthPoint, TracedComponent
+from ackdoctor.tracer.ledger import POINTS, Ledger, Level, Windows
+from ackdoctor.tracer.record import BREACHES, ComponentRecord, Delivery, Mark, PendingTuple
 from tests.tracer.driven import summaries
 
 COMPONENT = TracedComponent(name="Bolt", dialect="pystorm", role="Bolt", path="bolt.py", line=1)
@@ -171,7 +170,7 @@ def test_a_settled_ledger_starts_empty():
 
 
 def test_the_oldest_book_is_closed_for_the_next(monkeypatch):
-    monkeypatch.setattr("ackdoctor.tracer.ledger.ledger.RECORDS", 2)
+    monkeypatch.setattr("ackdoctor.tracer.ledger.RECORDS", 2)
     ledger = Ledger(now=lambda: 3_000_000)
     for number in range(3):
         ledger.open(COMPONENT, pystorm.BOLT).received(str(number))

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pystorm import Bolt
 
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.tracer.ledger.ledger import Level
-from ackdoctor.tracer.trace.write import Recorder
+from ackdoctor.tracer.ledger import Level
+from ackdoctor.tracer.recorder import Recorder
 from tests.tracer.driven import build, drive, frame, summaries, tick, traced
 
 PLANS = st.lists(

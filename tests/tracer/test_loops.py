@@ -6,9 +6,9 @@ from textwrap import indent
 import pytest
 
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.model.violation import AccessKind
-from ackdoctor.tracer.judge.findings import findings
-from ackdoctor.tracer.judge.places import may_loop
+from ackdoctor.model.trace import AccessKind
+from ackdoctor.tracer.findings import findings
+from ackdoctor.tracer.sites import may_loop
 from tests.tracer.lives import call, touch, traced, violation
 
 HELPER = "def _finish(self, tup):\n    self.ack(tup)\n"

@@ -9,8 +9,8 @@ from pystorm.component import Component
 
 from ackdoctor.dialects import known
 from ackdoctor.model.dialect import Kind, VerbKind
-from ackdoctor.tracer.instrument.mocks import Mocked
-from ackdoctor.tracer.ledger.ledger import Level
+from ackdoctor.tracer.ledger import Level
+from ackdoctor.tracer.mocks import Mocked
 from tests.tracer.driven import build, drive, frame, summaries, traced
 from tests.tracer.styles import AckWithAuto, Auto, Forgets, Manual, tup
 

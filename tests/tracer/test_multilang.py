@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ackdoctor.model.event import RELIABLE, TICK, EventKind
-from ackdoctor.tracer.process.multilang import Conversation, Frames, Row, parse
+from ackdoctor.model.trace import RELIABLE, TICK, EventKind
+from ackdoctor.tracer.proxy import Conversation, Frames, Row, parse
 
 K = EventKind
 HANDSHAKE = {"conf": {}, "pidDir": "/tmp", "context": {"taskid": 4, "task->component": {"4": "count"}}}

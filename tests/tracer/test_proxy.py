@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ackdoctor.acker.versions import NEWEST
-from ackdoctor.model.event import IN_HAND, RELIABLE, EventKind
-from ackdoctor.tracer.judge.replay import judge_trace
-from ackdoctor.tracer.process.proxy import Lane, pump
-from ackdoctor.tracer.process.tap import Chunk, Direction, Tap, chunks
+from ackdoctor.model.trace import IN_HAND, RELIABLE, EventKind
+from ackdoctor.tracer.proxy import Chunk, Direction, Lane, Tap, chunks, pump
+from ackdoctor.tracer.replay import judge_trace
 from tests.tracer.piped import ECHO, command, frame, python, ran, row_summaries, rows
 
 K = EventKind

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from ackdoctor.model.event import EventKind
+from ackdoctor.model.trace import EventKind
 from tests.tracer.piped import ECHO, command, frame, python, ran, row_summaries
 
 K = EventKind

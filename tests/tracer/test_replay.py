@@ -3,12 +3,12 @@
 import pytest
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.event import AUTO, BARE, IN_HAND, TICK, Event, EventKind
 from ackdoctor.model.finding import Finding, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.tracer.judge.replay import TraceReport, judge_trace
-from ackdoctor.tracer.ledger.ledger import Ledger
-from ackdoctor.tracer.trace.components import MULTILANG, recalled
+from ackdoctor.model.trace import AUTO, BARE, IN_HAND, TICK, Event, EventKind
+from ackdoctor.tracer.components import MULTILANG, recalled
+from ackdoctor.tracer.ledger import Ledger
+from ackdoctor.tracer.replay import TraceReport, judge_trace
 from tests.trace_rows import events_of
 
 SECOND = 1_000_000_000

@@ -3,9 +3,9 @@
 import sys
 from types import ModuleType
 
-from ackdoctor.model.violation import CallSite
-from ackdoctor.tracer.instrument.listener import passes
-from ackdoctor.tracer.ledger.sites import NOWHERE, CallPath, Sites
+from ackdoctor.model.trace import CallSite
+from ackdoctor.tracer.listener import passes
+from ackdoctor.tracer.sites import UNKNOWN, CallPath, Sites
 
 
 def framework(sites: Sites) -> ModuleType:
@@ -64,8 +64,8 @@ def test_a_framework_call_without_an_author_has_no_site():
     sites = Sites(
         [__name__, *{name.partition(".")[0] for name in sys.modules}, "__main__", "__channelexec__"]
     )
-    assert sites.here() == NOWHERE
-    assert sites[NOWHERE] is None
+    assert sites.here() == UNKNOWN
+    assert sites[UNKNOWN] is None
 
 
 def test_a_named_site_has_one_number():

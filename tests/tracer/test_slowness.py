@@ -3,7 +3,7 @@
 import pytest
 
 from ackdoctor.model.finding import Confidence
-from ackdoctor.tracer.judge.timeouts import Cause, Pace, burst_period, cause_of, slow_findings
+from ackdoctor.tracer.timeouts import Cause, Pace, burst_period, cause_of, slow_findings
 from tests.acker_cases import timed_out
 
 

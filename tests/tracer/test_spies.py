@@ -6,11 +6,11 @@ from unittest import mock
 import pytest
 from pystorm import BatchingBolt, Bolt, Spout
 
-from ackdoctor.model.event import RELIABLE, EventKind
-from ackdoctor.tracer.instrument.install import install
-from ackdoctor.tracer.ledger.ledger import Ledger, Level
-from ackdoctor.tracer.trace.read import read
-from ackdoctor.tracer.trace.write import Recorder
+from ackdoctor.model.trace import RELIABLE, EventKind
+from ackdoctor.tracer.install import install
+from ackdoctor.tracer.ledger import Ledger, Level
+from ackdoctor.tracer.recorder import Recorder
+from ackdoctor.tracer.trace_reader import read
 from tests.tracer.driven import build, drive, frame, summaries, tick, traced
 from tests.tracer.styles import AckWithAuto, Auto, Forgets, Manual, tup
 

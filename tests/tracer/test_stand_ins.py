@@ -11,11 +11,11 @@ from pystorm import BatchingBolt, Bolt
 from pystorm.component import Component
 
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.model.event import EventKind
-from ackdoctor.tracer.instrument.install import install
-from ackdoctor.tracer.ledger.ledger import Ledger, Level
-from ackdoctor.tracer.trace.read import read
-from ackdoctor.tracer.trace.write import Recorder
+from ackdoctor.model.trace import EventKind
+from ackdoctor.tracer.install import install
+from ackdoctor.tracer.ledger import Ledger, Level
+from ackdoctor.tracer.recorder import Recorder
+from ackdoctor.tracer.trace_reader import read
 from tests.tracer.driven import build, drive, frame, summaries, traced
 from tests.tracer.styles import Auto, Forgets, Manual, tup
 

@@ -9,12 +9,12 @@ from pystorm import BatchingBolt, Bolt
 from pystorm.component import Component
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.event import AUTO, BARE, EventKind
-from ackdoctor.tracer.instrument.install import install
-from ackdoctor.tracer.judge.replay import judge_trace
-from ackdoctor.tracer.ledger.ledger import Ledger, Level
-from ackdoctor.tracer.trace.read import read
-from ackdoctor.tracer.trace.write import Recorder
+from ackdoctor.model.trace import AUTO, BARE, EventKind
+from ackdoctor.tracer.install import install
+from ackdoctor.tracer.ledger import Ledger, Level
+from ackdoctor.tracer.recorder import Recorder
+from ackdoctor.tracer.replay import judge_trace
+from ackdoctor.tracer.trace_reader import read
 from tests.tracer.driven import build, drive, frame, summaries, traced
 from tests.tracer.styles import AckWithAuto, Auto, Forgets, Manual, Polite, tup
 

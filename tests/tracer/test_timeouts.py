@@ -3,9 +3,9 @@
 import pytest
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
-from ackdoctor.tracer.judge.replay import TraceReport, judge_trace
+from ackdoctor.model.trace import Event, EventKind
+from ackdoctor.tracer.replay import TraceReport, judge_trace
 from tests.trace_rows import T, slow_trace
 
 

@@ -5,12 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 from ackdoctor.acker.acker import make_acker
-from ackdoctor.acker.rotating_map import VirtualClock
+from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.acker.versions import profile
 from ackdoctor.lab.bench import Bench
-from ackdoctor.model.event import EventKind
-from ackdoctor.model.message import AckAck, AckFail, AckInit, Message, ResetTimeout, Tick
-from ackdoctor.model.verdict import GrowthPoint, Residue, Verdict
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, Message, ResetTimeout, Tick
+from ackdoctor.model.trace import EventKind, GrowthPoint, Residue, Verdict
 from ackdoctor.tracer.traced_acker import TracedAcker
 
 PROFILES = ["storm-1.1.0", "storm-1.2.4", "storm-2.8.3"]

@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 from pystorm import BatchingBolt, Bolt, ReliableSpout, Spout, TicklessBatchingBolt
 
-from ackdoctor.tracer.ledger.ledger import Level
+from ackdoctor.tracer.ledger import Level
 from tests.tracer.driven import build, drive, frame, summaries, tick, traced
 
 

@@ -1,4 +1,4 @@
-"""Data flow inside one function: reachable steps, derived locals, canonical expressions and definitions.
+"""Data flow in one function: reachable steps, derived locals, canonical expressions and definitions.
 
 In canonical form, temporaries and locals with one assignment are expanded: `key = str(msg.offset())` and a later
 `str(msg.offset())` are both  call(str, call(Attr(msg, offset))).
@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ackdoctor.flow.events import Flow, Path
-from ackdoctor.flow.expressions import memoize, names_in
+from ackdoctor.flow.expressions import assigned_targets, memoize, names_in
+from ackdoctor.flow.transfer.liveness import assigned_locals, operands
 from ackdoctor.model.cfg import (
     ENTRY,
     Attr,
@@ -20,46 +21,46 @@ from ackdoctor.model.cfg import (
     Compare,
     EdgeKind,
     Expr,
+    Function,
     Global,
-    Instr,
     Item,
     Mix,
     Name,
     Next,
     Not,
-    Star,
     Unpack,
     Update,
-    Yield,
 )
-from ackdoctor.model.component import Function
 
 __all__ = [
-    "CanonicalForms",
     "Definition",
-    "canonical_forms",
+    "canonical",
     "definition",
     "derived_names",
     "handler_only",
     "mentions_any",
-    "names_and_attributes",
+    "passed_value",
     "raising_steps",
     "reachable",
-    "tuple_params",
+    "tuple_names",
     "without_casts",
 ]
 
 
+# ---- steps ----
+
+
 def reachable(
-    function: Function, starts: Iterable[int], closed: frozenset[tuple[int, EdgeKind]] = frozenset()
+    function: Function, starts: Iterable[int], closed: Iterable[tuple[int, EdgeKind]] = ()
 ) -> set[int]:
     """Return the steps that can be reached without a closed edge."""
+    closed_edges = frozenset(closed)
     seen = set(starts)
     stack = list(seen)
     while stack:
         index = stack.pop()
         for kind, target in function.cfg.steps[index].edges:
-            if (index, kind) not in closed and target not in seen:
+            if (index, kind) not in closed_edges and target not in seen:
                 seen.add(target)
                 stack.append(target)
     return seen
@@ -68,26 +69,25 @@ def reachable(
 def handler_only(function: Function, catch: int) -> set[int]:
     """Return the steps that run only after the exception handler at `catch` was entered."""
     entered = [target for kind, target in function.cfg.steps[catch].edges if kind is EdgeKind.TRUE]
-    without = reachable(function, [ENTRY], frozenset({(catch, EdgeKind.TRUE)}))
-    return reachable(function, entered) - without
+    return reachable(function, entered) - reachable(function, [ENTRY], [(catch, EdgeKind.TRUE)])
 
 
 def raising_steps(function: Function, catch: int) -> set[int]:
-    """Return the steps whose exceptions reach the exception handler at `catch`."""
-    pending = {catch}
-    steps = function.cfg.steps
-    found: set[int] = set()
-    while pending:
-        wanted = pending.pop()
-        for index, step in enumerate(steps):
-            for kind, target in step.edges:
-                if target != wanted:
-                    continue
-                if isinstance(step.op, Catch) and kind is not EdgeKind.TRUE and index not in found:
-                    pending.add(index)
-                elif kind is EdgeKind.RAISE:
-                    found.add(index)
+    """Return the steps whose exceptions reach the exception handler at `catch`, also past handlers of other types."""
+    handlers, found = {catch}, set[int]()
+    for index in range(len(function.cfg.steps) - 1, -1, -1):  # handlers follow each other in source order
+        step = function.cfg.steps[index]
+        for kind, target in step.edges:
+            if target not in handlers:
+                continue
+            if kind is EdgeKind.RAISE:
+                found.add(index)
+            elif isinstance(step.op, Catch) and kind is EdgeKind.FALSE:
+                handlers.add(index)
     return found
+
+
+# ---- locals ----
 
 
 def mentions_any(expr: Expr, names: frozenset[str]) -> bool:
@@ -95,121 +95,96 @@ def mentions_any(expr: Expr, names: frozenset[str]) -> bool:
     return not names.isdisjoint(names_in(expr))
 
 
-def tuple_params(flow: Flow, function: Function) -> frozenset[str]:
-    """Return the parameters that carry the tuple: that of the handler, or all of a helper."""
+def tuple_names(flow: Flow, function: Function) -> frozenset[str]:
+    """Return the locals that derive from the tuple: from the parameter of the handler, or from any of a helper."""
     names = [param.name for param in function.params]
     if function is flow.function and flow.entry is not None and flow.entry.subject is not None:
-        return frozenset(names[flow.entry.subject + 1 : flow.entry.subject + 2])
-    return frozenset(names[1:])
+        return derived_names(function, frozenset(names[flow.entry.subject + 1 : flow.entry.subject + 2]))
+    return derived_names(function, frozenset(names[1:]))
 
 
 @memoize
 def derived_names(function: Function, names: frozenset[str]) -> frozenset[str]:
     """Return the locals whose value may derive from one of `names`, these included; the analysis is flow-insensitive."""
-    flows = _flows(function)
+    targets = _targets_by_name(function)
     known, todo = set(names), list(names)
     while todo:
-        new = flows.get(todo.pop(), set()) - known
+        new = targets.get(todo.pop(), set()) - known
         known |= new
         todo += new
     return frozenset(known)
 
 
 @memoize
-def _flows(function: Function) -> Mapping[str, set[str]]:
+def _targets_by_name(function: Function) -> Mapping[str, set[str]]:
     """Map each local to those that are assigned an expression with it."""
-    flows: dict[str, set[str]] = {}
+    targets: dict[str, set[str]] = {}
     for step in function.cfg.steps:
-        targets, values = _assignment(step.op)
-        for value in values:
-            for name in names_in(value):
-                flows.setdefault(name, set()).update(targets)
-    return flows
+        if isinstance(step.op, (Bind, Update, Unpack, Next, Call)):
+            assigned = set(assigned_locals(step.op))
+            for value in operands(step.op):
+                for name in names_in(value):
+                    targets.setdefault(name, set()).update(assigned)
+    return targets
 
 
-def _assignment(op: Instr) -> tuple[tuple[str, ...], tuple[Expr, ...]]:
-    """Return the locals that an instruction assigns, and the expressions of their value."""
-    match op:
-        case Bind(target=Name(id=target), value=value) | Update(target=Name(id=target), value=value):
-            return (target,), (value,)
-        case Unpack(targets=targets, value=value):
-            return tuple(target.id for target in targets if isinstance(target, Name)), (value,)
-        case Next(target=Name(id=target), iterable=value):
-            return (target,), (value,)
-        case Call(result=result, func=func, args=args):
-            return (result.id,), (func, *(arg.value for arg in args))
-        case _:
-            return (), ()
+# ---- canonical forms ----
 
-
-DEEPEST = 8  # nested expressions and expanded names
-LARGEST = 1_000  # parts of an expression: nested lists grow with each name that is expanded
+_DEEPEST = 8  # nested expressions and expanded names
+_LARGEST = 1_000  # parts of an expression: nested lists grow with each name that is expanded
 _CASTS = frozenset(("str", "int", "unicode", "repr", "float"))
 
 
-class CanonicalForms:
-    """The canonical form of expressions of one function.
+def canonical(function: Function, expr: Expr) -> Expr:
+    """Return the canonical form of an expression of a function."""
+    values = _single_values(function)
+    left = _LARGEST
+
+    def expand(expr: Expr, depth: int) -> Expr:
+        nonlocal left
+        left -= 1
+        if depth > _DEEPEST or left < 0:
+            return expr
+        match expr:
+            case Name(id=name) if name in values:
+                return expand(values[name], depth + 1)
+            case Attr(obj=obj, name=name):
+                return Attr(expand(obj, depth + 1), name)
+            case Item(obj=obj, key=key):
+                return Item(expand(obj, depth + 1), expand(key, depth + 1))
+            case Mix(op=op, parts=parts):
+                return Mix(op, tuple(expand(part, depth + 1) for part in parts))
+            case Build(kind=kind, items=items):
+                return Build(kind, tuple(expand(item, depth + 1) for item in items))
+            case Compare(left=one, op=op, right=other):
+                return Compare(expand(one, depth + 1), op, expand(other, depth + 1))
+            case Not(value=value):
+                return Not(expand(value, depth + 1))
+            case _:
+                return expr
+
+    return expand(expr, 0)
+
+
+@memoize
+def _single_values(function: Function) -> Mapping[str, Expr]:
+    """Map each local that is assigned once to its value.
 
     A parameter and a captured name have a value before the first step, so an assignment is their second:
     `flag = not flag` is not expanded.
     """
-
-    __slots__ = ("_definitions", "_left")
-
-    def __init__(self, function: Function) -> None:
-        self._left = 0
-        bound = Counter([*(param.name for param in function.params), *function.captures])
-        values: dict[str, Expr] = {}
-        for step in function.cfg.steps:
-            match step.op:
-                case Bind(target=Name(id=name), value=value):
-                    bound[name] += 1
-                    values[name] = value
-                case Call(result=Name(id=name), func=func, args=args):
-                    bound[name] += 1
-                    values[name] = Mix("call", (func, *(arg.value for arg in args)))
-                case Update(target=Name(id=name)) | Next(target=Name(id=name)) | Yield(result=Name(id=name)):
-                    bound[name] += 1
-                case Unpack(targets=targets):
-                    bound.update(target.id for target in targets if isinstance(target, Name))
-                case _:
-                    pass
-        self._definitions = {name: value for name, value in values.items() if bound[name] == 1}
-
-    def of(self, expr: Expr) -> Expr:
-        """Return the canonical form of an expression."""
-        self._left = LARGEST
-        return self._of(expr, 0)
-
-    def _of(self, expr: Expr, depth: int) -> Expr:
-        self._left -= 1
-        if depth > DEEPEST or self._left < 0:
-            return expr
-        match expr:
-            case Name(id=name) if name in self._definitions:
-                return self._of(self._definitions[name], depth + 1)
-            case Attr(obj=obj, name=name):
-                return Attr(self._of(obj, depth + 1), name)
-            case Item(obj=obj, key=key):
-                return Item(self._of(obj, depth + 1), self._of(key, depth + 1))
-            case Mix(op=op, parts=parts):
-                return Mix(op, tuple(self._of(part, depth + 1) for part in parts))
-            case Build(kind=kind, items=items):
-                return Build(kind, tuple(self._of(item, depth + 1) for item in items))
-            case Compare(left=left, op=op, right=right):
-                return Compare(self._of(left, depth + 1), op, self._of(right, depth + 1))
-            case Not(value=value):
-                return Not(self._of(value, depth + 1))
-            case Star(value=value):
-                return Star(self._of(value, depth + 1))
+    assigned = Counter([*(param.name for param in function.params), *function.captures])
+    values: dict[str, Expr] = {}
+    for step in function.cfg.steps:
+        assigned.update(assigned_locals(step.op))
+        match step.op:
+            case Bind(target=Name(id=name), value=value):
+                values[name] = value
+            case Call(result=Name(id=name), func=func, args=args):
+                values[name] = Mix("call", (func, *(arg.value for arg in args)))
             case _:
-                return expr
-
-
-@memoize
-def canonical_forms(function: Function) -> CanonicalForms:
-    """Return the canonical forms of a function's expressions, computed once."""
-    return CanonicalForms(function)
+                pass
+    return {name: value for name, value in values.items() if assigned[name] == 1}
 
 
 def without_casts(expr: Expr) -> Expr:
@@ -222,25 +197,9 @@ def without_casts(expr: Expr) -> Expr:
                 return expr
 
 
-def names_and_attributes(expr: Expr) -> Iterator[str]:
-    """Yield every name and attribute in an expression."""
-    match expr:
-        case Name(id=word) | Global(id=word):
-            yield word
-        case Attr(obj=obj, name=word):
-            yield word
-            yield from names_and_attributes(obj)
-        case Item(obj=left, key=right) | Compare(left=left, right=right):
-            yield from names_and_attributes(left)
-            yield from names_and_attributes(right)
-        case Mix(parts=parts) | Build(items=parts):
-            for part in parts:
-                yield from names_and_attributes(part)
-        case _:
-            return
+# ---- definitions on a path ----
 
-
-HOPS = 8  # helper calls and copies followed
+_HOPS = 8  # helper calls and copies followed
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -251,28 +210,33 @@ class Definition:
     visit: Path
 
 
-def definition(visit: Path, expr: Expr, hops: int = HOPS) -> Definition | None:
+def definition(visit: Path, expr: Expr) -> Definition | None:
     """Return the definition of `expr` on the path to `visit`; None if it is unknown.
 
     An argument of a helper is followed to the call of the helper.
     """
-    while isinstance(expr, Name) and hops:
-        hops -= 1
-        maker = next((node for node in _earlier_visits(visit) if _binds(node, expr)), None)
+    for _ in range(_HOPS):
+        if not isinstance(expr, Name):
+            return Definition(expr, visit)
+        maker = next(
+            (each for each in _earlier_visits(visit) if expr in assigned_targets(each.step.op)), None
+        )
         if maker is None:
-            found = _argument(visit, expr)
-            if found is None:
+            caller = visit.entry.before
+            call = caller.step.op if caller is not None else None
+            value = passed_value(call, visit.function, expr.id) if isinstance(call, Call) else None
+            if value is None or caller is None:
                 return None
-            expr, visit = found
+            expr, visit = value, caller
             continue
         match maker.step.op:
             case Bind(value=value):
                 expr, visit = value, maker
-            case Call() | Catch() as value:
-                return Definition(value, maker)
+            case Call() | Catch() as maker_op:
+                return Definition(maker_op, maker)
             case _:
                 return None
-    return Definition(expr, visit) if hops else None
+    return None
 
 
 def _earlier_visits(visit: Path) -> Iterator[Path]:
@@ -282,38 +246,14 @@ def _earlier_visits(visit: Path) -> Iterator[Path]:
         yield visit
 
 
-def _binds(visit: Path, name: Name) -> bool:
-    match visit.step.op:
-        case Bind(target=target) | Next(target=target) | Update(target=target):
-            return target == name
-        case Call(result=result) | Yield(result=result):
-            return result == name
-        case Unpack(targets=targets):
-            return name in targets or Star(name) in targets
-        case Catch(name=bound):
-            return bound == name.id
-        case _:
-            return False
-
-
-def _argument(visit: Path, name: Name) -> tuple[Expr, Path] | None:
-    """Return the argument that the call of this helper passes for one of its parameters."""
-    entry = [visit, *_earlier_visits(visit)][-1]
-    call = entry.before.step.op if entry.before is not None else None
-    if not isinstance(call, Call) or entry.before is None or any(arg.star for arg in call.args):
+def passed_value(call: Call, helper: Function, name: str) -> Expr | None:
+    """Return the argument that a call passes for a parameter of a helper; None if there is none or `*args` may hide it."""
+    for arg in call.args:
+        if arg.name == name:
+            return arg.value
+    if any(arg.star for arg in call.args):
         return None
-    position = _position(entry.function, name.id)
-    if position is None:
-        return None
+    names = [param.name for param in helper.params if param.kind == "positional"]
     plain = [arg.value for arg in call.args if arg.name is None]
-    named = [arg.value for arg in call.args if arg.name == name.id]
-    if named:
-        return named[0], entry.before
-    return (plain[position], entry.before) if position < len(plain) else None
-
-
-def _position(function: Function, name: str) -> int | None:
-    names = [param.name for param in function.params if param.kind == "positional"]
-    if name not in names:
-        return None
-    return names.index(name) - (0 if function.binding in ("static", "none") else 1)
+    begin = 0 if helper.binding in ("static", "none") else 1
+    return dict(zip(names[begin:], plain, strict=False)).get(name)

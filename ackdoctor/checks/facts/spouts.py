@@ -1,73 +1,98 @@
-"""What a spout emits and stores: its callbacks' effects, its message ids, and entries that stay after `ack` and `fail`.
+"""What a spout emits, stores and does in its callbacks, and where its records come from.
 
 The *reach* of a method is the method with every method of the component, closure and function of its file that it calls.
 A method is *idle* if its reach has no lasting effect except counters and log lines.
+
+The *provenance* of a value are the qualified names from which it derives: `self.emit([job.body])` leads from `job` to
+`self.tube.reserve()`, to `self.tube`, and in `initialize` to `beanstalkc.Connection`.  The search follows locals, fields,
+parameters and results of helpers, and stores into containers, in any order.  A library counts by the first parts of its
+qualified name ("kafka.KafkaConsumer" is "kafka"), a wrapper in the project by the words of its name
+("utils.my_kafka.Reader").
 """
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum, unique
+from typing import NamedTuple
 
-from ackdoctor.checks.facts.buffers import is_container, own_field, shrunk_fields
-from ackdoctor.checks.facts.dataflow import canonical_forms, derived_names, mentions_any, without_casts
+from ackdoctor.checks.facts.dataflow import (
+    canonical,
+    derived_names,
+    mentions_any,
+    passed_value,
+    without_casts,
+)
+from ackdoctor.checks.facts.fields import Use, is_container, shrunk_fields, uses
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
+from ackdoctor.flow.expressions import assigned_targets, calls_by_result, last_name, subexpressions
 from ackdoctor.flow.library import CONTAINER_STORES, LOGGING, PURE_CALLS
-from ackdoctor.model.cfg import Attr, Bind, Build, Call, Drop, Expr, Global, Item, Name, Step, Throw, Unpack
-from ackdoctor.model.component import Function
+from ackdoctor.flow.symbols import Symbol
+from ackdoctor.flow.transfer.liveness import operands
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Build,
+    Call,
+    ClassInfo,
+    Closure,
+    Drop,
+    Expr,
+    Function,
+    Global,
+    Item,
+    Name,
+    Next,
+    Return,
+    Step,
+    Throw,
+    Unpack,
+    Update,
+    Yield,
+)
 from ackdoctor.model.dialect import EntryKind, VerbKind
 
 __all__ = [
     "REMOVALS",
+    "Effect",
+    "Source",
     "calls_super",
     "data_emits",
-    "effective_calls",
     "emits",
     "entry_method",
     "first_in_source",
     "has_id",
     "lasting_effects",
+    "payload_source",
+    "provenance",
     "reach",
-    "steps_of",
     "stored_for_ever",
     "stored_under_id",
+    "values_of",
 ]
 
 
-REMOVALS = frozenset(
-    "pop popleft popitem remove discard clear delete delete_one delete_many hdel srem zrem lrem expire unlink "
-    "invalidate poll removeIf".split()
-)
-_IDLE_CALLS = (
-    PURE_CALLS
-    | LOGGING
-    | frozenset(
-        "get keys values items startswith endswith strip split join lower upper encode decode loads time now utcnow isoformat "
-        "strftime round min max abs sorted list tuple dict set getattr currentframe getpid uuid4 super "
-        "containsKey contains isEmpty size length equals trim substring".split()
-    )
-)
+# ---- methods and what they reach ----
 
 
 def entry_method(context: RuleContext, kind: EntryKind) -> Function | None:
     """Return the project's method for this entry, if it defines one."""
-    for entry in context.role.entries:
-        if entry.kind is kind:
-            return context.component.method(entry.method)
-    return None
+    names = (entry.method for entry in context.role.entries if entry.kind is kind)
+    return context.component.method(next(names, ""))
 
 
 def reach(context: RuleContext, method: Function | None) -> tuple[Function, ...]:
     """Return a method and all functions of the project that it calls, nearest first."""
-    found: list[Function] = []
-    todo = [method] if method is not None else []
-    while todo:
-        function = todo.pop(0)
-        if function in found:
-            continue
-        found.append(function)
-        todo += function.closures.values()
-        for step in function.cfg.steps:
-            if isinstance(step.op, Call):
-                todo += _callees(context, function, step.op)
+    found = {method: None} if method is not None else {}
+    todo = list(found)
+    for function in todo:  # the list grows during the loop
+        calls = (step.op for step in function.cfg.steps if isinstance(step.op, Call))
+        called = (callee for call in calls for callee in _callees(context, function, call))
+        for each in (*function.closures.values(), *called):
+            if each not in found:
+                found[each] = None
+                todo.append(each)
     return tuple(found)
 
 
@@ -80,36 +105,21 @@ def _callees(context: RuleContext, function: Function, call: Call) -> Iterator[F
     if own is not None:
         yield own
     elif _is_super(function, call.func):
-        yield from _next_in_order(context, function)
+        methods = [
+            cls.methods[function.name] for cls in context.component.lineage if function.name in cls.methods
+        ]
+        if function in methods:
+            yield from methods[methods.index(function) + 1 :][:1]  # the next in the resolution order
     else:
-        yield from (s for s in context.resolve(function, call.func) if isinstance(s, Function))
-
-
-def _next_in_order(context: RuleContext, function: Function) -> Iterator[Function]:
-    """Yield the next method of the same name in the resolution order."""
-    found = False
-    for cls in context.component.lineage:
-        method = cls.methods.get(function.name)
-        if found and method is not None:
-            yield method
-            return
-        found = found or method is function
+        yield from (symbol for symbol in context.resolve(function, call.func) if isinstance(symbol, Function))
 
 
 def _is_super(function: Function, func: Expr) -> bool:
     """Whether a callee is `super().name` or `Base.name` of the method's own name."""
-    match func:
-        case Attr(obj=Name(id=temp), name=name) if name == function.name and temp.startswith("%"):
-            temporaries = (
-                step.op
-                for step in function.cfg.steps
-                if isinstance(step.op, Call) and step.op.result.id == temp
-            )
-            return any(call.func == Global("super") for call in temporaries)
-        case Attr(obj=Global() | Attr(), name=name):
-            return name == function.name
-        case _:
-            return False
+    if not isinstance(func, Attr) or func.name != function.name:
+        return False
+    call = calls_by_result(function).get(func.obj)
+    return isinstance(func.obj, (Global, Attr)) or (call is not None and call.func == Global("super"))
 
 
 def calls_super(function: Function) -> bool:
@@ -117,21 +127,14 @@ def calls_super(function: Function) -> bool:
     return any(isinstance(step.op, Call) and _is_super(function, step.op.func) for step in function.cfg.steps)
 
 
-def steps_of(functions: tuple[Function, ...]) -> Iterator[tuple[Function, Step]]:
-    """Yield every step of these functions."""
-    for function in functions:
-        for step in function.cfg.steps:
-            yield function, step
-
-
 # ---- emits ----
 
 
 def emits(context: RuleContext, *kinds: EntryKind) -> list[Emitted]:
     """Return the emits reached from these entries, each call once, in source order."""
-    found: dict[int, Emitted] = {}
+    found: dict[Step, Emitted] = {}
     for _, emit in context.events(Emitted, *kinds):
-        found.setdefault(id(emit.step), emit)
+        found.setdefault(emit.step, emit)
     return list(found.values())
 
 
@@ -158,77 +161,80 @@ def first_in_source(found: list[Emitted]) -> Emitted:
 
 # ---- what a method does ----
 
+REMOVALS = frozenset(
+    "pop popleft popitem remove discard clear delete delete_one delete_many hdel srem zrem lrem expire unlink "
+    "invalidate poll removeIf".split()
+)
+_IDLE_CALLS = (
+    PURE_CALLS
+    | LOGGING
+    | frozenset(
+        "get keys values items startswith endswith strip split join lower upper encode decode loads time now utcnow isoformat "
+        "strftime round min max abs sorted list tuple dict set getattr currentframe getpid uuid4 super "
+        "containsKey contains isEmpty size length equals trim substring".split()
+    )
+)
 
-def lasting_effects(context: RuleContext, method: Function | None) -> list[str]:
-    """Return the lasting effects of a callback: the names of calls, and "=" for assignments; [] for an idle one."""
-    if method is None:
-        return []
+
+class Effect(NamedTuple):
+    """A lasting effect of a step: `word` is the name of a call, "=" for an assignment, "del" or "raise"."""
+
+    function: Function
+    step: Step
+    word: str
+
+
+def lasting_effects(context: RuleContext, method: Function | None) -> list[Effect]:
+    """Return the lasting effects in the reach of a callback; [] for an idle one."""
     return [
-        word
-        for function, step in steps_of(reach(context, method))
+        Effect(function, step, word)
+        for function in reach(context, method)
+        for step in function.cfg.steps
         if (word := _effect(context, function, step))
     ]
 
 
-def effective_calls(context: RuleContext, method: Function | None) -> Iterator[tuple[Function, Call]]:
-    """Yield the calls with a lasting effect in the reach of a callback."""
-    for function, step in steps_of(reach(context, method)):
-        if isinstance(step.op, Call) and _effect(context, function, step):
-            yield function, step.op
-
-
 def _effect(context: RuleContext, function: Function, step: Step) -> str:
-    """Return the lasting effect of one step, or ""."""
     match step.op:
         case Throw():
             return "raise"
         case Drop(target=Item() | Attr()):
             return "del"
-        case Bind(target=Item() | Attr()):
-            return "="
-        case Unpack(targets=targets) if any(isinstance(target, (Item, Attr)) for target in targets):
-            return "="
+        case Bind() | Unpack():
+            lasting = any(isinstance(target, (Item, Attr)) for target in assigned_targets(step.op))
+            return "=" if lasting else ""
         case Call() as call:
-            return _call_effect(context, function, call)
+            if context.verb_kind(function, call) in (VerbKind.LOG, VerbKind.REPORT):
+                return ""
+            if any(True for _ in _callees(context, function, call)):
+                return ""  # its own steps count
+            name = last_name(call.func) or "call"
+            return "" if name in _IDLE_CALLS else name
         case _:
             return ""
 
 
-def _call_effect(context: RuleContext, function: Function, call: Call) -> str:
-    if context.verb_kind(function, call) in (VerbKind.LOG, VerbKind.REPORT):
-        return ""
-    if any(True for _ in _callees(context, function, call)):
-        return ""  # its own steps count
-    match call.func:
-        case Attr(name=name) | Global(id=name) | Name(id=name):
-            return "" if name in _IDLE_CALLS else name
-        case _:
-            return "call"
+# ---- entries under a message id ----
 
 
-MANY = 50  # message ids followed to callers of helpers
-
-
-def stored_under_id(context: RuleContext) -> Iterator[tuple[Function, Step, str]]:
-    """Yield each store in the reach of `next_tuple` under, or together with, a message id."""
+def stored_under_id(context: RuleContext) -> list[Use]:
+    """Return each store in the reach of `next_tuple` under, or together with, a message id."""
     functions = reach(context, entry_method(context, EntryKind.NEXT))
-    yield from _stores(context, functions, _message_ids(context, data_emits(context), functions))
+    return list(_stores(context, functions, _message_ids(context, data_emits(context), functions)))
 
 
-def _stored_under_new_id(context: RuleContext) -> Iterator[tuple[Function, Step, str]]:
-    """Yield each store in the reach of `fail` under, or together with, a message id other than the failed one."""
+def stored_for_ever(context: RuleContext) -> list[Use]:
+    """Return the stores in `fail` that add an entry for each failure.
+
+    They are under, or together with, a message id other than the failed one, and `fail` does not shrink the field.
+    """
     functions = reach(context, entry_method(context, EntryKind.FAILED))
     ids = _message_ids(context, emits(context, EntryKind.FAILED), functions)
-    if not any(_derives_from_failed(functions[0], function, expr) for function, expr in ids):
-        yield from _stores(context, functions, ids)
-
-
-def stored_for_ever(context: RuleContext) -> Iterator[tuple[Function, Step, str]]:
-    """Yield the stores of `_stored_under_new_id` whose field `fail` does not shrink: each failure adds an entry."""
-    shrunk = shrunk_fields(context, reach(context, entry_method(context, EntryKind.FAILED)))
-    for function, step, name in _stored_under_new_id(context):
-        if name not in shrunk and is_container(context, name):
-            yield function, step, name
+    if any(_derives_from_failed(functions[0], function, expr) for function, expr in ids):
+        return []
+    shrunk = shrunk_fields(context, functions)
+    stores = _stores(context, functions, ids)
+    return [use for use in stores if use.field not in shrunk and is_container(context, use.field)]
 
 
 def _derives_from_failed(fail: Function, function: Function, expr: Expr) -> bool:
@@ -241,63 +247,231 @@ def _derives_from_failed(fail: Function, function: Function, expr: Expr) -> bool
 
 def _stores(
     context: RuleContext, functions: tuple[Function, ...], ids: list[tuple[Function, Expr]]
-) -> Iterator[tuple[Function, Step, str]]:
+) -> Iterator[Use]:
     for function in functions:
-        wanted = [expr for owner, expr in ids if owner is function]
-        if not wanted:
-            continue
-        canonical = {without_casts(canonical_forms(function).of(expr)) for expr in wanted}
-        for step in function.cfg.steps:
-            name, keys = _store_of(context, function, step)
-            if name is not None and any(
-                without_casts(canonical_forms(function).of(key)) in canonical for key in keys
-            ):
-                yield function, step, name
-
-
-def _store_of(context: RuleContext, function: Function, step: Step) -> tuple[str | None, list[Expr]]:
-    """Return the field into which a step stores, and the expressions that could be the id."""
-    match step.op:
-        case Bind(target=Item(obj=place, key=key)):
-            return own_field(context, function, place), [key]
-        case Call(func=Attr(obj=place, name=verb), args=args) if verb in CONTAINER_STORES:
+        wanted = {without_casts(canonical(function, expr)) for owner, expr in ids if owner is function}
+        for use in uses(context, [function]) if wanted else ():
             keys: list[Expr] = []
-            for arg in args:
-                value = canonical_forms(function).of(arg.value)
-                keys += (
-                    value.items
-                    if isinstance(value, Build) and value.kind in ("tuple", "list")
-                    else (arg.value,)
-                )
-            return own_field(context, function, place), keys
-        case _:
-            return None, []
+            if use.how == "=" and use.key is not None:
+                keys = [canonical(function, use.key)]
+            elif use.whole and use.how in CONTAINER_STORES:
+                for value in (canonical(function, value) for value in use.values):
+                    several = isinstance(value, Build) and value.kind in ("tuple", "list")
+                    keys += value.items if several and isinstance(value, Build) else (value,)
+            if any(without_casts(key) in wanted for key in keys):
+                yield use
 
 
 def _message_ids(
     context: RuleContext, sent: list[Emitted], functions: tuple[Function, ...]
 ) -> list[tuple[Function, Expr]]:
     """Return the message ids of these emits, also as the callers of an emitting helper pass them."""
-    found = [
-        (emit.function, emit.args[emit.verb.message_id])
-        for emit in sent
-        if has_id(emit) and emit.verb.message_id is not None
-    ]
-    for function, expr in found:  # the list grows during the loop
-        params = [param.name for param in function.params]
-        if isinstance(expr, Name) and expr.id in params and len(found) < MANY:
-            found += _passed_values(context, functions, function, params.index(expr.id), expr.id)
+    found = [(emit.function, emit.args[emit.verb.message_id or ""]) for emit in sent if has_id(emit)]
+    for helper, expr in found:  # the list grows during the loop
+        if not isinstance(expr, Name) or all(param.name != expr.id for param in helper.params):
+            continue
+        for caller in functions:
+            for call in calls_by_result(caller).values():
+                calls = context.own_method(caller, call.func) is helper
+                value = passed_value(call, helper, expr.id) if calls else None
+                if value is not None and (caller, value) not in found:
+                    found.append((caller, value))
     return found
 
 
-def _passed_values(
-    context: RuleContext, callers: tuple[Function, ...], helper: Function, position: int, name: str
-) -> Iterator[tuple[Function, Expr]]:
-    for caller in callers:
-        for step in caller.cfg.steps:
-            if not isinstance(step.op, Call) or context.own_method(caller, step.op.func) is not helper:
+# ---- where records come from ----
+
+
+@unique
+class Source(IntEnum):
+    """How a lost record could be replayed; of several sources the greatest counts."""
+
+    UNKNOWN = 0
+    FILE = 1  # lines can be read again
+    GENERATED = 2  # created on the spot, even from lines of a file
+    LIVE = 3  # a feed that cannot be read again
+    KEPT = 4  # a log, queue server or database that keeps its records
+
+    @property
+    def replayable(self) -> bool:
+        """Whether the record can be read a second time."""
+        return self in (Source.FILE, Source.KEPT)
+
+
+_KEPT = frozenset(
+    "kafka confluent_kafka pykafka aiokafka samsa brod faust pulsar nsq gnsq disque "
+    "redis rediscluster aioredis rq walrus hotqueue redis_collections "
+    "pika amqp amqplib kombu haigha aio_pika puka rabbitpy kiwi celery "
+    "stomp stompest proton qpid "
+    "beanstalkc beanstalkt pystalkd greenstalk pystalk "
+    "boto boto3 botocore aiobotocore aioboto3 kinesis kcl amazon_kclpy sqs "
+    "google.cloud azure.servicebus azure.eventhub azure.storage "
+    "pymongo motor mongoengine mongokit "
+    "psycopg2 psycopg asyncpg MySQLdb pymysql mysql sqlite3 sqlalchemy peewee django.db pyodbc pymssql cx_Oracle "
+    "oracledb ibm_db jaydebeapi "
+    "cassandra pycassa cql happybase phoenixdb hbase impala pyhive pyhs2 elasticsearch pysolr influxdb couchdb "
+    "neo4j py2neo rethinkdb aerospike riak tarantool memcache".split()
+)
+_LIVE = frozenset(
+    "tweepy twitter twython birdy tushare praw feedparser requests urllib urllib2 urllib3 httplib http httplib2 aiohttp httpx "
+    "pycurl socket websocket websockets zmq nanomsg paho mosquitto serial smbus bluetooth scapy pcap cv2 psutil "
+    "sseclient irc slackclient slack_sdk blockchain bs4 scrapy selenium telnetlib imaplib poplib sys.stdin fileinput".split()
+)
+_GENERATED = frozenset(
+    "random itertools.cycle numpy.random faker uuid secrets "
+    "java.util.Random java.util.SplittableRandom java.util.concurrent.ThreadLocalRandom java.security.SecureRandom".split()
+)
+_FILE = frozenset(
+    "open io.open codecs.open gzip bz2 zipfile tarfile csv glob os.listdir os.walk os.scandir pathlib linecache "
+    "pandas shelve pickle json.load xml.etree lxml xlrd openpyxl avro fastavro hdfs pyarrow h5py mailbox".split()
+)
+_TABLES = ((_KEPT, Source.KEPT), (_LIVE, Source.LIVE), (_GENERATED, Source.GENERATED), (_FILE, Source.FILE))
+
+_WORDS = re.compile(
+    r"kafka|rabbit|redis|sqs|kinesis|amqp|pubsub|mongo|beanstalk|cassandra|mysql|postgres", re.IGNORECASE
+)
+
+
+def payload_source(context: RuleContext, emit: Emitted) -> Source:
+    """Return the source of an emit's payload."""
+    payload = emit.args.get(emit.verb.subject or "")
+    names = provenance(context, emit.function, payload) if payload is not None else ()
+    return max(map(_source_of, names), default=Source.UNKNOWN)
+
+
+def _source_of(name: str) -> Source:
+    """Return the source that a qualified name denotes."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        head = ".".join(parts[:length])
+        for table, source in _TABLES:
+            if head in table:
+                return source
+    return Source.KEPT if _WORDS.search(name) else Source.UNKNOWN
+
+
+def provenance(context: RuleContext, function: Function, expr: Expr) -> frozenset[str]:
+    """Return the qualified names from which an expression of the component derives."""
+    search = _Search(context, tuple(f"{unit.module}." for unit in context.program.units.values()))
+    search.follow(function, expr)
+    while search.todo:
+        for owner, value in search.sources(*search.todo.pop()):
+            search.follow(owner, value)
+    return frozenset(search.names)
+
+
+_RESULT = Name("%return")  # the place of a function's result
+
+
+@dataclass(slots=True, eq=False)
+class _Search:
+    context: RuleContext
+    modules: tuple[str, ...]  # prefixes of the project's own modules
+    names: set[str] = field(default_factory=set)
+    todo: list[tuple[Function, Expr]] = field(
+        default_factory=list
+    )  # places: locals, fields, globals, results
+    seen: set[tuple[Function | None, Expr]] = field(default_factory=set)
+
+    def follow(self, function: Function, value: Expr | Call) -> None:
+        """Follow the places that an expression of a function reads, and collect the names in it."""
+        context = self.context
+        if isinstance(value, Call):
+            method = context.own_method(function, value.func)
+            if method is not None:
+                self._enqueue(method, _RESULT)
+        exprs = operands(value) if isinstance(value, Call) else (value,)
+        for part in (part for expr in exprs for part in subexpressions(expr)):
+            if part == context.own_names.get(function):
                 continue
-            plain = [arg.value for arg in step.op.args if arg.name is None]
-            named = [arg.value for arg in step.op.args if arg.name == name]
-            for value in named or plain[position - 1 : position]:
-                yield caller, value
+            if context.own_field(function, part) is not None or isinstance(part, (Name, Global)):
+                self._enqueue(function, part)
+            if isinstance(part, Global) or (isinstance(part, Attr) and not context.own_field(function, part)):
+                for symbol in context.resolve(function, part):
+                    self._collect(symbol)
+
+    def _enqueue(self, function: Function, place: Expr) -> None:
+        key = (None if isinstance(place, Attr) else function, place)
+        if key not in self.seen:
+            self.seen.add(key)
+            self.todo.append((function, place))
+
+    def _collect(self, symbol: Symbol) -> None:
+        match symbol:
+            case str() if not symbol.startswith(self.modules):
+                self.names.add(symbol)
+            case Function():
+                self._enqueue(symbol, _RESULT)
+            case ClassInfo():  # of the project: every name that its methods call
+                for method in symbol.methods.values():
+                    for call in calls_by_result(method).values():
+                        called = self.context.qualified_names(method, call.func)
+                        self.names.update(name for name in called if not name.startswith(self.modules))
+
+    def sources(self, function: Function, place: Expr) -> Iterator[tuple[Function, Expr | Call]]:
+        """Yield where a place gets its value."""
+        if place == _RESULT:
+            for step in function.cfg.steps:
+                if isinstance(step.op, (Return, Yield)):
+                    yield from ((function, value) for value in operands(step.op))
+        else:
+            yield from values_of(self.context, function, place)
+        if isinstance(place, Name) and any(param.name == place.id for param in function.params):
+            yield from self._arguments(function, place.id)
+
+    def _arguments(self, function: Function, name: str) -> Iterator[tuple[Function, Expr]]:
+        """Yield the arguments with which the component calls a helper, or with which a callback is registered."""
+        for caller, call in self.context.calls():
+            if self._denotes(caller, call.func, function):
+                value = passed_value(call, function, name)
+                if value is not None:
+                    yield caller, value
+            elif any(self._denotes(caller, arg.value, function) for arg in call.args):
+                yield caller, call.func
+
+    def _denotes(self, caller: Function, value: Expr, function: Function) -> bool:
+        """Whether an expression is this method or closure itself."""
+        if isinstance(value, Name):
+            closures = [each for each in _assigned(caller, value) if isinstance(each, Closure)]
+        else:
+            closures = [value] if isinstance(value, Closure) else []
+        made = any(caller.closures.get(each.key) is function for each in closures)
+        return made or self.context.own_method(caller, value) is function
+
+
+def values_of(
+    context: RuleContext, function: Function, place: Expr
+) -> Iterator[tuple[Function, Expr | Call]]:
+    """Yield everything that the code assigns to a local, global or field of the component, or puts into it."""
+    name = context.own_field(function, place)
+    if name is None:
+        owner = context.program.units[function.path].body if isinstance(place, Global) else function
+        yield from ((owner, value) for value in _assigned(owner, place))
+        return
+    for each in context.functions:
+        own = context.own_names.get(each)
+        if own is not None:
+            yield from ((each, value) for value in _assigned(each, Attr(own, name)))
+    default = context.component.attribute(name)
+    if default is not None:
+        yield context.module_body, default
+
+
+def _assigned(function: Function, place: Expr) -> Iterator[Expr | Call]:
+    for step in function.cfg.steps:
+        match step.op:
+            case Call(func=Attr(obj=obj, name=name), args=args) if name in CONTAINER_STORES and obj == place:
+                yield from (arg.value for arg in args)
+            case Call(result=result) as call if result == place:
+                yield call
+            case Bind(value=value) | Update(value=value) | Unpack(value=value) | Next(iterable=value):
+                if any(_container(target) == place for target in assigned_targets(step.op)):
+                    yield value
+            case _:
+                pass
+
+
+def _container(target: Expr) -> Expr:
+    while isinstance(target, Item):
+        target = target.obj
+    return target

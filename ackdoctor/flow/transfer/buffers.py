@@ -50,12 +50,12 @@ from ackdoctor.model.cfg import (
     Compare,
     EdgeKind,
     Expr,
+    Function,
     Literal,
     Mix,
     Next,
     Way,
 )
-from ackdoctor.model.component import Function
 from ackdoctor.model.protocol import Stage
 
 __all__ = [

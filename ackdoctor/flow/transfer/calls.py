@@ -38,8 +38,7 @@ from ackdoctor.flow.transfer.evaluate import declared_result, evaluate, framewor
 from ackdoctor.flow.transfer.heap_cells import apply_value_object
 from ackdoctor.flow.transfer.opaque_calls import Enter, enter, library_call, opaque_call, run_later
 from ackdoctor.flow.transfer.verbs import apply_verb, external_verb, never_raises, own_verb
-from ackdoctor.model.cfg import Arg, Attr, Call, Global, Name
-from ackdoctor.model.component import ClassInfo, Function
+from ackdoctor.model.cfg import Arg, Attr, Call, ClassInfo, Function, Global, Name
 from ackdoctor.model.dialect import Verb
 
 __all__ = ["CallEffect", "apply_value", "resolve_call"]

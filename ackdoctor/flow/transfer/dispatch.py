@@ -42,8 +42,7 @@ from ackdoctor.flow.transfer.evaluate import (
     framework_kind,
 )
 from ackdoctor.flow.transfer.liveness import operands as read_by
-from ackdoctor.model.cfg import Arg, Attr, Bind, Call, Expr, Global, Literal, Mix, Name
-from ackdoctor.model.component import ClassInfo, Function
+from ackdoctor.model.cfg import Arg, Attr, Bind, Call, ClassInfo, Expr, Function, Global, Literal, Mix, Name
 from ackdoctor.model.dialect import Kind, Moment, Verb
 from ackdoctor.model.protocol import Stage
 

@@ -38,6 +38,7 @@ from ackdoctor.model.cfg import (
     Compare,
     EdgeKind,
     Expr,
+    Function,
     Global,
     Instr,
     IsType,
@@ -48,7 +49,6 @@ from ackdoctor.model.cfg import (
     Return,
     Throw,
 )
-from ackdoctor.model.component import Function
 
 __all__ = [
     "ANY",

@@ -44,8 +44,7 @@ from ackdoctor.flow.transfer.heap_cells import (
     tested_places,
     value_operands,
 )
-from ackdoctor.model.cfg import Attr, Call, Closure, Expr, Item, Name
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import Attr, Call, Closure, Expr, Function, Item, Name
 from ackdoctor.model.protocol import Stage
 
 __all__ = [

@@ -8,7 +8,6 @@ from ackdoctor.flow.expressions import memoize
 from ackdoctor.flow.library import TICK
 from ackdoctor.flow.roles import may_reassign
 from ackdoctor.flow.state import (
-    TAKEN,
     Batch,
     BoundMethod,
     Const,
@@ -39,17 +38,20 @@ from ackdoctor.model.cfg import (
     Bind,
     Build,
     Call,
+    ClassInfo,
     Closure,
     Compare,
+    Component,
     Expr,
+    Function,
     Global,
     Item,
     Literal,
     Mix,
     Name,
     Star,
+    Unit,
 )
-from ackdoctor.model.component import ClassInfo, Component, Function, Unit
 from ackdoctor.model.dialect import Dialect, Role
 
 __all__ = [
@@ -458,9 +460,7 @@ def _concatenation(
 def as_stored_tuple(context: Context, value: Value | None) -> Value | None:
     """Return a field that is known to hold tuples as one of these tuples."""
     return (
-        stored_tuple(value.name, TAKEN if value.taken else "")
-        if isinstance(value, Field) and value.name in context.stored_stages
-        else value
+        TokenRef(value.element) if isinstance(value, Field) and value.name in context.stored_stages else value
     )
 
 

@@ -23,6 +23,7 @@ from ackdoctor.model.cfg import (
     Closure,
     Compare,
     Expr,
+    Function,
     Instr,
     IsType,
     Item,
@@ -37,7 +38,6 @@ from ackdoctor.model.cfg import (
     Unpack,
     Update,
 )
-from ackdoctor.model.component import Function
 
 __all__ = [
     "BOX",

@@ -28,6 +28,7 @@ from ackdoctor.model.cfg import (
     Drop,
     EdgeKind,
     Expr,
+    Function,
     Instr,
     Item,
     Mark,
@@ -41,7 +42,6 @@ from ackdoctor.model.cfg import (
     Update,
     Yield,
 )
-from ackdoctor.model.component import Function
 
 __all__ = ["Live", "assigned_locals", "indexed_containers", "live_at", "operands"]
 

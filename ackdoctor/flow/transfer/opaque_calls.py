@@ -54,8 +54,7 @@ from ackdoctor.flow.transfer.containers import CallEffect, arguments, elements, 
 from ackdoctor.flow.transfer.dispatch import callbacks
 from ackdoctor.flow.transfer.escape import escape
 from ackdoctor.flow.transfer.evaluate import batch_part, evaluate, tick_test_of_name
-from ackdoctor.model.cfg import Arg, Attr, Call, Compare, Expr, Literal, Name
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import Arg, Attr, Call, Compare, Expr, Function, Literal, Name
 from ackdoctor.model.dialect import Kind
 
 __all__ = ["Enter", "enter", "library_call", "opaque_call", "run_later"]

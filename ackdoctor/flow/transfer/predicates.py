@@ -39,8 +39,20 @@ from ackdoctor.flow.state import (
     Value,
 )
 from ackdoctor.flow.transfer.evaluate import declared_type, evaluate, tick_comparison
-from ackdoctor.model.cfg import Attr, Build, Compare, Expr, Global, IsType, Item, Literal, Mix, Name, Not
-from ackdoctor.model.component import Function
+from ackdoctor.model.cfg import (
+    Attr,
+    Build,
+    Compare,
+    Expr,
+    Function,
+    Global,
+    IsType,
+    Item,
+    Literal,
+    Mix,
+    Name,
+    Not,
+)
 
 __all__ = ["assign_counter", "branch", "compare", "increment_counter", "known_truth"]
 

@@ -25,7 +25,6 @@ from ackdoctor.flow.library import EXCEPTIONS
 from ackdoctor.flow.pure_calls import nonempty_facts, split_results
 from ackdoctor.flow.state import (
     EMPTY_GENERATOR,
-    TAKEN,
     UNKNOWN,
     Batch,
     Const,
@@ -70,6 +69,7 @@ from ackdoctor.model.cfg import (
     Drop,
     EdgeKind,
     Expr,
+    Function,
     Global,
     Instr,
     Item,
@@ -84,7 +84,6 @@ from ackdoctor.model.cfg import (
     Update,
     Yield,
 )
-from ackdoctor.model.component import Function
 from ackdoctor.model.protocol import Op, Stage
 
 __all__ = ["NextStep", "catches", "counted_loop_steps", "next_steps", "split_by_element"]
@@ -411,7 +410,7 @@ def _rounds(
         case Container(items=items) if any(tokens_in(iterable)) or any(isinstance(i, Picked) for i in items):
             yield from _list_iterations(context, path, op, sorted(items, key=repr))
         case Field() as buffer:
-            element = stored_tuple(buffer.name, TAKEN if buffer.taken else "")
+            element = TokenRef(buffer.element)
             for more, after in field_iterations(context, path, op, buffer):
                 yield more, assign(context, path, after, op.target, element) if more else after
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:

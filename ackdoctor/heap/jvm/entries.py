@@ -10,7 +10,7 @@ from ackdoctor.heap.jvm.class_dump import OBJECT, Oops
 from ackdoctor.heap.jvm.hprof import Hprof
 from ackdoctor.heap.jvm.objects import first_instances
 from ackdoctor.heap.jvm.sweep import Census
-from ackdoctor.model.verdict import PendingEntry
+from ackdoctor.model.trace import PendingEntry
 
 __all__ = [
     "COMPRESSED",

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import BinaryIO, NamedTuple
 
 from ackdoctor.heap.jvm.class_dump import WIDTHS
-from ackdoctor.tracer.trace.worker_log import PACKED
+from ackdoctor.tracer.worker_log import PACKED
 
 __all__ = [
     "CLASS",

@@ -22,7 +22,7 @@ from ackdoctor.heap.jvm.sweep import (
     strided_column,
     sweep,
 )
-from ackdoctor.model.verdict import PendingEntry
+from ackdoctor.model.trace import PendingEntry
 
 __all__ = [
     "LOST",

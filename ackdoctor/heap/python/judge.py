@@ -7,10 +7,10 @@ from itertools import pairwise
 from ackdoctor.heap.judge import heap_finding
 from ackdoctor.heap.python.holders import ACKER, BOLT, SPOUT
 from ackdoctor.heap.python.snapshot import AckerMap, Holding, Snapshot
-from ackdoctor.model.acker_versions import AckerVersion
+from ackdoctor.model.acker import AckerVersion
 from ackdoctor.model.finding import Finding, HeapWitness, Severity, TreeWitness, stamp
-from ackdoctor.model.verdict import GrowthPoint
-from ackdoctor.rulebook.messages import (
+from ackdoctor.model.trace import GrowthPoint
+from ackdoctor.rulebook import (
     NEVER_ZERO_ENTRY,
     ORPHAN_ENTRY,
     PENDING_GROWTH,
@@ -18,8 +18,8 @@ from ackdoctor.rulebook.messages import (
     UNDRAINED_BUFFER,
     words,
 )
-from ackdoctor.tracer.judge.acker import stays, trend
-from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.acker_findings import stays, trend
+from ackdoctor.tracer.sites import Places
 
 __all__ = [
     "ACKER_CODES",

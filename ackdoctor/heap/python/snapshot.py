@@ -14,11 +14,11 @@ from typing import Any
 from ackdoctor.heap.python.guppy import Census, census, missing
 from ackdoctor.heap.python.holders import ACKER, BOLT, SPOUT, Holder, containers, weigh
 from ackdoctor.model.dialect import Kind
-from ackdoctor.model.verdict import PendingEntry
-from ackdoctor.tracer.instrument.live import LiveRecord
-from ackdoctor.tracer.ledger.components import holders
-from ackdoctor.tracer.ledger.ledger import Ledger
-from ackdoctor.tracer.trace.write import at_exit
+from ackdoctor.model.trace import PendingEntry
+from ackdoctor.tracer.components import holders
+from ackdoctor.tracer.ledger import Ledger
+from ackdoctor.tracer.live import LiveRecord
+from ackdoctor.tracer.recorder import at_exit
 
 __all__ = [
     "LAST",

@@ -1,6 +1,6 @@
 """ShellBolt and ShellSpout: the JVM's side of a component that speaks multilang."""
 
-from ackdoctor.acker.ids import IdSource
+from ackdoctor.acker.runtime import IdSource
 from ackdoctor.lab.component import Bolt, Context, OutputCollector, Spout, SpoutOutputCollector, Tup
 from ackdoctor.lab.shell.child import SUICIDE, Exit, ShellError
 from ackdoctor.lab.shell.messages import RUNTIME, ShellMsg, java_text, parse, shell_msg

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from ackdoctor.dialects import load
 from ackdoctor.lab.shell.child import Child, Looped, Stepped, uncaught
 from ackdoctor.model.dialect import Dialect, Role
-from ackdoctor.tracer.ledger.components import belongs
+from ackdoctor.tracer.components import belongs
 
 __all__ = [
     "NotAComponentError",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ackdoctor.flow.dump import dump, show
 from ackdoctor.frontends.java import Lowered, lower_source
-from ackdoctor.model.component import ClassInfo, Function, Unit
+from ackdoctor.model.cfg import ClassInfo, Function, Unit
 from ackdoctor.model.finding import Unreadable
 
 PATH = "src/app/Bolts.java"

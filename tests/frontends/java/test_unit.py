@@ -2,8 +2,7 @@
 
 import pytest
 
-from ackdoctor.model.cfg import Attr, Global, Literal
-from ackdoctor.model.component import Param
+from ackdoctor.model.cfg import Attr, Global, Literal, Param
 from tests.frontends.java.lowered import body, unit
 from tests.frontends.steps_and_spans import steps
 

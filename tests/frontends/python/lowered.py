@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ackdoctor.flow.dump import dump, show
 from ackdoctor.frontends.python import lower_source
-from ackdoctor.model.component import Function, Unit
+from ackdoctor.model.cfg import Function, Unit
 from ackdoctor.model.finding import Unreadable
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ackdoctor.frontends.python import lower_source
-from ackdoctor.model.component import Unit
+from ackdoctor.model.cfg import Unit
 from ackdoctor.model.finding import Unreadable
 from tests.frontends.python.lowered import lower
 

@@ -10,8 +10,7 @@ import pytest
 
 from ackdoctor.frontends.python import lower_source
 from ackdoctor.frontends.python.source import decode
-from ackdoctor.model.cfg import Call, Return, Throw
-from ackdoctor.model.component import Unit
+from ackdoctor.model.cfg import Call, Return, Throw, Unit
 from tests.frontends.python.lowered import all_functions
 
 ROOT = Path(sysconfig.get_paths()["stdlib"])

@@ -2,8 +2,7 @@
 
 import pytest
 
-from ackdoctor.model.cfg import Build, Closure, Global, Literal, Mix, Name
-from ackdoctor.model.component import Param
+from ackdoctor.model.cfg import Build, Closure, Global, Literal, Mix, Name, Param
 from tests.frontends.python.lowered import only_function, unit
 from tests.frontends.steps_and_spans import steps
 

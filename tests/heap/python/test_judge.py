@@ -9,7 +9,7 @@ from ackdoctor.heap.python.judge import findings, holding_rows, type_rows, with_
 from ackdoctor.heap.python.snapshot import Holding, Snapshot, load, name_of, save, take
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.tracer.judge.places import Places
+from ackdoctor.tracer.sites import Places
 from tests.heap.python.leaking import leaked
 
 PLACES = Places(folder="/")

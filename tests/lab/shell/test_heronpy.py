@@ -7,7 +7,7 @@ import pytest
 
 from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
 from ackdoctor.lab.shell.heron import InstanceDiedError
-from ackdoctor.model.verdict import Verdict
+from ackdoctor.model.trace import Verdict
 from tests.frameworks import framework
 from tests.lab.shell.wire import ReceivesAnswers, line
 

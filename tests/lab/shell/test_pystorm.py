@@ -8,7 +8,7 @@ import pytest
 from pystorm import Bolt
 
 from ackdoctor.lab.bench import Bench, Emitted
-from ackdoctor.model.verdict import Verdict
+from ackdoctor.model.trace import Verdict
 from tests.lab.shell.wire import OLD, wire
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from pystorm import BatchingBolt, TicklessBatchingBolt
 
 from ackdoctor.lab.bench import Bench, Emitted
-from ackdoctor.model.verdict import Verdict
+from ackdoctor.model.trace import Verdict
 from tests.lab.shell.wire import wire
 
 

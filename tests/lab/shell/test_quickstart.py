@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ackdoctor.lab.bench import Bench
-from ackdoctor.model.verdict import Verdict
+from ackdoctor.model.trace import Verdict
 from tests.frameworks import framework
 from tests.lab.shell.wire import wire
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pystorm import ReliableSpout, Spout
 
-from ackdoctor.acker.spout import Reason
+from ackdoctor.acker.executors import Reason
 from ackdoctor.lab.bench import Emitted, SpoutBench
 from ackdoctor.lab.shell.child import ShellError
 from tests.lab.shell.wire import NO_JSON, raw, wire

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
-from ackdoctor.model.verdict import Verdict
+from ackdoctor.model.trace import Verdict
 from tests.frameworks import framework
 from tests.lab.shell.wire import wire
 

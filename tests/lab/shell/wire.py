@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
-from ackdoctor.model.verdict import Verdict
+from ackdoctor.model.trace import Verdict
 
 __all__ = ["NO_JSON", "OLD", "TWICE", "ByHand", "ReceivesAnswers", "line", "raw", "wire"]
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from ackdoctor.model.files import codec_of, cookie_of
+from ackdoctor.model.source import codec_of, cookie_of
 from tests.lint.project import BOLT, JAVA_BOLT, lines, lint_project, unreadable_lines, write
 
 NONE = (

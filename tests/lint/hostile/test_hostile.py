@@ -11,7 +11,7 @@ import pytest
 from ackdoctor import checks
 from ackdoctor.frontends import python
 from ackdoctor.lint import analysis
-from ackdoctor.model import files
+from ackdoctor.model import source
 from tests.lint.project import BOLT, lines, lint_project, unreadable_lines, write
 
 HEAD = (
@@ -113,7 +113,7 @@ def test_a_file_without_permission_is_reported(project, monkeypatch):
 
 def test_a_file_that_disappears_during_the_run_is_reported(project, monkeypatch):
     write(project, {"gone.py": BOLT})
-    original = files.read_file
+    original = source.read_file
 
     def read_file(path, limit):
         if path.endswith("gone.py"):

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from ackdoctor.lint.analysis import Analyzer
-from ackdoctor.lint.cluster import Cluster, Inputs, Result, Source
+from ackdoctor.lint.project import Cluster, Inputs, Result, Source
 from tests.lint.hostile.own_values import java_bolts, python_bolts
 from tests.lint.project import lines, lint_project, unreadable_lines, write
 

@@ -6,14 +6,21 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import Row
 
-from ackdoctor.model.event import Event, EventKind
 from ackdoctor.model.finding import Confidence, Severity
-from ackdoctor.model.verdict import Culprit, PendingEntry, Residue, TupleTree, Verdict
-from ackdoctor.model.violation import TracedComponent
-from ackdoctor.spark.judge.culprits import by_messages, by_tasks, explain, name_deliveries
-from ackdoctor.tracer.judge.findings import findings
-from ackdoctor.tracer.judge.playback import Playback
-from ackdoctor.tracer.trace.components import STORM, described
+from ackdoctor.model.trace import (
+    Culprit,
+    Event,
+    EventKind,
+    PendingEntry,
+    Residue,
+    TracedComponent,
+    TupleTree,
+    Verdict,
+)
+from ackdoctor.spark.causes import by_messages, by_tasks, explain, name_deliveries
+from ackdoctor.tracer.components import STORM, described
+from ackdoctor.tracer.findings import findings
+from ackdoctor.tracer.playback import Playback
 
 # spout[5] -> split[6] by edge 1; split -> store[8] by edge 2, and -> audit[3] by edge 4
 SPOUT, SPLIT, STORE, AUDIT = ("spout", 5), ("split", 6), ("store", 8), ("audit", 3)

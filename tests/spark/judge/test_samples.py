@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.judge.samples import Outages
+from ackdoctor.spark.verdicts import Outages
 
 S = 1_000_000_000
 OUTAGES = Outages.of(

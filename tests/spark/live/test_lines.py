@@ -6,9 +6,9 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import Row
 
-from ackdoctor.model.event import AUTO, EventKind
-from ackdoctor.spark.live.lines import Parts, arrived, delivery_lines, part_lines
+from ackdoctor.model.trace import AUTO, EventKind
 from ackdoctor.spark.tables import Quarantined
+from ackdoctor.spark.watch import Parts, arrived, delivery_lines, part_lines
 
 
 @pytest.mark.parametrize(

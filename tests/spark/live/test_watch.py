@@ -20,22 +20,21 @@ pytest.importorskip("pyspark")
 from pyspark.sql import DataFrame
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.errors import UsageError
-from ackdoctor.model.event import Event, EventKind
-from ackdoctor.model.message import AckAck, AckInit, Tick
+from ackdoctor.model import UsageError
+from ackdoctor.model.acker import AckAck, AckInit, Tick
+from ackdoctor.model.trace import Event, EventKind
+from ackdoctor.spark import certain
 from ackdoctor.spark.analysis import Terms, analyze
+from ackdoctor.spark.certain import LiveTerms
 from ackdoctor.spark.deliveries import deliveries
-from ackdoctor.spark.live import certain
-from ackdoctor.spark.live.certain import LiveTerms
-from ackdoctor.spark.live.watch import Journal, Watch
-from ackdoctor.spark.read.file_kinds import FileKind
-from ackdoctor.spark.read.inputs import find_inputs
-from ackdoctor.spark.read.traces import traces
-from ackdoctor.spark.replay.exact import replay
-from ackdoctor.spark.replay.messages import acker_version, messages
+from ackdoctor.spark.events import traces
+from ackdoctor.spark.file_kinds import FileKind
+from ackdoctor.spark.inputs import find_inputs
+from ackdoctor.spark.replay import acker_version, messages, replay
 from ackdoctor.spark.schema import EVENTS
-from ackdoctor.tracer.trace import files
-from ackdoctor.tracer.trace.files import Stem, worker_folder
+from ackdoctor.spark.watch import Journal, Watch
+from ackdoctor.tracer import trace_files
+from ackdoctor.tracer.trace_files import Stem, worker_folder
 from tests.spark.model_lives import KINDS, stream
 
 MS = 1_000_000
@@ -49,7 +48,7 @@ def write(rows: Sequence[Event], folder: Path, mtime: int | None = None) -> Path
     place.mkdir(parents=True, exist_ok=True)
     path = Stem(rows[0].pid, rows[0].seq).part(place, ".jsonl")
     draft = place / f".{path.name}"
-    files.write_lines((row._replace(run="", worker="") for row in rows), draft)
+    trace_files.write_lines((row._replace(run="", worker="") for row in rows), draft)
     if mtime is not None:
         os.utime(draft, (mtime, mtime))
     return draft.rename(path)

@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.read.file_kinds import LONGEST_LINE, FileKind
-from ackdoctor.spark.read.inputs import find_inputs
+from ackdoctor.spark.file_kinds import LONGEST_LINE, FileKind
+from ackdoctor.spark.inputs import find_inputs
 
 LOG = "2026-11-21 20:22:08.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] Emitting: x default [1]\n"
 ROW = '{"schema": 1, "kind": 10, "time_ns": 1}\n'
@@ -199,7 +199,7 @@ def bomb(path: Path, unit: bytes, times: int) -> None:
 
 
 def test_too_long_lines_and_zip_bombs_are_errors(tmp_path, monkeypatch):
-    monkeypatch.setattr("ackdoctor.spark.read.file_kinds._MOST_UNPACKED", 32 << 20)
+    monkeypatch.setattr("ackdoctor.spark.file_kinds._MOST_UNPACKED", 32 << 20)
     bomb(tmp_path / "zeros.log.gz", bytes(1 << 20), 40)
     bomb(tmp_path / "lines.log.gz", b"\n" * (1 << 20), 40)
     bomb(tmp_path / "whole.log.gz", LOG.encode() * 1000, 20)

@@ -10,11 +10,11 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.model.errors import UsageError
+from ackdoctor.model import UsageError
 from ackdoctor.spark.analysis import Terms, analyze
-from ackdoctor.spark.read.file_kinds import stamp_ns
-from ackdoctor.spark.read.inputs import find_inputs
-from ackdoctor.tracer.trace.worker_log import WorkerLogs, is_log
+from ackdoctor.spark.file_kinds import stamp_ns
+from ackdoctor.spark.inputs import find_inputs
+from ackdoctor.tracer.worker_log import WorkerLogs, is_log
 from tests.spark.workers import Topology, lines_of
 
 LOGS = Path(__file__).parents[3] / "fixtures" / "logs"

@@ -11,9 +11,9 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.model.errors import UsageError
-from ackdoctor.spark.read.file_kinds import FileKind
-from ackdoctor.spark.read.inputs import find_inputs
+from ackdoctor.model import UsageError
+from ackdoctor.spark.file_kinds import FileKind
+from ackdoctor.spark.inputs import find_inputs
 
 ROOT = Path(__file__).parents[3]
 LOG = "2026-11-21 20:22:08.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] Emitting: x default [1]\n"

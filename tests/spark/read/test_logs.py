@@ -9,17 +9,26 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
-from ackdoctor.model.event import EventKind
-from ackdoctor.spark.frames import Cache
-from ackdoctor.spark.read import log_lines
-from ackdoctor.spark.read.events import books, quarantined
-from ackdoctor.spark.read.file_kinds import FileKind
-from ackdoctor.spark.read.inputs import find_inputs
-from ackdoctor.spark.read.log_events import events, quarantine
-from ackdoctor.spark.read.logs import Log, Survey, in_rotation_order, lines, observed, parsed_lines, read_logs
+from ackdoctor.model.trace import EventKind
+from ackdoctor.spark import log_lines
+from ackdoctor.spark.events import books, quarantined
+from ackdoctor.spark.file_kinds import FileKind
+from ackdoctor.spark.inputs import find_inputs
+from ackdoctor.spark.logs import (
+    Log,
+    Survey,
+    events,
+    in_rotation_order,
+    lines,
+    observed,
+    parsed_lines,
+    quarantine,
+    read_logs,
+)
+from ackdoctor.spark.session import Cache
 from ackdoctor.spark.tables import Books
 from tests.spark.configured import COMPILED, configured
-from tests.tracer.trace.test_log_prefixes import COLLECTORS, LAYOUTS, laid_out
+from tests.tracer.test_log_prefixes import COLLECTORS, LAYOUTS, laid_out
 
 ADAPTIVE = {"spark.sql.adaptive.enabled": "true"}
 HUGE = 8000  # bytes of a method that the JVM never compiles
@@ -143,7 +152,7 @@ def test_every_line_is_counted(read):
     assert books(surveyed).balanced
     bad = quarantine(table, surveyed).where(F.col("file") == first.file)
     assert [(row["text"], row["reason"]) for row in bad.orderBy("place").collect()] == list(WRONG.items())
-    assert sum(each.rows for each in quarantined(bad)) == len(WRONG)
+    assert sum(each.rows for each in quarantined([bad])) == len(WRONG)
 
 
 def test_a_collector_s_prefix_changes_nothing(spark, tmp_path):

@@ -8,12 +8,10 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.frames import Cache
-from ackdoctor.spark.read.events import books
-from ackdoctor.spark.read.log_events import events, quarantine
-from ackdoctor.spark.read.logs import Survey, lines, read_logs
-from ackdoctor.spark.replay.exact import replay
-from ackdoctor.spark.replay.messages import acker_version, messages
+from ackdoctor.spark.events import books
+from ackdoctor.spark.logs import Survey, events, lines, quarantine, read_logs
+from ackdoctor.spark.replay import acker_version, messages, replay
+from ackdoctor.spark.session import Cache
 from tests.spark.read.real_logs import answers, replayed, spout_calls, text_of
 
 LOGS = Path(__file__).parents[3] / "fixtures" / "logs"

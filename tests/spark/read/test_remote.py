@@ -6,8 +6,9 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.read.file_kinds import FileKind
-from ackdoctor.spark.read.inputs import Inputs, find_inputs, with_addresses
+from ackdoctor.spark.events import with_addresses
+from ackdoctor.spark.file_kinds import FileKind
+from ackdoctor.spark.inputs import Inputs, find_inputs
 from tests.spark.read.test_inputs import LOG
 
 AT = "viewfs://lab/data"

@@ -8,8 +8,8 @@ import pytest
 pytest.importorskip("pyspark")
 
 from ackdoctor.spark.analysis import Terms, analyze
-from ackdoctor.spark.read.inputs import find_inputs
-from ackdoctor.spark.replay.messages import acker_version
+from ackdoctor.spark.inputs import find_inputs
+from ackdoctor.spark.replay import acker_version
 
 TERMS = Terms(version=acker_version("2.8.8"), nowhere="log")
 TUPLE = "source: s:4, stream: default, id: {{{0}={0}7}}, [w]"

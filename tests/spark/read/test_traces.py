@@ -8,12 +8,11 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.model.event import Event, EventKind
-from ackdoctor.spark.read.events import opened
-from ackdoctor.spark.read.file_kinds import FileKind
-from ackdoctor.spark.read.inputs import find_inputs
-from ackdoctor.spark.read.traces import traces
-from ackdoctor.tracer.trace.read import read
+from ackdoctor.model.trace import Event, EventKind
+from ackdoctor.spark.events import opened, traces
+from ackdoctor.spark.file_kinds import FileKind
+from ackdoctor.spark.inputs import find_inputs
+from ackdoctor.tracer.trace_reader import read
 
 
 @pytest.fixture

@@ -8,23 +8,21 @@ from typing import Any
 
 import pytest
 
-from ackdoctor.acker.ids import acker_index
 from ackdoctor.acker.replay import replay
+from ackdoctor.acker.runtime import acker_index
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.event import Event, EventKind
-from ackdoctor.tracer.judge.replay import judge_trace
+from ackdoctor.model.trace import Event, EventKind
+from ackdoctor.tracer.replay import judge_trace
 from tests.spark import drawn_traces
 from tests.spark.configured import COMPILED, configured
 from tests.spark.model_lives import COLUMNS, Model, rows, stream
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.replay import exact
-from ackdoctor.spark.replay.exact import replay as replay_on_spark
-from ackdoctor.spark.replay.exact import replay_all
-from ackdoctor.spark.replay.messages import acker_version, messages
-from ackdoctor.spark.replay.verdicts import verdicts
+from ackdoctor.spark.replay import acker_version, messages, replay_all
+from ackdoctor.spark.replay import replay as replay_on_spark
 from ackdoctor.spark.schema import EVENTS, MESSAGES
+from ackdoctor.spark.verdicts import verdicts
 
 ENGINES = ("0.9.0-rc2", "1.1.0", "1.2.4", "2.8.8", "jstorm", "heron")
 TRACES = 24
@@ -116,12 +114,12 @@ def test_a_session_in_ansi_mode_replays_alike(entries, spark, drawn, keep):
 
 
 def test_if_few_roots_are_plain_all_are_replayed(drawn, keep, monkeypatch):
-    monkeypatch.setattr(exact, "_MOST_BROADCAST", 0)
+    monkeypatch.setattr("ackdoctor.spark.replay._MOST_BROADCAST", 0)
     test_every_life_of_a_drawn_trace_is_that_of_the_model("2.8.8", entries_by_proof, drawn, keep)
 
 
 def test_a_root_with_too_many_messages_is_counted_and_not_replayed(table, keep, monkeypatch):
-    monkeypatch.setattr(exact, "MOST_MESSAGES", 3)
+    monkeypatch.setattr("ackdoctor.spark.replay.MOST_MESSAGES", 3)
     kinds = [(10, 3), (11, None), (11, None), (11, None), (10, 3)]
     sent = [
         ("run", 0, 0, root, kind, 1, task, "bolt", 7, "", 1, pos, pos, "")
@@ -224,7 +222,7 @@ def test_the_verdict_on_every_root_is_that_of_the_tracer(name, table, keep):
 
 
 def test_without_broadcasts_the_verdicts_are_the_same(table, keep, monkeypatch):
-    monkeypatch.setattr(exact, "_MOST_BROADCAST", 0)
+    monkeypatch.setattr("ackdoctor.spark.replay._MOST_BROADCAST", 0)
     test_the_verdict_on_every_root_is_that_of_the_tracer("2.8.8", table, keep)
 
 

@@ -8,17 +8,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ackdoctor.acker.acker import make_acker
-from ackdoctor.acker.ids import JavaRandom
-from ackdoctor.acker.rotating_map import VirtualClock
+from ackdoctor.acker.runtime import JavaRandom, VirtualClock
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.message import AckAck, AckInit, AnswerKind, Message
+from ackdoctor.model.acker import AckAck, AckInit, AnswerKind, Message
 from tests.spark.configured import configured
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.replay.exact import replay
-from ackdoctor.spark.replay.messages import acker_version
-from ackdoctor.spark.replay.proof import rank, sums
+from ackdoctor.spark.proof import rank, sums
+from ackdoctor.spark.replay import acker_version, replay
 from ackdoctor.spark.schema import MESSAGES
 
 

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.replay.messages import ACKER, acker_version, may_be_dropped, rotations
+from ackdoctor.spark.replay import ACKER, acker_version, may_be_dropped, rotations
 from ackdoctor.spark.schema import MESSAGES
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1

@@ -3,12 +3,12 @@
 import pytest
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.model.acker_versions import RELEASES
-from ackdoctor.model.errors import ConfigError
+from ackdoctor.model import ConfigError
+from ackdoctor.model.acker import RELEASES
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.replay.messages import acker_version, schedule_ms
+from ackdoctor.spark.replay import acker_version, schedule_ms
 
 NAMES = sorted(
     {f"{release.family}-{number}" for release in RELEASES for number in (release.first, release.last)}

@@ -1,0 +1,395 @@
+"""Fields of a component: how they are used, how containers begin and shrink, which tuples they hold, and settings.
+
+A `Use` is one use of a field in a step.  It is read off the code, without a path.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from ackdoctor.checks.facts.dataflow import canonical
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Ended, Flow, Path, Stored, turns_back
+from ackdoctor.flow.expressions import (
+    calls_by_result,
+    last_name,
+    memoize,
+    mentions,
+    name_words,
+    subexpressions,
+)
+from ackdoctor.flow.library import CONTAINER_STORES, CONTAINER_VIEWS, LOGGING, PURE_CALLS
+from ackdoctor.flow.state import TokenKind
+from ackdoctor.flow.transfer.escape import EVERYTHING
+from ackdoctor.model.cfg import (
+    Arg,
+    Attr,
+    Bind,
+    Build,
+    Call,
+    Compare,
+    Drop,
+    Expr,
+    Function,
+    Item,
+    Literal,
+    Mix,
+    Name,
+    Next,
+    Not,
+    Step,
+    Test,
+    Unpack,
+    Update,
+)
+from ackdoctor.model.dialect import EntryKind
+from ackdoctor.model.protocol import Stage
+
+__all__ = [
+    "ACKING",
+    "ANCHORING",
+    "INITIALISERS",
+    "LISTENERS",
+    "Use",
+    "builders",
+    "depends_on_setting",
+    "drained_fields",
+    "initial_values",
+    "is_container",
+    "is_size_of",
+    "names_tick_frequency",
+    "pending_fields",
+    "reads_field",
+    "shrunk_fields",
+    "stored_inputs",
+    "unreleased_fields",
+    "uses",
+]
+
+
+# ---- uses ----
+
+
+@dataclass(slots=True, eq=False)
+class Use:
+    """One use of a field of the component, or of a part of it: `self.pending[key].append(tup)`.
+
+    `how` is the method that is called on it, or "=" (assigned), "+=", "del", "for" (iterated), "alias" (assigned to
+    another place) or "pass" (an argument of a call).  `place` is the expression that is used; `whole` is true if that is
+    the field itself.  `values` are the assigned value, the arguments, or the place that gets the value or element.
+    """
+
+    field: str
+    function: Function
+    step: Step
+    how: str
+    place: Expr
+    whole: bool
+    values: tuple[Expr, ...] = ()
+
+    @property
+    def key(self) -> Expr | None:
+        """The key of the entry that is used, in `self.pending[key]`."""
+        match self.place:
+            case Item(obj=Attr(name=name), key=key) if name == self.field:
+                return key
+            case _:
+                return None
+
+
+def uses(context: RuleContext, functions: Iterable[Function] | None = None) -> Iterator[Use]:
+    """Yield the uses of fields in these functions; by default in all functions of the component."""
+    for function in context.functions if functions is None else functions:
+        own = context.own_names.get(function)
+        if own is not None:
+            yield from _uses(function, own)
+
+
+@memoize
+def _uses(function: Function, own: Name) -> tuple[Use, ...]:
+    return tuple(_scan(function, own))
+
+
+def _scan(function: Function, own: Name) -> Iterator[Use]:
+    views: dict[Expr, str] = {}  # locals that show a part of a field: what leaves a `keySet()` leaves the map
+    for step in function.cfg.steps:
+        for how, place, values in _accesses(step):
+            root = place
+            while isinstance(root, Item) or (isinstance(root, Attr) and root.obj != own):
+                root = root.obj
+            field = root.name if isinstance(root, Attr) else views.get(place)
+            if field is None:
+                continue
+            yield Use(field, function, step, how, place, place == root and isinstance(root, Attr), values)
+            if how in CONTAINER_VIEWS and isinstance(step.op, Call):
+                views[step.op.result] = field
+            elif how == "alias" and place in views:
+                views[values[0]] = field
+
+
+def _accesses(step: Step) -> Iterator[tuple[str, Expr, tuple[Expr, ...]]]:
+    """Yield how a step uses places: the kind of use, the place, and the values."""
+    match step.op:
+        case Bind(target=target, value=value):
+            yield "=", target, (value,)
+            yield "alias", value, (target,)
+        case Unpack(targets=targets, value=Build(items=items)):
+            for place, item in zip(targets, items, strict=False):
+                if place is not None:
+                    yield "=", place, (item,)
+                    yield "alias", item, (place,)
+        case Update(target=target, op=op, value=value):
+            yield f"{op.rstrip('=')}=", target, (value,)
+        case Drop(target=target):
+            yield "del", target, ()
+        case Next(target=target, iterable=iterable):
+            yield "for", iterable, (target,) if target is not None else ()
+        case Call(func=func, args=args):
+            if isinstance(func, Attr):
+                yield func.name, func.obj, tuple(arg.value for arg in args)
+            for arg in args:
+                yield "pass", arg.value, (func,)
+        case _:
+            pass
+
+
+def reads_field(context: RuleContext, function: Function, expr: Expr, field: str) -> bool:
+    """Whether an expression reads `self.<field>`."""
+    own = context.own_names.get(function)
+    return own is not None and mentions(expr, Attr(own, field))
+
+
+def is_size_of(context: RuleContext, function: Function, expr: Expr, field: str) -> bool:
+    """Whether an expression is the size of a field: `len(self.field)`, or the result of `field.size()`."""
+    if isinstance(expr, Mix) and expr.op == "len":
+        return reads_field(context, function, expr, field)
+    call = calls_by_result(function).get(expr)
+    sized = call is not None and isinstance(call.func, Attr) and call.func.name in ("size", "length")
+    return sized and call is not None and context.field(function, call.func) == field
+
+
+# ---- how a container begins ----
+
+# the framework runs them once, before all other methods
+INITIALISERS = frozenset(("__init__", "initialize", "init_state", "<init>", "prepare", "open"))
+LISTENERS = frozenset({"removalListener", "evictionListener"})  # eviction listeners of a cache
+
+_PLAIN = frozenset(
+    "dict list set collections.OrderedDict collections.defaultdict collections.deque collections.Counter "
+    "OrderedDict defaultdict deque Counter".split()
+) | frozenset(
+    f"java.util.{name}"
+    for name in "HashMap LinkedHashMap TreeMap Hashtable IdentityHashMap ArrayList Vector HashSet LinkedHashSet TreeSet "
+    "concurrent.ConcurrentHashMap concurrent.ConcurrentSkipListMap concurrent.CopyOnWriteArrayList".split()
+)
+_QUEUES = frozenset(
+    f"{module}.{name}"
+    for module in ("queue", "Queue", "multiprocessing", "six.moves.queue", "gevent.queue")
+    for name in ("Queue", "LifoQueue", "PriorityQueue", "SimpleQueue", "JoinableQueue")
+) | frozenset(
+    f"java.util.{name}"
+    for name in "LinkedList ArrayDeque PriorityQueue Stack concurrent.LinkedBlockingQueue concurrent.LinkedBlockingDeque "
+    "concurrent.ConcurrentLinkedQueue concurrent.ConcurrentLinkedDeque concurrent.PriorityBlockingQueue".split()
+)
+_LIMITS = frozenset(("maxlen", "maxsize"))
+_SIZED_BY_POSITION = {
+    "collections.deque": 1,
+    "deque": 1,
+    **{name: 0 for name in _QUEUES if not name.startswith("java.") or "Blocking" in name},
+}
+
+
+def initial_values(context: RuleContext, field: str) -> Iterator[tuple[Function, Expr | Call]]:
+    """Yield what the component assigns to a field, a call instead of the temporary that holds its result."""
+    for use in uses(context):
+        if use.field == field and use.whole and use.how == "=":
+            value = use.values[0]
+            yield use.function, calls_by_result(use.function).get(value, value)
+    default = context.component.attribute(field)
+    if default is not None:
+        yield context.module_body, default
+
+
+def builders(context: RuleContext, field: str) -> Iterator[frozenset[str]]:
+    """Yield the methods in each chain of calls that makes a field: `newBuilder().maximumSize(9).build()`."""
+    for function, value in initial_values(context, field):
+        methods: set[str] = set()
+        call = value if isinstance(value, Call) else None
+        while call is not None and isinstance(call.func, Attr):
+            methods.add(call.func.name)
+            call = calls_by_result(function).get(call.func.obj)
+        yield frozenset(methods)
+
+
+def is_container(context: RuleContext, field: str) -> bool:
+    """Whether every assignment makes a field a container of the standard library without a limit."""
+    values = list(initial_values(context, field))
+    return bool(values) and all(_container_kind(context, function, value) for function, value in values)
+
+
+def _container_kind(context: RuleContext, function: Function, value: Expr | Call) -> str:
+    """Return "queue" for a container without a limit whose `get` removes, "plain" for any other one, else ""."""
+    match value:
+        case Build(kind="dict" | "list" | "set"):
+            return "plain"
+        case Name(id=name) if name.startswith("%"):  # a comprehension
+            return "plain"
+        case Call(func=func, args=args):
+            pass
+        case Mix(op="call", parts=(func, *rest)):
+            args = tuple(Arg(part) for part in rest)
+        case _:
+            return ""
+    names = context.qualified_names(function, func)
+    limited = any(arg.name in _LIMITS and arg.value != Literal(None) for arg in args)
+    plain = sum(arg.name is None for arg in args)
+    if limited or any(plain > _SIZED_BY_POSITION.get(name, plain) for name in names):
+        return ""
+    return "queue" if names & _QUEUES else "plain" if names & _PLAIN else ""
+
+
+# ---- how it shrinks ----
+
+_TAKES = frozenset(
+    "pop popleft popitem remove discard clear get_nowait intersection_update difference_update poll take "
+    "pollFirst pollLast removeFirst removeLast removeAll removeIf retainAll drainTo".split()
+)
+_KEEPS = CONTAINER_STORES | CONTAINER_VIEWS  # methods that remove nothing
+_KEEPS |= frozenset("get count index copy size isEmpty containsKey contains peek getOrDefault += for".split())
+_ONLY_READ = (
+    PURE_CALLS | LOGGING | frozenset("iter sorted list dict set tuple enumerate len sum max min".split())
+)
+
+
+def drained_fields(context: RuleContext, functions: Iterable[Function]) -> frozenset[str]:
+    """Return the fields from which these functions remove, or through which they iterate."""
+    reads = _TAKES | CONTAINER_VIEWS | {"get", "for"}
+    functions = tuple(functions)
+    read = (use.field for use in uses(context, functions) if use.whole and use.how in reads)
+    return frozenset(read) | shrunk_fields(context, functions)
+
+
+def shrunk_fields(context: RuleContext, functions: Iterable[Function]) -> frozenset[str]:
+    """Return the fields that these functions may shrink: they remove from them, replace them or pass them to opaque code."""
+    return frozenset(use.field for use in uses(context, functions) if _shrinks(context, use))
+
+
+def _shrinks(context: RuleContext, use: Use) -> bool:
+    match use.how:
+        case "del":
+            return use.whole or use.key is not None
+        case how if not use.whole:
+            return isinstance(use.place, Name) and how in _TAKES  # a view
+        case "=":
+            return use.function.name not in INITIALISERS
+        case "pass":
+            return last_name(use.values[0]) not in _ONLY_READ
+        case "get":
+            kinds = (_container_kind(context, *value) for value in initial_values(context, use.field))
+            return "queue" in kinds
+        case how:
+            return how not in _KEEPS
+
+
+# ---- tuples in fields ----
+
+
+def stored_inputs(context: RuleContext) -> Iterator[tuple[Flow, Stored]]:
+    """Yield each store of an input tuple into a field, in the handlers of a bolt that acks by hand."""
+    if context.component.auto_ack is not False or not context.is_bolt:
+        return
+    for flow, stored in context.events(Stored, EntryKind.DATA, EntryKind.BATCH):
+        if stored.token.kind is not TokenKind.STORED and stored.deferral is None:
+            yield flow, stored
+
+
+def pending_fields(context: RuleContext) -> frozenset[str]:
+    """Return the fields that still hold an un-acked tuple when its handler returns, released later or not."""
+    return frozenset(_field(holder) for holders in _holders(context) for holder in holders)
+
+
+def unreleased_fields(context: RuleContext) -> frozenset[str]:
+    """Return the fields that still hold an un-acked tuple when its handler returns, and that no code releases.
+
+    A release completes the tuples or passes them to opaque code.
+    """
+    released = {event.field.partition(".")[0] for _, event in context.releases()}
+    if EVERYTHING in released:
+        return frozenset()
+    found: set[str] = set()
+    for holders in _holders(context):
+        fields = {_field(holder) for holder in holders}
+        if all(holder.startswith("self.") for holder in holders) and not fields & released:
+            found |= fields
+    return frozenset(found)
+
+
+def _holders(context: RuleContext) -> Iterator[list[str]]:
+    """Yield the holders of each un-acked tuple at its handler's return, except on paths that a setting of the user selects."""
+    by_choice = depends_on_setting(context, ACKING)
+    for _, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
+        token_state = ended.state.tokens.get(ended.token) if ended.token is not None else None
+        if ended.raised is not None or ended.deferral is not None or token_state is None:
+            continue
+        if token_state.stage is Stage.HELD and not by_choice(ended.path):
+            yield token_state.holder.split()
+
+
+def _field(holder: str) -> str:
+    return holder.removeprefix("self.").partition(".")[0]
+
+
+# ---- settings ----
+
+ACKING = frozenset("ack acks acking acknowledge reliable reliability".split())
+ANCHORING = frozenset("anchor anchors anchored anchoring unanchored reliable reliability".split())
+_SETTERS = re.compile(r"<init>|__init__|prepare|initialize|set|with")
+
+
+def depends_on_setting(context: RuleContext, words: frozenset[str]) -> Callable[[Path], bool]:
+    """Return a test whether a path depends on a setting: a field named by one of these words that only setters assign."""
+    tests = {
+        step
+        for function in context.functions
+        for step in function.cfg.steps
+        if isinstance(step.op, Test)
+        and any(
+            words.intersection(name_words(name)) and not _is_reassigned(context, name)
+            for name in _tested_fields(context, function, canonical(function, step.op.condition))
+        )
+    }
+    return lambda end: bool(tests) and any(turn.visit.step in tests for turn in turns_back(end))
+
+
+def _tested_fields(context: RuleContext, function: Function, condition: Expr) -> Iterator[str]:
+    """Yield the fields and getters of the component whose value is a condition in canonical form, or a side of it."""
+    match condition:
+        case Not(value=value):
+            yield from _tested_fields(context, function, value)
+        case Compare(left=left, right=right):
+            yield from _tested_fields(context, function, left)
+            yield from _tested_fields(context, function, right)
+        case Attr() if field := context.field(function, condition):
+            yield field
+        case Mix(op="call", parts=(Attr(name=name) as getter,)) if context.own_method(function, getter):
+            yield name
+        case _:
+            pass
+
+
+def _is_reassigned(context: RuleContext, field: str) -> bool:
+    """Whether the component assigns a field while it runs: then it is a state, not a setting."""
+    return any(
+        use.field == field and isinstance(use.place, Attr) and use.how.endswith("=")
+        for use in uses(context)
+        if not _SETTERS.match(use.function.name)
+    )
+
+
+def names_tick_frequency(context: RuleContext, expr: Expr) -> bool:
+    """Whether an expression names the setting of the tick frequency: as a string, or by the constant that holds it."""
+    for part in subexpressions(expr):
+        word = part.value if isinstance(part, Literal) else last_name(part)
+        if word in context.dialect.tick_settings:
+            return True
+    return False

@@ -1,0 +1,481 @@
+"""Why roots did not end well: which tuples explain the value that is left in an entry, and why roots timed out."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import xor
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
+
+from ackdoctor.model.dialect import Misuse
+from ackdoctor.model.trace import Culprit, EventKind, Residue, TupleTree, Verdict, Violation
+from ackdoctor.spark import roots
+from ackdoctor.spark.deliveries import DELIVERY_KEY, NO_PROCESS
+from ackdoctor.spark.tables import Analysis, Completions, Expired
+from ackdoctor.spark.verdicts import tree
+from ackdoctor.tracer.timeouts import EARLY, Cause, Pace, Step, TimedOut, burst_period, cause_of, causes_of
+
+__all__ = [
+    "Slow",
+    "by_messages",
+    "by_tasks",
+    "explain",
+    "explained",
+    "judge_timeouts",
+    "name_deliveries",
+    "unexplained",
+]
+
+
+_MOST_SITES = 16
+_MOST_EXPLAINED = 500  # trees whose value is looked into, because no single tuple explains it
+_LONG = (1 << 64) - 1
+_BALANCED = {EventKind.LINKED, EventKind.EMITTED, EventKind.ACK, EventKind.INIT}
+_STREAMS = {EventKind.INIT: "__ack_init", EventKind.ACK: "__ack_ack", EventKind.FAIL: "__ack_fail"}
+
+
+def unexplained(tree: TupleTree) -> bool:
+    """Whether no culprit explains the value of an entry; a single ack without an INIT explains none."""
+    left = tree.entry is not None and tree.entry.value
+    known = any(culprit.lost or culprit.acks % 2 == 0 for culprit in tree.culprits)
+    return bool(left) and tree.residue is Residue.EVEN and not known
+
+
+def explained(
+    events: DataFrame,
+    deliveries: DataFrame | None,
+    sampled: Sequence[Row],
+    ways: Sequence[Row],
+    end_ns: int,
+    *,
+    complete: bool,
+) -> tuple[TupleTree, ...]:
+    """Return the trees of the report with their culprits; `complete` if no log is missing.
+
+    `deliveries` are those of logs; in a trace acks name them.  A tree that was not looked into is left out if others that
+    went the same way are explained.
+    """
+    way_of = [row["way"] for row in sampled]
+    trees = _with_counts(
+        [tree(row, end_ns) for row in sampled], way_of, {row["way"]: row["roots"] for row in ways}
+    )
+    open_ = [place for place, one in enumerate(trees) if unexplained(one)]
+    chosen = set(
+        sorted(open_, key=lambda place: sampled[place]["turn"])[:_MOST_EXPLAINED]
+    )  # some of each way
+    if not chosen:
+        return trees
+    asked = [trees[place].root for place in sorted(chosen)]
+    handled = roots.handled(events, deliveries, asked).collect() if deliveries is not None else ()
+    found = explain(trees, roots.lives(events, asked).collect(), handled, complete=complete)
+    solved = {way_of[place] for place in chosen if not unexplained(found[place])}
+    alike = {place for place in open_ if place not in chosen and way_of[place] in solved}
+    return tuple(one for place, one in enumerate(found) if place not in alike)
+
+
+def _with_counts(
+    trees: Sequence[TupleTree], way_of: Sequence[int], counts: Mapping[int, int]
+) -> tuple[TupleTree, ...]:
+    """Let the last tree of each way count for all roots that went it and are not among the trees."""
+    shown = Counter(way_of)
+    last = {way: place for place, way in enumerate(way_of)}
+    return tuple(
+        replace(one, roots=max(1, counts.get(way, 0) - shown[way] + 1)) if last[way] == place else one
+        for place, (one, way) in enumerate(zip(trees, way_of, strict=True))
+    )
+
+
+def explain(
+    trees: Iterable[TupleTree], lives: Iterable[Row], handled: Iterable[Row] = (), *, complete: bool = True
+) -> tuple[TupleTree, ...]:
+    """Return the trees; those in LIVES with the tuples and lost messages that together explain what is left.
+
+    HANDLED has what components of a log did with their tuples.  A message counts as lost only if the logs are `complete`.
+    """
+    known = {(row["run"], row["root"]): row for row in lives}
+    done: dict[tuple[str, int], list[Row]] = {}
+    for row in handled:
+        done.setdefault((row["run"], row["root"]), []).append(row)
+    return tuple(_explain_one(one, known, done, complete=complete) for one in trees)
+
+
+def name_deliveries(trees: Iterable[TupleTree], violations: Iterable[Violation]) -> tuple[TupleTree, ...]:
+    """Return the trees; a culprit of a log without a delivery gets that of its component's double ack.
+
+    So both are one finding: a log has no call sites, and all tuples that a component completed twice went the same way.
+    """
+    twice: dict[str, str] = {}
+    for violation in violations:
+        if violation.misuse is Misuse.TWICE and violation.delivery:
+            twice.setdefault(violation.traced.name, violation.delivery)
+    return tuple(
+        replace(one, culprits=tuple(_named(culprit, twice) for culprit in one.culprits)) for one in trees
+    )
+
+
+def _named(culprit: Culprit, twice: Mapping[str, str]) -> Culprit:
+    anonymous = culprit.acks > 1 and not culprit.delivery and not culprit.sites
+    return replace(culprit, delivery=twice.get(culprit.component, "")) if anonymous else culprit
+
+
+def _explain_one(
+    tree: TupleTree,
+    known: Mapping[tuple[str, int], Row],
+    done: Mapping[tuple[str, int], Sequence[Row]],
+    *,
+    complete: bool,
+) -> TupleTree:
+    key = tree.run, tree.root
+    if key not in known or not unexplained(tree):
+        return tree
+    rows, entry = known[key]["rows"], tree.entry
+    if entry is None or entry.value is None:
+        return tree
+    if any(row["pid"] > NO_PROCESS for row in rows):
+        culprits = _by_deliveries(entry.value, rows)
+    elif known[key]["count"] > len(rows):
+        culprits = ()  # some of its rows are missing
+    elif any(row["kind"] == EventKind.SENT for row in rows) and key not in done:
+        culprits = by_messages(entry.value, rows)
+    else:
+        culprits = by_tasks(entry.value, rows, done.get(key, ()), complete=complete)
+    return replace(tree, culprits=culprits, roots=1) if culprits else tree  # known of this root only
+
+
+def _by_deliveries(left: int, rows: Iterable[Row]) -> tuple[Culprit, ...]:
+    """Return the culprits of a trace, whose acks name their deliveries."""
+    tuples: dict[tuple[str, int, str], list[Row]] = {}
+    for row in rows:
+        if row["kind"] in {EventKind.LINKED, EventKind.ACK}:
+            name = row["delivery"] or f"value {row['value']}"
+            tuples.setdefault((row["component"], row["task"], name), []).append(row)
+    culprits = tuple(found for its in tuples.values() if (found := _culprit(its)) is not None)
+    return culprits if _sum(culprit.value for culprit in culprits) == left else ()
+
+
+def _culprit(rows: Sequence[Row]) -> Culprit | None:
+    """Return a tuple that was acked an even number of times, with the value that this leaves."""
+    acks = [row for row in rows if row["kind"] == EventKind.ACK]
+    edges = [row["value"] for row in rows if row["kind"] == EventKind.LINKED]
+    values = [row["value"] for row in acks] or edges[-1:]
+    if len(acks) % 2 or not values:
+        return None
+    return Culprit(
+        delivery=rows[0]["delivery"],
+        component=rows[0]["component"],
+        task=rows[0]["task"],
+        value=values[0],
+        acks=len(acks),
+        sites=tuple(row["site"] for row in acks if row["site"])[:_MOST_SITES],
+    )
+
+
+# ---- logs ----
+
+
+def by_tasks(
+    left: int, rows: Iterable[Row], handled: Sequence[Row], *, complete: bool
+) -> tuple[Culprit, ...]:
+    """Return who left the value `left`; nothing if the rows of the root and its HANDLED tuples do not explain it.
+
+    A message counts as lost only if the logs are `complete`: otherwise the log of its receiver may be missing.
+    """
+    rows = list(rows)
+    balances: defaultdict[int, int] = defaultdict(int)  # by task
+    for row in rows:
+        if row["kind"] in _BALANCED:
+            balances[row["task"]] ^= row["value"]
+    tuples: defaultdict[int, list[Row]] = defaultdict(list)
+    for row in handled:
+        tuples[row["task"]].append(row)
+    uneven = {task: value for task, value in balances.items() if value}
+    culprits = [
+        each for task, value in uneven.items() for each in _never_or_twice(value, tuples.get(task, ()))
+    ]
+    tasks = {culprit.task for culprit in culprits}
+    if tasks and _sum(uneven[task] for task in tasks) == left:
+        return tuple(culprits)
+    if not complete:
+        return ()
+    names = {row["task"]: row["component"] for row in rows if row["component"]}  # not every line has one
+    lost = {
+        task: what
+        for task in uneven.keys() - tasks
+        if (what := _lost_answer(task, rows, tuples.get(task, ())))
+    }
+    lost |= dict.fromkeys(_lost_init(rows) & uneven.keys(), "init")
+    messages = [_lost(what, names.get(task, ""), task, uneven[task]) for task, what in sorted(lost.items())]
+    received = {row["value"] for row in rows if row["kind"] == EventKind.LINKED}
+    messages += [
+        _lost("tuple", names.get(row["task"], ""), row["task"], row["value"])
+        for row in rows
+        if row["kind"] == EventKind.EMITTED and row["value"] not in received
+    ]
+    explained = _sum(uneven[task] for task in tasks) ^ _sum(message.value for message in messages)
+    return (*culprits, *messages) if explained == left else ()
+
+
+def _never_or_twice(balance: int, handled: Sequence[Row]) -> list[Culprit]:
+    """Return the tuples that one task completed an even number of times."""
+    even = [row for row in handled if (row["acked"] + row["failed"]) % 2 == 0]
+    return [
+        Culprit(
+            delivery=row["delivery"],
+            component=row["component"],
+            task=row["task"],
+            value=balance if len(even) == 1 else row["value"],
+            acks=row["acked"] + row["failed"],
+        )
+        for row in even
+    ]
+
+
+def _lost_answer(task: int, rows: Iterable[Row], handled: Iterable[Row]) -> str:
+    """Return "ack" or "fail" if the acker did not receive all that a task sent.
+
+    If it did, the task used a tuple as an anchor after its ack.
+    """
+    taken = Counter(row["kind"] for row in rows if row["task"] == task)
+    if sum(row["acked"] for row in handled) > taken[EventKind.ACK]:
+        return "ack"
+    return "fail" if sum(row["failed"] for row in handled) > taken[EventKind.FAIL] else ""
+
+
+def _lost_init(rows: Sequence[Row]) -> set[int]:
+    """Return the task of the spout that began the root, if the acker did not receive its INIT."""
+    if any(row["kind"] == EventKind.INIT for row in rows):
+        return set()
+    receivers = {row["task"] for row in rows if row["kind"] == EventKind.LINKED}
+    return {row["task"] for row in rows if row["kind"] == EventKind.EMITTED} - receivers
+
+
+def by_messages(left: int, rows: Iterable[Row]) -> tuple[Culprit, ...]:
+    """Return who left the value in a log of Storm 0.9, which names each message that was sent to the acker."""
+    rows = list(rows)
+    taken = Counter((_STREAMS[kind], row["value"]) for row in rows if (kind := row["kind"]) in _STREAMS)
+    lost: list[Culprit] = []
+    for row in rows:
+        if row["kind"] != EventKind.SENT:
+            continue
+        message = row["stream"], row["value"]
+        if taken[message]:
+            taken[message] -= 1
+        else:
+            lost.append(
+                _lost(row["stream"].removeprefix("__ack_"), row["component"], row["task"], row["value"])
+            )
+    rest = left ^ _sum(culprit.value for culprit in lost)
+    if not rest or any(culprit.lost == "fail" for culprit in lost):
+        return tuple(lost)
+    edges = {row["value"] for row in rows if row["kind"] == EventKind.LINKED}
+    acks = sum(row["kind"] == EventKind.SENT and row["stream"] == _STREAMS[EventKind.ACK] for row in rows)
+    if acks >= len(edges) or not _is_sum(rest, edges):
+        return ()
+    return (*lost, Culprit(delivery="", component="", task=0, value=rest, acks=0))
+
+
+def _lost(what: str, component: str, task: int, value: int) -> Culprit:
+    return Culprit(delivery="", component=component, task=task, value=value, acks=1, lost=what)
+
+
+def _sum(values: Iterable[int]) -> int:
+    return reduce(xor, values, 0)
+
+
+def _is_sum(target: int, values: Iterable[int]) -> bool:
+    """Whether the XOR of some of the values is the target, by Gaussian elimination."""
+    basis: dict[int, int] = {}  # by its highest bit
+
+    def reduced(value: int) -> int:
+        while value and (step := basis.get(value.bit_length())):
+            value ^= step
+        return value
+
+    for value in values:
+        if rest := reduced(value & _LONG):
+            basis[rest.bit_length()] = rest
+    return not reduced(target & _LONG)
+
+
+_KEY = ["run", "root"]
+_SECOND, _MS = 1_000_000_000, 1e6
+_MOST_WAYS = 200
+_MOST_SECONDS = 100_000
+
+
+@dataclass(slots=True, kw_only=True)
+class Slow:
+    """The input of ACK504 (`tracer.timeouts`)."""
+
+    trees: Sequence[TimedOut]
+    timeout_s: int | None
+    roots: int
+    paces: Mapping[str, Pace]
+
+
+def judge_timeouts(
+    events: DataFrame | None,
+    deliveries: DataFrame,
+    verdicts: DataFrame,
+    *,
+    result: Analysis,
+    timeout_s: int | None,
+    lost: str,
+) -> Slow:
+    """Judge the roots that timed out, and count their causes in the result; without `events` no cause is known.
+
+    `lost` says as SQL on VERDICTS which roots a worker took down (`Outages.sql`).
+    """
+    total = sum(kind.roots for kind in result.trees if kind.verdict == Verdict.EXPIRED.value)
+    trees: list[TimedOut] = []
+    if total and events is not None:
+        expired = _expired_roots(events, verdicts, lost)
+        rows = _alike(expired.join(_trees(events, deliveries, expired), _KEY, "left"), timeout_s).collect()
+        trees = list(map(_tree, rows))
+    result.expired = tuple(Expired(cause=cause, roots=n) for cause, n in causes_of(trees, timeout_s, total))
+    late = [tree for tree in trees if cause_of(tree, timeout_s) is Cause.LATE]
+    names = {step.component for tree in late for step in tree.steps}
+    return Slow(
+        trees=late,
+        timeout_s=timeout_s,
+        roots=result.roots,
+        paces=_paces(result.completions, _rhythms(deliveries, sorted(names))),
+    )
+
+
+def _expired_roots(events: DataFrame, verdicts: DataFrame, lost: str) -> DataFrame:
+    """Return the roots that timed out, with their end: when the spout dropped the root, or else the acker its entry."""
+    dropped = events.where(F.col("kind") == int(EventKind.TIMED_OUT))
+    found = (
+        verdicts.where(f"verdict = '{Verdict.EXPIRED.name}'")
+        .groupBy(*_KEY)
+        .agg(
+            F.expr("min(coalesce(init_ns, first_ns)) as init_ns"),
+            F.expr("min(end_ns) as end_ns"),
+            F.expr(f"coalesce(bool_or({lost}), false) as ended"),
+            F.expr(f"bool_or(residue = '{Residue.EVEN.name}') as uneven"),
+            F.expr(f"bool_and(residue = '{Residue.NONE.name}') as completed"),
+        )
+    )
+    return found.join(dropped.groupBy(*_KEY).agg(F.min("time_ns").alias("dropped_ns")), _KEY, "left").select(
+        *(*_KEY, "init_ns", "ended", "uneven"),
+        F.expr("coalesce(dropped_ns, end_ns) as end_ns"),
+        F.expr("completed and coalesce(end_ns < dropped_ns, false) as answered"),
+    )
+
+
+def _trees(events: DataFrame, deliveries: DataFrame, expired: DataFrame) -> DataFrame:
+    """Return for each root its `steps`, the longest of each component, and whether tuples are `missing` or `open`."""
+    asked = F.broadcast(expired.select(*_KEY))
+    kind = F.col("kind")
+    linked = events.where(kind == int(EventKind.LINKED)).join(asked, _KEY, "left_semi")
+    # a trace does not record the edge of an emit
+    sent = events.where(
+        (kind == int(EventKind.EMITTED)) & (F.col("root") != 0) & (F.col("pid") <= NO_PROCESS)
+    )
+    received = linked.select(*DELIVERY_KEY, "root", "value").join(
+        deliveries.where("received > 0").select(
+            *DELIVERY_KEY, "acked", "failed", "received_ns", "completed_ns"
+        ),
+        [*DELIVERY_KEY],
+    )
+    edges = received.join(
+        sent.join(asked, _KEY, "left_semi").groupBy(*_KEY, "value").agg(F.min("time_ns").alias("sent_ns")),
+        [*_KEY, "value"],
+        "full_outer",
+    )
+    steps = edges.groupBy(*_KEY, "component").agg(
+        F.expr("bool_or(component is null) as missing"),
+        F.expr("coalesce(bool_or(acked + failed = 0), false) as open"),
+        F.expr("coalesce(bool_or(acked + failed > 1), false) as twice"),
+        F.expr("coalesce(max(completed_ns - received_ns), 0L) as held_ns"),
+        F.expr("greatest(coalesce(max(received_ns - sent_ns), 0L), 0L) as waited_ns"),
+        F.expr("min(received_ns) as first_ns"),
+        F.expr("max(completed_ns) as done_ns"),
+    )
+    step = "struct(first_ns, component, held_ns, waited_ns)"
+    return steps.groupBy(*_KEY).agg(
+        F.expr("bool_or(missing) as missing"),
+        F.expr("bool_or(open) as open"),
+        F.expr("bool_or(twice) as twice"),
+        F.expr("max(done_ns) as done_ns"),
+        F.expr(f"array_sort(collect_list({step}) filter (where component is not null)) as steps"),
+    )
+
+
+def _alike(trees: DataFrame, timeout_s: int | None) -> DataFrame:
+    """Group roots with the same cause and culprits, and keep the slowest of each group."""
+    limit = "(end_ns - init_ns) div 2" if timeout_s is None else f"{timeout_s * _SECOND}L"
+    over = f"transform(steps, step -> struct(step.component, step.held_ns > {limit} as held, step.waited_ns > {limit} as waited))"
+    way = {
+        "ended": "ended",
+        "missing": "coalesce(missing, false)",
+        "open": "coalesce(open, false)",
+        "twice": "coalesce(twice, false)",
+        "early": f"end_ns - init_ns < {EARLY} * {limit}",
+        "uneven": "uneven",
+        "answered": "answered",
+        "late": "done_ns > end_ns",
+        "long": f"done_ns - init_ns > {limit}",
+        "over": over,
+    }
+    row = "struct(done_ns - init_ns as took_ns, end_ns - init_ns as age_ns, root, steps)"
+    flags = [name for name in way if name not in ("early", "late", "long", "over")]
+    return (
+        trees.selectExpr(*(f"{what} as {name}" for name, what in way.items()), f"{row} as tree")
+        .groupBy(*way)
+        .agg(F.count("*").alias("roots"), F.expr("max_by(tree, struct(tree.took_ns, tree.root)) as tree"))
+        .select(*flags, "roots", "tree.*")
+        .orderBy(F.desc("roots"), "root")
+        .limit(_MOST_WAYS)
+    )
+
+
+def _tree(row: Row) -> TimedOut:
+    return TimedOut(
+        root=row["root"],
+        roots=row["roots"],
+        age_ms=(row["age_ns"] or 0) / _MS,
+        took_ms=None if row["took_ns"] is None else row["took_ns"] / _MS,
+        steps=tuple(
+            Step(
+                component=step["component"], held_ms=step["held_ns"] / _MS, waited_ms=step["waited_ns"] / _MS
+            )
+            for step in row["steps"] or ()
+        ),
+        **{name: row[name] for name in ("missing", "open", "twice", "uneven", "answered", "ended")},
+    )
+
+
+def _rhythms(deliveries: DataFrame, names: Sequence[str]) -> Mapping[str, int]:
+    """Return how far apart the bursts of these components are, in seconds; 0 without bursts."""
+    if not names:
+        return {}
+    seconds = (
+        deliveries.where("received > 0 and completed_ns is not null and not tick")
+        .where(F.col("component").isin(*names))
+        .groupBy("component", F.floor(F.col("completed_ns") / _SECOND).alias("second"))
+        .agg(F.count("*").alias("tuples"))
+        .orderBy("component", "second")
+        .limit(_MOST_SECONDS)
+    )
+    found: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+    for row in seconds.collect():
+        found[row["component"]].append((row["second"], row["tuples"]))
+    return {name: burst_period(its) for name, its in found.items()}
+
+
+def _paces(completions: Iterable[Completions], rhythms: Mapping[str, int]) -> Mapping[str, Pace]:
+    """Return the pace of each component, on its slowest stream."""
+    found: dict[str, Pace] = {}
+    for row in completions:
+        if row.component in rhythms:
+            known = found.get(row.component, Pace(median_ms=0.0, longest_ms=0.0))
+            found[row.component] = Pace(
+                median_ms=max(known.median_ms, row.p50_ms),
+                longest_ms=max(known.longest_ms, row.max_ms),
+                burst_s=rhythms[row.component],
+            )
+    return found

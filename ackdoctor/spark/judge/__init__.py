@@ -1,1 +1,0 @@
-"""From tables to findings: few rows reach the driver, where the tracer's judges decide."""

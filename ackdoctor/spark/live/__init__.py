@@ -1,1 +1,0 @@
-"""A trace that grows, batch by batch: what is certain is reported once."""

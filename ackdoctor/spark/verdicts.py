@@ -1,0 +1,340 @@
+"""ENTRIES -> VERDICTS: what became of each root, and whose ack left a value in its entry.
+
+The entry that counts is the last one that did not complete: it is left, or a tick dropped it.  The verdict of an
+orphan is what its spout heard first.  Without such an entry a root expired if its spout says so, since a spout
+says that only of a root that it still has; else a fail outweighs an ack, as in `ackdoctor explain`.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from pyspark.sql import DataFrame, Row, Window
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
+
+from ackdoctor.model.trace import Culprit, EventKind, PendingEntry, Residue, TupleTree, Verdict
+from ackdoctor.spark.deliveries import Ends
+from ackdoctor.spark.replay import Replay
+from ackdoctor.spark.schema import CULPRIT, ESTIMATED, EXACT, ROOT_KEY, VERDICTS
+from ackdoctor.spark.session import Persist, quoted, uncached
+
+__all__ = ["Outages", "bad", "kinds", "late", "note_of_rest", "sampled", "tree", "verdicts", "ways"]
+
+
+_KEY = list(ROOT_KEY)
+_MOST_SITES = 16
+_NO_CULPRITS = f"cast(array() as {VERDICTS['culprits'].dataType.simpleString()})"
+_LEFT = "outcome in ('expired', 'pending')"
+_HEARD = "(outcome in ('acked', 'failed') or outcome = 'expired' and n_init > 0)"
+
+
+def verdicts(replay: Replay, persist: Persist = uncached) -> DataFrame:
+    """Return one row for each root, with the culprits that the messages name (law L1)."""
+    with_timeout = _timeouts(replay, persist)
+    judged = persist(_judged(with_timeout(_lives_of_root(replay.entries))))
+    bad = judged.where(f"residue = '{Residue.EVEN.name}'").select(*ROOT_KEY, "value")
+    culprits = replay.broadcast(_culprits(replay.broadcast(bad), replay.messages))
+    others = [name for name in VERDICTS.names if name not in ("verdict", "culprits")]
+    replayed = persist(
+        judged.join(culprits, _KEY, "left").selectExpr(
+            *others, "verdict", f"coalesce(culprits, {_NO_CULPRITS}) as culprits"
+        )
+    )
+    plain = with_timeout(_plain(replay.entries)).selectExpr(
+        *others,
+        f"if(timed_ns is null, '{Verdict.COMPLETE.name}', '{Verdict.EXPIRED.name}') as verdict",
+        f"{_NO_CULPRITS} as culprits",
+    )
+    return plain.union(replayed).select(*VERDICTS.names)
+
+
+def _timeouts(replay: Replay, persist: Persist) -> Callable[[DataFrame], DataFrame]:
+    """Return a function that adds `timed_ns`, when the spout first dropped a root; null if it did not."""
+    if not replay.timed_out:
+        return lambda roots: roots.selectExpr("*", "cast(null as bigint) as timed_ns")
+    dropped = replay.messages.where(f"kind = {int(EventKind.TIMED_OUT)}")
+    first = replay.broadcast(persist(dropped.groupBy("run", "root").agg(F.expr("min(time_ns) as timed_ns"))))
+    return lambda roots: roots.join(first, ["run", "root"], "left")
+
+
+def _plain(entries: DataFrame) -> DataFrame:
+    """Return the roots whose only entry is proved to have completed."""
+    return entries.where("sole").selectExpr(
+        *ROOT_KEY,
+        f"'{Residue.NONE.name}' as residue",
+        "cast(null as bigint) as value",
+        *("cast(null as boolean) as tracked", "false as kept"),
+        "spout_task",
+        "1 as lives",
+        "0L as surplus",
+        *("n", "first_ns", "init_ns", "last_ns", "end_ns", "order"),
+    )
+
+
+def _lives_of_root(entries: DataFrame) -> DataFrame:
+    """Return the lives of each other root as one row."""
+    last = f"if({_LEFT}, life, null)"
+
+    def of_last(value: str) -> str:
+        return f"max_by(if({_LEFT}, {value}, null), {last})"
+
+    figures = {
+        "left_life": f"max({last})",
+        "value": of_last("value"),
+        "tracked": of_last("n_init > 0"),
+        "left_failed": of_last("failed"),
+        "expired": of_last("outcome = 'expired'"),
+        "left_ns": of_last("end_ns"),
+        "failed_life": "min(if(outcome = 'failed', life, null))",
+        "acked_life": "min(if(outcome = 'acked', life, null))",
+        "dropped_life": "min(if(outcome = 'expired' and n_init > 0, life, null))",
+        "heard_ns": f"min(if({_HEARD}, end_ns, null))",
+        "spout_task": "min_by(if(n_init > 0, spout_task, null), if(n_init > 0, life, null))",
+        "lives": "max(life)",
+        "stray": "sum(if(n_init > 0, 0L, n_ack))",
+        "n": "sum(n)",
+        "first_ns": "min(first_ns)",
+        "init_ns": "min(init_ns)",
+        "last_ns": "max(last_ns)",
+        "estimated": f"max(order = '{ESTIMATED}')",
+    }
+    grouped = entries.where("not sole").groupBy(*ROOT_KEY)
+    return grouped.agg(*(F.expr(f"{what} as {name}") for name, what in figures.items()))
+
+
+def _judged(roots: DataFrame) -> DataFrame:
+    heard = "least(acked_life, failed_life, dropped_life)"
+    gave_up = "coalesce(left_failed or failed_life < left_life, false)"
+    verdict = f"""case
+        when left_life is not null and tracked then
+            if(expired or timed_ns is not null, '{Verdict.EXPIRED.name}', '{Verdict.OPEN.name}')
+        when left_life is not null then case
+            when timed_ns is not null and (heard_ns is null or timed_ns < heard_ns) then '{Verdict.EXPIRED.name}'
+            when acked_life = {heard} then '{Verdict.COMPLETE.name}'
+            when failed_life = {heard} then '{Verdict.FAILED.name}'
+            when dropped_life = {heard} then '{Verdict.EXPIRED.name}'
+            else '{Verdict.ORPHAN.name}' end
+        when timed_ns is not null then '{Verdict.EXPIRED.name}'
+        when failed_life is not null then '{Verdict.FAILED.name}'
+        else '{Verdict.COMPLETE.name}' end as verdict"""
+    residue = f"""case
+        when left_life is null or value is null and not left_failed then '{Residue.NONE.name}'
+        when {gave_up} then '{Residue.FAILED.name}'
+        when value != 0 then '{Residue.EVEN.name}'
+        else '{Residue.ODD.name}' end as residue"""
+    return roots.selectExpr(
+        *ROOT_KEY,
+        verdict,
+        residue,
+        *("value", "tracked"),
+        "left_life is not null and not expired as kept",
+        *("spout_task", "lives"),
+        "if(acked_life is null, 0L, stray) as surplus",
+        *("n", "first_ns", "init_ns", "last_ns"),
+        "coalesce(least(heard_ns, timed_ns), left_ns) as end_ns",
+        f"if(estimated, '{ESTIMATED}', '{EXACT}') as order",
+    )
+
+
+def _culprits(bad: DataFrame, messages: DataFrame) -> DataFrame:
+    """Return the tuples whose ack carries the `value` that is left of a bad root."""
+    acks = messages.where(f"kind = {int(EventKind.ACK)}")
+    matching = acks.join(bad, [*ROOT_KEY, "value"])
+    sites = "array_sort(collect_list(if(site = '', null, struct(time_ns, pos, site)))).site"
+    tuples = matching.groupBy(*ROOT_KEY, "delivery", "component", "task", "value").agg(
+        F.expr("count(1) as acks"), F.expr(f"slice({sites}, 1, {_MOST_SITES}) as sites")
+    )
+    culprits = f"array_sort(collect_list(struct({', '.join(CULPRIT.names)}))) as culprits"
+    return tuples.groupBy(*ROOT_KEY).agg(F.expr(culprits))
+
+
+_MOST_TREES = 2_000  # of one verdict and residue, brought to the driver
+_MOST_WAYS = 10_000  # that are counted
+_BAD = "(verdict != 'COMPLETE' or tracked is not null)"
+_LOST = f"'{Verdict.OPEN.name}', '{Verdict.EXPIRED.name}'"
+_STRAY = f"'{Verdict.ORPHAN.name}', '{Verdict.EXPIRED.name}'"
+_SECOND = 1_000_000_000
+_Span: TypeAlias = tuple[int, int, int]  # begun from, the end, begun until
+
+
+# ---- samples ----
+
+
+def bad(verdicts: DataFrame, end_ns: int, patience_s: int, lost: str = "false") -> DataFrame:
+    """Return the VERDICTS that did not end well, each with its `way` and whether it was `lost`.
+
+    `end_ns` is the end of the input, `patience_s` the age to which an open root is young; `lost` is SQL (`Outages.sql`).
+    """
+    culprits = (
+        "array_sort(array_distinct(transform(culprits, one -> struct(one.component, one.acks, one.sites))))"
+    )
+    young = _young(end_ns, patience_s, lost)
+    return verdicts.where(_BAD).selectExpr(
+        "*",
+        f"xxhash64(verdict, residue, tracked, {young}, {culprits}) as way",
+        f"coalesce({lost}, false) as lost",
+    )
+
+
+def late(verdicts: DataFrame, end_ns: int, patience_s: int, lost: str = "false") -> DataFrame:
+    """Return the VERDICTS that expired, or are open and not young."""
+    young = _young(end_ns, patience_s, lost)
+    return verdicts.where(f"verdict in ('EXPIRED', 'OPEN') and not coalesce({young}, false)")
+
+
+def _young(end_ns: int, patience_s: int, lost: str) -> str:
+    at_end = f"verdict = 'OPEN' and ({end_ns}L - first_ns) div 1000000 < {patience_s * 1000}"
+    return f"({at_end} or {lost})"
+
+
+def sampled(bad: DataFrame) -> DataFrame:
+    """Return a number of each verdict and residue: the first that went each way, then the second, and so on."""
+    turn = F.row_number().over(Window.partitionBy("verdict", "residue", "way").orderBy("first_ns", *ROOT_KEY))
+    place = F.row_number().over(
+        Window.partitionBy("verdict", "residue").orderBy("turn", "first_ns", *ROOT_KEY)
+    )
+    return (
+        bad.select("*", turn.alias("turn"))
+        .where(F.col("turn") <= _MOST_TREES)
+        .select("*", place.alias("place"))
+        .where(F.col("place") <= _MOST_TREES)
+        .orderBy("first_ns", *ROOT_KEY)
+    )
+
+
+def ways(bad: DataFrame) -> DataFrame:
+    """Return how many roots went which way; of very many ways the most frequent."""
+    counted = bad.groupBy("way").agg(F.count("*").alias("roots"))
+    return counted.orderBy(F.desc("roots"), "way").limit(_MOST_WAYS)
+
+
+def kinds(verdicts: DataFrame) -> DataFrame:
+    """Return how many roots ended how; `left` of them are in the map to the end."""
+    return (
+        verdicts.groupBy("verdict", "residue")
+        .agg(
+            F.count("*").alias("roots"),
+            F.count_if("kept").alias("left"),
+            F.count_if(F.expr(_BAD)).alias("bad"),
+        )
+        .select("verdict", "residue", "roots", "left", "bad")
+    )
+
+
+def note_of_rest(kinds: Sequence[Row], shown: int) -> Iterator[str]:
+    """Yield a note on the roots that are counted only."""
+    if (more := sum(row["bad"] for row in kinds) - shown) > 0:
+        yield (
+            f"{more:,} more roots that did not end well are only counted: --output-dir writes each (verdicts)"
+        )
+
+
+def tree(row: Row, end_ns: int) -> TupleTree:
+    """Return a row of VERDICTS as the model's tree; `end_ns` is the end of the input."""
+    residue = Residue[row["residue"]]
+    entry = None
+    if row["tracked"] is not None:
+        entry = PendingEntry(
+            root=row["root"],
+            value=row["value"],
+            task=row["spout_task"] if row["tracked"] else None,
+            failed=residue is Residue.FAILED,
+            age_ms=max(0, end_ns - row["first_ns"]) // 1_000_000,
+        )
+    return TupleTree(
+        root=row["root"],
+        verdict=Verdict[row["verdict"]],
+        entry=entry,
+        residue=residue,
+        culprits=tuple(map(_culprit, row["culprits"] or ())),
+        ambiguous=False,
+        run=row["run"],
+    )
+
+
+def _culprit(row: Row) -> Culprit:
+    return Culprit(
+        delivery=row["delivery"],
+        component=row["component"],
+        task=row["task"],
+        value=row["value"],
+        acks=row["acks"],
+        sites=tuple(row["sites"]),
+    )
+
+
+# ---- roots that a worker took down ----
+
+
+@dataclass(slots=True, kw_only=True)
+class Outages:
+    """By run, when roots began that were lost with a worker, and when those that a restarted acker does not know, in ns.
+
+    `slow` if a bolt may hold a tuple for longer than the acker keeps its root.
+    """
+
+    workers: Mapping[str, list[_Span]] = field(default_factory=dict)
+    ackers: Mapping[str, list[_Span]] = field(default_factory=dict)
+    slow: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        ends: Ends,
+        next_starts: Ends,
+        acker_restarts: Iterable[tuple[str, int]],
+        patience_s: int,
+        *,
+        slow: bool = False,
+    ) -> "Outages":
+        """Return the outages of workers, from the ends of their lives and the starts of the next, and of ackers by run."""
+        patience_ns = patience_s * _SECOND
+        until = {
+            life: max(end, next_starts[life] + patience_ns) if life in next_starts else end
+            for life, end in ends.items()
+        }
+        return cls(
+            workers=_by_run((life[0], (end - patience_ns, end, until[life])) for life, end in ends.items()),
+            ackers=_by_run((run, (start, start, start + patience_ns)) for run, start in acker_restarts),
+            slow=slow,
+        )
+
+    def sql(self) -> str:
+        """SQL: whether a row of VERDICTS was lost.
+
+        An entry that was gone before the end was not, unless a bolt is `slow`.  One that is still kept may be acked yet,
+        though its spout has timed it out.
+        """
+        gone = "first_ns between span.low and span.high"
+        gone += "" if self.slow else " and (kept or coalesce(end_ns >= span.end, true))"
+        lost = f"tracked and verdict in ({_LOST}) and residue != '{Residue.FAILED.name}' and {_in_spans(self.workers, gone)}"
+        restarted = _in_spans(self.ackers, "first_ns between span.low and span.high")
+        stray = f"not tracked and verdict in ({_STRAY}) and {restarted}"
+        return f"(({lost} or {stray}) and not exists(culprits, one -> one.acks > 1))"
+
+    def contains(self, run: str, first_ns: int) -> bool:
+        """Whether a root that began then, in ns, was young when a worker ended."""
+        return any(low <= first_ns <= high for low, _, high in self.workers.get(run, ()))
+
+
+def _by_run(spans: Iterable[tuple[str, _Span]]) -> dict[str, list[_Span]]:
+    """Merge the spans that end within a second: each row is compared with all, and most logs of a topology end at once."""
+    found: defaultdict[str, dict[int, _Span]] = defaultdict(dict)
+    for run, (low, end, high) in spans:
+        a_low, an_end, a_high = found[run].get(end // _SECOND, (low, end, high))
+        found[run][end // _SECOND] = (min(low, a_low), min(end, an_end), max(high, a_high))
+    return {run: list(its.values()) for run, its in found.items()}
+
+
+def _in_spans(spans: Mapping[str, list[_Span]], condition: str) -> str:
+    cases = (
+        f"when {quoted(run)} then exists(array({', '.join(map(_struct, its))}), span -> {condition})"
+        for run, its in spans.items()
+    )
+    return f"case run {' '.join(cases)} else false end" if spans else "false"
+
+
+def _struct(span: _Span) -> str:
+    low, end, high = span
+    return f"struct({low}L as low, {end}L as end, {high}L as high)"

@@ -1,1 +1,0 @@
-"""Wrappers around other people's frameworks, by the data of their dialects."""

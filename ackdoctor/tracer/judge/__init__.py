@@ -1,1 +1,0 @@
-"""From violations and entries to findings; a stored trace judged; one root's life."""

@@ -1,1 +1,0 @@
-"""Whole processes: `trace run` and `trace proxy`."""

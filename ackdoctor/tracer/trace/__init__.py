@@ -1,1 +1,0 @@
-"""A trace on disk: JSON lines while a process writes, Parquet or JSON lines when a part is finished."""
