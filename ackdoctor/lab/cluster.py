@@ -11,11 +11,11 @@ at the same time.  Equal seeds give equal runs.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum, unique
 from functools import partial
 from itertools import chain, product
 from random import Random
+from typing import NamedTuple, TypeAlias
 
 from ackdoctor.acker.acker import Acker, make_acker
 from ackdoctor.acker.executors import TupleInfo
@@ -23,29 +23,28 @@ from ackdoctor.acker.runtime import IdSource, JavaRandom, VirtualClock
 from ackdoctor.acker.versions import NEWEST, Profile, Schedule
 from ackdoctor.acker.versions import profile as profile_of
 from ackdoctor.lab.component import Bolt, Spout, TaskHook, WorkerDiedError
-from ackdoctor.lab.executors import AckerThread, BoltThread, SpoutThread
-from ackdoctor.lab.topology import SYSTEM_TASK, Topology
-from ackdoctor.lab.worker import (
-    Action,
-    Agenda,
-    Executor,
-    LossModel,
-    Parcel,
-    Phases,
-    Record,
-    Route,
-    Worker,
-    assign,
-    choose_weighted,
-    in_phase,
-    no_loss,
-)
+from ackdoctor.lab.executors import AckerThread, BoltThread, Executor, SpoutThread
+from ackdoctor.lab.topology import SYSTEM_TASK, Topology, assign
+from ackdoctor.lab.worker import Agenda, LossModel, Parcel, Record, Route, Worker, choose_weighted
 from ackdoctor.model.acker import Tick
 from ackdoctor.model.trace import EventKind, GrowthPoint, PendingEntry
 
-__all__ = ["Cluster", "Death", "RestlessError", "Status"]
+__all__ = ["Cluster", "Death", "Phases", "RestlessError", "Status", "in_phase", "spread_phases"]
 
 _MANY_STEPS = 1_000_000
+
+Phases: TypeAlias = Callable[[str, int, float], float]
+"""(component, first task of the executor, tick period in seconds) -> start of the first period in seconds."""
+
+
+def in_phase(_component: str, _task: int, _period: float) -> float:
+    """Phase zero for every executor: ticks come at multiples of the period."""
+    return 0.0
+
+
+def spread_phases(component: str, task: int, period: float) -> float:
+    """Spread the phases of executors over the period by the golden ratio."""
+    return period * ((task * 0.6180339887498949 + len(component)) % 1.0)
 
 
 def _never() -> bool:
@@ -64,8 +63,7 @@ class RestlessError(RuntimeError):
     """A million steps without progress of the clock: some spout emits without end."""
 
 
-@dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class Death:
+class Death(NamedTuple):
     """The death and restart of a worker; its queue held `lost` messages."""
 
     component: str
@@ -92,7 +90,7 @@ class Cluster:
         wrap_acker: Callable[[Acker], Acker] | None = None,
         ids: Callable[[int], IdSource] = JavaRandom,
         phases: Phases = in_phase,
-        loss: LossModel = no_loss,
+        loss: LossModel | None = None,
         hooks: Sequence[TaskHook] = (),
         record: Record | None = None,
         growth_window_secs: float | None = None,
@@ -105,7 +103,7 @@ class Cluster:
         self.growth: list[GrowthPoint] = []
         self._wrap_acker = wrap_acker
         self._random = Random(seed)  # noqa: S311 - it decides an order
-        self._agenda = Agenda()
+        self._agenda = Agenda(self.clock)
         self._worker = Worker(
             topology=topology,
             assignment=assign(topology),
@@ -135,7 +133,7 @@ class Cluster:
         self._enter_ticks(phases)
         if growth_window_secs is not None:
             window_ms = round(growth_window_secs * 1000)
-            self._every(Schedule(window_ms, window_ms), 0, self._sample)
+            self._agenda.every(Schedule(window_ms, window_ms), self._sample)
         self._status = Status.INACTIVE
         self._opened = False
         if status is Status.ACTIVE:
@@ -168,16 +166,11 @@ class Cluster:
 
     def advance(self, seconds: float, until: Callable[[], bool] = _never) -> bool:
         """Advance the clock and run all actions that are due.  Stop when `until()` is true; return whether it is."""
-        end_ms = self.clock.now_ms() + round(seconds * 1000)
         if self.settle(until):
             return True
-        while (due_ms := self._agenda.next_time_ms()) is not None and due_ms <= end_ms:
-            self._move_to(due_ms)
-            while self._agenda.next_time_ms() == due_ms:
-                self._agenda.pop()()
+        for _ in self._agenda.run(seconds):
             if self.settle(until):
                 return True
-        self._move_to(end_ms)
         return self.settle(until)
 
     def at(self, seconds: float, action: Callable[[], object]) -> None:
@@ -223,12 +216,12 @@ class Cluster:
 
     def shutdown(self) -> None:
         """Clean up and close all components.  The cluster cannot run again."""
-        for bolt in self._bolts:
-            for component in bolt.bolts.values():
-                component.cleanup()
-        for spout in self._spouts:
-            for source in spout.spouts.values():
-                source.close()
+        for thread in self._bolts:
+            for bolt in thread.instances.values():
+                bolt.cleanup()
+        for source in self._spouts:
+            for spout in source.instances.values():
+                spout.close()
 
     # -- inspect
 
@@ -257,12 +250,10 @@ class Cluster:
     def instances(self, component: str) -> tuple[Bolt | Spout, ...]:
         """The running objects of a component's tasks, by task id."""
         found: dict[int, Bolt | Spout] = {}
-        for bolt in self._bolts:
-            if bolt.component == component:
-                found.update(bolt.bolts)
-        for spout in self._spouts:
-            if spout.component == component:
-                found.update(spout.spouts)
+        threads: Sequence[BoltThread | SpoutThread] = (*self._bolts, *self._spouts)
+        for thread in threads:
+            if thread.component == component:
+                found.update(thread.instances)
         return tuple(found[task] for task in sorted(found))
 
     def under_way(self, sender: str, receiver: str) -> tuple[Parcel, ...]:
@@ -316,33 +307,12 @@ class Cluster:
         lost = thread.inbox.clear()
         self._worker.lost += lost
         thread.running = None
-        death = Death(
-            component=thread.component,
-            tasks=thread.tasks,
-            time_ms=self.clock.now_ms(),
-            lost=lost,
-            reason=reason,
-        )
-        self.deaths.append(death)
+        self.deaths.append(Death(thread.component, thread.tasks, self.clock.now_ms(), lost, reason))
         for task in thread.tasks:
             self._worker.note(thread.component, task, EventKind.DIED, note=reason)
         thread.start()
         if isinstance(thread, SpoutThread) and self._status is Status.ACTIVE:
             thread.activate()
-
-    def _move_to(self, time_ms: int) -> None:
-        self.clock.advance((time_ms - self.clock.now_ms()) / 1000)
-
-    def _every(self, schedule: Schedule, offset_ms: int, action: Action) -> None:
-        time_ms = schedule.first_ms + offset_ms
-
-        def do() -> None:
-            nonlocal time_ms
-            action()
-            time_ms += schedule.every_ms
-            self._agenda.enter(time_ms, do)
-
-        self._agenda.enter(time_ms, do)
 
     def _enter_ticks(self, phases: Phases) -> None:
         """Schedule ticks: each message timeout for ackers and spouts, `tick_secs` for bolts.  `phases` shifts each executor."""
@@ -359,7 +329,9 @@ class Cluster:
                     schedule = Schedule(own * 1000, own * 1000) if own else None
             if schedule is not None:
                 offset = phases(thread.component, thread.tasks[0], schedule.every_ms / 1000)
-                self._every(schedule, round(offset * 1000), partial(self._tick, thread, schedule))
+                self._agenda.every(
+                    schedule, partial(self._tick, thread, schedule), offset_ms=round(offset * 1000)
+                )
 
     def _tick(self, thread: Executor, schedule: Schedule) -> None:
         if not self._opened:

@@ -5,7 +5,6 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from ackdoctor.acker.executors import MessageId, TupleImpl
-from ackdoctor.tracer.sites import Sites
 
 __all__ = [
     "BasicBolt",
@@ -24,8 +23,6 @@ __all__ = [
     "Time",
     "Tup",
     "WorkerDiedError",
-    "author_sites",
-    "called_from",
 ]
 
 
@@ -286,18 +283,3 @@ class Feeder(Spout):
     def fail(self, msg_id: Hashable) -> None:
         """Record the message id."""
         self.feed.failed.append(msg_id)
-
-
-_AUTO_ACK = f"{BasicBolt.__module__}.{BasicBolt.execute.__qualname__}"
-_LOOP = "BoltThread.begin"  # frames above it belong to the caller of the cluster
-
-
-def author_sites() -> Sites:
-    """Call sites of bolts in the lab."""
-    return Sites(completes=(_AUTO_ACK, f"ackdoctor.lab.executors.{_LOOP}"))
-
-
-def called_from(sites: Sites) -> str:
-    """Return the bolt's line that called the collector, three frames up; '' for a call by ShellBolt."""
-    site = sites[sites.here(3)]
-    return "" if site is None or site.function == _LOOP else str(site)

@@ -7,7 +7,7 @@ from pystorm import BatchingBolt, TicklessBatchingBolt
 
 from ackdoctor.lab.bench import Bench, Emitted
 from ackdoctor.model.trace import Verdict
-from tests.lab.shell.wire import wire
+from tests.lab.wire import wire
 
 
 class ByKey(BatchingBolt):

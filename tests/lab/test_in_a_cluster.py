@@ -6,8 +6,7 @@ from pystorm import Bolt, ReliableSpout
 
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import Feed
-from ackdoctor.lab.shell.components import ShellBolt, ShellSpout
-from ackdoctor.lab.shell.process import Setup
+from ackdoctor.lab.multilang import Setup, ShellBolt, ShellSpout
 from ackdoctor.lab.topology import Settings, TopologyBuilder
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from ackdoctor.lab.bench import Bench, SpoutBench
 from tests.frameworks import framework
-from tests.lab.shell.wire import NO_JSON, OLD, TWICE, ByHand, ReceivesAnswers, wire
+from tests.lab.wire import NO_JSON, OLD, TWICE, ByHand, ReceivesAnswers, wire
 
 storm: Any = framework("pyleus.storm")
 fields: Any = framework("pyleus.json_fields_bolt")

@@ -7,7 +7,7 @@ import pytest
 
 from ackdoctor.lab.bench import Bench
 from tests.frameworks import framework
-from tests.lab.shell.wire import NO_JSON, OLD, TWICE, ByHand, ReceivesAnswers, wire
+from tests.lab.wire import NO_JSON, OLD, TWICE, ByHand, ReceivesAnswers, wire
 
 emitter: Any = framework("petrel.emitter")
 storm: Any = framework("petrel.storm")

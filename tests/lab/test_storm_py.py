@@ -5,7 +5,7 @@ from typing import Any
 from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
 from ackdoctor.model.trace import Verdict
 from tests.frameworks import framework
-from tests.lab.shell.wire import NO_JSON, TWICE, ByHand, ReceivesAnswers, wire
+from tests.lab.wire import NO_JSON, TWICE, ByHand, ReceivesAnswers, wire
 
 storm: Any = framework("storm")
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pystorm import Bolt, TicklessBatchingBolt
 
+from ackdoctor.lab import frameworks
 from ackdoctor.lab.bench import Bench, SpoutBench
-from ackdoctor.lab.shell import frameworks
-from ackdoctor.lab.shell.frameworks import NotAComponentError
-from tests.lab.shell.wire import wire
+from ackdoctor.lab.frameworks import NotAComponentError
+from tests.lab.wire import wire
 
 GONE = (
     "org.apache.storm.multilang.NoOutputException: Pipe to subprocess seems to be broken! No output read.\n"

@@ -7,8 +7,8 @@ import pytest
 from pystorm import Bolt
 
 from ackdoctor.lab.bench import Bench, Emitted
-from ackdoctor.lab.shell.child import ShellError
-from tests.lab.shell.wire import NO_JSON, OLD, raw, wire
+from ackdoctor.lab.child import ShellError
+from tests.lab.wire import NO_JSON, OLD, raw, wire
 
 
 class Scripted(Bolt):

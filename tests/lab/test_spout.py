@@ -8,8 +8,8 @@ from pystorm import ReliableSpout, Spout
 
 from ackdoctor.acker.executors import Reason
 from ackdoctor.lab.bench import Emitted, SpoutBench
-from ackdoctor.lab.shell.child import ShellError
-from tests.lab.shell.wire import NO_JSON, raw, wire
+from ackdoctor.lab.child import ShellError
+from tests.lab.wire import NO_JSON, raw, wire
 
 
 class Counts(Spout):

@@ -6,7 +6,7 @@ import sys
 import traceback
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -24,28 +24,30 @@ __all__ = [
     "Pipe",
     "ProcessState",
     "ShellError",
-    "Stepped",
     "uncaught",
 ]
+
 
 HALTED = 11  # ShellBolt.die, ShellSpout.die: System.exit(11)
 SUICIDE = 1  # an exception that leaves an executor: Utils.mkSuicideFn, "Worker died"
 
 
-class _Raw(io.BufferedIOBase):
-    """A stream that ignores `close`: frameworks drop wrappers, which close their stream."""
+class _Stream(io.BufferedIOBase):
+    """The component's end of the pipe, unbuffered; a read returns one frame, so that no wrapper reads ahead.
 
-    def close(self) -> None:
-        pass
-
-
-class _Incoming(_Raw):
-    """Standard input: one frame for each read, so that no wrapper reads ahead."""
+    It ignores `close`: frameworks drop wrappers, which close their stream.
+    """
 
     def __init__(self, pipe: "Pipe") -> None:
         self._pipe = pipe
 
+    def close(self) -> None:
+        pass
+
     def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
         return True
 
     def read(self, _size: int | None = -1, /) -> bytes:
@@ -53,16 +55,6 @@ class _Incoming(_Raw):
 
     def read1(self, _size: int = -1, /) -> bytes:
         return self._pipe.next_frame()
-
-
-class _Outgoing(_Raw):
-    """Standard output, unbuffered."""
-
-    def __init__(self, pipe: "Pipe") -> None:
-        self._pipe = pipe
-
-    def writable(self) -> bool:
-        return True
 
     def write(self, data: "bytes | bytearray | memoryview", /) -> int:  # type: ignore[override]  # any buffer
         self._pipe.receive(bytes(data))
@@ -72,8 +64,8 @@ class _Outgoing(_Raw):
 class Pipe:
     """Both directions between the JVM's side and one component.
 
-    `stdin` and `stdout` are the component's, text in UTF-8; `raw_in` and `raw_out` the same in bytes.  `starved()` is called in the component's
-    thread; False means end of file.
+    `stdin` and `stdout` are the component's, text in UTF-8; `raw` is both in bytes.  `starved()` is called in the
+    component's thread; False means end of file.
     """
 
     def __init__(self, starved: Callable[[], bool]) -> None:
@@ -84,11 +76,10 @@ class Pipe:
         self._unfinished = b""
         self._lines: list[bytes] = []
         self._lock = Lock()
-        self.raw_in = _Incoming(self)
-        self.raw_out = _Outgoing(self)
-        self.stdin: TextIO = io.TextIOWrapper(self.raw_in, encoding="utf-8")  # type: ignore[type-var]
+        self.raw = _Stream(self)
+        self.stdin: TextIO = io.TextIOWrapper(self.raw, encoding="utf-8")  # type: ignore[type-var]
         # unbuffered, as under `python -u`
-        self.stdout: TextIO = io.TextIOWrapper(self.raw_out, encoding="utf-8", write_through=True)  # type: ignore[type-var]
+        self.stdout: TextIO = io.TextIOWrapper(self.raw, encoding="utf-8", write_through=True)  # type: ignore[type-var]
 
     # ---- the JVM's side ----
 
@@ -162,13 +153,9 @@ class ProcessState:
     `sys.stderr` stays the test's, so that it shows the component's errors, unless the component replaces it.
     """
 
-    def __init__(self, *, stdin: TextIO, stdout: TextIO, argv: Sequence[str] = ("component",)) -> None:
-        self.own: dict[str, Any] = {"stdin": stdin, "stdout": stdout, "argv": list(argv)}
+    def __init__(self, *, stdin: TextIO, stdout: TextIO) -> None:
+        self.own: dict[str, Any] = {"stdin": stdin, "stdout": stdout, "argv": ["component"]}
         self._handlers: list[logging.Handler] = []
-
-    def add_arguments(self, arguments: Sequence[str]) -> None:
-        """Append arguments, before the component runs."""
-        self.own["argv"] += arguments
 
     @contextmanager
     def entered(self) -> Iterator[None]:
@@ -213,18 +200,15 @@ def uncaught(error: BaseException) -> Exit:
 class Child(ABC):
     """One running component.  It calls `answer` if it reads from an empty pipe."""
 
-    def __init__(self, answer: Callable[[], None]) -> None:
+    def __init__(self, component_class: type, answer: Callable[[], None]) -> None:
+        self.component: Any = None  # the author's object, once it exists
         self.ended: Exit | None = None
         self.running = False  # whether it is on this thread's stack
         self.hung = False  # whether it waits for an answer that never comes
         self.pipe = Pipe(self._starved)
         self.process_state = ProcessState(stdin=self.pipe.stdin, stdout=self.pipe.stdout)
+        self._class = component_class
         self._answer = answer
-
-    @property
-    @abstractmethod
-    def component(self) -> object:
-        """The author's object, once it exists."""
 
     @abstractmethod
     def go(self) -> None:
@@ -252,75 +236,16 @@ class Child(ABC):
         """Handle a read from an empty pipe: return True to read again, False for end of file."""
 
 
-class Stepped(Child):
-    """A component whose loop the caller drives, in its own thread."""
-
-    def __init__(self, answer: Callable[[], None]) -> None:
-        super().__init__(answer)
-        self._started = False
-
-    @abstractmethod
-    def _start(self) -> None:
-        """Create the component, read the handshake, initialise."""
-
-    @abstractmethod
-    def _step(self) -> None:
-        """The body of the framework's loop, its handling of exceptions included; SystemExit ends the process."""
-
-    @property
-    @abstractmethod
-    def _backlog(self) -> bool:
-        """Whether the framework has queued input that it has read."""
-
-    def go(self) -> None:
-        """Step as long as there is input."""
-        if self.ended:
-            return
-        self.running = True
-        try:
-            with self.process_state.entered():
-                if not self._started:
-                    self._started = True
-                    self._start()
-                while self.busy:
-                    self._step()
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - any exception ends a process
-            self.ended = uncaught(error)
-        finally:
-            self.running = False
-
-    @property
-    def busy(self) -> bool:
-        """Whether there is a tuple or a command; with task ids alone a step would wait for a tuple."""
-        return not self.ended and (self.pipe.commanded or self._backlog)
-
-    def close(self) -> None:
-        """End the component: no further steps."""
-        self.pipe.broken = True
-        if self._started and not self.ended:
-            self.ended = Exit()
-
-    def _starved(self) -> bool:
-        """Ask the JVM's side for task ids in the middle of a step.  Without them the component would wait for ever, so it ends."""
-        self._answer()
-        self.hung = not self.pipe.unread and not self.pipe.broken
-        return self.pipe.unread
-
-
 class Looped(Child):
-    """A component whose endless loop runs in a thread that alternates with the caller's."""
+    """A component that runs as `B().run()`, in a thread that alternates with the caller's."""
 
-    def __init__(self, answer: Callable[[], None]) -> None:
-        super().__init__(answer)
+    def __init__(self, component_class: type, answer: Callable[[], None]) -> None:
+        super().__init__(component_class, answer)
         self._theirs, self._ours = Lock(), Lock()  # each thread waits for its own lock
         self._theirs.acquire()
         self._ours.acquire()
         self._thread: Thread | None = None
         self._escaped: BaseException | None = None
-
-    @abstractmethod
-    def _run(self) -> None:
-        """Run the component's process from start to end."""
 
     def go(self) -> None:
         """Let the component's thread run, and wait until it reads from an empty pipe or ends."""
@@ -351,11 +276,15 @@ class Looped(Child):
             self.go()
             self._thread.join()
 
+    def _make(self) -> Any:
+        return self._class()
+
     def _live(self) -> None:
         try:
-            self._run()
+            self.component = self._make()
+            self.component.run()
             self.ended = Exit()
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - as in Stepped.go
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - any exception ends a process
             self.ended = uncaught(error)
         except BaseException as error:  # noqa: BLE001 - KeyboardInterrupt, pytest.fail: raised again in the caller
             self.ended = uncaught(error)

@@ -11,7 +11,7 @@ import pytest
 from ackdoctor.lab.bench import Bench
 from ackdoctor.model.trace import Verdict
 from tests.frameworks import framework
-from tests.lab.shell.wire import wire
+from tests.lab.wire import wire
 
 
 @pytest.fixture(params=["pystorm", "streamparse"])

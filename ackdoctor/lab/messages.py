@@ -1,4 +1,4 @@
-"""Messages of a component as the JVM reads them: JsonSerializer.readShellMsg with its casts.
+"""Handshake and messages between a component and the JVM, as JsonSerializer.readShellMsg reads them with its casts.
 
 Source: apache/storm storm-client/src/jvm/org/apache/storm/multilang/JsonSerializer.java:96-160 and ShellMsg.java
 @ v2.8.8; tests/differential compare with the real ShellBolt.  Storm uses two JSON libraries.  json-simple, until
@@ -10,19 +10,33 @@ Errors of casts have Java 8's text; later versions extend it.
 import json
 import re
 from ast import literal_eval
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from enum import Enum, unique
 from typing import Any, NoReturn
 
-from ackdoctor.lab.shell.child import ShellError
+from ackdoctor.lab.child import ShellError
 
-__all__ = ["RUNTIME", "Json", "ShellMsg", "java_text", "json_of", "parse", "shell_msg"]
+__all__ = [
+    "ILLEGAL_ARGUMENT",
+    "NULL_POINTER",
+    "RUNTIME",
+    "Json",
+    "Setup",
+    "ShellMsg",
+    "Transcript",
+    "java_text",
+    "json_of",
+    "parse",
+    "shell_msg",
+]
 
 
 RUNTIME = "java.lang.RuntimeException"
+NULL_POINTER = "java.lang.NullPointerException"
+ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
 _CAST = "java.lang.ClassCastException"
-_NULL = "java.lang.NullPointerException"
 _IO = "java.io.IOException"
 _SCALARS: dict[type, str] = {str: "java.lang.String", bool: "java.lang.Boolean", float: "java.lang.Double"}
 _WANTED = {**_SCALARS, int: "java.lang.Long", list: "java.util.List"}
@@ -55,6 +69,45 @@ def json_of(profile: str) -> Json:
 
 
 @dataclass(slots=True, kw_only=True)
+class Setup:
+    """The content of the handshake, and the JVM's settings for the component.
+
+    `input_fields` are source -> stream -> field names, the attributes of `tup.values`.
+    `metrics` are the names registered on the JVM's side; any other kills the worker.  `arguments` end the command
+    line, where pyleus reads its `options`.  `json` is the JVM's library, by default that of Storm 2.6 and later.
+    """
+
+    conf: Mapping[str, object] = field(default_factory=dict)
+    input_fields: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    output_fields: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    metrics: frozenset[str] = frozenset()
+    arguments: Sequence[str] = ()
+    json: Json = Json.SMART
+
+
+class Transcript:
+    """Every frame that a component wrote after the handshake, in order; `messages` are those that are JSON objects.
+
+    `errors` and `metrics` are those that the JVM reports; an error does not kill the worker.  Frames after the
+    worker's death are kept, although the worker ignores them.
+    """
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.messages: list[dict[str, Any]] = []
+        self.errors: list[str] = []
+        self.metrics: list[tuple[str, object]] = []
+
+    def note(self, text: str) -> None:
+        """Keep one frame."""
+        self.texts.append(text)
+        with suppress(json.JSONDecodeError):
+            message = json.loads(text)
+            if isinstance(message, dict):
+                self.messages.append(message)
+
+
+@dataclass(slots=True, kw_only=True)
 class ShellMsg:
     """A component's message, with Storm's defaults."""
 
@@ -68,21 +121,20 @@ class ShellMsg:
     anchors: tuple[str | None, ...] = ()
     metric: str | None = None
     params: object = None
-    level: int = 2
 
 
 def parse(text: str, library: Json) -> object:
     """Parse one frame as JSON; ShellError with the library's text if it is invalid."""
     if library is Json.SMART:
         return _parse_leniently(text)
+
+    def reject(constant: str) -> NoReturn:  # NaN, which Python writes and JSON does not have
+        raise json.JSONDecodeError(constant, text, text.index(constant))
+
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return json.loads(text, parse_constant=reject)
     except json.JSONDecodeError as error:
         raise ShellError(_IO, _error_text(text, error.pos)) from None
-    except _ConstantError:
-        found = re.search(r"NaN|-?Infinity", text)
-        assert found
-        raise ShellError(_IO, _error_text(text, found.start())) from None
 
 
 def _parse_leniently(text: str) -> object:
@@ -93,7 +145,10 @@ def _parse_leniently(text: str) -> object:
     """
     stripped = text.strip()
     if not stripped.startswith(("{", "[")):
-        return _word(stripped)
+        try:
+            return json.loads(stripped)
+        except json.JSONDecodeError:
+            return stripped
     try:
         return _DECODER.raw_decode(stripped)[0]
     except json.JSONDecodeError as error:
@@ -101,22 +156,6 @@ def _parse_leniently(text: str) -> object:
             return literal_eval(stripped.partition("\n")[0])  # json-smart ignores further lines
         except (SyntaxError, ValueError):
             raise ShellError(_IO, _error_text(stripped, error.pos)) from None
-
-
-def _word(text: str) -> object:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
-
-
-class _ConstantError(Exception):
-    pass
-
-
-def _refuse(_name: str) -> NoReturn:
-    """Reject NaN, which Python writes and JSON does not have."""
-    raise _ConstantError
 
 
 def _error_text(text: str, position: int) -> str:
@@ -131,55 +170,42 @@ def _error_text(text: str, position: int) -> str:
 def shell_msg(value: object, library: Json) -> ShellMsg:
     """Convert a JSON value to a message; ShellError if a cast fails."""
     if value is None:
-        raise ShellError(_NULL, "")
+        raise ShellError(NULL_POINTER, "")
     if not isinstance(value, dict):
         raise _cast_error(value, f"{library.value}.JSONObject", library)
-    row = _Row(value, library)
-    command = row.take("command", str)
-    need = row.take("need_task_ids", bool)
-    level = value.get("level")
+    command = _cast(value.get("command"), str, library)
+    need = _cast(value.get("need_task_ids"), bool, library)
     name = value.get("name")
     msg = ShellMsg(
         command="",
         id=value.get("id"),
-        msg=row.take("msg", str),
-        stream=row.take("stream", str) or "default",
-        task=_task(row.take("task", int)),
+        msg=_cast(value.get("msg"), str, library),
+        stream=_cast(value.get("stream"), str, library) or "default",
+        task=_task(_cast(value.get("task"), int, library)),
         need_task_ids=need is not False,
-        values=row.take("tuple", list),
-        anchors=row.anchors(),
+        values=_cast(value.get("tuple"), list, library),
+        anchors=_anchors(value.get("anchors"), library),
         metric=name if isinstance(name, str) else None,
         params=value.get("params"),
-        level=int(level) if isinstance(level, int | float) else 2,
     )
     if command is None:
-        raise ShellError(_NULL, "")  # `command.equals("log")` comes before the check for null
+        raise ShellError(NULL_POINTER, "")  # `command.equals("log")` comes before the check for null
     msg.command = command
     return msg
 
 
-@dataclass(slots=True)
-class _Row:
-    """One JSONObject."""
+def _cast(value: object, kind: type, library: Json) -> Any:
+    """Return a value after a cast; null passes."""
+    if value is None or _java_class(value, library) == _WANTED[kind] or kind is type(value) is list:
+        return value
+    raise _cast_error(value, _WANTED[kind], library)
 
-    values: Mapping[str, object]
-    library: Json
 
-    def take(self, key: str, kind: type) -> Any:
-        """Return a field after a cast; null passes."""
-        return self._cast(self.values.get(key), kind)
-
-    def anchors(self) -> tuple[str | None, ...]:
-        """Return the anchors; a string is one anchor."""
-        anchors = self.values.get("anchors")
-        if isinstance(anchors, str):
-            return (anchors,)
-        return tuple(self._cast(anchor, str) for anchor in self._cast(anchors, list) or ())
-
-    def _cast(self, value: object, kind: type) -> Any:
-        if value is None or _java_class(value, self.library) == _WANTED[kind] or kind is type(value) is list:
-            return value
-        raise _cast_error(value, _WANTED[kind], self.library)
+def _anchors(value: object, library: Json) -> tuple[str | None, ...]:
+    """Return the anchors; a string is one anchor."""
+    if isinstance(value, str):
+        return (value,)
+    return tuple(_cast(anchor, str, library) for anchor in _cast(value, list, library) or ())
 
 
 def _task(task: int | None) -> int | None:

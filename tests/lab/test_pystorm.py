@@ -9,7 +9,7 @@ from pystorm import Bolt
 
 from ackdoctor.lab.bench import Bench, Emitted
 from ackdoctor.model.trace import Verdict
-from tests.lab.shell.wire import OLD, wire
+from tests.lab.wire import OLD, wire
 
 
 class Echo(Bolt):

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
-from ackdoctor.lab.shell.heron import InstanceDiedError
+from ackdoctor.lab.frameworks import InstanceDiedError
 from ackdoctor.model.trace import Verdict
 from tests.frameworks import framework
-from tests.lab.shell.wire import ReceivesAnswers, line
+from tests.lab.wire import ReceivesAnswers, line
 
 api: Any = framework("heronpy.api.bolt.bolt")
 window: Any = framework("heronpy.api.bolt.window_bolt")
