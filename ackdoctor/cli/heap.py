@@ -39,8 +39,8 @@ from ackdoctor.cli.output import (
 )
 from ackdoctor.heap import growth, judge
 from ackdoctor.heap.dump import HeapDump, read_dump
+from ackdoctor.heap.hprof import HprofError
 from ackdoctor.heap.jvm.histogram import Histogram, most_common_jvm, parse, timed
-from ackdoctor.heap.jvm.hprof import HprofError
 from ackdoctor.model import UsageError
 from ackdoctor.model.finding import Finding, Report, Unreadable
 from ackdoctor.reporters import heap as reports

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ackdoctor.acker.residue import find_culprits, residue, traced_tuples
 from ackdoctor.heap.dump import HeapDump
-from ackdoctor.heap.jvm.entries import Acker, Kind, entry_bytes
-from ackdoctor.heap.jvm.holders import Holder
+from ackdoctor.heap.entries import Kind, entry_bytes
+from ackdoctor.heap.pending import Acker, Holder
 from ackdoctor.heap.signs import CAUSES, LABELS
 from ackdoctor.model.acker import AckerVersion
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, TreeWitness, Unreadable, stamp

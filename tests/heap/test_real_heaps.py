@@ -5,7 +5,7 @@ import re
 import pytest
 
 from ackdoctor.heap.dump import read_dump
-from ackdoctor.heap.jvm.entries import Kind
+from ackdoctor.heap.entries import Kind
 from ackdoctor.heap.jvm.histogram import parse
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
