@@ -300,7 +300,7 @@ def lines_of(path: Path, faults: list[str], *, limit: int | None = None) -> Iter
     Reading ends after `limit` characters.
     """
     from ackdoctor.diagnose.log_lines import lines_in
-    from ackdoctor.heap.jvm.hprof import open_file
+    from ackdoctor.heap.hprof import open_file
 
     read = 0
     try:

@@ -152,7 +152,7 @@ class BaseBench(ABC):
         acker = make_acker(self.profile, self.clock, timeout_secs)
         self.acker: Acker = wrap_acker(acker) if wrap_acker else acker
         self.answers: list[Answer] = []
-        self._observer: Callable[[], None] | None = None
+        self._observer: Callable[[], object] | None = None
         self._executor = SpoutExecutor(
             self.profile, tasks=(_SPOUT,), ids=ids, clock=self.clock, message_timeout_s=timeout_secs
         )
@@ -181,7 +181,7 @@ class BaseBench(ABC):
         for _ in self._agenda.run(seconds):
             pass
 
-    def observe(self, observer: Callable[[], None]) -> None:
+    def observe(self, observer: Callable[[], object]) -> None:
         """Call the observer after each message to the acker."""
         self._observer = observer
 

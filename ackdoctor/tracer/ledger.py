@@ -108,7 +108,7 @@ class Ledger:
         self.records: dict[int, ComponentRecord] = {}
         self.windows = Windows()
         # called for a new record with 0, and after each window with the number of pending deliveries
-        self.growing: Callable[[int], None] | None = None
+        self.growing: Callable[[int], object] | None = None
         self._begun = 0
         self._is_troubled = False
         self._unobserved: dict[str, None] = {}

@@ -11,7 +11,7 @@ import pytest
 
 from ackdoctor.diagnose import log_lines
 from ackdoctor.diagnose.diagnosis import deaths
-from ackdoctor.heap.jvm import hprof
+from ackdoctor.heap import hprof
 from tests.diagnose.incidents import INCIDENTS
 from tests.diagnose.test_threads import DUMP
 

@@ -13,9 +13,9 @@ import pytest
 
 from ackdoctor.cli import inputs
 from ackdoctor.diagnose import log_lines
+from ackdoctor.heap import hprof
 from ackdoctor.heap.dump import read_dump
-from ackdoctor.heap.jvm import hprof
-from ackdoctor.heap.jvm.hprof import HprofError
+from ackdoctor.heap.hprof import HprofError
 from tests.heap.hprof_writer import Heap, acker_heap
 
 MB = 1 << 20
@@ -72,8 +72,8 @@ def test_a_real_dump_may_expand_without_a_limit(bounded, tmp_path):
 
 
 def test_a_copy_leaves_room_on_the_disk(tmp_path, monkeypatch):
-    monkeypatch.setattr("ackdoctor.heap.jvm.hprof._LOOK", 1)
-    monkeypatch.setattr("ackdoctor.heap.jvm.hprof._RESERVE", 1 << 62)
+    monkeypatch.setattr("ackdoctor.heap.hprof._LOOK", 1)
+    monkeypatch.setattr("ackdoctor.heap.hprof._RESERVE", 1 << 62)
     (tmp_path / "a.gz").write_bytes(gzip.compress(acker_heap().hprof()))
     with pytest.raises(
         HprofError, match=r"there is no room for a copy of it in .*set TMPDIR to another directory"
