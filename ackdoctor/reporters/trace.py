@@ -20,7 +20,7 @@ from ackdoctor.reporters.terminal import (
     nothing_wrong,
     worst_first,
 )
-from ackdoctor.tracer.life import Life, Moment
+from ackdoctor.tracer.replay import Life, Moment
 
 __all__ = [
     "About",
