@@ -109,8 +109,17 @@ def dump_document(report: Report, dump: HeapDump, stream: TextIO, *, top: int) -
 
 
 def _plain_holder(holder: Holder) -> dict[str, object]:
-    fields = {key: value for key, value in asdict(holder).items() if key != "maps"}
-    return {**fields, "roots": [str(root) for root in holder.roots], "tasks": sorted(holder.tasks)}
+    return {
+        "role": holder.role,
+        "owner": holder.owner,
+        "path": holder.path,
+        "entries": holder.entries,
+        "groups": holder.groups,
+        "looked_at": holder.looked_at,
+        "roots": [str(root) for root in holder.roots],
+        "more": holder.more,
+        "tasks": sorted(holder.tasks),
+    }
 
 
 def _plain_acker(acker: Acker, dump: HeapDump) -> dict[str, object]:
