@@ -27,7 +27,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
         if use.field not in shrunk and is_container(context, use.field)
     ]
     replayed = stored_for_ever(context)  # under a new id, and the entry under the old id stays
-    for case, found in (("", growing), ("new id", replayed)):
+    for case, found in (("message", growing), ("new id", replayed)):
         for use in found:
             if context.once(use.field):
                 words = context.words(case, field=f"self.{use.field}")
