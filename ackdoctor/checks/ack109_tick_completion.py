@@ -12,7 +12,7 @@ from ackdoctor.flow.expressions import last_name, subexpressions
 from ackdoctor.flow.library import TICK
 from ackdoctor.flow.state import Tick
 from ackdoctor.flow.transfer.liveness import operands
-from ackdoctor.model.cfg import Bind, Call, Expr, Literal, Name, Test, Unpack
+from ackdoctor.model.cfg import Bind, Call, Literal, Name, Test, Unpack
 from ackdoctor.model.dialect import EntryKind, Misuse, TickDuty, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.rulebook.advice import test_tick
@@ -154,10 +154,8 @@ def _owned_overrides(context: RuleContext) -> Iterator[Finding]:
 
 
 def _treated_as_data(context: RuleContext) -> Iterator[Finding]:
-    for flow in context.flows:
-        entry, name = flow.entry, context.component.name
-        if entry is None or entry.kind is not EntryKind.DATA or entry.subject is None:
-            continue
+    name = context.component.name
+    for flow in context.tuple_handlers():
         if not _tests_for_tick(flow) and _reads_values(flow):
             advice = test_tick(context.role, auto_ack=bool(context.component.auto_ack))
             words = context.words("data", component=name, handler=flow.function.name, advice=advice)
@@ -179,16 +177,9 @@ def _reads_values(flow: Flow) -> bool:
     """Whether the handler reads the values of its tuple."""
     derived = tuple_names(flow, flow.function)
     params = [Name(param.name) for param in flow.function.params]
-
-    def reads(expr: Expr) -> bool:
-        return mentions_any(expr, derived) and expr not in params
-
-    for step in flow.function.cfg.steps:
-        match step.op:
-            case Bind(value=value) | Unpack(value=value) | Test(condition=value) if reads(value):
-                return True
-            case Call(args=args) if any(reads(arg.value) for arg in args):
-                return True
-            case _:
-                pass
-    return False
+    return any(
+        mentions_any(value, derived) and value not in params
+        for step in flow.function.cfg.steps
+        if isinstance(step.op, (Bind, Unpack, Test, Call))
+        for value in operands(step.op)
+    )

@@ -7,6 +7,7 @@ from typing import TypeAlias, TypeVar
 from ackdoctor.flow.component import solve_component
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Completed, Emitted, Event, Flow, Path, Released, Stored
+from ackdoctor.flow.expressions import calls_by_result
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import FrameworkObject, Instance, SelfRef, State, Token, Value
 from ackdoctor.flow.symbols import Symbol
@@ -112,6 +113,16 @@ class RuleContext:
         """Whether an exception that leaves the handler fails the tuple and the worker goes on."""
         return bool(self.component.auto_fail) and self.component.exits is False
 
+    def tuple_handlers(self) -> Iterator[Flow]:
+        """Yield the flows of the handlers that get one tuple."""
+        for flow in self.flows:
+            if (
+                flow.entry is not None
+                and flow.entry.kind is EntryKind.DATA
+                and flow.entry.subject is not None
+            ):
+                yield flow
+
     def events(self, kind: type[S], *entries: EntryKind) -> Iterator[tuple[Flow, S]]:
         """Yield the events of one kind in the flows of these entries; without entries, in all flows."""
         for flow in self.flows:
@@ -131,9 +142,8 @@ class RuleContext:
     def calls(self) -> Iterator[tuple[Function, Call]]:
         """Yield every call in the component's functions."""
         for function in self.functions:
-            for step in function.cfg.steps:
-                if isinstance(step.op, Call):
-                    yield function, step.op
+            for call in calls_by_result(function).values():
+                yield function, call
 
     @property
     def module_body(self) -> Function:

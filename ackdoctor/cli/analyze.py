@@ -40,7 +40,8 @@ from ackdoctor.cli.output import (
     width_for,
 )
 from ackdoctor.config import nearest
-from ackdoctor.diagnose import Death, deaths
+from ackdoctor.diagnose.diagnosis import deaths
+from ackdoctor.diagnose.symptoms import Death
 from ackdoctor.model import UsageError
 from ackdoctor.model.acker import NEWEST
 from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeWitness
@@ -317,7 +318,7 @@ def add_deaths(analysis: Analysis, inputs: Inputs) -> None:
     if inputs.size > _MAX_LOG_BYTES:
         analysis.notes += (_TOO_LARGE,)
         return
-    found = deaths([Path(name) for name in files]).deaths
+    found = deaths([Path(name) for name in files])
     times = Counter((death.symptom, death.component) for death in found)
     analysis.deaths = tuple(
         Deaths(cause=cause, component=component, times=count)

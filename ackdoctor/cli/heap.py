@@ -39,8 +39,8 @@ from ackdoctor.cli.output import (
 )
 from ackdoctor.heap import growth, judge
 from ackdoctor.heap.dump import HeapDump, read_dump
-from ackdoctor.heap.jvm.histogram import Histogram, most_common_jvm, parse, timed
-from ackdoctor.heap.jvm.hprof import HprofError
+from ackdoctor.heap.growth import Histogram, most_common_jvm, parse, timed
+from ackdoctor.heap.hprof import HprofError
 from ackdoctor.model import UsageError
 from ackdoctor.model.finding import Finding, Report, Unreadable
 from ackdoctor.reporters import heap as reports
@@ -249,7 +249,7 @@ class Hist(_Options):
             return 2
         trends = growth.growth(found, dated=dated, limit=limit)
         path = files[0].as_posix() if files else f"pid {self.pid}"
-        findings = growth.findings(trends, path, profile)
+        findings = judge.growth_findings(trends, path, profile)
         report = _report(self, findings, unreadable, [str(file) for file in files])
         with ignore_closed_output():
             stream = tolerant(sys.stdout)

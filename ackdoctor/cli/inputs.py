@@ -1,16 +1,15 @@
 """Arguments and options that several commands share, and the values and files that users name."""
 
-import errno
-import io
 import math
 import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from inspect import signature
+from io import BufferedReader, BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple, Protocol, TextIO, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import typer
 
@@ -48,21 +47,13 @@ __all__ = [
     "seconds_option",
     "severity_of",
     "spark_settings",
-    "standard_input",
 ]
 
 V = TypeVar("V")
 STDIN = "-"  # as a path
 MAX_HISTOGRAM_CHARACTERS = 256 << 20
 _MAX_SECONDS = (1 << 31) - 1  # Storm's longest timeout
-_PART = 1 << 16  # characters; the rest of a longer line is skipped
-_MAX_LINE = 16 << 20
 _MIN_LINE = 32  # characters that a short line counts as
-_CHECK_EVERY = 4 << 20  # characters between two checks of the compression ratio
-_BOMB_FROM, _MAX_RATIO = (
-    16 << 20,
-    200,
-)  # logs are compressed to a tenth, histograms of one worker to a thirtieth
 
 
 # ---- commands ----
@@ -303,71 +294,27 @@ def spark_settings(conf: Sequence[str] | None) -> Mapping[str, str]:
 # ---- texts: logs and histograms, plain or compressed, from files or pipes ----
 
 
-def standard_input() -> io.BufferedReader:
-    """Return the bytes of standard input: a log need not be in the locale's encoding."""
-    return _buffered(sys.stdin.buffer)
-
-
 def lines_of(path: Path, faults: list[str], *, limit: int | None = None) -> Iterator[str]:
     """Yield the lines of a file, or of standard input for `-`; a reading error is added to `faults`.
 
     Reading ends after `limit` characters.
     """
-    from ackdoctor.heap.jvm.hprof import open_file
-    from ackdoctor.tracer.worker_log import log_text
+    from ackdoctor.diagnose.log_lines import lines_in
+    from ackdoctor.heap.hprof import open_file
 
+    read = 0
     try:
-        with ExitStack() as opened:
-            raw = standard_input() if str(path) == STDIN else _buffered(opened.enter_context(open_file(path)))
-            lines = opened.enter_context(log_text(raw))
-            yield from _bounded(lines, raw, limit)
+        # a log need not be in the locale's encoding
+        with nullcontext(sys.stdin.buffer) if str(path) == STDIN else open_file(path) as raw:
+            buffered = raw if isinstance(raw, BufferedReader) else BufferedReader(BytesIO(raw.read()))
+            for number, line in enumerate(lines_in(buffered), start=1):
+                yield line
+                read += max(_MIN_LINE, len(line))
+                if limit is not None and read > limit:
+                    faults.append(
+                        f"cannot be read: it has more than {limit >> 20} MB of text; "
+                        f"line {number:,} is the last that was read; extract the part that matters"
+                    )
+                    return
     except (OSError, EOFError, zlib.error) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        faults.append(f"cannot be read: {reason}")
-
-
-def _bounded(lines: TextIO, raw: BinaryIO, limit: int | None) -> Iterator[str]:
-    read = checked = number = 0
-    while line := lines.readline(_PART):
-        number += 1
-        read += max(_MIN_LINE, len(line))
-        yield line
-        if len(line) == _PART and not line.endswith("\n"):
-            read += _skip_rest(lines, number)
-        if limit is not None and read > limit:
-            raise OSError(
-                errno.EFBIG,
-                f"it has more than {limit >> 20} MB of text; line {number:,} is the last that was read; "
-                "extract the part that matters",
-            )
-        if read - checked > _CHECK_EVERY:
-            checked = read
-            _check_ratio(read, raw)
-
-
-def _skip_rest(lines: TextIO, number: int) -> int:
-    """Skip the rest of a long line and return its length in characters."""
-    skipped = 0
-    while part := lines.readline(_PART):
-        skipped += len(part)
-        if part.endswith("\n"):
-            break
-        if skipped > _MAX_LINE:
-            raise OSError(
-                errno.EFBIG, f"line {number:,} is longer than {_MAX_LINE >> 20} MB: this is not text"
-            )
-    return skipped
-
-
-def _check_ratio(read: int, raw: BinaryIO) -> None:
-    """Raise OSError for a file that expands as no text does; the position in a pipe is unknown."""
-    size = raw.tell() if raw.seekable() else 0
-    if size and read > max(_BOMB_FROM, _MAX_RATIO * size):
-        raise OSError(
-            errno.EFBIG,
-            f"{size:,} compressed bytes expand to more than {read >> 20} MB, as no text does",
-        )
-
-
-def _buffered(raw: BinaryIO) -> io.BufferedReader:
-    return raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(io.BytesIO(raw.read()))
+        faults.append(f"cannot be read: {getattr(error, 'strerror', None) or error}")

@@ -43,10 +43,9 @@ from ackdoctor.model.trace import SCHEMA, Event
 from ackdoctor.reporters.context import counted
 from ackdoctor.reporters.trace import About, document, life, screen, verdict
 from ackdoctor.tracer.ledger import Level
-from ackdoctor.tracer.life import life_of_delivery, life_of_root
 from ackdoctor.tracer.proxy import proxy
 from ackdoctor.tracer.recorder import finish_killed
-from ackdoctor.tracer.replay import TraceReport, judge_trace
+from ackdoctor.tracer.replay import TraceReport, judge_trace, life_of_delivery, life_of_root
 from ackdoctor.tracer.run import name_of_run, run
 from ackdoctor.tracer.sites import Places
 from ackdoctor.tracer.trace_files import line

@@ -33,7 +33,7 @@ from ackdoctor.model.finding import (
 from ackdoctor.model.source import Comment, Site, Span
 
 if TYPE_CHECKING:
-    from ackdoctor.frontends.java.comments import Annotation
+    from ackdoctor.frontends.java.syntax import Annotation
     from ackdoctor.rulebook import Rule
 
 __all__ = ["Selection", "Suppressed", "active_rules", "select", "suppress"]
@@ -151,14 +151,14 @@ def _directives(language: str, data: bytes) -> list[_Directive]:
     """Return the directives of a file, in order."""
     found: list[_Directive] = []
     if language == "java":
-        from ackdoctor.frontends.java.comments import comments_of
+        from ackdoctor.frontends.java.syntax import comments_of
 
         comments, annotations = comments_of(data)
         for comment in comments:
             found += _of_comment(comment, _IN_JAVA, "`// ackdoctor: ignore[ACK101] reason`", top="class")
         found += (_of_annotation(each) for each in annotations if each.text.startswith(_JAVA_PREFIX))
         return sorted(found, key=lambda directive: directive.span)
-    from ackdoctor.frontends.python.comments import comments_of as python_comments
+    from ackdoctor.frontends.python.source import comments_of as python_comments
     from ackdoctor.frontends.python.source import decode
 
     text = decode("", data)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Generator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,18 +18,29 @@ from _pytest import runner
 
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.trace import TupleTree, Violation
-from ackdoctor.pytest_plugin import outcome
 from ackdoctor.pytest_plugin.options import Options
-from ackdoctor.pytest_plugin.outcome import PROPERTY, Judge, Judgement, Row, count_by_rule, totals
+from ackdoctor.pytest_plugin.outcome import (
+    PROPERTY,
+    SECTION,
+    Judge,
+    Judgement,
+    Row,
+    count_by_rule,
+    fail,
+    format_findings,
+    one_line,
+    totals,
+    waiting_note,
+)
 from ackdoctor.tracer.install import Installation, install
-from ackdoctor.tracer.ledger import Ledger, Level, Settlement, violations
+from ackdoctor.tracer.ledger import Ledger, Level, Settlement
 from ackdoctor.tracer.recorder import Recorder, finish_killed
 from ackdoctor.tracer.trace_files import live_files, lock, parts
 
 if TYPE_CHECKING:
     from ackdoctor.pytest_plugin.fixture import Counts, Fixture, TestHeap
 
-__all__ = ["TEST_OPTIONS", "Files", "Hooks", "Refusal", "SessionTracer", "TestSeparation", "wait"]
+__all__ = ["TEST_OPTIONS", "Hooks", "Refusal", "SessionTracer", "TestSeparation", "TraceFiles", "wait"]
 
 
 _POLL_S = 0.005
@@ -47,8 +59,8 @@ class SessionTracer:
     Events of untraced tests are discarded.
     """
 
-    def __init__(self, files: "Files | None" = None) -> None:
-        self._files = files
+    def __init__(self, traces: "TraceFiles | None") -> None:
+        self._traces = traces
         self.ledger = Ledger(Level.OFF)
         self._installation: Installation | None = None
         self._threads = set(threading.enumerate())  # the runner's own threads, for which `wait` does not wait
@@ -59,30 +71,24 @@ class SessionTracer:
         if self._installation is None or self.ledger.level is not wanted:
             self._unwrap()
             self.ledger = Ledger(wanted)
-            self._installation = install(self.ledger, self._files.recorder if self._files else None)
+            self._installation = install(self.ledger, self._traces.recorder if self._traces else None)
         else:
             self.ledger.settle()
             self._installation.mend()
         self.ledger.test = test
-        if self._files is not None:
-            self._files.begin(test)
+        if self._traces is not None:
+            self._traces.turn(test, keep=False)
 
     def wait(self, seconds: float) -> None:
         """Give threads of the tests time to complete open tuples."""
         wait(self.ledger, self._threads, seconds)
 
-    @property
-    def pending(self) -> int:
-        """How many deliveries are open."""
-        return _pending(self.ledger)
-
-    def look(self) -> tuple[Violation, ...]:
-        """Return the violations so far; no record is closed."""
+    def look(self) -> tuple[tuple[Violation, ...], int]:
+        """Return the violations so far, and how many deliveries are open; no record is closed."""
         ledger = self.ledger
         records = tuple(ledger.records.values())
-        return tuple(
-            o for record in records for o in violations(record, ledger.sites, ledger.now(), ledger.test)
-        )
+        found = (record.violations(ledger.now(), ledger.test) for record in records)
+        return tuple(chain.from_iterable(found)), _pending(ledger)
 
     def end(self) -> Settlement:
         """Return the result of the test.  Later completions of its tuples belong to no test."""
@@ -91,14 +97,18 @@ class SessionTracer:
         return settlement
 
     def end_trace(self, *, failed: bool) -> tuple[str, ...]:
-        """Keep or delete the trace of the test; return notes about it."""
-        return self._files.end(failed=failed) if self._files is not None else ()
+        """Keep the rows of a failed test, delete those of a passed one unless all are kept; return a note on missing rows."""
+        traces = self._traces
+        missing = traces.turn("", keep=failed) if traces is not None else 0
+        if traces is None or not missing or not (failed or traces.keeps_all):
+            return ()
+        return (f"its trace lacks {missing} {'row' if missing == 1 else 'rows'}, which could not be written",)
 
     def close(self) -> None:
         """Restore the frameworks, and finish the traces."""
         self._unwrap()
-        if self._files is not None:
-            self._files.close()
+        if self._traces is not None:
+            self._traces.close()
 
     def _unwrap(self) -> None:
         if self._installation is not None:
@@ -118,57 +128,53 @@ def wait(ledger: Ledger, threads: Collection[threading.Thread], seconds: float) 
 
 
 def _pending(ledger: Ledger) -> int:
+    """Return how many deliveries are open."""
     return sum(len(record.overdue()) for record in tuple(ledger.records.values()))
 
 
-class Files:
+class TraceFiles:
     """The trace files of this process.  Rows have the node id of their test, and a part ends with a test.
 
     UsageError if the directory is not writable; the recorder would only count the missing rows.
     """
 
-    def __init__(self, config: pytest.Config, options: Options) -> None:
+    def __init__(self, config: pytest.Config, directory: Path, *, keeps_all: bool) -> None:
         worker = getattr(config, "workerinput", {})  # under xdist
-        directory = options.trace_dir or config.rootpath
-        _need_writable(directory)
+        why = ""
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            why = str(error.strerror)
+        else:
+            if not os.access(directory, os.W_OK | os.X_OK):
+                why = os.strerror(errno.EACCES)
+        if why:
+            raise pytest.UsageError(f"{directory}: no traces can be written there: {why}")
         self.recorder = Recorder(
             directory,
             run=worker.get("testrunuid") or uuid4().hex,
             worker=worker.get("workerid", "main"),
         )
-        self._all = options.trace_keep == "all"
+        self.keeps_all = keeps_all
         self._kept: set[Path] = set()
         self._dropped = 0
 
-    def begin(self, test: str) -> None:
-        """Attribute rows from now on to this test."""
-        self._part(keep=False)
+    def turn(self, test: str, *, keep: bool) -> int:
+        """Keep or delete the rows since the last call, and attribute later rows to `test`; return the number of lost rows."""
+        if not self.keeps_all:  # else parts may span tests
+            self._end_part(keep=keep)
         self.recorder.test = test
-        self._dropped = self.recorder.dropped
-
-    def end(self, *, failed: bool) -> tuple[str, ...]:
-        """Attribute rows from now on to no test; delete the rows of a passed test unless all are kept.
-
-        Return a note on missing rows.
-        """
-        self._part(keep=failed)
-        self.recorder.test = ""
-        missing = self.recorder.dropped - self._dropped
-        if not missing or not (failed or self._all):
-            return ()
-        return (f"its trace lacks {missing} {'row' if missing == 1 else 'rows'}, which could not be written",)
+        lost, self._dropped = self.recorder.dropped - self._dropped, self.recorder.dropped
+        return lost
 
     def close(self) -> None:
         """Finish the trace."""
-        self._part(keep=False)
+        self.turn("", keep=False)
         self.recorder.close()
         if self.recorder.folder.is_dir():
             finish_killed(self.recorder.folder)
 
-    def _part(self, *, keep: bool) -> None:
-        """Keep or delete the rows since the last call."""
-        if self._all:
-            return  # parts may span tests
+    def _end_part(self, *, keep: bool) -> None:
         if keep:
             self.recorder.roll()
         else:
@@ -180,21 +186,11 @@ class Files:
             self._kept |= mine | live
         for path in mine - self._kept:
             path.unlink(missing_ok=True)
+        # of a child process of the test: multiprocessing ends it with `os._exit`
         for path in live - self._kept:
-            with lock(
-                path
-            ) as was_killed:  # a child process of the test: multiprocessing ends it with `os._exit`
+            with lock(path) as was_killed:
                 if was_killed:
                     path.unlink(missing_ok=True)
-
-
-def _need_writable(directory: Path) -> None:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise pytest.UsageError(f"{directory}: no traces can be written there: {error.strerror}") from None
-    if not os.access(directory, os.W_OK | os.X_OK):
-        raise pytest.UsageError(f"{directory}: no traces can be written there: {os.strerror(errno.EACCES)}")
 
 
 class TestSeparation:
@@ -228,8 +224,10 @@ class Hooks:
     def __init__(self, config: pytest.Config, session: Options) -> None:
         self.config = config
         self.session = session
-        self.judge = Judge.of(config, session)
-        self.watch = SessionTracer(_files(config, session))
+        self.judge = Judge(config, session)
+        folder, keeps_all = session.trace_dir, session.trace_keep == "all"
+        traces = None if folder is None else TraceFiles(config, folder, keeps_all=keeps_all)
+        self.tracer = SessionTracer(traces)
         self._counts: Counts | None = None
         self._published: set[int] = set()
         self._phases: list[pytest.TestReport] = []  # of the running test
@@ -265,7 +263,7 @@ class Hooks:
             self._subfailed = False
             self._published.clear()
             try:
-                self.watch.begin(item.nodeid, asked.level)
+                self.tracer.begin(item.nodeid, asked.level)
             except RuntimeError as error:  # such as `ackdoctor trace run`
                 pytest.fail(f"ackdoctor: another tracer runs in this process: {error}", pytrace=False)
             if asked.heap:
@@ -298,7 +296,7 @@ class Hooks:
 
     def pytest_unconfigure(self) -> None:
         """Restore the frameworks."""
-        self.watch.close()
+        self.tracer.close()
 
     def fixture(self, item: pytest.Item) -> "Fixture | None":
         """Return the fixture of a traced test; None for any other."""
@@ -308,7 +306,7 @@ class Hooks:
         from ackdoctor.pytest_plugin.fixture import Fixture  # which imports the lab
 
         fixture = Fixture(
-            self.watch.ledger,
+            self.tracer.ledger,
             partial(self._findings_so_far, item, asked),
             asked.profile,
             partial(self._heap, asked),
@@ -326,13 +324,12 @@ class Hooks:
         from ackdoctor.pytest_plugin.fixture import Counts, TestHeap
 
         self._counts = self._counts or Counts()
-        return TestHeap(self.watch.ledger, options.profile, str(self.judge.folder), self._counts)
+        return TestHeap(self.tracer.ledger, options.profile, str(self.judge.folder), self._counts)
 
     def _findings_so_far(self, item: pytest.Item, options: Options) -> tuple[Finding, ...]:
         strict = replace(options, max_pending=0)
-        evidence = self._linked(item, self.watch.look())
-        pending = self.watch.pending
-        return self.judge.judge(*evidence, pending=pending, options=strict, ended=False).counted
+        found, pending = self.tracer.look()
+        return self.judge.judge(*_linked(item, found), pending=pending, options=strict, ended=False).counted
 
     def _close(self, item: pytest.Item, reports: list[pytest.TestReport], options: Options) -> None:
         """Judge a test and store its row in the reports.  An internal error does not end the session."""
@@ -340,7 +337,7 @@ class Hooks:
             row = self._judge(item, reports, options)
         except Exception as error:  # noqa: BLE001
             trouble = f"ackdoctor failed with an internal error: {type(error).__name__}: {error}"
-            outcome.attach(reports[-1], trouble)
+            reports[-1].sections.append((SECTION, trouble))
             row = Row(level=options.level, doubts=(trouble,))
         if _FIXTURE in item.stash:
             del item.stash[_FIXTURE]
@@ -356,30 +353,29 @@ class Hooks:
         """Return the row of a test; None if it was skipped."""
         failed = self._subfailed or any(report.failed for report in reports)
         if not failed:
-            self.watch.wait(options.complete_within)
+            self.tracer.wait(options.complete_within)
         heap = item.stash.get(_HEAP, None)
         held = heap.end() if heap is not None else ()
-        settlement = self.watch.end()
+        settlement = self.tracer.end()
         if any(report.skipped and not hasattr(report, "wasxfail") for report in reports):
-            self.watch.end_trace(failed=failed)
+            self.tracer.end_trace(failed=failed)
             return None
         pending = sum(tally.pending for tally in settlement.tallies)
-        evidence = self._linked(item, settlement.violations)
-        judgement = self.judge.judge(*evidence, pending=pending, options=options)
+        rooted, trees = _linked(item, settlement.violations)
+        judgement = self.judge.judge(rooted, trees, pending=pending, options=options)
         fixture = item.stash.get(_FIXTURE, None)
         deaths, doubts = fixture.outcome() if fixture is not None else ((), ())
-        doubts = (*doubts, *judgement.waiting.notes, *settlement.notes)
-        remarks: tuple[str, ...] = ()
+        notes: list[str] = []
         if heap is not None:
             judgement = self.judge.with_heap_findings(
-                judgement, held, trees=evidence[1], pending=pending, options=options
+                judgement, held, trees=trees, pending=pending, options=options
             )
-            remarks = (*remarks, *filter(None, [heap.remark()]))
+            notes += filter(None, [heap.remark()])
         broken = bool(judgement.counted or deaths)
-        remarks = (*remarks, *self.watch.end_trace(failed=failed or broken))
-        verdict = self._turn(reports, judgement, deaths, options) if broken else ""
-        if heap is not None:
-            outcome.attach(self._main(reports), heap.text(), "ackdoctor heap")
+        notes += self.tracer.end_trace(failed=failed or broken)
+        verdict = self._turn(reports, judgement.counted, deaths, options) if broken else ""
+        if heap is not None and (text := heap.text()):
+            self._main(reports).sections.append(("ackdoctor heap", text))
         return Row(
             level=options.level,
             verdict=verdict,
@@ -391,41 +387,30 @@ class Hooks:
             accepted=count_by_rule(judgement.accepted),
             components=totals(settlement.tallies),
             unobserved=settlement.unobserved,
-            notes=remarks,
-            doubts=doubts,
+            notes=notes,
+            doubts=(*doubts, *map(waiting_note, judgement.waiting), *settlement.notes),
             baseline=self._entries(judgement, options),
         )
-
-    def _linked(
-        self, item: pytest.Item, violations: Sequence[Violation]
-    ) -> tuple[Sequence[Violation], Sequence[TupleTree]]:
-        """Return the violations with their roots, and the pending roots, if the test has a bench."""
-        fixture = item.stash.get(_FIXTURE, None)
-        return fixture.linked(violations) if fixture is not None else (violations, ())
 
     def _turn(
         self,
         reports: list[pytest.TestReport],
-        judgement: Judgement,
+        findings: Sequence[Finding],
         deaths: Sequence[str],
         options: Options,
     ) -> str:
         """Attach the findings to a report; return the verdict of the row."""
-        text = outcome.format_findings(
-            judgement.counted,
-            root=self.judge.folder,
-            verbosity=self.config.get_verbosity(),
-        )
+        text = format_findings(findings, root=self.judge.folder, verbosity=self.config.get_verbosity())
         main = self._main(reports)
-        outcome.attach(main, "\n".join((*deaths, *filter(None, [text]))))
+        if text or deaths:
+            main.sections.append((SECTION, "\n".join((*deaths, *filter(None, [text])))))
         if options.warn or options.write_baseline:
             return "warned"
-        why = (
-            outcome.failure_reason(judgement.counted)
-            if judgement.counted
-            else f"{deaths[0]}: {_HOW_TO_EXPECT}"
-        )
-        return "failed" if outcome.fail(main, why) else "also"
+        if findings:
+            why = one_line(findings[0]) + (f" (and {len(findings) - 1} more)" if findings[1:] else "")
+        else:
+            why = f"{deaths[0]}: {_HOW_TO_EXPECT}"
+        return "failed" if fail(main, why) else "also"
 
     def _main(self, reports: list[pytest.TestReport]) -> pytest.TestReport:
         """Return the report of the failed phase, or of the call; the teardown's if that one is published already."""
@@ -443,6 +428,12 @@ class Hooks:
         return entries_of(judgement.counted, options.baseline, root=self.judge.folder)
 
 
+def _linked(item: pytest.Item, found: Sequence[Violation]) -> tuple[Sequence[Violation], Sequence[TupleTree]]:
+    """Return the violations with their roots, and the pending roots, if the test has a bench."""
+    fixture = item.stash.get(_FIXTURE, None)
+    return fixture.linked(found) if fixture is not None else (found, ())
+
+
 class Refusal:
     """Fails each test that should be traced, with the reason; registered if the hooks cannot work."""
 
@@ -454,7 +445,3 @@ class Refusal:
         """Fail the test before its fixtures are set up."""
         if TEST_OPTIONS in item.stash:
             pytest.fail(f"ackdoctor: {self._why}", pytrace=False)
-
-
-def _files(config: pytest.Config, session: Options) -> Files | None:
-    return Files(config, session) if session.trace_dir is not None else None

@@ -8,9 +8,9 @@ from shlex import quote
 from typing import TextIO
 
 from ackdoctor.heap.dump import ClassRow, HeapDump, held_bytes
+from ackdoctor.heap.entries import Kind
 from ackdoctor.heap.growth import TOP, ClassTrend, Growth
-from ackdoctor.heap.jvm.entries import Acker, Kind
-from ackdoctor.heap.jvm.holders import Holder
+from ackdoctor.heap.pending import Acker, Holder
 from ackdoctor.heap.signs import CAUSES, LABELS, TUPLES, Cause
 from ackdoctor.model.finding import Finding, HeapWitness, Report
 from ackdoctor.model.trace import PendingEntry

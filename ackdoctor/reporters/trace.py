@@ -14,7 +14,7 @@ from ackdoctor.reporters.as_json import content
 from ackdoctor.reporters.context import Context, counted, printable
 from ackdoctor.reporters.tables import grid, render, span, sparkline, table
 from ackdoctor.reporters.terminal import full, headline
-from ackdoctor.tracer.life import Life, Moment
+from ackdoctor.tracer.replay import Life, Moment
 
 __all__ = [
     "About",
