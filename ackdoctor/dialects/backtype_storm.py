@@ -9,7 +9,7 @@ child edges that are older than about a timeout (alibaba/jstorm BoltCollector.ja
 from dataclasses import replace
 
 from ackdoctor.dialects import storm_java
-from ackdoctor.model.dialect import Cost, Discipline, Kind, Misuse, Price, Role
+from ackdoctor.model.dialect import Discipline, Kind, Misuse, Price, Role, cost
 
 __all__ = ["DIALECTS"]
 
@@ -24,10 +24,10 @@ _CALLBACKS = (
 def _one_thread(role: Role) -> Discipline:
     if role.kind is Kind.SPOUT:
         return role.discipline
-    off_thread = Cost(
-        prices=(Price.KILL,),
-        note="the collector belongs to the thread that calls execute: two threads that use it cause a NullPointerException inside "
+    off_thread = cost(
+        "the collector belongs to the thread that calls execute: two threads that use it cause a NullPointerException inside "
         "Storm, which ends the worker",
+        Price.KILL,
     )
     return role.discipline.derive(thread_safe=False, costs={Misuse.OFF_THREAD: off_thread})
 
@@ -36,15 +36,17 @@ def _jstorm(role: Role) -> Discipline:
     """JStorm calls ack and fail on another thread, unless `spout.single.thread` (jstorm-core Task.java @ 0e22855)."""
     if role.kind is Kind.SPOUT:
         return role.discipline.derive(costs={Misuse.NEVER_RETURNS: None})
-    twice = Cost(
-        prices=(Price.ZOMBIE, Price.TIMEOUT),
-        note="the second ack sends the tuple's bare id: while its tree is open it can never become zero and "
+    twice = cost(
+        "the second ack sends the tuple's bare id: while its tree is open it can never become zero and "
         "times out; after that an orphan entry stays for one to one and a half timeouts",
+        Price.ZOMBIE,
+        Price.TIMEOUT,
     )
-    mixed = Cost(
-        prices=(Price.ZOMBIE, Price.LOSS),
-        note="the spout gets one of the two, perhaps an ack for work that failed; a fail for a tree that the "
+    mixed = cost(
+        "the spout gets one of the two, perhaps an ack for work that failed; a fail for a tree that the "
         "acker does not know is dropped, an ack makes an orphan entry",
+        Price.ZOMBIE,
+        Price.LOSS,
     )
     return role.discipline.derive(costs={Misuse.TWICE: twice, Misuse.MIXED: mixed})
 

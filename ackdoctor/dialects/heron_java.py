@@ -8,30 +8,31 @@ Read: apache/incubator-heron heron/api/src/java/org/apache/heron/api/{bolt,spout
 from dataclasses import replace
 
 from ackdoctor.dialects import storm_java
-from ackdoctor.model.dialect import Cost, Kind, Misuse, Price, Role
+from ackdoctor.model.dialect import Kind, Misuse, Price, Role, cost
 
 __all__ = ["DIALECTS", "HERON_BOLT", "HERON_SPOUT"]
 
 HERON_BOLT = {
     **storm_java.LOSSES,
-    Misuse.TWICE: Cost(
-        prices=(Price.TIMEOUT,),
-        note="the stream manager adds the tuple to its tree twice: while the tree is open it can never become zero, and times out",
+    Misuse.TWICE: cost(
+        "the stream manager adds the tuple to its tree twice: while the tree is open it can never become zero, and times out",
+        Price.TIMEOUT,
     ),
-    Misuse.MIXED: Cost(prices=(Price.NOTHING,), note="the first of the two counts and the other is ignored"),
-    Misuse.NEVER: Cost(prices=(Price.TIMEOUT,), note="its tree times out at the spout"),
-    Misuse.LATE_EMIT: Cost(
-        prices=(Price.LOSS, Price.TIMEOUT),
-        note="the tree may be complete already, and a failure downstream is lost silently, or it can never become zero and times out",
+    Misuse.MIXED: cost("the first of the two counts and the other is ignored", Price.NOTHING),
+    Misuse.NEVER: cost("its tree times out at the spout", Price.TIMEOUT),
+    Misuse.LATE_EMIT: cost(
+        "the tree may be complete already, and a failure downstream is lost silently, or it can never become zero and times out",
+        Price.LOSS,
+        Price.TIMEOUT,
     ),
 }
 HERON_SPOUT = {
-    Misuse.NO_MESSAGE_ID: Cost(
-        prices=(Price.LOSS,), note="Heron does not track the tuple and will never call ack or fail for it"
+    Misuse.NO_MESSAGE_ID: cost(
+        "Heron does not track the tuple and will never call ack or fail for it", Price.LOSS
     ),
-    Misuse.NEVER_RETURNS: Cost(
-        prices=(Price.TIMEOUT,),
-        note="the same thread handles ack, fail and checkpoints, which never come, and emitted tuples leave only in full buffers",
+    Misuse.NEVER_RETURNS: cost(
+        "the same thread handles ack, fail and checkpoints, which never come, and emitted tuples leave only in full buffers",
+        Price.TIMEOUT,
     ),
 }
 

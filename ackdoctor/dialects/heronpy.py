@@ -18,7 +18,6 @@ from ackdoctor.dialects.storm_py import (
 )
 from ackdoctor.model.dialect import (
     ON,
-    Cost,
     Dialect,
     Discipline,
     Entry,
@@ -34,6 +33,7 @@ from ackdoctor.model.dialect import (
     VerbKind,
     Wire,
     WireForm,
+    cost,
 )
 
 __all__ = ["DIALECTS"]
@@ -42,15 +42,13 @@ _NEW = "heronpy.api"
 _OLD = ("heron.api.src.python", "heron.pyheron.src.python", "pyheron")
 _ALL = (_NEW, *_OLD)
 
-_SKIPPED = Cost(
-    prices=(Price.LOSS,),
-    note="Heron skips anchors that are not HeronTuples, without an error: the emit is unanchored",
+_SKIPPED = cost(
+    "Heron skips anchors that are not HeronTuples, without an error: the emit is unanchored", Price.LOSS
 )
-_FIELDS = Cost(
-    prices=(Price.EXIT,),
-    note="the number of values must match the declared fields: RuntimeError stops the instance",
+_FIELDS = cost(
+    "the number of values must match the declared fields: RuntimeError stops the instance", Price.EXIT
 )
-_OPAQUE = Cost(prices=(Price.EXIT,), note="the serializer raises and the instance stops")
+_OPAQUE = cost("the serializer raises and the instance stops", Price.EXIT)
 
 _INIT = plain_entries(EntryKind.INIT, "initialize")
 _STATE = plain_entries(EntryKind.LIFE, "init_state", "pre_save")
@@ -64,16 +62,11 @@ _BOLT = Role(
         *(f"{root}.Bolt" for root in _OLD),
         *(f"{root}.bolt.Bolt" for root in _OLD),
     ),
-    entries=(
-        Entry(method="process", kind=EntryKind.DATA),
-        Entry(method="process_tick", kind=EntryKind.TICK),
-        *_INIT,
-        *_STATE,
-    ),
+    entries=(Entry("process", EntryKind.DATA), Entry("process_tick", EntryKind.TICK), *_INIT, *_STATE),
     verbs=(
         *COMPLETIONS,
         emit("tup stream anchors direct_task need_task_ids"),
-        Verb(name="is_tick", kind=VerbKind.TICK_TEST),
+        Verb("is_tick", VerbKind.TICK_TEST),
         log("message level"),
     ),
     discipline=Discipline(
@@ -82,28 +75,27 @@ _BOLT = Role(
         serializer="pickle",
         costs={
             **HERON_BOLT,
-            Misuse.TWICE: Cost(
-                prices=(Price.TIMEOUT,),
-                note="Heron adds the tuple to its tree twice: while the tree is open, it can no longer complete",
+            Misuse.TWICE: cost(
+                "Heron adds the tuple to its tree twice: while the tree is open, it can no longer complete",
+                Price.TIMEOUT,
             ),
-            Misuse.LATE_EMIT: Cost(
-                prices=(Price.LOSS, Price.TIMEOUT),
-                note="the tree may have completed already: the new tuple is untracked, or the tree times out",
+            Misuse.LATE_EMIT: cost(
+                "the tree may have completed already: the new tuple is untracked, or the tree times out",
+                Price.LOSS,
+                Price.TIMEOUT,
             ),
-            Misuse.TICK_TWICE: Cost(
-                prices=(Price.EXIT,),
-                note="ack calls int() on the tick's id, which raises ValueError and stops the instance",
+            Misuse.TICK_TWICE: cost(
+                "ack calls int() on the tick's id, which raises ValueError and stops the instance", Price.EXIT
             ),
             Misuse.ANCHOR_SHAPE: _SKIPPED,
             Misuse.ANCHOR_ID: _SKIPPED,
-            Misuse.SUBJECT_ID: Cost(
-                prices=(Price.TIMEOUT,),
-                note='Heron logs "Only HeronTuple type is supported" and ignores the call',
+            Misuse.SUBJECT_ID: cost(
+                'Heron logs "Only HeronTuple type is supported" and ignores the call', Price.TIMEOUT
             ),
             Misuse.PAYLOAD_SHAPE: _FIELDS,
             Misuse.PAYLOAD_TUPLE: _FIELDS,
             Misuse.PAYLOAD_OPAQUE: _OPAQUE,
-            Misuse.NEVER_RUNS: Cost(prices=(Price.TIMEOUT,), note=SHELL_BOLT[Misuse.NEVER_RUNS].note),
+            Misuse.NEVER_RUNS: cost(SHELL_BOLT[Misuse.NEVER_RUNS].note, Price.TIMEOUT),
         },
     ),
     config_attribute="config",
@@ -116,14 +108,14 @@ _TUMBLING = _BOLT.derive(
         f"{_OLD[0]}.TumbingWindowBolt",  # its first spelling
         f"{_OLD[0]}.bolt.window_bolt.TumbingWindowBolt",
     ),
-    entries=(Entry(method="processWindow", kind=EntryKind.BATCH, subject=1), *_INIT),
+    entries=(Entry("processWindow", EntryKind.BATCH, subject=1), *_INIT),
     discipline=_BOLT.discipline.derive(
         auto_ack=ON,
         tick=TickDuty.FRAMEWORK,
         costs={
-            Misuse.NEVER_RUNS: Cost(
-                prices=(Price.LOSS,),
-                note="the call makes a generator or coroutine that never runs, and the window is still acked",
+            Misuse.NEVER_RUNS: cost(
+                "the call makes a generator or coroutine that never runs, and the window is still acked",
+                Price.LOSS,
             )
         },
     ),

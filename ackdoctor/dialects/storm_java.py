@@ -18,7 +18,6 @@ from ackdoctor.model.dialect import (
     OFF,
     ON,
     Anchoring,
-    Cost,
     Dialect,
     Discipline,
     Entry,
@@ -33,6 +32,7 @@ from ackdoctor.model.dialect import (
     Variant,
     Verb,
     VerbKind,
+    cost,
 )
 
 __all__ = ["DIALECTS", "LOSSES", "STORM", "UNTIL_RESTART", "UNTRACKED", "objects", "roles", "verbs"]
@@ -43,17 +43,11 @@ UNTIL_RESTART = "until its worker restarts"
 # ---- what mistakes cost ----
 
 LOSSES = {  # in every framework
-    Misuse.UNANCHORED: Cost(
-        prices=(Price.LOSS,), note="the tree ends here: a failure downstream is never replayed"
-    ),
-    Misuse.SWALLOWED: Cost(
-        prices=(Price.LOSS,), note="the spout sees an ack for a tuple whose work was not done"
-    ),
-    Misuse.EARLY: Cost(prices=(Price.LOSS,), note="a failure after the ack is never replayed"),
+    Misuse.UNANCHORED: cost("the tree ends here: a failure downstream is never replayed", Price.LOSS),
+    Misuse.SWALLOWED: cost("the spout sees an ack for a tuple whose work was not done", Price.LOSS),
+    Misuse.EARLY: cost("a failure after the ack is never replayed", Price.LOSS),
 }
-UNTRACKED = Cost(
-    prices=(Price.LOSS,), note="Storm does not track the tuple and will never call ack or fail for it"
-)
+UNTRACKED = cost("Storm does not track the tuple and will never call ack or fail for it", Price.LOSS)
 
 
 def _bolt(lifetime: str) -> Discipline:
@@ -65,24 +59,27 @@ def _bolt(lifetime: str) -> Discipline:
         thread_safe=True,
         costs={
             **LOSSES,
-            Misuse.TWICE: Cost(
-                prices=(Price.ZOMBIE, Price.TIMEOUT),
-                note="while its tree is open the acker's entry can never become zero again, and its tree times out; "
+            Misuse.TWICE: cost(
+                "while its tree is open the acker's entry can never become zero again, and its tree times out; "
                 f"after that the second ack makes an orphan entry, kept {lifetime}",
+                Price.ZOMBIE,
+                Price.TIMEOUT,
             ),
-            Misuse.MIXED: Cost(
-                prices=(Price.ZOMBIE, Price.LOSS),
-                note="the spout gets one of the two, perhaps an ack for work that failed, and the other makes an orphan "
+            Misuse.MIXED: cost(
+                "the spout gets one of the two, perhaps an ack for work that failed, and the other makes an orphan "
                 f"entry in the acker, kept {lifetime}",
+                Price.ZOMBIE,
+                Price.LOSS,
             ),
-            Misuse.NEVER: Cost(
-                prices=(Price.TIMEOUT,),
-                note="its tree times out, and is replayed if its spout emitted it with a message id",
+            Misuse.NEVER: cost(
+                "its tree times out, and is replayed if its spout emitted it with a message id", Price.TIMEOUT
             ),
-            Misuse.LATE_EMIT: Cost(
-                prices=(Price.LOSS, Price.ZOMBIE, Price.TIMEOUT),
-                note="its tree may be complete already, and a failure downstream is lost silently, or it can never "
+            Misuse.LATE_EMIT: cost(
+                "its tree may be complete already, and a failure downstream is lost silently, or it can never "
                 f"become zero and times out; the late acks make an orphan entry, kept {lifetime}",
+                Price.LOSS,
+                Price.ZOMBIE,
+                Price.TIMEOUT,
             ),
         },
     )
@@ -96,10 +93,10 @@ def _basic(lifetime: str) -> Discipline:
         anchoring=Anchoring.FORCED,
         tick=TickDuty.AUTO,
         costs={
-            Misuse.OFF_THREAD: Cost(
-                prices=(Price.LOSS,),
-                note="the emit is anchored to the executor's current tuple, or to its last one, which is "
+            Misuse.OFF_THREAD: cost(
+                "the emit is anchored to the executor's current tuple, or to its last one, which is "
                 "acked: a failure downstream replays another tuple, or none",
+                Price.LOSS,
             )
         },
     )
@@ -115,10 +112,10 @@ def _windowed(lifetime: str) -> Discipline:
         ticks_in_data=False,
         completion=Moment.EXPIRY,
         costs={
-            Misuse.OFF_THREAD: Cost(
-                prices=(Price.LOSS,),
-                note="the emit is anchored to the executor's current window: a failure downstream replays "
+            Misuse.OFF_THREAD: cost(
+                "the emit is anchored to the executor's current window: a failure downstream replays "
                 "other tuples, or none",
+                Price.LOSS,
             )
         },
     )
@@ -129,7 +126,7 @@ def _stateful_window(lifetime: str) -> Discipline:
     windowed = _windowed(lifetime)
     twice = windowed.costs[Misuse.TWICE]
     note = f"{twice.note}; under withPersistence() it would do nothing"
-    return windowed.derive(costs={Misuse.TWICE: Cost(prices=twice.prices, note=note)})
+    return windowed.derive(costs={Misuse.TWICE: cost(note, *twice.prices)})
 
 
 def _persistent(lifetime: str) -> Discipline:
@@ -142,15 +139,14 @@ def _persistent(lifetime: str) -> Discipline:
         anchoring=Anchoring.NONE,
         completion=Moment.STORED,
         costs={
-            Misuse.TWICE: Cost(note="no effect: the collector of a persistent window ignores acks"),
-            Misuse.MIXED: Cost(
-                prices=(Price.ZOMBIE,),
-                note="the spout gets a fail although the stored window has the tuple, and the checkpoint still acks it: "
+            Misuse.TWICE: cost("no effect: the collector of a persistent window ignores acks"),
+            Misuse.MIXED: cost(
+                "the spout gets a fail although the stored window has the tuple, and the checkpoint still acks it: "
                 f"an orphan entry in the acker, kept {lifetime}",
+                Price.ZOMBIE,
             ),
-            Misuse.SWALLOWED: Cost(
-                prices=(Price.LOSS,),
-                note="the window is stored and its tuples are acked although their work was not done",
+            Misuse.SWALLOWED: cost(
+                "the window is stored and its tuples are acked although their work was not done", Price.LOSS
             ),
             **dict.fromkeys((Misuse.NEVER, Misuse.UNANCHORED, Misuse.EARLY, Misuse.OFF_THREAD)),
         },
@@ -160,20 +156,19 @@ def _persistent(lifetime: str) -> Discipline:
 def _stateful(lifetime: str) -> Discipline:
     """A bolt that acks at the checkpoint; an emit without anchor throws."""
     throws = "a stateful bolt's collector throws UnsupportedOperationException, which ends the worker"
-    return _bolt(lifetime).derive(costs={Misuse.UNANCHORED: Cost(prices=(Price.KILL,), note=throws)})
+    return _bolt(lifetime).derive(costs={Misuse.UNANCHORED: cost(throws, Price.KILL)})
 
 
 _SPOUT = Discipline(  # its collector belongs to the thread that calls nextTuple
     serializer="kryo",
     costs={
         Misuse.NO_MESSAGE_ID: UNTRACKED,
-        Misuse.OFF_THREAD: Cost(
-            prices=(Price.LOSS,),
-            note="a SpoutOutputCollector is not thread-safe: tuples and their pending entries get lost",
+        Misuse.OFF_THREAD: cost(
+            "a SpoutOutputCollector is not thread-safe: tuples and their pending entries get lost", Price.LOSS
         ),
-        Misuse.NEVER_RETURNS: Cost(
-            prices=(Price.TIMEOUT,),
-            note="the same thread handles ack, fail and timeouts, which never come, so its pending map only grows",
+        Misuse.NEVER_RETURNS: cost(
+            "the same thread handles ack, fail and timeouts, which never come, so its pending map only grows",
+            Price.TIMEOUT,
         ),
     },
 )
@@ -233,8 +228,8 @@ def _emits(on: str, *overloads: str, message_id: str | None = None) -> tuple[Ver
     forms = [tuple(overload.split()) for overload in overloads]
     return tuple(
         Verb(
-            name="emitDirect" if params[0] == "taskId" else "emit",
-            kind=VerbKind.EMIT,
+            "emitDirect" if params[0] == "taskId" else "emit",
+            VerbKind.EMIT,
             on=on,
             params=params,
             types=tuple(_TAKES.get(param, "") for param in params),
@@ -256,10 +251,10 @@ _OTHERS = (
 )
 _VERBS = (
     *(
-        Verb(name=name, kind=kind, on=_COLLECTOR, params=("input",), subject="input")
+        Verb(name, kind, on=_COLLECTOR, params=("input",), subject="input")
         for kind, name in _ON_INPUT.items()
     ),
-    Verb(name="resetTimeout", kind=VerbKind.RESET, on=_BASIC, params=("input",), subject="input"),
+    Verb("resetTimeout", VerbKind.RESET, on=_BASIC, params=("input",), subject="input"),
     *_emits(
         _COLLECTOR,
         "tuple",
@@ -279,16 +274,16 @@ _VERBS = (
         message_id="messageId",
     ),
     *(
-        Verb(name="reportError", kind=VerbKind.REPORT, on=on, params=("error",), subject=None)
+        Verb("reportError", VerbKind.REPORT, on=on, params=("error",), subject=None)
         for on in (_COLLECTOR, _BASIC, _SPOUT_COLLECTOR)
     ),
-    *(Verb(name=name, kind=VerbKind.OTHER, on=on, params=(), subject=None) for on, name in _OTHERS),
+    *(Verb(name, VerbKind.OTHER, on=on, params=(), subject=None) for on, name in _OTHERS),
 )
 
 
 def verbs(*roots: str) -> tuple[Verb, ...]:
     """The calls of a framework by its root packages."""
-    tests = (Verb(name="isTick", kind=VerbKind.TICK_TEST, on=f"{root}.utils.TupleUtils") for root in roots)
+    tests = (Verb("isTick", VerbKind.TICK_TEST, on=f"{root}.utils.TupleUtils") for root in roots)
     return (*_VERBS, *tests)
 
 
@@ -296,26 +291,23 @@ def verbs(*roots: str) -> tuple[Verb, ...]:
 
 
 def _plain(kind: EntryKind, *methods: str) -> tuple[Entry, ...]:
-    return tuple(Entry(method=method, kind=kind, subject=None) for method in methods)
+    return tuple(Entry(method, kind, subject=None) for method in methods)
 
 
 _LIFE = (*_plain(EntryKind.INIT, "prepare"), *_plain(EntryKind.LIFE, "cleanup"))
 _STATE = _plain(EntryKind.LIFE, "initState", "preCommit", "prePrepare", "preRollback")
-_EXECUTE = (Entry(method="execute", kind=EntryKind.DATA, takes=("Tuple",)), *_LIFE)
-_EXECUTE_BASIC = (
-    Entry(method="execute", kind=EntryKind.DATA, takes=("Tuple", "BasicOutputCollector")),
-    *_LIFE,
-)
-_EXECUTE_WINDOW = (Entry(method="execute", kind=EntryKind.BATCH, takes=("TupleWindow",)), *_LIFE)
+_EXECUTE = (Entry("execute", EntryKind.DATA, takes=("Tuple",)), *_LIFE)
+_EXECUTE_BASIC = (Entry("execute", EntryKind.DATA, takes=("Tuple", "BasicOutputCollector")), *_LIFE)
+_EXECUTE_WINDOW = (Entry("execute", EntryKind.BATCH, takes=("TupleWindow",)), *_LIFE)
 _PROCESS = (
-    Entry(method="process", kind=EntryKind.DATA, takes=("Tuple",)),
-    Entry(method="onTickTuple", kind=EntryKind.TICK, takes=("Tuple",)),
+    Entry("process", EntryKind.DATA, takes=("Tuple",)),
+    Entry("onTickTuple", EntryKind.TICK, takes=("Tuple",)),
     *_LIFE,
 )
 _NEXT_TUPLE = (
     *_plain(EntryKind.NEXT, "nextTuple"),
-    Entry(method="ack", kind=EntryKind.ACKED, takes=("Object",)),
-    Entry(method="fail", kind=EntryKind.FAILED, takes=("Object",)),
+    Entry("ack", EntryKind.ACKED, takes=("Object",)),
+    Entry("fail", EntryKind.FAILED, takes=("Object",)),
     *_plain(EntryKind.INIT, "open"),
     *_plain(EntryKind.LIFE, "activate", "deactivate", "close", "initState"),
 )
