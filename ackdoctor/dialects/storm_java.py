@@ -1,4 +1,4 @@
-"""Apache Storm's Java interface, from 1.0 on: org.apache.storm.  JStorm, Heron and older versions of Storm derive from it.
+"""Apache Storm's Java interface: org.apache.storm, from 1.0 on, and backtype.storm before, which JStorm uses too.
 
 Read: apache/storm storm-client/src/jvm/org/apache/storm/task/OutputCollector.java, spout/SpoutOutputCollector.java,
 topology/{BasicOutputCollector,BasicBoltExecutor,WindowedBoltExecutor,StatefulBoltExecutor,PersistentWindowedBoltExecutor,base/*}.java,
@@ -7,12 +7,14 @@ executor/bolt/BoltOutputCollectorImpl.java @ v2.8.8, acker.clj @ v1.1.0, docs/Co
 @ v1.0.0 and v2.8.8.
 
 No bridge dies of a mistake in Java: the acker's arithmetic goes wrong, as `tests/acker/truth_table.py` shows.  How long
-the acker keeps an entry that cannot complete depends on the version (`ackdoctor/acker/versions.py`): it never rotates
+the acker keeps an entry that cannot complete depends on the version (`ackdoctor/model/acker.py`): it never rotates
 its map in 1.0.0 to 1.0.5, 1.1.0 and 1.1.1; otherwise it does every topology.message.timeout.secs, and entries live
 for two rotations in 1.x and for three in 2.x.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 from ackdoctor.model.dialect import (
     OFF,
@@ -33,6 +35,7 @@ from ackdoctor.model.dialect import (
     Verb,
     VerbKind,
     cost,
+    plain_entries,
 )
 
 __all__ = ["DIALECTS", "LOSSES", "STORM", "UNTIL_RESTART", "UNTRACKED", "objects", "roles", "verbs"]
@@ -290,12 +293,8 @@ def verbs(*roots: str) -> tuple[Verb, ...]:
 # ---- entries and roles ----
 
 
-def _plain(kind: EntryKind, *methods: str) -> tuple[Entry, ...]:
-    return tuple(Entry(method, kind, subject=None) for method in methods)
-
-
-_LIFE = (*_plain(EntryKind.INIT, "prepare"), *_plain(EntryKind.LIFE, "cleanup"))
-_STATE = _plain(EntryKind.LIFE, "initState", "preCommit", "prePrepare", "preRollback")
+_LIFE = (*plain_entries(EntryKind.INIT, "prepare"), *plain_entries(EntryKind.LIFE, "cleanup"))
+_STATE = plain_entries(EntryKind.LIFE, "initState", "preCommit", "prePrepare", "preRollback")
 _EXECUTE = (Entry("execute", EntryKind.DATA, takes=("Tuple",)), *_LIFE)
 _EXECUTE_BASIC = (Entry("execute", EntryKind.DATA, takes=("Tuple", "BasicOutputCollector")), *_LIFE)
 _EXECUTE_WINDOW = (Entry("execute", EntryKind.BATCH, takes=("TupleWindow",)), *_LIFE)
@@ -305,16 +304,18 @@ _PROCESS = (
     *_LIFE,
 )
 _NEXT_TUPLE = (
-    *_plain(EntryKind.NEXT, "nextTuple"),
+    *plain_entries(EntryKind.NEXT, "nextTuple"),
     Entry("ack", EntryKind.ACKED, takes=("Object",)),
     Entry("fail", EntryKind.FAILED, takes=("Object",)),
-    *_plain(EntryKind.INIT, "open"),
-    *_plain(EntryKind.LIFE, "activate", "deactivate", "close", "initState"),
+    *plain_entries(EntryKind.INIT, "open"),
+    *plain_entries(EntryKind.LIFE, "activate", "deactivate", "close", "initState"),
 )
+_CLIENTS = "redis.bolt.AbstractRedisBolt jdbc.bolt.AbstractJdbcBolt"
+_WRITERS = "hbase.bolt.AbstractHBaseBolt mongodb.bolt.AbstractMongoBolt"
 _ONCE = "anchor each emit and complete each tuple by hand, once on every path"
 
 
-def _role(name: str, classes: str, entries: tuple[Entry, ...], discipline: Discipline) -> Role:
+def _role(name: str, classes: str, entries: tuple[Entry, ...], discipline: Discipline, **more: Any) -> Role:
     return Role(
         name=name,
         kind=Kind.SPOUT if name == "Spout" else Kind.BOLT,
@@ -322,68 +323,58 @@ def _role(name: str, classes: str, entries: tuple[Entry, ...], discipline: Disci
         entries=entries,
         verbs=(),
         discipline=discipline,
+        **more,
     )
 
 
 def roles(lifetime: str, *, persistence: bool = False) -> tuple[Role, ...]:
     """The base classes; with `persistence` a stateful window may keep its tuples in the state as well, as from 2.0 on."""
     bolt, collector = _bolt(lifetime), {"collector": _COLLECTOR}
-    rich = _role("Bolt", "topology.base.BaseRichBolt topology.IRichBolt task.IBolt", _EXECUTE, bolt)
-    tick_aware = _role(
-        "TickAwareBolt",
-        "topology.base.BaseTickTupleAwareRichBolt",
-        _PROCESS,
-        bolt.derive(ticks_in_data=False),
-    )
-    client = _role(
-        "ClientBolt",
-        "redis.bolt.AbstractRedisBolt jdbc.bolt.AbstractJdbcBolt",
-        _PROCESS,
-        tick_aware.discipline,
-    )
-    writer = _role(
-        "WriterBolt", "hbase.bolt.AbstractHBaseBolt mongodb.bolt.AbstractMongoBolt", _EXECUTE, bolt
-    )
-    basic = _role(
-        "BasicBolt", "topology.base.BaseBasicBolt topology.IBasicBolt", _EXECUTE_BASIC, _basic(lifetime)
-    )
-    windowed = _role(
-        "WindowedBolt",
-        "topology.base.BaseWindowedBolt topology.IWindowedBolt",
-        _EXECUTE_WINDOW,
-        _windowed(lifetime),
-    )
-    stateful = _role(
-        "StatefulBolt",
-        "topology.base.BaseStatefulBolt topology.IStatefulBolt",
-        (*_EXECUTE, *_STATE),
-        _stateful(lifetime),
-    )
-    spout = _role(
-        "Spout", "topology.base.BaseRichSpout topology.IRichSpout spout.ISpout", _NEXT_TUPLE, _SPOUT
-    )
+    tick_aware = bolt.derive(ticks_in_data=False)
+    rich = f"derive from `BaseRichBolt`, {_ONCE}"
+    window = f"derive from `BaseRichBolt`, keep the window yourself, {_ONCE}"
     stateful_window = _role(
         "StatefulWindowedBolt",
         "topology.base.BaseStatefulWindowedBolt topology.IStatefulWindowedBolt",
         (*_EXECUTE_WINDOW, *_STATE),
         _windowed(lifetime),
-    ).derive(by_hand=f"derive from `BaseStatefulBolt`, keep the window yourself, {_ONCE}")
+        by_hand=window.replace("BaseRichBolt", "BaseStatefulBolt"),
+    )
     if persistence:
         persistent = stateful_window.derive(name="PersistentWindowedBolt", discipline=_persistent(lifetime))
         stateful_window = stateful_window.derive(
             discipline=_stateful_window(lifetime),
             variant=Variant(role=persistent, call="withPersistence", predicate="isPersistent"),
         )
+    base = "topology.base.Base"
     return (
-        rich,
-        tick_aware,
-        client.derive(fields=collector),
-        writer.derive(fields=collector),
-        basic.derive(by_hand=f"derive from `BaseRichBolt`, {_ONCE}", to_fail="throw a `FailedException`"),
-        windowed.derive(by_hand=f"derive from `BaseRichBolt`, keep the window yourself, {_ONCE}"),
-        stateful,
+        _role("Bolt", f"{base}RichBolt topology.IRichBolt task.IBolt", _EXECUTE, bolt),
+        _role("TickAwareBolt", f"{base}TickTupleAwareRichBolt", _PROCESS, tick_aware),
+        _role("ClientBolt", _CLIENTS, _PROCESS, tick_aware, fields=collector),
+        _role("WriterBolt", _WRITERS, _EXECUTE, bolt, fields=collector),
+        _role(
+            "BasicBolt",
+            f"{base}BasicBolt topology.IBasicBolt",
+            _EXECUTE_BASIC,
+            _basic(lifetime),
+            by_hand=rich,
+            to_fail="throw a `FailedException`",
+        ),
+        _role(
+            "WindowedBolt",
+            f"{base}WindowedBolt topology.IWindowedBolt",
+            _EXECUTE_WINDOW,
+            _windowed(lifetime),
+            by_hand=window,
+        ),
+        _role(
+            "StatefulBolt",
+            f"{base}StatefulBolt topology.IStatefulBolt",
+            (*_EXECUTE, *_STATE),
+            _stateful(lifetime),
+        ),
         stateful_window,
-        spout,
+        _role("Spout", f"{base}RichSpout topology.IRichSpout spout.ISpout", _NEXT_TUPLE, _SPOUT),
     )
 
 
@@ -414,10 +405,88 @@ _OLDER = (
     ("storm_java_1_0", (1, 0), UNTIL_RESTART),
 )
 
+# ---- up to 0.10, and JStorm ----
+# Storm's acker of 0.9 and 0.10 never rotates its map: an entry that nothing completes stays until the worker restarts.
+# Its collector belongs to the thread that calls execute (docs/Concepts.md and Troubleshooting.md @ v0.9.7, v0.10.2).
+# JStorm 2 rotates three buckets every half timeout while messages come, drops a fail for an unknown root, and forgets
+# child edges that are older than about a timeout (alibaba/jstorm BoltCollector.java, Acker.java @ 0e22855).
+
+_OLD_ROOT = "backtype.storm"
+_OLD_ROLES = ("Bolt", "BasicBolt", "Spout")
+_CALLBACKS = (
+    "com.alibaba.jstorm.client.spout.IAckValueSpout",
+    "com.alibaba.jstorm.client.spout.IFailValueSpout",
+)
+
+
+def _one_thread(role: Role) -> Discipline:
+    if role.kind is Kind.SPOUT:
+        return role.discipline
+    off_thread = cost(
+        "the collector belongs to the thread that calls execute: two threads that use it cause a NullPointerException inside "
+        "Storm, which ends the worker",
+        Price.KILL,
+    )
+    return role.discipline.derive(thread_safe=False, costs={Misuse.OFF_THREAD: off_thread})
+
+
+def _jstorm(role: Role) -> Discipline:
+    """JStorm calls ack and fail on another thread, unless `spout.single.thread` (jstorm-core Task.java @ 0e22855)."""
+    if role.kind is Kind.SPOUT:
+        return role.discipline.derive(costs={Misuse.NEVER_RETURNS: None})
+    twice = cost(
+        "the second ack sends the tuple's bare id: while its tree is open it can never become zero and "
+        "times out; after that an orphan entry stays for one to one and a half timeouts",
+        Price.ZOMBIE,
+        Price.TIMEOUT,
+    )
+    mixed = cost(
+        "the spout gets one of the two, perhaps an ack for work that failed; a fail for a tree that the "
+        "acker does not know is dropped, an ack makes an orphan entry",
+        Price.ZOMBIE,
+        Price.LOSS,
+    )
+    return role.discipline.derive(costs={Misuse.TWICE: twice, Misuse.MIXED: mixed})
+
+
+def _old_role(role: Role, discipline: Discipline) -> Role:
+    classes = tuple(name.replace("org.apache.storm", _OLD_ROOT) for name in role.classes)
+    return role.derive(
+        classes=(*classes, *_CALLBACKS) if role.kind is Kind.SPOUT else classes, discipline=discipline
+    )
+
+
+def _inherited(lifetime: str) -> tuple[Role, ...]:
+    return tuple(role for role in roles(lifetime) if role.name in _OLD_ROLES)
+
+
+_BACKTYPE = replace(
+    STORM,
+    name="backtype_storm",
+    since=(0, 8),
+    until=(0, 10),
+    words=(b"backtype.storm", b"com.alibaba.jstorm"),
+    default=False,
+    roles=tuple(_old_role(role, _one_thread(role)) for role in _inherited(UNTIL_RESTART)),
+    verbs=verbs(_OLD_ROOT),
+    objects=objects(_OLD_ROOT, tasks="task", spouts="spout", topology="topology", windows=False),
+)
+
 DIALECTS = (
     STORM,
     *(
         STORM.derive(name=name, replaces=STORM.name, since=since, until=(), roles=roles(lifetime))
         for name, since, lifetime in _OLDER
+    ),
+    _BACKTYPE,
+    _BACKTYPE.derive(
+        name="jstorm",
+        title="JStorm",
+        replaces=_BACKTYPE.name,
+        since=(2, 0),
+        until=(2,),
+        roles=tuple(
+            _old_role(role, _jstorm(role)) for role in _inherited("for one to one and a half timeouts")
+        ),
     ),
 )

@@ -30,6 +30,7 @@ from ackdoctor.model.dialect import (
     Wire,
     WireForm,
     cost,
+    plain_entries,
 )
 
 __all__ = [
@@ -51,7 +52,6 @@ __all__ = [
     "WIRE",
     "emit",
     "log",
-    "plain_entries",
 ]
 
 _EXITS = "and the worker exits"
@@ -125,11 +125,6 @@ def emit(params: str, *, name: str = "emit", **fields: Any) -> Verb:
 def log(params: str = "msg", *, name: str = "log", on: str = "self") -> Verb:
     """A call that logs."""
     return Verb(name, VerbKind.LOG, on=on, params=tuple(params.split()), subject=None)
-
-
-def plain_entries(kind: EntryKind, *methods: str) -> tuple[Entry, ...]:
-    """Methods that the framework calls without a tuple."""
-    return tuple(Entry(method, kind, subject=None) for method in methods)
 
 
 COMPLETIONS = (Verb("ack", VerbKind.ACK), Verb("fail", VerbKind.FAIL))

@@ -32,6 +32,7 @@ __all__ = [
     "Wire",
     "WireForm",
     "cost",
+    "plain_entries",
 ]
 
 
@@ -274,6 +275,11 @@ class Entry:
     subject: int | None = 0
     takes: tuple[str, ...] = ()
     off_thread: bool = False  # called from a thread of the framework
+
+
+def plain_entries(kind: EntryKind, *methods: str) -> tuple[Entry, ...]:
+    """Describe methods that the framework calls without a tuple."""
+    return tuple(Entry(method, kind, subject=None) for method in methods)
 
 
 @dataclass(slots=True, eq=False)

@@ -1,21 +1,19 @@
-"""heronpy 0.15 and later, and pyheron 0.14: Heron's Python interface, without a pipe and without auto_ack.
+"""Heron: heronpy 0.15 and later, pyheron 0.14, and its own Java interface: com.twitter.heron to 0.17, then org.apache.heron.
+
+Acks and fails count only in ATLEAST_ONCE, which is not the default.  Heron has no acker: the stream manager does the
+XOR and forgets a complete root, so that there are no orphans.  Python components have no pipe and no auto_ack.
+Heron's copies of Storm's packages are known as Storm's.
 
 Read: apache/incubator-heron heronpy/api/bolt/base_bolt.py, bolt.py, window_bolt.py, api/spout/base_spout.py,
-heron/instance/src/python/basics/bolt_instance.py, utils/tuple.py @ 1c5779d; heron/pyheron/src/python @ 0.14.9;
-heron/api/src/python @ 0.15.0.
-Completions reach the stream manager only in ATLEAST_ONCE, which is not the default.
+heron/instance/src/python/basics/bolt_instance.py, utils/tuple.py,
+heron/api/src/java/org/apache/heron/api/{bolt,spout,tuple,windowing}/*.java @ 1c5779d;
+heron/pyheron/src/python @ 0.14.9; heron/api/src/python @ 0.15.0.
 """
 
-from ackdoctor.dialects.heron_java import HERON_BOLT, HERON_SPOUT
-from ackdoctor.dialects.storm_py import (
-    COMPLETIONS,
-    SHELL_BOLT,
-    SHELL_SPOUT,
-    SPOUT_ENTRIES,
-    emit,
-    log,
-    plain_entries,
-)
+from dataclasses import replace
+
+from ackdoctor.dialects import storm_java
+from ackdoctor.dialects.storm_py import COMPLETIONS, SHELL_BOLT, SHELL_SPOUT, SPOUT_ENTRIES, emit, log
 from ackdoctor.model.dialect import (
     ON,
     Dialect,
@@ -34,9 +32,53 @@ from ackdoctor.model.dialect import (
     Wire,
     WireForm,
     cost,
+    plain_entries,
 )
 
 __all__ = ["DIALECTS"]
+
+_ON_BOLT = {
+    **storm_java.LOSSES,
+    Misuse.TWICE: cost(
+        "the stream manager adds the tuple to its tree twice: while the tree is open it can never become zero, and times out",
+        Price.TIMEOUT,
+    ),
+    Misuse.MIXED: cost("the first of the two counts and the other is ignored", Price.NOTHING),
+    Misuse.NEVER: cost("its tree times out at the spout", Price.TIMEOUT),
+    Misuse.LATE_EMIT: cost(
+        "the tree may be complete already, and a failure downstream is lost silently, or it can never become zero and times out",
+        Price.LOSS,
+        Price.TIMEOUT,
+    ),
+}
+_ON_SPOUT = {
+    Misuse.NO_MESSAGE_ID: cost(
+        "Heron does not track the tuple and will never call ack or fail for it", Price.LOSS
+    ),
+    Misuse.NEVER_RETURNS: cost(
+        "the same thread handles ack, fail and checkpoints, which never come, and emitted tuples leave only in full buffers",
+        Price.TIMEOUT,
+    ),
+}
+
+# ---- Java ----
+
+_ROOTS = ("org.apache.heron.api", "com.twitter.heron.api")
+_ROLES = ("Bolt", "BasicBolt", "WindowedBolt", "StatefulWindowedBolt", "Spout")
+
+
+def _role(role: Role) -> Role:
+    spout = role.kind is Kind.SPOUT
+    names = [name.rpartition(".")[2] for name in role.classes]
+    return role.derive(
+        classes=tuple(f"{root}.{role.kind.value}.{name}" for root in _ROOTS for name in names),
+        discipline=role.discipline.derive(
+            advisory=True, costs={**_ON_SPOUT, Misuse.OFF_THREAD: None} if spout else _ON_BOLT
+        ),
+    )
+
+
+# ---- Python ----
 
 _NEW = "heronpy.api"
 _OLD = ("heron.api.src.python", "heron.pyheron.src.python", "pyheron")
@@ -74,7 +116,7 @@ _BOLT = Role(
         advisory=True,
         serializer="pickle",
         costs={
-            **HERON_BOLT,
+            **_ON_BOLT,
             Misuse.TWICE: cost(
                 "Heron adds the tuple to its tree twice: while the tree is open, it can no longer complete",
                 Price.TIMEOUT,
@@ -149,7 +191,7 @@ _SPOUT = Role(
         advisory=True,
         serializer="pickle",
         costs={
-            **HERON_SPOUT,
+            **_ON_SPOUT,
             Misuse.NEVER_RUNS: SHELL_SPOUT[Misuse.NEVER_RUNS],
             Misuse.PAYLOAD_SHAPE: _FIELDS,
             Misuse.PAYLOAD_OPAQUE: _OPAQUE,
@@ -164,6 +206,22 @@ _WINDOWS = tuple(
 )
 
 DIALECTS = (
+    replace(
+        storm_java.STORM,
+        name="heron_java",
+        title="Heron",
+        since=(),
+        until=(0, 20),
+        words=(b"org.apache.heron", b"com.twitter.heron"),
+        default=False,
+        roles=tuple(_role(role) for role in storm_java.roles("") if role.name in _ROLES),
+        verbs=storm_java.verbs(*_ROOTS),
+        objects={
+            name: kind
+            for root in _ROOTS
+            for name, kind in storm_java.objects(root, tasks="bolt", spouts="spout", topology="bolt").items()
+        },
+    ),
     Dialect(
         name="heronpy",
         language="python",
