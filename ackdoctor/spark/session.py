@@ -26,7 +26,6 @@ from ackdoctor.model import ConfigError, UsageError
 __all__ = [
     "LARGE_BYTES",
     "Cache",
-    "Frames",
     "Persist",
     "SparkSession",
     "collect_together",
@@ -224,18 +223,6 @@ def _plain(message: str) -> str:
 
 
 Persist: TypeAlias = Callable[[DataFrame], DataFrame]
-
-
-@dataclass(slots=True, kw_only=True)
-class Frames:
-    """The tables that more than one result needs."""
-
-    events: DataFrame
-    deliveries: DataFrame
-    messages: DataFrame
-    entries: DataFrame
-    verdicts: DataFrame
-    too_large: int = 0  # roots that have too many messages to be replayed
 
 
 @dataclass(slots=True)
