@@ -36,7 +36,7 @@ from ackdoctor.model.trace import EventKind
 from ackdoctor.spark.deliveries import DELIVERY_KEY, is_tick
 from ackdoctor.spark.replay import replay_all, schedule_ms
 from ackdoctor.spark.schema import CARRIED, COMPLETION, DONE, MESSAGES, ROOT_KEY
-from ackdoctor.spark.session import literal_table
+from ackdoctor.spark.session import expressions, literal_table
 
 __all__ = [
     "ACKED_TWICE",
@@ -97,7 +97,7 @@ def read_so_far(events: DataFrame) -> DataFrame:
         "missing": f"sum(if(kind = {int(EventKind.DROPPED)}, value, 0))",
     }
     grouped = events.groupBy("run", "worker", "pid")
-    return grouped.agg(*(F.expr(f"{what} as {name}") for name, what in figures.items()))
+    return grouped.agg(*expressions(figures))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -230,9 +230,7 @@ def judged(rows: DataFrame, lives: DataFrame, frontiers: Mapping[str, tuple[int,
         "timed": f"array_sort(collect_list(if(kind = {_TIMED_OUT}, time_ns, null)))",
     }
     roots = rows.where(f"kind != {_ROTATED}").groupBy(*ROOT_KEY)
-    known = roots.agg(*(F.expr(f"{what} as {name}") for name, what in figures.items())).join(
-        lives.select(*ROOT_KEY, *_OF_LIFE, "init_ns"), _KEY, "left"
-    )
+    known = roots.agg(*expressions(figures)).join(lives.select(*ROOT_KEY, *_OF_LIFE, "init_ns"), _KEY, "left")
     ends = (
         {"run": run, "frontier_ns": frontier_ns, "oldest_ns": oldest_ns}
         for run, (frontier_ns, oldest_ns) in frontiers.items()
@@ -351,7 +349,7 @@ def done(rows: DataFrame) -> DataFrame:
         "reported": "max(reported)",
     }
     grouped = rows.groupBy(*DELIVERY_KEY)
-    return grouped.agg(*(F.expr(f"{what} as {name}") for name, what in figures.items())).select(*DONE.names)
+    return grouped.agg(*expressions(figures)).select(*DONE.names)
 
 
 def completed_twice(found: DataFrame) -> DataFrame:

@@ -27,7 +27,7 @@ from ackdoctor.model.trace import (
     TracedComponent,
     Violation,
 )
-from ackdoctor.spark.session import literal_table
+from ackdoctor.spark.session import expressions, literal_table
 from ackdoctor.spark.tables import Completions
 from ackdoctor.tracer.components import STORM, UNOBSERVED, described
 from ackdoctor.tracer.playback import Playback
@@ -117,9 +117,7 @@ def deliveries(events: DataFrame) -> DataFrame:
         "stream": f"any_value(if({received}, stream, null), true)",
     }
     touches = events.where(F.col("kind").isin(*_TOUCHES) & (F.col("delivery") != ""))
-    counted = touches.groupBy(*DELIVERY_KEY).agg(
-        *(F.expr(f"{what} as {name}") for name, what in figures.items())
-    )
+    counted = touches.groupBy(*DELIVERY_KEY).agg(*expressions(figures))
     return counted.where("received > 0 or acked + failed > 0").selectExpr(
         *DELIVERY_KEY,
         "coalesce(stream, '') as stream",
@@ -149,7 +147,7 @@ def count_events(events: DataFrame) -> DataFrame:
         "rooted": "max(root != 0)",
     }
     grouped = events.groupBy("component", "kind", is_tick().alias("tick"))
-    return grouped.agg(*(F.expr(f"{what} as {name}") for name, what in figures.items()))
+    return grouped.agg(*expressions(figures))
 
 
 # ---- deliveries that cannot be judged ----
@@ -323,7 +321,7 @@ def completions(found: DataFrame) -> DataFrame:
     return (
         found.where("received > 0 and not tick")
         .groupBy("component", "stream")
-        .agg(quantiles(took), *(F.expr(f"{what} as {name}") for name, what in figures.items()))
+        .agg(quantiles(took), *expressions(figures))
         .selectExpr("component", "stream", *names, *QUANTILE_COLUMNS, "oldest_ns")
     )
 

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from ackdoctor.model.acker import AckerVersion, Engine, ackers, ambiguous
 from ackdoctor.model.trace import EventKind
 from ackdoctor.spark.schema import ENTRIES, ESTIMATED, EXACT, MESSAGES, ROOT_KEY
-from ackdoctor.spark.session import Persist, literal_table, uncached
+from ackdoctor.spark.session import Persist, as_table, expressions, literal_table, uncached
 
 __all__ = [
     "ACKER",
@@ -84,7 +84,7 @@ def messages(events: DataFrame, *, ackers: int = 1) -> DataFrame:
     }
     kinds = (_INIT, _ACK, _FAIL, _RESET, _ROTATED, _TIMED_OUT)
     sent = events.where(F.col("kind").isin(*kinds))
-    return sent.selectExpr(*(f"{columns.get(name, name)} as {name}" for name in MESSAGES.names))
+    return as_table(sent, MESSAGES, columns)
 
 
 def _acker_task(count: int) -> str:
@@ -343,7 +343,7 @@ def sums(messages: DataFrame, key: Sequence[str] = ROOT_KEY) -> DataFrame:
         "init_ns": f"max(if(kind = {_INIT}, time_ns, null))",
     }
     grouped = narrow.groupBy(*key)
-    return grouped.agg(*(F.expr(f"{what} as {name}") for name, what in figures.items()), *words)
+    return grouped.agg(*expressions(figures), *words)
 
 
 def proved(summed: DataFrame, version: AckerVersion, key: Sequence[str] = ROOT_KEY) -> DataFrame:
@@ -373,7 +373,7 @@ def _plain_entries(plain: DataFrame) -> DataFrame:
         "end_ns": "last_ns",
         "order": f"'{EXACT}'",
     }
-    return plain.selectExpr(*(f"{columns.get(name, name)} as {name}" for name in ENTRIES.names))
+    return as_table(plain, ENTRIES, columns)
 
 
 def _bits() -> Column:
@@ -452,6 +452,7 @@ _ENTRY = {  # the entry while it lives
 _COUNTS = {"n_init": _INIT, "n_ack": _ACK, "n_fail": _FAIL, "n_reset": _RESET}
 _ROW = ("source", "pos", "kind", "value", "spout_task", "time_ns")
 _PLACE = "if(mixed, row.time_ns, row.pos)"
+_NO_LONG = "cast(null as bigint)"
 
 
 def _type(fields: Mapping[str, str]) -> str:
@@ -459,22 +460,21 @@ def _type(fields: Mapping[str, str]) -> str:
 
 
 _LIFE = {"outcome": "string", "entry": _type(_ENTRY), "end_pos": "bigint", "end_ns": "bigint"}
+_NO_ENTRY = f"cast(null as {_type(_ENTRY)})"
 
 
 def _fold(messages: DataFrame, rotations: DataFrame, version: AckerVersion) -> DataFrame:
     """Return the ENTRIES of the roots whose accepted messages these are."""
-    roots = (
-        messages.groupBy(*ROOT_KEY)
-        .agg(
-            F.expr(f"collect_list(struct({', '.join(_ROW)})) as rows"),
-            F.expr("min(source) != max(source) as mixed"),
-            F.min("pos").alias("first_pos"),
-            F.max("pos").alias("last_pos"),
-            F.min("time_ns").alias("first_ns"),
-            F.max("time_ns").alias("last_ns"),
-        )
-        .join(F.broadcast(rotations), [*ACKER], "left")
-    )
+    figures = {
+        "rows": f"collect_list(struct({', '.join(_ROW)}))",
+        "mixed": "min(source) != max(source)",
+        "first_pos": "min(pos)",
+        "last_pos": "max(pos)",
+        "first_ns": "min(time_ns)",
+        "last_ns": "max(time_ns)",
+    }
+    grouped = messages.groupBy(*ROOT_KEY).agg(*expressions(figures))
+    roots = grouped.join(F.broadcast(rotations), [*ACKER], "left")
     by_time = "transform(sort_array(transform(rows, row -> struct(row.time_ns, row))), placed -> placed.row)"
     ordered = roots.selectExpr(
         *ROOT_KEY,
@@ -485,7 +485,7 @@ def _fold(messages: DataFrame, rotations: DataFrame, version: AckerVersion) -> D
         *("rising", "powers"),
         f"if(mixed, {by_time}, sort_array(rows)) as rows",
     )
-    lives = ordered.selectExpr(*ROOT_KEY, "mixed", f"posexplode({_Fold(version).lives()}) as (at, of)")
+    lives = ordered.selectExpr(*ROOT_KEY, "mixed", f"posexplode({_lives(version)}) as (at, of)")
     columns = {
         "life": "at + 1",
         "sole": "false",
@@ -494,110 +494,85 @@ def _fold(messages: DataFrame, rotations: DataFrame, version: AckerVersion) -> D
         **{name: f"of.{name}" for name in _LIFE},
         **{name: f"of.entry.{name}" for name in _ENTRY},
     }
-    return lives.selectExpr(*(f"{columns.get(name, name)} as {name}" for name in ENTRIES.names))
+    return as_table(lives, ENTRIES, columns)
 
 
-class _Fold:
-    """The rules of one version's acker, as SQL."""
+def _lives(version: AckerVersion) -> str:
+    """SQL: all lives of the root whose messages are `rows`, in order.
 
-    def __init__(self, version: AckerVersion) -> None:
-        self._engine = version.engine
-        self._buckets = version.acker_buckets
-
-    def lives(self) -> str:
-        """All lives of the root whose messages are `rows`, in order."""
-        begin = _state(_NO_ENTRY, f"cast(array() as array<{_type(_LIFE)}>)")
-        left = f"if(state.entry is null, state.over, array_append(state.over, {self._end_of_left()}))"
-        copied = f"transform(rows, row -> struct({', '.join(f'row.{name}' for name in _ROW)}))"
-        return f"aggregate({copied}, {begin}, (state, row) -> {self._step()}, state -> {left})"
-
-    def _step(self) -> str:
-        answered = _let("entry", self._received(), self._answered())
-        return _let("alive", self._rotated(), answered)
-
-    def _rotated(self) -> str:
-        """The state without an entry that ticks have dropped before the message."""
-        dead = f"tick is not null and not {_after('tick', 'clock', 'row.pos', 'row.time_ns')}"
-        life = _life("'expired'", "state.entry", "tick.pos", "tick.ns")
-        expired = _state(_NO_ENTRY, f"array_append(state.over, {life})")
-        looked = _let("tick", self._expiring_tick(), f"if({dead}, {expired}, state)")
-        return f"if(long and state.entry is not null, {looked}, state)"
-
-    def _expiring_tick(self) -> str:
-        return _expiring_tick(self._buckets, "clock", "state.entry.put_pos", "state.entry.put_ns")
-
-    def _end_of_left(self) -> str:
-        """The life of the entry that is left after the last message: later ticks may drop it."""
-        expired = _life("'expired'", "state.entry", "tick.pos", "tick.ns")
-        pending = _life("'pending'", "state.entry", _NO_LONG, _NO_LONG)
-        return _let("tick", self._expiring_tick(), f"if(tick is null, {pending}, {expired})")
-
-    def _received(self) -> str:
-        """The entry after a message; null if the message meets none and creates none."""
-        found = f"if(alive.entry is null, {self._created()}, alive.entry)"
-        changed = _let("known", found, self._changed())
-        ignored = {Engine.JSTORM: f"row.kind = {_FAIL}", Engine.HERON: f"row.kind != {_INIT}"}
-        if self._engine not in ignored:
-            return changed
-        return f"if(alive.entry is null and {ignored[self._engine]}, null, {changed})"
-
-    def _created(self) -> str:
-        """A new entry before its first message."""
-        fields = {
-            "value": _NO_LONG if self._engine is Engine.CLOJURE else "0L",
-            "spout_task": "cast(null as int)",
-            "failed": "false",
-            "put_pos": "row.pos",
-            "put_ns": "row.time_ns",
-            **dict.fromkeys(_COUNTS, "0L"),
-            "first_pos": _PLACE,
-            "last_pos": _PLACE,
-            "first_ns": "row.time_ns",
-            "init_ns": _NO_LONG,
-            "last_ns": "row.time_ns",
-        }
-        return _struct(_ENTRY, fields)
-
-    def _changed(self) -> str:
-        summed = "coalesce(known.value, 0L) ^ row.value"
-        if self._engine is Engine.HERON:  # create() does not look for an entry
-            summed = f"if(row.kind = {_INIT}, row.value, {summed})"
-        put = {
-            Engine.CLOJURE: "true",
-            Engine.JAVA: f"row.kind >= {_FAIL}",
-            Engine.JSTORM: "false",
-            Engine.HERON: f"row.kind = {_INIT}",
-        }[self._engine]
-        fields = {
-            "value": f"if(row.kind <= {_ACK}, {summed}, known.value)",
-            "spout_task": f"if(row.kind = {_INIT}, row.spout_task, known.spout_task)",
-            "failed": f"known.failed or row.kind = {_FAIL}",
-            "put_pos": f"if({put}, row.pos, known.put_pos)",
-            "put_ns": f"if({put}, row.time_ns, known.put_ns)",
-            **{
-                name: f"if(row.kind = {kind}, known.{name} + 1L, known.{name})"
-                for name, kind in _COUNTS.items()
-            },
-            "first_pos": "known.first_pos",
-            "last_pos": _PLACE,
-            "first_ns": "least(known.first_ns, row.time_ns)",
-            "init_ns": f"if(row.kind = {_INIT}, least(known.init_ns, row.time_ns), known.init_ns)",
-            "last_ns": "greatest(known.last_ns, row.time_ns)",
-        }
-        return _struct(_ENTRY, fields)
-
-    def _answered(self) -> str:
-        """The checks at the end of `execute`: 0 wins over failed."""
-        zero = "entry.value = 0L"
-        if self._engine is Engine.HERON:
-            zero += f" and row.kind = {_ACK}"
-        life = _life(f"if({zero}, 'acked', 'failed')", "entry", _PLACE, "entry.last_ns")
-        ended = _state(_NO_ENTRY, f"array_append(alive.over, {life})")
-        return f"if(entry.n_init > 0L and ({zero} or entry.failed), {ended}, {_state('entry', 'alive.over')})"
+    A step drops the entry if ticks did so before the message (`alive`), then lets the message change or create it (`entry`),
+    and ends its life if it is complete.  After the last message later ticks may drop the entry that is left.
+    """
+    tick = _expiring_tick(version.acker_buckets, "clock", "state.entry.put_pos", "state.entry.put_ns")
+    expired = _life("'expired'", "state.entry", "tick.pos", "tick.ns")
+    dead = f"tick is not null and not {_after('tick', 'clock', 'row.pos', 'row.time_ns')}"
+    dropped = f"if({dead}, {_state(_NO_ENTRY, f'array_append(state.over, {expired})')}, state)"
+    alive = f"if(long and state.entry is not null, {_let('tick', tick, dropped)}, state)"
+    step = _let("alive", alive, _let("entry", _received(version.engine), _answered(version.engine)))
+    pending = _life("'pending'", "state.entry", _NO_LONG, _NO_LONG)
+    last = _let("tick", tick, f"if(tick is null, {pending}, {expired})")
+    left = f"if(state.entry is null, state.over, array_append(state.over, {last}))"
+    begin = _state(_NO_ENTRY, f"cast(array() as array<{_type(_LIFE)}>)")
+    copied = f"transform(rows, row -> struct({', '.join(f'row.{name}' for name in _ROW)}))"
+    return f"aggregate({copied}, {begin}, (state, row) -> {step}, state -> {left})"
 
 
-_NO_ENTRY = f"cast(null as {_type(_ENTRY)})"
-_NO_LONG = "cast(null as bigint)"
+def _received(engine: Engine) -> str:
+    """SQL: the entry after a message; null if the message meets none and creates none."""
+    created = {  # before its first message
+        "value": _NO_LONG if engine is Engine.CLOJURE else "0L",
+        "spout_task": "cast(null as int)",
+        "failed": "false",
+        "put_pos": "row.pos",
+        "put_ns": "row.time_ns",
+        **dict.fromkeys(_COUNTS, "0L"),
+        "first_pos": _PLACE,
+        "last_pos": _PLACE,
+        "first_ns": "row.time_ns",
+        "init_ns": _NO_LONG,
+        "last_ns": "row.time_ns",
+    }
+    found = f"if(alive.entry is null, {_struct(_ENTRY, created)}, alive.entry)"
+    changed = _let("known", found, _changed(engine))
+    ignored = {Engine.JSTORM: f"row.kind = {_FAIL}", Engine.HERON: f"row.kind != {_INIT}"}.get(engine)
+    return f"if(alive.entry is null and {ignored}, null, {changed})" if ignored else changed
+
+
+def _changed(engine: Engine) -> str:
+    init = f"row.kind = {_INIT}"
+    summed = "coalesce(known.value, 0L) ^ row.value"
+    if engine is Engine.HERON:  # create() does not look for an entry
+        summed = f"if({init}, row.value, {summed})"
+    put = {
+        Engine.CLOJURE: "true",
+        Engine.JAVA: f"row.kind >= {_FAIL}",
+        Engine.JSTORM: "false",
+        Engine.HERON: init,
+    }[engine]
+    fields = {
+        "value": f"if(row.kind <= {_ACK}, {summed}, known.value)",
+        "spout_task": f"if({init}, row.spout_task, known.spout_task)",
+        "failed": f"known.failed or row.kind = {_FAIL}",
+        "put_pos": f"if({put}, row.pos, known.put_pos)",
+        "put_ns": f"if({put}, row.time_ns, known.put_ns)",
+        **{name: f"if(row.kind = {kind}, known.{name} + 1L, known.{name})" for name, kind in _COUNTS.items()},
+        "first_pos": "known.first_pos",
+        "last_pos": _PLACE,
+        "first_ns": "least(known.first_ns, row.time_ns)",
+        "init_ns": f"if({init}, least(known.init_ns, row.time_ns), known.init_ns)",
+        "last_ns": "greatest(known.last_ns, row.time_ns)",
+    }
+    return _struct(_ENTRY, fields)
+
+
+def _answered(engine: Engine) -> str:
+    """SQL: the state after the checks at the end of `execute`: 0 wins over failed."""
+    zero = "entry.value = 0L"
+    if engine is Engine.HERON:
+        zero += f" and row.kind = {_ACK}"
+    life = _life(f"if({zero}, 'acked', 'failed')", "entry", _PLACE, "entry.last_ns")
+    ended = _state(_NO_ENTRY, f"array_append(alive.over, {life})")
+    return f"if(entry.n_init > 0L and ({zero} or entry.failed), {ended}, {_state('entry', 'alive.over')})"
 
 
 def _let(name: str, value: str, body: str) -> str:
@@ -639,4 +614,4 @@ def expired_by_restarts(entries: DataFrame, restarts: Iterable[tuple[str, int, i
         "end_ns": f"if({ended}, greatest(restart_ns, last_ns), end_ns)",
     }
     known = entries.join(F.broadcast(literal_table(entries.sparkSession, _RESTARTS, rows)), [*ACKER], "left")
-    return known.selectExpr(*(f"{columns.get(name, name)} as {name}" for name in ENTRIES.names))
+    return as_table(known, ENTRIES, columns)

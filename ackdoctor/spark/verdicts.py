@@ -24,7 +24,7 @@ from ackdoctor.model.trace import Culprit, EventKind, PendingEntry, Residue, Tup
 from ackdoctor.spark.deliveries import Ends
 from ackdoctor.spark.replay import Replay
 from ackdoctor.spark.schema import CULPRIT, ESTIMATED, EXACT, ROOT_KEY, VERDICTS
-from ackdoctor.spark.session import Persist, quoted, uncached
+from ackdoctor.spark.session import Persist, expressions, quoted, uncached
 
 __all__ = ["Outages", "bad", "kinds", "late", "sampled", "tree", "verdicts", "ways"]
 
@@ -82,7 +82,7 @@ def verdicts(replay: Replay, persist: Persist = uncached) -> DataFrame:
     with_timeout = _timeouts(replay, persist)
     others = [name for name in VERDICTS.names if name not in ("verdict", "culprits")]
     lives = replay.entries.where("not sole").groupBy(*ROOT_KEY)
-    roots = with_timeout(lives.agg(*(F.expr(f"{what} as {name}") for name, what in _LIVES.items())))
+    roots = with_timeout(lives.agg(*expressions(_LIVES)))
     judged = persist(_judged(roots))
     bad = judged.where("residue = 'EVEN'").select(*ROOT_KEY, "value")
     culprits = replay.broadcast(_culprits(replay.broadcast(bad), replay.messages))
