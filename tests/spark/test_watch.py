@@ -328,7 +328,7 @@ def test_a_folder_name_is_no_pattern(spark, tmp_path):
 
 # ---- killed ----
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 STATEMENTS = ROOT / "fixtures" / "traces" / "statements" / "v1" / "run=lab" / "worker=main"
 
 
