@@ -103,7 +103,7 @@ _AXES = ("pos", "ns")  # a tick follows a message by position in its process, or
 _MOST_TICKS = 200_000  # of a schedule: 69 days of 30 s
 _MAX_LONG = (1 << 63) - 1
 _POWERS_OF_TWO = ", ".join(str(1 << bit) for bit in range(30, -1, -1))
-_COUNT_TIMED_OUT = f"count_if(kind = {_TIMED_OUT}) as timed_out"
+_COUNT_TIMED_OUT = f"count_if(kind = {_TIMED_OUT})"
 _TICKS = "array<struct<pos:bigint,ns:bigint,source:bigint>>"
 
 
@@ -120,6 +120,11 @@ def rotations(messages: DataFrame, version: AckerVersion, message_timeout_s: int
         ticked = _scheduled(messages, schedule_ms(version, message_timeout_s))
     buckets = version.acker_buckets
     marks = "array_sort(filter(transform(ticks, tick -> tick.{0}), mark -> mark is not null)) as {0}_marks"
+    # the shortest distance between the first and the last of `enough` ticks; null if there are too few
+    spans = (
+        "array_min(transform({0}_marks, (mark, at) -> if(at + 1 < enough, null, "
+        "coalesce(try_subtract(mark, {0}_marks[at - enough + 1]), 0L)))) as {0}_span"
+    )
     marked = ticked.selectExpr(
         "*",
         f"if(mixed, {(buckets + 1) // 2}, {buckets}) as enough",  # a root may see some by position, others by time
@@ -130,22 +135,20 @@ def rotations(messages: DataFrame, version: AckerVersion, message_timeout_s: int
         *("timed_out", "ticks", "enough", "pos_marks", "ns_marks"),
         "not mixed and ns_marks = transform(ticks, tick -> tick.ns) as rising",
         f"filter(array({_POWERS_OF_TWO}), power -> power <= size(ticks)) as powers",
-        *(f"{_shortest_span(axis)} as {axis}_span" for axis in _AXES),
+        *(spans.format(axis) for axis in _AXES),
     )
 
 
 def _recorded(messages: DataFrame) -> DataFrame:
     tick = f"if(kind = {_ROTATED}, struct(pos, time_ns as ns, source), null)"
     source = f"if(kind = {_ROTATED}, source, null)"
-    gathered = (
-        messages.where(f"kind in ({_ROTATED}, {_TIMED_OUT})")
-        .groupBy(*ACKER)
-        .agg(
-            F.expr(f"collect_list({tick}) as found"),
-            F.expr(f"coalesce(min({source}) != max({source}), false) as mixed"),
-            F.expr(_COUNT_TIMED_OUT),
-        )
-    )
+    figures = {
+        "found": f"collect_list({tick})",
+        "mixed": f"coalesce(min({source}) != max({source}), false)",
+        "timed_out": _COUNT_TIMED_OUT,
+    }
+    dropped = messages.where(f"kind in ({_ROTATED}, {_TIMED_OUT})")
+    gathered = dropped.groupBy(*ACKER).agg(*expressions(figures))
     placed = "transform(found, tick -> struct(if(mixed, tick.ns, tick.pos) as place, tick))"
     return gathered.selectExpr(
         *ACKER, "timed_out", "mixed", f"transform(array_sort({placed}), placed -> placed.tick) as ticks"
@@ -154,16 +157,17 @@ def _recorded(messages: DataFrame) -> DataFrame:
 
 def _scheduled(messages: DataFrame, schedule: tuple[int, int] | None) -> DataFrame:
     """Return the same ticks for every acker of a run: the run has one clock."""
-    seen = messages.groupBy(*ACKER).agg(
-        F.expr(f"min(time_ns div {_MS}) as begin_ms"),
-        F.expr(f"max(time_ns div {_MS}) as end_ms"),
-        F.expr(_COUNT_TIMED_OUT),
-    )
-    runs = seen.groupBy("run").agg(
-        F.min("begin_ms").alias("run_ms"),
-        F.max("end_ms").alias("end_ms"),
-        F.expr("collect_list(struct(acker, incarnation, timed_out)) as ackers"),
-    )
+    seen = {
+        "begin_ms": f"min(time_ns div {_MS})",
+        "end_ms": f"max(time_ns div {_MS})",
+        "timed_out": _COUNT_TIMED_OUT,
+    }
+    of_run = {
+        "run_ms": "min(begin_ms)",
+        "end_ms": "max(end_ms)",
+        "ackers": "collect_list(struct(acker, incarnation, timed_out))",
+    }
+    runs = messages.groupBy(*ACKER).agg(*expressions(seen)).groupBy("run").agg(*expressions(of_run))
     ticks = f"cast(array() as {_TICKS})"
     if schedule is not None:
         first_ms, every_ms = schedule
@@ -174,12 +178,6 @@ def _scheduled(messages: DataFrame, schedule: tuple[int, int] | None) -> DataFra
         rotated = f"transform(sequence(0L, {last}), {tick})"
         ticks = f"if(end_ms >= run_ms + {first_ms}, {rotated}, {ticks})"
     return runs.selectExpr("run", f"{ticks} as ticks", "inline(ackers)", "false as mixed")
-
-
-def _shortest_span(axis: str) -> str:
-    """SQL: the shortest distance between the first and the last of `enough` ticks; null if there are too few."""
-    distance = f"coalesce(try_subtract(mark, {axis}_marks[at - enough + 1]), 0L)"
-    return f"array_min(transform({axis}_marks, (mark, at) -> if(at + 1 < enough, null, {distance})))"
 
 
 def _spans_ticks(axis: str) -> str:

@@ -239,7 +239,8 @@ def slowest_s(verdicts: DataFrame) -> int:
     """Return how long the slowest completed root took, in whole seconds; 0 if none completed."""
     took = F.max(F.col("end_ns") - F.col("init_ns")) / _SECOND
     complete = verdicts.where(f"verdict = '{Verdict.COMPLETE.name}'")
-    return complete.agg(F.coalesce(F.ceil(took), F.lit(0))).collect()[0][0]  # type: ignore[no-any-return]
+    seconds: int = complete.agg(F.coalesce(F.ceil(took), F.lit(0))).collect()[0][0]
+    return seconds
 
 
 def spouts(messages: DataFrame) -> DataFrame:
