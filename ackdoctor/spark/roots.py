@@ -7,11 +7,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from pyspark.sql import Column, DataFrame, Row, Window
+from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from ackdoctor.model.trace import RELIABLE, EventKind, GrowthPoint, Residue, TupleTree, Verdict
 from ackdoctor.spark.deliveries import DELIVERY_KEY, QUANTILE_COLUMNS, QUANTILES, quantiles
+from ackdoctor.spark.session import expressions
 from ackdoctor.spark.tables import AckerLoad, Comb, Latency, Life, LifeRow, TreeCount
 
 __all__ = [
@@ -41,7 +42,6 @@ _EMITTED, _LINKED, _TIMED_OUT = int(EventKind.EMITTED), int(EventKind.LINKED), i
 _ANSWERS = (int(EventKind.COMPLETED), int(EventKind.GAVE_UP), _TIMED_OUT)
 _SECOND = 1_000_000_000
 _FINE = 1000  # fine windows in a window
-_CHANGED = ("pending", "orphans", "started")
 _WINDOWS = 200  # of a curve
 _MOST_WINDOWS = 10_000  # a page of a few megabytes
 _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
@@ -76,18 +76,22 @@ def growth(entries: DataFrame, window_ms: int) -> DataFrame:
     what came and went within one.  Windows in which nothing changed have no row.
     """
     step = max(1_000_000, window_ms * 1_000_000 // _FINE)
-    orphan = F.col("spout_task").isNull().cast("int")
-    end = F.expr("if(end_ns < first_ns, first_ns, end_ns)")  # the clock may go back
+    orphan = "cast(spout_task is null as int)"
+    names = ("at_ns", "pending", "orphans", "started")
     changes = (
-        _change(F.col("first_ns"), pending=F.lit(1), orphans=orphan),
-        _change(end, pending=F.lit(-1), orphans=-orphan),
-        _change(F.col("init_ns"), started=F.lit(1)),
+        ("first_ns", "1", orphan, "0"),
+        ("if(end_ns < first_ns, first_ns, end_ns)", "-1", f"-{orphan}", "0"),  # the clock may go back
+        ("init_ns", "0", "0", "1"),
     )
+    structs = (
+        ", ".join(f"{what} as {name}" for name, what in zip(names, change, strict=True)) for change in changes
+    )
+    changed = ", ".join(f"struct({struct})" for struct in structs)
     fine = (
-        entries.select("run", "acker", F.explode(F.array(*changes)).alias("change"))
-        .where("change.at_ns is not null")
-        .groupBy("run", "acker", F.floor(F.col("change.at_ns") / step).alias("place"))
-        .agg(*(F.sum(f"change.{name}").alias(name) for name in _CHANGED))
+        entries.selectExpr("run", "acker", f"inline(array({changed}))")
+        .where("at_ns is not null")
+        .groupBy("run", "acker", F.floor(F.col("at_ns") / step).alias("place"))
+        .agg(*(F.sum(name).alias(name) for name in names[1:]))
     )
     so_far = Window.partitionBy("run", "acker").orderBy("place").rowsBetween(Window.unboundedPreceding, 0)
     running = fine.select(
@@ -95,21 +99,14 @@ def growth(entries: DataFrame, window_ms: int) -> DataFrame:
         *(F.sum(name).over(so_far).alias(name) for name in ("pending", "orphans")),
     )
     end_ms = (F.floor(F.col("place") * step / (window_ms * 1_000_000)) + 1) * window_ms
-    return (
-        running.groupBy("run", "acker", end_ms.alias("time_ms"))
-        .agg(
-            F.max_by("pending", "place").alias("pending"),
-            F.max_by("orphans", "place").alias("orphans"),
-            F.max("pending").alias("high_water"),
-            F.sum("started").alias("started"),
-        )
-        .orderBy("time_ms", "run", "acker")
-    )
-
-
-def _change(at: Column, **by: Column) -> Column:
-    """Return how the counts change at a time; null times are left out."""
-    return F.struct(at.alias("at_ns"), *(by.get(name, F.lit(0)).cast("int").alias(name) for name in _CHANGED))
+    figures = {
+        "pending": "max_by(pending, place)",
+        "orphans": "max_by(orphans, place)",
+        "high_water": "max(pending)",
+        "started": "sum(started)",
+    }
+    grouped = running.groupBy("run", "acker", end_ms.alias("time_ms")).agg(*expressions(figures))
+    return grouped.orderBy("time_ms", "run", "acker")
 
 
 def window(span_ms: int, asked_ms: int = 0) -> int:
@@ -137,18 +134,15 @@ def points(rows: Iterable[Row]) -> tuple[tuple[GrowthPoint, ...], _Peaks]:
 
 def ackers(entries: DataFrame) -> DataFrame:
     """Return ACKERS: what each acker task received, and what is left in it."""
-    return (
-        entries.groupBy("run", "acker")
-        .agg(
-            F.count_if(F.col("n_init") > 0).alias("roots"),
-            F.sum("n").alias("messages"),
-            F.count_if(F.col("outcome") == "acked").alias("acked"),
-            F.count_if(F.col("outcome") == "pending").alias("pending"),
-            F.min("first_ns").alias("begin_ns"),
-            F.max("last_ns").alias("end_ns"),
-        )
-        .orderBy("run", "acker")
-    )
+    figures = {
+        "roots": "count_if(n_init > 0)",
+        "messages": "sum(n)",
+        "acked": "count_if(outcome = 'acked')",
+        "pending": "count_if(outcome = 'pending')",
+        "begin_ns": "min(first_ns)",
+        "end_ns": "max(last_ns)",
+    }
+    return entries.groupBy("run", "acker").agg(*expressions(figures)).orderBy("run", "acker")
 
 
 def load_tables(rows: Iterable[Row], peaks: _Peaks) -> tuple[AckerLoad, ...]:

@@ -142,7 +142,7 @@ VERDICTS = _table(
     first_ns=_LONG,
     init_ns=_LONG,
     last_ns=_LONG,
-    end_ns=_LONG,  # when the spout heard of it first, or the tick that dropped the entry; null if neither
+    end_ns=_LONG,  # the first answer to the spout, or the tick that dropped the entry; null if neither
     order=_TEXT,
     culprits=ArrayType(CULPRIT),  # the tuples whose ack carries the value that is left
 )

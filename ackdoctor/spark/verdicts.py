@@ -1,7 +1,7 @@
 """ENTRIES -> VERDICTS: what became of each root, and whose ack left a value in its entry; and samples of those that went wrong.
 
 The entry that counts is the last one that did not complete: it is left, or a tick dropped it.  The verdict of an
-orphan is what its spout heard first.  Without such an entry a root expired if its spout says so, since a spout
+orphan is the first answer to its spout.  Without such an entry a root expired if its spout says so, since a spout
 says that only of a root that it still has; else a fail outweighs an ack, as in `ackdoctor explain`.
 
 Roots go the same way if the same components acked as often, at the same lines, with the same end.
@@ -48,7 +48,7 @@ _LIVES = {  # of a root that is not plain
     "failed_life": "min(if(outcome = 'failed', life, null))",
     "acked_life": "min(if(outcome = 'acked', life, null))",
     "dropped_life": "min(if(outcome = 'expired' and n_init > 0, life, null))",
-    "heard_ns": "min(if(outcome in ('acked', 'failed') or outcome = 'expired' and n_init > 0, end_ns, null))",
+    "answer_ns": "min(if(outcome in ('acked', 'failed') or outcome = 'expired' and n_init > 0, end_ns, null))",
     "spout_task": "min_by(if(n_init > 0, spout_task, null), if(n_init > 0, life, null))",
     "lives": "max(life)",
     "stray": "sum(if(n_init > 0, 0L, n_ack))",
@@ -58,14 +58,14 @@ _LIVES = {  # of a root that is not plain
     "last_ns": "max(last_ns)",
     "estimated": f"max(order = '{ESTIMATED}')",
 }
-_HEARD_LIFE = "least(acked_life, failed_life, dropped_life)"
+_ANSWER_LIFE = "least(acked_life, failed_life, dropped_life)"
 _VERDICT = f"""case
     when left_life is not null and tracked then if(expired or timed_ns is not null, 'EXPIRED', 'OPEN')
     when left_life is not null then case
-        when timed_ns is not null and (heard_ns is null or timed_ns < heard_ns) then 'EXPIRED'
-        when acked_life = {_HEARD_LIFE} then 'COMPLETE'
-        when failed_life = {_HEARD_LIFE} then 'FAILED'
-        when dropped_life = {_HEARD_LIFE} then 'EXPIRED'
+        when timed_ns is not null and (answer_ns is null or timed_ns < answer_ns) then 'EXPIRED'
+        when acked_life = {_ANSWER_LIFE} then 'COMPLETE'
+        when failed_life = {_ANSWER_LIFE} then 'FAILED'
+        when dropped_life = {_ANSWER_LIFE} then 'EXPIRED'
         else 'ORPHAN' end
     when timed_ns is not null then 'EXPIRED'
     when failed_life is not null then 'FAILED'
@@ -126,7 +126,7 @@ def _judged(roots: DataFrame) -> DataFrame:
         *("spout_task", "lives"),
         "if(acked_life is null, 0L, stray) as surplus",
         *("n", "first_ns", "init_ns", "last_ns"),
-        "coalesce(least(heard_ns, timed_ns), left_ns) as end_ns",
+        "coalesce(least(answer_ns, timed_ns), left_ns) as end_ns",
         f"if(estimated, '{ESTIMATED}', '{EXACT}') as order",
     )
 
