@@ -29,9 +29,8 @@ from ackdoctor.acker.versions import profile
 from ackdoctor.heap.python.holders import ACKER, Holder, containers
 from ackdoctor.heap.python.snapshot import take
 from ackdoctor.model.acker import AckInit
-from ackdoctor.reporters import Context
-from ackdoctor.reporters.context import Sources
-from ackdoctor.reporters.heap_python import snapshots_screen
+from ackdoctor.reporters import Context, Sources
+from ackdoctor.reporters.heap import snapshots_screen
 
 PATH_BAR, REPORT_BAR, TESTS_BAR = 0.01, 8.0, 3.0
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import typer
 from typer.core import TyperGroup
 
-from ackdoctor.cli.app import app
+from ackdoctor.cli.commands import app
 from ackdoctor.config import HELP
 from ackdoctor.pytest_plugin.options import OPTIONS
-from ackdoctor.rulebook.page import load_rules
+from ackdoctor.rulebook.pages import load_rules
 
 ROOT = Path(__file__).parent.parent
 REPOSITORY = "https://github.com/ackdoctor/ackdoctor/blob/main"

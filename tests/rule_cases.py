@@ -13,13 +13,15 @@ from ackdoctor.frontends import java
 from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.cfg import Unit
 from ackdoctor.model.finding import Finding, Severity, Unreadable
-from ackdoctor.rulebook.cases import Case, CaseFile, Expected, read_case_page
-from ackdoctor.rulebook.page import load_rules
+from ackdoctor.rulebook.pages import Case, CaseFile, Expected, load_rules, read_case_page
 from tests.acker_cases import findings_by_line
 
-__all__ = ["CASE_PAGES", "all_cases", "cases_by_code", "findings_of", "marked"]
+__all__ = ["CASE_PAGES", "FIXES", "all_cases", "cases_by_code", "findings_of", "marked"]
 
-CASE_PAGES = sorted((Path(__file__).parent / "rules").glob("ACK*/*.md"))
+FIXES = "fixes.md"  # a rule's help texts, applied: of `tests/advice`
+CASE_PAGES = sorted(
+    page for page in (Path(__file__).parent / "rules").glob("ACK*/*.md") if page.name != FIXES
+)
 
 
 @cache

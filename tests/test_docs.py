@@ -16,10 +16,10 @@ import typer
 from typer.core import TyperGroup
 
 from ackdoctor import dialects
-from ackdoctor.cli.app import app
+from ackdoctor.cli.commands import app
 from ackdoctor.config import _KEYS, FORMATS, HELP, load_settings
 from ackdoctor.pytest_plugin.options import OPTIONS as PYTEST
-from ackdoctor.rulebook.page import load_rules
+from ackdoctor.rulebook.pages import load_rules
 from docs import generate
 from tests.cli.running import Shell
 

@@ -7,7 +7,7 @@ import pytest
 
 from ackdoctor.checks import load as load_checks
 from ackdoctor.rulebook import load_metadata
-from ackdoctor.rulebook.cases import Case, Expected
+from ackdoctor.rulebook.pages import Case, Expected
 from tests.lint.project import lines, lint_project, write
 from tests.rule_cases import all_cases, cases_by_code, marked
 

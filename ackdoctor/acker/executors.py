@@ -14,6 +14,7 @@ The caller sends two tuples with `emission.message_ids`, then `emission.init` to
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum, unique
 from functools import reduce
 from operator import xor
@@ -45,17 +46,15 @@ __all__ = [
 MessageId: TypeAlias = Mapping[int, int]  # {root: edge}; empty for an unanchored tuple
 
 
+@dataclass(slots=True, eq=False)
 class TupleImpl:
     """The acking state of Storm's TupleImpl: its MessageId, and the XOR of its children's edges.
 
     A tuple equals only itself, as in Java.  `ack_val` is never reset.  Subclasses add values and a source.
     """
 
-    __slots__ = ("ack_val", "message_id")
-
-    def __init__(self, message_id: MessageId) -> None:
-        self.message_id = message_id
-        self.ack_val = 0
+    message_id: MessageId
+    ack_val: int = field(default=0, init=False)
 
 
 class Emission(NamedTuple):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ackdoctor.checks.facts.dataflow import handler_only, mentions_any, raising_steps, tuple_names
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Ended, Flow, Path, points_back, turns_back
-from ackdoctor.flow.expressions import last_name
+from ackdoctor.flow.expressions import calls_by_result, last_name
 from ackdoctor.flow.library import LOGGING, PURE_CALLS
 from ackdoctor.flow.transfer.effects import logged_calls
 from ackdoctor.model.cfg import Attr, Bind, Call, Catch, EdgeKind, Function, Name, Return, Step, Throw, Unpack
@@ -119,23 +119,18 @@ def _does_work(context: RuleContext, flow: Flow, function: Function, step: Step)
     derived = tuple_names(flow, function)
     if not any(mentions_any(arg.value, derived) for arg in call.args):
         return False
-    if _uses_resource(context, function, call):
-        return True
-    helper = context.own_method(function, call.func) or _decorated(context, flow, function, call)
-    return helper is not None and any(
-        isinstance(inner.op, Call)
-        and (context.verb_kind(helper, inner.op) in _EMITS or _uses_resource(context, helper, inner.op))
-        for inner in helper.cfg.steps
-    )
+    helper = context.own_method(function, call.func)
+    if (
+        helper is None and function is not flow.function and function not in context.own_names
+    ):  # of a decorator
+        decorated = isinstance(call.func, Name) and call.func.id in function.captures
+        helper = flow.function if decorated and flow.function.decorators else None
+    if helper is None:
+        return _uses_resource(context, function, call)
+    inner = calls_by_result(helper).values()
+    return any(context.verb_kind(helper, c) in _EMITS or _uses_resource(context, helper, c) for c in inner)
 
 
 def _uses_resource(context: RuleContext, function: Function, call: Call) -> bool:
     """Whether a call is a method of a field of the component: `self.table.insert(row)`."""
     return isinstance(call.func, Attr) and context.field(function, call.func.obj) is not None
-
-
-def _decorated(context: RuleContext, flow: Flow, function: Function, call: Call) -> Function | None:
-    """The handler itself, if the call is the decorator's call of the decorated function."""
-    wrapper = function is not flow.function and function not in context.own_names
-    decorated = isinstance(call.func, Name) and call.func.id in function.captures
-    return flow.function if wrapper and decorated and flow.function.decorators else None

@@ -12,7 +12,7 @@ from ackdoctor.flow.expressions import last_name, subexpressions
 from ackdoctor.flow.library import TICK
 from ackdoctor.flow.state import Tick
 from ackdoctor.flow.transfer.liveness import operands
-from ackdoctor.model.cfg import Bind, Call, Expr, Literal, Name, Test, Unpack
+from ackdoctor.model.cfg import Bind, Call, Literal, Name, Test, Unpack
 from ackdoctor.model.dialect import EntryKind, Misuse, TickDuty, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.rulebook.advice import test_tick
@@ -79,7 +79,11 @@ def _never_completed(context: RuleContext, flow: Flow, kind: EntryKind) -> Itera
     finished = any(ended.breach is None and ended.raised is None for ended in ticks)
     every_path = kind is EntryKind.TICK and not by_hand and not finished
     for ended in missing[:1] if every_path else missing:
-        at = (flow.function, flow.function.head) if every_path else leaving_place(flow, ended)
+        at = (
+            (flow.function, flow.function.head)
+            if every_path
+            else leaving_place(flow, ended.path, ended.token)
+        )
         if ended.token is not None and context.once(("never", flow, at[1])):
             words = context.words("never", handler=handler, tup=ended.token.words)
             yield context.finding(words, Misuse.TICK_NEVER, at, flow=flow, path=ended.path, token=ended.token)
@@ -90,7 +94,7 @@ def _heartbeats(context: RuleContext, flow: Flow) -> Iterator[Finding]:
     for event in flow.events:
         if not isinstance(event, Ended) or event.tick is not Tick.HEARTBEAT or event.raised is not None:
             continue
-        at = leaving_place(flow, event)
+        at = leaving_place(flow, event.path, event.token)
         calls = ((visit.function, visit.step.op) for visit, _, _ in points_back(event.path))
         if any(isinstance(op, Call) and context.verb_kind(f, op) is VerbKind.SYNC for f, op in calls):
             continue
@@ -154,10 +158,8 @@ def _owned_overrides(context: RuleContext) -> Iterator[Finding]:
 
 
 def _treated_as_data(context: RuleContext) -> Iterator[Finding]:
-    for flow in context.flows:
-        entry, name = flow.entry, context.component.name
-        if entry is None or entry.kind is not EntryKind.DATA or entry.subject is None:
-            continue
+    name = context.component.name
+    for flow in context.tuple_handlers():
         if not _tests_for_tick(flow) and _reads_values(flow):
             advice = test_tick(context.role, auto_ack=bool(context.component.auto_ack))
             words = context.words("data", component=name, handler=flow.function.name, advice=advice)
@@ -179,16 +181,9 @@ def _reads_values(flow: Flow) -> bool:
     """Whether the handler reads the values of its tuple."""
     derived = tuple_names(flow, flow.function)
     params = [Name(param.name) for param in flow.function.params]
-
-    def reads(expr: Expr) -> bool:
-        return mentions_any(expr, derived) and expr not in params
-
-    for step in flow.function.cfg.steps:
-        match step.op:
-            case Bind(value=value) | Unpack(value=value) | Test(condition=value) if reads(value):
-                return True
-            case Call(args=args) if any(reads(arg.value) for arg in args):
-                return True
-            case _:
-                pass
-    return False
+    return any(
+        mentions_any(value, derived) and value not in params
+        for step in flow.function.cfg.steps
+        if isinstance(step.op, (Bind, Unpack, Test, Call))
+        for value in operands(step.op)
+    )

@@ -10,7 +10,7 @@ from ackdoctor.flow.state import Batch, Const, Container, Picked, TokenKind, Tok
 from ackdoctor.model.cfg import Build, Item, Literal, Name
 from ackdoctor.model.dialect import Anchoring, Misuse, VerbKind
 from ackdoctor.model.finding import Finding, Severity
-from ackdoctor.rulebook.messages import Words
+from ackdoctor.rulebook import Words
 
 __all__ = ["check"]
 

@@ -24,7 +24,7 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.dialect import Misuse, VerbKind
 from ackdoctor.model.finding import Finding
-from ackdoctor.rulebook.messages import Words
+from ackdoctor.rulebook import Words
 
 __all__ = ["check"]
 

@@ -7,6 +7,7 @@ from typing import TypeAlias, TypeVar
 from ackdoctor.flow.component import solve_component
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Completed, Emitted, Event, Flow, Path, Released, Stored
+from ackdoctor.flow.expressions import calls_by_result
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import FrameworkObject, Instance, SelfRef, State, Token, Value
 from ackdoctor.flow.symbols import Symbol
@@ -17,8 +18,7 @@ from ackdoctor.model.cfg import Attr, Call, Component, Expr, Function, Global, I
 from ackdoctor.model.dialect import Dialect, Discipline, EntryKind, Kind, Misuse, Role, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, Severity
 from ackdoctor.model.source import Site, Span
-from ackdoctor.rulebook import advice, messages
-from ackdoctor.rulebook.messages import Words
+from ackdoctor.rulebook import Words, advice, phrase, words
 
 __all__ = ["Place", "RuleContext"]
 
@@ -113,6 +113,16 @@ class RuleContext:
         """Whether an exception that leaves the handler fails the tuple and the worker goes on."""
         return bool(self.component.auto_fail) and self.component.exits is False
 
+    def tuple_handlers(self) -> Iterator[Flow]:
+        """Yield the flows of the handlers that get one tuple."""
+        for flow in self.flows:
+            if (
+                flow.entry is not None
+                and flow.entry.kind is EntryKind.DATA
+                and flow.entry.subject is not None
+            ):
+                yield flow
+
     def events(self, kind: type[S], *entries: EntryKind) -> Iterator[tuple[Flow, S]]:
         """Yield the events of one kind in the flows of these entries; without entries, in all flows."""
         for flow in self.flows:
@@ -132,9 +142,8 @@ class RuleContext:
     def calls(self) -> Iterator[tuple[Function, Call]]:
         """Yield every call in the component's functions."""
         for function in self.functions:
-            for step in function.cfg.steps:
-                if isinstance(step.op, Call):
-                    yield function, step.op
+            for call in calls_by_result(function).values():
+                yield function, call
 
     @property
     def module_body(self) -> Function:
@@ -207,13 +216,13 @@ class RuleContext:
         """Return the consequence of a misuse in this dialect, as one clause."""
         return advice.clause(self.discipline, misuse)
 
-    def words(self, case: str = "", /, **values: object) -> Words:
+    def words(self, case: str = "message", /, **values: object) -> Words:
         """Return the words of one case of this rule."""
-        return messages.words(self.code, case, **values)
+        return words(self.code, case, **values)
 
     def phrase(self, name: str, /, **values: object) -> str:
         """Return a part of a sentence of this rule."""
-        return messages.phrase(self.code, name, **values)
+        return phrase(self.code, name, **values)
 
     def advice(self, misuse: Misuse, name: str) -> str:
         """Return this dialect's own advice for a misuse of the tuple `name`, or ""."""
@@ -288,7 +297,7 @@ class RuleContext:
             handler=handler or (flow.function.name if flow is not None else function.name),
             dialect=self.dialect.name,
             evidence=replace(evidence, steps=steps),
-            cause=f"{function.qualname}|{message}|{'/'.join(step.note for step in steps[-6:])}",
+            cause="|".join((function.qualname, words.case, *(step.note for step in steps[-6:-1]))),
             help=self._in_own_language(words.help),
             home=home if home != site.path else "",
             heritage=self._heritage(function),

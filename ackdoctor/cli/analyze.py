@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from ackdoctor.cli.inputs import (
+from ackdoctor.cli.commands import (
     AckerVersion,
     Isolated,
     MessageTimeout,
@@ -21,11 +21,10 @@ from ackdoctor.cli.inputs import (
     SparkMaster,
     acker_option,
     bytes_of,
-    known_word,
+    formats_option,
     milliseconds_of,
     nonempty,
     rule_names,
-    severity_of,
     spark_settings,
 )
 from ackdoctor.cli.output import (
@@ -33,26 +32,26 @@ from ackdoctor.cli.output import (
     context_for,
     destination,
     filter_findings,
-    ignore_closed_output,
     require_not_an_input,
     require_writable,
     settings_for,
     width_for,
 )
 from ackdoctor.config import nearest
-from ackdoctor.diagnose import Death, deaths
+from ackdoctor.diagnose.diagnosis import deaths
+from ackdoctor.diagnose.symptoms import Death
 from ackdoctor.model import UsageError
 from ackdoctor.model.acker import NEWEST
 from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.reporters import reporter
-from ackdoctor.rulebook import rule_name
-from ackdoctor.rulebook.messages import (
+from ackdoctor.rulebook import (
     ACK_AND_FAIL,
     ACK_IN_LOOP,
     ACK_WITH_AUTO_ACK,
     DOUBLE_ACK,
     EMIT_AFTER_ACK,
+    rule_name,
     words,
 )
 from ackdoctor.spark.inputs import Inputs, inside
@@ -99,9 +98,7 @@ class Analyze:
         str,
         typer.Option(metavar="SIZE", help="The heap of a worker with ackers, for the forecast: 768m, 4g."),
     ] = "768m"
-    output_format: Annotated[str, typer.Option(metavar="|".join(_FORMATS), help="The output format.")] = (
-        "full"
-    )
+    output_format: Annotated[str, formats_option(*_FORMATS)] = "full"
     output_file: Annotated[
         Path | None,
         typer.Option(
@@ -132,8 +129,6 @@ class Analyze:
         """Raise UsageError for arguments that cannot be read."""
         for name in self.inputs:
             nonempty("INPUT", name)
-        known_word("--output-format", self.output_format, _FORMATS)
-        severity_of(self.min_severity)
         if self.output_format == "parquet" and self.output_dir is None:
             raise UsageError("--output-format parquet needs --output-dir DIR")
         if self.output_format == "parquet" and self.output_file is not None:
@@ -181,7 +176,7 @@ class Analyze:
         )
         report = filter_findings(report, settings)
         _complain(report, analysis)
-        with ignore_closed_output(), destination(self.output_file) as stream:
+        with destination(self.output_file) as stream:
             _write(self.output_format, report, analysis, stream)
         if not self.quiet and self.output_format != "parquet":  # which prints them itself
             for path in analysis.written:
@@ -317,7 +312,7 @@ def add_deaths(analysis: Analysis, inputs: Inputs) -> None:
     if inputs.size > _MAX_LOG_BYTES:
         analysis.notes += (_TOO_LARGE,)
         return
-    found = deaths([Path(name) for name in files]).deaths
+    found = deaths([Path(name) for name in files])
     times = Counter((death.symptom, death.component) for death in found)
     analysis.deaths = tuple(
         Deaths(cause=cause, component=component, times=count)

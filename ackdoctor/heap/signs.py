@@ -4,19 +4,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from ackdoctor.heap.jvm.entries import Kind
+from ackdoctor.heap.entries import Kind
 from ackdoctor.model.trace import Cause
-from ackdoctor.rulebook.messages import (
+from ackdoctor.rulebook import (
     ACK_AND_FAIL,
     ACK_IN_LOOP,
     ACK_WITH_AUTO_ACK,
     DOUBLE_ACK,
     EMIT_AFTER_ACK,
-    MESSAGES,
     MISSING_ACK,
     PENDING_GROWTH,
     SWALLOWED_FAILURE,
     UNDRAINED_BUFFER,
+    catalogue,
 )
 from ackdoctor.tracer.acker_findings import ACKER
 
@@ -51,8 +51,8 @@ _SPOUT = "spout"  # the component of a finding whose spout is unknown
 class Sign:
     """A row of the table: the meaning of a class's instances, and the reason (`because`) if they grow.
 
-    `each` is the size of an entry in bytes, 0 if unknown.  A row with a `code` yields a finding with the template
-    `grows` for the component `of`.  `exact`: every instance has this meaning, whatever else grows.  `shared`: other
+    `each` is the size of an entry in bytes, 0 if unknown.  A row with a `code` yields a finding with the words of
+    the case `grows` for the component `of`.  `exact`: every instance has this meaning, whatever else grows.  `shared`: other
     code uses the class as well, so only bounds are known.
     """
 
@@ -62,7 +62,7 @@ class Sign:
     each: int = 0
     code: str = ""
     of: str = ACKER
-    grows: str = ""  # a message template of the rule catalogue
+    grows: str = ""  # the case of the rule's messages
     with_: str = ""  # a class that must grow about as fast
     not_slower: str = ""  # a class that must grow at least as fast
     without: str = ""  # a class whose growth explains this one
@@ -71,10 +71,12 @@ class Sign:
     exact: bool = True
     shared: bool = False
 
+    @property
+    def next_step(self) -> str:
+        """What to do if the instances grow; "" if nothing is known."""
+        return catalogue(self.code).cases[self.grows].help if self.grows else self.help
 
-_ACKER_GROWS = MESSAGES[PENDING_GROWTH]["histogram"]
-_SPOUT_GROWS = MESSAGES[PENDING_GROWTH]["histogram of a spout"]
-_SHELL_GROWS = MESSAGES[UNDRAINED_BUFFER]["histogram"]
+
 _WAITED_FOR = "messages that a spout waits for: slow, or never acked; topology.max.spout.pending bounds them"
 _SLOW_CHILD = (
     "set topology.shellbolt.max.pending (Storm 0.10 and later; before, the queue has no limit), and "
@@ -93,8 +95,7 @@ SIGNS = (
         means="entries of the acker's pending map (2.x): one for each unfinished root",
         each=_ENTRY_2,
         code=PENDING_GROWTH,
-        grows=_ACKER_GROWS.message,
-        help=_ACKER_GROWS.help,
+        grows="histogram",
         acking=True,
     ),
     Sign(
@@ -105,8 +106,7 @@ SIGNS = (
         with_=NODE,
         not_slower=LONG,
         without=r"clojure\.lang\.PersistentVector",
-        grows=_ACKER_GROWS.message,
-        help=_ACKER_GROWS.help,
+        grows="histogram",
         acking=True,
         exact=False,
         shared=True,
@@ -115,8 +115,7 @@ SIGNS = (
         pattern=r"com\.alibaba\.jstorm\.task\.acker\.AckObject",
         means="entries of the acker's pending map (JStorm): one for each unfinished root",
         code=PENDING_GROWTH,
-        grows=_ACKER_GROWS.message,
-        help=_ACKER_GROWS.help,
+        grows="histogram",
         acking=True,
     ),
     Sign(
@@ -124,8 +123,7 @@ SIGNS = (
         means=_WAITED_FOR,
         code=PENDING_GROWTH,
         of=_SPOUT,
-        grows=_SPOUT_GROWS.message,
-        help=_SPOUT_GROWS.help,
+        grows="histogram of a spout",
         acking=True,
     ),
     Sign(  # executor.clj: (.put pending root-id [task-id message-id {:stream .. :values ..} start-time])
@@ -133,9 +131,8 @@ SIGNS = (
         means=f"{_WAITED_FOR} (1.x)",
         code=PENDING_GROWTH,
         of=_SPOUT,
-        grows=_SPOUT_GROWS.message,
+        grows="histogram of a spout",
         with_=r"clojure\.lang\.PersistentArrayMap",
-        help=_SPOUT_GROWS.help,
         acking=True,
         exact=False,
     ),
@@ -161,10 +158,9 @@ SIGNS = (
         means="tuples in a ConcurrentHashMap: ShellBolt's inputs, which only an ack or a fail removes",
         code=UNDRAINED_BUFFER,
         of="ShellBolt",
-        grows=_SHELL_GROWS.message,
+        grows="histogram",
         with_=r"java\.util\.concurrent\.ConcurrentHashMap\$Node",
         without=_MESSAGE,
-        help=_SHELL_GROWS.help,
         acking=True,
         exact=False,
     ),

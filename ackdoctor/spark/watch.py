@@ -35,8 +35,7 @@ from ackdoctor.dialects import known
 from ackdoctor.model import UsageError
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.trace import AUTO, EventKind
-from ackdoctor.rulebook import rule_name
-from ackdoctor.rulebook.messages import NEVER_ZERO_ENTRY, ORPHAN_ENTRY
+from ackdoctor.rulebook import NEVER_ZERO_ENTRY, ORPHAN_ENTRY, rule_name
 from ackdoctor.spark import certain
 from ackdoctor.spark.certain import ACKED_TWICE, NEVER_ZERO, OVER_ACKED, Clock, LiveTerms, read_so_far
 from ackdoctor.spark.events import quarantined, refused, remove_unreadable, traces

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, unique
 from types import MappingProxyType
 
+from ackdoctor import rulebook
 from ackdoctor.dialects import known
 from ackdoctor.model.acker import AckerVersion
 from ackdoctor.model.dialect import Dialect, Discipline, Misuse, Role, TickDuty, Verb, VerbKind
@@ -16,14 +17,15 @@ from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, Tre
 from ackdoctor.model.protocol import Op, Stage, move
 from ackdoctor.model.source import Site
 from ackdoctor.model.trace import Access, AccessKind, TupleTree, Violation
-from ackdoctor.rulebook import advice, messages, rule_name, rule_severity
-from ackdoctor.rulebook.messages import (
+from ackdoctor.rulebook import (
     BATCH_WITHOUT_TIMER,
     DOUBLE_ACK,
-    PHRASES,
     TICK_COMPLETION,
     Words,
+    advice,
     phrase,
+    rule_name,
+    rule_severity,
 )
 from ackdoctor.tracer.acker_findings import Causes, left_by, stays, tree_findings
 from ackdoctor.tracer.components import MULTILANG, role_of
@@ -72,8 +74,9 @@ class RuleMessage:
     """
 
     code: str
-    case: str = ""
+    case: str = "message"
     fill: Mapping[str, str] = field(default_factory=dict)
+    phrases: Mapping[str, str] = field(default_factory=dict)  # placeholder -> the rule's phrase
     noted: bool = True
     mark: FindingSite = FindingSite.LAST
     severity: Severity | None = None
@@ -81,44 +84,45 @@ class RuleMessage:
 
     def words(self, facts: Mapping[str, str]) -> Words:
         """Return the words of the finding, filled with these facts."""
-        values = {name: template.format_map(facts) for name, template in self.fill.items()}
-        words = messages.words(self.code, self.case, **{**facts, **values})
-        return words if self.noted else words._replace(note="")
+        values = {**facts, **{name: template.format_map(facts) for name, template in self.fill.items()}}
+        values |= {name: phrase(self.code, each, **values) for name, each in self.phrases.items()}
+        text = rulebook.words(self.code, self.case, **values)
+        return text if self.noted else text._replace(note="")
 
 
-_ROUND = RuleMessage(code=messages.ACK_IN_LOOP)
+_ROUND = RuleMessage(code=rulebook.ACK_IN_LOOP)
 _AS_WELL = RuleMessage(
-    code=messages.ACK_WITH_AUTO_ACK, fill={"done": "{hand}", "advice": "{by_hand}"}, mark=FindingSite.HAND
+    code=rulebook.ACK_WITH_AUTO_ACK, fill={"done": "{hand}", "advice": "{by_hand}"}, mark=FindingSite.HAND
 )
 
 RULE_MESSAGES: Mapping[tuple[Misuse, Case], RuleMessage] = MappingProxyType(
     {
-        (Misuse.TWICE, Case.PLAIN): RuleMessage(code=messages.DOUBLE_ACK),
+        (Misuse.TWICE, Case.PLAIN): RuleMessage(code=rulebook.DOUBLE_ACK),
         (Misuse.TWICE, Case.ROUND): _ROUND,
         (Misuse.TWICE, Case.FRAMEWORK): _AS_WELL,
-        (Misuse.MIXED, Case.PLAIN): RuleMessage(code=messages.ACK_AND_FAIL),
+        (Misuse.MIXED, Case.PLAIN): RuleMessage(code=rulebook.ACK_AND_FAIL),
         (Misuse.MIXED, Case.ROUND): _ROUND,
         (Misuse.MIXED, Case.FRAMEWORK): _AS_WELL,
         (Misuse.MIXED, Case.RESCUE): RuleMessage(
-            code=messages.ACK_AND_FAIL,
+            code=rulebook.ACK_AND_FAIL,
             case="exception",
             fill={
                 "exception": "an exception",
                 "done": "{hand}",
                 "where": "",
-                "advice": PHRASES[messages.ACK_AND_FAIL]["run"],
             },
+            phrases={"advice": "run"},
             noted=False,
             mark=FindingSite.HAND,
         ),
         (Misuse.NEVER, Case.PLAIN): RuleMessage(
-            code=messages.MISSING_ACK, case="run", mark=FindingSite.RECEIPT
+            code=rulebook.MISSING_ACK, case="run", mark=FindingSite.RECEIPT
         ),
         (Misuse.NEVER, Case.HELD): RuleMessage(
-            code=messages.UNDRAINED_BUFFER, fill={"field": "{held}"}, noted=False, mark=FindingSite.RECEIPT
+            code=rulebook.UNDRAINED_BUFFER, fill={"field": "{held}"}, noted=False, mark=FindingSite.RECEIPT
         ),
         (Misuse.NEVER, Case.WAITING): RuleMessage(
-            code=messages.BATCH_WITHOUT_TIMER,
+            code=rulebook.BATCH_WITHOUT_TIMER,
             case="run",
             fill={"advice": "{ticks}"},
             mark=FindingSite.RECEIPT,
@@ -126,61 +130,57 @@ RULE_MESSAGES: Mapping[tuple[Misuse, Case], RuleMessage] = MappingProxyType(
             priced=False,
         ),
         (Misuse.LATE_EMIT, Case.PLAIN): RuleMessage(
-            code=messages.EMIT_AFTER_ACK,
+            code=rulebook.EMIT_AFTER_ACK,
             fill={
                 "is_anchored": "is anchored",
                 "done": "{first}",
                 "where": "",
-                "advice": PHRASES[messages.EMIT_AFTER_ACK]["emit first"],
             },
+            phrases={"advice": "emit first"},
         ),
         (Misuse.UNANCHORED, Case.PLAIN): RuleMessage(
-            code=messages.UNANCHORED_EMIT,
-            fill={"advice": PHRASES[messages.UNANCHORED_EMIT]["anchor"].replace("{value}", "[...]")},
+            code=rulebook.UNANCHORED_EMIT,
+            fill={"value": "[...]"},
+            phrases={"advice": "anchor"},
             severity=Severity.WARNING,
         ),
         (Misuse.TICK_TWICE, Case.PLAIN): RuleMessage(
-            code=messages.TICK_COMPLETION,
+            code=rulebook.TICK_COMPLETION,
             case="twice",
             fill={"done": "{hand}", "reason": "{ticker}"},
             noted=False,
             mark=FindingSite.HAND,
         ),
         (Misuse.TICK_NEVER, Case.PLAIN): RuleMessage(
-            code=messages.TICK_COMPLETION, case="never", noted=False, mark=FindingSite.RECEIPT
+            code=rulebook.TICK_COMPLETION, case="never", noted=False, mark=FindingSite.RECEIPT
         ),
         (Misuse.OFF_THREAD, Case.PLAIN): RuleMessage(
-            code=messages.OFF_THREAD_COMPLETION,
-            fill={
-                "thread": PHRASES[messages.OFF_THREAD_COMPLETION]["another thread"],
-                "advice": "{on_thread}",
-            },
+            code=rulebook.OFF_THREAD_COMPLETION,
+            fill={"advice": "{on_thread}"},
+            phrases={"thread": "another thread"},
         ),
         (Misuse.NEVER_RUNS, Case.PLAIN): RuleMessage(
-            code=messages.ASYNC_HANDLER,
+            code=rulebook.ASYNC_HANDLER,
             fill={"kind": "a generator or a coroutine"},
             noted=False,
             mark=FindingSite.RECEIPT,
         ),
         (Misuse.ANCHOR_SHAPE, Case.PLAIN): RuleMessage(
-            code=messages.WRONG_ANCHOR, case="tuple", fill={"what": "a tuple", "value": "..."}
+            code=rulebook.WRONG_ANCHOR, case="tuple", fill={"what": "a tuple", "value": "..."}
         ),
         (Misuse.ANCHOR_ID, Case.PLAIN): RuleMessage(
-            code=messages.WRONG_ANCHOR, case="id", fill={"what": "an id", "value": "..."}
+            code=rulebook.WRONG_ANCHOR, case="id", fill={"what": "an id", "value": "..."}
         ),
         (Misuse.PAYLOAD_OPAQUE, Case.PLAIN): RuleMessage(
-            code=messages.UNSERIALISABLE_EMIT,
+            code=rulebook.UNSERIALISABLE_EMIT,
             case="value",
-            fill={"what": "a value", "advice": PHRASES[messages.UNSERIALISABLE_EMIT]["plain"]},
+            fill={"what": "a value"},
+            phrases={"advice": "plain"},
         ),
         (Misuse.NO_MESSAGE_ID, Case.PLAIN): RuleMessage(
-            code=messages.SPOUT_EMIT_WITHOUT_ID,
-            fill={
-                "reason": "",
-                "advice": PHRASES[messages.SPOUT_EMIT_WITHOUT_ID]["pass"].replace(
-                    "{message_id}", "a message id"
-                ),
-            },
+            code=rulebook.SPOUT_EMIT_WITHOUT_ID,
+            fill={"reason": "", "message_id": "a message id"},
+            phrases={"advice": "pass"},
         ),
     }
 )
@@ -250,7 +250,7 @@ class ViolationContext:
 
     @property
     def words(self) -> Mapping[str, str]:
-        """The placeholders of the rule messages."""
+        """The placeholders of the rule rulebook."""
         violation, traced = self.violation, self.violation.traced
         done = [COMPLETIONS[touch.kind] for _, touch in self._completions()]
         last = violation.history[-1] if violation.history else None
@@ -463,7 +463,7 @@ def _finding_of(violation: Violation, places: Places) -> Finding | None:
             test=violation.test,
             seen=violation.count,
         ),
-        cause=f"{words.message}|{_chain(violation)}",
+        cause=f"{words.case}|{_chain(violation)}",
         help=words.help,
     )
 

@@ -1,15 +1,14 @@
 """The ledger: the records of all components, and what they come to."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum, unique
 from threading import RLock
 from time import time_ns
 
-from ackdoctor.model.dialect import EntryKind, Kind, Misuse, Role
-from ackdoctor.model.protocol import TABLE, Op, Stage
-from ackdoctor.model.trace import Access, AccessKind, ComponentTally, GrowthPoint, TracedComponent, Violation
-from ackdoctor.tracer.record import BREACHES, CAP, Closed, ComponentRecord, Delivery, Incident, Mark, Opened
+from ackdoctor.model.dialect import Role
+from ackdoctor.model.trace import ComponentTally, GrowthPoint, TracedComponent, Violation
+from ackdoctor.tracer.record import CAP, ComponentRecord
 from ackdoctor.tracer.sites import Sites
 
 __all__ = [
@@ -19,10 +18,7 @@ __all__ = [
     "Level",
     "Settlement",
     "Windows",
-    "halved",
     "merged",
-    "tally",
-    "violations",
 ]
 
 
@@ -54,191 +50,25 @@ _SECOND = 1_000_000_000
 class Windows:
     """Growth over time: what was pending at the end of each window. `due` is the end of the open window, in nanoseconds."""
 
-    __slots__ = ("_first", "_length", "_started", "due", "points")
-
     def __init__(self, length_ns: int = _SECOND) -> None:
-        self._first = self._length = length_ns
-        self._started = 0
-        self.due = 0
-        self.points: list[GrowthPoint] = []
+        self._first = length_ns
+        self.reset()
 
     def reset(self) -> None:
         """Forget all windows."""
-        self._length, self._started, self.due = self._first, 0, 0
-        self.points = []
+        self._length = self._first
+        self._started = self.due = 0
+        self.points: list[GrowthPoint] = []
 
-    def close(self, now_ns: int, *, pending: int, started: int, orphans: int = 0) -> None:
+    def close(self, now_ns: int, *, pending: int, started: int) -> None:
         """End the open window; `started` counts from the beginning of the run."""
         begun, self._started = started - self._started, started
-        self.points.append(
-            GrowthPoint(time_ms=now_ns // 1_000_000, pending=pending, orphans=orphans, started=begun)
-        )
-        if len(self.points) == POINTS:
+        self.points.append(GrowthPoint(time_ms=now_ns // 1_000_000, pending=pending, started=begun))
+        if len(self.points) == POINTS:  # merge each two: what was pending last, and the load of both
             self._length *= 2
-            self.points = halved(self.points)
+            pairs = zip(self.points[::2], self.points[1::2], strict=True)
+            self.points = [replace(last, started=first.started + last.started) for first, last in pairs]
         self.due = now_ns + self._length
-
-
-def halved(points: Sequence[GrowthPoint]) -> list[GrowthPoint]:
-    """Merge each two windows: what was pending last, and the load of both."""
-    pairs = zip(points[::2], points[1::2], strict=True)
-    return [replace(last, started=first.started + last.started) for first, last in pairs]
-
-
-_BREACH = TABLE[Stage.OWED, Op.END].breach
-_DONE = {Op.ACK: AccessKind.ACKED, Op.FAIL: AccessKind.FAILED}
-
-
-def violations(record: ComponentRecord, sites: Sites, now_ns: int, test: str) -> Iterator[Violation]:
-    """The violations of one component, in the order in which they happened."""
-    traced = record.traced_now
-    for incident in record.incidents():
-        yield _violation(record, incident, traced, sites, test)
-    yield from _untracked(record, traced, sites, test)
-    yield from _overdue(record, traced, now_ns, test)
-
-
-def _violation(
-    record: ComponentRecord, incident: Incident, traced: TracedComponent, sites: Sites, test: str
-) -> Violation:
-    answers = _handler(record)
-    handler = answers if _is_batch(record, answers) and not incident.tick else incident.handler or answers
-    life = [*_beginning(incident.opened), *_completion(incident.closed, sites)]
-    life.append(_touch(incident.kind, incident.site, incident.entry, incident.mark, sites))
-    return Violation(
-        misuse=incident.misuse,
-        traced=traced,
-        handler=handler,
-        delivery=_shown(incident.delivery),
-        history=tuple(life),
-        tick=incident.tick,
-        batch=_is_batch(record, handler),
-        note=incident.note,
-        test=test,
-        count=incident.count,
-        discarded=incident.discarded,
-    )
-
-
-def _untracked(
-    record: ComponentRecord, traced: TracedComponent, sites: Sites, test: str
-) -> Iterator[Violation]:
-    """A spout that implements ack or fail, and emits no tuple with a message id."""
-    if (
-        record.untracked is None
-        or record.reliable
-        or not record.waits()
-        or not record.prices(Misuse.NO_MESSAGE_ID)
-    ):
-        return
-    site, entry = record.untracked
-    yield Violation(
-        misuse=Misuse.NO_MESSAGE_ID,
-        traced=traced,
-        handler=_handler(record),
-        delivery="",
-        history=(_touch(AccessKind.EMITTED, site, entry, None, sites),),
-        test=test,
-        count=record.emits,
-    )
-
-
-def _overdue(record: ComponentRecord, traced: TracedComponent, now_ns: int, test: str) -> Iterator[Violation]:
-    owed = record.overdue()
-    held = record.held({delivery for delivery, _ in owed}) if owed else {}
-    unheld = {delivery for delivery, _ in owed if delivery not in held}
-    named = record.held(unheld, ids=True) if unheld else {}
-    groups: dict[tuple[Misuse, str, str], list[tuple[Delivery, Opened]]] = {}
-    for delivery, opened in owed:
-        field, ids = held.get(delivery, ""), named.get(delivery, "")
-        if {field, ids}.isdisjoint(record.buffers) and _BREACH is not None:
-            groups.setdefault((BREACHES[_BREACH], field, ids), []).append((delivery, opened))
-    for delivery, opened in record.ticks_owed():
-        groups.setdefault((Misuse.TICK_NEVER, "", ""), []).append((delivery, opened))
-    for (misuse, field, ids), members in groups.items():
-        delivery, opened = members[0]
-        tick = misuse is Misuse.TICK_NEVER
-        handler = (_ticked(record) if tick else "") or _handler(record)
-        if record.prices(misuse):
-            yield Violation(
-                misuse=misuse,
-                traced=traced,
-                handler=handler,
-                delivery=_shown(delivery),
-                history=(
-                    *_beginning(opened),
-                    Access(kind=AccessKind.ENDED, time_ns=now_ns, entry=record.entry),
-                ),
-                tick=tick,
-                batch=_is_batch(record, handler),
-                held=f"self.{field}" if field else "",
-                named=f"self.{ids}" if ids else "",
-                test=test,
-                count=len(members),
-            )
-
-
-def tally(record: ComponentRecord, now_ns: int, found: Iterable[Violation]) -> ComponentTally:
-    """The counts of one component."""
-    oldest = next(iter(record.open.values()), None)
-    return ComponentTally(
-        component=record.traced.name,
-        dialect=record.traced.dialect,
-        delivered=record.entry - record.ticks_seen,
-        emitted=record.emits,
-        acked=record.acks,
-        failed=record.fails,
-        ticks=record.ticks_seen,
-        pending=len(record.overdue()),
-        high_water=record.high_water,
-        oldest_ms=max(0, now_ns - oldest[0]) // 1_000_000 if oldest else 0,
-        violations=sum(violation.count for violation in found),
-    )
-
-
-def _beginning(opened: Opened | None) -> Iterator[Access]:
-    if opened is not None:
-        yield Access(kind=AccessKind.RECEIVED, time_ns=opened.time_ns, entry=opened.entry)
-
-
-def _completion(closed: Closed | None, sites: Sites) -> Iterator[Access]:
-    if closed is not None:
-        yield _touch(_DONE[closed.op], closed.site, closed.entry, closed.mark, sites)
-
-
-def _touch(kind: AccessKind, site: int, entry: int, mark: Mark | None, sites: Sites) -> Access:
-    mark = mark or Mark()
-    return Access(
-        kind=kind,
-        site=sites[site],
-        thread=mark.thread,
-        time_ns=mark.time_ns,
-        entry=entry,
-        in_except=mark.in_except,
-    )
-
-
-def _shown(delivery: Hashable) -> str:
-    return "" if delivery is None else str(delivery)
-
-
-def _handler(record: ComponentRecord) -> str:
-    """The handler of a delivery: the batch handler if the role has batches."""
-    wanted = (EntryKind.BATCH, EntryKind.DATA) if record.role.kind is Kind.BOLT else (EntryKind.NEXT,)
-    for kind in wanted:
-        for entry in record.role.entries:
-            if entry.kind is kind:
-                return entry.method
-    return ""
-
-
-def _ticked(record: ComponentRecord) -> str:
-    """The handler of ticks; '' if ticks reach the handler of data."""
-    return next((entry.method for entry in record.role.entries if entry.kind is EntryKind.TICK), "")
-
-
-def _is_batch(record: ComponentRecord, handler: str) -> bool:
-    return any(entry.method == handler and entry.kind is EntryKind.BATCH for entry in record.role.entries)
 
 
 RECORDS = 4_096  # records open at once; the ledger then closes the oldest
@@ -278,8 +108,9 @@ class Ledger:
         self.records: dict[int, ComponentRecord] = {}
         self.windows = Windows()
         # called for a new record with 0, and after each window with the number of pending deliveries
-        self.growing: Callable[[int], None] | None = None
+        self.growing: Callable[[int], object] | None = None
         self._begun = 0
+        self._is_troubled = False
         self._unobserved: dict[str, None] = {}
         self._notes: dict[str, None] = {}
         self._closed: list[tuple[tuple[Violation, ...], ComponentTally, int]] = []
@@ -287,7 +118,7 @@ class Ledger:
 
     def open(self, traced: TracedComponent, role: Role) -> ComponentRecord:
         """Add the record of a component that is known by its rows only."""
-        record = ComponentRecord(traced, role, cap=self.cap)
+        record = ComponentRecord(traced, role, self.sites, cap=self.cap)
         self.keep(id(record), record)
         return record
 
@@ -307,6 +138,12 @@ class Ledger:
     def note(self, text: str) -> None:
         """Add a note to the settlement, once."""
         self._notes[text] = None
+
+    def trouble(self, error: Exception) -> None:
+        """Note the first internal error of the tracer."""
+        if not self._is_troubled:
+            self._is_troubled = True
+            self.note(f"the tracer continues after an internal error: {type(error).__name__}: {error}")
 
     def grow(self, now_ns: int) -> None:
         """End a window."""
@@ -353,9 +190,9 @@ class Ledger:
                 record.excuse(delivery)
             what = "tuple was" if len(kept) == 1 else "tuples were"
             self.note(f"{record.traced.name}: {len(kept)} kept {what} open when an exception left a handler")
-        found = tuple(violations(record, self.sites, now, self.test))
+        found = record.violations(now, self.test)
         self._begun += record.entry - record.ticks_seen
-        self._closed.append((found, tally(record, now, found), record.dropped))
+        self._closed.append((found, record.tally(now, found), record.dropped))
         if record.strays:
             many = "completion" if record.strays == 1 else "completions"
             self.note(

@@ -13,7 +13,7 @@ from ackdoctor.model.trace import AUTO, BARE, IN_HAND, RELIABLE, TICK, Event, Ev
 from ackdoctor.tracer.components import recalled, role_of, unobserved
 from ackdoctor.tracer.ledger import Ledger, Settlement, Windows, merged
 from ackdoctor.tracer.record import ComponentRecord, Delivery, Mark
-from ackdoctor.tracer.sites import UNKNOWN, parsed
+from ackdoctor.tracer.sites import UNKNOWN, Sites, parsed
 
 __all__ = ["Playback"]
 
@@ -45,10 +45,8 @@ class _ReplayedRecord(ComponentRecord):
     once it has completed a delivery after another one had come; `waiting` are those that its end found in a batch.
     """
 
-    __slots__ = ("keeps", "reached", "waiting")
-
-    def __init__(self, traced: TracedComponent, role: Role) -> None:
-        super().__init__(traced, role)
+    def __init__(self, traced: TracedComponent, role: Role, sites: Sites) -> None:
+        super().__init__(traced, role, sites)
         self.reached = 0
         self.keeps = False
         self.waiting: set[Delivery] = set()
@@ -220,10 +218,10 @@ class Playback:
         return self._records[key]
 
     def _begin(self, key: _Key, traced: TracedComponent) -> None:
-        role = role_of(traced)
-        record = _ReplayedRecord(traced, role)
+        role, ledger = role_of(traced), self._ledger(key.test)
+        record = _ReplayedRecord(traced, role, ledger.sites)
         record.handler = _handler(role)
-        self._ledger(key.test).keep(id(record), record)
+        ledger.keep(id(record), record)
         self._records[key] = record
 
     def _ledger(self, test: str) -> Ledger:

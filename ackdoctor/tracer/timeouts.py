@@ -16,11 +16,10 @@ from statistics import median, median_low
 from typing import TypeAlias
 
 from ackdoctor.model.finding import Confidence, Finding, Severity, TreeWitness
-from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.model.source import Site
 from ackdoctor.model.trace import TICK, Event, EventKind, Residue, TupleTree
-from ackdoctor.rulebook import rule_name
-from ackdoctor.rulebook.messages import FLUSH_SLOWER_THAN_TIMEOUT, phrase, words
-from ackdoctor.tracer.acker_findings import ACKER
+from ackdoctor.rulebook import FLUSH_SLOWER_THAN_TIMEOUT, phrase, words
+from ackdoctor.tracer.acker_findings import acker_finding
 from ackdoctor.tracer.trace_files import Events
 
 __all__ = [
@@ -235,21 +234,16 @@ def _finding(
         longer=longer,
         advice=_advice(timeout_s, longer, paces.get(who)),
     )
-    return Finding(
-        code=FLUSH_SLOWER_THAN_TIMEOUT,
-        name=rule_name(FLUSH_SLOWER_THAN_TIMEOUT),
+    left = tuple(_evidence(slowest, names, timeout_s, paces))
+    return acker_finding(
+        FLUSH_SLOWER_THAN_TIMEOUT,
+        text,
+        TreeWitness(steps=(), root=slowest.root, left=left, seen=roots),
+        f"{way.name}|{'|'.join(names)}",
         severity=Severity.ERROR if sure else Severity.WARNING,
         confidence=Confidence.MUST if sure else Confidence.MAY,
-        site=nowhere or Site(f"<{ACKER}>", NOWHERE),
-        message=text.message,
+        site=nowhere,
         component="" if way is _Way.EARLY else who,  # the spout, which no step names
-        handler="",
-        dialect="",
-        evidence=TreeWitness(
-            steps=(), root=slowest.root, left=tuple(_evidence(slowest, names, timeout_s, paces)), seen=roots
-        ),
-        cause=f"{way.name}|{'|'.join(names)}",
-        help=text.help,
     )
 
 
@@ -284,7 +278,9 @@ def _evidence(
 def _advice(timeout_s: int | None, longer: str, pace: Pace | None) -> str:
     """How a bolt that holds tuples too long can complete them in time."""
     limit = "the message timeout" if timeout_s is None else f"{timeout_s:,} s"
-    return _phrase("burst" if pace is not None and pace.burst_s else "hold", limit=limit, longer=longer)
+    return _phrase(
+        "burst" if pace is not None and pace.burst_s else "complete sooner", limit=limit, longer=longer
+    )
 
 
 def _phrase(name: str, **values: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.rulebook.cases import Case
+from ackdoctor.rulebook.pages import Case
 from tests.advice.component_runs import Cost, Result, run_components
 from tests.rule_cases import all_cases
 

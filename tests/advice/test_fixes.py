@@ -9,13 +9,13 @@ import pytest
 
 from ackdoctor.model.finding import Finding, Severity
 from ackdoctor.rulebook import load_metadata
-from ackdoctor.rulebook.cases import Case, CaseFile
+from ackdoctor.rulebook.pages import Case, CaseFile
 from tests.advice.component_runs import Cost, run_components
-from tests.rule_cases import cases_by_code, findings_of
+from tests.rule_cases import FIXES, cases_by_code, findings_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # threads that raise
 
-FOLDER = Path(__file__).with_name("fixes")
+FOLDER = Path(__file__).parents[1] / "rules"
 _PAIR = re.compile(
     r"^```(?P<language>\w+) (?P<dialect>\w+)\n(?P<before>.*?)^```\n+"
     r"^> (?P<help>.*?)\n+"
@@ -55,11 +55,11 @@ class Pair(NamedTuple):
 
 def _pairs() -> list[Pair]:
     found: list[Pair] = []
-    for page in sorted(FOLDER.glob("ACK*.md")):
-        text = page.read_text(encoding="utf-8")
+    for page in sorted(FOLDER.glob(f"ACK*/{FIXES}")):
+        code, text = page.parent.name, page.read_text(encoding="utf-8")
         for number, match in enumerate(_PAIR.finditer(text), start=1):
-            found.append(Pair(page.stem, number=number, **match.groupdict()))
-        assert text.count("\n> ") == len([pair for pair in found if pair.code == page.stem]), page
+            found.append(Pair(code, number=number, **match.groupdict()))
+        assert text.count("\n> ") == len([pair for pair in found if pair.code == code]), page
     return found
 
 

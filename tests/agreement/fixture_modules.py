@@ -15,7 +15,7 @@ from types import CodeType, ModuleType
 from typing import Any, cast
 from unittest import mock
 
-from ackdoctor.frontends.python.python2 import translate
+from ackdoctor.frontends.python.source import translate
 
 __all__ = ["components_of", "import_fixture", "module_names"]
 

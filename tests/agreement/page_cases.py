@@ -13,10 +13,10 @@ from unittest import mock
 import pystorm.component
 
 from ackdoctor.lab.bench import Bench
-from ackdoctor.lab.shell.child import ShellError
-from ackdoctor.lab.shell.frameworks import descent
+from ackdoctor.lab.child import ShellError
+from ackdoctor.lab.frameworks import descent
 from ackdoctor.model.dialect import EntryKind, Kind
-from ackdoctor.rulebook.cases import Case
+from ackdoctor.rulebook.pages import Case
 from ackdoctor.tracer.components import belongs
 from ackdoctor.tracer.findings import findings
 from ackdoctor.tracer.ledger import Ledger

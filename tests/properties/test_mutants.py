@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from ackdoctor.rulebook.cases import Case
+from ackdoctor.rulebook.pages import Case
 from tests.properties.comparison import findings_in
 from tests.properties.page_runs import UnsupportedSource, breaches
 from tests.rule_cases import cases_by_code

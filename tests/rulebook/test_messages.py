@@ -1,4 +1,4 @@
-"""The catalogue holds every message of every rule, and no other module repeats one."""
+"""The rule pages hold every message of every rule, and no module repeats one."""
 
 import ast
 import re
@@ -9,34 +9,32 @@ from string import Formatter
 import pytest
 
 import ackdoctor
-from ackdoctor.rulebook import load_metadata
-from ackdoctor.rulebook.messages import MESSAGES, PHRASES, Words
+from ackdoctor.rulebook import Words, catalogue, load_metadata
 
 PACKAGE = Path(ackdoctor.__file__).parent
-CATALOGUE = PACKAGE / "rulebook" / "messages.py"
+RULEBOOK = PACKAGE / "rulebook" / "__init__.py"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 FEWEST_WORDS = 5  # of a sentence
-CASES = [(code, case, words) for code, cases in MESSAGES.items() for case, words in cases.items()]
+CATALOGUES = {code: catalogue(code) for code in load_metadata()}
+CASES = [(code, case, words) for code, found in CATALOGUES.items() for case, words in found.cases.items()]
 
 
 def test_every_rule_has_messages():
-    assert sorted(MESSAGES) == sorted(load_metadata())
-
-
-def test_phrases_belong_to_rules():
-    assert set(PHRASES) <= set(MESSAGES)
+    assert [code for code, found in CATALOGUES.items() if not found.cases] == []
 
 
 @pytest.mark.parametrize(("code", "case", "words"), CASES, ids=[f"{code}-{case}" for code, case, _ in CASES])
 def test_the_placeholders_of_a_case_are_names(code: str, case: str, words: Words):
-    names = [name for template in words for _, name, _, _ in Formatter().parse(template) if name is not None]
+    names = [
+        name for template in words[1:] for _, name, _, _ in Formatter().parse(template) if name is not None
+    ]
     assert all(name.isidentifier() for name in names)
     assert words.message
 
 
-def test_no_other_module_repeats_a_sentence_of_the_catalogue():
-    templates = [template for _, _, words in CASES for template in words]
-    templates += [template for phrases in PHRASES.values() for template in phrases.values()]
+def test_no_module_repeats_a_sentence_of_a_page():
+    templates = [template for _, _, words in CASES for template in words[1:]]
+    templates += [template for found in CATALOGUES.values() for template in found.phrases.values()]
     sentences = {
         text.strip(" ,;:`")
         for template in templates
@@ -46,7 +44,6 @@ def test_no_other_module_repeats_a_sentence_of_the_catalogue():
     repeated = [
         (module.relative_to(PACKAGE).as_posix(), sentence)
         for module in MODULES
-        if module != CATALOGUE
         for text in _strings(module)
         for sentence in sentences
         if sentence == text.strip(" ,;:`") or (len(sentence.split()) > FEWEST_WORDS + 1 and sentence in text)
@@ -54,11 +51,11 @@ def test_no_other_module_repeats_a_sentence_of_the_catalogue():
     assert repeated == []
 
 
-def test_only_the_catalogue_spells_out_rule_codes():
+def test_only_the_rulebook_spells_out_rule_codes():
     spelt = {
         module.relative_to(PACKAGE).as_posix()
         for module in MODULES
-        if module != CATALOGUE and any(re.fullmatch(r"ACK\d{3}", text) for text in _strings(module))
+        if module != RULEBOOK and any(re.fullmatch(r"ACK\d{3}", text) for text in _strings(module))
     }
     assert spelt == set()
 
@@ -97,7 +94,8 @@ def test_every_message_on_a_screen_is_one_of_its_rule(path: Path):
 def _is_of_rule(code: str, message: str) -> bool:
     """Whether a message, or one with a price after it, fits a case of the rule."""
     return any(
-        re.fullmatch(_pattern(words.message) + r"(: .*)?", message) for words in MESSAGES[code].values()
+        re.fullmatch(_pattern(words.message) + r"(: .*)?", message)
+        for words in CATALOGUES[code].cases.values()
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from ackdoctor.acker.versions import profile
 from ackdoctor.dialects import known
 from ackdoctor.rulebook import load_metadata
-from ackdoctor.rulebook.page import RulePage, load_rules
+from ackdoctor.rulebook.pages import RulePage, load_rules
 from tests.rule_cases import CASE_PAGES, cases_by_code
 
 RULES = Path(__file__).parents[2] / "rules"

@@ -8,8 +8,7 @@ import pytest
 from ackdoctor.model import RulebookError
 from ackdoctor.model.finding import Severity
 from ackdoctor.rulebook import find, load_metadata, locate, rule_url, survey
-from ackdoctor.rulebook.cases import CaseFile, Expected, read_case_page
-from ackdoctor.rulebook.page import explanation, load_rules
+from ackdoctor.rulebook.pages import CaseFile, Expected, explanation, load_rules, read_case_page
 
 GOOD = """\
 # double-ack (ACK103)
@@ -50,6 +49,15 @@ collector.ack(tuple); // expect: ACK101
 ## Limits
 
 None.
+
+## Messages
+
+Message, help and last note.
+
+```toml
+message = ["{tup} is acked twice", "ack once"]
+leave = "return first"
+```
 """
 
 CASES = """\
@@ -143,13 +151,20 @@ def test_a_whole_page_has_the_same_head(write: Write) -> None:
 
 def test_the_sections_come_in_order_without_their_headings(write: Write) -> None:
     page = load_rules(write(GOOD))["ACK103"]
-    assert list(page.sections) == ["What it does", "Why is this bad", "Example", "How to fix", "Limits"]
+    assert list(page.sections) == [
+        "What it does",
+        "Why is this bad",
+        "Example",
+        "How to fix",
+        "Limits",
+        "Messages",
+    ]
     assert page.sections["What it does"] == "Reports a second ack."
     assert page.text == GOOD
 
 
 def test_one_section_of_options_may_follow_the_limits(write: Write) -> None:
-    page = load_rules(write(f"{GOOD}\n## Options\n\nNone yet.\n"))["ACK103"]
+    page = load_rules(write(GOOD.replace("## Messages", "## Options\n\nNone yet.\n\n## Messages")))["ACK103"]
     assert page.sections["Options"] == "None yet."
 
 
@@ -162,7 +177,7 @@ def test_the_example_and_the_fix_are_cases(write: Write) -> None:
 
 
 def test_an_explanation_begins_with_the_fix_and_ends_with_the_address(write: Write) -> None:
-    page = load_rules(write(f"{GOOD}\n## Options\n\nNone yet.\n"))["ACK103"]
+    page = load_rules(write(GOOD.replace("## Messages", "## Options\n\nNone yet.\n\n## Messages")))["ACK103"]
     text = explanation(page)
     assert [line for line in text.splitlines() if line.startswith("#")] == [
         "# double-ack (ACK103)",
@@ -306,15 +321,25 @@ BODIES = [
         "section '## Why is this bad' belongs here, not '## Example'",
     ),
     ("## How to fix", "## How-to-fix", 28, "section '## How to fix' belongs here, not '## How-to-fix'"),
-    ("## Limits\n\nNone.\n", "", 36, "section '## Limits' is missing"),
+    ("## Limits\n\nNone.\n\n", "", 36, "section '## Limits' belongs here, not '## Messages'"),
     (
         "None.\n",
         "None.\n\n## See also\n",
         40,
-        "only one section '## Options' may follow '## Limits'",
+        "section '## Messages' belongs here, not '## See also'",
     ),
     ("\nNone.\n", "", 36, "section '## Limits' is empty"),
-    ("collector.ack(tuple); // expect: ACK101\n```\n", "", 32, "this block is not closed"),
+    ("\n```\n\n## Limits", "\n\n## Limits", 32, "this block is not closed"),
+    (
+        '"return first"\n```\n',
+        '"return first"\n```\n\n## See also\n',
+        49,
+        "no section may follow '## Messages'",
+    ),
+    ("```toml\nmessage", "```text\nmessage", 48, "section '## Messages' has no toml block"),
+    ("leave =", "leave", 44, "not TOML: Expected '=' after a key in a key/value pair (at line 2, column 7)"),
+    ('"return first"', "1", 44, "'leave' must be a text, or a list of message, help and note"),
+    ('["{tup} is', '[1, "{tup} is', 44, "'message' must be a text, or a list of message, help and note"),
     ("// expect: ACK101", "// expect: ACK103", 33, "a case of this section must not expect ACK103"),
 ]
 

@@ -1,7 +1,7 @@
 """Data flow in one function: reachable steps, derived locals, canonical expressions and definitions.
 
-In canonical form, temporaries and locals with one assignment are expanded: `key = str(msg.offset())` and a later
-`str(msg.offset())` are both  call(str, call(Attr(msg, offset))).
+In canonical form, temporaries and locals with one assignment are expanded and casts left out: `key = str(msg.offset())`
+and a later `msg.offset()` are both  call(Attr(msg, offset)).
 """
 
 from collections import Counter
@@ -43,7 +43,6 @@ __all__ = [
     "raising_steps",
     "reachable",
     "tuple_names",
-    "without_casts",
 ]
 
 
@@ -152,6 +151,8 @@ def canonical(function: Function, expr: Expr) -> Expr:
                 return Attr(expand(obj, depth + 1), name)
             case Item(obj=obj, key=key):
                 return Item(expand(obj, depth + 1), expand(key, depth + 1))
+            case Mix(op="call", parts=(Global(id=word), inner)) if word in _CASTS:
+                return expand(inner, depth + 1)
             case Mix(op=op, parts=parts):
                 return Mix(op, tuple(expand(part, depth + 1) for part in parts))
             case Build(kind=kind, items=items):
@@ -185,16 +186,6 @@ def _single_values(function: Function) -> Mapping[str, Expr]:
             case _:
                 pass
     return {name: value for name, value in values.items() if assigned[name] == 1}
-
-
-def without_casts(expr: Expr) -> Expr:
-    """Return a canonical form without the casts around it: `str(n)` counts as `n`."""
-    while True:
-        match expr:
-            case Mix(op="call", parts=(Global(id=word), inner)) if word in _CASTS:
-                expr = inner
-            case _:
-                return expr
 
 
 # ---- definitions on a path ----

@@ -29,6 +29,7 @@ from ackdoctor.flow.library import (
 )
 from ackdoctor.flow.pure_calls import is_immutable
 from ackdoctor.flow.state import (
+    UNKNOWN,
     Batch,
     BoundMethod,
     Const,
@@ -156,7 +157,7 @@ def opaque_call(
         return CallEffect(path.state, TickTest(values[0].token, kind), may_raise=False)
     state = path.state
     if isinstance(call.func, Attr) and not is_immutable(path.function, call.func.obj):
-        state = invalidate_receiver(state, call)
+        state = _touch_receiver(context, path, invalidate_receiver(state, call), call.func.obj)
     if context.typed and isinstance(call.func, Attr):
         receiver = evaluate(context, path.function, path.state, call.func.obj)
         if isinstance(receiver, Instance) or (
@@ -171,6 +172,12 @@ def opaque_call(
     carried = frozenset(value for value in values if value is not None and any(tokens_in(value)))
     result = Container(carried) if carried and name[:1].isupper() else None
     return CallEffect(state, result, may_raise=name not in NEVER_RAISES)
+
+
+def _touch_receiver(context: Context, path: Path, state: State, obj: Expr) -> State:
+    """Return the state after an unknown method of a field: it may change what the field holds."""
+    receiver = evaluate(context, path.function, state, obj) if context.stored_stages else None
+    return state.with_contents(receiver.buffer, UNKNOWN) if isinstance(receiver, Field) else state
 
 
 def _forget_emptiness(state: State, call: Call, values: tuple[Value | None, ...]) -> State:
@@ -316,6 +323,7 @@ def enter(
         env=env,
         tokens=before.tokens,
         fields=before.fields,
+        contents=before.contents,
         facts=_facts_about(path, function, passed),
         loops=_loops_in_callee(before),
         caught=before.caught,
@@ -347,7 +355,7 @@ def _holds_in_callee(path: Path, function: Function, right: Expr) -> bool:
 
 def _loops_in_callee(before: State) -> Mapping[int, LoopState]:
     """Return the loop memory for a helper that is called in a loop over a batch: earlier iterations left some element so."""
-    rest = [memory.rest for memory in before.loops.values() if memory.rest is not None]
+    rest = [memory.rest for memory in before.loops.values() if memory.rest is not None and not memory.field]
     return {_AROUND: LoopState(None, rest[0])} if rest else {}
 
 

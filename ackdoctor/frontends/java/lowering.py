@@ -1,214 +1,325 @@
-"""The state of lowering (a `SourceFile` per file, a `Lowering` per function), and reports of what cannot be read.
+"""The state of lowering: what names refer to, the file with its unreadable places, and the function.
 
-The functions that lower a node type are in the sibling modules, in tables by node type.  They call each other
-through the tables, so that the modules do not import each other.
+An `Owner` is a class and knows its members.  A `Frame` is a function with its open blocks.  The parent of each
+is the Frame or Owner around it: an anonymous class in a method is an Owner in a Frame in an Owner.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
 
-from ackdoctor.flow.build import CfgBuilder, Fork
-from ackdoctor.frontends.java.grammar import COMMENTS, Node, Positions
-from ackdoctor.frontends.java.scope import Frame, Imported, Owner, type_name
-from ackdoctor.model.cfg import ClassInfo, Expr, Function, Mix, Name
+from ackdoctor.frontends import Lowering as SharedLowering
+from ackdoctor.frontends import SourceFile as SharedFile
+from ackdoctor.frontends import Table, Tables
+from ackdoctor.frontends.java.syntax import ANNOTATIONS, COMMENTS, Node, Positions, child, parts
+from ackdoctor.model.cfg import Attr, Expr, Global, Mix, Name
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.source import Span
 
 __all__ = [
-    "TOO_DEEP",
+    "TABLES",
+    "TYPES",
     "UNREADABLE",
+    "Frame",
     "Lowering",
+    "Owner",
     "SourceFile",
-    "Statements",
-    "Tables",
-    "Values",
+    "dotted",
     "has_error",
-    "report",
-    "report_error",
-    "report_other_errors",
+    "looks_like_type",
+    "type_name",
+    "type_of",
 ]
 
+# ---- types ----
 
-Values: TypeAlias = Mapping[str, Callable[["Lowering", Node], Expr]]
-Forks: TypeAlias = Mapping[str, Callable[["Lowering", Node], Fork]]
-Statements: TypeAlias = Mapping[str, Callable[["Lowering", Node], None]]
-
-
-class Tables(NamedTuple):
-    """How to lower a node: as a value, as a value without steps, as a condition, as a statement, as a class."""
-
-    values: Values
-    pure: Values
-    forks: Forks
-    plain_fork: Callable[["Lowering", Node], Fork]
-    statements: Statements
-    declare: Callable[["SourceFile", Node, Owner | Frame | None], ClassInfo | None]
-    enum_body: Callable[["SourceFile", Node, Owner], None]
+TYPES = (
+    "void_type integral_type floating_point_type boolean_type type_identifier scoped_type_identifier generic_type "
+    "array_type annotated_type"
+)
+_ACRONYM_TYPES = frozenset({"UUID", "URI", "URL"})
 
 
-class SourceFile:
-    """The state that all functions of a file share."""
-
-    def __init__(self, *, path: str, module: str, positions: Positions, tables: Tables) -> None:
-        self.path = path
-        self.module = module
-        self.positions = positions
-        self.tables = tables
-        self.imported = Imported()
-        self.classes: dict[str, ClassInfo] = {}
-        self.broken: list[Unreadable] = []
-        self.unread: list[tuple[int, int]] = []  # byte ranges whose errors are reported
-        self.quiet = False  # the current code was lowered before: add no classes
-        self._counts: dict[str, int] = {}
-        self._keys: dict[tuple[int, str], str] = {}
-
-    def qualname(self, node: Node, name: str) -> str:
-        """A unique name for a definition: the second `f` of a file is `f#2`."""
-        key = self._keys.get((node.id, name))
-        if key is None:
-            count = self._counts[name] = self._counts.get(name, 0) + 1
-            key = self._keys[node.id, name] = name if count == 1 else f"{name}#{count}"
-        return key
-
-    def anonymous_name(self, node: Node, within: str) -> str:
-        """The name of an anonymous class: `$1`, `$2` in the order of the enclosing class."""
-        key = self._keys.get((node.id, "$"))
-        if key is None:
-            count = self._counts[f"{within}.$"] = self._counts.get(f"{within}.$", 0) + 1
-            key = self._keys[node.id, "$"] = f"${count}"
-        return key
+def type_name(positions: Positions, node: Node) -> str:
+    """A type as written without type arguments, annotations and brackets: `Map.Entry` for `Map.Entry<K, V>[]`."""
+    while True:
+        kind = node.type
+        if kind in ("generic_type", "array_type"):
+            node = node.named_children[0]
+        elif kind == "annotated_type":
+            node = node.named_children[-1]
+        elif kind == "scoped_type_identifier":
+            inner = [part for part in parts(node) if part.type not in ANNOTATIONS]
+            return ".".join(type_name(positions, part) for part in inner)
+        else:
+            return positions.text(node)
 
 
-class Lowering:
-    """The lowering of one function, method or lambda."""
+def dotted(positions: Positions, node: Node) -> str:
+    """The name in a package or import declaration, without white space."""
+    text = positions.text(node)
+    return "".join(text.split()) if node.type == "scoped_identifier" else text
 
-    __slots__ = ("builder", "closures", "file", "frame", "label", "qualname", "result", "values")
 
-    def __init__(self, file: SourceFile, frame: Frame, qualname: str, span: Span) -> None:
-        self.file = file
-        self.frame = frame
-        self.qualname = qualname
-        self.builder = CfgBuilder(span)
-        self.closures: dict[str, Function] = {}
-        self.values = file.tables.values
-        self.label: str | None = None  # of the next statement
-        self.result: Name | None = None  # of the enclosing switch expression
+def type_of(name: str) -> Expr:
+    """The expression for a dotted type name."""
+    first, *rest = name.split(".")
+    found: Expr = Global(first)
+    for word in rest:
+        found = Attr(found, word)
+    return found
 
-    def value(self, node: Node) -> Expr:
-        """The value of an expression; its calls become steps."""
-        return self.values[node.type](self, node)
 
-    def pure(self, node: Node) -> Expr:
-        """The value of an expression that does not run here: a call becomes a `Mix`, not a step."""
-        before, self.values = self.values, self.file.tables.pure
-        try:
-            return self.values[node.type](self, node)
-        finally:
-            self.values = before
+def looks_like_type(word: str) -> bool:
+    """Whether a word is spelled like a type: `Tuple`, not `tuple` and not `TUPLE`."""
+    return word[:1].isupper() and not word.isupper()
 
-    def fork(self, node: Node) -> Fork:
-        """The edges of a condition; the builder's frontier is empty afterwards."""
-        tables = self.file.tables
-        return tables.forks.get(node.type, tables.plain_fork)(self, node)
 
-    def statement(self, node: Node) -> None:
-        """Lower one statement."""
-        self.file.tables.statements[node.type](self, node)
+# ---- names ----
 
-    def block(self, node: Node) -> None:
-        """Lower a statement or a block in its own scope."""
-        with self.frame.block():
-            self.statement(node)
 
-    def run(self, statements: Iterable[Node]) -> None:
-        """Lower statements in order; stop at the first unreachable one."""
-        table = self.file.tables.statements
-        for node in statements:
-            if not self.builder.alive:
-                return
-            kind = node.type
-            if kind not in COMMENTS:
-                table[kind](self, node)
+class Imported(NamedTuple):
+    """The names that a file imports singly: types and static members."""
 
-    def take_label(self) -> str | None:
-        """Take the label of the current statement."""
-        label, self.label = self.label, None
-        return label
+    types: set[str]
+    statics: set[str]
+
+
+@dataclass(slots=True, eq=False)
+class Owner:
+    """A class with its members; each field and method maps to whether it is static.
+
+    `this` is the name of the object in its methods.  `inherits`: undeclared members belong to its base class.
+    A subclass may replace each of its `type_parameters` by any type.
+    """
+
+    name: str
+    qualname: str
+    parent: "Place | None"
+    inherits: bool
+    this: str = "this"
+    fields: dict[str, bool] = field(default_factory=dict)
+    methods: dict[str, bool] = field(default_factory=dict)
+    types: set[str] = field(default_factory=set)
+    type_parameters: frozenset[str] = frozenset()
+
+
+class Frame:
+    """A function: its open blocks, the types of its locals, its captures, and the captures of its local classes."""
+
+    __slots__ = ("_blocks", "_caught", "captures", "classes", "imported", "parent", "types")
+
+    def __init__(self, parent: "Place | None", imported: Imported) -> None:
+        self.parent = parent
+        self.imported = imported
+        self.types: dict[str, str | None] = {}
+        self.captures: set[str] = set()
+        self.classes: dict[str, frozenset[str]] = {}
+        self._blocks: list[dict[str, Name]] = [{}]
+        self._caught: set[str] = set()
+
+    # ---- locals ----
+
+    def declare(self, word: str, type_name: str | None) -> Name:
+        """Declare a local in the innermost block; a second local of a name with another type is `name#2`."""
+        name, count = word, 1
+        while self.types.get(name, type_name) != type_name:
+            count += 1
+            name = f"{word}#{count}"
+        self.types[name] = type_name
+        found = self._blocks[-1][word] = Name(name)
+        return found
+
+    def declare_caught(self, word: str, type_name: str | None) -> Name:
+        """Declare the variable of a catch clause; those of one name share a local, without type if theirs differ."""
+        if word not in self._caught:
+            name = self.declare(word, type_name)
+            if name.id == word:
+                self._caught.add(word)
+            return name
+        if self.types[word] != type_name:
+            self.types[word] = None
+        found = self._blocks[-1][word] = Name(word)
+        return found
 
     @contextmanager
-    def yielding(self, result: Name) -> Iterator[None]:
-        """`yield` assigns to this temporary."""
-        before, self.result = self.result, result
+    def block(self) -> Iterator[None]:
+        """Open a block for the locals declared inside."""
+        self._blocks.append({})
         try:
             yield
         finally:
-            self.result = before
+            self._blocks.pop()
 
-    def span(self, node: Node) -> Span:
-        """The position of a node."""
-        return self.file.positions.span(node)
+    def declared(self) -> Mapping[str, str]:
+        """The locals with a written type."""
+        return {name: type_name for name, type_name in self.types.items() if type_name}
 
-    def text(self, node: Node) -> str:
-        """The source text of a node."""
-        return self.file.positions.text(node)
+    def local(self, word: str) -> Name | None:
+        """The local of this function that a word refers to."""
+        return next((block[word] for block in reversed(self._blocks) if word in block), None)
 
-    def type_name(self, node: Node) -> str:
-        """A type as written, without its arguments and brackets."""
-        return type_name(self.file.positions, node)
+    # ---- names ----
+
+    def _places(self) -> Iterator["Place"]:
+        """This function and the functions and classes around it, innermost first."""
+        place: Place | None = self
+        while place is not None:
+            yield place
+            place = place.parent
+
+    def _owners(self) -> list[Owner]:
+        return [place for place in self._places() if isinstance(place, Owner)]
+
+    def owner(self) -> Owner | None:
+        """The innermost enclosing class."""
+        return next(iter(self._owners()), None)
+
+    def is_variable(self, word: str) -> bool:
+        """Whether a word is a local, or a field declared in this file."""
+        return any(
+            word in place.fields if isinstance(place, Owner) else place.local(word)
+            for place in self._places()
+        )
+
+    def is_type_parameter(self, type_name: str) -> bool:
+        """Whether a type is a type parameter of an enclosing class."""
+        return any(type_name in owner.type_parameters for owner in self._owners())
+
+    def resolve(self, word: str) -> Expr:
+        """The expression for a simple name: a local, a member, an import, a type, or else an inherited field."""
+        for place in self._places():
+            if isinstance(place, Frame):
+                found = place.local(word)
+                if found is not None:
+                    self._capture(place, {found.id})
+                    return found
+            elif word in place.fields:
+                return self._member(place, word, is_static=place.fields[word])
+            elif word in place.types:
+                return Global(word)
+        if word in self.imported.types or word in self.imported.statics or word in _ACRONYM_TYPES:
+            return Global(word)
+        return Global(word) if looks_like_type(word) else self._inherited(word)
+
+    def method(self, word: str) -> Expr:
+        """The callee of an unqualified call."""
+        for owner in self._owners():
+            if word in owner.methods:
+                return self._member(owner, word, is_static=owner.methods[word])
+        return Global(word) if word in self.imported.statics else self._inherited(word)
+
+    def this(self, name: str = "this", within: Owner | None = None) -> Name | None:
+        """The local that holds an object; None if no function up to the class `within` has it."""
+        for place in self._places():
+            if isinstance(place, Frame):
+                found = place.local(name)
+                if found is not None:
+                    self._capture(place, {found.id})
+                    return found
+            elif place is within:
+                return None
+        return None
+
+    def class_captures(self, word: str) -> frozenset[str]:
+        """The locals that an object of a local class captures."""
+        for place in self._places():
+            if isinstance(place, Frame) and word in place.classes:
+                self._capture(place, place.classes[word])
+                return place.classes[word]
+        return frozenset()
+
+    def _capture(self, frame: "Frame", names: AbstractSet[str]) -> None:
+        """Add the locals of `frame` to the captures of the functions between it and this code."""
+        for place in self._places():
+            if place is frame:
+                return
+            if isinstance(place, Frame):
+                place.captures |= names
+
+    def _member(self, owner: Owner, word: str, *, is_static: bool) -> Expr:
+        if is_static and owner is not self.owner():
+            return Attr(Global(owner.name), word)
+        this = self.this(owner.this, owner if owner.this == "this" else None)
+        return Attr(Global(owner.name) if this is None else this, word)
+
+    def _inherited(self, word: str) -> Expr:
+        """An undeclared member: of the innermost class with a base class, or else of the innermost."""
+        owners = self._owners()
+        named = next((owner for owner in owners if owner.this == "this"), None)
+        heir = next((owner for owner in owners if owner.inherits), named)
+        return Global(word) if heir is None else self._member(heir, word, is_static=False)
 
 
-# ---- what cannot be read ----
+Place: TypeAlias = Frame | Owner
+
+# ---- files ----
 
 UNREADABLE = Mix("unreadable", ())
 """Unknown code: as a function it may do anything, as a base class it may declare anything."""
 
-TOO_DEEP = "nested too deeply"
 _MOST = 20  # reports per file; a file with more is not Java
 _LONGEST = 30  # quoted characters
 
 
-def report(file: SourceFile, node: Node, reason: str, skipped: str) -> None:
-    """Report a reason at a node and what it makes unreadable; reports at the same place are joined."""
-    span = file.positions.span(node)
-    line, column = span.line, span.column
-    for place, earlier in enumerate(file.broken):
-        if (earlier.line, earlier.column) == (line, column):
-            if skipped not in earlier.reason.split("; "):
-                joined = f"{earlier.reason}; {skipped}"
-                file.broken[place] = Unreadable(path=file.path, line=line, column=column, reason=joined)
+class SourceFile(SharedFile):
+    """The state that all functions of a file share, and reports of the places that cannot be read."""
+
+    def __init__(self, path: str, module: str, positions: Positions) -> None:
+        super().__init__(path, module)
+        self.positions = positions
+        self.imported = Imported(set(), set())
+        self.broken: list[Unreadable] = []
+        self.quiet = False  # the current code was lowered before: add no classes
+        self._unread: list[tuple[int, int]] = []  # byte ranges whose errors are reported
+
+    def qualname(self, node: Node, name: str) -> str:
+        """A unique name for a definition."""
+        return self.unique(node.id, name)
+
+    def anonymous_name(self, node: Node, within: str) -> str:
+        """The name of an anonymous class: `$1`, `$2` in the order of the enclosing class."""
+        prefix = f"{within}.$"
+        return f"${self.unique(node.id, prefix).removeprefix(prefix).lstrip('#') or 1}"
+
+    def report(self, node: Node, reason: str, skipped: str) -> None:
+        """Report a reason at a node and what it makes unreadable; reports at the same place are joined."""
+        span = self.positions.span(node)
+        for place, earlier in enumerate(self.broken):
+            if (earlier.line, earlier.column) == (span.line, span.column):
+                if skipped not in earlier.reason.split("; "):
+                    self.broken[place] = replace(earlier, reason=f"{earlier.reason}; {skipped}")
+                return
+        if len(self.broken) < _MOST:
+            reason = f"{reason}; {skipped}"
+            self.broken.append(Unreadable(path=self.path, line=span.line, column=span.column, reason=reason))
+
+    def report_error(self, node: Node, skipped: str) -> None:
+        """Report the first syntax error in a node and what it makes unreadable."""
+        self._unread.append((node.start_byte, node.end_byte))
+        if len(self.broken) == _MOST:
             return
-    if len(file.broken) < _MOST:
-        reason = f"{reason}; {skipped}"
-        file.broken.append(Unreadable(path=file.path, line=line, column=column, reason=reason))
+        error = _first_error(node)
+        if error.is_missing:
+            what = f"`{error.type}` is missing"
+        else:
+            quoted = " ".join(self.positions.text(error)[: 4 * _LONGEST].split())[:_LONGEST]
+            what = f"at `{quoted}`" if quoted else "here"
+        self.report(error, f"syntax error: {what}", skipped)
 
-
-def report_error(file: SourceFile, node: Node, skipped: str) -> None:
-    """Report the first syntax error in a node and what it makes unreadable."""
-    file.unread.append((node.start_byte, node.end_byte))
-    if len(file.broken) == _MOST:
-        return
-    error = _first_error(node)
-    if error.is_missing:
-        what = f"`{error.type}` is missing"
-    else:
-        words = file.positions.beginning(error, 4 * _LONGEST).split()
-        quoted = " ".join(words)[:_LONGEST]
-        what = f"at `{quoted}`" if quoted else "here"
-    report(file, error, f"syntax error: {what}", skipped)
-
-
-def report_other_errors(file: SourceFile, root: Node) -> None:
-    """Report the errors outside the functions and classes already reported."""
-    pending = [root]
-    while pending and len(file.broken) < _MOST:
-        node = pending.pop()
-        if any(start <= node.start_byte and node.end_byte <= end for start, end in file.unread):
-            continue
-        if node.is_error or node.is_missing:
-            report_error(file, node, "skipped")
-        elif node.has_error:
-            pending.extend(reversed(node.children))
+    def report_other_errors(self, root: Node) -> None:
+        """Report the errors outside the functions and classes already reported."""
+        pending = [root]
+        while pending and len(self.broken) < _MOST:
+            node = pending.pop()
+            if any(start <= node.start_byte and node.end_byte <= end for start, end in self._unread):
+                continue
+            if node.is_error or node.is_missing:
+                self.report_error(node, "skipped")
+            elif node.has_error:
+                pending.extend(reversed(node.children))
 
 
 def has_error(nodes: Iterable[Node]) -> bool:
@@ -217,15 +328,77 @@ def has_error(nodes: Iterable[Node]) -> bool:
 
 
 def _first_error(node: Node) -> Node:
-    while True:
-        inner = next((each for each in node.children if each.has_error or each.is_missing), None)
-        if inner is None:
-            return _last(node) if node.is_error and node.start_point.row < node.end_point.row else node
+    """The innermost error; the parser gives up after the last word of an error of many lines."""
+    inner: Node | None = node
+    while inner is not None:
         node = inner
-
-
-def _last(node: Node) -> Node:
-    """The last node in an error; the parser gives up after the last word of an error of many lines."""
-    while node.named_children:
-        node = node.named_children[-1]
+        inner = next((each for each in node.children if each.has_error or each.is_missing), None)
+    if node.is_error and node.start_point.row < node.end_point.row:
+        while node.named_children:
+            node = node.named_children[-1]
     return node
+
+
+# ---- functions ----
+
+# The modules fill these tables; the key of an entry is a node type.
+TABLES = Tables(values=Table(), pure=Table(), forks={}, statements=Table())
+
+
+class Lowering(SharedLowering[Node]):
+    """The lowering of one function, method or lambda."""
+
+    __slots__ = ("file", "frame", "label", "result")
+
+    def __init__(self, file: SourceFile, frame: Frame, qualname: str, span: Span) -> None:
+        super().__init__(TABLES, qualname, span)
+        self.file = file
+        self.frame = frame
+        self.label: str | None = None  # of the next statement
+        self.result: Name | None = None  # of the enclosing switch expression
+
+    def kind(self, node: Node) -> str:
+        """The type of a node."""
+        return node.type
+
+    def statement(self, node: Node) -> None:
+        """Lower one statement."""
+        self.tables.statements[node.type](self, node)
+
+    def block(self, node: Node) -> None:
+        """Lower a statement or a block in its own scope."""
+        with self.frame.block():
+            self.statement(node)
+
+    def run(self, statements: Iterable[Node]) -> None:
+        """Lower statements in order; stop at the first unreachable one."""
+        for node in statements:
+            if not self.builder.alive:
+                return
+            if node.type not in COMMENTS:
+                self.statement(node)
+
+    def take_label(self) -> str | None:
+        """Take the label of the current statement."""
+        label, self.label = self.label, None
+        return label
+
+    def span(self, node: Node) -> Span:
+        """The position of a node."""
+        return self.file.positions.span(node)
+
+    def through(self, first: Node, last: Node) -> Span:
+        """From the start of one node to the end of another."""
+        return self.file.positions.through(first, last)
+
+    def text(self, node: Node) -> str:
+        """The source text of a node."""
+        return self.file.positions.text(node)
+
+    def name(self, node: Node, field: str = "name") -> str:
+        """The word in a field of a node."""
+        return self.text(child(node, field))
+
+    def type_name(self, node: Node) -> str:
+        """A type as written, without its arguments and brackets."""
+        return type_name(self.file.positions, node)

@@ -1,49 +1,162 @@
-"""Statements: simple ones, branches, loops, `try` and `switch`."""
+"""Functions and their statements."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ackdoctor.flow.build import Ends, Fork, Handler
-from ackdoctor.frontends.java.calls import call_statement, constructor_call
-from ackdoctor.frontends.java.expressions import PATTERNS, bind, match, update_statement
-from ackdoctor.frontends.java.grammar import Node, by_type, child, parts
-from ackdoctor.frontends.java.lowering import Lowering, Statements, Values
-from ackdoctor.model.cfg import Attr, Bind, Call, Compare, Expr, Global, Jump, Literal, Mix, Name, Update
+from ackdoctor.frontends import UnknownSyntax, reason_of
+from ackdoctor.frontends.java.expressions import PATTERNS, constructor_call, expression_statement, match
+from ackdoctor.frontends.java.lowering import (
+    TABLES,
+    UNREADABLE,
+    Frame,
+    Lowering,
+    Owner,
+    SourceFile,
+    type_name,
+)
+from ackdoctor.frontends.java.syntax import ANNOTATIONS, Node, by_type, child, parts
+from ackdoctor.model.cfg import (
+    Arg,
+    Attr,
+    Bind,
+    Call,
+    Compare,
+    Expr,
+    Function,
+    Global,
+    Jump,
+    Literal,
+    Mix,
+    Name,
+    Param,
+)
 from ackdoctor.model.source import Span
 
-__all__ = ["PURE_SWITCHES", "STATEMENTS", "SWITCH_VALUES"]
+__all__ = ["Body", "Heading", "function", "is_static", "method", "params_of", "split_modifiers", "start"]
+
+# ---- functions ----
 
 
-_CALLS = frozenset({"method_invocation", "object_creation_expression"})
-_BREAKABLE = frozenset(
-    "while_statement do_statement for_statement enhanced_for_statement switch_expression".split()
-)
+def split_modifiers(node: Node) -> tuple[list[Node], list[Node]]:
+    """The annotations of a declaration, and its other modifiers with the node that follows."""
+    first = node.children[0]
+    words = [*first.children, node.children[1]] if first.type == "modifiers" else [first]
+    annotations = [word for word in words if word.type in ANNOTATIONS]
+    return annotations, words
 
 
-def _keyword(fn: Lowering, node: Node) -> Span:
-    """The position of a statement's first word."""
-    return fn.span(node.children[0])
+def is_static(node: Node) -> bool:
+    """Whether a declaration is static, as a constant of an interface is."""
+    static = any(word.type == "static" for word in split_modifiers(node)[1])
+    return static or node.type == "constant_declaration"
 
 
-def _expression(fn: Lowering, node: Node) -> None:
-    _expression_statement(fn, parts(node)[0])
+def start(file: SourceFile, node: Node) -> Span:
+    """The position of a declaration without its annotations."""
+    first = next(word for word in split_modifiers(node)[1] if word.type not in ANNOTATIONS)
+    return file.positions.through(first, node)
 
 
-def _expression_statement(fn: Lowering, node: Node) -> None:
-    """An expression whose value is dropped."""
-    kind = node.type
-    if kind in _CALLS:
-        call_statement(fn, node)
-    elif kind == "assignment_expression":
-        bind(fn, node)
-    elif kind == "update_expression":
-        place, sign, _ = update_statement(fn, node)
-        fn.builder.add(Update(place, sign, Literal(1)), fn.span(node))
-    else:
-        value = fn.value(node)
-        if not isinstance(value, (Name, Global, Literal)):
-            fn.builder.store(value, fn.span(node))
+def params_of(file: SourceFile, frame: Frame, node: Node | None) -> list[Param]:
+    """The parameters of a method or a typed lambda; declares them in its frame."""
+    found: list[Param] = []
+    for each in () if node is None else parts(node):
+        if each.type == "formal_parameter":
+            written = type_name(file.positions, child(each, "type"))
+            word, many = child(each, "name"), "positional"
+        elif each.type == "spread_parameter":
+            *before, declarator = parts(each)
+            first = next(part for part in before if part.type not in ("modifiers", *ANNOTATIONS))
+            written = type_name(file.positions, first)
+            word, many = child(declarator, "name"), "*"
+        else:
+            continue
+        declared = None if written == "var" or frame.is_type_parameter(written) else written
+        name = frame.declare(file.positions.text(word), declared)
+        found.append(Param(name.id, many, None, declared))
+    return found
+
+
+class Heading(NamedTuple):
+    """The name, position and declaration of a function."""
+
+    name: str
+    qualname: str
+    span: Span
+    head: Span
+    node: Node  # for reports
+    parameters: Node | None = None
+    annotations: Sequence[Node] = ()
+    returns: Node | None = None
+
+
+Body: TypeAlias = Callable[[Lowering], None]
+
+
+def method(
+    file: SourceFile, heading: Heading, owner: Owner, body: Body | None, *, static: bool = False
+) -> Function:
+    """Lower a method."""
+    frame = Frame(owner, file.imported)
+    params = [] if static else [Param(frame.declare("this", None).id)]
+    return function(file, heading, frame, params, body, binding="static" if static else "instance")
+
+
+def function(
+    file: SourceFile,
+    heading: Heading,
+    frame: Frame,
+    params: Sequence[Param],
+    body: Body | None,
+    *,
+    binding: str = "none",
+) -> Function:
+    """Lower a function; an unreadable body becomes a call of unknown code with all parameters.
+
+    Without a `body` the function is abstract.
+    """
+    fn = Lowering(file, frame, heading.qualname, heading.span)
+    params = [*params, *params_of(file, frame, heading.parameters)]
+    if body is not None and not _lower_body(fn, heading, body):
+        fn = Lowering(file, frame, heading.qualname, heading.span)
+        args = tuple(Arg(Name(param.name)) for param in params)
+        fn.builder.add(Call(fn.builder.temp(), UNREADABLE, args), heading.head)
+    returns = "" if heading.returns is None else type_name(file.positions, heading.returns)
+    return Function(
+        name=heading.name,
+        qualname=heading.qualname,
+        path=file.path,
+        params=tuple(params),
+        cfg=fn.builder.finish(),
+        span=heading.span,
+        head=heading.head,
+        binding=binding,
+        decorators=tuple(fn.pure(each) for each in heading.annotations if not each.has_error),
+        closures=fn.closures,
+        captures=frozenset(frame.captures),
+        docstring_only=body is None,
+        types=frame.declared(),
+        returns="" if frame.is_type_parameter(returns) else returns,
+    )
+
+
+def _lower_body(fn: Lowering, heading: Heading, body: Body) -> bool:
+    """Lower the body, or report why it cannot be read."""
+    skipped = f"`{heading.name}` is not read"
+    if heading.node.has_error:
+        fn.file.report_error(heading.node, skipped)
+        return False
+    try:
+        body(fn)
+    except (RecursionError, UnknownSyntax) as error:
+        fn.file.report(heading.node, reason_of(error), skipped)
+        return False
+    return True
+
+
+# ---- simple statements ----
 
 
 def _local(fn: Lowering, node: Node) -> None:
@@ -52,28 +165,88 @@ def _local(fn: Lowering, node: Node) -> None:
     first: Node | None = node
     for declarator in node.children_by_field_name("declarator"):
         value = declarator.child_by_field_name("value")
-        word = fn.text(child(declarator, "name"))
         if value is None:
-            fn.frame.declare(word, None if written == "var" else written)
+            fn.frame.declare(fn.name(declarator), _declared(written))
             continue
         result = fn.value(value)
-        name = fn.frame.declare(word, _local_type(fn, written, value))
-        fn.builder.add(Bind(name, result), fn.file.positions.through(first or declarator, declarator))
+        name = fn.frame.declare(fn.name(declarator), _local_type(fn, written, value))
+        fn.builder.add(Bind(name, result), fn.through(first or declarator, declarator))
         first = None
+
+
+def _declared(written: str) -> str | None:
+    return None if written == "var" else written
 
 
 def _local_type(fn: Lowering, written: str, value: Node) -> str | None:
     """The written type of a variable; for `var`, the type of the constructor or cast on the right."""
-    if written != "var":
-        return written
-    if value.type in ("object_creation_expression", "cast_expression"):
+    if written == "var" and value.type in ("object_creation_expression", "cast_expression"):
         return fn.type_name(child(value, "type"))
-    return None
+    return _declared(written)
+
+
+def _return(fn: Lowering, node: Node) -> None:
+    inner = next(iter(parts(node)), None)
+    value = None if inner is None else fn.value(inner)
+    fn.builder.leave(value, fn.through(node, inner or node.children[0]))
+
+
+def _throw(fn: Lowering, node: Node) -> None:
+    inner = parts(node)[0]
+    fn.builder.throw(fn.value(inner), fn.through(node, inner))
+
+
+def _assert(fn: Lowering, node: Node) -> None:
+    condition, *message = parts(node)
+    fork = fn.fork(condition)
+    fn.builder.resume(fork.false)
+    for each in message:
+        fn.value(each)
+    fn.builder.throw(Global("AssertionError"), fn.through(node, [condition, *message][-1]))
+    fn.builder.resume(fork.true)
+
+
+def _jump(fn: Lowering, node: Node) -> None:
+    """`break` and `continue`, with or without a label."""
+    word = node.children[0]
+    label = next(iter(parts(node)), None)
+    target = None if label is None else fn.text(label)
+    fn.builder.jump(word.type, fn.through(node, label or word), target)
+
+
+def _yield(fn: Lowering, node: Node) -> None:
+    value = parts(node)[0]
+    if fn.result is None:
+        expression_statement(fn, value)
+    else:
+        span = fn.through(node, value)
+        fn.builder.add(Bind(fn.result, fn.value(value)), span)
+        fn.builder.jump("yield", span, fn.result.id)
+
+
+# ---- blocks, branches and loops ----
 
 
 def _block(fn: Lowering, node: Node) -> None:
     with fn.frame.block():
         fn.run(node.named_children)
+
+
+def _labelled(fn: Lowering, node: Node) -> None:
+    name, *_, statement = parts(node)
+    label = fn.text(name)
+    if statement.type in _BREAKABLE:
+        fn.label = label
+        fn.statement(statement)
+    else:
+        fn.builder.region(partial(fn.block, statement), label=label)
+
+
+def _synchronized(fn: Lowering, node: Node) -> None:
+    lock, body = parts(node)
+    fn.value(lock)
+    fn.builder.add(Jump("synchronized"), fn.through(node, lock))
+    fn.statement(body)
 
 
 def _if(fn: Lowering, node: Node) -> None:
@@ -92,96 +265,23 @@ def _if(fn: Lowering, node: Node) -> None:
     fn.builder.resume(after)
 
 
-def _labelled(fn: Lowering, node: Node) -> None:
-    name, *_, statement = parts(node)
-    label = fn.text(name)
-    if statement.type in _BREAKABLE:
-        fn.label = label
-        fn.statement(statement)
-    else:
-        fn.builder.region(partial(fn.block, statement), label=label)
-
-
-# ---- jumps ----
-
-
-def _one(node: Node) -> Node | None:
-    inner = parts(node)
-    return inner[0] if inner else None
-
-
-def _return(fn: Lowering, node: Node) -> None:
-    inner = _one(node)
-    value = None if inner is None else fn.value(inner)
-    fn.builder.leave(value, _through(fn, node, inner))
-
-
-def _through(fn: Lowering, node: Node, last: Node | None) -> Span:
-    return _keyword(fn, node) if last is None else fn.file.positions.through(node, last)
-
-
-def _throw(fn: Lowering, node: Node) -> None:
-    inner = parts(node)[0]
-    value = fn.value(inner)
-    fn.builder.throw(value, fn.file.positions.through(node, inner))
-
-
-def _assert(fn: Lowering, node: Node) -> None:
-    condition, *message = parts(node)
-    fork = fn.fork(condition)
-    fn.builder.resume(fork.false)
-    for each in message:
-        fn.value(each)
-    last = message[-1] if message else condition
-    fn.builder.throw(Global("AssertionError"), fn.file.positions.through(node, last))
-    fn.builder.resume(fork.true)
-
-
-def _jump(word: str) -> Callable[[Lowering, Node], None]:
-    def lower(fn: Lowering, node: Node) -> None:
-        label = _one(node)
-        fn.builder.jump(word, _through(fn, node, label), None if label is None else fn.text(label))
-
-    return lower
-
-
-def _synchronized(fn: Lowering, node: Node) -> None:
-    lock, body = parts(node)
-    fn.value(lock)
-    fn.builder.add(Jump("synchronized"), fn.file.positions.through(node, lock))
-    fn.statement(body)
-
-
-def _class(fn: Lowering, node: Node) -> None:
-    declared = fn.file.tables.declare(fn.file, node, fn.frame)
-    if declared is not None:
-        fn.frame.classes[declared.name] = frozenset[str]().union(
-            *(each.captures for each in declared.all_methods())
-        )
-
-
-def _no_step(_fn: Lowering, _node: Node) -> None:
-    return
-
-
 def _header(fn: Lowering, node: Node) -> Span:
-    """`for (Tuple t : batch)`, without the body."""
-    last = [each for each in node.children if each.type == ")"][-1]
-    return fn.file.positions.through(node, last)
+    """`for (Tuple t : batch)` or `catch (E e)`, without the body."""
+    return fn.through(node, [each for each in node.children if each.type == ")"][-1])
 
 
 def _while(fn: Lowering, node: Node) -> None:
     label = fn.take_label()
     condition = child(node, "condition")
-    span = fn.file.positions.through(node, condition)
     body = partial(fn.block, child(node, "body"))
-    fn.builder.loop_while(span, partial(fn.fork, condition), body, label=label)
+    fn.builder.loop_while(fn.through(node, condition), partial(fn.fork, condition), body, label=label)
 
 
 def _do(fn: Lowering, node: Node) -> None:
     label = fn.take_label()
     condition = partial(fn.fork, child(node, "condition"))
-    fn.builder.loop_until(_keyword(fn, node), condition, partial(fn.block, child(node, "body")), label=label)
+    body = partial(fn.block, child(node, "body"))
+    fn.builder.loop_until(fn.span(node.children[0]), condition, body, label=label)
 
 
 def _for(fn: Lowering, node: Node) -> None:
@@ -194,14 +294,14 @@ def _for(fn: Lowering, node: Node) -> None:
 
     def again() -> None:
         for update in updates:
-            _expression_statement(fn, update)
+            expression_statement(fn, update)
 
     with fn.frame.block():
         for each in node.children_by_field_name("init"):
             if each.type == "local_variable_declaration":
                 fn.statement(each)
             else:
-                _expression_statement(fn, each)
+                expression_statement(fn, each)
         body = partial(fn.block, child(node, "body"))
         fn.builder.loop_while(_header(fn, node), ask, body, label=label, update=again if updates else None)
 
@@ -211,12 +311,12 @@ def _for_each(fn: Lowering, node: Node) -> None:
     iterable = fn.value(child(node, "value"))
     written = fn.type_name(child(node, "type"))
     with fn.frame.block():
-        variable = fn.frame.declare(fn.text(child(node, "name")), None if written == "var" else written)
+        variable = fn.frame.declare(fn.name(node), _declared(written))
         body = partial(fn.block, child(node, "body"))
         fn.builder.loop_for(_header(fn, node), variable, iterable, body, label=label)
 
 
-_EVERYTHING = frozenset({"Throwable", "java.lang.Throwable"})
+# ---- try ----
 
 
 def _try(fn: Lowering, node: Node) -> None:
@@ -237,9 +337,7 @@ def _handler(fn: Lowering, node: Node) -> Handler:
     caught = parts(node)[0]
     written = next(part for part in caught.named_children if part.type == "catch_type")
     types = tuple(fn.type_name(part) for part in parts(written))
-    bracket = next(part for part in node.children if part.type == ")")
-    span = fn.file.positions.through(node, bracket)
-    word = fn.text(child(caught, "name"))
+    word = fn.name(caught)
     only = types[0] if len(types) == 1 else None
     with fn.frame.block():
         name = fn.frame.declare_caught(word, only)
@@ -249,11 +347,12 @@ def _handler(fn: Lowering, node: Node) -> Handler:
             fn.frame.declare_caught(word, only)
             fn.statement(child(node, "body"))
 
-    return Handler(types, name.id, span, body, not _EVERYTHING.isdisjoint(types))
+    everything = not {"Throwable", "java.lang.Throwable"}.isdisjoint(types)
+    return Handler(types, name.id, _header(fn, node), body, everything)
 
 
 def _finally(fn: Lowering, node: Node) -> None:
-    fn.builder.add(Jump("finally"), _keyword(fn, node))
+    fn.builder.add(Jump("finally"), fn.span(node.children[0]))
     fn.statement(parts(node)[-1])
 
 
@@ -265,8 +364,13 @@ def _with_resources(fn: Lowering, resources: Sequence[Node], body: Callable[[], 
     node, *rest = resources
     with fn.frame.block():
         resource = _resource(fn, node)
-        inner = partial(_with_resources, fn, rest, body)
-        fn.builder.attempt(inner, final=partial(_close, fn, node, resource))
+
+        def close() -> None:
+            """The implicit call of `close()`; quiet, since authors do not expect it to throw."""
+            call = Call(fn.builder.temp(), Attr(resource, "close"), (), dropped=True)
+            fn.builder.add(call, fn.span(node), no_raise=True)
+
+        fn.builder.attempt(partial(_with_resources, fn, rest, body), final=close)
 
 
 def _resource(fn: Lowering, node: Node) -> Expr:
@@ -275,79 +379,71 @@ def _resource(fn: Lowering, node: Node) -> Expr:
         return fn.value(parts(node)[0])
     result = fn.value(value)
     written = fn.type_name(child(node, "type"))
-    name: Name = fn.frame.declare(fn.text(child(node, "name")), _local_type(fn, written, value))
+    name: Name = fn.frame.declare(fn.name(node), _local_type(fn, written, value))
     fn.builder.add(Bind(name, result), fn.span(node))
     return name
 
 
-def _close(fn: Lowering, node: Node, resource: Expr) -> None:
-    """The implicit call of `close()`; quiet, since authors do not expect it to throw."""
-    close = Call(fn.builder.temp(), Attr(resource, "close"), (), dropped=True)
-    fn.builder.add(close, fn.span(node), no_raise=True)
-
-
-class _Group(NamedTuple):
-    """Labels with their statements."""
-
-    labels: list[Node]
-    body: list[Node]
-    arrow: bool
-
-
-def _groups(node: Node) -> Iterator[_Group]:
-    for part in parts(child(node, "body")):
-        inner = parts(part)
-        labels = [each for each in inner if each.type == "switch_label"]
-        yield _Group(labels, inner[len(labels) :], part.type == "switch_rule")
+# ---- switch ----
 
 
 def _switch(fn: Lowering, node: Node) -> None:
     label = fn.take_label()
-    fn.builder.region(partial(_lower, fn, node, None), label=label, unlabelled=True)
+    fn.builder.region(partial(_switch_body, fn, node, None), label=label, unlabelled=True)
 
 
-def _value(fn: Lowering, node: Node) -> Expr:
+def _switch_value(fn: Lowering, node: Node) -> Expr:
     """The value is a temporary, whose name is also the target label of `yield`."""
     result = fn.builder.temp()
-    with fn.yielding(result):
-        fn.builder.region(partial(_lower, fn, node, result), label=result.id, unlabelled=True)
+    outer, fn.result = fn.result, result
+    fn.builder.region(partial(_switch_body, fn, node, result), label=result.id, unlabelled=True)
+    fn.result = outer
     return result
 
 
-def _lower(fn: Lowering, node: Node, result: Name | None) -> None:
+def _switch_body(fn: Lowering, node: Node, result: Name | None) -> None:
     condition = child(node, "condition")
     subject = fn.value(condition)
     if not isinstance(subject, (Name, Global)):
         subject = fn.builder.store(subject, fn.span(parts(condition)[-1]))
+    groups = [(group, *_split_labels(group)) for group in parts(child(node, "body"))]
     after: Ends = []
     with fn.frame.block():
-        groups = list(_groups(node))
-        entries, missed = _test_labels(fn, groups, subject)
-        for group, entry in zip(groups, entries, strict=True):
+        entries, missed = _test_labels(fn, [labels for _, labels, _ in groups], subject)
+        for (group, _, body), entry in zip(groups, entries, strict=True):
             fn.builder.resume(entry)
-            _body(fn, group, result)
-            if group.arrow:
-                after += fn.builder.take()
-    if result is None and not _exhaustive(groups):
+            if group.type != "switch_rule":
+                fn.run(body)
+                continue
+            if result is not None and body[0].type == "expression_statement":
+                value = parts(body[0])[0]
+                fn.builder.add(Bind(result, fn.value(value)), fn.span(value))
+            else:
+                fn.block(body[0])
+            after += fn.builder.take()
+    cases = [case for _, labels, _ in groups for label in labels for case in parts(label)]
+    # the compiler requires that some label always matches if a label is a pattern or null (JLS 14.11.2)
+    exhaustive = any(case.type in PATTERNS or case.type == "null_literal" for case in cases)
+    if result is None and not exhaustive:
         fn.builder.resume(missed)
     fn.builder.resume(after)
 
 
-def _exhaustive(groups: list[_Group]) -> bool:
-    """Whether some label always matches: the compiler requires it if a label is a pattern or null (JLS 14.11.2)."""
-    cases = (case for group in groups for label in group.labels for case in parts(label))
-    return any(case.type in PATTERNS or case.type == "null_literal" for case in cases)
+def _split_labels(group: Node) -> tuple[list[Node], list[Node]]:
+    """The labels of a group of a switch, and its statements."""
+    inner = parts(group)
+    labels = [each for each in inner if each.type == "switch_label"]
+    return labels, inner[len(labels) :]
 
 
-def _test_labels(fn: Lowering, groups: list[_Group], subject: Expr) -> tuple[list[Ends], Ends]:
-    """The entry edges of each group, and the edges that no label matches."""
+def _test_labels(fn: Lowering, groups: Iterable[Sequence[Node]], subject: Expr) -> tuple[list[Ends], Ends]:
+    """The entry edges of each group of labels, and the edges that no label matches."""
     entries: list[Ends] = []
     default: Ends | None = None
-    for group in groups:
+    for labels in groups:
         entry: Ends = []
-        for label in group.labels:
-            is_default = _test_label(fn, label, subject, entry)
-            if is_default:
+        for label in labels:
+            if _test_label(fn, label, subject, entry):
                 default = entry
         entries.append(entry)
     rest = fn.builder.take()
@@ -360,17 +456,15 @@ def _test_labels(fn: Lowering, groups: list[_Group], subject: Expr) -> tuple[lis
 def _test_label(fn: Lowering, label: Node, subject: Expr, entry: Ends) -> bool:
     """Test one label; return whether it is, or contains, `default`."""
     cases = parts(label)
-    if not cases:
-        return True
     guard = next((case for case in cases if case.type == "guard"), None)
-    is_default = False
+    is_default = not cases
     for case in cases:
         if case is guard:
             continue
         if case.type == "identifier" and fn.text(case) == "default":
             is_default = True
             continue
-        missed = _test(fn, case, subject)
+        missed = _test_case(fn, case, subject)
         if guard is not None:
             fork = fn.fork(parts(guard)[0])
             missed = missed + fork.false
@@ -380,7 +474,7 @@ def _test_label(fn: Lowering, label: Node, subject: Expr, entry: Ends) -> bool:
     return is_default
 
 
-def _test(fn: Lowering, case: Node, subject: Expr) -> Ends:
+def _test_case(fn: Lowering, case: Node, subject: Expr) -> Ends:
     if case.type in PATTERNS:
         return match(fn, case, subject)
     if case.type == "identifier" and not fn.frame.is_variable(fn.text(case)):
@@ -388,64 +482,35 @@ def _test(fn: Lowering, case: Node, subject: Expr) -> Ends:
     else:
         constant = fn.value(case)
     operator = "is" if constant == Literal(None) else "=="
-    fork = fn.builder.test(Compare(subject, operator, constant), fn.span(case))
-    fn.builder.resume(fork.true)
-    return fork.false
+    return fn.expect(Compare(subject, operator, constant), case)
 
 
-def _body(fn: Lowering, group: _Group, result: Name | None) -> None:
-    if not group.arrow:
-        fn.run(group.body)
-        return
-    (body,) = group.body
-    if result is not None and body.type == "expression_statement":
-        value = parts(body)[0]
-        fn.builder.add(Bind(result, fn.value(value)), fn.span(value))
-    else:
-        fn.block(body)
-
-
-def _yield(fn: Lowering, node: Node) -> None:
-    value = parts(node)[0]
-    if fn.result is None:
-        _expression_statement(fn, value)
-    else:
-        span = fn.file.positions.through(node, value)
-        fn.builder.add(Bind(fn.result, fn.value(value)), span)
-        fn.builder.jump("yield", span, fn.result.id)
-
-
-def _pure(fn: Lowering, node: Node) -> Expr:
-    return Mix("switch", (fn.value(child(node, "condition")),))
-
-
-STATEMENTS: Statements = by_type(
+_BREAKABLE: Mapping[str, Callable[[Lowering, Node], None]] = {
+    "while_statement": _while,
+    "do_statement": _do,
+    "for_statement": _for,
+    "enhanced_for_statement": _for_each,
+    "switch_expression": _switch,
+}
+_STATEMENTS: Mapping[str, Callable[[Lowering, Node], None]] = by_type(
     {
-        "expression_statement": _expression,
+        "expression_statement": lambda fn, node: expression_statement(fn, parts(node)[0]),
         "local_variable_declaration": _local,
-        "block constructor_body": _block,
-        "if_statement": _if,
-        "labeled_statement": _labelled,
         "return_statement": _return,
         "throw_statement": _throw,
         "assert_statement": _assert,
-        "break_statement": _jump("break"),
-        "continue_statement": _jump("continue"),
-        "synchronized_statement": _synchronized,
-        "explicit_constructor_invocation": constructor_call,
-        "class_declaration interface_declaration enum_declaration record_declaration": _class,
-        "annotation_type_declaration": _no_step,
-        "import_declaration package_declaration module_declaration": _no_step,
-        ";": _no_step,
-        "while_statement": _while,
-        "do_statement": _do,
-        "for_statement": _for,
-        "enhanced_for_statement": _for_each,
-        "try_statement": _try,
-        "try_with_resources_statement": _try,
-        "switch_expression": _switch,
+        "break_statement continue_statement": _jump,
         "yield_statement": _yield,
+        "explicit_constructor_invocation": constructor_call,
+        "block constructor_body": _block,
+        "labeled_statement": _labelled,
+        "synchronized_statement": _synchronized,
+        "if_statement": _if,
+        "try_statement try_with_resources_statement": _try,
+        "annotation_type_declaration ;": lambda _fn, _node: None,
+        "import_declaration package_declaration module_declaration": lambda _fn, _node: None,
     }
 )
-SWITCH_VALUES: Values = {"switch_expression": _value}
-PURE_SWITCHES: Values = {"switch_expression": _pure}
+TABLES.statements.update({**_BREAKABLE, **_STATEMENTS})
+TABLES.values["switch_expression"] = _switch_value
+TABLES.pure["switch_expression"] = lambda fn, node: Mix("switch", (fn.value(child(node, "condition")),))

@@ -1,11 +1,21 @@
-"""Python source to a `Unit`, parsed by libcst."""
+"""Python source to a `Unit`: parsing by libcst, modules, classes and functions."""
 
-from ackdoctor.frontends.lowering import UnknownSyntax
-from ackdoctor.frontends.python.parse import TOO_DEEP, parse
-from ackdoctor.frontends.python.source import decode
-from ackdoctor.frontends.python.unit import lower_module
-from ackdoctor.model.cfg import Unit
+import ast
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import libcst as cst
+
+from ackdoctor.frontends import TOO_DEEP, UnknownSyntax, module_body, reason_of
+from ackdoctor.frontends.python.expressions import TABLES, Lowering, Scope, SourceFile, dotted
+from ackdoctor.frontends.python.measure import Positions
+from ackdoctor.frontends.python.source import Translation, decode, is_python2, too_deep, translate
+from ackdoctor.frontends.python.statements import Names, block_parts, names_bound, own_nodes
+from ackdoctor.model.cfg import Arg, Bind, Call, ClassInfo, Closure, Expr, Function, Literal, Mix, Param, Unit
 from ackdoctor.model.finding import Unreadable
+from ackdoctor.model.source import Span
 
 __all__ = ["lower_source"]
 
@@ -19,11 +29,274 @@ def lower_source(*, path: str, module: str, is_package: bool, data: bytes) -> Un
     if isinstance(text, Unreadable):
         return text
     try:
-        parsed = parse(path, text)
+        parsed = _parse(path, text)
         if isinstance(parsed, Unreadable):
             return parsed
-        return lower_module(parsed, path=path, module=module, is_package=is_package)
-    except RecursionError:
-        return Unreadable(path=path, line=0, column=0, reason=TOO_DEEP)
-    except UnknownSyntax as unknown:
-        return Unreadable(path=path, line=0, column=0, reason=f"syntax that is not yet supported: {unknown}")
+        tree, translation = parsed
+        text = text if translation is None else translation.text
+        positions = Positions(tree, text, translation)
+        file = SourceFile(path=path, module=module, is_package=is_package, positions=positions, text=text)
+        return _lower_module(file, tree, python2=translation is not None or is_python2(text))
+    except (RecursionError, UnknownSyntax) as error:
+        return Unreadable(path=path, line=0, column=0, reason=reason_of(error))
+
+
+# ---- parsing ----
+
+_WHERE = re.compile(r"error at (\d+):(\d+)")
+
+
+def _parse(path: str, text: str) -> tuple[cst.Module, Translation | None] | Unreadable:
+    """Parse as Python 3, or else as Python 2."""
+    deep = too_deep(path, text)
+    if deep is not None:
+        return deep
+    tree = _tree(text)
+    if isinstance(tree, cst.Module):
+        return tree, None
+    translation = translate(text)
+    if translation is not None:
+        translated = _tree(translation.text)
+        if isinstance(translated, cst.Module):
+            return translated, translation
+    return _unreadable(path, text, tree)
+
+
+def _tree(text: str) -> cst.Module | BaseException:
+    """The tree, or the exception: libcst also raises other errors than its own, and panics."""
+    try:
+        return cst.parse_module(text)
+    except (KeyboardInterrupt, SystemExit, MemoryError, RecursionError):
+        raise
+    except BaseException as error:  # noqa: BLE001
+        return error
+
+
+def _unreadable(path: str, text: str, error: BaseException) -> Unreadable:
+    """Locate the syntax error by the interpreter, which is more exact than libcst."""
+    where = _WHERE.search(str(error))
+    line, column = (int(where[1]), int(where[2]) + 1) if where else (0, 0)
+    reason = "syntax error"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except SyntaxError as better:
+        line, column, reason = better.lineno or 0, max(better.offset or 0, 1), f"syntax error: {better.msg}"
+    except (RecursionError, MemoryError):
+        line, column, reason = 0, 0, TOO_DEEP
+    except ValueError:
+        pass
+    else:
+        line, column, reason = 0, 0, "Python accepts this file, but ackdoctor's parser does not"
+    return Unreadable(path=path, line=line, column=column, reason=reason)
+
+
+# ---- modules ----
+
+
+def _lower_module(file: SourceFile, tree: cst.Module, *, python2: bool) -> Unit:
+    names = _scan(file, tree.body)
+    imported = {name for node in names.imports for name, _ in file.imported(node)}
+    file.module_names = names.bound | imported
+    fn = Lowering(file, Scope({}, None), "<module>", file.positions.whole())
+    functions: dict[str, Function] = {}
+    values: dict[str, Expr] = {}
+    for node in _declarations(tree.body):
+        if isinstance(node, cst.ClassDef):
+            _define_class(fn, node, file.qualname(node, node.name.value))
+        elif isinstance(node, cst.FunctionDef):
+            name = node.name.value
+            functions[name] = _define_function(fn, node, file.qualname(node, name))
+        else:
+            values.update((target, value) for target, value, _ in _assigned(fn, node))
+    fn.run(tree)
+    candidates = file.candidates()
+    return Unit(
+        path=file.path,
+        module=file.module,
+        stars=candidates.pop("*", ()),
+        imports=candidates,
+        classes=file.classes,
+        functions=functions,
+        values=values,
+        body=module_body(file.path, fn.builder, fn.closures),
+        python2=python2,
+    )
+
+
+def _scan(file: SourceFile, body: Sequence[cst.CSTNode]) -> Names:
+    """The names that a body binds; adds its imports to the file."""
+    names = names_bound(body, walrus=file.has_walrus)
+    for node in names.imports:
+        file.add_import(node)
+    return names
+
+
+def _declarations(body: Sequence[cst.CSTNode]) -> Iterator[Any]:
+    """The functions, classes and assignments of a body, including those in `if`, `try` and other blocks."""
+    stack = list(reversed(body))
+    while stack:
+        node = stack.pop()
+        if type(node) in (cst.FunctionDef, cst.ClassDef, cst.Assign, cst.AnnAssign):
+            yield node
+        else:
+            stack.extend(block_parts(node))
+
+
+def _assigned(fn: Lowering, node: cst.Assign | cst.AnnAssign) -> Iterator[tuple[str, Expr, Span]]:
+    """The plain names that a module or class assignment binds, with their values.
+
+    If `a, *b = 1, 2` has as many targets as values, the starred target takes one value.
+    """
+    value = node.value
+    if value is None:
+        return
+    for target in [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]:
+        pairs: list[tuple[cst.CSTNode, cst.BaseExpression]] = [(target, value)]
+        if isinstance(target, cst.Tuple) and isinstance(value, cst.Tuple):
+            elements = target.elements if len(target.elements) == len(value.elements) else ()
+            pairs = [(part.value, given.value) for part, given in zip(elements, value.elements, strict=False)]
+        for name, part in pairs:
+            if isinstance(name, cst.Name):
+                yield name.value, fn.pure(part), fn.span(node)
+
+
+# ---- functions ----
+
+
+def _define_function(
+    fn: Lowering, node: cst.FunctionDef | cst.Lambda, qualname: str, binding: str = "none"
+) -> Function:
+    """Lower a `def` or a lambda; `fn` lowers the enclosing code."""
+    file, span = fn.file, fn.span(node)
+    params = tuple(_params(fn, node.params))
+    definition = node if isinstance(node, cst.FunctionDef) else None
+    body: Sequence[cst.CSTNode] = [node.body] if isinstance(node, cst.Lambda) else node.body.body
+    names = _scan(file, body)
+    scope = Scope(names.meanings(param.name for param in params), fn.scope)
+    inner = Lowering(file, scope, qualname, span)
+    if isinstance(node, cst.Lambda):
+        inner.builder.leave(inner.value(node.body), fn.span(node.body))
+    else:
+        inner.run(node.body)
+    return Function(
+        name=definition.name.value if definition else "<lambda>",
+        qualname=qualname,
+        path=file.path,
+        params=params,
+        cfg=inner.builder.finish(),
+        span=span,
+        head=fn.span(definition.name) if definition else span,
+        is_async=definition is not None and definition.asynchronous is not None,
+        is_generator=file.has_yield and any(type(each) is cst.Yield for each in own_nodes(body)),
+        binding=binding,
+        decorators=tuple(fn.pure(each.decorator) for each in (definition.decorators if definition else ())),
+        closures=inner.closures,
+        captures=frozenset(scope.captures),
+        docstring_only=all(map(_is_stub, body)),
+    )
+
+
+def _lambda(fn: Lowering, node: cst.Lambda) -> Expr:
+    qualname = fn.file.qualname(node, f"{_prefix(fn)}<lambda>")
+    fn.closures[qualname] = _define_function(fn, node, qualname)
+    return Closure(qualname)
+
+
+def _params(fn: Lowering, node: cst.Parameters) -> Iterator[Param]:
+    kinds = [(param, "positional") for param in (*node.posonly_params, *node.params)]
+    if isinstance(node.star_arg, cst.Param):
+        kinds.append((node.star_arg, "*"))
+    kinds += [(param, "keyword") for param in node.kwonly_params]
+    if node.star_kwarg is not None:
+        kinds.append((node.star_kwarg, "**"))
+    for param, kind in kinds:
+        default = None if param.default is None else fn.pure(param.default)
+        written = None
+        if param.annotation is not None:
+            written = fn.file.positions.text(param.annotation.annotation)
+        yield Param(param.name.value, kind, default, written)
+
+
+def _is_stub(node: cst.CSTNode) -> bool:
+    """Whether a statement is only pass, ..., a docstring or `raise NotImplementedError`."""
+    if isinstance(node, cst.SimpleStatementLine):
+        return all(map(_is_stub, node.body))
+    if isinstance(node, cst.Expr):
+        return isinstance(node.value, (cst.SimpleString, cst.ConcatenatedString, cst.Ellipsis))
+    if isinstance(node, cst.Raise):
+        raised = node.exc.func if isinstance(node.exc, cst.Call) else node.exc
+        return dotted(raised) == "NotImplementedError"
+    return isinstance(node, cst.Pass)
+
+
+def _prefix(fn: Lowering) -> str:
+    return "" if fn.qualname == "<module>" else f"{fn.qualname}.<locals>."
+
+
+def _nested_function(fn: Lowering, node: cst.FunctionDef) -> None:
+    if fn.qualname == "<module>":
+        return  # `_lower_module` adds it to the unit
+    wrappers = [fn.value(decorator.decorator) for decorator in node.decorators]
+    qualname = fn.file.qualname(node, f"{_prefix(fn)}{node.name.value}")
+    fn.closures[qualname] = _define_function(fn, node, qualname)
+    value: Expr = Closure(qualname)
+    span = fn.file.positions.through(node, node.name)
+    for decorator, wrapper in zip(reversed(node.decorators), reversed(wrappers), strict=True):
+        result = fn.builder.temp()
+        fn.builder.add(Call(result, wrapper, (Arg(value),)), fn.span(decorator.decorator))
+        value = result
+    fn.builder.add(Bind(fn.scope.resolve(node.name.value), value), span)
+
+
+# ---- classes ----
+
+
+def _define_class(fn: Lowering, node: cst.ClassDef, qualname: str) -> ClassInfo:
+    """Lower a class with its members, and add it to the file's classes."""
+    file = fn.file
+    info = ClassInfo(
+        name=node.name.value,
+        qualname=qualname,
+        path=file.path,
+        module=file.module,
+        span=fn.span(node),
+        head=fn.span(node.name),
+        bases=tuple(fn.pure(arg.value) for arg in node.bases if not arg.star),
+        methods={},
+        attrs={},
+        attr_spans={},
+        decorators=tuple(fn.pure(decorator.decorator) for decorator in node.decorators),
+    )
+    file.classes[qualname] = info
+    _scan(file, node.body.body)
+    for each in _declarations(node.body.body):
+        if isinstance(each, cst.FunctionDef):
+            name = file.qualname(each, f"{qualname}.{each.name.value}")
+            info.methods[each.name.value] = _define_function(fn, each, name, _binding(each))
+        elif isinstance(each, cst.ClassDef):
+            _define_class(fn, each, file.qualname(each, f"{qualname}.{each.name.value}"))
+        else:
+            for target, value, span in _assigned(fn, each):
+                info.attrs[target] = value
+                info.attr_spans[target] = span
+    return info
+
+
+def _binding(node: cst.FunctionDef) -> str:
+    written = (dotted(decorator.decorator) for decorator in node.decorators)
+    bindings = (word.removesuffix("method") for word in written if word in ("staticmethod", "classmethod"))
+    return next(bindings, "instance")
+
+
+def _nested_class(fn: Lowering, node: cst.ClassDef) -> None:
+    if fn.qualname == "<module>":
+        return
+    info = _define_class(fn, node, fn.file.qualname(node, f"{_prefix(fn)}{node.name.value}"))
+    value = Mix("class", (Literal(info.qualname), *info.bases))
+    fn.builder.add(Bind(fn.scope.resolve(info.name), value), fn.file.positions.through(node, node.name))
+
+
+TABLES.values[cst.Lambda] = TABLES.pure[cst.Lambda] = _lambda
+TABLES.statements.update({cst.FunctionDef: _nested_function, cst.ClassDef: _nested_class})

@@ -1,21 +1,18 @@
-"""Expressions: values, calls, and the conditions that become edges."""
+"""The state of lowering, and expressions: names, values, calls, and the conditions that become edges."""
 
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeAlias
 
 import libcst as cst
 
 from ackdoctor.flow.build import Ends, Fork
-from ackdoctor.frontends.lowering import (
-    condition_value,
-    conditional_fork,
-    conditional_value,
-    fork_on,
-    junction_fork,
-)
+from ackdoctor.frontends import Lowering as SharedLowering
+from ackdoctor.frontends import SourceFile as SharedFile
+from ackdoctor.frontends import Table, Tables
 from ackdoctor.frontends.python.layout import OPERATORS
-from ackdoctor.frontends.python.lowering import Forks, Lowering, Values
+from ackdoctor.frontends.python.measure import Positions
 from ackdoctor.model.cfg import (
     Arg,
     Attr,
@@ -29,12 +26,207 @@ from ackdoctor.model.cfg import (
     Item,
     Literal,
     Mix,
+    Name,
     Not,
     Star,
+    Unpack,
     Yield,
 )
+from ackdoctor.model.source import Span
 
-__all__ = ["FORKS", "PURE_VALUES", "VALUES", "call_statement", "plain_fork"]
+__all__ = ["TABLES", "Lowering", "Scope", "SourceFile", "bind", "call", "dotted", "target_names"]
+
+# ---- names ----
+
+
+class Scope:
+    """The names of a function, a module or a comprehension, and the enclosing scope."""
+
+    __slots__ = ("captures", "names", "parent")
+
+    def __init__(self, names: dict[str, Expr], parent: "Scope | None") -> None:
+        self.names = names
+        self.parent = parent
+        self.captures: set[str] = set()
+
+    def resolve(self, word: str) -> Expr:
+        """The expression that a name refers to; a name of an enclosing function becomes a capture."""
+        crossed: list[Scope] = []
+        scope: Scope | None = self
+        while scope is not None:
+            found = scope.names.get(word)
+            if found is not None:
+                if isinstance(found, Name):
+                    for inner in crossed:
+                        inner.captures.add(found.id)
+                return found
+            crossed.append(scope)
+            scope = scope.parent
+        return Global(word)
+
+    def local(self, word: str) -> str | None:
+        """The local variable that a name refers to, without capturing it."""
+        scope: Scope | None = self
+        while scope is not None and word not in scope.names:
+            scope = scope.parent
+        found = None if scope is None else scope.names[word]
+        return found.id if isinstance(found, Name) else None
+
+
+def dotted(node: cst.CSTNode | None) -> str:
+    """`a.b.c` as a string; '' for any other expression."""
+    parts: list[str] = []
+    while isinstance(node, cst.Attribute):
+        parts.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, cst.Name):
+        return ""
+    parts.append(node.value)
+    return ".".join(reversed(parts))
+
+
+def target_names(target: cst.CSTNode) -> list[str]:
+    """The plain names that an assignment target binds."""
+    found: list[str] = []
+    stack = [target]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.Name):
+            found.append(node.value)
+        elif isinstance(node, (cst.Tuple, cst.List)):
+            stack.extend(reversed(node.elements))
+        elif isinstance(node, (cst.Element, cst.StarredElement)):
+            stack.append(node.value)
+    return found
+
+
+# ---- the state of lowering ----
+
+
+class SourceFile(SharedFile):
+    """The state that all functions of a file share."""
+
+    def __init__(self, *, path: str, module: str, is_package: bool, positions: Positions, text: str) -> None:
+        super().__init__(path, module)
+        self.positions = positions
+        self.has_yield = "yield" in text
+        self.has_walrus = ":=" in text
+        self.module_names: set[str] = set()  # bound at module level
+        parts = module.split(".") if module else []
+        self._package = parts if is_package else parts[:-1]
+        self._imports: list[tuple[int, str, str]] = []  # offset, name, qualified name
+
+    def qualname(self, node: cst.CSTNode, name: str) -> str:
+        """A unique name for a definition."""
+        return self.unique(id(node), name)
+
+    def imported(self, node: cst.Import | cst.ImportFrom) -> list[tuple[str, str]]:
+        """The names that a statement binds with the qualified names that they refer to; `*` for a whole module."""
+        source = self._source(node)
+        if isinstance(node.names, cst.ImportStar):
+            return [("*", source or "")]
+        rows = []
+        for alias in node.names:
+            member = dotted(alias.name)
+            name = "" if alias.asname is None else dotted(alias.asname.name)
+            if source is not None:
+                rows.append((name or member, f"{source}.{member}" if source else member))
+            else:
+                top = member.partition(".")[0]
+                rows.append((name, member) if name else (top, top))
+        return rows
+
+    def _source(self, node: Any) -> str | None:
+        """The module after `from`; None for `import a`."""
+        if not hasattr(node, "module"):
+            return None
+        level, module = len(node.relative), dotted(node.module)
+        if level == 0:
+            return module
+        base = self._package[: max(0, len(self._package) - (level - 1))]
+        return ".".join([*base, module] if module else base)
+
+    def add_import(self, node: cst.Import | cst.ImportFrom) -> None:
+        """Add an import statement; statements are added in any order."""
+        place = self.positions.start(node)
+        self._imports += ((place, name, qualified) for name, qualified in self.imported(node))
+
+    def may_be(self, name: str, qualified: str) -> bool:
+        """Whether a name refers to `qualified` by a statement added so far."""
+        return any(row[1:] == (name, qualified) for row in self._imports)
+
+    def candidates(self) -> dict[str, tuple[str, ...]]:
+        """What each imported name may refer to, in file order; `*` are the modules of star imports."""
+        found: dict[str, dict[str, None]] = {}
+        for _, name, qualified in sorted(self._imports, key=lambda row: row[0]):
+            found.setdefault(name, {})[qualified] = None
+        return {name: tuple(qualified) for name, qualified in found.items()}
+
+
+# The modules fill these tables; the key of an entry is the type of its node argument.
+TABLES = Tables(values=Table(), pure=Table(), forks={}, statements=Table())
+
+
+class Lowering(SharedLowering[cst.CSTNode]):
+    """The lowering of one function, method, lambda or module body."""
+
+    __slots__ = ("file", "filters", "scope")
+
+    def __init__(self, file: SourceFile, scope: Scope, qualname: str, span: Span) -> None:
+        super().__init__(TABLES, qualname, span)
+        self.file = file
+        self.scope = scope
+        # the result of a comprehension's filter by batch, variable and test; False for a negation
+        self.filters: dict[tuple[str, ...], tuple[Expr, bool]] = {}
+
+    def kind(self, node: cst.CSTNode) -> type[cst.CSTNode]:
+        """The type of a node."""
+        return type(node)
+
+    def run(self, body: Any) -> None:
+        """Lower the statements of a module or block in order; stop at the first unreachable one."""
+        table = self.tables.statements
+        for node in body.body:
+            if not self.builder.alive:
+                return
+            for each in node.body if type(node) is cst.SimpleStatementLine else (node,):
+                table[type(each)](self, each)
+
+    def span(self, node: Any) -> Span:
+        """The position of a node, including the parentheses of a tuple or generator."""
+        if type(node) in (cst.Tuple, cst.GeneratorExp) and node.lpar:
+            return self.file.positions.through(node.lpar[-1], node.rpar[0])
+        return self.file.positions.span(node)
+
+    @contextmanager
+    def inside(self, scope: Scope) -> Iterator[None]:
+        """Resolve names in this scope."""
+        before, self.scope = self.scope, scope
+        try:
+            yield
+        finally:
+            self.scope = before
+
+
+def bind(fn: Lowering, target: cst.CSTNode, value: Expr, span: Span) -> None:
+    """`target = value`; unpacks nested targets one level at a time, through temporaries."""
+    if not isinstance(target, (cst.Tuple, cst.List)):
+        fn.builder.add(Bind(fn.value(target), value), span)
+        return
+    places: list[Expr | None] = []
+    nested: list[tuple[cst.CSTNode, Expr]] = []
+    for element in target.elements:
+        inner: cst.CSTNode = element.value
+        if isinstance(inner, (cst.Tuple, cst.List)):
+            place: Expr = fn.builder.temp()
+            nested.append((inner, place))
+        else:
+            place = fn.value(inner)
+        places.append(Star(place) if isinstance(element, cst.StarredElement) else place)
+    fn.builder.add(Unpack(tuple(places), value), span)
+    for inner, place in nested:
+        bind(fn, inner, place, span)
+
 
 # ---- literals ----
 
@@ -46,18 +238,19 @@ _ESCAPE = re.compile(
 _LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
-def _string_value(text: str) -> str | bytes:
-    """The value of a string literal as written; named and invalid escapes stay unchanged."""
+def _string(_fn: Lowering, node: cst.SimpleString) -> Expr:
+    """A string literal; named and invalid escapes stay as written."""
+    text = node.value
     if "\\" not in text and text[0] in "'\"":
         quotes = 3 if text.startswith(("'''", '"""')) else 1
-        return text[quotes:-quotes]
+        return Literal(text[quotes:-quotes])
     match = _LITERAL.fullmatch(text)
     if match is None:
-        return text
+        return Literal(text)
     prefix, value = match[1].lower(), match[3]
     if "r" not in prefix and "\\" in value:
         value = _ESCAPE.sub(_unescape, value)
-    return value.encode("utf-8", "surrogatepass") if "b" in prefix else value
+    return Literal(value.encode("utf-8", "surrogatepass") if "b" in prefix else value)
 
 
 def _unescape(match: re.Match[str]) -> str:
@@ -71,30 +264,14 @@ def _unescape(match: re.Match[str]) -> str:
     return _LETTERS.get(code, code)
 
 
-def _number_value(node: cst.Integer | cst.Float) -> int | float:
-    text = node.value
-    if isinstance(node, cst.Float):
-        return float(text)
-    return int(text) if text.isdecimal() and text[0] != "0" else int(text, 0)
-
-
 def _number(_fn: Lowering, node: cst.Integer | cst.Float) -> Expr:
+    text = node.value
     try:
-        return Literal(_number_value(node))
+        if isinstance(node, cst.Float):
+            return Literal(float(text))
+        return Literal(int(text) if text.isdecimal() and text[0] != "0" else int(text, 0))
     except ValueError:  # more digits than the interpreter converts
         return Mix("number", ())
-
-
-def _imaginary(_fn: Lowering, _node: cst.Imaginary) -> Expr:
-    return Mix("number", ())
-
-
-def _ellipsis(_fn: Lowering, _node: cst.Ellipsis) -> Expr:
-    return Literal(...)
-
-
-def _string(_fn: Lowering, node: cst.SimpleString) -> Expr:
-    return Literal(_string_value(node.value))
 
 
 def _concatenated(fn: Lowering, node: cst.ConcatenatedString) -> Expr:
@@ -113,31 +290,17 @@ def _concatenated(fn: Lowering, node: cst.ConcatenatedString) -> Expr:
     return Mix("f", tuple(parts))
 
 
-def _formatted(fn: Lowering, node: cst.FormattedString | cst.TemplatedString) -> Expr:
-    parts: list[Expr] = []
-    _format_parts(fn, node.parts, parts)
-    return Mix("f", tuple(parts))
-
-
-def _format_parts(fn: Lowering, nodes: Any, parts: list[Expr]) -> None:
+def _format_parts(fn: Lowering, nodes: Any) -> Iterator[Expr]:
+    """The parts of an f-string or a t-string, and of its format specifications."""
     for node in nodes:
         if isinstance(node, (cst.FormattedStringText, cst.TemplatedStringText)):
-            parts.append(Literal(node.value))
+            yield Literal(node.value)
         else:
-            parts.append(fn.value(node.expression))
-            if node.format_spec:
-                _format_parts(fn, node.format_spec, parts)
+            yield fn.value(node.expression)
+            yield from _format_parts(fn, node.format_spec or ())
 
 
-# ---- names, members and operators ----
-
-
-def _name(fn: Lowering, node: cst.Name) -> Expr:
-    return _CONSTANTS.get(node.value) or fn.scope.resolve(node.value)
-
-
-def _attribute(fn: Lowering, node: cst.Attribute) -> Expr:
-    return Attr(fn.value(node.value), node.attr.value)
+# ---- members, operators and displays ----
 
 
 def _subscript(fn: Lowering, node: cst.Subscript) -> Expr:
@@ -147,11 +310,10 @@ def _subscript(fn: Lowering, node: cst.Subscript) -> Expr:
     return Item(obj, keys[0] if alone else Build("tuple", tuple(keys)))
 
 
-def _key(fn: Lowering, node: cst.BaseSlice) -> Expr:
+def _key(fn: Lowering, node: Any) -> Expr:
     if isinstance(node, cst.Index):
         value = fn.value(node.value)
         return Star(value) if node.star else value
-    assert isinstance(node, cst.Slice)
     bounds = (node.lower, node.upper, node.step)
     return Mix("slice", tuple(Literal(None) if bound is None else fn.value(bound) for bound in bounds))
 
@@ -183,15 +345,12 @@ def _unary(fn: Lowering, node: cst.UnaryOperation) -> Expr:
     return Mix(OPERATORS[kind], (value,))
 
 
-def _sequence(kind: str) -> Callable[[Lowering, Any], Expr]:
-    def lower(fn: Lowering, node: cst.Tuple | cst.List | cst.Set) -> Expr:
-        items = []
-        for element in node.elements:
-            value = fn.value(element.value)
-            items.append(Star(value) if isinstance(element, cst.StarredElement) else value)
-        return Build(kind, tuple(items))
-
-    return lower
+def _sequence(fn: Lowering, node: cst.Tuple | cst.List | cst.Set) -> Expr:
+    values = (
+        Star(fn.value(element.value)) if isinstance(element, cst.StarredElement) else fn.value(element.value)
+        for element in node.elements
+    )
+    return Build(type(node).__name__.lower(), tuple(values))
 
 
 def _dict(fn: Lowering, node: cst.Dict) -> Expr:
@@ -202,13 +361,8 @@ def _dict(fn: Lowering, node: cst.Dict) -> Expr:
     return Build("dict", tuple(items))
 
 
-def _star(fn: Lowering, node: cst.StarredElement) -> Expr:
-    return Star(fn.value(node.value))
-
-
 def _walrus(fn: Lowering, node: cst.NamedExpr) -> Expr:
-    value = fn.value(node.value)
-    fn.bind(node.target, value, fn.span(node))
+    bind(fn, node.target, fn.value(node.value), fn.span(node))
     return fn.value(node.target)
 
 
@@ -218,7 +372,8 @@ _MATERIALIZERS = frozenset({"list", "tuple", "set", "deque"})  # they exhaust a 
 _FUNCTION_AND_ITEMS = 2
 
 
-def _call(fn: Lowering, node: cst.Call, *, awaited: bool = False, dropped: bool = False) -> Expr:
+def call(fn: Lowering, node: cst.Call, *, awaited: bool = False, dropped: bool = False) -> Expr:
+    """A call, whose result the code may await or drop."""
     func = fn.value(node.func)
     mapped = _map_loop(fn, node) if type(func) is Global and func.id in _MATERIALIZERS else None
     if mapped is not None:
@@ -227,18 +382,12 @@ def _call(fn: Lowering, node: cst.Call, *, awaited: bool = False, dropped: bool 
         Arg(fn.value(arg.value), arg.keyword.value if arg.keyword is not None else None, arg.star)
         for arg in node.args
     ]
-    if type(func) is Global and func.id not in fn.file.module_names:
-        pure = _pure_builtin(func.id, args)
-        if pure is not None:
-            return pure
+    pure = _pure_builtin(fn, func, args)
+    if pure is not None:
+        return pure
     result = fn.builder.temp()
     fn.builder.add(Call(result, func, tuple(args), awaited, dropped), fn.span(node))
     return result
-
-
-def call_statement(fn: Lowering, node: cst.Call) -> Expr:
-    """A call whose result is dropped."""
-    return _call(fn, node, dropped=True)
 
 
 def _map_loop(fn: Lowering, node: cst.Call) -> Expr | None:
@@ -264,13 +413,15 @@ def _map_loop(fn: Lowering, node: cst.Call) -> Expr | None:
     return result
 
 
-def _pure_builtin(name: str, args: list[Arg]) -> Expr | None:
+def _pure_builtin(fn: Lowering, func: Expr, args: list[Arg]) -> Expr | None:
     """Calls of built-in functions that only inspect their argument."""
+    if not isinstance(func, Global) or func.id in fn.file.module_names:
+        return None
     if any(arg.name or arg.star for arg in args):
         return None
-    match name, [arg.value for arg in args]:
+    match func.id, [arg.value for arg in args]:
         case "len" | "bool" | "type" | "id", [value]:
-            return Mix(name, (value,))
+            return Mix(func.id, (value,))
         case "isinstance", [value, Build(_, types)]:
             return IsType(value, types)
         case "isinstance", [value, kind]:
@@ -278,10 +429,23 @@ def _pure_builtin(name: str, args: list[Arg]) -> Expr | None:
     return None
 
 
+def _pure_call(fn: Lowering, node: cst.Call) -> Expr:
+    func = fn.value(node.func)
+    parts: list[Expr] = []
+    for arg in node.args:
+        value = fn.value(arg.value)
+        if arg.keyword is not None:
+            value = Mix(f"{arg.keyword.value}=", (value,))
+        elif arg.star:
+            value = Star(value) if arg.star == "*" else Mix("**", (value,))
+        parts.append(value)
+    return _pure_builtin(fn, func, list(map(Arg, parts))) or Mix("call", (func, *parts))
+
+
 def _await(fn: Lowering, node: cst.Await) -> Expr:
     inner = node.expression
     if isinstance(inner, cst.Call):
-        return _call(fn, inner, awaited=True)
+        return call(fn, inner, awaited=True)
     result = fn.builder.temp()
     fn.builder.add(Call(result, Mix("await", (fn.value(inner),)), (), awaited=True), fn.span(node))
     return result
@@ -299,67 +463,45 @@ def _yield(fn: Lowering, node: cst.Yield) -> Expr:
 # ---- conditions ----
 
 
-def plain_fork(fn: Lowering, node: cst.CSTNode) -> Fork:
-    """Test the value of an expression that has no branches of its own."""
-    return fork_on(fn.builder, fn.value(node), fn.span(node))
-
-
 def _not_fork(fn: Lowering, node: cst.UnaryOperation) -> Fork:
     if type(node.operator) is not cst.Not:
-        return plain_fork(fn, node)
+        return fn.plain_fork(node)
     return fn.fork(node.expression).swapped()
 
 
-def _boolean_fork(fn: Lowering, node: cst.BooleanOperation) -> Fork:
-    operands, operator = _operands(node)
-    return junction_fork(fn, operator, operands)
-
-
-def _operands(node: cst.BooleanOperation) -> tuple[list[cst.BaseExpression], str]:
-    """The operands of a run of the same operator, and the operator."""
+def _operands(node: cst.BooleanOperation) -> tuple[str, list[cst.CSTNode]]:
+    """The operator of a run of the same operator, and its operands."""
     kind = type(node.operator)
-    operands: list[cst.BaseExpression] = []
+    operands: list[cst.CSTNode] = []
     left: cst.BaseExpression = node
     while isinstance(left, cst.BooleanOperation) and type(left.operator) is kind:
         operands.append(left.right)
         left = left.left
-    operands.append(left)
-    operands.reverse()
-    return operands, "and" if kind is cst.And else "or"
+    return "and" if kind is cst.And else "or", [left, *reversed(operands)]
 
 
 def _comparison_fork(fn: Lowering, node: cst.Comparison) -> Fork:
     left = fn.value(node.left)
     start: cst.CSTNode = node
-    failed: Ends = []
-    for place, target in enumerate(node.comparisons, 1):
+    fork, failed = Fork(fn.builder.take(), []), []
+    for target in node.comparisons:
+        fn.builder.resume(fork.true)
         right = fn.value(target.comparator)
         span = fn.file.positions.through(start, target.comparator)
         fork = fn.builder.test(Compare(left, OPERATORS[type(target.operator)], right), span)
-        if place == len(node.comparisons):
-            return Fork(fork.true, fork.false + failed)
         failed += fork.false
-        fn.builder.resume(fork.true)
         left, start = right, target.comparator
-    raise AssertionError("a comparison has at least one target")
-
-
-def _ternary_fork(fn: Lowering, node: cst.IfExp) -> Fork:
-    return conditional_fork(fn, node.test, node.body, node.orelse)
-
-
-def _ternary(fn: Lowering, node: cst.IfExp) -> Expr:
-    return conditional_value(fn, node.test, node.body, node.orelse)
+    return Fork(fork.true, failed)
 
 
 def _boolean(fn: Lowering, node: cst.BooleanOperation) -> Expr:
-    operands, operator = _operands(node)
+    operator, operands = _operands(node)
     result = fn.builder.temp()
     after: Ends = []
     for operand in operands[:-1]:
         span = fn.span(operand)
         value = fn.value(operand)
-        fork = fork_on(fn.builder, value, span)
+        fork = fn.test(value, span)
         undecided, decided = fork if operator == "and" else fork.swapped()
         fn.builder.resume(decided)
         fn.builder.add(Bind(result, value), span)
@@ -370,52 +512,8 @@ def _boolean(fn: Lowering, node: cst.BooleanOperation) -> Expr:
     return result
 
 
-def _comparison(fn: Lowering, node: cst.Comparison) -> Expr:
-    if len(node.comparisons) == 1:
-        target = node.comparisons[0]
-        left = fn.value(node.left)
-        return Compare(left, OPERATORS[type(target.operator)], fn.value(target.comparator))
-    return condition_value(fn, node)
-
-
-# ---- values without steps ----
-
-
-def _pure_call(fn: Lowering, node: cst.Call) -> Expr:
-    func = fn.value(node.func)
-    parts: list[Expr] = [func]
-    for arg in node.args:
-        value = fn.value(arg.value)
-        if arg.keyword is not None:
-            value = Mix(f"{arg.keyword.value}=", (value,))
-        elif arg.star:
-            value = Star(value) if arg.star == "*" else Mix("**", (value,))
-        parts.append(value)
-    if isinstance(func, Global) and func.id not in fn.file.module_names:
-        pure = _pure_builtin(func.id, [Arg(part) for part in parts[1:]])
-        if pure is not None:
-            return pure
-    return Mix("call", tuple(parts))
-
-
-def _pure_await(fn: Lowering, node: cst.Await) -> Expr:
-    return Mix("await", (fn.value(node.expression),))
-
-
-def _pure_yield(_fn: Lowering, _node: cst.Yield) -> Expr:
-    return Mix("yield", ())
-
-
-def _pure_walrus(fn: Lowering, node: cst.NamedExpr) -> Expr:
-    return fn.value(node.value)
-
-
-def _pure_ternary(fn: Lowering, node: cst.IfExp) -> Expr:
-    return Mix("if", (fn.value(node.test), fn.value(node.body), fn.value(node.orelse)))
-
-
 def _pure_boolean(fn: Lowering, node: cst.BooleanOperation) -> Expr:
-    operands, operator = _operands(node)
+    operator, operands = _operands(node)
     return Mix(operator, tuple(map(fn.value, operands)))
 
 
@@ -429,52 +527,60 @@ def _pure_comparison(fn: Lowering, node: cst.Comparison) -> Expr:
     return links[0] if len(links) == 1 else Mix("and", tuple(links))
 
 
-FORKS: Forks = {
-    cst.UnaryOperation: _not_fork,
-    cst.BooleanOperation: _boolean_fork,
-    cst.Comparison: _comparison_fork,
-    cst.IfExp: _ternary_fork,
-}
+def _comparison(fn: Lowering, node: cst.Comparison) -> Expr:
+    return _pure_comparison(fn, node) if len(node.comparisons) == 1 else fn.condition_value(node)
 
-_STEPLESS: Values = {
-    cst.Name: _name,
+
+# ---- tables ----
+
+_Values: TypeAlias = Mapping[type, Callable[[Lowering, Any], Expr]]
+_STEPLESS: _Values = {
+    cst.Name: lambda fn, node: _CONSTANTS.get(node.value) or fn.scope.resolve(node.value),
     cst.Integer: _number,
     cst.Float: _number,
-    cst.Imaginary: _imaginary,
-    cst.Ellipsis: _ellipsis,
+    cst.Imaginary: lambda _fn, _node: Mix("number", ()),
+    cst.Ellipsis: lambda _fn, _node: Literal(...),
     cst.SimpleString: _string,
     cst.ConcatenatedString: _concatenated,
-    cst.FormattedString: _formatted,
-    cst.TemplatedString: _formatted,
-    cst.Attribute: _attribute,
+    cst.FormattedString: lambda fn, node: Mix("f", tuple(_format_parts(fn, node.parts))),
+    cst.TemplatedString: lambda fn, node: Mix("f", tuple(_format_parts(fn, node.parts))),
+    cst.Attribute: lambda fn, node: Attr(fn.value(node.value), node.attr.value),
     cst.Subscript: _subscript,
     cst.BinaryOperation: _binary,
     cst.UnaryOperation: _unary,
-    cst.Tuple: _sequence("tuple"),
-    cst.List: _sequence("list"),
-    cst.Set: _sequence("set"),
+    cst.Tuple: _sequence,
+    cst.List: _sequence,
+    cst.Set: _sequence,
     cst.Dict: _dict,
-    cst.StarredElement: _star,
+    cst.StarredElement: lambda fn, node: Star(fn.value(node.value)),
 }
 
-VALUES: Values = {
+_VALUES: _Values = {
     **_STEPLESS,
-    cst.Call: _call,
+    cst.Call: call,
     cst.Await: _await,
     cst.Yield: _yield,
     cst.NamedExpr: _walrus,
-    cst.IfExp: _ternary,
+    cst.IfExp: lambda fn, node: fn.conditional_value(node.test, node.body, node.orelse),
     cst.BooleanOperation: _boolean,
     cst.Comparison: _comparison,
 }
-
-PURE_VALUES: Values = {
+_PURE: _Values = {
     **_STEPLESS,
     cst.Call: _pure_call,
-    cst.Await: _pure_await,
-    cst.Yield: _pure_yield,
-    cst.NamedExpr: _pure_walrus,
-    cst.IfExp: _pure_ternary,
+    cst.Await: lambda fn, node: Mix("await", (fn.value(node.expression),)),
+    cst.Yield: lambda _fn, _node: Mix("yield", ()),
+    cst.NamedExpr: lambda fn, node: fn.value(node.value),
+    cst.IfExp: lambda fn, node: Mix("if", tuple(map(fn.value, (node.test, node.body, node.orelse)))),
     cst.BooleanOperation: _pure_boolean,
     cst.Comparison: _pure_comparison,
 }
+_FORKS: Mapping[type, Callable[[Lowering, Any], Fork]] = {
+    cst.UnaryOperation: _not_fork,
+    cst.BooleanOperation: lambda fn, node: fn.junction_fork(*_operands(node)),
+    cst.Comparison: _comparison_fork,
+    cst.IfExp: lambda fn, node: fn.conditional_fork(node.test, node.body, node.orelse),
+}
+TABLES.values.update(_VALUES)
+TABLES.pure.update(_PURE)
+TABLES.forks.update(_FORKS)

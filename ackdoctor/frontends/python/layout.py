@@ -1,8 +1,7 @@
 """The order in which the parts of each libcst node appear in the source.
 
-A libcst tree holds every character of its source but no offsets.  libcst's position providers generate the code
-again to compute them.  Adding up the widths of the parts is
-enough (0.28 s instead of 3.19 s on 110 files).  The table below lists the parts of each node type in order, one node type to a line:
+A libcst tree holds every character of its source but no offsets.  libcst's position providers generate the code again
+to compute them.  Adding up the widths of the parts is enough (0.28 s instead of 3.19 s on 110 files).  The table below lists the parts of each node type in order, one node type to a line:
 
     name  name*     a child, which may be absent; a sequence of children
     _name           white space before or between
@@ -20,25 +19,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-__all__ = [
-    "ALL",
-    "ARROW",
-    "CLOSE",
-    "END",
-    "END_OF",
-    "HEADER",
-    "INDENT",
-    "INFIX",
-    "INNER",
-    "NOTHING",
-    "OPEN",
-    "OPERATORS",
-    "PREFIX",
-    "START",
-    "TEXT",
-    "Part",
-    "layouts",
-]
+__all__ = ["OPERATORS", "Part", "layouts"]
 
 
 def _node_types(text: str) -> Mapping[type, str]:
@@ -46,10 +27,10 @@ def _node_types(text: str) -> Mapping[type, str]:
     return {getattr(cst, name): sign for name, sign in zip(words[::2], words[1::2], strict=True)}
 
 
-PREFIX = _node_types("Plus + Minus - BitInvert ~ Not not")
+_PREFIX = _node_types("Plus + Minus - BitInvert ~ Not not")
 """Operators before their operand."""
 
-INFIX = _node_types(
+_INFIX = _node_types(
     """
     Semicolon ; Colon : Comma , Dot . AssignEqual = And and Or or
     Add + Subtract - Multiply * Divide / FloorDivide // Modulo % Power ** LeftShift << RightShift >>
@@ -59,17 +40,16 @@ INFIX = _node_types(
     PowerAssign **= LeftShiftAssign <<= RightShiftAssign >>= BitOrAssign |= BitAndAssign &= BitXorAssign ^=
     MatrixMultiplyAssign @=
     """
-)
-"""Operators and punctuation of one word between two nodes."""
+)  # of one word, between two nodes
 
 OPERATORS: Mapping[type, str] = {
-    **PREFIX,
-    **INFIX,
+    **_PREFIX,
+    **_INFIX,
     cst.NotEqual: "!=",  # also for `<>`
     cst.NotIn: "not in",
     cst.IsNot: "is not",
 }
-
+"""Every operator and punctuation mark by its node type."""
 
 _TABLE = """
 Imaginary ( =value )
@@ -202,30 +182,26 @@ Comment =value
 """
 
 
-INNER, ALL, TEXT, OPEN, CLOSE, INDENT, START, END, END_OF, HEADER, ARROW, NOTHING = range(12)
-"""The duty of a part, most frequent first; plain numbers, since measuring reads them most."""
-
-
 class Part(NamedTuple):
-    """One part of a layout: what to do with which field, and the width of the fixed text before it."""
+    """One part of a layout.
 
-    duty: int
+    `duty` is the part's sign: `_` for a child, `*` for several, else as above, or "" for none; `field` is the name after
+    the sign.  `width` is the width of the fixed text before the part.
+    """
+
+    duty: str
     field: str
     width: int
-
-
-_DUTIES = {"(": OPEN, ")": CLOSE, "<": START, ">": END, "|": HEADER, "^": INDENT}
-_MARKED = {"_": INNER, "=": TEXT, ">": END_OF, "~": ARROW}
 
 
 def layouts() -> dict[type, tuple[Part, ...]]:
     """The layouts by node type; older versions of libcst know fewer types."""
     rows = [row.split() for row in _TABLE.replace("\\\n", " ").splitlines() if row]
     table = {kind: parts for kind, *parts in rows}
-    table |= {kind.__name__: [f"'{sign}'", "_whitespace_after"] for kind, sign in PREFIX.items()}
+    table |= {kind.__name__: [f"'{sign}'", "_whitespace_after"] for kind, sign in _PREFIX.items()}
     table |= {
         kind.__name__: ["_whitespace_before", f"'{sign}'", "_whitespace_after"]
-        for kind, sign in INFIX.items()
+        for kind, sign in _INFIX.items()
     }
     known = ((getattr(cst, name, None), parts) for name, parts in table.items())
     return {kind: tuple(_parts(kind, parts)) for kind, parts in known if kind is not None}
@@ -234,17 +210,12 @@ def layouts() -> dict[type, tuple[Part, ...]]:
 def _parts(kind: type[cst.CSTNode], parts: Sequence[str]) -> Iterator[Part]:
     width = 0
     for part in parts:
+        field = part.strip("_=~<>()|^*")
         if part[0] == "'":
             width += len(part) - 2
-            continue
-        field = part.lstrip("_=~>").rstrip("*")
-        if part in _DUTIES:
-            duty = _DUTIES[part]
-        elif field.partition("/")[0] not in kind.__dataclass_fields__:
-            continue
-        else:
-            duty = _MARKED.get(part[0], ALL if part[-1] == "*" else INNER)
-        yield Part(duty, field, width)
-        width = 0
+        elif not field or field.partition("/")[0] in kind.__dataclass_fields__:
+            sign = "*" if part[-1] == "*" else part[0]
+            yield Part("_" if sign.isalpha() else sign, field, width)
+            width = 0
     if width:
-        yield Part(NOTHING, "", width)
+        yield Part("", "", width)

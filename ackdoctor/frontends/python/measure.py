@@ -1,35 +1,120 @@
-"""The offsets of all nodes of a libcst tree, measured by the table of layouts and by functions for irregular nodes."""
+"""Source positions of the nodes of a libcst tree: measured by the table of layouts, and by functions for irregular nodes."""
 
+import re
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
 import libcst as cst
 
-from ackdoctor.frontends.lowering import Table
-from ackdoctor.frontends.python.layout import (
-    ALL,
-    ARROW,
-    CLOSE,
-    END,
-    END_OF,
-    HEADER,
-    INDENT,
-    INNER,
-    OPEN,
-    START,
-    TEXT,
-    Part,
-    layouts,
-)
+from ackdoctor.frontends import Table
+from ackdoctor.frontends.python.layout import Part, layouts
+from ackdoctor.frontends.python.source import Translation
+from ackdoctor.model.source import Span
 
-__all__ = ["Tape", "measure"]
+__all__ = ["Positions"]
 
 _DEFAULT = cst.MaybeSentinel.DEFAULT
 _Space = cst.SimpleWhitespace
+_BLANKS = tuple(" \t\f\r\n\\")
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-class Tape:
+class Positions:
+    """Spans and source text of the nodes of one module; the module must outlive it.
+
+    `text` is the parsed text.  Positions refer to the original text if `translation` produced `text` from it.
+    Raises `UnknownSyntax` for an unknown node type.
+    """
+
+    def __init__(self, module: cst.Module, text: str, translation: Translation | None = None) -> None:
+        tape = _Tape(module)
+        length = _measure(module, tape)
+        self._extents = tape.extents
+        self._headers = tape.headers
+        if length != len(text):
+            self._move(*_aligned(module.code, text))
+        if translation is not None:
+            origins = [translation.origin(offset) for offset in range(len(text) + 1)]
+            self._move(origins, origins)
+        self._text = text if translation is None else translation.old
+        self._lines = [0, *(end.end() for end in _LINE_END.finditer(self._text))]
+
+    def _move(self, starts: list[int], ends: list[int]) -> None:
+        """Map every offset to another text."""
+        self._extents = {key: (starts[start], ends[end]) for key, (start, end) in self._extents.items()}
+        self._headers = {key: ends[end] for key, end in self._headers.items()}
+
+    def span(self, node: cst.CSTNode) -> Span:
+        """The node without surrounding white space and parentheses; a comprehension's `for` ends before its `if`."""
+        return self._between(*self._extents[id(node)])
+
+    def whole(self) -> Span:
+        """The whole file."""
+        return self._between(0, len(self._text))
+
+    def header(self, node: cst.CSTNode) -> Span:
+        """A compound statement up to its colon, without the space before it."""
+        return self._between(self.start(node), self._headers[id(node)])
+
+    def through(self, node: cst.CSTNode, last: cst.CSTNode) -> Span:
+        """From the start of one node to the end of another, including their parentheses."""
+        first = node.lpar[0] if isinstance(node, cst.BaseExpression) and node.lpar else node
+        last = last.rpar[-1] if isinstance(last, cst.BaseExpression) and last.rpar else last
+        return self._between(self.start(first), self._extents[id(last)][1])
+
+    def word(self, node: cst.CSTNode, length: int) -> Span:
+        """The first characters of a node, usually its keyword."""
+        start = self.start(node)
+        return self._between(start, start + length)
+
+    def text(self, node: cst.CSTNode) -> str:
+        """The source text of a node."""
+        start, end = self._extents[id(node)]
+        return self._text[start:end]
+
+    def repeated(self, node: cst.CSTNode) -> bool:
+        """Whether the text of a node occurs more than once in the file."""
+        return self._text.count(self.text(node)) > 1
+
+    def start(self, node: cst.CSTNode) -> int:
+        """The offset of a node in the file."""
+        return self._extents[id(node)][0]
+
+    def _between(self, start: int, end: int) -> Span:
+        lines = self._lines
+        first = bisect_right(lines, start)
+        last = first if first == len(lines) or end < lines[first] else bisect_right(lines, end)
+        return Span(first, start - lines[first - 1] + 1, last, end - lines[last - 1] + 1)
+
+
+def _aligned(code: str, text: str) -> tuple[list[int], list[int]]:
+    """Map the offsets of a tree's generated code to the parsed text, as starts and as ends.
+
+    libcst loses some white space: a form feed at the start of a line, a continuation before a statement, the space
+    before the colon of some headers.
+    """
+    starts, ends = [], [0]
+    place = 0
+    for char in code:
+        found = place
+        while not text.startswith(char, found) and text[found : found + 1] in _BLANKS:
+            found += 1
+        if text.startswith(char, found):
+            place = found
+            starts.append(place)
+            place += 1
+        else:  # the text does not have this character: its width is 0
+            starts.append(place)
+        ends.append(place)
+    return [*starts, place], ends
+
+
+# ---- measuring ----
+
+
+class _Tape:
     """The result of measuring: the offsets of nodes, and of the ends of their headers, by `id`."""
 
     __slots__ = ("extents", "headers", "indent", "module", "newline", "programs")
@@ -43,26 +128,23 @@ class Tape:
         self.programs = _programs()
 
 
-def measure(module: cst.Module) -> tuple[Tape, int]:
-    """Measure a module: its tape and its length; raises `UnknownSyntax` for an unknown node type."""
-    tape = Tape(module)
+def _measure(module: cst.Module, tape: _Tape) -> int:
+    """Measure a module; return its length."""
     at = 0
     for part in (module.header, module.body, module.footer):
         at = _all(part, at, tape)
     if module.has_trailing_newline:
-        at = at or len(module.default_newline)
-    elif at:
-        at -= tape.newline
-    return tape, at
+        return at or len(module.default_newline)
+    return at - tape.newline if at else 0
 
 
-def _all(nodes: Sequence[cst.CSTNode], at: int, tape: Tape) -> int:
+def _all(nodes: Sequence[cst.CSTNode], at: int, tape: _Tape) -> int:
     for node in nodes:
         at = _one(node, at, tape)
     return at
 
 
-def _one(node: Any, at: int, tape: Tape) -> int:
+def _one(node: Any, at: int, tape: _Tape) -> int:
     """Measure a child, which may be absent."""
     if node is None or node is _DEFAULT:
         return at
@@ -70,90 +152,78 @@ def _one(node: Any, at: int, tape: Tape) -> int:
     if not isinstance(program, tuple):
         return program(node, at, tape)
     start = at
-    for part in program:
-        duty, field, width = part
+    for duty, field, width in program:
         at += width
-        if duty == INNER:
+        if duty == "_":
             inner = getattr(node, field)
             if type(inner) is _Space:
                 at += len(inner.value)
             elif inner is not None and inner is not _DEFAULT:
                 at = _one(inner, at, tape)
-        elif duty == ALL:
+        elif duty == "*":
             inner = getattr(node, field)
             at = _all(inner if isinstance(inner, (tuple, list)) else (inner,), at, tape)
-        elif duty == OPEN:
+        elif duty == "(":
             at = start = _all(node.lpar, at, tape)
-        elif duty == CLOSE:
+        elif duty == ")":
             tape.extents[id(node)] = (start, at)
             at = _all(node.rpar, at, tape)
-        elif duty == START:
+        elif duty == "<":
             start = at
-        elif duty == END:
-            tape.extents[id(node)] = (start, at)
+        elif duty == ">":
+            tape.extents[id(node)] = (start, _end_of(node, field, tape) if field else at)
         else:
-            at = _rest(node, part, start, at, tape)
+            at = _measure_rare(node, duty, field, at, tape)
     return at
 
 
-def _rest(node: Any, part: Part, start: int, at: int, tape: Tape) -> int:
-    """Measure the less frequent parts."""
-    if part.duty == INDENT:
+def _measure_rare(node: Any, duty: str, field: str, at: int, tape: _Tape) -> int:
+    if duty == "^":
         return at + tape.indent
-    if part.duty == TEXT:
-        inner = getattr(node, part.field)
-        return at + (len(inner) if isinstance(inner, str) else 0)
-    if part.duty == ARROW:
-        return at if node.returns is None else _one(node.returns, at + 1, tape)
-    if part.duty == END_OF:
-        tape.extents[id(node)] = (start, _end_of(node, part.field, tape))
-    elif part.duty == HEADER:
+    if duty == "=":
+        text = getattr(node, field)
+        return at + (len(text) if isinstance(text, str) else 0)
+    if duty == "~" and node.returns is not None:
+        return _one(node.returns, at + 1, tape)
+    if duty == "|":
         tape.headers[id(node)] = at
     return at
 
 
-def _end_of(node: cst.CSTNode, fields: str, tape: Tape) -> int:
+def _end_of(node: cst.CSTNode, fields: str, tape: _Tape) -> int:
     """The end of the first child that is present."""
     children = (getattr(node, field) for field in fields.split("/"))
     last = next(child for child in children if child)
     return tape.extents[id(last[-1] if isinstance(last, (tuple, list)) else last)][1]
 
 
-def _word(node: Any, at: int, tape: Tape) -> int:
+def _word(node: Any, at: int, tape: _Tape) -> int:
     """A name or a literal, which half of all expressions are."""
-    if not node.lpar:
-        end = at + len(node.value)
-        tape.extents[id(node)] = (at, end)
-        return end
-    at = _all(node.lpar, at, tape)
-    end = at + len(node.value)
-    tape.extents[id(node)] = (at, end)
-    return _all(node.rpar, end, tape)
+    start = _all(node.lpar, at, tape) if node.lpar else at
+    end = start + len(node.value)
+    tape.extents[id(node)] = (start, end)
+    return _all(node.rpar, end, tape) if node.rpar else end
 
 
 # ---- lines and blocks ----
 
 
-def _space(node: cst.SimpleWhitespace, at: int, _tape: Tape) -> int:
-    return at + len(node.value)
-
-
-def _newline(node: cst.Newline, at: int, tape: Tape) -> int:
+def _newline(node: cst.Newline, at: int, tape: _Tape) -> int:
     tape.newline = len(tape.module.default_newline if node.value is None else node.value)
     return at + tape.newline
 
 
-def _empty_line(node: cst.EmptyLine, at: int, tape: Tape) -> int:
+def _empty_line(node: cst.EmptyLine, at: int, tape: _Tape) -> int:
     at += len(node.whitespace.value) + (tape.indent if node.indent else 0)
     return _newline(node.newline, _one(node.comment, at, tape), tape)
 
 
-def _parenthesized_space(node: cst.ParenthesizedWhitespace, at: int, tape: Tape) -> int:
+def _parenthesized_space(node: cst.ParenthesizedWhitespace, at: int, tape: _Tape) -> int:
     at = _all(node.empty_lines, _one(node.first_line, at, tape), tape)
     return at + len(node.last_line.value) + (tape.indent if node.indent else 0)
 
 
-def _block(node: cst.IndentedBlock, at: int, tape: Tape) -> int:
+def _block(node: cst.IndentedBlock, at: int, tape: _Tape) -> int:
     at = _one(node.header, at, tape)
     outer = tape.indent
     tape.indent += len(tape.module.default_indent if node.indent is None else node.indent)
@@ -164,7 +234,7 @@ def _block(node: cst.IndentedBlock, at: int, tape: Tape) -> int:
     return at
 
 
-def _if(node: cst.If, at: int, tape: Tape) -> int:
+def _if(node: cst.If, at: int, tape: _Tape) -> int:
     """Measure a chain of `elif` in a loop, since it may be long."""
     starts: list[tuple[cst.If, int]] = []
     link: cst.If | cst.Else | None = node
@@ -182,7 +252,7 @@ def _if(node: cst.If, at: int, tape: Tape) -> int:
     return at
 
 
-def _match(node: cst.Match, at: int, tape: Tape) -> int:
+def _match(node: cst.Match, at: int, tape: _Tape) -> int:
     start = at = _all(node.leading_lines, at, tape) + tape.indent
     at = _one(node.subject, _one(node.whitespace_after_match, at + len("match"), tape), tape)
     at = _one(node.whitespace_after_colon, _one(node.whitespace_before_colon, at, tape) + len(":"), tape)
@@ -194,7 +264,7 @@ def _match(node: cst.Match, at: int, tape: Tape) -> int:
     return at
 
 
-def _case(node: cst.MatchCase, at: int, tape: Tape) -> int:
+def _case(node: cst.MatchCase, at: int, tape: _Tape) -> int:
     start = at = _all(node.leading_lines, at, tape) + tape.indent
     at = _one(node.pattern, _one(node.whitespace_after_case, at + len("case"), tape), tape)
     at = _one(node.whitespace_before_if, at, tape) + (0 if node.guard is None else len("if"))
@@ -207,7 +277,7 @@ def _case(node: cst.MatchCase, at: int, tape: Tape) -> int:
 # ---- patterns and strings ----
 
 
-def _as(node: cst.MatchAs, at: int, tape: Tape) -> int:
+def _as(node: cst.MatchAs, at: int, tape: _Tape) -> int:
     start = at = _all(node.lpar, at, tape)
     at = _one(node.whitespace_before_as, _one(node.pattern, at, tape), tape)
     at = _one(node.whitespace_after_as, at + (0 if node.pattern is None else len("as")), tape)
@@ -216,12 +286,12 @@ def _as(node: cst.MatchAs, at: int, tape: Tape) -> int:
     return _all(node.rpar, at, tape)
 
 
-def _star(node: cst.MatchStar, at: int, tape: Tape) -> int:
+def _star(node: cst.MatchStar, at: int, tape: _Tape) -> int:
     at = _one(node.whitespace_before_name, at + len("*"), tape)
     return _one(node.comma, _one(node.name, at, tape) + (node.name is None), tape)
 
 
-def _mapping(node: cst.MatchMapping, at: int, tape: Tape) -> int:
+def _mapping(node: cst.MatchMapping, at: int, tape: _Tape) -> int:
     start = at = _all(node.lpar, at, tape)
     at = _all(node.elements, _one(node.lbrace, at, tape), tape)
     if node.rest is not None:
@@ -232,7 +302,7 @@ def _mapping(node: cst.MatchMapping, at: int, tape: Tape) -> int:
     return _all(node.rpar, at, tape)
 
 
-def _placeholder(node: Any, at: int, tape: Tape) -> int:
+def _placeholder(node: Any, at: int, tape: _Tape) -> int:
     """`{value = !r:>10}` in an f-string or a t-string."""
     at = _one(node.expression, _one(node.whitespace_before_expression, at + len("{"), tape), tape)
     at = _one(node.whitespace_after_expression, _one(node.equal, at, tape), tape)
@@ -243,7 +313,7 @@ def _placeholder(node: Any, at: int, tape: Tape) -> int:
     return at + len("}")
 
 
-_Program: TypeAlias = tuple[Part, ...] | Callable[[Any, int, Tape], int]
+_Program: TypeAlias = tuple[Part, ...] | Callable[[Any, int, _Tape], int]
 
 
 @cache
@@ -252,7 +322,7 @@ def _programs() -> Table[type, _Program]:
     programs: Table[type, _Program] = Table(layouts())
     programs |= dict.fromkeys((cst.Name, cst.Integer, cst.Float, cst.SimpleString), _word)
     programs |= {
-        cst.SimpleWhitespace: _space,
+        cst.SimpleWhitespace: lambda node, at, _tape: at + len(node.value),
         cst.Newline: _newline,
         cst.EmptyLine: _empty_line,
         cst.ParenthesizedWhitespace: _parenthesized_space,

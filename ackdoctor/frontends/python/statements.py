@@ -1,19 +1,18 @@
-"""Statements: simple ones, compound ones, and `match`."""
+"""Statements and comprehensions: the names that they bind, and the steps that they become."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 import libcst as cst
 
 from ackdoctor.flow.build import Ends, Fork, Handler
-from ackdoctor.frontends.python.expressions import call_statement
+from ackdoctor.frontends.python.expressions import TABLES, Lowering, Scope, bind, call, dotted, target_names
 from ackdoctor.frontends.python.layout import OPERATORS
-from ackdoctor.frontends.python.lowering import Lowering, Statements
-from ackdoctor.frontends.python.scope import IMPORTS, dotted
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
+    Build,
     Compare,
     Drop,
     Expr,
@@ -24,35 +23,119 @@ from ackdoctor.model.cfg import (
     Literal,
     Mix,
     Name,
-    Star,
-    Unpack,
     Update,
 )
 from ackdoctor.model.source import Span
 
-__all__ = ["STATEMENTS", "bind"]
+__all__ = ["Names", "block_parts", "names_bound", "own_nodes"]
+
+# ---- the names that statements bind ----
+
+_IMPORT_NAMES = ("Import", "ImportFrom", "LazyImport", "LazyImportFrom")
+_IMPORTS: tuple[type, ...] = tuple(getattr(cst, name) for name in _IMPORT_NAMES if hasattr(cst, name))
+_OWN_SCOPE = frozenset({cst.FunctionDef, cst.ClassDef, cst.Lambda})
+_NO_NODE = frozenset({type(None), str, bool, cst.MaybeSentinel})  # isinstance(value, CSTNode) is slow
+_NO_CHILDREN = (
+    "__ whitespace lpar rpar leading_lines comma semicolon header footer lbracket".split()  # fields, by prefix
+)
+
+
+class Names:
+    """The names that a body binds, and its imports."""
+
+    __slots__ = ("bound", "declared", "imports", "outer")
+
+    def __init__(self) -> None:
+        self.bound: set[str] = set()
+        self.outer: set[str] = set()  # nonlocal
+        self.declared: set[str] = set()  # global
+        self.imports: list[Any] = []
+
+    def meanings(self, params: Iterable[str]) -> dict[str, Expr]:
+        """The meanings of a function's names, for a `Scope`."""
+        local = (self.bound - self.outer - self.declared) | set(params)
+        meanings: dict[str, Expr] = {word: Name(word) for word in local}
+        meanings.update((word, Global(word)) for word in self.declared)
+        return meanings
+
+    def add(self, node: Any) -> None:
+        """Add the names that a statement, a handler, a case or a context manager binds."""
+        kind = type(node)
+        if kind is cst.Assign:
+            for target in node.targets:
+                self.bound.update(target_names(target.target))
+        elif kind in (cst.AnnAssign, cst.AugAssign, cst.For, cst.Del):
+            self.bound.update(target_names(node.target))
+        elif kind in (cst.FunctionDef, cst.ClassDef):
+            self.bound.add(node.name.value)
+        elif kind in (cst.WithItem, cst.ExceptHandler, cst.ExceptStarHandler):
+            alias = node.asname if kind is cst.WithItem else node.name
+            if alias is not None:
+                self.bound.update(target_names(alias.name))
+        elif kind is cst.Global:
+            self.declared.update(item.name.value for item in node.names)
+        elif kind is cst.Nonlocal:
+            self.outer.update(item.name.value for item in node.names)
+        elif kind in _IMPORTS:
+            self.imports.append(node)
+        elif kind is cst.MatchCase:
+            for inner in own_nodes([node.pattern]):
+                name = getattr(inner, "rest" if isinstance(inner, cst.MatchMapping) else "name", None)
+                if name is not None:
+                    self.bound.add(name.value)
+
+
+def names_bound(body: Sequence[cst.CSTNode], *, walrus: bool) -> Names:
+    """Scan statements without nested functions and classes; `walrus`: the file contains `:=`."""
+    names = Names()
+    stack: list[Any] = list(reversed(body))
+    while stack:
+        node = stack.pop()
+        names.add(node)
+        stack.extend(block_parts(node))
+    if walrus:
+        for node in own_nodes(body):
+            if type(node) is cst.NamedExpr:
+                names.bound.update(target_names(node.target))
+    return names
+
+
+_PARTS = ("finalbody", "orelse", "handlers", "cases", "body", "items")
+
+
+def block_parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The statements, blocks and clauses in a statement or block, last one first; none for a definition."""
+    if type(node) in _OWN_SCOPE:
+        return
+    for field in _PARTS:
+        value = getattr(node, field, None)
+        if isinstance(value, cst.CSTNode):
+            yield value
+        elif value is not None:
+            yield from reversed(value)
+
+
+def own_nodes(body: Iterable[cst.CSTNode]) -> Iterator[cst.CSTNode]:
+    """All nodes below, in any order, without the bodies of nested functions, classes and lambdas."""
+    stack = list(body)
+    while stack:
+        node = stack.pop()
+        yield node
+        if type(node) in _OWN_SCOPE:
+            continue
+        for name in _child_fields(type(node)):
+            value = getattr(node, name)
+            children = value if isinstance(value, (tuple, list)) else (value,)
+            stack.extend(child for child in children if type(child) not in _NO_NODE)
+
+
+@cache
+def _child_fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
+    """The fields of a node type without white space and punctuation."""
+    return tuple(name for name in kind.__dataclass_fields__ if not name.startswith(tuple(_NO_CHILDREN)))
+
 
 # ---- simple statements ----
-
-
-def bind(fn: Lowering, target: cst.CSTNode, value: Expr, span: Span) -> None:
-    """`target = value`; unpacks nested targets one level at a time, through temporaries."""
-    if not isinstance(target, (cst.Tuple, cst.List)):
-        fn.builder.add(Bind(fn.value(target), value), span)
-        return
-    places: list[Expr | None] = []
-    nested: list[tuple[cst.CSTNode, Expr]] = []
-    for element in target.elements:
-        inner: cst.CSTNode = element.value
-        if isinstance(inner, (cst.Tuple, cst.List)):
-            place: Expr = fn.builder.temp()
-            nested.append((inner, place))
-        else:
-            place = fn.value(inner)
-        places.append(Star(place) if isinstance(element, cst.StarredElement) else place)
-    fn.builder.add(Unpack(tuple(places), value), span)
-    for inner, place in nested:
-        bind(fn, inner, place, span)
 
 
 def _assign(fn: Lowering, node: cst.Assign) -> None:
@@ -71,16 +154,15 @@ def _annotated(fn: Lowering, node: cst.AnnAssign) -> None:
 
 def _augmented(fn: Lowering, node: cst.AugAssign) -> None:
     target = fn.value(node.target)
-    fn.builder.add(
-        Update(target, OPERATORS[type(node.operator)].removesuffix("="), fn.value(node.value)), fn.span(node)
-    )
+    operator = OPERATORS[type(node.operator)].removesuffix("=")
+    fn.builder.add(Update(target, operator, fn.value(node.value)), fn.span(node))
 
 
 def _expression(fn: Lowering, node: cst.Expr) -> None:
-    if isinstance(node.value, (cst.SimpleString, cst.ConcatenatedString)):
-        return  # a docstring
     inner = node.value
-    value = call_statement(fn, inner) if isinstance(inner, cst.Call) else fn.value(inner)
+    if isinstance(inner, (cst.SimpleString, cst.ConcatenatedString)):
+        return  # a docstring
+    value = call(fn, inner, dropped=True) if isinstance(inner, cst.Call) else fn.value(inner)
     if isinstance(value, Literal):
         fn.builder.add(Jump("pass"), fn.span(node))
     elif not isinstance(value, (Name, Global)):
@@ -88,8 +170,7 @@ def _expression(fn: Lowering, node: cst.Expr) -> None:
 
 
 def _return(fn: Lowering, node: cst.Return) -> None:
-    value = None if node.value is None else fn.value(node.value)
-    fn.builder.leave(value, fn.span(node))
+    fn.builder.leave(None if node.value is None else fn.value(node.value), fn.span(node))
 
 
 def _raise(fn: Lowering, node: cst.Raise) -> None:
@@ -119,32 +200,14 @@ def _del(fn: Lowering, node: cst.Del) -> None:
             fn.builder.add(Drop(fn.value(target)), span)
 
 
-def _pass(fn: Lowering, node: cst.Pass) -> None:
-    fn.builder.add(Jump("pass"), fn.file.positions.word(node, 4))
-
-
-def _break(fn: Lowering, node: cst.Break) -> None:
-    fn.builder.jump("break", fn.file.positions.word(node, 5))
-
-
-def _continue(fn: Lowering, node: cst.Continue) -> None:
-    fn.builder.jump("continue", fn.file.positions.word(node, 8))
-
-
 def _import(fn: Lowering, node: cst.Import | cst.ImportFrom) -> None:
     """The names of an import stay `Global`, unless other statements bind them as locals."""
     span = fn.span(node)
     fn.builder.add(Jump("import"), span)
-    if isinstance(node.names, cst.ImportStar):
-        return
-    for word in fn.file.imports.names(node):
+    for word, _ in fn.file.imported(node):
         local = fn.scope.names.get(word)
         if isinstance(local, Name):
             fn.builder.add(Bind(local, Global(word)), span)
-
-
-def _no_step(_fn: Lowering, _node: cst.CSTNode) -> None:
-    return
 
 
 # ---- compound statements ----
@@ -157,59 +220,54 @@ def _if(fn: Lowering, node: cst.If) -> None:
     while isinstance(link, cst.If):
         fork = fn.fork(link.test)
         fn.builder.resume(fork.true)
-        fn.suite(link.body)
+        fn.run(link.body)
         after += fn.builder.take()
         fn.builder.resume(fork.false)
         link = link.orelse
     if link is not None:
-        fn.suite(link.body)
+        fn.run(link.body)
     fn.builder.resume(after)
 
 
 def _block(fn: Lowering, clause: cst.Else | None) -> Callable[[], None] | None:
-    return None if clause is None else partial(fn.suite, clause.body)
+    return None if clause is None else partial(fn.run, clause.body)
 
 
 def _while(fn: Lowering, node: cst.While) -> None:
     span = fn.file.positions.header(node)
-    condition = partial(fn.fork, node.test)
-    fn.builder.loop_while(span, condition, partial(fn.suite, node.body), _block(fn, node.orelse))
+    fn.builder.loop_while(
+        span, partial(fn.fork, node.test), partial(fn.run, node.body), _block(fn, node.orelse)
+    )
 
 
 def _for(fn: Lowering, node: cst.For) -> None:
     span = fn.file.positions.header(node)
-    target = node.target
     iterable = fn.value(node.iter)
-    simple = isinstance(target, cst.Name)
-    variable = fn.value(target) if simple else fn.builder.temp()
+    simple = isinstance(node.target, cst.Name)
+    variable = fn.value(node.target) if simple else fn.builder.temp()
 
     def body() -> None:
         if not simple:
-            fn.bind(target, variable, span)
-        fn.suite(node.body)
+            bind(fn, node.target, variable, span)
+        fn.run(node.body)
 
     fn.builder.loop_for(span, variable, iterable, body, _block(fn, node.orelse))
-
-
-# ---- try ----
 
 
 def _try(fn: Lowering, node: cst.Try | cst.TryStar) -> None:
     handlers = [_handler(fn, handler) for handler in node.handlers]
     final = None if node.finalbody is None else partial(_finally, fn, node.finalbody)
-    fn.builder.attempt(partial(fn.suite, node.body), handlers, _block(fn, node.orelse), final)
+    fn.builder.attempt(partial(fn.run, node.body), handlers, _block(fn, node.orelse), final)
 
 
 def _handler(fn: Lowering, node: cst.ExceptHandler | cst.ExceptStarHandler) -> Handler:
     types = () if node.type is None else _type_names(fn, node.type)
     name = None
     if node.name is not None and isinstance(node.name.name, cst.Name):
-        resolved = fn.scope.resolve(node.name.name.value)
-        name = getattr(resolved, "id", None)
-    total = not types or "BaseException" in types
+        name = getattr(fn.scope.resolve(node.name.name.value), "id", None)
     positions = fn.file.positions
     span = positions.word(node, len("except")) if node.type is None else positions.header(node)
-    return Handler(types, name, span, partial(fn.suite, node.body), total)
+    return Handler(types, name, span, partial(fn.run, node.body), not types or "BaseException" in types)
 
 
 def _type_names(fn: Lowering, node: cst.BaseExpression) -> tuple[str, ...]:
@@ -219,17 +277,14 @@ def _type_names(fn: Lowering, node: cst.BaseExpression) -> tuple[str, ...]:
 
 
 def _finally(fn: Lowering, node: cst.Finally) -> None:
-    fn.builder.add(Jump("finally"), fn.file.positions.word(node, 7))
-    fn.suite(node.body)
-
-
-# ---- with ----
+    fn.builder.add(Jump("finally"), fn.file.positions.word(node, len("finally")))
+    fn.run(node.body)
 
 
 def _with(fn: Lowering, node: cst.With) -> None:
     span = fn.file.positions.header(node)
     fn.builder.add(Jump("with"), span)
-    _with_items(fn, node.items, partial(fn.suite, node.body), span)
+    _with_items(fn, node.items, partial(fn.run, node.body), span)
 
 
 def _with_items(fn: Lowering, items: Sequence[cst.WithItem], body: Callable[[], None], span: Span) -> None:
@@ -240,12 +295,11 @@ def _with_items(fn: Lowering, items: Sequence[cst.WithItem], body: Callable[[], 
     inner = partial(_with_items, fn, rest, body, span)
     suppressed = _suppressed(fn, item.item)
     if suppressed is not None:
-        handler = Handler(suppressed, None, fn.span(item.item), _empty_handler)
-        fn.builder.attempt(inner, [handler])
+        fn.builder.attempt(inner, [Handler(suppressed, None, fn.span(item.item), lambda: None)])
         return
     value = fn.value(item.item)
     if item.asname is not None:
-        fn.bind(item.asname.name, value, fn.file.positions.through(item.item, item.asname.name))
+        bind(fn, item.asname.name, value, fn.file.positions.through(item.item, item.asname.name))
     inner()
 
 
@@ -254,18 +308,139 @@ def _suppressed(fn: Lowering, node: cst.BaseExpression) -> tuple[str, ...] | Non
     if not isinstance(node, cst.Call) or not node.args:
         return None
     first, _, member = dotted(node.func).partition(".")
-    imports = fn.file.imports
-    direct = not member and imports.may_be(first, "contextlib.suppress")
-    if not direct and not (member == "suppress" and imports.may_be(first, "contextlib")):
+    qualified = {"": "contextlib.suppress", "suppress": "contextlib"}.get(member)
+    if qualified is None or not fn.file.may_be(first, qualified):
         return None
     return tuple(name for arg in node.args for name in _type_names(fn, arg.value))
 
 
-def _empty_handler() -> None:
-    return
+# ---- comprehensions: `[tup.id for tup in batch if tup.ok]` becomes
+#
+#     Bind %1 = []
+#     Next #1 tup in batch         -> TRUE, FALSE
+#     Test tup.ok
+#     Bind %1 = [tup.id]           -> BACK
+
+_KINDS: dict[type, str] = {cst.ListComp: "list", cst.SetComp: "set", cst.GeneratorExp: "generator"}
+_NEGATIONS: dict[type, type] = {
+    cst.NotEqual: cst.Equal,
+    cst.NotIn: cst.In,
+    cst.IsNot: cst.Is,
+    cst.GreaterThanEqual: cst.LessThan,
+    cst.GreaterThan: cst.LessThanEqual,
+}
 
 
-# ---- match ----
+def _comprehension(fn: Lowering, node: cst.BaseComp) -> Expr:
+    result = fn.builder.temp()
+    outer = fn.value(node.for_in.iter)  # the first iterable belongs to the enclosing scope
+    fn.builder.add(Bind(result, Build(_KINDS.get(type(node), "dict"), ())), fn.span(node))
+    with fn.inside(_comprehension_scope(fn, node.for_in)):
+        _comprehension_loop(fn, node.for_in, outer, lambda: _add_element(fn, node, result))
+    return result
+
+
+def _add_element(fn: Lowering, node: Any, result: Name) -> None:
+    positions = fn.file.positions
+    if isinstance(node, cst.DictComp):
+        span = positions.through(node.key, node.value)
+    else:
+        span = fn.span(node.elt if isinstance(node, cst.BaseSimpleComp) else node.value)
+    fn.builder.add(Bind(result, _element(fn, node)), span)
+
+
+def _element(fn: Lowering, node: Any) -> Build:
+    """One element of a comprehension, in a collection of its own."""
+    if isinstance(node, cst.BaseSimpleComp):
+        return Build(_KINDS[type(node)], (fn.value(node.elt),))
+    key = fn.value(node.key) if isinstance(node, cst.DictComp) else Mix("**", ())
+    return Build("dict", (key, fn.value(node.value)))
+
+
+def _comprehension_scope(fn: Lowering, clause: cst.CompFor | None) -> Scope:
+    """The comprehension's variables; if the function has one of the same name, it is named `%tup`."""
+    names: dict[str, Expr] = {}
+    while clause is not None:
+        for word in target_names(clause.target):
+            outer = fn.scope.local(word)
+            names[word] = Name(word if outer is None else f"%{outer}")
+        clause = clause.inner_for_in
+    return Scope(names, fn.scope)
+
+
+def _comprehension_loop(
+    fn: Lowering, clause: cst.CompFor, iterable: Expr, element: Callable[[], None]
+) -> None:
+    target = clause.target
+    is_name = isinstance(target, cst.Name)
+    variable = fn.value(target) if is_name else fn.builder.temp()
+
+    def body() -> None:
+        if not is_name:
+            bind(fn, target, variable, fn.span(target))
+        skipped: Ends = []
+        for condition in clause.ifs:
+            fork = _filter(fn, clause, condition.test)
+            skipped += fork.false
+            fn.builder.resume(fork.true)
+        inner = clause.inner_for_in
+        if inner is None:
+            element()
+        else:
+            _comprehension_loop(fn, inner, fn.value(inner.iter), element)
+        fn.builder.resume(skipped)
+
+    fn.builder.loop_for(fn.span(clause), variable, iterable, body)
+
+
+def _filter(fn: Lowering, clause: cst.CompFor, test: cst.BaseExpression) -> Fork:
+    """If two comprehensions filter a batch by the same test or its negation, the second reuses the first one's result.
+
+    Exactly one of `[t for t in tups if ok(t)]` and `[t for t in tups if not ok(t)]` has each tuple.
+    """
+    text = fn.file.positions.text
+    subject, words, positive = _canonical(fn, test)
+    key = (text(clause.iter), text(clause.target), *words)
+    if key in fn.filters:
+        answer, recorded = fn.filters[key]
+        fn.value(test)
+        fork = fn.builder.test(answer, fn.span(test))
+        return fork if positive == recorded else fork.swapped()
+    if not fn.file.positions.repeated(subject):
+        return fn.fork(test)
+    span = fn.span(test)
+    answer = fn.builder.store(fn.pure(test), span)
+    fn.filters[key] = answer, positive
+    true, false = fn.fork(test)
+    sides = []
+    for ends, result in ((true, True), (false, False)):
+        fn.builder.resume(ends)
+        fn.builder.add(Bind(answer, Literal(result)), span)
+        sides.append(fn.builder.take())
+    return Fork(*sides)
+
+
+def _canonical(fn: Lowering, test: cst.BaseExpression) -> tuple[cst.CSTNode, tuple[str, ...], bool]:
+    """A filter's subject, its text without negation, and whether the filter is that text or its negation."""
+    positive = True
+    while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        test, positive = test.expression, not positive
+    text = fn.file.positions.text
+    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        target = test.comparisons[0]
+        kind = type(target.operator)
+        negated = _NEGATIONS.get(kind)
+        words = (text(test.left), (negated or kind).__name__, text(target.comparator))
+        return test.left, words, positive == (negated is None)
+    return test, (text(test),), positive
+
+
+def _pure_comprehension(fn: Lowering, node: cst.BaseComp) -> Expr:
+    with fn.inside(_comprehension_scope(fn, node.for_in)):
+        return _element(fn, node)
+
+
+# ---- match: each pattern continues where it matches, and returns the edges where it does not ----
 
 
 def _match(fn: Lowering, node: cst.Match) -> None:
@@ -279,29 +454,19 @@ def _match(fn: Lowering, node: cst.Match) -> None:
             fork = fn.fork(case.guard)
             missed = missed + fork.false
             fn.builder.resume(fork.true)
-        fn.suite(case.body)
+        fn.run(case.body)
         after += fn.builder.take()
         fn.builder.resume(missed)
     fn.builder.resume(after)
 
 
 def _pattern(fn: Lowering, node: cst.MatchPattern, subject: Expr) -> Ends:
-    """Continue where the pattern matches; return the edges where it does not."""
     return _PATTERNS[type(node)](fn, node, subject)
 
 
-def _test(fn: Lowering, condition: Expr, node: cst.CSTNode) -> Ends:
-    fork: Fork = fn.builder.test(condition, fn.span(node))
-    fn.builder.resume(fork.true)
-    return fork.false
-
-
-def _value(fn: Lowering, node: cst.MatchValue, subject: Expr) -> Ends:
-    return _test(fn, Compare(subject, "==", fn.value(node.value)), node)
-
-
-def _singleton(fn: Lowering, node: cst.MatchSingleton, subject: Expr) -> Ends:
-    return _test(fn, Compare(subject, "is", fn.value(node.value)), node)
+def _value(fn: Lowering, node: cst.MatchValue | cst.MatchSingleton, subject: Expr) -> Ends:
+    operator = "==" if isinstance(node, cst.MatchValue) else "is"
+    return fn.expect(Compare(subject, operator, fn.value(node.value)), node)
 
 
 def _capture(fn: Lowering, node: cst.MatchAs, subject: Expr) -> Ends:
@@ -317,10 +482,9 @@ def _capture_name(fn: Lowering, node: cst.Name | None, value: Expr) -> None:
 
 def _either(fn: Lowering, node: cst.MatchOr, subject: Expr) -> Ends:
     fits: Ends = []
-    missed: Ends = []
-    for place, element in enumerate(node.patterns):
-        if place:
-            fn.builder.resume(missed)
+    missed = fn.builder.take()
+    for element in node.patterns:
+        fn.builder.resume(missed)
         missed = _pattern(fn, element.pattern, subject)
         fits += fn.builder.take()
     fn.builder.resume(fits)
@@ -331,7 +495,7 @@ def _sequence(fn: Lowering, node: cst.MatchList | cst.MatchTuple, subject: Expr)
     elements = node.patterns
     star = next((i for i, element in enumerate(elements) if isinstance(element, cst.MatchStar)), None)
     least = len(elements) - (star is not None)
-    missed = _test(fn, Mix("match", (subject, Literal(least), Literal(star is None))), node)
+    missed = fn.expect(Mix("match", (subject, Literal(least), Literal(star is None))), node)
     for place, element in enumerate(elements):
         if isinstance(element, cst.MatchStar):
             rest = (Literal(place), Literal(place + 1 - len(elements) or None), Literal(None))
@@ -344,7 +508,7 @@ def _sequence(fn: Lowering, node: cst.MatchList | cst.MatchTuple, subject: Expr)
 
 def _mapping(fn: Lowering, node: cst.MatchMapping, subject: Expr) -> Ends:
     keys = [fn.value(element.key) for element in node.elements]
-    missed = _test(fn, Mix("match", (subject, *keys)), node)
+    missed = fn.expect(Mix("match", (subject, *keys)), node)
     for key, element in zip(keys, node.elements, strict=True):
         missed = missed + _pattern(fn, element.pattern, Item(subject, key))
     _capture_name(fn, node.rest, Mix("match", (subject,)))
@@ -352,7 +516,7 @@ def _mapping(fn: Lowering, node: cst.MatchMapping, subject: Expr) -> Ends:
 
 
 def _class(fn: Lowering, node: cst.MatchClass, subject: Expr) -> Ends:
-    missed = _test(fn, IsType(subject, (fn.value(node.cls),)), node)
+    missed = fn.expect(IsType(subject, (fn.value(node.cls),)), node)
     for place, element in enumerate(node.patterns):
         missed = missed + _pattern(fn, element.value, Mix("match", (subject, Literal(place))))
     for keyword in node.kwds:
@@ -362,7 +526,7 @@ def _class(fn: Lowering, node: cst.MatchClass, subject: Expr) -> Ends:
 
 _PATTERNS: dict[type, Callable[[Lowering, Any, Expr], Ends]] = {
     cst.MatchValue: _value,
-    cst.MatchSingleton: _singleton,
+    cst.MatchSingleton: _value,
     cst.MatchAs: _capture,
     cst.MatchOr: _either,
     cst.MatchList: _sequence,
@@ -371,8 +535,7 @@ _PATTERNS: dict[type, Callable[[Lowering, Any, Expr], Ends]] = {
     cst.MatchClass: _class,
 }
 
-
-STATEMENTS: Statements = {
+_STATEMENTS: Mapping[type, Callable[[Lowering, Any], object]] = {
     cst.Expr: _expression,
     cst.Assign: _assign,
     cst.AnnAssign: _annotated,
@@ -381,13 +544,11 @@ STATEMENTS: Statements = {
     cst.Raise: _raise,
     cst.Assert: _assert,
     cst.Del: _del,
-    cst.Pass: _pass,
-    cst.Break: _break,
-    cst.Continue: _continue,
-    **dict.fromkeys(IMPORTS, _import),
-    cst.Global: _no_step,
-    cst.Nonlocal: _no_step,
-    cst.TypeAlias: _no_step,
+    cst.Pass: lambda fn, node: fn.builder.add(Jump("pass"), fn.span(node)),
+    cst.Break: lambda fn, node: fn.builder.jump("break", fn.span(node)),
+    cst.Continue: lambda fn, node: fn.builder.jump("continue", fn.span(node)),
+    **dict.fromkeys(_IMPORTS, _import),
+    **dict.fromkeys((cst.Global, cst.Nonlocal, cst.TypeAlias), lambda _fn, _node: None),
     cst.If: _if,
     cst.While: _while,
     cst.For: _for,
@@ -396,3 +557,7 @@ STATEMENTS: Statements = {
     cst.With: _with,
     cst.Match: _match,
 }
+TABLES.statements.update(_STATEMENTS)
+_COMPREHENSIONS = (*_KINDS, cst.DictComp, getattr(cst, "StarredDictComp", cst.DictComp))
+TABLES.values.update(dict.fromkeys(_COMPREHENSIONS, _comprehension))
+TABLES.pure.update(dict.fromkeys(_COMPREHENSIONS, _pure_comprehension))

@@ -10,7 +10,7 @@ from ackdoctor.heap.python.snapshot import AckerMap, Holding, Snapshot
 from ackdoctor.model.acker import AckerVersion
 from ackdoctor.model.finding import Finding, HeapWitness, Severity, TreeWitness, stamp
 from ackdoctor.model.trace import GrowthPoint
-from ackdoctor.rulebook.messages import (
+from ackdoctor.rulebook import (
     NEVER_ZERO_ENTRY,
     ORPHAN_ENTRY,
     PENDING_GROWTH,

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from ackdoctor.frontends.java.comments import comments_of
+from ackdoctor.frontends.java.syntax import comments_of
 
 CASES = {
     "at the end of a statement": ("x();\ny(); // c\nz();\n", (2, 2)),

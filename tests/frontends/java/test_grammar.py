@@ -7,11 +7,12 @@ import pytest
 import tree_sitter_java
 from tree_sitter import Language
 
-from ackdoctor.frontends.java import unit
+from ackdoctor.frontends import java
+from ackdoctor.frontends.java.lowering import TABLES
 
 LANGUAGE = Language(tree_sitter_java.language())
 SOURCE = "\n".join(
-    path.read_text(encoding="utf-8") for path in sorted(Path(unit.__file__).parent.glob("*.py"))
+    path.read_text(encoding="utf-8") for path in sorted(Path(java.__file__).parent.glob("*.py"))
 )
 FIELDS = sorted(set(re.findall(r'(?:\bchild\([^"\n]*|by_field_name\()"(\w+)"\)', SOURCE)))
 TYPES = sorted(set(re.findall(r'(?:\.type|\bkind) (?:==|!=) "(\S+?)"', SOURCE)))
@@ -23,7 +24,7 @@ def is_node_type(name: str) -> bool:
 
 @pytest.mark.parametrize("table", ["values", "pure", "forks", "statements"])
 def test_every_node_type_in_a_table_exists(table):
-    assert [name for name in getattr(unit.TABLES, table) if not is_node_type(name)] == []
+    assert [name for name in getattr(TABLES, table) if not is_node_type(name)] == []
 
 
 def test_every_compared_node_type_exists():

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.frontends.python.comments import comments_of
-from ackdoctor.frontends.python.source import decode
+from ackdoctor.frontends.python.source import comments_of, decode
 
 CASES = {
     "at the end of a statement": ("x = 1\ny = 2  # c\nz = 3\n", (2, 2)),

@@ -6,9 +6,9 @@ import libcst as cst
 import pytest
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from ackdoctor.frontends.lowering import Table, UnknownSyntax
+from ackdoctor.frontends import UnknownSyntax
 from ackdoctor.frontends.python import lower_source
-from ackdoctor.frontends.python.positions import Positions
+from ackdoctor.frontends.python.measure import Positions
 from ackdoctor.model.finding import Unreadable
 from tests.frontends.python.test_golden import SOURCES
 
@@ -125,12 +125,11 @@ def test_a_form_feed_in_an_indentation_is_not_reported_as_a_syntax_error():
 
 
 def test_unsupported_syntax_is_reported(monkeypatch):
-    from ackdoctor.frontends.python import unit
+    from ackdoctor.frontends.python.expressions import TABLES
 
-    fewer = Table({kind: lower for kind, lower in unit._TABLES.statements.items() if kind is not cst.While})
-    monkeypatch.setattr(unit, "_TABLES", unit._TABLES._replace(statements=fewer))
+    monkeypatch.delitem(TABLES.statements, cst.While)
     with pytest.raises(UnknownSyntax):
-        fewer[cst.While]
+        TABLES.statements[cst.While]
     assert lower_source(path="a.py", module="a", is_package=False, data=b"while a: pass\n") == Unreadable(
         path="a.py", line=0, column=0, reason="syntax that is not yet supported: While"
     )
