@@ -33,8 +33,8 @@ from ackdoctor.cli.output import (
     require_writable,
 )
 from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest, place
+from ackdoctor.lint.baseline import compare_report, filter_report
 from ackdoctor.lint.run import lint
-from ackdoctor.lint.select import compare_report, filter_report
 from ackdoctor.model import ConfigError, UsageError
 from ackdoctor.model.finding import Confidence, Finding, Report
 from ackdoctor.reporters import Sources, counted, reporter
