@@ -33,8 +33,8 @@ from ackdoctor.cli.output import (
     require_writable,
 )
 from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest, place
-from ackdoctor.lint.baseline import compare_report, filter_report
 from ackdoctor.lint.run import lint
+from ackdoctor.lint.select import filter_report
 from ackdoctor.model import ConfigError, UsageError
 from ackdoctor.model.finding import Confidence, Finding, Report
 from ackdoctor.reporters import Sources, counted, reporter
@@ -207,7 +207,11 @@ class Lint:
         configs = (path for path in (settings.source, settings.baseline) if path is not None)
         sources = (*report.files, *report.beside, *(unread.path for unread in report.unreadable))
         require_not_an_input(self.output_file, (*configs, *(root / path for path in sources)))
-        compared = None if baseline is None else compare_report(report, settings, baseline, root=root)
+        compared = None
+        if baseline is not None:
+            from ackdoctor.lint.baseline import compare_report
+
+            compared = compare_report(report, settings, baseline, root=root)
         report = filter_report(report, settings, compared)
         _complain(self, settings, report)
         if self.write_baseline and settings.baseline is not None:
