@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
-from ackdoctor.heap.python.judge import HoldingRow, TypeRow, holding_rows, type_rows
-from ackdoctor.heap.python.snapshot import Snapshot
+from ackdoctor.heap.python_heap import Snapshot
+from ackdoctor.heap.python_judge import HoldingRow, TypeRow, holding_rows, type_rows
 from ackdoctor.reporters.context import Context, printable
 from ackdoctor.reporters.tables import render, table
 
