@@ -12,9 +12,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from ackdoctor.globs import matches_glob
 from ackdoctor.model import ConfigError
 from ackdoctor.model.finding import Confidence, Severity
-from ackdoctor.model.globs import matches_glob
 from ackdoctor.model.source import read_file
 
 __all__ = [

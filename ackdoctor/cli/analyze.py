@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from ackdoctor.cli.inputs import (
+from ackdoctor.cli.commands import (
     AckerVersion,
     Isolated,
     MessageTimeout,
@@ -21,11 +21,10 @@ from ackdoctor.cli.inputs import (
     SparkMaster,
     acker_option,
     bytes_of,
-    known_word,
+    formats_option,
     milliseconds_of,
     nonempty,
     rule_names,
-    severity_of,
     spark_settings,
 )
 from ackdoctor.cli.output import (
@@ -33,7 +32,6 @@ from ackdoctor.cli.output import (
     context_for,
     destination,
     filter_findings,
-    ignore_closed_output,
     require_not_an_input,
     require_writable,
     settings_for,
@@ -100,9 +98,7 @@ class Analyze:
         str,
         typer.Option(metavar="SIZE", help="The heap of a worker with ackers, for the forecast: 768m, 4g."),
     ] = "768m"
-    output_format: Annotated[str, typer.Option(metavar="|".join(_FORMATS), help="The output format.")] = (
-        "full"
-    )
+    output_format: Annotated[str, formats_option(*_FORMATS)] = "full"
     output_file: Annotated[
         Path | None,
         typer.Option(
@@ -133,8 +129,6 @@ class Analyze:
         """Raise UsageError for arguments that cannot be read."""
         for name in self.inputs:
             nonempty("INPUT", name)
-        known_word("--output-format", self.output_format, _FORMATS)
-        severity_of(self.min_severity)
         if self.output_format == "parquet" and self.output_dir is None:
             raise UsageError("--output-format parquet needs --output-dir DIR")
         if self.output_format == "parquet" and self.output_file is not None:
@@ -182,7 +176,7 @@ class Analyze:
         )
         report = filter_findings(report, settings)
         _complain(report, analysis)
-        with ignore_closed_output(), destination(self.output_file) as stream:
+        with destination(self.output_file) as stream:
             _write(self.output_format, report, analysis, stream)
         if not self.quiet and self.output_format != "parquet":  # which prints them itself
             for path in analysis.written:

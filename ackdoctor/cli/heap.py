@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,13 +14,12 @@ import typer
 from typer.core import TyperGroup
 
 from ackdoctor.acker.versions import Profile, profile
-from ackdoctor.cli.inputs import (
-    MAX_HISTOGRAM_CHARACTERS,
+from ackdoctor.cli.commands import (
     Isolated,
     acker_option,
     bytes_of,
     callback_of,
-    known_word,
+    formats_option,
     lines_of,
     path_parser,
     seconds_option,
@@ -30,10 +28,9 @@ from ackdoctor.cli.inputs import (
 from ackdoctor.cli.output import (
     complain,
     context_for,
+    destination,
     filter_findings,
-    ignore_closed_output,
     settings_for,
-    tolerant,
     width_for,
     write_report,
 )
@@ -42,9 +39,9 @@ from ackdoctor.heap.dump import HeapDump, read_dump
 from ackdoctor.heap.growth import Histogram, most_common_jvm, parse, timed
 from ackdoctor.heap.hprof import HprofError
 from ackdoctor.model import UsageError
-from ackdoctor.model.finding import Finding, Report, Unreadable
+from ackdoctor.model.finding import Finding, Report, Severity, Unreadable
+from ackdoctor.reporters import counted
 from ackdoctor.reporters import heap as reports
-from ackdoctor.reporters.context import counted
 from ackdoctor.tracer.sites import Places
 
 if TYPE_CHECKING:
@@ -52,6 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Dump", "Hist", "heap"]
 
+_MAX_CHARACTERS = 256 << 20  # of a file with histograms
 _FORMATS = ("full", "json", "json-lines", "concise", "sarif")
 _MAX_ENTRIES = (1 << 31) - 1
 _SAMPLES, _SAMPLES_WITH_TRACE = 3, 1_000
@@ -99,19 +97,14 @@ class _Options:
             metavar="VERSION", help="The version whose acker to assume: 1.1.0, 2.8.8. Default: unknown."
         ),
     ] = None
-    output_format: Annotated[str, typer.Option(metavar="|".join(_FORMATS), help="The output format.")] = (
-        "full"
-    )
+    output_format: Annotated[str, formats_option(*_FORMATS)] = "full"
     min_severity: Annotated[
-        str | None,
-        typer.Option(metavar="info|warning|error", help="Hide findings below this severity."),
+        Severity | None,
+        typer.Option(
+            parser=severity_of, metavar="info|warning|error", help="Hide findings below this severity."
+        ),
     ] = None
     isolated: Isolated = False
-
-    def __post_init__(self) -> None:
-        """Raise UsageError for an unknown word."""
-        known_word("--output-format", self.output_format, _FORMATS)
-        severity_of(self.min_severity)
 
     @property
     def profile(self) -> Profile | None:
@@ -182,8 +175,7 @@ class Dump(_Options):
             findings, notes, faults = _with_trace(dump, findings, self.trace, profile)
             unreadable += faults
         report = _report(self, findings, unreadable, [dump.path], notes)
-        with ignore_closed_output():
-            stream = tolerant(sys.stdout)
+        with destination() as stream:
             context = context_for(stream, self.output_format)
             match self.output_format:
                 case "full":
@@ -251,8 +243,7 @@ class Hist(_Options):
         path = files[0].as_posix() if files else f"pid {self.pid}"
         findings = judge.growth_findings(trends, path, profile)
         report = _report(self, findings, unreadable, [str(file) for file in files])
-        with ignore_closed_output():
-            stream = tolerant(sys.stdout)
+        with destination() as stream:
             context = context_for(stream, self.output_format)
             match self.output_format:
                 case "full":
@@ -311,7 +302,7 @@ def _read(
     read: list[tuple[Path, Histogram]] = []
     for file in files:
         faults: list[str] = []
-        parsed = list(parse(lines_of(file, faults, limit=MAX_HISTOGRAM_CHARACTERS)))
+        parsed = list(parse(lines_of(file, faults, limit=_MAX_CHARACTERS)))
         unreadable += [_fault(file.as_posix(), fault) for fault in faults]
         if not parsed and faults:
             continue

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from ackdoctor.cli.inputs import (
+from ackdoctor.cli.commands import (
     AckerVersion,
     MessageTimeout,
     SparkConf,
     SparkMaster,
     acker_option,
-    known_word,
+    formats_option,
     path_parser,
     seconds_option,
     spark_settings,
@@ -29,7 +29,7 @@ from ackdoctor.cli.inputs import (
 from ackdoctor.cli.output import complain, tolerant
 from ackdoctor.model import UsageError
 from ackdoctor.model.acker import NEWEST
-from ackdoctor.reporters.context import counted, printable
+from ackdoctor.reporters import counted, printable
 
 if TYPE_CHECKING:
     from ackdoctor.spark.certain import LiveTerms
@@ -90,16 +90,13 @@ class Watch:
     parts_at_once: Annotated[
         int, typer.Option(min=1, metavar="N", help="The maximum number of parts per batch.")
     ] = 64
-    output_format: Annotated[str, typer.Option(metavar="|".join(_FORMATS), help="The output format.")] = (
-        "full"
-    )
+    output_format: Annotated[str, formats_option(*_FORMATS)] = "full"
     master: SparkMaster = "local[*]"
     conf: SparkConf = None
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing on standard error.")] = False
 
     def __post_init__(self) -> None:
         """Raise UsageError for arguments that cannot be used."""
-        known_word("--output-format", self.output_format, _FORMATS)
         if self.once and self.until_idle is not None:
             raise UsageError("--once and --until-idle exclude each other")
         if not self.folder.is_dir():

@@ -111,7 +111,7 @@ class PystormChild(Child):
         """Replace the default streams of Component.__init__ by the pipe's."""
         init = inspect.unwrap(self._module.Component.__init__)
         defaults = init.__defaults__
-        init.__defaults__ = (self.pipe.raw, self.pipe.raw, None, "json")
+        init.__defaults__ = (self.pipe, self.pipe, None, "json")
         try:
             yield
         finally:

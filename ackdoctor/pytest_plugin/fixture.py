@@ -25,7 +25,7 @@ from ackdoctor.model.dialect import Kind, Misuse
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.trace import Culprit, PendingEntry, TupleTree, Verdict, Violation
 from ackdoctor.pytest_plugin.outcome import context_of, one_line
-from ackdoctor.reporters.heap_python import snapshots_screen
+from ackdoctor.reporters.heap import snapshots_screen
 from ackdoctor.tracer.components import holders
 from ackdoctor.tracer.ledger import Ledger
 from ackdoctor.tracer.sites import Places

@@ -455,7 +455,7 @@ def format_findings(findings: Sequence[Finding], *, root: Path, verbosity: int) 
 
 def context_of(root: Path) -> "Context":
     """Return the terminal's glyphs and the folder of the sources, for reporters."""
-    from ackdoctor.reporters.context import ASCII, UNICODE, Context, Sources
+    from ackdoctor.reporters import ASCII, UNICODE, Context, Sources
 
     return Context(sources=Sources(root=root), glyphs=UNICODE if _shows_unicode() else ASCII)
 

@@ -10,7 +10,7 @@ indented in the gutter.  A row of its own names another file.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TextIO, TypeAlias
 
 from ackdoctor.model.finding import (
@@ -24,18 +24,22 @@ from ackdoctor.model.finding import (
     TreeWitness,
 )
 from ackdoctor.model.source import NOWHERE
-from ackdoctor.reporters.context import Context, Glyphs, counted, printable
+from ackdoctor.reporters import Context, Glyphs, counted, printable
 
 __all__ = [
     "concise",
     "evidence_notes",
     "files",
+    "finding_place",
     "full",
     "headline",
+    "more_findings",
+    "nothing_wrong",
     "one_line",
     "rule_counts",
     "statistics",
     "summary",
+    "worst_first",
 ]
 
 _VERDICT_STYLES = {"BROKEN": "error", "GROWING": "warning", "INCOMPLETE": "warning", "EMPTY": "warning"}
@@ -117,6 +121,29 @@ def headline(verdict: str, context: Context) -> str:
     """Return a verdict with its first word in the colour of its severity."""
     word, colon, rest = verdict.partition(":")
     return f"{context.palette.paint(_VERDICT_STYLES.get(word, 'label'), word)}{colon}{rest}\n"
+
+
+def nothing_wrong(report: Report) -> str:
+    """Return `nothing is wrong`, with the number of findings that are not shown."""
+    hidden = report.hidden + report.suppressed
+    return "nothing is wrong" + (f" except {counted(hidden, 'hidden finding')}" if hidden else "")
+
+
+def more_findings(report: Report) -> str:
+    """Return `, and 2 more findings`; '' for a single finding."""
+    others = len(report.findings) - 1
+    return f", and {counted(others, 'more finding')}" if others else ""
+
+
+def worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Sort findings by severity, then by how often the run shows them."""
+    return sorted(findings, key=lambda finding: (-finding.severity, -finding.seen))
+
+
+def finding_place(finding: Finding) -> str:
+    """Return `path:line`, or the path of a finding outside source code."""
+    site = finding.site
+    return f"{site.path}:{site.span.line}" if site.span != NOWHERE else site.path
 
 
 def one_line(finding: Finding, context: Context) -> str:

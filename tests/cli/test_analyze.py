@@ -4,6 +4,8 @@ import gzip
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -85,6 +87,11 @@ def test_no_timeout_is_longer_than_storms(shell):
     outcome = shell("analyze", TRACE, "--message-timeout", "2147483648")
     assert outcome.code == 2
     assert "2147483648 is not in the range 1<=x<=2147483647" in outcome.err
+
+
+def test_the_command_is_imported_without_spark():
+    code = "import sys; sys.modules['pyspark'] = sys.modules['py4j'] = None; import ackdoctor.cli.analyze"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_without_spark_one_line_says_how_to_get_it(shell, monkeypatch):

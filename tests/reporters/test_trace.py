@@ -17,9 +17,9 @@ from ackdoctor.model.trace import (
     TupleTree,
     Verdict,
 )
-from ackdoctor.reporters.context import ASCII, COLOURED, Context
+from ackdoctor.reporters import ASCII, COLOURED, Context
 from ackdoctor.reporters.trace import About, document, life, screen, verdict
-from ackdoctor.tracer.life import Life, Moment
+from ackdoctor.tracer.replay import Life, Moment
 from tests.reporters.samples import LEAK, RUN, SEEN, context
 
 TALLY = RunTally(
