@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ackdoctor.config import Settings
-from ackdoctor.lint.select import active_rules
 from ackdoctor.model import BaselineError
 from ackdoctor.model.finding import Finding, Report, plain, stamp
 from ackdoctor.model.source import read_file, replacing
@@ -125,7 +124,7 @@ def compare_report(report: Report, settings: Settings, baseline: Baseline, *, ro
     from ackdoctor.rulebook import survey  # most runs have no baseline
 
     rules, _ = survey()
-    active = active_rules(rules, settings)
+    active = {code for code, rule in rules.items() if settings.selects(code, rule.name, default=rule.default)}
     read_files = {_absolute(root / path) for path in report.files}
     unread = {_absolute(root / unreadable.path) for unreadable in report.unreadable}
 

@@ -37,7 +37,6 @@ from ackdoctor.model.source import Comment, Site, Span
 if TYPE_CHECKING:
     from ackdoctor.frontends.java.syntax import Annotation
     from ackdoctor.lint.baseline import Comparison
-    from ackdoctor.rulebook import Rule
 
 
 class Selection(NamedTuple):
@@ -74,7 +73,7 @@ def select(
     from ackdoctor.rulebook import survey  # a clean run does not need it
 
     rules, errors = survey()
-    active = active_rules(rules, settings)
+    active = {code for code, rule in rules.items() if settings.selects(code, rule.name, default=rule.default)}
     unpaged = {f.code for f in candidates if f.code not in rules and settings.selects(f.code, f.name)}
     selected = [finding for finding in candidates if finding.code in active | unpaged]
     names = {code: rule.name for code, rule in rules.items()}
@@ -83,11 +82,6 @@ def select(
     return Selection(
         tuple(sorted(reported, key=_order)), suppressed, tuple(str(error) for error in errors), unread
     )
-
-
-def active_rules(rules: Mapping[str, "Rule"], settings: Settings) -> set[str]:
-    """Return the codes of the rules that run."""
-    return {code for code, rule in rules.items() if settings.selects(code, rule.name, default=rule.default)}
 
 
 def _without_inherited(findings: Iterable[Finding]) -> list[Finding]:
