@@ -33,8 +33,8 @@ from ackdoctor.cli.output import (
     require_writable,
 )
 from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest, place
-from ackdoctor.lint import baseline as baselines
 from ackdoctor.lint.run import lint
+from ackdoctor.lint.select import filter_report
 from ackdoctor.model import ConfigError, UsageError
 from ackdoctor.model.finding import Confidence, Report
 from ackdoctor.reporters import Sources, counted, reporter
@@ -190,7 +190,9 @@ class Lint:
         _check_frameworks(settings)
         baseline = None
         if settings.baseline is not None and not (self.write_baseline and not settings.baseline.exists()):
-            baseline = baselines.read(settings.baseline)
+            from ackdoctor.lint.baseline import read
+
+            baseline = read(settings.baseline)
         text: tuple[str, bytes] | None = None
         if self.reads_stdin:
             text = self.stdin_filename or "<stdin>", sys.stdin.buffer.read()
@@ -204,13 +206,19 @@ class Lint:
         configs = (path for path in (settings.source, settings.baseline) if path is not None)
         sources = (*report.files, *report.beside, *(unread.path for unread in report.unreadable))
         require_not_an_input(self.output_file, (*configs, *(root / path for path in sources)))
-        compared = baselines.compare_report(report, settings, baseline, root=root) if baseline else None
-        report = baselines.filter_report(report, settings, compared)
+        compared = None
+        if baseline is not None:
+            from ackdoctor.lint.baseline import compare_report
+
+            compared = compare_report(report, settings, baseline, root=root)
+        report = filter_report(report, settings, compared)
         _complain(self, settings, report)
         if self.write_baseline and settings.baseline is not None:
             known, unchecked = ((), ()) if compared is None else (compared.known, compared.unseen)
-            accepted = baselines.entries_of((*known, *report.findings), settings.baseline, root=root)
-            baselines.write(settings.baseline, [*accepted, *unchecked])
+            from ackdoctor.lint.baseline import entries_of, write
+
+            accepted = entries_of((*known, *report.findings), settings.baseline, root=root)
+            write(settings.baseline, [*accepted, *unchecked])
             amount, new = len(known) + len(report.findings) + len(unchecked), len(report.findings)
             fixed = len(report.fixed)
             complain(f"{settings.baseline.name}: {amount} accepted, {new} of them new, {fixed} fixed")

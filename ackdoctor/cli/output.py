@@ -224,8 +224,7 @@ def settings_for(*, isolated: bool, min_severity: Severity | None) -> Settings:
 
 def filter_findings(report: Report, settings: Settings) -> Report:
     """Return the report with the findings that the settings and the comments in the sources leave."""
-    from ackdoctor.lint.baseline import filter_report
-    from ackdoctor.lint.select import select
+    from ackdoctor.lint.select import filter_report, select
     from ackdoctor.rulebook import UNUSED_IGNORE
 
     root = Path.cwd()

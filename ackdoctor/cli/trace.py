@@ -55,7 +55,7 @@ __all__ = ["Cat", "Proxy", "ReportCommand", "Run", "explain_root", "trace"]
 _DEFAULT_TIMEOUT_S = 30  # Storm's own: a younger root may still complete
 _NOT_STARTED = {126, 127}  # exit codes of shells
 _MAX_FAULTS = 10  # of one kind that are printed
-_SNAPSHOTS = "ackdoctor.heap.python.snapshot"  # the module that processes import for --heap
+_SNAPSHOTS = "ackdoctor.heap.python_heap"  # the module that processes import for --heap
 
 trace = typer.Typer(
     help="Record what components do at run time, and report it.",
@@ -110,7 +110,7 @@ class Run:
     def run(self) -> int:
         """Run the command, print where its trace is, and return its exit code."""
         if self.heap:
-            from ackdoctor.heap.python.guppy import missing
+            from ackdoctor.heap.python_heap import missing
 
             if reason := missing():
                 raise UsageError(f"--heap: {reason}")
@@ -325,8 +325,8 @@ class _Rows:
 
 def _print_heaps(folder: Path) -> None:
     """Print a report for each process with heap snapshots to standard error."""
-    from ackdoctor.heap.python.judge import findings
-    from ackdoctor.heap.python.snapshot import LAST, files, load
+    from ackdoctor.heap.python_heap import LAST, files, load
+    from ackdoctor.heap.python_judge import findings
     from ackdoctor.reporters.heap import snapshots_screen
     from ackdoctor.reporters.terminal import full
 

@@ -11,8 +11,8 @@ from ackdoctor.heap.dump import ClassRow, HeapDump, held_bytes
 from ackdoctor.heap.entries import Kind
 from ackdoctor.heap.growth import TOP, ClassTrend, Growth
 from ackdoctor.heap.pending import Acker, Holder
-from ackdoctor.heap.python.judge import HoldingRow, TypeRow, holding_rows, type_rows
-from ackdoctor.heap.python.snapshot import Snapshot
+from ackdoctor.heap.python_heap import Snapshot
+from ackdoctor.heap.python_judge import HoldingRow, TypeRow, holding_rows, type_rows
 from ackdoctor.heap.signs import CAUSES, LABELS, TUPLES, Cause
 from ackdoctor.model.finding import Finding, HeapWitness, Report
 from ackdoctor.model.trace import PendingEntry
