@@ -48,7 +48,7 @@ from ackdoctor.flow.transfer.evaluate import (
     tick_test_of_name,
 )
 from ackdoctor.flow.transfer.liveness import assigned_locals, operands
-from ackdoctor.flow.transfer.may_raise import may_raise
+from ackdoctor.flow.transfer.origins import may_raise
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Function, Name
 
 __all__ = ["CallEffect", "arguments", "elements", "method_call", "packed_arguments"]

@@ -29,7 +29,7 @@ from ackdoctor.flow.state import (
 )
 from ackdoctor.flow.transfer.evaluate import declared_field, evaluate
 from ackdoctor.flow.transfer.liveness import operands
-from ackdoctor.flow.transfer.may_raise import may_raise
+from ackdoctor.flow.transfer.origins import may_raise
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -295,9 +295,11 @@ def _raising_steps(context: Context, function: Function) -> set[int]:
     """Return the steps that may raise, judged by the step alone."""
     found: set[int] = set()
     for index, step in enumerate(function.cfg.steps):
-        if any(edge.kind is EdgeKind.RAISE for edge in step.edges) and index not in logged_calls(function):
-            if not isinstance(step.op, Call) or may_raise(context, function, step.op):
-                found.add(index)
+        raises = any(edge.kind is EdgeKind.RAISE for edge in step.edges)
+        if raises and index not in logged_calls(function):
+            found |= (
+                {index} if not isinstance(step.op, Call) or may_raise(context, function, step.op) else set()
+            )
     return found
 
 

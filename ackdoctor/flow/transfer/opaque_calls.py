@@ -53,7 +53,7 @@ from ackdoctor.flow.transfer.containers import CallEffect, arguments, elements, 
 from ackdoctor.flow.transfer.dispatch import callbacks
 from ackdoctor.flow.transfer.escape import escape
 from ackdoctor.flow.transfer.evaluate import batch_part, evaluate, tick_test_of_name
-from ackdoctor.flow.transfer.may_raise import may_raise
+from ackdoctor.flow.transfer.origins import is_remote, may_raise
 from ackdoctor.model.cfg import Arg, Attr, Call, Compare, Expr, Function, Literal, Name
 from ackdoctor.model.dialect import Kind
 
@@ -70,6 +70,12 @@ def library_call(
     name = target.names[-1].rpartition(".")[2]
     values = arguments(context, path, call) if preset is None else preset
     state = path.state
+    if (
+        isinstance(call.func, Attr)
+        and name in COLLECTION_WRAPPERS
+        and is_remote(context, path.function, call.func.obj)
+    ):
+        return opaque_call(context, path, call, preset)
     if (
         call.dropped
         and target.names == (name,)
