@@ -12,22 +12,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from ackdoctor.globs import matches_glob
 from ackdoctor.model import ConfigError
 from ackdoctor.model.finding import Confidence, Severity
-from ackdoctor.model.globs import matches_glob
 from ackdoctor.model.source import read_file
-
-__all__ = [
-    "FILES",
-    "FORMATS",
-    "HELP",
-    "Settings",
-    "find_config",
-    "holds_settings",
-    "load_settings",
-    "nearest",
-    "place",
-]
 
 FORMATS = ("full", "concise", "json", "json-lines", "sarif", "github")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import typer
 from typer.core import TyperGroup
 
-from ackdoctor.cli.app import app
+from ackdoctor.cli.commands import app
 from ackdoctor.config import HELP
 from ackdoctor.pytest_plugin.options import OPTIONS
 from ackdoctor.rulebook.pages import load_rules

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.config import Settings, find_config, load_settings
+from ackdoctor.globs import matches_glob
 from ackdoctor.model import ConfigError
 from ackdoctor.model.finding import Confidence, Severity
-from ackdoctor.model.globs import matches_glob
 
 
 def write_settings(folder: Path, text: str, name: str = "ackdoctor.toml") -> Path:

@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from ackdoctor import dialects
-from ackdoctor.cli.app import app
+from ackdoctor.cli.commands import app
 from ackdoctor.config import _KEYS, FORMATS, HELP, load_settings
 from ackdoctor.pytest_plugin.options import OPTIONS as PYTEST
 from ackdoctor.rulebook.pages import load_rules

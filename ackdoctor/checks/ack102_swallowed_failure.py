@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.dataflow import (
     derived_names,
-    handler_only,
+    handler_steps,
     mentions_any,
     raising_steps,
     tuple_names,
@@ -60,7 +60,7 @@ def _in_handlers(context: RuleContext) -> Iterator[Finding]:
         stage = caught.state.tokens[ended.token].stage if ended.token in caught.state.tokens else Stage.OWED
         if stage is not Stage.OWED or _is_retried(context, flow, caught, ended.path):
             continue  # it was completed before the exception, or its work was done after it
-        if context.once(caught.step):
+        if context.is_first(caught.step):
             yield _finding(context, flow, caught, ended.path, ended.token)
 
 
@@ -73,14 +73,14 @@ def _in_flushes(context: RuleContext) -> Iterator[Finding]:
         caught = _last_catch(acked) if token.kind is TokenKind.STORED else None
         if caught is None or not _swallows(context, flow, caught, token.field):
             continue
-        if not _is_retried(context, flow, caught, acked.path, token.field) and context.once(caught.step):
+        if not _is_retried(context, flow, caught, acked.path, token.field) and context.is_first(caught.step):
             yield _finding(context, flow, caught, acked.path, token)
 
 
 def _finding(context: RuleContext, flow: Flow, caught: Path, path: Path, token: Token) -> Finding:
     narrow = isinstance(caught.step.op, Catch) and not _is_broad(caught.step.op)
     return context.finding(
-        context.words(tup=token.words, advice=_advice(context, token)),
+        context.words(tup=_words(token), advice=_advice(context, token)),
         Misuse.SWALLOWED,
         caught,
         flow=flow,
@@ -91,9 +91,13 @@ def _finding(context: RuleContext, flow: Flow, caught: Path, path: Path, token: 
     )
 
 
+def _words(token: Token) -> str:
+    return token.words if token.kind is TokenKind.STORED else f"`{token.name}`"
+
+
 def _advice(context: RuleContext, token: Token) -> str:
     by_hand = bool(context.component.auto_ack) and token.kind is not TokenKind.STORED
-    return fail_as_well(context.role, token.words, auto_ack=by_hand, raising=context.raising)
+    return fail_as_well(context.role, _words(token), auto_ack=by_hand, raising=context.raising)
 
 
 def _is_acked(context: RuleContext, ended: Ended) -> bool:
@@ -133,7 +137,7 @@ def _swallows(context: RuleContext, flow: Flow, caught: Path, field: str = "") -
     if not isinstance(op, Catch) or not (_is_broad(op) or _is_of_client(context, function, op)):
         return False
     steps = function.cfg.steps
-    inside = handler_only(function, index)
+    inside = handler_steps(function, index)
     if not all(_ignores_failure(context, flow, function, each) for each in inside):
         return False
     tried = raising_steps(function, index)
@@ -263,14 +267,14 @@ def _in_collaborators(context: RuleContext) -> Iterator[Finding]:
                 continue
             method = _called_method(context, visit.function, call)
             handler = _hiding_handler(method) if method is not None else None
-            if method is None or handler is None or not context.once(visit.step):
+            if method is None or handler is None or not context.is_first(visit.step):
                 continue
             yield context.finding(
                 context.words(
                     "collaborator",
                     method=f"{method.qualname}",
                     line=f"line {handler.span.line} of {method.path.rpartition('/')[2]}",
-                    tup=ended.token.words,
+                    tup=_words(ended.token),
                     name=method.name,
                     advice=_advice(context, ended.token),
                 ),
@@ -304,7 +308,7 @@ def _hiding_handler(method: Function) -> Step | None:
     for index, step in enumerate(steps):
         if not isinstance(step.op, Catch) or not _is_broad(step.op):
             continue
-        if not all(_only_logs(steps[each]) for each in handler_only(method, index)):
+        if not all(_only_logs(steps[each]) for each in handler_steps(method, index)):
             continue
         if any(_works_on(method, steps[each], derived) for each in raising_steps(method, index)):
             return step

@@ -34,7 +34,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
             continue
         if not _key_can_repeat(context, stored, stored.key) or _is_multimap(context, stored.field):
             continue
-        if not _looked_up(context, stored) and not _uses_previous(stored) and context.once(stored.step):
+        if not _looked_up(context, stored) and not _uses_previous(stored) and context.is_first(stored.step):
             words = context.words(field=f"self.{stored.field}")
             yield context.finding(words, Misuse.NEVER, stored, flow=flow, severity=Severity.WARNING)
 

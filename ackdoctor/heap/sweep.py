@@ -178,12 +178,12 @@ class Columns:
 
 
 def java_name(raw: str) -> str:
-    """Convert `[Ljava/lang/Object;` to `java.lang.Object[]`."""
+    """Convert `[Ljava.lang.Object;` to `java.lang.Object[]`."""
     element = raw.lstrip("[")
     depth = len(raw) - len(element)
     if depth:
         element = _LETTERS.get(element) or element.removeprefix("L").removesuffix(";")
-    return element.replace("/", ".") + "[]" * depth
+    return element + "[]" * depth
 
 
 class Rows:
@@ -276,7 +276,7 @@ def sweep(dump: Hprof, choose: Callable[[Classes], Takers], known: Census | None
         elif record.tag == LOAD_CLASS and record.body:
             class_id, name = record.body[4 : 4 + width], record.body[8 + width : 8 + 2 * width]
             raw = census.classes.text(int.from_bytes(name, "big"))
-            census.classes.names[int.from_bytes(class_id, "big")] = java_name(raw)
+            census.classes.names[int.from_bytes(class_id, "big")] = java_name(raw.replace("/", "."))
     return census
 
 

@@ -11,7 +11,6 @@ at the same time.  Equal seeds give equal runs.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from enum import Enum, unique
 from functools import partial
 from itertools import chain, product
 from random import Random
@@ -27,9 +26,9 @@ from ackdoctor.lab.executors import AckerThread, BoltThread, Executor, SpoutThre
 from ackdoctor.lab.topology import SYSTEM_TASK, Topology, assign
 from ackdoctor.lab.worker import Agenda, LossModel, Parcel, Record, Route, Worker, choose_weighted
 from ackdoctor.model.acker import Tick
-from ackdoctor.model.trace import EventKind, GrowthPoint, PendingEntry
+from ackdoctor.model.trace import EventKind, PendingEntry
 
-__all__ = ["Cluster", "Death", "Phases", "RestlessError", "Status", "in_phase", "spread_phases"]
+__all__ = ["Cluster", "Death", "Phases", "RestlessError", "in_phase", "spread_phases"]
 
 _MANY_STEPS = 1_000_000
 
@@ -51,14 +50,6 @@ def _never() -> bool:
     return False
 
 
-@unique
-class Status(Enum):
-    """The topology's status."""
-
-    ACTIVE = "active"
-    INACTIVE = "inactive"
-
-
 class RestlessError(RuntimeError):
     """A million steps without progress of the clock: some spout emits without end."""
 
@@ -76,8 +67,8 @@ class Death(NamedTuple):
 class Cluster:
     """A running topology.  Each executor is its own worker, so a component that dies kills no other.
 
-    `wrap_acker` maps each new acker to the acker to use.  `ids` maps a seed to an executor's source of ids.
-    `record` receives each row of the trace.
+    An `active` topology opens its components at once.  `wrap_acker` maps each new acker to the acker to use.
+    `ids` maps a seed to an executor's source of ids.  `record` receives each row of the trace.
     """
 
     def __init__(
@@ -86,21 +77,19 @@ class Cluster:
         *,
         profile: Profile | str = NEWEST,
         seed: int = 0,
-        status: Status = Status.ACTIVE,
+        active: bool = True,
         wrap_acker: Callable[[Acker], Acker] | None = None,
         ids: Callable[[int], IdSource] = JavaRandom,
         phases: Phases = in_phase,
         loss: LossModel | None = None,
         hooks: Sequence[TaskHook] = (),
         record: Record | None = None,
-        growth_window_secs: float | None = None,
         clock: VirtualClock | None = None,
     ) -> None:
         self.topology = topology
         self.profile = _effective_profile(profile, topology)
         self.clock = clock or VirtualClock()
         self.deaths: list[Death] = []
-        self.growth: list[GrowthPoint] = []
         self._wrap_acker = wrap_acker
         self._random = Random(seed)  # noqa: S311 - it decides an order
         self._agenda = Agenda(self.clock)
@@ -131,12 +120,9 @@ class Cluster:
         for thread in self._threads:
             self._worker.inboxes.update(dict.fromkeys(thread.tasks, thread.inbox))
         self._enter_ticks(phases)
-        if growth_window_secs is not None:
-            window_ms = round(growth_window_secs * 1000)
-            self._agenda.every(Schedule(window_ms, window_ms), self._sample)
-        self._status = Status.INACTIVE
+        self._active = False
         self._opened = False
-        if status is Status.ACTIVE:
+        if active:
             self.activate()
 
     # -- run
@@ -181,7 +167,7 @@ class Cluster:
 
     def activate(self) -> None:
         """Activate the topology.  The first call opens all components."""
-        self._status = Status.ACTIVE
+        self._active = True
         if not self._opened:
             self._opened = True
             for thread in self._threads:
@@ -191,7 +177,7 @@ class Cluster:
 
     def deactivate(self) -> None:
         """Deactivate the topology: no executor calls `nextTuple`."""
-        self._status = Status.INACTIVE
+        self._active = False
         for spout in self._spouts:
             spout.deactivate()
 
@@ -297,11 +283,10 @@ class Cluster:
         else:
             thread.running = running
             wake_ms = self.clock.now_ms() + round(seconds * 1000)
-            self._agenda.enter(wake_ms, partial(self._wake, thread, running))
-
-    def _wake(self, thread: Executor, running: Iterator[float]) -> None:
-        if thread.running is running:  # else the worker died meanwhile
-            self._resume(thread, running)
+            # if the worker dies meanwhile, something else is running
+            self._agenda.enter(
+                wake_ms, lambda: self._resume(thread, running) if thread.running is running else None
+            )
 
     def _die(self, thread: Executor, reason: str) -> None:
         lost = thread.inbox.clear()
@@ -311,7 +296,7 @@ class Cluster:
         for task in thread.tasks:
             self._worker.note(thread.component, task, EventKind.DIED, note=reason)
         thread.start()
-        if isinstance(thread, SpoutThread) and self._status is Status.ACTIVE:
+        if isinstance(thread, SpoutThread) and self._active:
             thread.activate()
 
     def _enter_ticks(self, phases: Phases) -> None:
@@ -342,12 +327,6 @@ class Cluster:
                 thread.inbox.put(Parcel(SYSTEM_TASK, task, tup))
         else:
             thread.inbox.put(Parcel(SYSTEM_TASK, thread.tasks[0], Tick()))
-
-    def _sample(self) -> None:
-        orphans = [entry.task is None for entry in self.pending()]
-        self.growth.append(
-            GrowthPoint(time_ms=self.clock.now_ms(), pending=len(orphans), orphans=sum(orphans))
-        )
 
 
 def _effective_profile(profile: Profile | str, topology: Topology) -> Profile:

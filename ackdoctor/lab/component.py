@@ -2,9 +2,10 @@
 
 from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
-from ackdoctor.acker.executors import MessageId, TupleImpl
+from ackdoctor.acker.executors import TupleImpl
 
 __all__ = [
     "BasicBolt",
@@ -26,32 +27,16 @@ __all__ = [
 ]
 
 
+@dataclass(slots=True, eq=False, repr=False, kw_only=True)
 class Tup(TupleImpl):
-    """A tuple: values, field names, source, and for acking `message_id` and `ack_val`.
+    """A tuple: values, field names, source, and for acking `message_id` and `ack_val`."""
 
-    `delivery` is its number in the run.
-    """
-
-    __slots__ = ("component", "delivery", "fields", "stream", "task", "values")
-
-    def __init__(
-        self,
-        message_id: MessageId,
-        *,
-        values: Sequence[object],
-        fields: Sequence[str],
-        component: str,
-        task: int,
-        stream: str,
-        delivery: int,
-    ) -> None:
-        super().__init__(message_id)
-        self.values = values
-        self.fields = fields
-        self.component = component  # the source's
-        self.task = task  # the source's
-        self.stream = stream
-        self.delivery = delivery
+    values: Sequence[object]
+    fields: Sequence[str]
+    component: str  # the source's
+    task: int  # the source's
+    stream: str
+    delivery: int  # its number in the run
 
     def __getitem__(self, name: str) -> object:
         return self.values[self.fields.index(name)]

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Generic, TypeVar
 
 from ackdoctor.acker.acker import Acker, StreamManagerError
 from ackdoctor.acker.executors import BoltCollector, Reason, SpoutExecutor, SpoutResult, make_collector
@@ -13,6 +14,8 @@ from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, AnswerKind, 
 from ackdoctor.model.dialect import Dialect, Discipline, Kind, Role
 from ackdoctor.model.trace import RELIABLE, TICK, EventKind
 from ackdoctor.tracer.components import belongs, describe, described
+
+C = TypeVar("C", bound=Bolt | Spout)
 
 __all__ = ["AckerThread", "BoltThread", "Executor", "SpoutThread"]
 
@@ -99,16 +102,28 @@ class AckerThread(Executor):
         )
 
 
-class BoltThread(Executor):
-    """The executor of a bolt's tasks."""
+class _ComponentThread(Executor, Generic[C]):
+    """The executor of a component's tasks."""
 
     def __init__(
-        self, worker: Worker, component: str, tasks: tuple[int, ...], factory: Callable[[], Bolt]
+        self, worker: Worker, component: str, tasks: tuple[int, ...], factory: Callable[[], C]
     ) -> None:
         super().__init__(worker, component, tasks)
-        self.instances: dict[int, Bolt] = {}
+        self.instances: dict[int, C] = {}
         self._factory = factory
         self._places: dict[int, TaskContext] = {}
+
+    def _create(self) -> Iterator[tuple[C, TaskContext]]:
+        """Create the components; yield each with its task, once the task has started."""
+        self._places = {task: TaskContext(self._worker, self.component, task) for task in self.tasks}
+        self.instances = {task: self._factory() for task in self.tasks}
+        for task, place in self._places.items():
+            place.emit_startup()
+            yield self.instances[task], place
+
+
+class BoltThread(_ComponentThread[Bolt]):
+    """The executor of a bolt's tasks."""
 
     def start(self) -> None:
         """Create the components and prepare them."""
@@ -119,11 +134,7 @@ class BoltThread(Executor):
             clock=worker.clock,
             message_timeout_s=worker.topology.settings.message_timeout_secs,
         )
-        self._places = {task: TaskContext(worker, self.component, task) for task in self.tasks}
-        self.instances = {task: self._factory() for task in self.tasks}
-        for task, bolt in self.instances.items():
-            place = self._places[task]
-            place.emit_startup()
+        for bolt, place in self._create():
             bolt.prepare(place, _BoltOutput(place, collector))
             if worker.record is not None:
                 self._note_name(place, getattr(bolt, "component", bolt))  # a ShellBolt's is the author's
@@ -212,19 +223,16 @@ class _BoltOutput:
             self._place.send_message(message, tup.delivery, self._place.site())
 
 
-class SpoutThread(Executor):
+class SpoutThread(_ComponentThread[Spout]):
     """The executor of a spout's tasks: calls `nextTuple`, `ack` and `fail`."""
 
     def __init__(
         self, worker: Worker, component: str, tasks: tuple[int, ...], factory: Callable[[], Spout]
     ) -> None:
-        super().__init__(worker, component, tasks)
-        self.instances: dict[int, Spout] = {}
+        super().__init__(worker, component, tasks, factory)
         self.active = False
         self.awake = True  # False after a turn without emits, until the next event
         self.emits = 0
-        self._factory = factory
-        self._places: dict[int, TaskContext] = {}
         self._eagerness = worker.random.random()
 
     def start(self) -> None:
@@ -240,11 +248,7 @@ class SpoutThread(Executor):
             max_spout_pending=settings.max_spout_pending,
         )
         self.active = False
-        self._places = {task: TaskContext(worker, self.component, task) for task in self.tasks}
-        self.instances = {task: self._factory() for task in self.tasks}
-        for task, spout in self.instances.items():
-            place = self._places[task]
-            place.emit_startup()
+        for spout, place in self._create():
             spout.open(place, _SpoutOutput(self, place))
 
     def activate(self) -> None:

@@ -111,7 +111,7 @@ class PystormChild(Child):
         """Replace the default streams of Component.__init__ by the pipe's."""
         init = inspect.unwrap(self._module.Component.__init__)
         defaults = init.__defaults__
-        init.__defaults__ = (self.pipe.raw, self.pipe.raw, None, "json")
+        init.__defaults__ = (self.pipe, self.pipe, None, "json")
         try:
             yield
         finally:
@@ -374,6 +374,10 @@ class _Instance:
             if windows:
                 windows.time = clock
 
+    def _call(self, method: str, *arguments: object) -> None:
+        with self._turn():
+            getattr(self.component, method)(*arguments)
+
     def _now(self) -> float:
         return self.context.now_ms() / 1000
 
@@ -408,17 +412,14 @@ class HeronBolt(_Instance, Bolt):
 
     def execute(self, tup: Tup) -> None:
         """Process one tuple.  A tick goes to `process_tick`, with an id that is no number."""
-        with self._turn():
-            if tup.is_tick:
-                self.component.process_tick(
-                    HeronTuple("__tick", "__system", "__tick", None, None, self._now(), None)
-                )
-                return
-            self.component.process(
-                HeronTuple(
-                    str(tup.delivery), tup.component, tup.stream, tup.task, list(tup.values), self._now(), tup
-                )
-            )
+        if tup.is_tick:
+            tick = HeronTuple("__tick", "__system", "__tick", None, None, self._now(), None)
+            self._call("process_tick", tick)
+            return
+        delivery, values = str(tup.delivery), list(tup.values)
+        self._call(
+            "process", HeronTuple(delivery, tup.component, tup.stream, tup.task, values, self._now(), tup)
+        )
 
     def emit(
         self,
@@ -468,34 +469,28 @@ class HeronSpout(_Instance, Spout):
 
     def next_tuple(self) -> None:
         """Call next_tuple of the component."""
-        with self._turn():
-            self.component.next_tuple()
+        self._call("next_tuple")
 
     def ack(self, msg_id: object) -> None:
         """Call the component."""
-        with self._turn():
-            self.component.ack(msg_id)
+        self._call("ack", msg_id)
 
     def fail(self, msg_id: object) -> None:
         """Call the component."""
-        with self._turn():
-            self.component.fail(msg_id)
+        self._call("fail", msg_id)
 
     def activate(self) -> None:
         """Call the component."""
-        with self._turn():
-            self.component.activate()
+        self._call("activate")
 
     def deactivate(self) -> None:
         """Call the component."""
-        with self._turn():
-            self.component.deactivate()
+        self._call("deactivate")
 
     def close(self) -> None:
         """Call `close` of the component, if it is alive."""
         if not self.died:
-            with self._turn():
-                self.component.close()
+            self._call("close")
 
     def emit(
         self,

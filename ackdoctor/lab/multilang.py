@@ -5,7 +5,6 @@ import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ackdoctor.acker.runtime import IdSource
 from ackdoctor.lab.child import HALTED, SUICIDE, Exit, ShellError
 from ackdoctor.lab.component import Bolt, Context, OutputCollector, Spout, SpoutOutputCollector, Tup
 from ackdoctor.lab.frameworks import launcher
@@ -196,16 +195,12 @@ def _topology_context(setup: Setup, context: Context) -> dict[str, object]:
 class ShellBolt(Shell, Bolt):
     """One component class behind ShellBolt's rules.
 
-    `inputs` is ShellBolt's `_inputs` map; `died` is None until the worker is dead.  `ids` draws delivery ids as
-    Storm does, from java.util.Random; by default the id is the tuple's delivery number, as in the acker's rows of
-    the trace.
+    `inputs` is ShellBolt's `_inputs` map; `died` is None until the worker is dead.  The delivery id is the tuple's
+    delivery number, as in the acker's rows of the trace; Storm draws it from java.util.Random.
     """
 
-    def __init__(
-        self, component_class: type, *, setup: Setup | None = None, ids: IdSource | None = None
-    ) -> None:
+    def __init__(self, component_class: type, *, setup: Setup | None = None) -> None:
         super().__init__(component_class, setup=setup)
-        self._ids = ids
         self._unanswered_since: int | None = None
         self._inputs: dict[str, Tup] = {}
 
@@ -218,7 +213,7 @@ class ShellBolt(Shell, Bolt):
     def execute(self, tup: Tup) -> None:
         """Send one tuple and run the component; ShellError if the worker dies or is dead."""
         self._check()
-        delivery = str(self._ids.next_long() if self._ids else tup.delivery)
+        delivery = str(tup.delivery)
         self._inputs[delivery] = tup
         source = {"comp": tup.component, "stream": tup.stream, "task": tup.task}
         self._write({"id": delivery, **source, "tuple": list(tup.values)})

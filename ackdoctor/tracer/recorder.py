@@ -59,8 +59,8 @@ _MIN_LONG, _MAX_LONG = -(1 << 63), (1 << 63) - 1
 _MIN_INT, _MAX_INT = -(1 << 31), (1 << 31) - 1
 
 
-Template: TypeAlias = tuple[str, str, str]
-"""What many rows have in common: the text before the time, before the delivery, and before the test."""
+Template: TypeAlias = str
+"""What many rows have in common: the beginning of the line, up to the time."""
 
 
 class Recorder:
@@ -174,9 +174,8 @@ class Recorder:
             quoted(_cut(text)) for text in (component, stream, site, thread, note)
         )
         return (
-            f'{{"schema":{SCHEMA},"kind":{kind:d},"time_ns":',
-            f',"component":{component},"task":{task},"stream":{stream},"delivery":',
-            f',"root":{root},"value":{value},"site":{site},"thread":{thread},"flags":{flags:d},"note":{note},"test":',
+            f'{{"schema":{SCHEMA},"kind":{kind:d},"component":{component},"task":{task},"stream":{stream},'
+            f'"root":{root},"value":{value},"site":{site},"thread":{thread},"flags":{flags:d},"note":{note},"time_ns":'
         )
 
     # ---- files ----
@@ -220,16 +219,17 @@ class Recorder:
     def _write_batch(self, now: int) -> None:
         """Write the rows at hand, at most as many as the part has room for; count them if they cannot be written."""
         if self._file is None and not self._open(now):
-            count = len(self._rows)
-            self._drop(len([self._rows.popleft() for _ in range(count)]))
+            for _ in range(len(self._rows)):  # other threads may add rows meanwhile
+                self._rows.popleft()
+                self._drop(1)
             return
         file = self._file
         assert file is not None
         batch = [self._rows.popleft() for _ in range(min(len(self._rows), self._events - file.rows))]
-        end = f'{quoted(_cut(self._test))},"pid":{os.getpid()}}}\n'
+        end = f',"test":{quoted(_cut(self._test))},"pid":{os.getpid()}}}\n'
         lines = [
-            f'{head}{time_ns},"seq":{seq}{who}{delivery}{where}{end}'
-            for seq, ((head, who, where), time_ns, delivery) in enumerate(batch, self._next_seq)
+            f'{template}{time_ns},"seq":{seq},"delivery":{delivery}{end}'
+            for seq, (template, time_ns, delivery) in enumerate(batch, self._next_seq)
         ]
         self._batch_due = now + _BATCH_NS
         try:

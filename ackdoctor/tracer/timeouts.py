@@ -16,10 +16,10 @@ from statistics import median, median_low
 from typing import TypeAlias
 
 from ackdoctor.model.finding import Confidence, Finding, Severity, TreeWitness
-from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.model.source import Site
 from ackdoctor.model.trace import TICK, Event, EventKind, Residue, TupleTree
-from ackdoctor.rulebook import FLUSH_SLOWER_THAN_TIMEOUT, phrase, rule_name, words
-from ackdoctor.tracer.acker_findings import ACKER
+from ackdoctor.rulebook import FLUSH_SLOWER_THAN_TIMEOUT, phrase, words
+from ackdoctor.tracer.acker_findings import acker_finding
 from ackdoctor.tracer.trace_files import Events
 
 __all__ = [
@@ -234,21 +234,16 @@ def _finding(
         longer=longer,
         advice=_advice(timeout_s, longer, paces.get(who)),
     )
-    return Finding(
-        code=FLUSH_SLOWER_THAN_TIMEOUT,
-        name=rule_name(FLUSH_SLOWER_THAN_TIMEOUT),
+    left = tuple(_evidence(slowest, names, timeout_s, paces))
+    return acker_finding(
+        FLUSH_SLOWER_THAN_TIMEOUT,
+        text,
+        TreeWitness(steps=(), root=slowest.root, left=left, seen=roots),
+        f"{way.name}|{'|'.join(names)}",
         severity=Severity.ERROR if sure else Severity.WARNING,
         confidence=Confidence.MUST if sure else Confidence.MAY,
-        site=nowhere or Site(f"<{ACKER}>", NOWHERE),
-        message=text.message,
+        site=nowhere,
         component="" if way is _Way.EARLY else who,  # the spout, which no step names
-        handler="",
-        dialect="",
-        evidence=TreeWitness(
-            steps=(), root=slowest.root, left=tuple(_evidence(slowest, names, timeout_s, paces)), seen=roots
-        ),
-        cause=f"{way.name}|{'|'.join(names)}",
-        help=text.help,
     )
 
 

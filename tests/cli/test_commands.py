@@ -245,7 +245,7 @@ def test_an_interrupt_while_a_command_is_imported_is_no_traceback(shell, monkeyp
     def interrupted(**_: str) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ackdoctor.cli.app.app", interrupted)
+    monkeypatch.setattr("ackdoctor.cli.commands.app", interrupted)
     assert shell("lint") == (130, "", "")
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ackdoctor.checks.facts.dataflow import canonical
+from ackdoctor.checks.facts.dataflow import canonical_form
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Ended, Flow, Path, Stored, turns_back
 from ackdoctor.flow.expressions import (
@@ -359,7 +359,7 @@ def depends_on_setting(context: RuleContext, words: frozenset[str]) -> Callable[
         if isinstance(step.op, Test)
         and any(
             words.intersection(name_words(name)) and not _is_reassigned(context, name)
-            for name in _tested_fields(context, function, canonical(function, step.op.condition))
+            for name in _tested_fields(context, function, canonical_form(function, step.op.condition))
         )
     }
     return lambda end: bool(tests) and any(turn.visit.step in tests for turn in turns_back(end))
