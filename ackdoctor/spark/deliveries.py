@@ -15,7 +15,7 @@ from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.trace import BARE, IN_HAND, TICK, Event, EventKind, TracedComponent, Violation
 from ackdoctor.spark.session import literal_table
 from ackdoctor.tracer.components import STORM, UNOBSERVED, described
-from ackdoctor.tracer.playback import Playback
+from ackdoctor.tracer.ledger import Playback
 
 __all__ = [
     "DELIVERY_KEY",
