@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from ackdoctor.cli.commands import app
-from ackdoctor.config import HELP
+from ackdoctor.config import KEYS
 from ackdoctor.pytest_plugin.options import OPTIONS
 from ackdoctor.rulebook.pages import load_rules
 
@@ -39,7 +39,7 @@ def rule_table(folder: str = "../rules/") -> str:
 def settings_table() -> str:
     """Return a row for each key of `[tool.ackdoctor]`."""
     rows = ["| key | value | default |", "| --- | --- | --- |"]
-    rows += (f"| `{key}` | {text} | {default} |" for key, (text, default) in HELP.items())
+    rows += (f"| `{name}` | {key.meaning} | {key.default} |" for name, key in KEYS.items())
     return "\n".join(rows) + "\n"
 
 
