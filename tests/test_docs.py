@@ -19,9 +19,9 @@ from ackdoctor import dialects
 from ackdoctor.cli.commands import app
 from ackdoctor.config import FORMATS, load_settings
 from ackdoctor.pytest_plugin.options import OPTIONS as PYTEST
-from ackdoctor.rulebook.pages import load_rules
 from docs import generate
 from tests.cli.running import Shell
+from tests.rule_pages import load_rules
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
