@@ -17,18 +17,6 @@ from ackdoctor.model import ConfigError
 from ackdoctor.model.finding import Confidence, Severity
 from ackdoctor.model.source import read_file
 
-__all__ = [
-    "FILES",
-    "FORMATS",
-    "HELP",
-    "Settings",
-    "find_config",
-    "holds_settings",
-    "load_settings",
-    "nearest",
-    "place",
-]
-
 FORMATS = ("full", "concise", "json", "json-lines", "sarif", "github")
 
 FILES = ("ackdoctor.toml", "pyproject.toml")

@@ -20,17 +20,6 @@ from ackdoctor.model.dialect import Dialect
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.source import cookie_of, read_file
 
-__all__ = [
-    "MARK",
-    "Declarations",
-    "Facts",
-    "Files",
-    "FrameworkNames",
-    "capital_names",
-    "digest_of",
-    "framework_names",
-]
-
 MARK = b"ackdoctor:"  # every suppression comment contains it
 _ACTS = re.compile(rb"[._](?:ack|fail|emit)\w{0,80}[ \t]*\(")  # \w* would be quadratic in `_ack_ack_ack`
 _HANDLERS = {  # language -> a word that every handler of tuples contains, and its head

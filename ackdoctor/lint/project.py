@@ -16,8 +16,6 @@ from typing import NamedTuple
 from ackdoctor.lint.files import Files, capital_names
 from ackdoctor.model.finding import Finding, UnknownBase, Unreadable
 
-__all__ = ["HELPER_SIZE", "SHORT_RUN", "Cluster", "Inputs", "Project", "Result", "Source"]
-
 SHORT_RUN = 200  # files; in a longer run without a user file no bases are looked up on disk
 HELPER_SIZE = 300_000  # bytes; larger files hold tables, not helpers
 _HELPER_DEPTH = 3  # imports followed from a component; beyond the first only to files that ack, fail or emit

@@ -40,11 +40,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = [
-    "RULE_URL", "Catalogue", "Rule", "Words", "catalogue", "find", "load_metadata", "locate", "page_error", "parse_catalogue",
-    "parse_head", "phrase", "read_all", "read_page_text", "rule_name", "rule_severity",
-    "rule_url", "survey", "words",
-]  # fmt: skip
 
 # The rules that code outside of `checks` reports or names:
 MISSING_ACK = "ACK101"

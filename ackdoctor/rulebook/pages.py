@@ -40,22 +40,6 @@ from ackdoctor.rulebook import (
     read_page_text,
 )
 
-__all__ = [
-    "SECTIONS",
-    "Case",
-    "CaseFile",
-    "Expected",
-    "RulePage",
-    "Section",
-    "explanation",
-    "load_rules",
-    "outline",
-    "read_case_page",
-    "read_cases",
-    "read_page",
-]
-
-
 CASE_PAGE_SECTIONS = ("Reports", "Stays silent")
 _SILENT = ("Stays silent", "How to fix")  # sections where the rule's own finding is an error
 
