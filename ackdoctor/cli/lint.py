@@ -36,11 +36,10 @@ from ackdoctor.config import FORMATS, Settings, find_config, load_settings, near
 from ackdoctor.lint.run import lint
 from ackdoctor.lint.select import filter_report
 from ackdoctor.model import ConfigError, UsageError
-from ackdoctor.model.finding import Confidence, Finding, Report
+from ackdoctor.model.finding import Confidence, Report
 from ackdoctor.reporters import Sources, counted, reporter
 
 if TYPE_CHECKING:
-    from ackdoctor.lint.baseline import Entry
     from ackdoctor.rulebook import Rule
 
 __all__ = ["Lint", "exit_code"]
@@ -216,8 +215,13 @@ class Lint:
         _complain(self, settings, report)
         if self.write_baseline and settings.baseline is not None:
             known, unchecked = ((), ()) if compared is None else (compared.known, compared.unseen)
-            findings = (*known, *report.findings)
-            _write_baseline(settings.baseline, findings, unchecked, change=report, root=root)
+            from ackdoctor.lint.baseline import entries_of, write
+
+            accepted = entries_of((*known, *report.findings), settings.baseline, root=root)
+            write(settings.baseline, [*accepted, *unchecked])
+            amount, new = len(known) + len(report.findings) + len(unchecked), len(report.findings)
+            fixed = len(report.fixed)
+            complain(f"{settings.baseline.name}: {amount} accepted, {new} of them new, {fixed} fixed")
             report = replace(report, findings=())
         else:
             if not self.quiet:
@@ -391,17 +395,6 @@ def _lint(
     finally:
         if progress:
             progress.clear()
-
-
-def _write_baseline(
-    file: Path, findings: Sequence[Finding], unchecked: "Sequence[Entry]", *, change: Report, root: Path
-) -> None:
-    """Write the findings and the entries that this run did not check into the baseline, and print the change."""
-    from ackdoctor.lint.baseline import entries_of, write
-
-    write(file, [*entries_of(findings, file, root=root), *unchecked])
-    amount = len(findings) + len(unchecked)
-    complain(f"{file.name}: {amount} accepted, {len(change.findings)} of them new, {len(change.fixed)} fixed")
 
 
 # ---- what is printed ----
