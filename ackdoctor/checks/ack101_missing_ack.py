@@ -10,7 +10,7 @@ from ackdoctor.checks.facts.fields import ACKING, depends_on_setting, stored_inp
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Path, Stored
 from ackdoctor.flow.state import Token, TokenRef
-from ackdoctor.flow.witness import assumes_raise, leaving_step
+from ackdoctor.flow.witness import assumes_raise
 from ackdoctor.model.cfg import Attr, Bind, Call, EdgeKind, Function, Unpack
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding
@@ -63,22 +63,16 @@ def _dropped(context: RuleContext) -> Iterator[Finding]:
         return
     completed = {event.field for _, event in context.releases() if event.completed}
     held = completed & {stored.field for _, stored in stored_inputs(context)}
-    reported: set[tuple[str, int]] = set()
     for flow, dropped in context.events(Dropped, EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK):
         if dropped.field not in held or dropped.deferral is not None:
             continue
         if dropped.removed and not _completes_whole(flow, dropped.field):
             continue  # what was removed is a collection or a record
         function, span = _place(flow, dropped)
-        if (function.path, span.line) not in reported:
-            reported.add((function.path, span.line))
+        if context.is_first((function.path, span.line)):
+            words, at = context.words("dropped", field=f"self.{dropped.field}"), (function, span)
             yield context.finding(
-                context.words("dropped", field=f"self.{dropped.field}"),
-                Misuse.NEVER,
-                (function, span),
-                flow=flow,
-                path=dropped.path,
-                confidence=Confidence.MAY,
+                words, Misuse.NEVER, at, flow=flow, path=dropped.path, confidence=Confidence.MAY
             )
 
 
@@ -99,13 +93,7 @@ def _place(flow: Flow, dropped: Dropped) -> tuple[Function, Span]:
         case Bind() | Unpack() | Call(func=Attr(name="clear")):
             return dropped.function, dropped.step.span
         case _:
-            pass
-    completing = {
-        id(event.function)
-        for event in flow.events
-        if isinstance(event, Completed) and event.token is not None and event.token.field == dropped.field
-    }
-    return leaving_step(_end_of_iteration(dropped), frozenset(completing))
+            return leaving_place(flow, _end_of_iteration(dropped), field=dropped.field)
 
 
 def _end_of_iteration(dropped: Dropped) -> Path:
@@ -125,7 +113,7 @@ def _single_paths(
     words = _words(context, "one path", flow, token)
     found: dict[tuple[str, int], Finding] = {}
     for ended in missing:
-        at = leaving_place(flow, ended)
+        at = leaving_place(flow, ended.path, ended.token)
         finding = context.finding(words, Misuse.NEVER, at, flow=flow, path=ended.path, token=token)
         line = (finding.site.path, finding.site.span.line)
         if line not in found or finding.confidence > found[line].confidence:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.dataflow import handler_only, mentions_any, raising_steps, tuple_names
+from ackdoctor.checks.facts.dataflow import handler_steps, mentions_any, raising_steps, tuple_names
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Ended, Flow, Path, points_back, turns_back
 from ackdoctor.flow.expressions import calls_by_result, last_name
@@ -30,7 +30,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
         stage = caught.state.tokens[ended.token].stage if ended.token in caught.state.tokens else Stage.OWED
         if stage is not Stage.OWED or _is_retried(context, flow, caught, ended):
             continue  # it was completed before the exception, or its work was done after it
-        if not context.once(caught.step):
+        if not context.is_first(caught.step):
             continue
         tup = f"`{ended.token.name}`"
         advice = fail_as_well(
@@ -86,7 +86,7 @@ def _swallows(context: RuleContext, flow: Flow, caught: Path) -> bool:
     ):
         return False
     steps = function.cfg.steps
-    inside = handler_only(function, index)
+    inside = handler_steps(function, index)
     if not all(_ignores_failure(context, flow, function, each) for each in inside):
         return False
     return any(_does_work(context, flow, function, steps[each]) for each in raising_steps(function, index))

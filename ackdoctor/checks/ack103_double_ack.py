@@ -41,16 +41,13 @@ def _kept(context: RuleContext) -> Iterator[Finding]:
     if context.component.opaque or context.component.heirs:
         return
     shrunk = shrunk_fields(context, context.functions)
-    reported: set[str] = set()
     for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK):
         for field, contents in ended.state.contents.items() if ended.raised is None else ():
-            if contents != Contents(Stage.ACKED, every=True) or field in shrunk | reported:
+            if contents != Contents(Stage.ACKED, every=True) or field in shrunk:
                 continue
             acked = (token for token, held in ended.state.tokens.items() if held.stage is Stage.ACKED)
             token = next((each for each in acked if each.field == each.buffer == field), None)
             first = next(completions(ended.path, token), None) if token is not None else None
-            if first is not None:
-                reported.add(field)
+            if first is not None and context.is_first(field):
                 words = context.words("kept", field=f"self.{field}")
-                at = (first.function, first.step.span)
-                yield context.finding(words, Misuse.TWICE, at, flow=flow, path=ended.path, token=token)
+                yield context.finding(words, Misuse.TWICE, first, flow=flow, path=ended.path, token=token)

@@ -80,7 +80,7 @@ class RuleContext:
         """Return the same component under another rule."""
         return replace(self, code=code, name=name, _reported=set())
 
-    def once(self, key: object) -> bool:
+    def is_first(self, key: object) -> bool:
         """Whether the rule asks for the first time about `key`: one finding for each step is enough."""
         known = key in self._reported
         self._reported.add(key)

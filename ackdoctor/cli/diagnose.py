@@ -3,7 +3,6 @@
 import errno
 import os
 import re
-import sys
 import time
 import zlib
 from collections.abc import Iterator, Sequence
@@ -15,11 +14,11 @@ from typing import Annotated
 
 import typer
 
-from ackdoctor.cli.inputs import STDIN, known_word, lines_of, rule_names
-from ackdoctor.cli.output import complain, ignore_closed_output, palette_for, tolerant
+from ackdoctor.cli.commands import STDIN, formats_option, lines_of, rule_names
+from ackdoctor.cli.output import complain, destination, palette_for
 from ackdoctor.diagnose.diagnosis import Places, diagnose
 from ackdoctor.model import UsageError
-from ackdoctor.reporters.context import counted
+from ackdoctor.reporters import counted
 from ackdoctor.reporters.diagnosis import document, screen
 from ackdoctor.tracer.worker_log import open_log
 
@@ -50,13 +49,10 @@ class Diagnose:
             help="Logs and thread dumps (also .gz), directories of logs, the words of an error, or - for standard input.",
         ),
     ]
-    output_format: Annotated[str, typer.Option(metavar="|".join(_FORMATS), help="The output format.")] = (
-        "full"
-    )
+    output_format: Annotated[str, formats_option(*_FORMATS)] = "full"
 
     def run(self) -> int:
         """Diagnose the subject, write the report and return the exit code."""
-        known_word("--output-format", self.output_format, _FORMATS)
         faults: list[str] = []
         logs = _logs(self.subject, faults)
         text = " ".join(self.subject)
@@ -76,8 +72,7 @@ class Diagnose:
             return 2
         if faults and not found.lines:
             return 2
-        with ignore_closed_output():
-            stream = tolerant(sys.stdout)
+        with destination() as stream:
             if self.output_format == "json":
                 document(found, stream, places)
             else:

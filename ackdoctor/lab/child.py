@@ -15,56 +15,18 @@ from typing import Any, TextIO
 
 from ackdoctor.lab.component import WorkerDiedError
 
-__all__ = [
-    "HALTED",
-    "SUICIDE",
-    "Child",
-    "Exit",
-    "Looped",
-    "Pipe",
-    "ProcessState",
-    "ShellError",
-    "uncaught",
-]
+__all__ = ["HALTED", "SUICIDE", "Child", "Exit", "Looped", "ProcessState", "ShellError", "uncaught"]
 
 
 HALTED = 11  # ShellBolt.die, ShellSpout.die: System.exit(11)
 SUICIDE = 1  # an exception that leaves an executor: Utils.mkSuicideFn, "Worker died"
 
 
-class _Stream(io.BufferedIOBase):
-    """The component's end of the pipe, unbuffered; a read returns one frame, so that no wrapper reads ahead.
+class _Pipe(io.BufferedIOBase):
+    """Both directions between the JVM's side and one component; as a stream it is the component's end, unbuffered.
 
-    It ignores `close`: frameworks drop wrappers, which close their stream.
-    """
-
-    def __init__(self, pipe: "Pipe") -> None:
-        self._pipe = pipe
-
-    def close(self) -> None:
-        pass
-
-    def readable(self) -> bool:
-        return True
-
-    def writable(self) -> bool:
-        return True
-
-    def read(self, _size: int | None = -1, /) -> bytes:
-        return self._pipe.next_frame()
-
-    def read1(self, _size: int = -1, /) -> bytes:
-        return self._pipe.next_frame()
-
-    def write(self, data: "bytes | bytearray | memoryview", /) -> int:  # type: ignore[override]  # any buffer
-        self._pipe.receive(bytes(data))
-        return len(data)
-
-
-class Pipe:
-    """Both directions between the JVM's side and one component.
-
-    `stdin` and `stdout` are the component's, text in UTF-8; `raw` is both in bytes.  `starved()` is called in the
+    A read returns one frame, so that no wrapper reads ahead.  `close` does nothing: frameworks drop wrappers, which
+    close their stream.  `stdin` and `stdout` are the component's, text in UTF-8.  `starved()` is called in the
     component's thread; False means end of file.
     """
 
@@ -76,10 +38,9 @@ class Pipe:
         self._unfinished = b""
         self._lines: list[bytes] = []
         self._lock = Lock()
-        self.raw = _Stream(self)
-        self.stdin: TextIO = io.TextIOWrapper(self.raw, encoding="utf-8")  # type: ignore[type-var]
+        self.stdin: TextIO = io.TextIOWrapper(self, encoding="utf-8")  # type: ignore[type-var]
         # unbuffered, as under `python -u`
-        self.stdout: TextIO = io.TextIOWrapper(self.raw, encoding="utf-8", write_through=True)  # type: ignore[type-var]
+        self.stdout: TextIO = io.TextIOWrapper(self, encoding="utf-8", write_through=True)  # type: ignore[type-var]
 
     # ---- the JVM's side ----
 
@@ -109,19 +70,31 @@ class Pipe:
 
     # ---- the component's side ----
 
-    def next_frame(self) -> bytes:
+    def close(self) -> None:
+        pass
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return True
+
+    def read(self, _size: int | None = -1, /) -> bytes:
         """Wait for the next frame and return it; b'' at end of file."""
         while not self._to_component:
             if self.broken or not self._starved():
                 return b""
         return self._to_component.popleft()
 
-    def receive(self, data: bytes) -> None:
+    def read1(self, _size: int = -1, /) -> bytes:
+        return self.read()
+
+    def write(self, data: "bytes | bytearray | memoryview", /) -> int:  # type: ignore[override]  # any buffer
         """Receive bytes that the component wrote; a line `end` ends a frame."""
         if self.broken:
             raise BrokenPipeError(32, "Broken pipe")
         with self._lock:
-            *lines, self._unfinished = (self._unfinished + data).split(b"\n")
+            *lines, self._unfinished = (self._unfinished + bytes(data)).split(b"\n")
             for line in lines:
                 if line.rstrip(b"\r") != b"end":
                     self._lines.append(line)
@@ -130,6 +103,7 @@ class Pipe:
                 text = b"\n".join(self._lines).lstrip(b"\n")
                 self._to_jvm.append(text.decode(errors="replace"))
                 self._lines = []
+        return len(data)
 
 
 class ShellError(WorkerDiedError):
@@ -181,9 +155,8 @@ class ProcessState:
 
 @dataclass(slots=True, kw_only=True)
 class Exit:
-    """How the component's process ended: exit status, exception, and standard error."""
+    """How the component's process ended: exception and standard error."""
 
-    status: int = 0
     cause: BaseException | None = None
     stderr: str = ""
 
@@ -191,10 +164,9 @@ class Exit:
 def uncaught(error: BaseException) -> Exit:
     """Return the exit of a process with an uncaught exception."""
     if isinstance(error, SystemExit):
-        status = error.code if isinstance(error.code, int) else int(error.code is not None)
         message = "" if isinstance(error.code, int | None) else f"{error.code}\n"
-        return Exit(status=status, cause=error.__context__, stderr=message)
-    return Exit(status=1, cause=error, stderr="".join(traceback.format_exception(error)))
+        return Exit(cause=error.__context__, stderr=message)
+    return Exit(cause=error, stderr="".join(traceback.format_exception(error)))
 
 
 class Child(ABC):
@@ -205,7 +177,7 @@ class Child(ABC):
         self.ended: Exit | None = None
         self.running = False  # whether it is on this thread's stack
         self.hung = False  # whether it waits for an answer that never comes
-        self.pipe = Pipe(self._starved)
+        self.pipe = _Pipe(self._starved)
         self.process_state = ProcessState(stdin=self.pipe.stdin, stdout=self.pipe.stdout)
         self._class = component_class
         self._answer = answer

@@ -67,8 +67,8 @@ class Death(NamedTuple):
 class Cluster:
     """A running topology.  Each executor is its own worker, so a component that dies kills no other.
 
-    An `active` topology opens its components at once.  `wrap_acker` maps each new acker to the acker to use.  `ids` maps a seed to an executor's source of ids.
-    `record` receives each row of the trace.
+    An `active` topology opens its components at once.  `wrap_acker` maps each new acker to the acker to use.
+    `ids` maps a seed to an executor's source of ids.  `record` receives each row of the trace.
     """
 
     def __init__(

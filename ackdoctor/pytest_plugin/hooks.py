@@ -5,7 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Collection, Generator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from math import ceil
@@ -23,7 +23,6 @@ from ackdoctor.pytest_plugin.outcome import (
     PROPERTY,
     SECTION,
     Judge,
-    Judgement,
     Row,
     count_by_rule,
     fail,
@@ -45,9 +44,6 @@ __all__ = ["TEST_OPTIONS", "Hooks", "Refusal", "SessionTracer", "TestSeparation"
 
 _POLL_S = 0.005
 TEST_OPTIONS = pytest.StashKey[Options | str]()  # the options of a traced test, or the error in its marks
-_FIXTURE = pytest.StashKey["Fixture"]()
-_HEAP = pytest.StashKey["TestHeap"]()
-_REPORTS = pytest.StashKey[list[pytest.TestReport]]()  # the reports of its phases so far
 _WAIT_S = 0.5  # for threads to finish after a test; the default of `--ackdoctor`
 _HOW_TO_EXPECT = "assert `bench.died` if the test expects it"
 
@@ -218,6 +214,31 @@ class TestSeparation:
         self._recorder.test = test
 
 
+@dataclass(slots=True, kw_only=True)
+class _RunningTest:
+    """A traced test, from its setup to its teardown."""
+
+    item: pytest.Item
+    options: Options
+    reports: list[pytest.TestReport] = field(default_factory=list)  # of its phases so far
+    published: set[int] = field(default_factory=set)  # ids of reports that cannot change any more
+    subfailed: bool = False  # whether one of its subtests failed
+    fixture: "Fixture | None" = None
+    heap: "TestHeap | None" = None
+
+    @property
+    def main_report(self) -> pytest.TestReport:
+        """The report of the failed phase, or of the call; the teardown's if that one is published already."""
+        reports, teardown = self.reports, self.reports[-1]
+        called = next((report for report in reports if report.when == "call"), teardown)
+        main = next((report for report in reports if report.failed), called)
+        return teardown if id(main) in self.published else main
+
+    def linked(self, found: Sequence[Violation]) -> tuple[Sequence[Violation], Sequence[TupleTree]]:
+        """Return the violations with their roots, and the pending roots, if the test has a bench."""
+        return self.fixture.linked(found) if self.fixture is not None else (found, ())
+
+
 class Hooks:
     """The hooks of traced tests; registered if there is one."""
 
@@ -229,9 +250,7 @@ class Hooks:
         traces = None if folder is None else TraceFiles(config, folder, keeps_all=keeps_all)
         self.tracer = SessionTracer(traces)
         self._counts: Counts | None = None
-        self._published: set[int] = set()
-        self._phases: list[pytest.TestReport] = []  # of the running test
-        self._subfailed = False  # whether one of its subtests failed
+        self._test: _RunningTest | None = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
@@ -255,20 +274,19 @@ class Hooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Attribute what components receive from now on to this test."""
-        asked = item.stash.get(TEST_OPTIONS, None)
-        if isinstance(asked, str):
-            pytest.fail(asked, pytrace=False)
-        if asked is not None:
-            item.stash[_REPORTS] = self._phases = []
-            self._subfailed = False
-            self._published.clear()
-            try:
-                self.tracer.begin(item.nodeid, asked.level)
-            except RuntimeError as error:  # such as `ackdoctor trace run`
-                pytest.fail(f"ackdoctor: another tracer runs in this process: {error}", pytrace=False)
-            if asked.heap:
-                item.stash[_HEAP] = heap = self._heap(asked)
-                heap.begin(exact=not self.session.heap)
+        options = item.stash.get(TEST_OPTIONS, None)
+        if isinstance(options, str):
+            pytest.fail(options, pytrace=False)
+        if options is None:
+            return
+        self._test = test = _RunningTest(item=item, options=options)
+        try:
+            self.tracer.begin(item.nodeid, options.level)
+        except RuntimeError as error:  # such as `ackdoctor trace run`
+            pytest.fail(f"ackdoctor: another tracer runs in this process: {error}", pytrace=False)
+        if options.heap:
+            test.heap = self._open_heap(options)
+            test.heap.begin(exact=not self.session.heap)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
@@ -276,23 +294,24 @@ class Hooks:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Keep the report of each phase, and judge the test with the last one."""
         report = yield
-        reports = item.stash.get(_REPORTS, None)
-        asked = item.stash.get(TEST_OPTIONS, None)
-        if reports is not None and isinstance(asked, Options):
-            reports.append(report)
+        test = self._test
+        if test is not None and test.item is item:
+            test.reports.append(report)
             if report.when == "teardown":
-                del item.stash[_REPORTS]
-                self._close(item, reports, asked)
+                self._test = None
+                self._close(test)
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Record published reports, which cannot change any more.  A subtest's report is no phase of its test."""
-        if not hasattr(report, "context"):
-            self._published.add(id(report))
+        """Record published reports.  A subtest's report is no phase of its test."""
+        if self._test is None:
             return
-        if self._phases:
-            self._phases.pop()  # the report that the SubtestReport copies
-        self._subfailed = self._subfailed or report.failed
+        if not hasattr(report, "context"):
+            self._test.published.add(id(report))
+            return
+        if self._test.reports:
+            self._test.reports.pop()  # the report that the SubtestReport copies
+        self._test.subfailed |= report.failed
 
     def pytest_unconfigure(self) -> None:
         """Restore the frameworks."""
@@ -300,24 +319,23 @@ class Hooks:
 
     def fixture(self, item: pytest.Item) -> "Fixture | None":
         """Return the fixture of a traced test; None for any other."""
-        asked = item.stash.get(TEST_OPTIONS, None)
-        if not isinstance(asked, Options):
+        test = self._test
+        if test is None or test.item is not item:
             return None
         from ackdoctor.pytest_plugin.fixture import Fixture  # which imports the lab
 
-        fixture = Fixture(
+        test.fixture = Fixture(
             self.tracer.ledger,
-            partial(self._findings_so_far, item, asked),
-            asked.profile,
-            partial(self._heap, asked),
-            item.stash.get(_HEAP, None),
+            partial(self._findings_so_far, test),
+            test.options.profile,
+            partial(self._open_heap, test.options),
+            test.heap,
         )
-        item.stash[_FIXTURE] = fixture
-        return fixture
+        return test.fixture
 
-    def _heap(self, options: Options) -> "TestHeap":
+    def _open_heap(self, options: Options) -> "TestHeap":
         """Return the heap of a test; fail the test if the heap cannot be read."""
-        from ackdoctor.heap.python.guppy import missing
+        from ackdoctor.heap.python_heap import missing
 
         if why := missing():
             pytest.fail(f"ackdoctor: {why}", pytrace=False)
@@ -326,44 +344,40 @@ class Hooks:
         self._counts = self._counts or Counts()
         return TestHeap(self.tracer.ledger, options.profile, str(self.judge.folder), self._counts)
 
-    def _findings_so_far(self, item: pytest.Item, options: Options) -> tuple[Finding, ...]:
-        strict = replace(options, max_pending=0)
+    def _findings_so_far(self, test: _RunningTest) -> tuple[Finding, ...]:
         found, pending = self.tracer.look()
-        return self.judge.judge(*_linked(item, found), pending=pending, options=strict, ended=False).counted
+        strict = replace(test.options, max_pending=0)
+        judged = self.judge.judge(*test.linked(found), pending=pending, options=strict, ended=False)
+        return judged.counted
 
-    def _close(self, item: pytest.Item, reports: list[pytest.TestReport], options: Options) -> None:
+    def _close(self, test: _RunningTest) -> None:
         """Judge a test and store its row in the reports.  An internal error does not end the session."""
         try:
-            row = self._judge(item, reports, options)
+            row = self._judge(test)
         except Exception as error:  # noqa: BLE001
             trouble = f"ackdoctor failed with an internal error: {type(error).__name__}: {error}"
-            reports[-1].sections.append((SECTION, trouble))
-            row = Row(level=options.level, doubts=(trouble,))
-        if _FIXTURE in item.stash:
-            del item.stash[_FIXTURE]
-        if _HEAP in item.stash:
-            del item.stash[_HEAP]
+            test.reports[-1].sections.append((SECTION, trouble))
+            row = Row(level=test.options.level, doubts=(trouble,))
         if row is None:
             return
-        for properties in (item.user_properties, *(report.user_properties for report in reports)):
+        for properties in (test.item.user_properties, *(report.user_properties for report in test.reports)):
             properties[:] = [pair for pair in properties if pair[0] != PROPERTY]
             properties.append((PROPERTY, row.dump()))
 
-    def _judge(self, item: pytest.Item, reports: list[pytest.TestReport], options: Options) -> Row | None:
+    def _judge(self, test: _RunningTest) -> Row | None:
         """Return the row of a test; None if it was skipped."""
-        failed = self._subfailed or any(report.failed for report in reports)
+        options, heap, fixture = test.options, test.heap, test.fixture
+        failed = test.subfailed or any(report.failed for report in test.reports)
         if not failed:
             self.tracer.wait(options.complete_within)
-        heap = item.stash.get(_HEAP, None)
         held = heap.end() if heap is not None else ()
         settlement = self.tracer.end()
-        if any(report.skipped and not hasattr(report, "wasxfail") for report in reports):
+        if any(report.skipped and not hasattr(report, "wasxfail") for report in test.reports):
             self.tracer.end_trace(failed=failed)
             return None
         pending = sum(tally.pending for tally in settlement.tallies)
-        rooted, trees = _linked(item, settlement.violations)
-        judgement = self.judge.judge(rooted, trees, pending=pending, options=options)
-        fixture = item.stash.get(_FIXTURE, None)
+        violations, trees = test.linked(settlement.violations)
+        judgement = self.judge.judge(violations, trees, pending=pending, options=options)
         deaths, doubts = fixture.outcome() if fixture is not None else ((), ())
         notes: list[str] = []
         if heap is not None:
@@ -373,9 +387,9 @@ class Hooks:
             notes += filter(None, [heap.remark()])
         broken = bool(judgement.counted or deaths)
         notes += self.tracer.end_trace(failed=failed or broken)
-        verdict = self._turn(reports, judgement.counted, deaths, options) if broken else ""
+        verdict = self._turn(test, judgement.counted, deaths) if broken else ""
         if heap is not None and (text := heap.text()):
-            self._main(reports).sections.append(("ackdoctor heap", text))
+            test.main_report.sections.append(("ackdoctor heap", text))
         return Row(
             level=options.level,
             verdict=verdict,
@@ -389,49 +403,28 @@ class Hooks:
             unobserved=settlement.unobserved,
             notes=notes,
             doubts=(*doubts, *map(waiting_note, judgement.waiting), *settlement.notes),
-            baseline=self._entries(judgement, options),
+            baseline=self._baseline_entries(judgement.counted, options),
         )
 
-    def _turn(
-        self,
-        reports: list[pytest.TestReport],
-        findings: Sequence[Finding],
-        deaths: Sequence[str],
-        options: Options,
-    ) -> str:
+    def _turn(self, test: _RunningTest, findings: Sequence[Finding], deaths: Sequence[str]) -> str:
         """Attach the findings to a report; return the verdict of the row."""
         text = format_findings(findings, root=self.judge.folder, verbosity=self.config.get_verbosity())
-        main = self._main(reports)
         if text or deaths:
-            main.sections.append((SECTION, "\n".join((*deaths, *filter(None, [text])))))
-        if options.warn or options.write_baseline:
+            test.main_report.sections.append((SECTION, "\n".join((*deaths, *filter(None, [text])))))
+        if test.options.warn or test.options.write_baseline:
             return "warned"
         if findings:
             why = one_line(findings[0]) + (f" (and {len(findings) - 1} more)" if findings[1:] else "")
         else:
             why = f"{deaths[0]}: {_HOW_TO_EXPECT}"
-        return "failed" if fail(main, why) else "also"
+        return "failed" if fail(test.main_report, why) else "also"
 
-    def _main(self, reports: list[pytest.TestReport]) -> pytest.TestReport:
-        """Return the report of the failed phase, or of the call; the teardown's if that one is published already."""
-        teardown = reports[-1]
-        main = next(
-            (r for r in reports if r.failed), next((r for r in reports if r.when == "call"), teardown)
-        )
-        return teardown if id(main) in self._published else main
-
-    def _entries(self, judgement: Judgement, options: Options) -> Sequence[Sequence[str]]:
+    def _baseline_entries(self, findings: Sequence[Finding], options: Options) -> Sequence[Sequence[str]]:
         if options.baseline is None or not options.write_baseline:
             return ()
         from ackdoctor.lint.baseline import entries_of
 
-        return entries_of(judgement.counted, options.baseline, root=self.judge.folder)
-
-
-def _linked(item: pytest.Item, found: Sequence[Violation]) -> tuple[Sequence[Violation], Sequence[TupleTree]]:
-    """Return the violations with their roots, and the pending roots, if the test has a bench."""
-    fixture = item.stash.get(_FIXTURE, None)
-    return fixture.linked(found) if fixture is not None else (found, ())
+        return entries_of(findings, options.baseline, root=self.judge.folder)
 
 
 class Refusal:

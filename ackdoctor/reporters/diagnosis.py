@@ -10,7 +10,7 @@ from ackdoctor.diagnose.diagnosis import Places, deaths_of
 from ackdoctor.diagnose.stacks import Thrown
 from ackdoctor.diagnose.symptoms import Diagnosis, Sign
 from ackdoctor.dialects import known
-from ackdoctor.reporters.context import Palette, counted, printable
+from ackdoctor.reporters import Palette, counted, printable
 
 __all__ = ["document", "screen"]
 

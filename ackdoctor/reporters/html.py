@@ -14,10 +14,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from ackdoctor import __version__
 from ackdoctor.model.finding import Finding, PathWitness, Report
 from ackdoctor.model.trace import GrowthPoint
+from ackdoctor.reporters import counted, printable
 from ackdoctor.reporters.analysis import about, asides, books, culprits_of, forecast, meaning, verdict
-from ackdoctor.reporters.context import counted, printable
 from ackdoctor.reporters.tables import span
-from ackdoctor.reporters.trace import finding_place, worst_first
+from ackdoctor.reporters.terminal import finding_place, worst_first
 from ackdoctor.spark.tables import Analysis, Completions, Forecast, Latency, Life, LifeRow
 
 __all__ = ["page"]

@@ -19,17 +19,20 @@ from typing import TypeAlias
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
+from pyspark.sql.types import StructType
 
 from ackdoctor.model import ConfigError, UsageError
 
 __all__ = [
     "LARGE_BYTES",
     "Cache",
-    "Frames",
     "Persist",
     "SparkSession",
+    "as_table",
     "collect_together",
+    "expressions",
     "literal_table",
     "quoted",
     "session",
@@ -226,18 +229,6 @@ def _plain(message: str) -> str:
 Persist: TypeAlias = Callable[[DataFrame], DataFrame]
 
 
-@dataclass(slots=True, kw_only=True)
-class Frames:
-    """The tables that more than one result needs."""
-
-    events: DataFrame
-    deliveries: DataFrame
-    messages: DataFrame
-    entries: DataFrame
-    verdicts: DataFrame
-    too_large: int = 0  # roots that have too many messages to be replayed
-
-
 @dataclass(slots=True)
 class Cache:
     """Persists DataFrames in memory and on disk until it exits.
@@ -266,6 +257,16 @@ class Cache:
 def uncached(frame: DataFrame) -> DataFrame:
     """Persist nothing."""
     return frame
+
+
+def expressions(figures: Mapping[str, str]) -> list[Column]:
+    """Return named columns from their SQL."""
+    return [F.expr(f"{what} as {name}") for name, what in figures.items()]
+
+
+def as_table(frame: DataFrame, table: StructType, columns: Mapping[str, str]) -> DataFrame:
+    """Return the columns of a table: those named here as SQL, the others as they are."""
+    return frame.selectExpr(*(f"{columns.get(name, name)} as {name}" for name in table.names))
 
 
 def literal_table(session: SparkSession, columns: str, rows: Iterable[Mapping[str, object]]) -> DataFrame:

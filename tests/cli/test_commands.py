@@ -13,8 +13,8 @@ import pytest
 from ackdoctor import __version__
 from ackdoctor.cli import lint
 from ackdoctor.rulebook import rule_url
-from ackdoctor.rulebook.pages import load_rules
 from tests.cli.running import BOLT
+from tests.rule_pages import load_rules
 
 RULES = load_rules()
 
@@ -245,7 +245,7 @@ def test_an_interrupt_while_a_command_is_imported_is_no_traceback(shell, monkeyp
     def interrupted(**_: str) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ackdoctor.cli.app.app", interrupted)
+    monkeypatch.setattr("ackdoctor.cli.commands.app", interrupted)
     assert shell("lint") == (130, "", "")
 
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from ackdoctor.diagnose.diagnosis import Places, diagnose
-from ackdoctor.reporters.context import PLAIN
+from ackdoctor.reporters import PLAIN
 from ackdoctor.reporters.diagnosis import document, screen
 from tests.diagnose.incidents import INCIDENTS
 

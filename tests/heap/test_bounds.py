@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.cli import inputs
+from ackdoctor.cli import commands
 from ackdoctor.diagnose import log_lines
 from ackdoctor.heap import hprof
 from ackdoctor.heap.dump import read_dump
@@ -109,7 +109,7 @@ def test_a_histogram_that_expands_without_end_is_stopped(part, bounded, tmp_path
 def test_a_text_has_a_maximum_size(bounded, tmp_path, monkeypatch):
     faults: list[str] = []
     (tmp_path / "a").write_bytes(b"0123456789abcdef 0123456789abcdef\n" * 1000)
-    assert len(list(inputs.lines_of(tmp_path / "a", faults, limit=MB // 64))) == 16384 // 34 + 1
+    assert len(list(commands.lines_of(tmp_path / "a", faults, limit=MB // 64))) == 16384 // 34 + 1
     [fault] = faults
     assert fault.startswith("cannot be read: it has more than 0 MB of text; line 482 is the last")
 
@@ -118,7 +118,7 @@ def test_a_line_of_megabytes_is_cut(bounded, tmp_path, monkeypatch):
     monkeypatch.setattr(log_lines, "_LONGEST_LINE", 1 << 16)
     (tmp_path / "a").write_bytes(b"a" * MB + b"\nb\n")
     faults: list[str] = []
-    assert [len(line) for line in inputs.lines_of(tmp_path / "a", faults)] == [1 << 16, 2]
+    assert [len(line) for line in commands.lines_of(tmp_path / "a", faults)] == [1 << 16, 2]
     assert faults == []
 
 
@@ -194,7 +194,7 @@ def test_an_archive_of_several_members_is_read_whole(tmp_path):
     data = HIST.read_bytes()
     faults: list[str] = []
     (tmp_path / "a.gz").write_bytes(gzip.compress(data[:5000]) + gzip.compress(data[5000:]))
-    assert "".join(inputs.lines_of(tmp_path / "a.gz", faults)) == data.decode()
+    assert "".join(commands.lines_of(tmp_path / "a.gz", faults)) == data.decode()
     assert faults == []
 
 

@@ -11,10 +11,9 @@ from ackdoctor.acker.versions import profile
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Report, Severity
 from ackdoctor.model.trace import AccessKind
-from ackdoctor.reporters import Context, reporter
-from ackdoctor.reporters.context import Sources
-from ackdoctor.rulebook import load_metadata
+from ackdoctor.reporters import Context, Sources, reporter
 from ackdoctor.tracer.findings import RULE_MESSAGES, findings
+from tests.rule_pages import load_metadata
 from tests.tracer.lives import (
     call,
     culprit,

@@ -5,8 +5,7 @@ that ends in a slash fits folders only; `!` re-includes; the last pattern that f
 slashes, `**` does not.
 
 `fnmatch.translate` makes expressions that do not backtrack.  It knows no slash, so a path is matched segment by
-segment, in time linear in the path for each star.  A library that makes one expression of a whole pattern, as pathspec
-does, needs minutes for `*a*a*a*a*a*b` and one long name: a hostile .gitignore would hang the run.
+segment, in time linear in the path for each star.  docs/decisions.md says why this is not pathspec.
 """
 
 import re
@@ -16,62 +15,50 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
-__all__ = ["Patterns", "matches_glob"]
-
-_Path: TypeAlias = tuple["re.Pattern[str] | None", ...]  # one for each segment; None is `**`
+_Path: TypeAlias = "tuple[re.Pattern[str] | None, ...]"  # one for each segment; None is `**`
 _ANY = re.compile(translate("?*"))
 _NOTHING = re.compile(r"(?!)")
-_SPECIAL = frozenset("*?[\\")
 
 
 class _Pattern(NamedTuple):
-    """One line of a list; it is anchored if `path` is set, else `name` is the expression of its only segment."""
+    """One line of a list; the expressions of its segments, None for `**`.  Without `anchored` it has one segment."""
 
     excludes: bool
-    text: str
     folders_only: bool
-    name: str = ""
-    path: _Path | None = None
+    anchored: bool
+    segments: tuple[str | None, ...]
 
 
 class _Group(NamedTuple):
-    """Neighbouring patterns of one sign: plain names, an expression for the other names, anchored paths."""
+    """Neighbouring patterns of one sign: an expression for names at any depth, and anchored paths."""
 
     excludes: bool
-    names: frozenset[str]
     name: re.Pattern[str]
     paths: tuple[_Path, ...]
-
-    def fits(self, path: str, name: str) -> bool:
-        """Whether one of the patterns fits."""
-        if name in self.names or self.name.match(name) is not None:
-            return True
-        parts = path.split("/") if self.paths else ()
-        return any(_fits(pattern, parts) for pattern in self.paths)
 
 
 class Patterns:
     """A compiled list of patterns."""
 
-    __slots__ = ("_files", "_folders")
-
     def __init__(self, lines: Iterable[str]) -> None:
         found = [pattern for line in lines if (pattern := _read(line)) is not None]
-        self._folders = _groups(found)
-        self._files = _groups([pattern for pattern in found if not pattern.folders_only])
+        self._for_folders = _groups(found)
+        self._for_files = _groups(pattern for pattern in found if not pattern.folders_only)
 
     def verdict(self, path: str, *, folder: bool) -> bool | None:
         """Return True if the path is excluded, False if it is re-included, None if no pattern fits.
 
         `path` is relative to the folder of the list, with forward slashes.
         """
-        name = path.rpartition("/")[2]
-        groups = self._folders if folder else self._files
-        return next((group.excludes for group in groups if group.fits(path, name)), None)
+        parts = path.split("/")
+        for group in self._for_folders if folder else self._for_files:
+            if group.name.match(parts[-1]) or any(_fits(pattern, parts) for pattern in group.paths):
+                return group.excludes
+        return None
 
 
 def matches_glob(path: str, text: str) -> bool:
-    """Whether a pattern fits a path or a folder above it; a segment without wildcards matches literally."""
+    """Whether a pattern fits a path or a folder above it; a segment without a valid set matches literally."""
     parts = path.split("/")
     pattern = _literal(text.strip("/"))
     if "/" not in text.rstrip("/"):
@@ -81,8 +68,9 @@ def matches_glob(path: str, text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _literal(text: str) -> _Path:
-    found = [None if part == "**" else _segment(part) or re.escape(part) + r"\Z" for part in text.split("/")]
-    return _compiled(found)
+    return _compiled(
+        [None if part == "**" else _segment(part) or re.escape(part) + r"\Z" for part in text.split("/")]
+    )
 
 
 def _read(line: str) -> _Pattern | None:
@@ -90,41 +78,28 @@ def _read(line: str) -> _Pattern | None:
     text = line.rstrip("\r\n")
     while text.endswith(" ") and not text.endswith("\\ "):
         text = text[:-1]
-    if not text or text.startswith("#"):
+    if text.startswith("#"):
         return None
     excludes = not text.startswith("!")
     text = text if excludes else text[1:]
     folders_only = text.endswith("/")
-    text = text.rstrip("/") if folders_only else text
+    text = text.rstrip("/")
     anchored = "/" in text
-    text = text.lstrip("/")
-    if not text:
-        return None
-    parts = [None if part == "**" and anchored else _segment(part) for part in text.split("/")]
-    if any(part is None and written != "**" for part, written in zip(parts, text.split("/"), strict=True)):
-        return None
-    if anchored:
-        return _Pattern(excludes, text, folders_only, path=_compiled(parts))
-    return _Pattern(excludes, text, folders_only, name=parts[0] or "")
+    parts = text.lstrip("/").split("/")
+    segments = tuple(None if part == "**" and anchored else _segment(part) for part in parts)
+    broken = any(segment is None and part != "**" for segment, part in zip(segments, parts, strict=True))
+    return None if parts == [""] or broken else _Pattern(excludes, folders_only, anchored, segments)
 
 
-def _groups(patterns: list[_Pattern]) -> tuple[_Group, ...]:
+def _groups(patterns: Iterable[_Pattern]) -> list[_Group]:
     """Group the patterns by sign; the last pattern decides, so the last group comes first."""
-    runs = [list(run) for _, run in groupby(patterns, key=lambda pattern: pattern.excludes)]
-    return tuple(_group(run) for run in reversed(runs))
-
-
-def _group(patterns: list[_Pattern]) -> _Group:
-    by_name = [pattern for pattern in patterns if pattern.path is None]
-    plain = {pattern.text for pattern in by_name if not set(pattern.text) & _SPECIAL}
-    names = dict.fromkeys(pattern.name for pattern in by_name if pattern.text not in plain)
-    paths = dict.fromkeys(pattern.path for pattern in patterns if pattern.path is not None)
-    return _Group(
-        patterns[0].excludes,
-        frozenset(plain),
-        re.compile("|".join(names)) if names else _NOTHING,
-        tuple(paths),
-    )
+    groups = []
+    for excludes, run in groupby(patterns, key=lambda pattern: pattern.excludes):
+        same = list(dict.fromkeys(run))
+        names = [str(pattern.segments[0]) for pattern in same if not pattern.anchored]
+        paths = tuple(_compiled(pattern.segments) for pattern in same if pattern.anchored)
+        groups.append(_Group(excludes, re.compile("|".join(names)) if names else _NOTHING, paths))
+    return groups[::-1]
 
 
 def _segment(text: str) -> str | None:

@@ -6,7 +6,7 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import Row
 
-from ackdoctor.spark.collect import combs, window
+from ackdoctor.spark.roots import combs, window
 from ackdoctor.spark.tables import Comb
 
 HOUR = 3_600_000

@@ -15,8 +15,8 @@ from tests.spark.configured import configured
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.proof import rank, sums
-from ackdoctor.spark.replay import acker_version, replay
+
+from ackdoctor.spark.replay import acker_version, rank, replay, sums
 from ackdoctor.spark.schema import MESSAGES
 
 

@@ -17,7 +17,7 @@ from ackdoctor.spark.inputs import find_inputs
 from ackdoctor.tracer.worker_log import WorkerLogs, is_log
 from tests.spark.workers import Topology, lines_of
 
-LOGS = Path(__file__).parents[3] / "fixtures" / "logs"
+LOGS = Path(__file__).parents[2] / "fixtures" / "logs"
 SLOWEST_S = 10.0
 ROOTS = {0, 1, -1, -(1 << 63), (1 << 63) - 1}
 

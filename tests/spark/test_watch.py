@@ -31,7 +31,7 @@ from ackdoctor.spark.events import traces
 from ackdoctor.spark.file_kinds import FileKind
 from ackdoctor.spark.inputs import find_inputs
 from ackdoctor.spark.replay import acker_version, messages, replay
-from ackdoctor.spark.schema import EVENTS
+from ackdoctor.spark.schema import CARRIED, DONE, EVENTS
 from ackdoctor.spark.watch import Journal, Watch
 from ackdoctor.tracer import trace_files
 from ackdoctor.tracer.trace_files import Stem, worker_folder
@@ -328,7 +328,7 @@ def test_a_folder_name_is_no_pattern(spark, tmp_path):
 
 # ---- killed ----
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 STATEMENTS = ROOT / "fixtures" / "traces" / "statements" / "v1" / "run=lab" / "worker=main"
 
 
@@ -368,7 +368,7 @@ def test_a_watch_that_is_killed_reports_everything_once(tmp_path):
                 assert process.poll() is None, "it should have had more to do"
                 process.kill()
         assert subprocess.run(command, stdout=out, cwd=ROOT, check=False).returncode == 1
-    journal = [json.loads(line) for line in (checkpoint / "reported.jsonl").read_text().splitlines()]
+    journal = [json.loads(line) for line in (checkpoint / "reports.jsonl").read_text().splitlines()]
     reported = [line for line in journal if "done" not in line]
     done = [line["done"] for line in journal if "done" in line]
     assert done == list(range(len(done)))
@@ -385,11 +385,11 @@ def test_a_watch_that_is_killed_reports_everything_once(tmp_path):
 
 
 def test_spark_runs_no_python(spark, capsys):
-    rows = spark.createDataFrame([], certain.CARRIED)
+    rows = spark.createDataFrame([], CARRIED)
     lives = certain.replayed_lives(rows, LiveTerms())
     judged = certain.judged(rows, lives, {"r": (1, 0)})
     done = certain.done(
-        certain.delivery_rows(spark.createDataFrame([], certain.DONE), spark.createDataFrame([], EVENTS))
+        certain.delivery_rows(spark.createDataFrame([], DONE), spark.createDataFrame([], EVENTS))
     )
     for table in (certain.carried_roots(rows, judged), certain.remembered(done, {"r": 0})):
         table.explain()

@@ -9,7 +9,7 @@ pytest.importorskip("pyspark")
 from ackdoctor.spark.events import with_addresses
 from ackdoctor.spark.file_kinds import FileKind
 from ackdoctor.spark.inputs import Inputs, find_inputs
-from tests.spark.read.test_inputs import LOG
+from tests.spark.test_inputs import LOG
 
 AT = "viewfs://lab/data"
 UNNAMED = "neither named like a part of a trace nor like a worker's log"

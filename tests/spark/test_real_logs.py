@@ -12,9 +12,9 @@ from ackdoctor.spark.events import books
 from ackdoctor.spark.logs import Survey, events, lines, quarantine, read_logs
 from ackdoctor.spark.replay import acker_version, messages, replay
 from ackdoctor.spark.session import Cache
-from tests.spark.read.real_logs import answers, replayed, spout_calls, text_of
+from tests.spark.real_logs import answers, replayed, spout_calls, text_of
 
-LOGS = Path(__file__).parents[3] / "fixtures" / "logs"
+LOGS = Path(__file__).parents[2] / "fixtures" / "logs"
 VERSIONS = {"2.8.3": 13, "1.2.4": None, "1.1.0": None, "0.10.2": None}  # entries that the JVM counted
 BOLD = ("1.1.0", "0.10.2")
 

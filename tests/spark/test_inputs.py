@@ -15,7 +15,7 @@ from ackdoctor.model import UsageError
 from ackdoctor.spark.file_kinds import FileKind
 from ackdoctor.spark.inputs import find_inputs
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 LOG = "2026-11-21 20:22:08.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] Emitting: x default [1]\n"
 ROW = '{"schema": 1, "kind": 10, "time_ns": 1}\n'
 
