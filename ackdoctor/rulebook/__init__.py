@@ -21,7 +21,7 @@ The last section of a page, `## Messages`, is the catalogue of the rule, for lin
 
 `words(MISSING_ACK, "one path", tup="`tup`", handler="CountBolt.process")` fills the placeholders of a case, and
 `phrase` those of a part of a sentence.  The price of a misuse depends on the dialect; the caller appends it.
-Whole pages and their executable cases (`pages`) need a Markdown parser; import them only where they are used.
+Whole pages (`pages`) need a Markdown parser; import them only where they are used.
 """
 
 import re
@@ -172,14 +172,6 @@ def _check_unique(page: R, pages: Mapping[str, R]) -> None:
 
 
 # ---- metadata ----
-
-
-def load_metadata(directory: Path | None = None) -> dict[str, Rule]:
-    """Return the metadata of all rules by code, sorted; raise RulebookError for the first broken page."""
-    rules, errors = survey(directory)
-    if errors:
-        raise errors[0]
-    return rules
 
 
 def survey(directory: Path | None = None) -> tuple[dict[str, Rule], tuple[RulebookError, ...]]:

@@ -13,8 +13,8 @@ import pytest
 from ackdoctor import __version__
 from ackdoctor.cli import lint
 from ackdoctor.rulebook import rule_url
-from ackdoctor.rulebook.pages import load_rules
 from tests.cli.running import BOLT
+from tests.rule_pages import load_rules
 
 RULES = load_rules()
 
