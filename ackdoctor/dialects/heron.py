@@ -35,8 +35,6 @@ from ackdoctor.model.dialect import (
     plain_entries,
 )
 
-__all__ = ["DIALECTS"]
-
 _ON_BOLT = {
     **storm_java.LOSSES,
     Misuse.TWICE: cost(

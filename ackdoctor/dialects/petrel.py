@@ -8,8 +8,6 @@ from ackdoctor.dialects import storm_py
 from ackdoctor.dialects.storm_py import emit, log
 from ackdoctor.model.dialect import OFF, ON, Discipline, Misuse, Price, Role, Verb, VerbKind, cost
 
-__all__ = ["DIALECTS"]
-
 _STORM = "petrel.storm"
 _BROKEN = "Petrel 1.0 prints a Python list instead of messages, the worker cannot parse it and exits"
 _BOLT_EMIT = emit("tup stream anchors directTask need_task_ids", on=_STORM)

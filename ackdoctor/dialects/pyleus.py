@@ -35,8 +35,6 @@ from ackdoctor.model.dialect import (
     cost,
 )
 
-__all__ = ["DIALECTS"]
-
 _SHAPE = cost("emit asserts a list or a tuple: AssertionError", Price.ERROR)
 _OPAQUE = cost("the serializer raises TypeError", Price.ERROR)
 _REPORTS = (

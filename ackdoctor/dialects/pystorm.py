@@ -33,8 +33,6 @@ from ackdoctor.model.dialect import (
     cost,
 )
 
-__all__ = ["BATCHING", "BOLT", "DIALECTS", "KEYWORDS", "PYSTORM", "RELIABLE", "SPOUT", "TICKLESS", "WIRE"]
-
 _REPORTS = (
     Verb("raise_exception", VerbKind.REPORT, params=("exception", "tup"), subject=None),
     log("message level"),

@@ -38,8 +38,6 @@ from ackdoctor.model.dialect import (
     plain_entries,
 )
 
-__all__ = ["DIALECTS", "LOSSES", "STORM", "UNTIL_RESTART", "UNTRACKED", "objects", "roles", "verbs"]
-
 _ROOT = "org.apache.storm"
 UNTIL_RESTART = "until its worker restarts"
 

@@ -33,27 +33,6 @@ from ackdoctor.model.dialect import (
     plain_entries,
 )
 
-__all__ = [
-    "ACKED_ALL_THE_SAME",
-    "BASIC",
-    "BOLT",
-    "COMPLETIONS",
-    "DIALECTS",
-    "INIT",
-    "LOOP",
-    "NOT_ITERABLE",
-    "NOT_JSON",
-    "NO_ID_OF_CHARACTER",
-    "SHELL_BOLT",
-    "SHELL_SPOUT",
-    "SPOUT",
-    "SPOUT_ENTRIES",
-    "STORM_PY",
-    "WIRE",
-    "emit",
-    "log",
-]
-
 _EXITS = "and the worker exits"
 _TWICE = f'ShellBolt answers "Acked a non-existent or already acked/failed id" {_EXITS}'
 _UNPARSED = f"the text lands between the protocol's messages, %s cannot parse it {_EXITS}"

@@ -33,8 +33,6 @@ from ackdoctor.model.dialect import (
     cost,
 )
 
-__all__ = ["DIALECTS"]
-
 _PACKAGES = ("streamparse", "streamparse.storm")
 _BASIC_CLASSES = ("streamparse.bolt.BasicBolt",)
 _BOLT_MANY = emit("tuples stream anchors direct_task need_task_ids", name="emit_many")

@@ -8,33 +8,6 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import Enum, unique
 from typing import Any, TypeVar
 
-__all__ = [
-    "OFF",
-    "ON",
-    "PLAIN",
-    "Anchoring",
-    "Cost",
-    "Dialect",
-    "Discipline",
-    "Entry",
-    "EntryKind",
-    "Kind",
-    "Misuse",
-    "Moment",
-    "Price",
-    "Role",
-    "Switch",
-    "TickDuty",
-    "TupleShape",
-    "Variant",
-    "Verb",
-    "VerbKind",
-    "Wire",
-    "WireForm",
-    "cost",
-    "plain_entries",
-]
-
 
 @unique
 class Kind(Enum):

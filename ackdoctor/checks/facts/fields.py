@@ -19,6 +19,7 @@ from ackdoctor.flow.expressions import (
     subexpressions,
 )
 from ackdoctor.flow.library import CONTAINER_STORES, CONTAINER_VIEWS, LOGGING, PURE_CALLS
+from ackdoctor.flow.pure_calls import measured, size_calls
 from ackdoctor.flow.state import TokenKind
 from ackdoctor.flow.transfer.escape import EVERYTHING
 from ackdoctor.model.cfg import (
@@ -166,11 +167,8 @@ def reads_field(context: RuleContext, function: Function, expr: Expr, field: str
 
 def is_size_of(context: RuleContext, function: Function, expr: Expr, field: str) -> bool:
     """Whether an expression is the size of a field: `len(self.field)`, or the result of `field.size()`."""
-    if isinstance(expr, Mix) and expr.op == "len":
-        return reads_field(context, function, expr, field)
-    call = calls_by_result(function).get(expr)
-    sized = call is not None and isinstance(call.func, Attr) and call.func.name in ("size", "length")
-    return sized and call is not None and context.field(function, call.func) == field
+    whole = measured(size_calls(function).get(expr, expr))
+    return whole is not None and context.field(function, whole) == field
 
 
 # ---- how a container begins ----
