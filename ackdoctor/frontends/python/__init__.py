@@ -12,7 +12,7 @@ from ackdoctor.frontends import TOO_DEEP, UnknownSyntax, module_body, reason_of
 from ackdoctor.frontends.python.expressions import TABLES, Lowering, Scope, SourceFile, dotted
 from ackdoctor.frontends.python.measure import Positions
 from ackdoctor.frontends.python.source import Translation, decode, is_python2, too_deep, translate
-from ackdoctor.frontends.python.statements import Names, block_parts, names_bound, own_nodes
+from ackdoctor.frontends.python.statements import Names, names_bound
 from ackdoctor.model.cfg import Arg, Bind, Call, ClassInfo, Closure, Expr, Function, Literal, Mix, Param, Unit
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.source import Span
@@ -127,10 +127,13 @@ def _lower_module(file: SourceFile, tree: cst.Module, *, python2: bool) -> Unit:
 
 def _scan(file: SourceFile, body: Sequence[cst.CSTNode]) -> Names:
     """The names that a body binds; adds its imports to the file."""
-    names = names_bound(body, walrus=file.has_walrus)
+    names = names_bound(body, deep=file.binds_deeply)
     for node in names.imports:
         file.add_import(node)
     return names
+
+
+_PARTS = ("finalbody", "orelse", "handlers", "cases", "body")
 
 
 def _declarations(body: Sequence[cst.CSTNode]) -> Iterator[Any]:
@@ -138,10 +141,12 @@ def _declarations(body: Sequence[cst.CSTNode]) -> Iterator[Any]:
     stack = list(reversed(body))
     while stack:
         node = stack.pop()
-        if type(node) in (cst.FunctionDef, cst.ClassDef, cst.Assign, cst.AnnAssign):
+        if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Assign, cst.AnnAssign)):
             yield node
-        else:
-            stack.extend(block_parts(node))
+            continue
+        for field in _PARTS:
+            value = getattr(node, field, ()) or ()
+            stack.extend([value] if isinstance(value, cst.CSTNode) else reversed(value))
 
 
 def _assigned(fn: Lowering, node: cst.Assign | cst.AnnAssign) -> Iterator[tuple[str, Expr, Span]]:
@@ -189,7 +194,7 @@ def _define_function(
         span=span,
         head=fn.span(definition.name) if definition else span,
         is_async=definition is not None and definition.asynchronous is not None,
-        is_generator=file.has_yield and any(type(each) is cst.Yield for each in own_nodes(body)),
+        is_generator=names.yields,
         binding=binding,
         decorators=tuple(fn.pure(each.decorator) for each in (definition.decorators if definition else ())),
         closures=inner.closures,

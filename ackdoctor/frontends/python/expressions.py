@@ -109,8 +109,7 @@ class SourceFile(SharedFile):
     def __init__(self, *, path: str, module: str, is_package: bool, positions: Positions, text: str) -> None:
         super().__init__(path, module)
         self.positions = positions
-        self.has_yield = "yield" in text
-        self.has_walrus = ":=" in text
+        self.binds_deeply = ":=" in text or "yield" in text  # expressions may bind names or yield
         self.module_names: set[str] = set()  # bound at module level
         parts = module.split(".") if module else []
         self._package = parts if is_package else parts[:-1]

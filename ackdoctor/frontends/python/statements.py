@@ -1,6 +1,6 @@
 """Statements and comprehensions: the names that they bind, and the steps that they become."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -27,29 +27,27 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.source import Span
 
-__all__ = ["Names", "block_parts", "names_bound", "own_nodes"]
+__all__ = ["Names", "names_bound"]
 
 # ---- the names that statements bind ----
 
-_IMPORT_NAMES = ("Import", "ImportFrom", "LazyImport", "LazyImportFrom")
-_IMPORTS: tuple[type, ...] = tuple(getattr(cst, name) for name in _IMPORT_NAMES if hasattr(cst, name))
-_OWN_SCOPE = frozenset({cst.FunctionDef, cst.ClassDef, cst.Lambda})
 _NO_NODE = frozenset({type(None), str, bool, cst.MaybeSentinel})  # isinstance(value, CSTNode) is slow
-_NO_CHILDREN = (
-    "__ whitespace lpar rpar leading_lines comma semicolon header footer lbracket".split()  # fields, by prefix
+_NO_CHILDREN = tuple(  # fields, by prefix
+    "__ whitespace lpar rpar leading_lines comma semicolon header footer lbracket".split()
 )
 
 
 class Names:
-    """The names that a body binds, and its imports."""
+    """The names that a body binds, its imports, and whether it yields."""
 
-    __slots__ = ("bound", "declared", "imports", "outer")
+    __slots__ = ("bound", "declared", "imports", "outer", "yields")
 
     def __init__(self) -> None:
         self.bound: set[str] = set()
         self.outer: set[str] = set()  # nonlocal
         self.declared: set[str] = set()  # global
         self.imports: list[Any] = []
+        self.yields = False
 
     def meanings(self, params: Iterable[str]) -> dict[str, Expr]:
         """The meanings of a function's names, for a `Scope`."""
@@ -59,80 +57,58 @@ class Names:
         return meanings
 
     def add(self, node: Any) -> None:
-        """Add the names that a statement, a handler, a case or a context manager binds."""
+        """Add what one node binds."""
         kind = type(node)
-        if kind is cst.Assign:
-            for target in node.targets:
-                self.bound.update(target_names(target.target))
-        elif kind in (cst.AnnAssign, cst.AugAssign, cst.For, cst.Del):
-            self.bound.update(target_names(node.target))
-        elif kind in (cst.FunctionDef, cst.ClassDef):
-            self.bound.add(node.name.value)
-        elif kind in (cst.WithItem, cst.ExceptHandler, cst.ExceptStarHandler):
-            alias = node.asname if kind is cst.WithItem else node.name
-            if alias is not None:
-                self.bound.update(target_names(alias.name))
+        if kind in (cst.MatchAs, cst.MatchStar, cst.MatchMapping):
+            name = node.rest if kind is cst.MatchMapping else node.name
+            self.bound.update(() if name is None else (name.value,))
+        elif kind is cst.AsName:
+            self.bound.update(target_names(node.name))
         elif kind is cst.Global:
             self.declared.update(item.name.value for item in node.names)
         elif kind is cst.Nonlocal:
             self.outer.update(item.name.value for item in node.names)
+        elif kind is cst.Yield:
+            self.yields = True
         elif kind in _IMPORTS:
             self.imports.append(node)
-        elif kind is cst.MatchCase:
-            for inner in own_nodes([node.pattern]):
-                name = getattr(inner, "rest" if isinstance(inner, cst.MatchMapping) else "name", None)
-                if name is not None:
-                    self.bound.add(name.value)
+        elif kind in _DEFINITIONS:
+            self.bound.add(node.name.value)
+        else:
+            self.bound.update(target_names(node.target))
 
 
-def names_bound(body: Sequence[cst.CSTNode], *, walrus: bool) -> Names:
-    """Scan statements without nested functions and classes; `walrus`: the file contains `:=`."""
+_IMPORT_NAMES = ("Import", "ImportFrom", "LazyImport", "LazyImportFrom")
+_IMPORTS: tuple[type, ...] = tuple(getattr(cst, name) for name in _IMPORT_NAMES if hasattr(cst, name))
+_DEFINITIONS = (cst.FunctionDef, cst.ClassDef)
+_ASSIGNMENTS = (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.Del, cst.NamedExpr)
+_CLAUSES = (cst.AsName, cst.MatchAs, cst.MatchStar, cst.MatchMapping, cst.Global, cst.Nonlocal, cst.Yield)
+_BINDING = frozenset({*_IMPORTS, *_DEFINITIONS, *_ASSIGNMENTS, *_CLAUSES})
+_CLOSED = frozenset({*_IMPORTS, *_DEFINITIONS, cst.Lambda})
+
+
+def names_bound(body: Iterable[cst.CSTNode], *, deep: bool) -> Names:
+    """Scan code without nested functions, classes and lambdas; only if `deep`, an expression may bind or yield."""
     names = Names()
-    stack: list[Any] = list(reversed(body))
-    while stack:
-        node = stack.pop()
-        names.add(node)
-        stack.extend(block_parts(node))
-    if walrus:
-        for node in own_nodes(body):
-            if type(node) is cst.NamedExpr:
-                names.bound.update(target_names(node.target))
-    return names
-
-
-_PARTS = ("finalbody", "orelse", "handlers", "cases", "body", "items")
-
-
-def block_parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The statements, blocks and clauses in a statement or block, last one first; none for a definition."""
-    if type(node) in _OWN_SCOPE:
-        return
-    for field in _PARTS:
-        value = getattr(node, field, None)
-        if isinstance(value, cst.CSTNode):
-            yield value
-        elif value is not None:
-            yield from reversed(value)
-
-
-def own_nodes(body: Iterable[cst.CSTNode]) -> Iterator[cst.CSTNode]:
-    """All nodes below, in any order, without the bodies of nested functions, classes and lambdas."""
     stack = list(body)
     while stack:
         node = stack.pop()
-        yield node
-        if type(node) in _OWN_SCOPE:
-            continue
-        for name in _child_fields(type(node)):
-            value = getattr(node, name)
+        kind = type(node)
+        if kind in _BINDING:
+            names.add(node)
+        for field in _child_fields(kind, deep=deep):
+            value = getattr(node, field)
             children = value if isinstance(value, (tuple, list)) else (value,)
             stack.extend(child for child in children if type(child) not in _NO_NODE)
+    return names
 
 
 @cache
-def _child_fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
-    """The fields of a node type without white space and punctuation."""
-    return tuple(name for name in kind.__dataclass_fields__ if not name.startswith(tuple(_NO_CHILDREN)))
+def _child_fields(kind: type[cst.CSTNode], *, deep: bool) -> tuple[str, ...]:
+    """The fields of a node type to scan, without white space and punctuation."""
+    if kind in _CLOSED or (issubclass(kind, cst.BaseExpression) and not deep):
+        return ()
+    return tuple(name for name in kind.__dataclass_fields__ if not name.startswith(_NO_CHILDREN))
 
 
 # ---- simple statements ----
