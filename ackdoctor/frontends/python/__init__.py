@@ -179,7 +179,7 @@ def _define_function(
     definition = node if isinstance(node, cst.FunctionDef) else None
     body: Sequence[cst.CSTNode] = [node.body] if isinstance(node, cst.Lambda) else node.body.body
     names = _scan(file, body)
-    scope = Scope(names.meanings(param.name for param in params), fn.scope)
+    scope = Scope(names.meanings({param.name for param in params}), fn.scope)
     inner = Lowering(file, scope, qualname, span)
     if isinstance(node, cst.Lambda):
         inner.builder.leave(inner.value(node.body), fn.span(node.body))

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import libcst as cst
 
-from ackdoctor.flow.build import Ends, Fork
+from ackdoctor.flow.build import Fork
 from ackdoctor.frontends import Lowering as SharedLowering
 from ackdoctor.frontends import SourceFile as SharedFile
 from ackdoctor.frontends import Table, Tables
@@ -49,28 +49,20 @@ class Scope:
         self.parent = parent
         self.captures: set[str] = set()
 
-    def resolve(self, word: str) -> Expr:
+    def resolve(self, word: str, *, capture: bool = True) -> Expr:
         """The expression that a name refers to; a name of an enclosing function becomes a capture."""
         crossed: list[Scope] = []
         scope: Scope | None = self
         while scope is not None:
             found = scope.names.get(word)
             if found is not None:
-                if isinstance(found, Name):
+                if capture and isinstance(found, Name):
                     for inner in crossed:
                         inner.captures.add(found.id)
                 return found
             crossed.append(scope)
             scope = scope.parent
         return Global(word)
-
-    def local(self, word: str) -> str | None:
-        """The local variable that a name refers to, without capturing it."""
-        scope: Scope | None = self
-        while scope is not None and word not in scope.names:
-            scope = scope.parent
-        found = None if scope is None else scope.names[word]
-        return found.id if isinstance(found, Name) else None
 
 
 def dotted(node: cst.CSTNode | None) -> str:
@@ -114,10 +106,6 @@ class SourceFile(SharedFile):
         parts = module.split(".") if module else []
         self._package = parts if is_package else parts[:-1]
         self._imports: list[tuple[int, str, str]] = []  # offset, name, qualified name
-
-    def qualname(self, node: cst.CSTNode, name: str) -> str:
-        """A unique name for a definition."""
-        return self.unique(id(node), name)
 
     def imported(self, node: cst.Import | cst.ImportFrom) -> list[tuple[str, str]]:
         """The names that a statement binds with the qualified names that they refer to; `*` for a whole module."""
@@ -304,17 +292,18 @@ def _format_parts(fn: Lowering, nodes: Any) -> Iterator[Expr]:
 
 def _subscript(fn: Lowering, node: cst.Subscript) -> Expr:
     obj = fn.value(node.value)
-    keys = [_key(fn, element.slice) for element in node.slice]
+    keys: list[Expr] = []
+    for element in node.slice:
+        key: Any = element.slice
+        if isinstance(key, cst.Index):
+            value = fn.value(key.value)
+            keys.append(Star(value) if key.star else value)
+        else:
+            bounds = (key.lower, key.upper, key.step)
+            values = (Literal(None) if bound is None else fn.value(bound) for bound in bounds)
+            keys.append(Mix("slice", tuple(values)))
     alone = len(keys) == 1 and not isinstance(node.slice[0].comma, cst.Comma)
     return Item(obj, keys[0] if alone else Build("tuple", tuple(keys)))
-
-
-def _key(fn: Lowering, node: Any) -> Expr:
-    if isinstance(node, cst.Index):
-        value = fn.value(node.value)
-        return Star(value) if node.star else value
-    bounds = (node.lower, node.upper, node.step)
-    return Mix("slice", tuple(Literal(None) if bound is None else fn.value(bound) for bound in bounds))
 
 
 def _binary(fn: Lowering, node: cst.BinaryOperation) -> Expr:
@@ -494,21 +483,11 @@ def _comparison_fork(fn: Lowering, node: cst.Comparison) -> Fork:
 
 
 def _boolean(fn: Lowering, node: cst.BooleanOperation) -> Expr:
-    operator, operands = _operands(node)
-    result = fn.builder.temp()
-    after: Ends = []
-    for operand in operands[:-1]:
-        span = fn.span(operand)
+    def decide(operand: cst.CSTNode) -> tuple[Fork, Expr]:
         value = fn.value(operand)
-        fork = fn.test(value, span)
-        undecided, decided = fork if operator == "and" else fork.swapped()
-        fn.builder.resume(decided)
-        fn.builder.add(Bind(result, value), span)
-        after += fn.builder.take()
-        fn.builder.resume(undecided)
-    fn.builder.add(Bind(result, fn.value(operands[-1])), fn.span(operands[-1]))
-    fn.builder.resume(after)
-    return result
+        return fn.test(value, fn.span(operand)), value
+
+    return fn.junction_value(*_operands(node), decide)
 
 
 def _pure_boolean(fn: Lowering, node: cst.BooleanOperation) -> Expr:

@@ -49,12 +49,10 @@ class Names:
         self.imports: list[Any] = []
         self.yields = False
 
-    def meanings(self, params: Iterable[str]) -> dict[str, Expr]:
+    def meanings(self, params: set[str]) -> dict[str, Expr]:
         """The meanings of a function's names, for a `Scope`."""
-        local = (self.bound - self.outer - self.declared) | set(params)
-        meanings: dict[str, Expr] = {word: Name(word) for word in local}
-        meanings.update((word, Global(word)) for word in self.declared)
-        return meanings
+        local = (self.bound - self.outer - self.declared) | params
+        return {**{word: Name(word) for word in local}, **{word: Global(word) for word in self.declared}}
 
     def add(self, node: Any) -> None:
         """Add what one node binds."""
@@ -117,8 +115,8 @@ def _child_fields(kind: type[cst.CSTNode], *, deep: bool) -> tuple[str, ...]:
 def _assign(fn: Lowering, node: cst.Assign) -> None:
     value = fn.value(node.value)
     span = fn.span(node)
-    if len(node.targets) > 1 and not isinstance(value, (Name, Literal, Global)):
-        value = fn.builder.store(value, span)
+    if len(node.targets) > 1 and not isinstance(value, Literal):
+        value = fn.stored(value, node)
     for target in node.targets:
         bind(fn, target.target, value, span)
 
@@ -141,8 +139,8 @@ def _expression(fn: Lowering, node: cst.Expr) -> None:
     value = call(fn, inner, dropped=True) if isinstance(inner, cst.Call) else fn.value(inner)
     if isinstance(value, Literal):
         fn.builder.add(Jump("pass"), fn.span(node))
-    elif not isinstance(value, (Name, Global)):
-        fn.builder.store(value, fn.span(node))
+    else:
+        fn.stored(value, node)
 
 
 def _return(fn: Lowering, node: cst.Return) -> None:
@@ -157,12 +155,7 @@ def _raise(fn: Lowering, node: cst.Raise) -> None:
 
 
 def _assert(fn: Lowering, node: cst.Assert) -> None:
-    fork = fn.fork(node.test)
-    fn.builder.resume(fork.false)
-    if node.msg is not None:
-        fn.value(node.msg)
-    fn.builder.throw(Global("AssertionError"), fn.span(node))
-    fn.builder.resume(fork.true)
+    fn.assertion(node.test, () if node.msg is None else (node.msg,), fn.span(node))
 
 
 def _del(fn: Lowering, node: cst.Del) -> None:
@@ -190,19 +183,12 @@ def _import(fn: Lowering, node: cst.Import | cst.ImportFrom) -> None:
 
 
 def _if(fn: Lowering, node: cst.If) -> None:
-    """A loop over the links of an `elif` chain, since chains may be long."""
-    after: Ends = []
+    links: list[tuple[cst.CSTNode, Callable[[], None]]] = []
     link: cst.If | cst.Else | None = node
     while isinstance(link, cst.If):
-        fork = fn.fork(link.test)
-        fn.builder.resume(fork.true)
-        fn.run(link.body)
-        after += fn.builder.take()
-        fn.builder.resume(fork.false)
+        links.append((link.test, partial(fn.run, link.body)))
         link = link.orelse
-    if link is not None:
-        fn.run(link.body)
-    fn.builder.resume(after)
+    fn.if_chain(links, _block(fn, link))
 
 
 def _block(fn: Lowering, clause: cst.Else | None) -> Callable[[], None] | None:
@@ -338,8 +324,8 @@ def _comprehension_scope(fn: Lowering, clause: cst.CompFor | None) -> Scope:
     names: dict[str, Expr] = {}
     while clause is not None:
         for word in target_names(clause.target):
-            outer = fn.scope.local(word)
-            names[word] = Name(word if outer is None else f"%{outer}")
+            outer = fn.scope.resolve(word, capture=False)
+            names[word] = Name(f"%{outer.id}" if isinstance(outer, Name) else word)
         clause = clause.inner_for_in
     return Scope(names, fn.scope)
 
@@ -420,16 +406,10 @@ def _pure_comprehension(fn: Lowering, node: cst.BaseComp) -> Expr:
 
 
 def _match(fn: Lowering, node: cst.Match) -> None:
-    subject = fn.value(node.subject)
-    if not isinstance(subject, (Name, Global)):
-        subject = fn.builder.store(subject, fn.span(node.subject))
+    subject = fn.stored(fn.value(node.subject), node.subject)
     after: Ends = []
     for case in node.cases:
-        missed = _pattern(fn, case.pattern, subject)
-        if case.guard is not None:
-            fork = fn.fork(case.guard)
-            missed = missed + fork.false
-            fn.builder.resume(fork.true)
+        missed = fn.guarded(_pattern(fn, case.pattern, subject), case.guard)
         fn.run(case.body)
         after += fn.builder.take()
         fn.builder.resume(missed)
