@@ -1,6 +1,7 @@
 """The state of lowering, and expressions: names, values, calls, and the conditions that become edges."""
 
-import re
+import ast
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
@@ -218,46 +219,25 @@ def bind(fn: Lowering, target: cst.CSTNode, value: Expr, span: Span) -> None:
 # ---- literals ----
 
 _CONSTANTS = {"True": Literal(value=True), "False": Literal(value=False), "None": Literal(value=None)}
-_LITERAL = re.compile(r"([A-Za-z]*)('''|\"\"\"|'|\")(.*)\2", re.DOTALL)
-_ESCAPE = re.compile(
-    r"\\(\r\n|[\r\n\\'\"abfnrtv]|[0-7]{1,3}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U000[0-9A-Fa-f]{5}|U0010[0-9A-Fa-f]{4})"
-)
-_LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 def _string(_fn: Lowering, node: cst.SimpleString) -> Expr:
-    """A string literal; named and invalid escapes stay as written."""
     text = node.value
-    if "\\" not in text and text[0] in "'\"":
+    if "\\" not in text and text[0] in "'\"":  # most strings
         quotes = 3 if text.startswith(("'''", '"""')) else 1
         return Literal(text[quotes:-quotes])
-    match = _LITERAL.fullmatch(text)
-    if match is None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an unknown escape
+            return Literal(ast.literal_eval(text))
+    except (SyntaxError, ValueError):  # Python 2, or a malformed escape
         return Literal(text)
-    prefix, value = match[1].lower(), match[3]
-    if "r" not in prefix and "\\" in value:
-        value = _ESCAPE.sub(_unescape, value)
-    return Literal(value.encode("utf-8", "surrogatepass") if "b" in prefix else value)
-
-
-def _unescape(match: re.Match[str]) -> str:
-    code = match[1]
-    if code[0] in "\r\n":
-        return ""
-    if code[0] in "xuU":
-        return chr(int(code[1:], 16))
-    if code[0].isdigit():
-        return chr(int(code, 8))
-    return _LETTERS.get(code, code)
 
 
 def _number(_fn: Lowering, node: cst.Integer | cst.Float) -> Expr:
-    text = node.value
     try:
-        if isinstance(node, cst.Float):
-            return Literal(float(text))
-        return Literal(int(text) if text.isdecimal() and text[0] != "0" else int(text, 0))
-    except ValueError:  # more digits than the interpreter converts
+        return Literal(ast.literal_eval(node.value))
+    except (SyntaxError, ValueError):  # more digits than the interpreter converts
         return Mix("number", ())
 
 
