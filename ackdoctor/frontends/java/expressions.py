@@ -286,8 +286,7 @@ def match(fn: Lowering, node: Node, subject: Expr) -> Ends:
 
 def _bind_variable(fn: Lowering, name: Node, written: str, value: Expr) -> None:
     if name.type != "underscore_pattern":
-        declared = None if written == "var" else written
-        fn.builder.add(Bind(fn.frame.declare(fn.text(name), declared), value), fn.span(name))
+        fn.builder.add(Bind(fn.frame.declare(fn.text(name), written), value), fn.span(name))
 
 
 # ---- conditions ----

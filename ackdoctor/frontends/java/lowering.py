@@ -124,6 +124,7 @@ class Frame:
 
     def declare(self, word: str, type_name: str | None) -> Name:
         """Declare a local in the innermost block; a second local of a name with another type is `name#2`."""
+        type_name = None if type_name == "var" else type_name
         name, count = word, 1
         while self.types.get(name, type_name) != type_name:
             count += 1

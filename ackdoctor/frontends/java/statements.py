@@ -166,7 +166,7 @@ def _local(fn: Lowering, node: Node) -> None:
     for declarator in node.children_by_field_name("declarator"):
         value = declarator.child_by_field_name("value")
         if value is None:
-            fn.frame.declare(fn.name(declarator), _declared(written))
+            fn.frame.declare(fn.name(declarator), written)
         else:
             _bind_local(fn, declarator, written, value, fn.through(first or declarator, declarator))
             first = None
@@ -177,13 +177,9 @@ def _bind_local(fn: Lowering, node: Node, written: str, value: Node, span: Span)
     result = fn.value(value)
     if written == "var" and value.type in ("object_creation_expression", "cast_expression"):
         written = fn.type_name(child(value, "type"))
-    name = fn.frame.declare(fn.name(node), _declared(written))
+    name = fn.frame.declare(fn.name(node), written)
     fn.builder.add(Bind(name, result), span)
     return name
-
-
-def _declared(written: str) -> str | None:
-    return None if written == "var" else written
 
 
 def _return(fn: Lowering, node: Node) -> None:
@@ -295,7 +291,7 @@ def _for_each(fn: Lowering, node: Node, label: str | None = None) -> None:
     iterable = fn.value(child(node, "value"))
     written = fn.type_name(child(node, "type"))
     with fn.frame.block():
-        variable = fn.frame.declare(fn.name(node), _declared(written))
+        variable = fn.frame.declare(fn.name(node), written)
         body = partial(fn.block, child(node, "body"))
         fn.builder.loop_for(_header(fn, node), variable, iterable, body, label=label)
 

@@ -12,7 +12,7 @@ from ackdoctor.frontends import TOO_DEEP, UnknownSyntax, module_body, reason_of
 from ackdoctor.frontends.python.expressions import TABLES, Lowering, Scope, SourceFile, dotted
 from ackdoctor.frontends.python.measure import Positions
 from ackdoctor.frontends.python.source import Translation, decode, is_python2, too_deep, translate
-from ackdoctor.frontends.python.statements import Names, names_bound
+from ackdoctor.frontends.python.statements import names_bound
 from ackdoctor.model.cfg import Arg, Bind, Call, ClassInfo, Closure, Expr, Function, Literal, Mix, Param, Unit
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.source import Span
@@ -96,7 +96,7 @@ def _unreadable(path: str, text: str, error: BaseException) -> Unreadable:
 
 
 def _lower_module(file: SourceFile, tree: cst.Module, *, python2: bool) -> Unit:
-    names = _scan(file, tree.body)
+    names = names_bound(file, tree.body)
     imported = {name for node in names.imports for name, _ in file.imported(node)}
     file.module_names = names.bound | imported
     fn = Lowering(file, Scope({}, None), "<module>", file.positions.whole())
@@ -123,14 +123,6 @@ def _lower_module(file: SourceFile, tree: cst.Module, *, python2: bool) -> Unit:
         body=module_body(file.path, fn.builder, fn.closures),
         python2=python2,
     )
-
-
-def _scan(file: SourceFile, body: Sequence[cst.CSTNode]) -> Names:
-    """The names that a body binds; adds its imports to the file."""
-    names = names_bound(body, deep=file.binds_deeply)
-    for node in names.imports:
-        file.add_import(node)
-    return names
 
 
 _PARTS = ("finalbody", "orelse", "handlers", "cases", "body")
@@ -178,7 +170,7 @@ def _define_function(
     params = tuple(_params(fn, node.params))
     definition = node if isinstance(node, cst.FunctionDef) else None
     body: Sequence[cst.CSTNode] = [node.body] if isinstance(node, cst.Lambda) else node.body.body
-    names = _scan(file, body)
+    names = names_bound(file, body)
     scope = Scope(names.meanings({param.name for param in params}), fn.scope)
     inner = Lowering(file, scope, qualname, span)
     if isinstance(node, cst.Lambda):
@@ -275,7 +267,7 @@ def _define_class(fn: Lowering, node: cst.ClassDef, qualname: str) -> ClassInfo:
         decorators=tuple(fn.pure(decorator.decorator) for decorator in node.decorators),
     )
     file.classes[qualname] = info
-    _scan(file, node.body.body)
+    names_bound(file, node.body.body)
     for each in _declarations(node.body.body):
         if isinstance(each, cst.FunctionDef):
             name = file.qualname(each, f"{qualname}.{each.name.value}")

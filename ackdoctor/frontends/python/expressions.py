@@ -35,7 +35,7 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.source import Span
 
-__all__ = ["TABLES", "Lowering", "Scope", "SourceFile", "bind", "call", "dotted", "target_names"]
+__all__ = ["TABLES", "Lowering", "Scope", "SourceFile", "bind", "call", "dotted"]
 
 # ---- names ----
 
@@ -76,21 +76,6 @@ def dotted(node: cst.CSTNode | None) -> str:
         return ""
     parts.append(node.value)
     return ".".join(reversed(parts))
-
-
-def target_names(target: cst.CSTNode) -> list[str]:
-    """The plain names that an assignment target binds."""
-    found: list[str] = []
-    stack = [target]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, cst.Name):
-            found.append(node.value)
-        elif isinstance(node, (cst.Tuple, cst.List)):
-            stack.extend(reversed(node.elements))
-        elif isinstance(node, (cst.Element, cst.StarredElement)):
-            stack.append(node.value)
-    return found
 
 
 # ---- the state of lowering ----

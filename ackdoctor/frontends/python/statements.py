@@ -7,7 +7,7 @@ from typing import Any
 import libcst as cst
 
 from ackdoctor.flow.build import Ends, Fork, Handler
-from ackdoctor.frontends.python.expressions import TABLES, Lowering, Scope, bind, call, dotted, target_names
+from ackdoctor.frontends.python.expressions import TABLES, Lowering, Scope, SourceFile, bind, call, dotted
 from ackdoctor.frontends.python.layout import OPERATORS
 from ackdoctor.model.cfg import (
     Attr,
@@ -27,7 +27,7 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.source import Span
 
-__all__ = ["Names", "names_bound"]
+__all__ = ["names_bound"]
 
 # ---- the names that statements bind ----
 
@@ -61,7 +61,7 @@ class Names:
             name = node.rest if kind is cst.MatchMapping else node.name
             self.bound.update(() if name is None else (name.value,))
         elif kind is cst.AsName:
-            self.bound.update(target_names(node.name))
+            self.bound.update(_target_names(node.name))
         elif kind is cst.Global:
             self.declared.update(item.name.value for item in node.names)
         elif kind is cst.Nonlocal:
@@ -73,7 +73,7 @@ class Names:
         elif kind in _DEFINITIONS:
             self.bound.add(node.name.value)
         else:
-            self.bound.update(target_names(node.target))
+            self.bound.update(_target_names(node.target))
 
 
 _IMPORT_NAMES = ("Import", "ImportFrom", "LazyImport", "LazyImportFrom")
@@ -85,8 +85,23 @@ _BINDING = frozenset({*_IMPORTS, *_DEFINITIONS, *_ASSIGNMENTS, *_CLAUSES})
 _CLOSED = frozenset({*_IMPORTS, *_DEFINITIONS, cst.Lambda})
 
 
-def names_bound(body: Iterable[cst.CSTNode], *, deep: bool) -> Names:
-    """Scan code without nested functions, classes and lambdas; only if `deep`, an expression may bind or yield."""
+def _target_names(target: cst.CSTNode) -> list[str]:
+    """The plain names that an assignment target binds."""
+    found: list[str] = []
+    stack = [target]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.Name):
+            found.append(node.value)
+        elif isinstance(node, (cst.Tuple, cst.List)):
+            stack.extend(reversed(node.elements))
+        elif isinstance(node, (cst.Element, cst.StarredElement)):
+            stack.append(node.value)
+    return found
+
+
+def names_bound(file: SourceFile, body: Iterable[cst.CSTNode]) -> Names:
+    """Scan code without nested functions, classes and lambdas; adds its imports to the file."""
     names = Names()
     stack = list(body)
     while stack:
@@ -94,16 +109,18 @@ def names_bound(body: Iterable[cst.CSTNode], *, deep: bool) -> Names:
         kind = type(node)
         if kind in _BINDING:
             names.add(node)
-        for field in _child_fields(kind, deep=deep):
+        for field in _child_fields(kind, deep=file.binds_deeply):
             value = getattr(node, field)
             children = value if isinstance(value, (tuple, list)) else (value,)
             stack.extend(child for child in children if type(child) not in _NO_NODE)
+    for node in names.imports:
+        file.add_import(node)
     return names
 
 
 @cache
 def _child_fields(kind: type[cst.CSTNode], *, deep: bool) -> tuple[str, ...]:
-    """The fields of a node type to scan, without white space and punctuation."""
+    """The fields of a node type without white space and punctuation; those of an expression only if `deep`."""
     if kind in _CLOSED or (issubclass(kind, cst.BaseExpression) and not deep):
         return ()
     return tuple(name for name in kind.__dataclass_fields__ if not name.startswith(_NO_CHILDREN))
@@ -323,7 +340,7 @@ def _comprehension_scope(fn: Lowering, clause: cst.CompFor | None) -> Scope:
     """The comprehension's variables; if the function has one of the same name, it is named `%tup`."""
     names: dict[str, Expr] = {}
     while clause is not None:
-        for word in target_names(clause.target):
+        for word in _target_names(clause.target):
             outer = fn.scope.resolve(word, capture=False)
             names[word] = Name(f"%{outer.id}" if isinstance(outer, Name) else word)
         clause = clause.inner_for_in
