@@ -17,7 +17,7 @@ from ackdoctor.spark.causes import Slow, explained, judge_timeouts, name_deliver
 from ackdoctor.spark.deliveries import Ends
 from ackdoctor.spark.replay import MOST_MESSAGES
 from ackdoctor.spark.session import collect_together
-from ackdoctor.spark.tables import Analysis, Books, Completions, Forecast, Holder, Replays
+from ackdoctor.spark.tables import Analysis, Books, Completions, Forecast, Holder, Latency, Replays
 from ackdoctor.spark.verdicts import Outages
 from ackdoctor.tracer.acker_findings import (
     WORKER_HEAP,
@@ -282,8 +282,7 @@ class _Examination:
             loads=roots.ackers(tables.entries),
             growth=roots.growth(tables.entries, result.window_ms),
             kinds=verdicts.kinds(tables.verdicts),
-            spouts=roots.spouts(tables.messages),
-            latencies=roots.latencies(tables.entries),
+            latencies=roots.latencies(tables.entries, tables.messages),
             bad=verdicts.sampled(bad),
             ways=verdicts.ways(bad),
             **({"witnessed": roots.witnessed(tables.events)} if result.logged else {}),
@@ -293,8 +292,7 @@ class _Examination:
         result.roots = sum(row["roots"] for row in loads)
         result.ackers = roots.load_tables(loads, peaks)
         result.trees = roots.tree_counts(rows["kinds"])
-        spouts = {row["task"]: row["component"] for row in rows["spouts"]}
-        result.latencies = roots.spout_latencies(rows["latencies"], spouts)
+        result.latencies = tuple(Latency(**row.asDict()) for row in rows["latencies"])
         for row in rows.get("witnessed", ()):
             self._note_missing_ackers(row)
         complete = not (result.missing or result.silent_ackers)

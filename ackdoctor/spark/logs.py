@@ -147,11 +147,6 @@ class Survey:
     disordered: Sequence[tuple[str, int]] = ()  # logs whose times go back, and by how many seconds at most
 
     @property
-    def timeouts_s(self) -> tuple[int, ...]:
-        """The message timeouts that the logs name, in rising order; one topology has one."""
-        return tuple(sorted({*self.ticks_s, *self.configured_s}))
-
-    @property
     def ticks_disabled(self) -> bool:
         """Whether an acker said that it never rotates: Storm 0.9.0-rc3 to 1.0.5, 1.1.0 and 1.1.1, or timeouts disabled."""
         return any(start.timeless for start in self.starts)

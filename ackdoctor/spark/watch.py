@@ -535,7 +535,7 @@ class Watch:
             return []
         rows = certain.delivery_rows(self._before(_OF_DELIVERIES, DONE), events)
         found = certain.done(self._together(rows, clock)).localCheckpoint()
-        new = certain.completed_twice(found).where("not reported").collect()
+        new = found.where(f"{certain.TWICE} and not tick and not reported").collect()
         oldest = {run: since for run, (_, since) in clock.ends(self.terms.remember_s).items()}
         certain.remembered(found, oldest).write.mode("overwrite").parquet(str(place / _OF_DELIVERIES))
         return delivery_lines(new)
@@ -549,7 +549,8 @@ class Watch:
         if timeout_s is not None:
             new = new.where(F.col("kind") != _ROTATED)
             bounds = clock.bounds_ns(self.terms.version, timeout_s)
-        rows = self._together(certain.with_carried(self._before(_OF_ROOTS, CARRIED), new), clock)
+        carried = self._before(_OF_ROOTS, CARRIED)
+        rows = self._together(carried.union(new.withColumn("reported", F.lit(0))), clock)
         entries = certain.replayed_lives(rows, self.terms, bounds).localCheckpoint()
         judged = certain.judged(rows, entries, clock.ends(self.terms.remember_s)).localCheckpoint()
         lines = _root_lines(rows, judged.where("what is not null").collect())
