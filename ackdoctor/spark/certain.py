@@ -45,7 +45,6 @@ __all__ = [
     "TWICE",
     "Clock",
     "LiveTerms",
-    "Run",
     "carried_roots",
     "delivery_rows",
     "done",

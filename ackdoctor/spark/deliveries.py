@@ -34,7 +34,6 @@ from ackdoctor.tracer.playback import Playback
 
 __all__ = [
     "DELIVERY_KEY",
-    "LEDGER_KEY",
     "NO_PROCESS",
     "QUANTILE_COLUMNS",
     "Ends",

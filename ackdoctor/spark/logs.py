@@ -41,8 +41,6 @@ from ackdoctor.spark.session import Persist, as_table, expressions, literal_tabl
 
 __all__ = [
     "Log",
-    "Restarts",
-    "Start",
     "Survey",
     "events",
     "in_rotation_order",

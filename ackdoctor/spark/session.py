@@ -29,7 +29,6 @@ __all__ = [
     "LARGE_BYTES",
     "Cache",
     "Persist",
-    "SparkSession",
     "as_table",
     "collect_together",
     "expressions",

@@ -51,7 +51,6 @@ from ackdoctor.tracer.trace_files import LOCK, SUFFIXES, TERMS, Stem, is_checkpo
 
 __all__ = [
     "Journal",
-    "Line",
     "Parts",
     "Watch",
     "arrived",
