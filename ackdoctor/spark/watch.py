@@ -296,7 +296,7 @@ class Journal:
     batch: int = -1
     state: str = ""
     totals: Counter[str] = field(default_factory=Counter)
-    _unshown: list[Line] = field(default_factory=list)
+    unshown: list[Line] = field(default_factory=list)  # of batches that are done and may not have been shown
 
     @classmethod
     def opened(cls, folder: Path) -> "Journal":
@@ -319,14 +319,9 @@ class Journal:
                 whole = journal.tell()
                 self.batch, self.state, self.totals = line[_DONE], line["state"], Counter(line["totals"])
                 if self.batch > shown:
-                    self._unshown += lines
+                    self.unshown += lines
                 lines = []
             journal.truncate(whole)
-
-    def unshown(self) -> Sequence[Line]:
-        """Return the lines of batches that are done and may not have been shown."""
-        lines, self._unshown = self._unshown, []
-        return lines
 
     def commit(self, batch: int, lines: Sequence[Line], *, state: str, totals: Counter[str]) -> None:
         """Commit a batch."""
@@ -425,7 +420,7 @@ class Watch:
         if self.journal.state:
             state = json.loads((self._state / _OF_CLOCK).read_text())
             self.clock, self._seen = Clock.from_json(state["clock"]), state["seen"]
-        self._show(self.journal.unshown())
+        self._show(self.journal.unshown)
         try:
             query = self._started(once=once)
         except PySparkException:
