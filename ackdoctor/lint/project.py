@@ -490,12 +490,13 @@ class Project:
     def _helps(self, path: str, depth: int) -> bool:
         """Whether to parse a file that is so many imports away from a component.
 
-        A Java file that takes a tuple or a collector names the framework; a Python file need not.
+        A Java file that takes a tuple or a collector names the framework; a Python file need not.  One that the
+        component uses directly may hide a failure from it.
         """
         if not self._files.add(path) or self._files.by_path[path].size > HELPER_SIZE:
             return False
         if self._java and not self._files.facts[path].names_framework:
-            return False
+            return depth == 1 and self._files.catches_all(path)
         return depth == 1 or self._files.acts(path)
 
     def _imported(self, path: str) -> frozenset[str]:
