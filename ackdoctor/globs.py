@@ -15,8 +15,6 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
-__all__ = ["Patterns", "matches_glob"]
-
 _Path: TypeAlias = "tuple[re.Pattern[str] | None, ...]"  # one for each segment; None is `**`
 _ANY = re.compile(translate("?*"))
 _NOTHING = re.compile(r"(?!)")

@@ -236,18 +236,6 @@ def test_per_file_ignores_apply_by_glob():
     assert not settings.ignores("src/a.py", "ACK101", "missing-ack")
 
 
-def test_the_fingerprint_covers_settings_that_change_findings():
-    plain = Settings().fingerprint()
-    assert (
-        Settings(output_format="json", min_severity=Severity.ERROR, directory=Path("x")).fingerprint()
-        == plain
-    )
-    assert Settings(select=("ACK1",)).fingerprint() != plain
-    assert Settings(extra_bases={"a.B": "c.D"}).fingerprint() != plain
-    one, other = {"a.B": "c.D", "e.F": "c.D"}, {"e.F": "c.D", "a.B": "c.D"}
-    assert Settings(extra_bases=one).fingerprint() == Settings(extra_bases=other).fingerprint()
-
-
 def test_settings_can_be_pickled(tmp_path):
     settings = load_settings(write_settings(tmp_path, '[extra-bases]\n"a.B" = "c.D"\n'))
     assert pickle.loads(pickle.dumps(settings)) == settings

@@ -69,7 +69,7 @@ def _dropped(context: RuleContext) -> Iterator[Finding]:
         if dropped.removed and not _completes_whole(flow, dropped.field):
             continue  # what was removed is a collection or a record
         function, span = _place(flow, dropped)
-        if context.once((function.path, span.line)):
+        if context.is_first((function.path, span.line)):
             words, at = context.words("dropped", field=f"self.{dropped.field}"), (function, span)
             yield context.finding(
                 words, Misuse.NEVER, at, flow=flow, path=dropped.path, confidence=Confidence.MAY

@@ -25,7 +25,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
         if flow.entry is None and done.token.kind is not TokenKind.STORED:
             continue
         end = _repeated(flow, done, done.token)
-        if end is None or not context.once(done.step):
+        if end is None or not context.is_first(done.step):
             continue
         verb = BY_HAND[done.op]
         title, advice = context.dialect.title, _advice(context, done, done.token)

@@ -43,7 +43,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
         if started is None:
             continue
         at = started if auto else done
-        if context.once((at.function, at.step.span.line)):
+        if context.is_first((at.function, at.step.span.line)):
             yield context.finding(
                 _words(context, flow, done, token, started),
                 Misuse.EARLY,
@@ -153,7 +153,7 @@ def _in_finally(context: RuleContext, flow: Flow, ended: Ended) -> Iterator[Find
     thrown = raising_visit(ended.path)
     if thrown is not None and thrown.state.caught is not None and not isinstance(thrown.step.op, Throw):
         return  # the exception comes from an exception handler: that of the work was caught
-    if context.once((done.function, done.step.span.line)):
+    if context.is_first((done.function, done.step.span.line)):
         yield context.finding(
             context.words(
                 "finally", tup=f"`{token.name}`", advice=ack_after_try(f"`{token.name}`", context.catch)

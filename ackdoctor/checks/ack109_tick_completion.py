@@ -50,7 +50,7 @@ def _completed_twice(context: RuleContext) -> Iterator[Finding]:
         return
     reason = context.phrase("framework" if by_framework else "forbidden")
     for flow, done in context.events(Completed, EntryKind.TICK, EntryKind.DATA):
-        if done.op in BY_HAND and done.tick is Tick.YES and context.once(done.step):
+        if done.op in BY_HAND and done.tick is Tick.YES and context.is_first(done.step):
             words = context.words("twice", done=BY_HAND[done.op], reason=reason)
             yield context.finding(words, Misuse.TICK_TWICE, done, flow=flow)
     method = context.component.method("process_tick") if duty is TickDuty.FRAMEWORK else None
@@ -84,7 +84,7 @@ def _never_completed(context: RuleContext, flow: Flow, kind: EntryKind) -> Itera
             if every_path
             else leaving_place(flow, ended.path, ended.token)
         )
-        if ended.token is not None and context.once(("never", flow, at[1])):
+        if ended.token is not None and context.is_first(("never", flow, at[1])):
             words = context.words("never", handler=handler, tup=ended.token.words)
             yield context.finding(words, Misuse.TICK_NEVER, at, flow=flow, path=ended.path, token=ended.token)
 
@@ -98,7 +98,7 @@ def _heartbeats(context: RuleContext, flow: Flow) -> Iterator[Finding]:
         calls = ((visit.function, visit.step.op) for visit, _, _ in points_back(event.path))
         if any(isinstance(op, Call) and context.verb_kind(f, op) is VerbKind.SYNC for f, op in calls):
             continue
-        if context.once(("heartbeat", flow, at[1])):
+        if context.is_first(("heartbeat", flow, at[1])):
             yield context.finding(
                 context.words("heartbeat", version=context.dialect.heartbeats),
                 None,

@@ -34,7 +34,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
         if not at_tick or not _lacks_input_anchors(emit):
             continue
         field = next((field for field in fields if _sends_rows(context, flow, emit, field)), None)
-        if field is not None and context.once(emit.step):
+        if field is not None and context.is_first(emit.step):
             severity = min(Severity.WARNING, context.severity(Misuse.UNANCHORED))
             by_hand = ""
             if context.component.auto_ack and context.role.by_hand:

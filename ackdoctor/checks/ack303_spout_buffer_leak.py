@@ -29,7 +29,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     replayed = stored_for_ever(context)  # under a new id, and the entry under the old id stays
     for case, found in (("message", growing), ("new id", replayed)):
         for use in found:
-            if context.once(use.field):
+            if context.is_first(use.field):
                 words = context.words(case, field=f"self.{use.field}")
                 yield context.finding(words, None, (use.function, use.step.span))
 

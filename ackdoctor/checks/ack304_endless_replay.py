@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.dataflow import canonical, derived_names, mentions_any
+from ackdoctor.checks.facts.dataflow import canonical_form, derived_names, mentions_any
 from ackdoctor.checks.facts.fields import drained_fields, is_container, shrunk_fields
 from ackdoctor.checks.facts.spouts import (
     Source,
@@ -76,7 +76,7 @@ def _limits(function: Function, step: Step) -> bool:
     match step.op:
         case Test(condition=value) | Return(value=value) if value is not None:
             ids = derived_names(function, frozenset(param.name for param in function.params[1:]))
-            return _measures(canonical(function, value), ids)
+            return _measures(canonical_form(function, value), ids)
         case Call(func=Attr() | Global() as func):
             return last_name(func) in _PAUSES
         case _:

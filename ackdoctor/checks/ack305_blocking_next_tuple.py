@@ -58,7 +58,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     for flow, emit in context.events(Emitted, EntryKind.NEXT):
         for visit in emit.path.call_stack() if emit.deferral is None else ():
             loop = _endless_loop(context, visit.function, visit.index)
-            if loop is not None and context.once((visit.function, loop)):
+            if loop is not None and context.is_first((visit.function, loop)):
                 words = context.words(method=flow.function.name, component=context.component.name)
                 at = (visit.function, visit.function.cfg.steps[loop].span)
                 yield context.finding(words, Misuse.NEVER_RETURNS, at, flow=flow, path=visit)

@@ -44,7 +44,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     never_drained = unreleased_fields(context)
     for flow, stored in stored_inputs(context):
         what = _eviction(context, stored) if stored.field not in never_drained else None
-        if what is not None and context.once(stored.field):
+        if what is not None and context.is_first(stored.field):
             words = context.words(field=f"self.{stored.field}", what=what)
             yield context.finding(words, Misuse.NEVER, stored, flow=flow, severity=Severity.WARNING)
 

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from importlib import import_module
+from importlib.util import find_spec
 from inspect import signature
 from io import BufferedReader, BytesIO
 from pathlib import Path
@@ -51,6 +52,7 @@ __all__ = [
     "milliseconds_of",
     "nonempty",
     "path_parser",
+    "require_spark",
     "rule_names",
     "rule_pages",
     "rulebook",
@@ -216,10 +218,16 @@ def spark_settings(conf: Sequence[str] | None) -> Mapping[str, str]:
     return settings
 
 
-def acker_option(name: str, find: Callable[[str], V]) -> V:
+def require_spark(command: str) -> None:
+    """Raise UsageError if Spark is not installed."""
+    if find_spec("pyspark") is None:
+        raise UsageError(f"{command} needs Spark, which is not installed: pip install 'ackdoctor[spark]'")
+
+
+def acker_option(name: str | None, find: Callable[[str], V], default: V) -> V:
     """Return what `find` returns for the value of --acker-version; raise UsageError for an unknown or ambiguous name."""
     try:
-        return find(name)
+        return default if name is None else find(name)
     except ConfigError as error:
         raise UsageError(f"--acker-version: {error}") from None
 

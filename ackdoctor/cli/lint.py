@@ -33,14 +33,13 @@ from ackdoctor.cli.output import (
     require_writable,
 )
 from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest, place
-from ackdoctor.lint.baseline import compare_report, filter_report
 from ackdoctor.lint.run import lint
+from ackdoctor.lint.select import filter_report
 from ackdoctor.model import ConfigError, UsageError
-from ackdoctor.model.finding import Confidence, Finding, Report
+from ackdoctor.model.finding import Confidence, Report
 from ackdoctor.reporters import Sources, counted, reporter
 
 if TYPE_CHECKING:
-    from ackdoctor.lint.baseline import Entry
     from ackdoctor.rulebook import Rule
 
 __all__ = ["Lint", "exit_code"]
@@ -207,13 +206,22 @@ class Lint:
         configs = (path for path in (settings.source, settings.baseline) if path is not None)
         sources = (*report.files, *report.beside, *(unread.path for unread in report.unreadable))
         require_not_an_input(self.output_file, (*configs, *(root / path for path in sources)))
-        compared = None if baseline is None else compare_report(report, settings, baseline, root=root)
+        compared = None
+        if baseline is not None:
+            from ackdoctor.lint.baseline import compare_report
+
+            compared = compare_report(report, settings, baseline, root=root)
         report = filter_report(report, settings, compared)
         _complain(self, settings, report)
         if self.write_baseline and settings.baseline is not None:
             known, unchecked = ((), ()) if compared is None else (compared.known, compared.unseen)
-            findings = (*known, *report.findings)
-            _write_baseline(settings.baseline, findings, unchecked, change=report, root=root)
+            from ackdoctor.lint.baseline import entries_of, write
+
+            accepted = entries_of((*known, *report.findings), settings.baseline, root=root)
+            write(settings.baseline, [*accepted, *unchecked])
+            amount, new = len(known) + len(report.findings) + len(unchecked), len(report.findings)
+            fixed = len(report.fixed)
+            complain(f"{settings.baseline.name}: {amount} accepted, {new} of them new, {fixed} fixed")
             report = replace(report, findings=())
         else:
             if not self.quiet:
@@ -387,17 +395,6 @@ def _lint(
     finally:
         if progress:
             progress.clear()
-
-
-def _write_baseline(
-    file: Path, findings: Sequence[Finding], unchecked: "Sequence[Entry]", *, change: Report, root: Path
-) -> None:
-    """Write the findings and the entries that this run did not check into the baseline, and print the change."""
-    from ackdoctor.lint.baseline import entries_of, write
-
-    write(file, [*entries_of(findings, file, root=root), *unchecked])
-    amount = len(findings) + len(unchecked)
-    complain(f"{file.name}: {amount} accepted, {len(change.findings)} of them new, {len(change.fixed)} fixed")
 
 
 # ---- what is printed ----

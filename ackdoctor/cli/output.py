@@ -5,7 +5,7 @@ import io
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TextIO
 from ackdoctor.cli.commands import rule_pages
 from ackdoctor.config import Settings, find_config, load_settings
 from ackdoctor.model import UsageError
-from ackdoctor.model.finding import Report, Severity, stamp
+from ackdoctor.model.finding import Report, Severity
 from ackdoctor.model.source import replacing
 from ackdoctor.reporters import (
     ASCII,
@@ -224,7 +224,7 @@ def settings_for(*, isolated: bool, min_severity: Severity | None) -> Settings:
 
 def filter_findings(report: Report, settings: Settings) -> Report:
     """Return the report with the findings that the settings and the comments in the sources leave."""
-    from ackdoctor.lint.select import select
+    from ackdoctor.lint.select import filter_report, select
     from ackdoctor.rulebook import UNUSED_IGNORE
 
     root = Path.cwd()
@@ -232,34 +232,41 @@ def filter_findings(report: Report, settings: Settings) -> Report:
     texts = Sources(root=root)
     sources = {path: content for path in paths if (content := texts.content(path))}
     selected = select(report.findings, sources, paths, settings, str(root))
-    findings = [finding for finding in selected.findings if finding.code != UNUSED_IGNORE]
-    visible = [
-        finding
-        for finding in findings
-        if finding.severity >= settings.min_severity and finding.confidence >= settings.min_confidence
-    ]
     faults = (f"{fault.path}: {fault.reason}" for fault in selected.unread)
-    return replace(
+    report = replace(
         report,
-        findings=stamp(visible),
+        findings=tuple(finding for finding in selected.findings if finding.code != UNUSED_IGNORE),
         suppressed=selected.suppressed,
-        hidden=len(findings) - len(visible),
         notes=(*report.notes, *selected.notes, *faults),
     )
+    return filter_report(report, settings, None)
 
 
-def write_report(verdict: str, report: Report, form: str, stream: TextIO, context: Context) -> None:
-    """Write the findings in a format that has no place for a verdict.
+def write_report(
+    report: Report,
+    form: str,
+    verdict: str,
+    *,
+    screen: Callable[[TextIO, Context, int], None],
+    document: Callable[[TextIO], None],
+) -> None:
+    """Write a report with a verdict to standard output: as a screen of some width, as JSON, or its findings alone.
 
     The verdict is the last line of `concise`.  For other formats without findings, it goes to standard error unless it is
     OK, and into a note of SARIF.
     """
-    if form == "concise":
-        reporter(form)(report, stream, context)
-        stream.write(f"{printable(verdict)}\n")
-        return
-    if not report.findings and not verdict.startswith("OK"):
-        if form == "sarif":
-            report = replace(report, notes=(verdict, *report.notes))
-        complain(verdict)
-    reporter(form)(report, stream, context)
+    with destination() as stream:
+        context = context_for(stream, form)
+        if form == "full":
+            screen(stream, context, width_for(stream))
+        elif form == "json":
+            document(stream)
+        elif form == "concise":
+            reporter(form)(report, stream, context)
+            stream.write(f"{printable(verdict)}\n")
+        else:
+            if not report.findings and not verdict.startswith("OK"):
+                if form == "sarif":
+                    report = replace(report, notes=(verdict, *report.notes))
+                complain(verdict)
+            reporter(form)(report, stream, context)

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from ackdoctor.acker.versions import NEWEST, Profile, profile
+from ackdoctor.acker.versions import NEWEST, profile
 from ackdoctor.cli.commands import (
     AckerVersion,
     Isolated,
@@ -55,7 +55,7 @@ __all__ = ["Cat", "Proxy", "ReportCommand", "Run", "explain_root", "trace"]
 _DEFAULT_TIMEOUT_S = 30  # Storm's own: a younger root may still complete
 _NOT_STARTED = {126, 127}  # exit codes of shells
 _MAX_FAULTS = 10  # of one kind that are printed
-_SNAPSHOTS = "ackdoctor.heap.python.snapshot"  # the module that processes import for --heap
+_SNAPSHOTS = "ackdoctor.heap.python_heap"  # the module that processes import for --heap
 
 trace = typer.Typer(
     help="Record what components do at run time, and report it.",
@@ -110,7 +110,7 @@ class Run:
     def run(self) -> int:
         """Run the command, print where its trace is, and return its exit code."""
         if self.heap:
-            from ackdoctor.heap.python.guppy import missing
+            from ackdoctor.heap.python_heap import missing
 
             if reason := missing():
                 raise UsageError(f"--heap: {reason}")
@@ -176,7 +176,7 @@ class ReportCommand:
 
     def run(self) -> int:
         """Judge the trace, write the report and return the exit code."""
-        version = _profile(self.acker_version)
+        version = acker_option(self.acker_version, profile, NEWEST)
         settings = settings_for(isolated=self.isolated, min_severity=self.min_severity)
         rows = _Rows(self.traces)
         place = Site(self.traces[0].as_posix(), NOWHERE)
@@ -202,26 +202,23 @@ class ReportCommand:
                 finish_killed(path)
         if not rows.first.sources and self.output_format in FOR_PEOPLE:
             return 2  # the faults of the paths are printed
-        with destination() as stream:
-            context = context_for(stream, self.output_format)
-            about = About(
-                tally=found.tally,
-                acker=version.name,
-                rows=found.rows,
-                roots=found.roots,
-                seconds=found.seconds,
-                telling=found.telling,
-                unjudged=len(found.tally.unobserved),
-                expired=found.expired,
-                width=width_for(stream),
-            )
-            match self.output_format:
-                case "full":
-                    screen(report, stream, context, about)
-                case "json":
-                    document(report, stream, about)
-                case form:
-                    write_report(verdict(report, about), report, form, stream, context)
+        about = About(
+            tally=found.tally,
+            acker=version.name,
+            rows=found.rows,
+            roots=found.roots,
+            seconds=found.seconds,
+            telling=found.telling,
+            unjudged=len(found.tally.unobserved),
+            expired=found.expired,
+        )
+        write_report(
+            report,
+            self.output_format,
+            verdict(report, about),
+            screen=lambda *where: screen(report, about, *where),
+            document=lambda stream: document(report, about, stream),
+        )
         return 2 if report.unreadable or not found.telling else 1 if report.findings else 0
 
 
@@ -249,7 +246,7 @@ trace.command("cat")(callback_of(Cat))
 
 def explain_root(subject: str, traces: Sequence[Path], acker_version: str | None) -> int:
     """Write the timeline of a root, or of the tuples with that id; raise UsageError if the trace has neither."""
-    version = _profile(acker_version)
+    version = acker_option(acker_version, profile, NEWEST)
     rows = _Rows(traces)
     try:
         root = int(subject)
@@ -323,17 +320,13 @@ class _Rows:
             complain(f"{counted(self.first.torn, 'incomplete row')}: the process was killed while writing")
 
 
-def _profile(version: str | None) -> Profile:
-    return NEWEST if version is None else acker_option(version, profile)
-
-
 # ---- reports ----
 
 
 def _print_heaps(folder: Path) -> None:
     """Print a report for each process with heap snapshots to standard error."""
-    from ackdoctor.heap.python.judge import findings
-    from ackdoctor.heap.python.snapshot import LAST, files, load
+    from ackdoctor.heap.python_heap import LAST, files, load
+    from ackdoctor.heap.python_judge import findings
     from ackdoctor.reporters.heap import snapshots_screen
     from ackdoctor.reporters.terminal import full
 

@@ -319,6 +319,8 @@ class _LogReader:
     ) -> Occurrence:
         first = head or part
         command = _COMMAND.search(first.text) if "Command: " in first.text else None
+        # the text around an exception without its time: an equal text announces a new exception
+        context = re.sub(r"^\S+(?: \d\S*)?", "", first.text) if moment_of(first.text) else first.text
         component = thrown.component if thrown else component_of(part.text) or self.exceptions.log_component
         return Occurrence(
             symptom=row,
@@ -331,7 +333,7 @@ class _LogReader:
             at=moment_of(first.text) or (self.silence.last if thrown else None),
             kind=self.kind,
             worker=self.lives.worker,
-            contexts={_context_of(first.text)} if thrown else set(),
+            contexts={context[:200]} if thrown else set(),
         )
 
     def _record(self, occurrence: Occurrence, *, echo: bool = False) -> None:
@@ -377,8 +379,3 @@ class _LogReader:
                     )
                 _add(self.signs, occurrence)
                 return
-
-
-def _context_of(text: str) -> str:
-    """Return the text around an exception without its time; an equal text announces a new exception."""
-    return (re.sub(r"^\S+(?: \d\S*)?", "", text) if moment_of(text) else text)[:200]

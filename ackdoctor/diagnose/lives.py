@@ -91,12 +91,10 @@ class Lives:
             last = [each for each in near if each.fatal] or [each for each in near if each.thrown]
             return next(iter(last), None)
         if occurrence.kind == "supervisor" and occurrence.subject:
-            return next((each for each in near if self._is_of_one_worker(each, occurrence)), None)
-        if occurrence.thrown is None:
-            return None
-        return next((each for each in near if _is_repeat(each, occurrence)), None)
+            return next((each for each in near if self._are_of_one_worker(each, occurrence)), None)
+        return next((each for each in near if _are_equal(each, occurrence)), None)
 
-    def _is_of_one_worker(self, one: Occurrence, other: Occurrence) -> bool:
+    def _are_of_one_worker(self, one: Occurrence, other: Occurrence) -> bool:
         ids = [self.ports.get(each.subject, each.subject) for each in (one, other)]
         # one id is a slot's port, the other a worker id, and no line links them
         unlinked = ids[0].isdecimal() != ids[1].isdecimal()
@@ -158,7 +156,7 @@ def _seconds_between(one: Occurrence, other: Occurrence) -> float:
     return abs(one.at.seconds - other.at.seconds)
 
 
-def _is_repeat(one: Occurrence, other: Occurrence) -> bool:
+def _are_equal(one: Occurrence, other: Occurrence) -> bool:
     """Whether both report the same exception with different text around it."""
     if one.thrown is None or other.thrown is None or "" in other.contexts:
         return False
@@ -216,12 +214,10 @@ class Silence:
             return
         logger = _LOGGER.match(line[:300])
         is_users = logger is not None and _STORM_LOGGERS.match(logger["logger"]) is None
-        if component or name or is_users:
-            self._read_component_line(number, name, self.last)
-        else:
+        now = self.last
+        if not (component or name or is_users):
             self._worker_lines += 1
-
-    def _read_component_line(self, number: int, name: str, now: Moment) -> None:
+            return
         if self._launched is not None and now.seconds - self._launched < _STARTS:
             return
         if self._component_last is not None:

@@ -60,6 +60,21 @@ _LONGEST = 400
 _NEAR = 40  # lines within which one log entry explains the next
 _MOST_FRAMES = 200  # frames of one cause
 _MOST_PARTS = 100  # parts of one exception
+# ---- thread dumps ----
+_THREAD = re.compile(
+    r'^"(?P<name>[^"]{0,300})"(?= .*(?:\bprio=|\btid=|\bnid=|\bId=|\bcpu=| - Thread t@)|.* - Thread t@)'
+)
+_STATE = re.compile(r"^\s*java\.lang\.Thread\.State: (?P<state>[A-Z_]+)")
+_THREAD_FRAME = re.compile(r"^\s*at \S.*\(")
+_LOCK = re.compile(r"^\s+- (?P<how>waiting to lock|locked|)[^<]*(?P<lock><0x[0-9a-fA-F]+>)?")
+_DEADLOCK = re.compile(r"^Found (?:one Java-level deadlock|\d+ deadlocks?)")
+_EXECUTOR = re.compile(
+    r"^Thread-\d+-(?!disruptor-)(?P<storm>\S+?)-executor\[|^(?P<jstorm>[^:]+):\d+-(?:Bolt|\w*Spout)Executors?|^Thread-\d+-(?!disruptor-|executor)(?P<old>[A-Za-z][\w.-]*)$"
+)
+_READS_FROM_CHILD = re.compile(r"ShellBolt\$BoltReaderRunnable\.run|ShellProcess\.readShellMsg")
+_MOST_THREAD_FRAMES = 100
+_LONGEST_FRAME = 300  # characters of a frame that are kept
+_MOST_THREADS = 5_000
 
 
 @dataclass(slots=True, frozen=True)
@@ -154,14 +169,17 @@ class Exceptions:
         """Read a line."""
         logged = is_logged(line)
         if logged or "pid:" in line:
-            self._set_component(line, logged=logged)
+            # a new log entry, or a process whose end is reported
+            self.component = component_of(line) or (self.log_component if logged else self.component)
         if found := _CAUSED.match(line):
             self._set_cause(number, line, found["what"], self._last)
             self._python = TRACEBACK in line
         elif TRACEBACK in line:
             self._trace(number, line)
         elif self._python and line[:1].strip() and not logged:
-            self._end_trace(number, line)
+            if not self._later:  # in a chain of tracebacks the first one is the cause
+                self._raise(number, line)
+            self._python = self._later = False
         elif self._python and not logged:
             if len(self._files) < _MOST_FRAMES and _PYTHON_FRAME.match(line):
                 self._files.append(line)
@@ -169,7 +187,7 @@ class Exceptions:
             self._stacked = True
             if len(self._part.frames) < _MOST_FRAMES:
                 self._part.frames.append(line)
-        elif found := self._find(line):
+        elif found := self._thrown(line):
             new = found.start("what") or self._stacked
             self._set_cause(number, line, found["what"], None if new else self.now)
         elif logged or self._stacked or number - self._begun > _NEAR:
@@ -183,17 +201,10 @@ class Exceptions:
             if self.now is not None and line.strip():
                 self.now.add(Part(number, line))
 
-    def _find(self, line: str) -> re.Match[str] | None:
+    def _thrown(self, line: str) -> re.Match[str] | None:
         if not any(map(line.__contains__, _SUFFIXES)):
             return None
         return _THROWN.search(line) or _OF_THRIFT.search(line)
-
-    def _set_component(self, line: str, *, logged: bool) -> None:
-        """Set the component of a new log entry, or of a process whose end is reported."""
-        if found := component_of(line):
-            self.component = found
-        elif logged:
-            self.component = self.log_component
 
     def _trace(self, number: int, line: str) -> None:
         """Begin a traceback: a part of the current exception, or a consequence of the previous traceback."""
@@ -207,12 +218,6 @@ class Exceptions:
         self._files = []
         self._python, self._later, self._chained = True, self._chained, False
 
-    def _end_trace(self, number: int, line: str) -> None:
-        """End a traceback; in a chain of tracebacks the first one is the cause."""
-        if not self._later:
-            self._raise(number, line)
-        self._python = self._later = False
-
     def _raise(self, number: int, line: str) -> None:
         """Record the exception that ended the process."""
         self._raised = Thrown(line.strip()[:_LONGEST], number, frames=self._files)
@@ -223,40 +228,23 @@ class Exceptions:
         self, number: int, line: str, what: str, of: Thrown | None, *, python: bool = False
     ) -> None:
         """Record a deeper cause of the exception `of`, or a new exception."""
-        text, part = what.strip()[:_LONGEST], Part(number, line)
-        if python:
-            part.frames += self._files
+        text, part = what.strip()[:_LONGEST], Part(number, line, [*self._files] if python else [])
         thrown = of or Thrown(text, number, self.component)
         thrown.text, thrown.line, thrown.frames, thrown.python = text, number, part.frames, python
-        if _PIPE.search(text) and number - self._raised.line <= _NEAR:
-            thrown.text, thrown.line, thrown.frames = (
-                self._raised.text,
-                self._raised.line,
-                self._raised.frames,
+        raised = self._raised
+        if _PIPE.search(text) and number - raised.line <= _NEAR:
+            thrown.text, thrown.line, thrown.frames, thrown.python = (
+                raised.text,
+                raised.line,
+                raised.frames,
+                True,
             )
-            thrown.python = True
         thrown.add(part)
         self._open(thrown, part)
         self._last = thrown
 
     def _open(self, thrown: Thrown, part: Part) -> None:
         self.now, self._part, self._begun, self._stacked = thrown, part, part.line, False
-
-
-_THREAD = re.compile(
-    r'^"(?P<name>[^"]{0,300})"(?= .*(?:\bprio=|\btid=|\bnid=|\bId=|\bcpu=| - Thread t@)|.* - Thread t@)'
-)
-_STATE = re.compile(r"^\s*java\.lang\.Thread\.State: (?P<state>[A-Z_]+)")
-_THREAD_FRAME = re.compile(r"^\s*at \S.*\(")
-_LOCK = re.compile(r"^\s+- (?P<how>waiting to lock|locked|)[^<]*(?P<lock><0x[0-9a-fA-F]+>)?")
-_DEADLOCK = re.compile(r"^Found (?:one Java-level deadlock|\d+ deadlocks?)")
-_EXECUTOR = re.compile(
-    r"^Thread-\d+-(?!disruptor-)(?P<storm>\S+?)-executor\[|^(?P<jstorm>[^:]+):\d+-(?:Bolt|\w*Spout)Executors?|^Thread-\d+-(?!disruptor-|executor)(?P<old>[A-Za-z][\w.-]*)$"
-)
-_READS_FROM_CHILD = re.compile(r"ShellBolt\$BoltReaderRunnable\.run|ShellProcess\.readShellMsg")
-_MOST_THREAD_FRAMES = 100
-_LONGEST_FRAME = 300  # characters of a frame that are kept
-_MOST_THREADS = 5_000
 
 
 @dataclass(slots=True)
@@ -285,24 +273,24 @@ class Threads:
         elif _THREAD_FRAME.match(line):
             if len(self._current.frames) < _MOST_THREAD_FRAMES:
                 self._current.frames.append(line[:_LONGEST_FRAME])
-        elif lock := _LOCK.match(line):
-            self._lock(self._current, lock["how"], lock["lock"])
+        elif found := _LOCK.match(line):
+            how, lock = found["how"], found["lock"]
+            if lock and how == "locked" and len(self._holders) < _MOST_THREADS:
+                self._holders.setdefault(lock, self._current.text.rpartition(" ")[0])
+            elif lock and how:
+                self._waiting_for.setdefault(self._current.line, lock)
         else:
             self._close()
             return not line.strip()
         return True
 
-    def _lock(self, thread: Part, how: str, lock: str | None) -> None:
-        if lock and how == "locked" and len(self._holders) < _MOST_THREADS:
-            self._holders.setdefault(lock, thread.text.rpartition(" ")[0])
-        elif lock and how:
-            self._waiting_for.setdefault(thread.line, lock)
-
     def _close(self) -> None:
         current, self._current = self._current, None
         if current is not None and current.frames and len(self._found) < _MOST_THREADS:
-            name = current.text.rpartition(" ")[0]
-            self._found.setdefault((current.text, "".join(current.frames)), (current, _component(name)))
+            name = _EXECUTOR.match(current.text.rpartition(" ")[0])
+            component = next(filter(None, name.groups()), "") if name else ""
+            component = "" if component.startswith("__") else component
+            self._found.setdefault((current.text, "".join(current.frames)), (current, component))
 
     @property
     def note(self) -> str:
@@ -312,12 +300,12 @@ class Threads:
         readers = sum(
             _READS_FROM_CHILD.search("\n".join(part.frames)) is not None for part, _ in self._found.values()
         )
-        waits = (
-            f"; {readers} read the next message of a child: py-spy dump --pid CHILD_PID shows whether it hangs"
-            if readers
-            else ""
+        note = (
+            f"{len(self._found)} threads: none waits for a lock, a full queue or a child that does not read"
         )
-        return f"{len(self._found)} threads: none waits for a lock, a full queue or a child that does not read{waits}"
+        if readers:
+            note += f"; {readers} read the next message of a child: py-spy dump --pid CHILD_PID shows whether it hangs"
+        return note
 
     def parts(self) -> Iterator[tuple[Part, str]]:
         """Yield each thread (name, state, frames) with its component, '' if it is not an executor."""
@@ -326,9 +314,3 @@ class Threads:
             if holder := self._holders.get(self._waiting_for.get(part.line, "")):
                 part.text += f', waits for a lock that "{holder}" holds'
             yield part, component
-
-
-def _component(name: str) -> str:
-    found = _EXECUTOR.match(name)
-    component = next(filter(None, found.groups()), "") if found else ""
-    return "" if component.startswith("__") else component

@@ -2,20 +2,21 @@
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress, groupby, islice
+from itertools import compress, islice
 from typing import NamedTuple
 
 from ackdoctor.heap.entries import NIL_ROW, Entries, Kind
 from ackdoctor.heap.hprof import INT, LONG, OBJECT
 from ackdoctor.heap.objects import Objects
-from ackdoctor.heap.sweep import Classes, Columns, Rows, Takers, sweep
+from ackdoctor.heap.sweep import Classes, Rows, Takers, sweep
 from ackdoctor.model.trace import PendingEntry
 
 __all__ = ["Acker", "Bucket", "Clock", "Holder", "OldEntries", "Tally", "Waits", "look_up", "walk"]
 
 
+_HASH_NODES = ("java.util.HashMap$Node", "java.util.HashMap$Entry")  # Java 8 or later, and before
 _OLD = 8  # added to the kind of an old entry
 _OLD_WAITING = _OLD + Kind.WAITING.value
 _CODES = 16  # number of codes: a kind, and whether the entry is old
@@ -165,10 +166,9 @@ def walk(
         nodes.extend(*(compress(each, wanted) for each in (ids, rows, *columns)))
 
     def choose(classes: Classes) -> Takers:
-        of_nodes = {
-            each: Columns(classes, each, "value", "next", "key").taker(take) for each in _hash_nodes(classes)
-        }
-        return {**entries.takers_of_walk(objects), **of_nodes}
+        of_nodes = classes.family(*_HASH_NODES)
+        takers = classes.takers(of_nodes, take, value=OBJECT, next=OBJECT, key=OBJECT)
+        return {**entries.takers_of_walk(objects), **takers}
 
     sweep(objects.dump, choose, objects.census)
     entries.sort()
@@ -188,12 +188,6 @@ def walk(
             table = objects.at(objects.field(map_id, "table"))
             bucket.check(table.length if table is not None else 0)
     return [counter.old[acker.id] for acker in ackers if acker.id in counter.old]
-
-
-def _hash_nodes(classes: Classes) -> list[int]:
-    """Return the node classes of HashMap, for any version of Java."""
-    family = classes.family("java.util.HashMap$Node", "java.util.HashMap$Entry")
-    return classes.with_fields(family, key=OBJECT, value=OBJECT, next=OBJECT)
 
 
 class _Marks:
@@ -283,26 +277,40 @@ class _EntryCounter:
 
 
 def look_up(old_entries: Sequence[OldEntries], spouts: Sequence[Holder], objects: Objects) -> frozenset[int]:
-    """Fill `waits` of each acker and return the roots that spouts have pending; up to two more passes over the dump."""
+    """Fill `waits` of each acker and return the roots that spouts have pending; up to one more pass over the dump."""
     known = [spout for spout in spouts if spout.tasks or spout.entries]
     for old in old_entries:
         old.acker.tally.waits = Waits(unknown=len(old.keys))
     if not known or not old_entries:
         return frozenset()
-    keys = _pending_keys(known, objects)
-    wanted = [*keys, *(old.keys for old in old_entries)]
-    value_of = _values([*wanted, *(old.tasks for old in old_entries if old.acker.clojure)], objects)
-    pending = frozenset(root for each in keys for root in value_of(each)) - {_LOST}
-    complete_tasks = frozenset(
-        task
-        for spout, each in zip(known, keys, strict=True)
-        if len(each) >= spout.entries
-        for task in spout.tasks
-    )
+    nodes, numbers = Rows("QQ"), Rows("q")  # key and next node; the values of Longs and Integers
+
+    def choose(classes: Classes) -> Takers:
+        of_maps = classes.family(*_HASH_NODES, "java.util.concurrent.ConcurrentHashMap$Node")
+        return {
+            **classes.takers(of_maps, nodes.extend, key=OBJECT, next=OBJECT),
+            **classes.takers(classes.named("java.lang.Long"), numbers.extend, value=LONG),
+            **classes.takers(classes.named("java.lang.Integer"), numbers.extend, value=INT),
+        }
+
+    def values(ids: Iterable[int]) -> Iterator[int]:
+        column = numbers.columns[0]
+        return (column[place] if place >= 0 else _LOST for place in numbers.find(ids))
+
+    sweep(objects.dump, choose, objects.census)
+    nodes.sort()
+    numbers.sort()
+    marks = _Marks(nodes, objects)
+    for spout in known:
+        marks.mark(*spout.maps)
+    found = Counter(marks.numbers)
+    complete = [spout for number, spout in enumerate(known, start=1) if found[number] >= spout.entries]
+    complete_tasks = {task for spout in complete for task in spout.tasks}
+    pending = frozenset(values(compress(nodes.columns[0], marks.numbers))) - {_LOST}
     for old in old_entries:
-        tasks = value_of(old.tasks) if old.acker.clojure else old.tasks
+        tasks = values(old.tasks) if old.acker.clojure else old.tasks
         waits = old.acker.tally.waits = Waits()
-        for root, task in zip(value_of(old.keys), tasks, strict=True):
+        for root, task in zip(values(old.keys), tasks, strict=True):
             if root in pending:
                 waits.pending += 1
             elif task in complete_tasks and root != _LOST:
@@ -310,51 +318,3 @@ def look_up(old_entries: Sequence[OldEntries], spouts: Sequence[Holder], objects
             else:
                 waits.unknown += 1
     return pending
-
-
-def _pending_keys(spouts: Sequence[Holder], objects: Objects) -> "Sequence[array[int]]":
-    """Return the ids of the keys in each spout's map."""
-    nodes = Rows("QQ")  # key, next node
-
-    def choose(classes: Classes) -> Takers:
-        concurrent = classes.family("java.util.concurrent.ConcurrentHashMap$Node")
-        both = [*_hash_nodes(classes), *classes.with_fields(concurrent, key=OBJECT, next=OBJECT)]
-        return {each: Columns(classes, each, "key", "next").taker(nodes.extend) for each in both}
-
-    sweep(objects.dump, choose, objects.census)
-    nodes.sort()
-    marks = _Marks(nodes, objects)
-    for spout in spouts:
-        marks.mark(*spout.maps)
-    found = [array("Q") for _ in spouts]
-    for key, number in zip(nodes.columns[0], marks.numbers, strict=True):
-        if number:
-            found[number - 1].append(key)
-    return found
-
-
-def _values(wanted: "Iterable[array[int]]", objects: Objects) -> "Callable[[Sequence[int]], Iterable[int]]":
-    """Return a function that yields the values of Longs and Integers by id."""
-    ids, numbers = Rows(), Rows("q")
-    for each in wanted:
-        ids.extend(each)
-    ids.sort()
-    unique = array("Q", (id_ for id_, _ in groupby(ids.ids)))
-    numbers.extend(unique, array("q", [_LOST]) * len(unique))
-    values = numbers.columns[0]
-
-    def take(found: Sequence[int], read: Sequence[int]) -> None:
-        for place, value in zip(numbers.find(found), read, strict=True):
-            if place >= 0:
-                values[place] = value
-
-    def choose(classes: Classes) -> Takers:
-        kinds = {"java.lang.Long": LONG, "java.lang.Integer": INT}
-        return {
-            each: Columns(classes, each, "value").taker(take)
-            for name, kind in kinds.items()
-            for each in classes.with_fields(classes.named(name), value=kind)
-        }
-
-    sweep(objects.dump, choose, objects.census)
-    return lambda some: (values[place] for place in numbers.find(some))

@@ -15,7 +15,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Semaphore, current_thread, main_thread
 from types import ModuleType, SimpleNamespace
@@ -97,25 +97,19 @@ class PystormChild(Child):
         component._exit = sys.exit  # noqa: SLF001
         component._batch_entry = self._batcher.entry(component)  # noqa: SLF001
         of_streamparse = any(base.__module__.startswith("streamparse.") for base in self._class.__mro__)
-        thread_name = current_thread().name
-        with self._streams(), _restored_signals():
+        with ExitStack() as stack:
+            init = inspect.unwrap(self._module.Component.__init__)
+            stack.callback(setattr, init, "__defaults__", init.__defaults__)
+            init.__defaults__ = (self.pipe, self.pipe, None, "json")
+            stack.callback(setattr, current_thread(), "name", current_thread().name)
+            if current_thread() is main_thread() and hasattr(signal, "SIGUSR1"):
+                # TicklessBatchingBolt replaces its handler; only the main thread can restore it
+                stack.callback(signal.signal, signal.SIGUSR1, signal.getsignal(signal.SIGUSR1))
             component.__init__(**{"serializer": "json"} if of_streamparse else {})
-        current_thread().name = thread_name
         conf, context = component.read_handshake()
         component._setup_component(conf, context)  # noqa: SLF001
         self.component = component
         component.initialize(conf, context)
-
-    @contextmanager
-    def _streams(self) -> Iterator[None]:
-        """Replace the default streams of Component.__init__ by the pipe's."""
-        init = inspect.unwrap(self._module.Component.__init__)
-        defaults = init.__defaults__
-        init.__defaults__ = (self.pipe, self.pipe, None, "json")
-        try:
-            yield
-        finally:
-            init.__defaults__ = defaults
 
     def _step(self) -> None:
         """Run the body of `run`'s loop."""
@@ -208,19 +202,6 @@ class _Batcher:
     def close(self) -> None:
         self._closed = True
         self._gate.release()
-
-
-@contextmanager
-def _restored_signals() -> Iterator[None]:
-    """Restore the handler of SIGUSR1, which TicklessBatchingBolt replaces; only the main thread can."""
-    if current_thread() is not main_thread() or not hasattr(signal, "SIGUSR1"):
-        yield
-        return
-    handler = signal.getsignal(signal.SIGUSR1)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGUSR1, handler)
 
 
 class StormPyChild(Looped):

@@ -240,7 +240,17 @@ class TopologyBuilder:
         for bolt in self._bolts.values():
             for (source, stream), grouping in bolt.inputs.items():
                 place = f"{bolt.component!r} subscribes to stream {stream!r} of {source!r}"
-                self._check(topology, place, source, stream, grouping)
+                if source not in self._spouts and source not in self._bolts:
+                    raise InvalidTopologyError(f"{place}: no component has that id")
+                streams = topology.outputs(source)
+                if stream not in streams:
+                    declared = ", ".join(map(repr, streams))
+                    raise InvalidTopologyError(f"{place}, which declares only {declared}")
+                for name in grouping.fields:
+                    if name not in streams[stream]:
+                        raise InvalidTopologyError(
+                            f"{place} by field {name!r}, which the stream does not declare"
+                        )
         return topology
 
     def _claim(self, component: str) -> None:
@@ -248,16 +258,6 @@ class TopologyBuilder:
             raise InvalidTopologyError(f"two components have the id {component!r}")
         if component.startswith("__"):
             raise InvalidTopologyError(f"{component!r} is not a valid component id: it starts with '__'")
-
-    def _check(self, topology: Topology, place: str, source: str, stream: str, grouping: Grouping) -> None:
-        if source not in self._spouts and source not in self._bolts:
-            raise InvalidTopologyError(f"{place}: no component has that id")
-        streams = topology.outputs(source)
-        if stream not in streams:
-            raise InvalidTopologyError(f"{place}, which declares only {', '.join(map(repr, streams))}")
-        missing = [name for name in grouping.fields if name not in streams[stream]]
-        if missing:
-            raise InvalidTopologyError(f"{place} by field {missing[0]!r}, which the stream does not declare")
 
 
 def _streams(outputs: Outputs) -> Mapping[str, tuple[str, ...]]:

@@ -23,8 +23,6 @@ from ackdoctor.model.cfg import ClassInfo, Component, Unit
 from ackdoctor.model.finding import Finding, UnknownBase, Unreadable
 from ackdoctor.model.source import read_file
 
-__all__ = ["Analyzer", "Lowered", "Progress", "analyze", "lower"]
-
 Progress = Callable[[int, int], None]
 
 _WORTH_WORKERS = 60_000  # bytes of source from which two processes beat one

@@ -1,4 +1,4 @@
-"""The findings that a team accepts for now, in a file that shrinks; and what is left to report of a run.
+"""The findings that a team accepts for now, in a file that shrinks.
 
 A fingerprint identifies the defect, not the line: rule, component, handler and cause.  Equal fingerprints are counted,
 first in their own file, then across files, so that a file may be moved.  An edit on the path to a defect changes its
@@ -8,27 +8,14 @@ handler gains findings of a rule, all of that rule's findings in it are new.
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from ackdoctor.config import Settings
-from ackdoctor.lint.select import active_rules
 from ackdoctor.model import BaselineError
 from ackdoctor.model.finding import Finding, Report, plain, stamp
 from ackdoctor.model.source import read_file, replacing
-
-__all__ = [
-    "Baseline",
-    "Comparison",
-    "Entry",
-    "compare",
-    "compare_report",
-    "entries_of",
-    "filter_report",
-    "read",
-    "write",
-]
 
 _VERSION = 1
 _LARGEST = 50_000_000  # bytes
@@ -137,7 +124,7 @@ def compare_report(report: Report, settings: Settings, baseline: Baseline, *, ro
     from ackdoctor.rulebook import survey  # most runs have no baseline
 
     rules, _ = survey()
-    active = active_rules(rules, settings)
+    active = {code for code, rule in rules.items() if settings.selects(code, rule.name, default=rule.default)}
     read_files = {_absolute(root / path) for path in report.files}
     unread = {_absolute(root / unreadable.path) for unreadable in report.unreadable}
 
@@ -157,22 +144,6 @@ def compare_report(report: Report, settings: Settings, baseline: Baseline, *, ro
 
 def _absolute(path: Path) -> str:
     return os.path.normpath(path.absolute())
-
-
-def filter_report(report: Report, settings: Settings, comparison: Comparison | None) -> Report:
-    """Return the report with its findings stamped, without those of the baseline and those below the thresholds."""
-    if comparison is None:
-        findings = stamp(report.findings)
-    else:
-        findings = comparison.new
-        fixed = tuple(str(entry) for entry in comparison.fixed)
-        report = replace(report, baselined=len(comparison.known), fixed=fixed)
-    reported = tuple(
-        finding
-        for finding in findings
-        if finding.severity >= settings.min_severity and finding.confidence >= settings.min_confidence
-    )
-    return replace(report, findings=reported, hidden=report.hidden + len(findings) - len(reported))
 
 
 # ---- the file ----

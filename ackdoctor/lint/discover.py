@@ -22,10 +22,6 @@ from ackdoctor.model import UsageError
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.source import read_file
 
-__all__ = [
-    "LANGUAGES", "LIMIT", "Candidate", "Discovery", "Language", "discover", "display_path", "language_of", "reason", "refusal",
-]  # fmt: skip
-
 LIMIT = 10_000_000  # bytes; larger files are generated, and none of them holds a component
 
 

@@ -20,18 +20,10 @@ from ackdoctor.model.dialect import Dialect
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.source import cookie_of, read_file
 
-__all__ = [
-    "MARK",
-    "Declarations",
-    "Facts",
-    "Files",
-    "FrameworkNames",
-    "capital_names",
-    "digest_of",
-    "framework_names",
-]
-
 MARK = b"ackdoctor:"  # every suppression comment contains it
+_CATCHES_ALL = re.compile(
+    rb"catch\s{0,9}\(\s{0,9}(?:final\s{1,9})?(?:Exception|Throwable|RuntimeException)\b"
+)
 _ACTS = re.compile(rb"[._](?:ack|fail|emit)\w{0,80}[ \t]*\(")  # \w* would be quadratic in `_ack_ack_ack`
 _HANDLERS = {  # language -> a word that every handler of tuples contains, and its head
     "python": (
@@ -190,6 +182,10 @@ class Files:
     def acts(self, path: str) -> bool:
         """Whether the file calls something like an ack, a fail or an emit."""
         return _ACTS.search(self.read(path) or b"") is not None
+
+    def catches_all(self, path: str) -> bool:
+        """Whether a Java file has a handler of all exceptions."""
+        return _CATCHES_ALL.search(self.read(path) or b"") is not None
 
     def digest(self, path: str) -> str:
         """Return the digest of the file's bytes; "" where the system refuses to read it."""

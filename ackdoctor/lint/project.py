@@ -16,8 +16,6 @@ from typing import NamedTuple
 from ackdoctor.lint.files import Files, capital_names
 from ackdoctor.model.finding import Finding, UnknownBase, Unreadable
 
-__all__ = ["HELPER_SIZE", "SHORT_RUN", "Cluster", "Inputs", "Project", "Result", "Source"]
-
 SHORT_RUN = 200  # files; in a longer run without a user file no bases are looked up on disk
 HELPER_SIZE = 300_000  # bytes; larger files hold tables, not helpers
 _HELPER_DEPTH = 3  # imports followed from a component; beyond the first only to files that ack, fail or emit
@@ -492,12 +490,13 @@ class Project:
     def _helps(self, path: str, depth: int) -> bool:
         """Whether to parse a file that is so many imports away from a component.
 
-        A Java file that takes a tuple or a collector names the framework; a Python file need not.
+        A Java file that takes a tuple or a collector names the framework; a Python file need not.  One that the
+        component uses directly may hide a failure from it.
         """
         if not self._files.add(path) or self._files.by_path[path].size > HELPER_SIZE:
             return False
         if self._java and not self._files.facts[path].names_framework:
-            return False
+            return depth == 1 and self._files.catches_all(path)
         return depth == 1 or self._files.acts(path)
 
     def _imported(self, path: str) -> frozenset[str]:

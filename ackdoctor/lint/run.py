@@ -41,7 +41,6 @@ from ackdoctor.model.source import Site, Span, read_file
 if TYPE_CHECKING:
     from ackdoctor.lint.analysis import Progress
 
-__all__ = ["Cache", "lint"]
 
 _NAMED = 3  # files that a note names
 

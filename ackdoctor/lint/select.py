@@ -1,4 +1,4 @@
-"""Which findings a run reports: of files that it was asked for, of selected rules, and not silenced by a comment.
+"""Which findings a run reports: of files that it was asked for, of selected rules, not silenced, above the thresholds.
 
 A finding in a helper or a base class belongs to the file of the component as well: a run over one file, as editors and
 pre-commit start it, reports every fault of its bolts, wherever the code is.
@@ -14,7 +14,7 @@ or one that silences nothing, is a finding itself (ACK901).
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,17 +26,17 @@ from ackdoctor.model.finding import (
     Finding,
     HeapWitness,
     PathWitness,
+    Report,
     Severity,
     TreeWitness,
     Unreadable,
+    stamp,
 )
 from ackdoctor.model.source import Comment, Site, Span
 
 if TYPE_CHECKING:
     from ackdoctor.frontends.java.syntax import Annotation
-    from ackdoctor.rulebook import Rule
-
-__all__ = ["Selection", "Suppressed", "active_rules", "select", "suppress"]
+    from ackdoctor.lint.baseline import Comparison
 
 
 class Selection(NamedTuple):
@@ -73,7 +73,7 @@ def select(
     from ackdoctor.rulebook import survey  # a clean run does not need it
 
     rules, errors = survey()
-    active = active_rules(rules, settings)
+    active = {code for code, rule in rules.items() if settings.selects(code, rule.name, default=rule.default)}
     unpaged = {f.code for f in candidates if f.code not in rules and settings.selects(f.code, f.name)}
     selected = [finding for finding in candidates if finding.code in active | unpaged]
     names = {code: rule.name for code, rule in rules.items()}
@@ -82,11 +82,6 @@ def select(
     return Selection(
         tuple(sorted(reported, key=_order)), suppressed, tuple(str(error) for error in errors), unread
     )
-
-
-def active_rules(rules: Mapping[str, "Rule"], settings: Settings) -> set[str]:
-    """Return the codes of the rules that run."""
-    return {code for code, rule in rules.items() if settings.selects(code, rule.name, default=rule.default)}
 
 
 def _without_inherited(findings: Iterable[Finding]) -> list[Finding]:
@@ -114,6 +109,22 @@ def _is_ignored(finding: Finding, settings: Settings, root: str) -> bool:
     directory = os.path.abspath(settings.directory or root)
     path = os.path.relpath(os.path.join(root, finding.site.path), directory)
     return settings.ignores(path.replace(os.sep, "/"), finding.code, finding.name)
+
+
+def filter_report(report: Report, settings: Settings, comparison: "Comparison | None") -> Report:
+    """Return the report with its findings stamped, without those of the baseline and those below the thresholds."""
+    if comparison is None:
+        findings = stamp(report.findings)
+    else:
+        findings = comparison.new
+        fixed = tuple(str(entry) for entry in comparison.fixed)
+        report = replace(report, baselined=len(comparison.known), fixed=fixed)
+    reported = tuple(
+        finding
+        for finding in findings
+        if finding.severity >= settings.min_severity and finding.confidence >= settings.min_confidence
+    )
+    return replace(report, findings=reported, hidden=report.hidden + len(findings) - len(reported))
 
 
 # ---- reading comments ----

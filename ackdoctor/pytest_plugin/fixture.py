@@ -8,10 +8,17 @@ from typing import Any
 
 from ackdoctor.acker.residue import residue
 from ackdoctor.acker.versions import NEWEST, profile
-from ackdoctor.heap.python.guppy import Census, census
-from ackdoctor.heap.python.holders import ACKER, Holder
-from ackdoctor.heap.python.judge import findings, holding_rows
-from ackdoctor.heap.python.snapshot import Holding, Snapshot, SnapshotSeries, components
+from ackdoctor.heap.python_heap import (
+    ACKER,
+    Census,
+    Holder,
+    Holding,
+    Snapshot,
+    SnapshotSeries,
+    census,
+    components,
+)
+from ackdoctor.heap.python_judge import findings, holding_rows
 from ackdoctor.lab.bench import Bench, SpoutBench
 from ackdoctor.lab.frameworks import descent
 from ackdoctor.model.dialect import Kind, Misuse

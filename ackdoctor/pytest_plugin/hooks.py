@@ -335,7 +335,7 @@ class Hooks:
 
     def _open_heap(self, options: Options) -> "TestHeap":
         """Return the heap of a test; fail the test if the heap cannot be read."""
-        from ackdoctor.heap.python.guppy import missing
+        from ackdoctor.heap.python_heap import missing
 
         if why := missing():
             pytest.fail(f"ackdoctor: {why}", pytrace=False)

@@ -85,7 +85,7 @@ def _switch(value: object) -> bool:
 def _heap(value: object) -> bool:
     if not _switch(value):
         return False
-    from ackdoctor.heap.python.guppy import missing  # imported only if the option is set
+    from ackdoctor.heap.python_heap import missing  # imported only if the option is set
 
     if why := missing():
         raise ValueError(why)

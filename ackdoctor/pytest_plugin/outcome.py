@@ -210,7 +210,7 @@ class Judge:
         Findings about accepted open tuples are accepted, too.  Without `trees` there are no findings about the acker: its
         entries wait for the framework's batch, or its worker is dead.
         """
-        from ackdoctor.heap.python.judge import ACKER_CODES, OPEN_TUPLE_CODES, with_heap_evidence
+        from ackdoctor.heap.python_judge import ACKER_CODES, OPEN_TUPLE_CODES, with_heap_evidence
 
         held = [finding for finding in held if trees or finding.code not in ACKER_CODES]
         held = [finding for finding in held if not _waits(finding, judgement.waiting)]

@@ -11,8 +11,8 @@ from ackdoctor.heap.dump import ClassRow, HeapDump, held_bytes
 from ackdoctor.heap.entries import Kind
 from ackdoctor.heap.growth import TOP, ClassTrend, Growth
 from ackdoctor.heap.pending import Acker, Holder
-from ackdoctor.heap.python.judge import HoldingRow, TypeRow, holding_rows, type_rows
-from ackdoctor.heap.python.snapshot import Snapshot
+from ackdoctor.heap.python_heap import Snapshot
+from ackdoctor.heap.python_judge import HoldingRow, TypeRow, holding_rows, type_rows
 from ackdoctor.heap.signs import CAUSES, LABELS, TUPLES, Cause
 from ackdoctor.model.finding import Finding, HeapWitness, Report
 from ackdoctor.model.trace import PendingEntry
@@ -71,7 +71,7 @@ def _entries(finding: Finding) -> int:
 
 
 def dump_screen(
-    report: Report, dump: HeapDump, stream: TextIO, context: Context, *, width: int, top: int
+    report: Report, dump: HeapDump, stream: TextIO, context: Context, width: int, *, top: int
 ) -> None:
     """Write the verdict, the findings and the tables of a dump."""
     _opening(report, dump_verdict(report, dump), _about_dump(report, dump), stream, context)
@@ -329,7 +329,7 @@ def _next_commands(report: Report, dump: HeapDump) -> str:
 
 
 def growth_screen(
-    report: Report, grown: Growth, stream: TextIO, context: Context, *, width: int, top: int
+    report: Report, grown: Growth, stream: TextIO, context: Context, width: int, *, top: int
 ) -> None:
     """Write the verdict, the findings and the classes of histograms."""
     _opening(report, growth_verdict(report, grown), _about_growth(report, grown), stream, context)

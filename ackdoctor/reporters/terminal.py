@@ -179,7 +179,10 @@ def evidence_notes(evidence: PathWitness | TreeWitness | HeapWitness) -> Iterato
         return
     if isinstance(evidence, HeapWitness):
         sample = "" if evidence.sample is None else " in a sample of {:,} of {:,}".format(*evidence.sample)
-        yield "held", f"{evidence.path}: {evidence.entries:,} entries{sample}{_size(evidence.size)}"
+        megabytes = f"{evidence.size / 1e6:,.1f} MB"
+        size = megabytes if evidence.size >= _MEGABYTE else f"{evidence.size:,} bytes"
+        about = f", about {size}" if evidence.size else ""
+        yield "held", f"{evidence.path}: {evidence.entries:,} entries{sample}{about}"
         if evidence.roots:
             shown = len(evidence.roots)
             part = f" ({shown} of {evidence.entries:,})" if shown < evidence.entries else ""
@@ -193,10 +196,6 @@ def evidence_notes(evidence: PathWitness | TreeWitness | HeapWitness) -> Iterato
             yield "seen", f"{', '.join(parts) or 'once'}{test}"
     for line in evidence.left:
         yield "left", line
-
-
-def _size(size: int) -> str:
-    return f", about {size / 1e6:,.1f} MB" if size >= _MEGABYTE else f", about {size:,} bytes" if size else ""
 
 
 # ---- the frame: source lines with the path beside them ----
@@ -234,11 +233,9 @@ def _aligned(rows: list[_Row], context: Context) -> Iterator[str]:
         if row.file:
             yield f"{' ' * digits} {bar} {paint('path', f'--> {row.file}')}"
             continue
-        text = (
-            paint("caret", _padded(row.carets, source_width))
-            if row.carets
-            else _padded(row.source, source_width)
-        )
+        text = row.carets or row.source
+        text += " " * max(0, source_width - _columns(text))
+        text = paint("caret", text) if row.carets else text
         note = f"{paint('gutter', row.gutter)} {paint('note', row.note)}"
         gap = " " * (note_width - _columns(f"{row.gutter} {row.note}"))
         yield f"{number} {bar} {text}{note}{gap}{paint('state', row.state)}"
@@ -254,8 +251,10 @@ def _frame(finding: Finding, context: Context) -> list[_Row]:
     if marked is None:
         steps.insert(0, _Step(primary, _Row()))
         marked = 0
-    texts = {step.place: _text(context, step.place) for step in steps if step.place}
-    indent = min((_indent(text) for text in texts.values() if text.strip()), default=0)
+    texts = {
+        place: context.sources.line(*place).expandtabs(_TAB_WIDTH) for place, _ in steps if place is not None
+    }
+    indent = min((len(text) - len(text.lstrip(" ")) for text in texts.values() if text.strip()), default=0)
     rows: list[_Row] = []
     previous: _Place = ("", 0)
     for n, (place, row) in enumerate(steps):
@@ -276,13 +275,13 @@ def _frame(finding: Finding, context: Context) -> list[_Row]:
 def _steps(finding: Finding, glyphs: Glyphs) -> list[_Step]:
     """Return the steps of the path; the middle of a long path is one step."""
     path = finding.evidence.steps
-    steps = [
-        _Step(
-            (step.site.path, step.site.span.line),
-            _Row(gutter=_gutter(n, path, glyphs), note=printable(step.note), state=_state(n, path)),
-        )
-        for n, step in enumerate(path)
-    ]
+    steps = []
+    for n, step in enumerate(path):
+        # the tuple's state is shown where it changes, and at the end
+        unchanged = 0 < n < len(path) - 1 and step.state == path[n - 1].state
+        state = "" if unchanged else printable(step.state)
+        row = _Row(gutter=_gutter(n, path, glyphs), note=printable(step.note), state=state)
+        steps.append(_Step((step.site.path, step.site.span.line), row))
     surplus = len(path) - _MAX_STEPS
     if surplus > 0:
         start = _MAX_STEPS // 2
@@ -298,20 +297,6 @@ def _gutter(n: int, path: Sequence[PathStep], glyphs: Glyphs) -> str:
     if n == len(path) - 1:
         return glyphs.last + glyphs.into * 2 * path[n].depth
     return (glyphs.through + " ") * path[n].depth + glyphs.middle
-
-
-def _state(n: int, path: Sequence[PathStep]) -> str:
-    """Return the tuple's state if it changes at this step, or if this is the last step."""
-    unchanged = n > 0 and path[n].state == path[n - 1].state
-    return "" if unchanged and n < len(path) - 1 else printable(path[n].state)
-
-
-def _text(context: Context, place: _Place) -> str:
-    return context.sources.line(*place).expandtabs(_TAB_WIDTH)
-
-
-def _indent(text: str) -> int:
-    return len(text) - len(text.lstrip(" "))
 
 
 def _truncated(text: str, indent: int) -> str:
@@ -342,7 +327,3 @@ def _columns(text: str) -> int:
     from unicodedata import combining, east_asian_width  # most sources are ASCII
 
     return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
-
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * max(0, width - _columns(text))

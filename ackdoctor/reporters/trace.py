@@ -57,7 +57,6 @@ class About:
     rows: int = 0
     roots: int = 0
     seconds: float = 0.0
-    width: int = 100
     quarantined: int = 0
     telling: bool = True
     unjudged: int = 0
@@ -68,7 +67,7 @@ class About:
     partial: bool = False
 
 
-def screen(report: Report, stream: TextIO, context: Context, about: About) -> None:
+def screen(report: Report, about: About, stream: TextIO, context: Context, width: int) -> None:
     """Write the verdict, the findings and the tables."""
     stream.write(headline(verdict(report, about), context))
     acker = f", judged as {about.acker} would have acked" if about.roots else ""
@@ -82,14 +81,14 @@ def screen(report: Report, stream: TextIO, context: Context, about: About) -> No
     elif about.rows:
         stream.write("\n")
     blocks = [
-        _entries(about, context),
+        _entries(about, context, width),
         growth(about.tally, context, roots=bool(about.roots)),
-        _components(about, context),
+        _components(about, context, width),
     ]
     stream.write("\n".join(block for block in blocks if block))
 
 
-def document(report: Report, stream: TextIO, about: About) -> None:
+def document(report: Report, about: About, stream: TextIO) -> None:
     """Write the report as one JSON object, with the figures under `run`; roots and values are text."""
     run = {
         "acker": about.acker,
@@ -215,7 +214,7 @@ def caveats(report: Report, tally: RunTally, unread: str, notes: Sequence[str]) 
 # ---- the tables ----
 
 
-def _entries(about: About, context: Context) -> str:
+def _entries(about: About, context: Context, width: int) -> str:
     """Return the entries left in the acker, one row for each explanation."""
     groups: dict[tuple[str, str], list[PendingEntry]] = {}
     for tree in about.tally.trees:
@@ -240,10 +239,10 @@ def _entries(about: About, context: Context) -> str:
         f"{title} in the acker, {about.tally.high_water:,} at most at once",
         rows,
         context,
-        about.width,
+        width,
         numbers={"entries"},
         unfolded={"example"},
-        dropped={"value left", "state"} if about.width < _NARROW else (),
+        dropped={"value left", "state"} if width < _NARROW else (),
     )
     more_kinds = len(largest) - _MAX_KINDS
     return f"{lines}  and {more_kinds:,} more kinds\n" if more_kinds > 0 else lines
@@ -268,7 +267,7 @@ def growth(tally: RunTally, context: Context, *, roots: bool, note: str = "") ->
     return "pending roots\n" + "".join(f"  {line}\n" for line in lines)
 
 
-def _components(about: About, context: Context) -> str:
+def _components(about: About, context: Context, width: int) -> str:
     rows = [
         {
             "component": printable(tally.component),
@@ -287,9 +286,9 @@ def _components(about: About, context: Context) -> str:
         "components",
         rows,
         context,
-        about.width,
+        width,
         numbers={"delivered", "emitted", "acked", "failed", "open", "at most", "oldest", "violations"},
-        dropped={"emitted", "at most", "oldest"} if about.width < _NARROW else (),
+        dropped={"emitted", "at most", "oldest"} if width < _NARROW else (),
     )
 
 

@@ -30,7 +30,7 @@ from ackdoctor.model.trace import (
 from ackdoctor.spark.session import expressions, literal_table
 from ackdoctor.spark.tables import Completions
 from ackdoctor.tracer.components import STORM, UNOBSERVED, described
-from ackdoctor.tracer.playback import Playback
+from ackdoctor.tracer.ledger import Playback
 
 __all__ = [
     "DELIVERY_KEY",

@@ -33,7 +33,7 @@ from ackdoctor.model.trace import (
 from ackdoctor.tracer.acker_findings import growth_finding, left_by, stays, times, under_way
 from ackdoctor.tracer.components import unobserved
 from ackdoctor.tracer.findings import findings, gathered
-from ackdoctor.tracer.playback import Playback
+from ackdoctor.tracer.ledger import Playback
 from ackdoctor.tracer.sites import Places
 from ackdoctor.tracer.timeouts import asides, causes_of, slow_findings, timed_out
 from ackdoctor.tracer.trace_files import Events

@@ -4,7 +4,7 @@ import pytest
 
 from ackdoctor.diagnose.diagnosis import diagnose
 from ackdoctor.diagnose.symptoms import table
-from ackdoctor.rulebook.pages import load_rules
+from tests.rule_pages import load_rules
 
 STACK = """2026-01-01 12:00:00.000 o.a.s.u.Utils Thread-8 [ERROR] Async loop died!
 java.lang.RuntimeException: java.lang.RuntimeException: pid:17, name:count exitCode:-1, errorString:

@@ -8,13 +8,14 @@ from pystorm import Bolt, Spout
 
 from ackdoctor.acker.acker import Acker
 from ackdoctor.acker.executors import Reason
-from ackdoctor.acker.runtime import PowersOfTwo, VirtualClock
+from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.acker.versions import NEWEST
 from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
 from ackdoctor.lab.child import ShellError
 from ackdoctor.model import ConfigError
 from ackdoctor.model.acker import AckAck, AckInit, Answer, AnswerKind, Message, Tick
 from ackdoctor.model.trace import PendingEntry, Verdict
+from tests.acker.messages import PowersOfTwo
 
 
 class Echo(Bolt):

@@ -20,7 +20,7 @@ from ackdoctor.model.trace import (
 from ackdoctor.spark.causes import by_messages, by_tasks, explain, name_deliveries
 from ackdoctor.tracer.components import STORM, described
 from ackdoctor.tracer.findings import findings
-from ackdoctor.tracer.playback import Playback
+from ackdoctor.tracer.ledger import Playback
 
 # spout[5] -> split[6] by edge 1; split -> store[8] by edge 2, and -> audit[3] by edge 4
 SPOUT, SPLIT, STORE, AUDIT = ("spout", 5), ("split", 6), ("store", 8), ("audit", 3)

@@ -12,8 +12,8 @@ from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Report, Severity
 from ackdoctor.model.trace import AccessKind
 from ackdoctor.reporters import Context, Sources, reporter
-from ackdoctor.rulebook import load_metadata
 from ackdoctor.tracer.findings import RULE_MESSAGES, findings
+from tests.rule_pages import load_metadata
 from tests.tracer.lives import (
     call,
     culprit,

@@ -52,7 +52,7 @@ def repeats(context: RuleContext) -> Iterator[Repeat]:
         repeat = Repeat(flow, token, first, second)
         # an automatic completion is at the exit that triggers it
         at = (raising_visit(end) or end.before or end) if repeat.automatic else end
-        if context.once((call_chain(end, first) if first else (), call_chain(end, at), second.op)):
+        if context.is_first((call_chain(end, first) if first else (), call_chain(end, at), second.op)):
             yield repeat
 
 

@@ -34,12 +34,12 @@ from ackdoctor.model.cfg import (
 
 __all__ = [
     "Definition",
-    "canonical",
+    "argument_of",
+    "canonical_form",
     "definition",
     "derived_names",
-    "handler_only",
+    "handler_steps",
     "mentions_any",
-    "passed_value",
     "raising_steps",
     "reachable",
     "tuple_names",
@@ -65,7 +65,7 @@ def reachable(
     return seen
 
 
-def handler_only(function: Function, catch: int) -> set[int]:
+def handler_steps(function: Function, catch: int) -> set[int]:
     """Return the steps that run only after the exception handler at `catch` was entered."""
     entered = [target for kind, target in function.cfg.steps[catch].edges if kind is EdgeKind.TRUE]
     return reachable(function, entered) - reachable(function, [ENTRY], [(catch, EdgeKind.TRUE)])
@@ -134,7 +134,7 @@ _LARGEST = 1_000  # parts of an expression: nested lists grow with each name tha
 _CASTS = frozenset(("str", "int", "unicode", "repr", "float"))
 
 
-def canonical(function: Function, expr: Expr) -> Expr:
+def canonical_form(function: Function, expr: Expr) -> Expr:
     """Return the canonical form of an expression of a function."""
     values = _single_values(function)
     left = _LARGEST
@@ -215,7 +215,7 @@ def definition(visit: Path, expr: Expr) -> Definition | None:
         if maker is None:
             caller = visit.entry.before
             call = caller.step.op if caller is not None else None
-            value = passed_value(call, visit.function, expr.id) if isinstance(call, Call) else None
+            value = argument_of(call, visit.function, expr.id) if isinstance(call, Call) else None
             if value is None or caller is None:
                 return None
             expr, visit = value, caller
@@ -237,7 +237,7 @@ def _earlier_visits(visit: Path) -> Iterator[Path]:
         yield visit
 
 
-def passed_value(call: Call, helper: Function, name: str) -> Expr | None:
+def argument_of(call: Call, helper: Function, name: str) -> Expr | None:
     """Return the argument that a call passes for a parameter of a helper; None if there is none or `*args` may hide it."""
     for arg in call.args:
         if arg.name == name:

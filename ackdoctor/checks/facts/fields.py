@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ackdoctor.checks.facts.dataflow import canonical
+from ackdoctor.checks.facts.dataflow import canonical_form
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Ended, Flow, Path, Stored, turns_back
 from ackdoctor.flow.expressions import (
@@ -19,6 +19,7 @@ from ackdoctor.flow.expressions import (
     subexpressions,
 )
 from ackdoctor.flow.library import CONTAINER_STORES, CONTAINER_VIEWS, LOGGING, PURE_CALLS
+from ackdoctor.flow.pure_calls import measured, size_calls
 from ackdoctor.flow.state import TokenKind
 from ackdoctor.flow.transfer.escape import EVERYTHING
 from ackdoctor.model.cfg import (
@@ -166,11 +167,8 @@ def reads_field(context: RuleContext, function: Function, expr: Expr, field: str
 
 def is_size_of(context: RuleContext, function: Function, expr: Expr, field: str) -> bool:
     """Whether an expression is the size of a field: `len(self.field)`, or the result of `field.size()`."""
-    if isinstance(expr, Mix) and expr.op == "len":
-        return reads_field(context, function, expr, field)
-    call = calls_by_result(function).get(expr)
-    sized = call is not None and isinstance(call.func, Attr) and call.func.name in ("size", "length")
-    return sized and call is not None and context.field(function, call.func) == field
+    whole = measured(size_calls(function).get(expr, expr))
+    return whole is not None and context.field(function, whole) == field
 
 
 # ---- how a container begins ----
@@ -359,7 +357,7 @@ def depends_on_setting(context: RuleContext, words: frozenset[str]) -> Callable[
         if isinstance(step.op, Test)
         and any(
             words.intersection(name_words(name)) and not _is_reassigned(context, name)
-            for name in _tested_fields(context, function, canonical(function, step.op.condition))
+            for name in _tested_fields(context, function, canonical_form(function, step.op.condition))
         )
     }
     return lambda end: bool(tests) and any(turn.visit.step in tests for turn in turns_back(end))

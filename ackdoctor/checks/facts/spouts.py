@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum, unique
 from typing import NamedTuple
 
-from ackdoctor.checks.facts.dataflow import canonical, derived_names, mentions_any, passed_value
+from ackdoctor.checks.facts.dataflow import argument_of, canonical_form, derived_names, mentions_any
 from ackdoctor.checks.facts.fields import Use, is_container, shrunk_fields, uses
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
@@ -250,12 +250,12 @@ def _stores(
     context: RuleContext, functions: tuple[Function, ...], ids: list[tuple[Function, Expr]]
 ) -> Iterator[Use]:
     for function in functions:
-        wanted = {canonical(function, expr) for owner, expr in ids if owner is function}
+        wanted = {canonical_form(function, expr) for owner, expr in ids if owner is function}
         for use in uses(context, [function]) if wanted else ():
-            keys = [canonical(function, use.key)] if use.how == "=" and use.key is not None else []
+            keys = [canonical_form(function, use.key)] if use.how == "=" and use.key is not None else []
             if use.whole and use.how in CONTAINER_STORES:
                 for value in use.values:
-                    match canonical(function, value):
+                    match canonical_form(function, value):
                         case Build(kind="tuple" | "list", items=items):
                             keys += items
                         case key:
@@ -275,7 +275,7 @@ def _message_ids(
         for caller in functions:
             for call in calls_by_result(caller).values():
                 calls = context.own_method(caller, call.func) is helper
-                value = passed_value(call, helper, expr.id) if calls else None
+                value = argument_of(call, helper, expr.id) if calls else None
                 if value is not None and (caller, value) not in found:
                     found.append((caller, value))
     return found
@@ -425,7 +425,7 @@ class _Search:
         """Yield the arguments with which the component calls a helper, or with which a callback is registered."""
         for caller, call in self.context.calls():
             if self._denotes(caller, call.func, function):
-                value = passed_value(call, function, name)
+                value = argument_of(call, function, name)
                 if value is not None:
                     yield caller, value
             elif any(self._denotes(caller, arg.value, function) for arg in call.args):

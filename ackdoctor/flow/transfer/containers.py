@@ -48,6 +48,7 @@ from ackdoctor.flow.transfer.evaluate import (
     tick_test_of_name,
 )
 from ackdoctor.flow.transfer.liveness import assigned_locals, operands
+from ackdoctor.flow.transfer.origins import may_raise
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Function, Name
 
 __all__ = ["CallEffect", "arguments", "elements", "method_call", "packed_arguments"]
@@ -152,7 +153,7 @@ def _local_method(context: Context, path: Path, call: Call, held: Container, fun
         is_getter = (context.typed and name in CONTAINER_REMOVALS) or any(
             mentions(fact, func.obj) for fact in state.facts
         )
-        quiet = name in NEVER_RAISES or bool(items) or is_getter
+        quiet = not may_raise(context, path.function, call) or bool(items) or is_getter
         if name in CONTAINER_REMOVALS and value is not None:
             state = _emptied(state, func.obj)
         return CallEffect(state, value, may_raise=not quiet)
@@ -225,17 +226,17 @@ def _field_method(
         for value in carried:
             state = store(context, path, state, field, value, how=how, key=key)
         element = stored_tuple(field) if name == "setdefault" else None
-        return CallEffect(state, element, may_raise=name not in NEVER_RAISES)
+        return CallEffect(state, element, may_raise=may_raise(context, path.function, call))
     if name in CONTAINER_READS:
         read = stored_tuple(field, f".{name}" if inner else "")
         if not inner and _takes_out(context, call, field):
             state = remove_tuple(
                 context, path, state.with_contents(field, _after_removal(state, field)), field
             )
-            return CallEffect(state, read, may_raise=name not in NEVER_RAISES)
+            return CallEffect(state, read, may_raise=may_raise(context, path.function, call))
         tokens = {token: held for token, held in state.tokens.items() if token != read.token}
         state = state.replace(tokens=tokens).with_contents(field, _after_removal(state, field))
-        return CallEffect(state, read, may_raise=name not in NEVER_RAISES)
+        return CallEffect(state, read, may_raise=may_raise(context, path.function, call))
     if name in CONTAINER_VIEWS:
         return CallEffect(state, stored_tuple(field, ".view") if inner else Field(field), may_raise=False)
     if name == "clear" and not inner and field in context.stored_stages:
@@ -244,7 +245,7 @@ def _field_method(
     if name in CONTAINER_OTHERS:
         if not is_read_only(call) and name not in REORDERING:
             state = state.with_contents(field, UNKNOWN)
-        return CallEffect(state, None, may_raise=name not in NEVER_RAISES)
+        return CallEffect(state, None, may_raise=may_raise(context, path.function, call))
     if carried or name in NEVER_RAISES or name in LOGGING:
         return None
     if field in context.stored_stages:

@@ -21,7 +21,6 @@ from ackdoctor.flow.library import (
     EXECUTORS,
     LAZY,
     LOGGING,
-    NEVER_RAISES,
     PURE_CALLS,
     SCHEDULERS,
     THREADS,
@@ -54,6 +53,7 @@ from ackdoctor.flow.transfer.containers import CallEffect, arguments, elements, 
 from ackdoctor.flow.transfer.dispatch import callbacks
 from ackdoctor.flow.transfer.escape import escape
 from ackdoctor.flow.transfer.evaluate import batch_part, evaluate, tick_test_of_name
+from ackdoctor.flow.transfer.origins import is_remote, may_raise
 from ackdoctor.model.cfg import Arg, Attr, Call, Compare, Expr, Function, Literal, Name
 from ackdoctor.model.dialect import Kind
 
@@ -70,6 +70,12 @@ def library_call(
     name = target.names[-1].rpartition(".")[2]
     values = arguments(context, path, call) if preset is None else preset
     state = path.state
+    if (
+        isinstance(call.func, Attr)
+        and name in COLLECTION_WRAPPERS
+        and is_remote(context, path.function, call.func.obj)
+    ):
+        return opaque_call(context, path, call, preset)
     if (
         call.dropped
         and target.names == (name,)
@@ -99,7 +105,7 @@ def library_call(
         token = next((t for value in values for t in tokens_in(value)), None)
         if token is not None and (kind := tick_test_of_name(name)):
             return CallEffect(state, TickTest(token, kind), may_raise=False)
-        return CallEffect(state, None, may_raise=name not in NEVER_RAISES and name not in LOGGING)
+        return CallEffect(state, None, may_raise=may_raise(context, path.function, call))
     if len(values) == 1 and isinstance(values[0], TokenRef) and (kind := tick_test_of_name(name)):
         return CallEffect(state, TickTest(values[0].token, kind), may_raise=False)
     if name.endswith(("Error", "Exception")):
@@ -151,7 +157,7 @@ def opaque_call(
     """Return the effect of a call of which at most the last part of the name is known."""
     name = last_name(call.func) or "a call"
     if name in LOGGING or name in PURE_CALLS:
-        return CallEffect(path.state, None, may_raise=name not in LOGGING and name not in NEVER_RAISES)
+        return CallEffect(path.state, None, may_raise=may_raise(context, path.function, call))
     values = arguments(context, path, call) if preset is None else preset
     if len(values) == 1 and isinstance(values[0], TokenRef) and (kind := tick_test_of_name(name)):
         return CallEffect(path.state, TickTest(values[0].token, kind), may_raise=False)
@@ -171,7 +177,7 @@ def opaque_call(
     run_later(context, path, state, values, name)
     carried = frozenset(value for value in values if value is not None and any(tokens_in(value)))
     result = Container(carried) if carried and name[:1].isupper() else None
-    return CallEffect(state, result, may_raise=name not in NEVER_RAISES)
+    return CallEffect(state, result, may_raise=may_raise(context, path.function, call))
 
 
 def _touch_receiver(context: Context, path: Path, state: State, obj: Expr) -> State:

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ackdoctor.heap.judge import heap_finding
-from ackdoctor.heap.python.holders import ACKER, BOLT, SPOUT
-from ackdoctor.heap.python.snapshot import AckerMap, Holding, Snapshot
+from ackdoctor.heap.python_heap import ACKER, BOLT, SPOUT, AckerMap, Holding, Snapshot
 from ackdoctor.model.acker import AckerVersion
 from ackdoctor.model.finding import Finding, HeapWitness, Severity, TreeWitness, stamp
 from ackdoctor.model.trace import GrowthPoint
@@ -28,7 +27,6 @@ __all__ = [
     "TypeRow",
     "findings",
     "holding_rows",
-    "per_thousand",
     "type_rows",
     "with_heap_evidence",
 ]
@@ -110,22 +108,22 @@ def holding_rows(snapshots: Sequence[Snapshot], top: int = 20) -> tuple[HoldingR
     )
 
 
-def per_thousand(points: Sequence[tuple[int, int]]) -> float | None:
-    """Return the entries gained per 1,000 tuples; `points` are (tuples, entries).  None if no tuples came."""
-    (tuples, entries), (more_tuples, more_entries) = points[0], points[-1]
-    seen = more_tuples - tuples
-    return 1000 * (more_entries - entries) / seen if seen > 0 else None
-
-
 def _rate(holding: Holding, snapshots: Sequence[Snapshot]) -> float | None:
-    """Return the growth rate; it starts at zero if the component is younger than the first snapshot."""
+    """Return the entries gained per 1,000 tuples, from zero on if the component is younger than the first snapshot."""
     points = [
         (known.tuples, known.entries)
         for snapshot in snapshots
         for known in snapshot.holdings
         if known.path == holding.path
     ]
-    return per_thousand([(0, 0), *points] if len(points) < len(snapshots) or len(points) == 1 else points)
+    return _per_thousand([(0, 0), *points] if len(points) < len(snapshots) or len(points) == 1 else points)
+
+
+def _per_thousand(points: Sequence[tuple[int, int]]) -> float | None:
+    """Return the entries gained per 1,000 tuples; `points` are (tuples, entries).  None if no tuples came."""
+    (tuples, entries), (more_tuples, more_entries) = points[0], points[-1]
+    seen = more_tuples - tuples
+    return 1000 * (more_entries - entries) / seen if seen > 0 else None
 
 
 def findings(
@@ -137,17 +135,10 @@ def findings(
     found: list[Finding] = []
     for acker in snapshots[-1].ackers:
         found += _acker_findings(acker, snapshots, keeper)
-    fields = set()
-    for row in holding_rows(
-        snapshots, top=len(snapshots[-1].holdings)
-    ):  # the largest container of a field first
-        if (row.last.component, row.last.field) in fields:
-            continue
-        fields.add((row.last.component, row.last.field))
-        if row.last.kind == SPOUT:
-            found += _spout_findings(row, places)
-        elif row.last.kind == BOLT:
-            found += _bolt_findings(row, places)
+    rows: dict[tuple[str, str], HoldingRow] = {}  # the largest container of each field
+    for row in holding_rows(snapshots, top=len(snapshots[-1].holdings)):
+        rows.setdefault((row.last.component, row.last.field), row)
+    found += filter(None, (_component_finding(row, places) for row in rows.values()))
     return stamp(sorted(found, key=lambda each: (each.code, each.component, each.cause)))
 
 
@@ -190,49 +181,40 @@ def _acker_findings(
         )
 
 
-def _spout_findings(row: HoldingRow, places: Places) -> Iterator[Finding]:
+def _component_finding(row: HoldingRow, places: Places) -> Finding | None:
+    """Return the finding of a bolt whose field holds open tuples, or of a spout's that grows beyond what it waits for."""
     held = row.last
-    rises = all(before <= after for before, after in pairwise(row.course)) and row.course[0] < row.course[-1]
-    if held.owed is None:
-        leaks = held.tuples >= _MANY_TUPLES and 2 * held.entries > held.tuples
+    if held.kind == BOLT and held.open:
+        code, why = UNDRAINED_BUFFER, f"{held.open:,} open tuples in this field"
+    elif held.kind == SPOUT and _leaks(row):
+        waits = "" if held.owed is None else f", and it waits for {held.owed:,} messages"
+        code, why = SPOUT_BUFFER_LEAK, f"{held.tuples:,} emitted{waits}"
     else:
-        leaks = held.entries - held.owed >= _FEWEST_ENTRIES
-    if not rises or not leaks:
-        return
-    waits = "" if held.owed is None else f", and it waits for {held.owed:,} messages"
-    yield heap_finding(
-        SPOUT_BUFFER_LEAK,
-        words(SPOUT_BUFFER_LEAK, "heap"),
-        _witness(row, f"{held.tuples:,} emitted{waits}"),
+        return None
+    rate = "" if row.per_thousand is None else f", {row.per_thousand:,.0f} more per 1,000 tuples"
+    first = [f"the first is {held.first}"] if held.first else []
+    return heap_finding(
+        code,
+        words(code, "heap"),
+        HeapWitness(
+            path=held.path,
+            entries=held.entries,
+            size=held.size,
+            left=(f"{held.each:,} bytes an entry ({held.what}){rate}", why, *first),
+        ),
         component=held.component,
         site=places.line(held.file, held.line),
     )
 
 
-def _bolt_findings(row: HoldingRow, places: Places) -> Iterator[Finding]:
-    if row.last.open:
-        yield heap_finding(
-            UNDRAINED_BUFFER,
-            words(UNDRAINED_BUFFER, "heap"),
-            _witness(row, f"{row.last.open:,} open tuples in this field"),
-            component=row.last.component,
-            site=places.line(row.last.file, row.last.line),
-        )
-
-
-def _witness(row: HoldingRow, *left: str) -> HeapWitness:
+def _leaks(row: HoldingRow) -> bool:
+    """Whether a spout's container never shrinks and holds many more messages than the spout waits for."""
     held = row.last
-    rate = "" if row.per_thousand is None else f", {row.per_thousand:,.0f} more per 1,000 tuples"
-    return HeapWitness(
-        path=held.path,
-        entries=held.entries,
-        size=held.size,
-        left=(
-            f"{held.each:,} bytes an entry ({held.what}){rate}",
-            *left,
-            *([f"the first is {held.first}"] if held.first else []),
-        ),
-    )
+    if any(before > after for before, after in pairwise(row.course)) or row.course[0] == row.course[-1]:
+        return False
+    if held.owed is None:
+        return held.tuples >= _MANY_TUPLES and 2 * held.entries > held.tuples
+    return held.entries - held.owed >= _FEWEST_ENTRIES
 
 
 def _linear_growth(points: Sequence[tuple[int, int]]) -> str | None:
@@ -242,7 +224,7 @@ def _linear_growth(points: Sequence[tuple[int, int]]) -> str | None:
     if not all(before[1] < after[1] for before, after in pairwise(points)):
         return None
     line = trend([GrowthPoint(time_ms=tuples, pending=entries) for tuples, entries in points])
-    rate = per_thousand(points)
+    rate = _per_thousand(points)
     if rate is None or line.fit < _STRAIGHT:
         return None
     return f"{rate:,.0f} entries more per 1,000 tuples over {len(points)} snapshots (R2 {line.fit:.2f})"

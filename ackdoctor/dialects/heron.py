@@ -1,24 +1,21 @@
-"""heronpy 0.15 and later, and pyheron 0.14: Heron's Python interface, without a pipe and without auto_ack.
+"""Heron: heronpy 0.15 and later, pyheron 0.14, and its own Java interface: com.twitter.heron to 0.17, then org.apache.heron.
+
+Acks and fails count only in ATLEAST_ONCE, which is not the default.  Heron has no acker: the stream manager does the
+XOR and forgets a complete root, so that there are no orphans.  Python components have no pipe and no auto_ack.
+Heron's copies of Storm's packages are known as Storm's.
 
 Read: apache/incubator-heron heronpy/api/bolt/base_bolt.py, bolt.py, window_bolt.py, api/spout/base_spout.py,
-heron/instance/src/python/basics/bolt_instance.py, utils/tuple.py @ 1c5779d; heron/pyheron/src/python @ 0.14.9;
-heron/api/src/python @ 0.15.0.
-Completions reach the stream manager only in ATLEAST_ONCE, which is not the default.
+heron/instance/src/python/basics/bolt_instance.py, utils/tuple.py,
+heron/api/src/java/org/apache/heron/api/{bolt,spout,tuple,windowing}/*.java @ 1c5779d;
+heron/pyheron/src/python @ 0.14.9; heron/api/src/python @ 0.15.0.
 """
 
-from ackdoctor.dialects.heron_java import HERON_BOLT, HERON_SPOUT
-from ackdoctor.dialects.storm_py import (
-    COMPLETIONS,
-    SHELL_BOLT,
-    SHELL_SPOUT,
-    SPOUT_ENTRIES,
-    emit,
-    log,
-    plain_entries,
-)
+from dataclasses import replace
+
+from ackdoctor.dialects import storm_java
+from ackdoctor.dialects.storm_py import COMPLETIONS, SHELL_BOLT, SHELL_SPOUT, SPOUT_ENTRIES, emit, log
 from ackdoctor.model.dialect import (
     ON,
-    Cost,
     Dialect,
     Discipline,
     Entry,
@@ -34,23 +31,64 @@ from ackdoctor.model.dialect import (
     VerbKind,
     Wire,
     WireForm,
+    cost,
+    plain_entries,
 )
 
-__all__ = ["DIALECTS"]
+_ON_BOLT = {
+    **storm_java.LOSSES,
+    Misuse.TWICE: cost(
+        "the stream manager adds the tuple to its tree twice: while the tree is open it can never become zero, and times out",
+        Price.TIMEOUT,
+    ),
+    Misuse.MIXED: cost("the first of the two counts and the other is ignored", Price.NOTHING),
+    Misuse.NEVER: cost("its tree times out at the spout", Price.TIMEOUT),
+    Misuse.LATE_EMIT: cost(
+        "the tree may be complete already, and a failure downstream is lost silently, or it can never become zero and times out",
+        Price.LOSS,
+        Price.TIMEOUT,
+    ),
+}
+_ON_SPOUT = {
+    Misuse.NO_MESSAGE_ID: cost(
+        "Heron does not track the tuple and will never call ack or fail for it", Price.LOSS
+    ),
+    Misuse.NEVER_RETURNS: cost(
+        "the same thread handles ack, fail and checkpoints, which never come, and emitted tuples leave only in full buffers",
+        Price.TIMEOUT,
+    ),
+}
+
+# ---- Java ----
+
+_ROOTS = ("org.apache.heron.api", "com.twitter.heron.api")
+_ROLES = ("Bolt", "BasicBolt", "WindowedBolt", "StatefulWindowedBolt", "Spout")
+
+
+def _role(role: Role) -> Role:
+    spout = role.kind is Kind.SPOUT
+    names = [name.rpartition(".")[2] for name in role.classes]
+    return role.derive(
+        classes=tuple(f"{root}.{role.kind.value}.{name}" for root in _ROOTS for name in names),
+        discipline=role.discipline.derive(
+            advisory=True, costs={**_ON_SPOUT, Misuse.OFF_THREAD: None} if spout else _ON_BOLT
+        ),
+    )
+
+
+# ---- Python ----
 
 _NEW = "heronpy.api"
 _OLD = ("heron.api.src.python", "heron.pyheron.src.python", "pyheron")
 _ALL = (_NEW, *_OLD)
 
-_SKIPPED = Cost(
-    prices=(Price.LOSS,),
-    note="Heron skips anchors that are not HeronTuples, without an error: the emit is unanchored",
+_SKIPPED = cost(
+    "Heron skips anchors that are not HeronTuples, without an error: the emit is unanchored", Price.LOSS
 )
-_FIELDS = Cost(
-    prices=(Price.EXIT,),
-    note="the number of values must match the declared fields: RuntimeError stops the instance",
+_FIELDS = cost(
+    "the number of values must match the declared fields: RuntimeError stops the instance", Price.EXIT
 )
-_OPAQUE = Cost(prices=(Price.EXIT,), note="the serializer raises and the instance stops")
+_OPAQUE = cost("the serializer raises and the instance stops", Price.EXIT)
 
 _INIT = plain_entries(EntryKind.INIT, "initialize")
 _STATE = plain_entries(EntryKind.LIFE, "init_state", "pre_save")
@@ -64,16 +102,11 @@ _BOLT = Role(
         *(f"{root}.Bolt" for root in _OLD),
         *(f"{root}.bolt.Bolt" for root in _OLD),
     ),
-    entries=(
-        Entry(method="process", kind=EntryKind.DATA),
-        Entry(method="process_tick", kind=EntryKind.TICK),
-        *_INIT,
-        *_STATE,
-    ),
+    entries=(Entry("process", EntryKind.DATA), Entry("process_tick", EntryKind.TICK), *_INIT, *_STATE),
     verbs=(
         *COMPLETIONS,
         emit("tup stream anchors direct_task need_task_ids"),
-        Verb(name="is_tick", kind=VerbKind.TICK_TEST),
+        Verb("is_tick", VerbKind.TICK_TEST),
         log("message level"),
     ),
     discipline=Discipline(
@@ -81,29 +114,28 @@ _BOLT = Role(
         advisory=True,
         serializer="pickle",
         costs={
-            **HERON_BOLT,
-            Misuse.TWICE: Cost(
-                prices=(Price.TIMEOUT,),
-                note="Heron adds the tuple to its tree twice: while the tree is open, it can no longer complete",
+            **_ON_BOLT,
+            Misuse.TWICE: cost(
+                "Heron adds the tuple to its tree twice: while the tree is open, it can no longer complete",
+                Price.TIMEOUT,
             ),
-            Misuse.LATE_EMIT: Cost(
-                prices=(Price.LOSS, Price.TIMEOUT),
-                note="the tree may have completed already: the new tuple is untracked, or the tree times out",
+            Misuse.LATE_EMIT: cost(
+                "the tree may have completed already: the new tuple is untracked, or the tree times out",
+                Price.LOSS,
+                Price.TIMEOUT,
             ),
-            Misuse.TICK_TWICE: Cost(
-                prices=(Price.EXIT,),
-                note="ack calls int() on the tick's id, which raises ValueError and stops the instance",
+            Misuse.TICK_TWICE: cost(
+                "ack calls int() on the tick's id, which raises ValueError and stops the instance", Price.EXIT
             ),
             Misuse.ANCHOR_SHAPE: _SKIPPED,
             Misuse.ANCHOR_ID: _SKIPPED,
-            Misuse.SUBJECT_ID: Cost(
-                prices=(Price.TIMEOUT,),
-                note='Heron logs "Only HeronTuple type is supported" and ignores the call',
+            Misuse.SUBJECT_ID: cost(
+                'Heron logs "Only HeronTuple type is supported" and ignores the call', Price.TIMEOUT
             ),
             Misuse.PAYLOAD_SHAPE: _FIELDS,
             Misuse.PAYLOAD_TUPLE: _FIELDS,
             Misuse.PAYLOAD_OPAQUE: _OPAQUE,
-            Misuse.NEVER_RUNS: Cost(prices=(Price.TIMEOUT,), note=SHELL_BOLT[Misuse.NEVER_RUNS].note),
+            Misuse.NEVER_RUNS: cost(SHELL_BOLT[Misuse.NEVER_RUNS].note, Price.TIMEOUT),
         },
     ),
     config_attribute="config",
@@ -116,14 +148,14 @@ _TUMBLING = _BOLT.derive(
         f"{_OLD[0]}.TumbingWindowBolt",  # its first spelling
         f"{_OLD[0]}.bolt.window_bolt.TumbingWindowBolt",
     ),
-    entries=(Entry(method="processWindow", kind=EntryKind.BATCH, subject=1), *_INIT),
+    entries=(Entry("processWindow", EntryKind.BATCH, subject=1), *_INIT),
     discipline=_BOLT.discipline.derive(
         auto_ack=ON,
         tick=TickDuty.FRAMEWORK,
         costs={
-            Misuse.NEVER_RUNS: Cost(
-                prices=(Price.LOSS,),
-                note="the call makes a generator or coroutine that never runs, and the window is still acked",
+            Misuse.NEVER_RUNS: cost(
+                "the call makes a generator or coroutine that never runs, and the window is still acked",
+                Price.LOSS,
             )
         },
     ),
@@ -157,7 +189,7 @@ _SPOUT = Role(
         advisory=True,
         serializer="pickle",
         costs={
-            **HERON_SPOUT,
+            **_ON_SPOUT,
             Misuse.NEVER_RUNS: SHELL_SPOUT[Misuse.NEVER_RUNS],
             Misuse.PAYLOAD_SHAPE: _FIELDS,
             Misuse.PAYLOAD_OPAQUE: _OPAQUE,
@@ -172,6 +204,22 @@ _WINDOWS = tuple(
 )
 
 DIALECTS = (
+    replace(
+        storm_java.STORM,
+        name="heron_java",
+        title="Heron",
+        since=(),
+        until=(0, 20),
+        words=(b"org.apache.heron", b"com.twitter.heron"),
+        default=False,
+        roles=tuple(_role(role) for role in storm_java.roles("") if role.name in _ROLES),
+        verbs=storm_java.verbs(*_ROOTS),
+        objects={
+            name: kind
+            for root in _ROOTS
+            for name, kind in storm_java.objects(root, tasks="bolt", spouts="spout", topology="bolt").items()
+        },
+    ),
     Dialect(
         name="heronpy",
         language="python",
