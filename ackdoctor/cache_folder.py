@@ -13,8 +13,6 @@ from pathlib import Path
 
 from ackdoctor.model import AckdoctorError
 
-__all__ = ["CacheFolder", "NoCacheError"]
-
 _CLOSED = getattr(os, "O_CLOEXEC", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOSED

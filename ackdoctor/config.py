@@ -7,27 +7,15 @@ wins, and `ignore` wins a draw: select ACK1, ignore ACK101 leaves the rest of AC
 import errno
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+from ackdoctor.globs import matches_glob
 from ackdoctor.model import ConfigError
 from ackdoctor.model.finding import Confidence, Severity
-from ackdoctor.model.globs import matches_glob
 from ackdoctor.model.source import read_file
-
-__all__ = [
-    "FILES",
-    "FORMATS",
-    "HELP",
-    "Settings",
-    "find_config",
-    "holds_settings",
-    "load_settings",
-    "nearest",
-    "place",
-]
 
 FORMATS = ("full", "concise", "json", "json-lines", "sarif", "github")
 
@@ -40,7 +28,7 @@ _EXCLUDE = (
 _LARGEST = 1_000_000  # bytes of a settings file
 _DOTS = 500  # in one of its lines
 _NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG}
-_TABLE = re.compile(rb"^[ \t]*\[tool\.ackdoctor", re.MULTILINE)
+_TABLE = r"^[ \t]*\[tool\.ackdoctor"
 _PREFIX = re.compile(r"[A-Z]+[0-9]*")
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+)*")
@@ -89,22 +77,6 @@ class Settings:
         per_file = (selector for selectors in self.per_file_ignores.values() for selector in selectors)
         return tuple(dict.fromkeys((*self.select, *self.extend_select, *self.ignore, *per_file)))
 
-    def fingerprint(self) -> str:
-        """Return everything that can change the findings, as text, without a path of this machine."""
-        values = (
-            (item.name, sorted(value.items()) if isinstance(value, Mapping) else value)
-            for item in fields(self)
-            if item.name not in _PRESENTATION
-            for value in (getattr(self, item.name),)
-        )
-        return repr(tuple(values))
-
-
-_PRESENTATION = {
-    "min_severity", "min_confidence", "baseline", "output_format", "fatal_unreadable", "pytest", "directory",
-    "source", "searched",
-}  # fmt: skip
-
 
 def _exactness(selectors: Iterable[str], code: str, name: str) -> int:
     """Return how exactly the best selector names the rule: 0 not at all, most by its name or whole code."""
@@ -133,7 +105,7 @@ def find_config(start: Path) -> Path | None:
                 if error.errno in _NOT_THERE:
                     continue
                 raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-            if name == "ackdoctor.toml" or (b"ackdoctor" in content and _has_table(path, content)):
+            if name == "ackdoctor.toml" or (b"ackdoctor" in content and _ours(path, content) is not None):
                 return path
     return None
 
@@ -141,7 +113,9 @@ def find_config(start: Path) -> Path | None:
 def holds_settings(path: Path) -> bool:
     """Whether the bytes of one of FILES hold settings, valid or not."""
     try:
-        return path.name == "ackdoctor.toml" or _TABLE.search(read_file(str(path), _LARGEST)) is not None
+        return path.name == "ackdoctor.toml" or bool(
+            re.search(_TABLE.encode(), read_file(str(path), _LARGEST), re.MULTILINE)
+        )
     except OSError:
         return False
 
@@ -154,36 +128,32 @@ def load_settings(path: Path) -> Settings:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError:
         raise ConfigError(f"{str(path)!r}: not a path") from None
-    table = _parse(path, content)
-    if path.name == "pyproject.toml":
-        table = _ours(path, table)
-    elif "tool" in table:
+    in_project = path.name == "pyproject.toml"
+    table = _ours(path, content) if in_project else _parse(path, content)
+    table = {} if table is None else table
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path}: `tool.ackdoctor` must be a table")
+    if not in_project and "tool" in table:
         raise ConfigError(f"{path}: put the keys at the top of this file, without [tool.ackdoctor]")
+    text = content.decode("utf-8-sig")
     directory = path.absolute().parent
     values: dict[str, Any] = {}  # each parser returns the type of its field
     for key, value in table.items():
-        where = f"{path}{_line_of(key, content.decode('utf-8-sig'))}"
-        if key not in _KEYS:
-            raise ConfigError(f"{where}: unknown key `{key}`{nearest(key, _KEYS)}")
+        where = str(path) + _line_of(text, rf"^[ \t]*\[?(?:tool\.ackdoctor\.)?[\"']?{re.escape(key)}\b")
+        if key not in KEYS:
+            raise ConfigError(f"{where}: unknown key `{key}`{nearest(key, KEYS)}")
         try:
-            parsed = _KEYS[key](value)
+            parsed = KEYS[key].parse(value)
         except ValueError as error:
             raise ConfigError(f"{where}: `{key}` {error}") from None
         values[key.replace("-", "_")] = directory / parsed if isinstance(parsed, Path) else parsed
     return Settings(**values, directory=directory, source=path)
 
 
-def _has_table(path: Path, content: bytes) -> bool:
+def _ours(path: Path, content: bytes) -> object:
+    """Return the table of a pyproject.toml, as it is written there; None without one."""
     tool = _parse(path, content).get("tool")
-    return isinstance(tool, dict) and "ackdoctor" in tool
-
-
-def _ours(path: Path, table: dict[str, object]) -> dict[str, object]:
-    tool = table.get("tool")
-    ours = tool.get("ackdoctor", {}) if isinstance(tool, dict) else {}
-    if not isinstance(ours, dict):
-        raise ConfigError(f"{path}: `tool.ackdoctor` must be a table")
-    return ours
+    return tool.get("ackdoctor") if isinstance(tool, dict) else None
 
 
 def _parse(path: Path, content: bytes) -> dict[str, object]:
@@ -208,17 +178,11 @@ def _parse(path: Path, content: bytes) -> dict[str, object]:
     return table
 
 
-def _line_of(key: str, text: str) -> str:
-    """Return `:12`, or "" if no line starts with the key."""
-    line = re.compile(rf"^[ \t]*\[?(?:tool\.ackdoctor\.)?[\"']?{re.escape(key)}\b", re.MULTILINE)
-    found = line.search(text, _start_of_ours(text))
+def _line_of(text: str, pattern: str) -> str:
+    """Return `:12`, the first line from our first table on that fits, or "" if none does."""
+    ours = re.search(_TABLE, text, re.MULTILINE)  # tables of other tools may precede it
+    found = re.compile(pattern, re.MULTILINE).search(text, ours.start() if ours else 0)
     return f":{text.count(chr(10), 0, found.start()) + 1}" if found else ""
-
-
-def _start_of_ours(text: str) -> int:
-    """Return where our first table begins: tables of other tools may precede it; 0 in an ackdoctor.toml."""
-    found = re.search(r"^[ \t]*\[tool\.ackdoctor", text, re.MULTILINE)
-    return found.start() if found else 0
 
 
 def place(source: Path | None, value: str) -> str:
@@ -229,8 +193,7 @@ def place(source: Path | None, value: str) -> str:
         text = read_file(str(source), _LARGEST).decode("utf-8-sig", "replace")
     except OSError:
         return str(source)
-    found = re.compile(rf"[\"']{re.escape(value)}[\"']").search(text, _start_of_ours(text))
-    return f"{source}:{text.count(chr(10), 0, found.start()) + 1}" if found else str(source)
+    return str(source) + _line_of(text, rf"[\"']{re.escape(value)}[\"']")
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -315,52 +278,67 @@ def _switch(value: object) -> bool:
     return value
 
 
-_KEYS: Mapping[str, Callable[[object], Parsed]] = MappingProxyType(
-    {
-        "select": _chosen,
-        "ignore": _selectors,
-        "extend-select": _selectors,
-        "exclude": _strings,
-        "extend-exclude": _strings,
-        "per-file-ignores": _ignores,
-        "extra-bases": _table_of(_DOTTED, '{"mylib.base.MyBolt" = "streamparse.Bolt"}'),
-        "dialect-version": _table_of(_VERSION, '{streamparse = "2.1"}'),
-        "min-severity": _word_of({severity.word: severity for severity in Severity}),
-        "min-confidence": _word_of({confidence.word: confidence for confidence in Confidence}),
-        "baseline": _path,
-        "output-format": _word_of({word: word for word in FORMATS}),
-        "fatal-unreadable": _switch,
-        "pytest": _open_table,
-    }
-)
+class Key(NamedTuple):
+    """A key of the settings: its parser, and its meaning and default for the documentation."""
 
-HELP: Mapping[str, tuple[str, str]] = MappingProxyType(  # key -> meaning and default, for the documentation
+    parse: Callable[[object], Parsed]
+    meaning: str
+    default: str
+
+
+KEYS: Mapping[str, Key] = MappingProxyType(
     {
-        "select": ("rules that run: codes, prefixes of codes, names", "all that are on by default"),
-        "extend-select": ("rules that run besides them", "`[]`"),
-        "ignore": ("rules that do not run; the more exact selector wins, and `ignore` wins a draw", "`[]`"),
-        "per-file-ignores": (
+        "select": Key(
+            _chosen,
+            "rules that run: codes, prefixes of codes, names",
+            "all that are on by default",
+        ),
+        "extend-select": Key(_selectors, "rules that run besides them", "`[]`"),
+        "ignore": Key(
+            _selectors,
+            "rules that do not run; the more exact selector wins, and `ignore` wins a draw",
+            "`[]`",
+        ),
+        "per-file-ignores": Key(
+            _ignores,
             "glob → rules that are silent there; a glob with a slash starts in the settings' directory",
             "none",
         ),
-        "exclude": (
+        "exclude": Key(
+            _strings,
             "files and directories to skip, as in `.gitignore`; base classes in them are still read",
             "`.git`, `.venv`, `build`, `dist`, `site-packages` and similar",
         ),
-        "extend-exclude": ("files and directories to skip besides them", "`[]`"),
-        "extra-bases": (
+        "extend-exclude": Key(_strings, "files and directories to skip besides them", "`[]`"),
+        "extra-bases": Key(
+            _table_of(_DOTTED, '{"mylib.base.MyBolt" = "streamparse.Bolt"}'),
             "your base class → the framework's class behind it, if its source is not in the tree",
             "none",
         ),
-        "dialect-version": (
+        "dialect-version": Key(
+            _table_of(_VERSION, '{streamparse = "2.1"}'),
             "framework → version, for an older one of [Frameworks](frameworks.md); missing digits are zeros",
             "the newest",
         ),
-        "min-severity": ("`info`, `warning` or `error`: lint hides findings below it", "`warning`"),
-        "min-confidence": ("`may` or `must`: lint hides findings below it", "`may`"),
-        "baseline": ("the baseline file, relative to the settings' directory", "none"),
-        "output-format": ("one of the [formats](guide/lint.md#formats)", "`full`"),
-        "fatal-unreadable": ("`true` is the option `--strict-files`", "`false`"),
-        "pytest": ("a table for the [pytest plugin](guide/tests.md#marks-and-options)", "none"),
+        "min-severity": Key(
+            _word_of({severity.word: severity for severity in Severity}),
+            "`info`, `warning` or `error`: lint hides findings below it",
+            "`warning`",
+        ),
+        "min-confidence": Key(
+            _word_of({confidence.word: confidence for confidence in Confidence}),
+            "`may` or `must`: lint hides findings below it",
+            "`may`",
+        ),
+        "baseline": Key(_path, "the baseline file, relative to the settings' directory", "none"),
+        "output-format": Key(
+            _word_of({word: word for word in FORMATS}),
+            "one of the [formats](guide/lint.md#formats)",
+            "`full`",
+        ),
+        "fatal-unreadable": Key(_switch, "`true` is the option `--strict-files`", "`false`"),
+        "pytest": Key(
+            _open_table, "a table for the [pytest plugin](guide/tests.md#marks-and-options)", "none"
+        ),
     }
 )

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 from ackdoctor.heap.dump import read_dump
-from ackdoctor.heap.jvm.hprof import Hprof
-from ackdoctor.heap.jvm.sweep import sweep
+from ackdoctor.heap.hprof import Hprof
+from ackdoctor.heap.sweep import sweep
 
 MB = 1_000_000
 LEAST_RATE, MOST_MEMORY, LONGEST_WALK = 120, 400, 8.0  # MB/s, MB, s

@@ -26,12 +26,10 @@ from guppy import hpy
 from ackdoctor.acker.acker import Acker, make_acker
 from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.acker.versions import profile
-from ackdoctor.heap.python.holders import ACKER, Holder, containers
-from ackdoctor.heap.python.snapshot import take
+from ackdoctor.heap.python_heap import ACKER, Holder, containers, take
 from ackdoctor.model.acker import AckInit
-from ackdoctor.reporters import Context
-from ackdoctor.reporters.context import Sources
-from ackdoctor.reporters.heap_python import snapshots_screen
+from ackdoctor.reporters import Context, Sources
+from ackdoctor.reporters.heap import snapshots_screen
 
 PATH_BAR, REPORT_BAR, TESTS_BAR = 0.01, 8.0, 3.0
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import typer
 from typer.core import TyperGroup
 
-from ackdoctor.cli.app import app
-from ackdoctor.config import HELP
+from ackdoctor.cli.commands import app
+from ackdoctor.config import KEYS
 from ackdoctor.pytest_plugin.options import OPTIONS
-from ackdoctor.rulebook.pages import load_rules
+from ackdoctor.rulebook import survey
 
 ROOT = Path(__file__).parent.parent
 REPOSITORY = "https://github.com/ackdoctor/ackdoctor/blob/main"
@@ -29,7 +29,7 @@ _LEXERS = {"acker": "text"}  # all other fences begin with a language that Pygme
 def rule_table(folder: str = "../rules/") -> str:
     """Return a row for each rule; `folder` is where the links find the pages."""
     rows = ["| code | name | severity | what it finds |", "| --- | --- | --- | --- |"]
-    for rule in load_rules().values():
+    for rule in survey()[0].values():
         off = "" if rule.default else ", off"
         link = f"[{rule.code}]({folder}{rule.path.name})"
         rows.append(f"| {link} | {rule.name} | {rule.severity.word}{off} | {rule.summary} |")
@@ -39,7 +39,7 @@ def rule_table(folder: str = "../rules/") -> str:
 def settings_table() -> str:
     """Return a row for each key of `[tool.ackdoctor]`."""
     rows = ["| key | value | default |", "| --- | --- | --- |"]
-    rows += (f"| `{key}` | {text} | {default} |" for key, (text, default) in HELP.items())
+    rows += (f"| `{name}` | {key.meaning} | {key.default} |" for name, key in KEYS.items())
     return "\n".join(rows) + "\n"
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.finding import Finding, TreeWitness
 from ackdoctor.model.trace import GrowthPoint
-from ackdoctor.rulebook.pages import Case
 from ackdoctor.tracer.acker_findings import growth_finding
 from ackdoctor.tracer.replay import judge_trace
 from ackdoctor.tracer.timeouts import Step, TimedOut, slow_findings
+from tests.rule_pages import Case
 from tests.trace_rows import events_of
 
 __all__ = ["findings_by_line", "timed_out"]

@@ -13,8 +13,8 @@ from ackdoctor.frontends import java
 from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.cfg import Unit
 from ackdoctor.model.finding import Finding, Severity, Unreadable
-from ackdoctor.rulebook.pages import Case, CaseFile, Expected, load_rules, read_case_page
 from tests.acker_cases import findings_by_line
+from tests.rule_pages import Case, CaseFile, Expected, cases_of, load_rules, read_case_page
 
 __all__ = ["CASE_PAGES", "FIXES", "all_cases", "cases_by_code", "findings_of", "marked"]
 
@@ -27,7 +27,7 @@ CASE_PAGES = sorted(
 @cache
 def cases_by_code() -> Mapping[str, tuple[Case, ...]]:
     """Return the cases of each rule: those of its page, then those of its regression pages."""
-    cases = {code: page.cases for code, page in load_rules().items()}
+    cases = {code: cases_of(page) for code, page in load_rules().items()}
     for path in CASE_PAGES:
         cases[path.parent.name] += read_case_page(path)
     return cases

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.config import Settings, find_config, load_settings
+from ackdoctor.globs import matches_glob
 from ackdoctor.model import ConfigError
 from ackdoctor.model.finding import Confidence, Severity
-from ackdoctor.model.globs import matches_glob
 
 
 def write_settings(folder: Path, text: str, name: str = "ackdoctor.toml") -> Path:
@@ -234,18 +234,6 @@ def test_per_file_ignores_apply_by_glob():
     assert settings.ignores("tests/a.py", "ACK101", "missing-ack")
     assert not settings.ignores("tests/a.py", "ACK201", "unanchored-emit")
     assert not settings.ignores("src/a.py", "ACK101", "missing-ack")
-
-
-def test_the_fingerprint_covers_settings_that_change_findings():
-    plain = Settings().fingerprint()
-    assert (
-        Settings(output_format="json", min_severity=Severity.ERROR, directory=Path("x")).fingerprint()
-        == plain
-    )
-    assert Settings(select=("ACK1",)).fingerprint() != plain
-    assert Settings(extra_bases={"a.B": "c.D"}).fingerprint() != plain
-    one, other = {"a.B": "c.D", "e.F": "c.D"}, {"e.F": "c.D", "a.B": "c.D"}
-    assert Settings(extra_bases=one).fingerprint() == Settings(extra_bases=other).fingerprint()
 
 
 def test_settings_can_be_pickled(tmp_path):

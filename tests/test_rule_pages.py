@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.checks import load as load_checks
-from ackdoctor.rulebook import load_metadata
-from ackdoctor.rulebook.pages import Case, Expected
 from tests.lint.project import lines, lint_project, write
 from tests.rule_cases import all_cases, cases_by_code, marked
+from tests.rule_pages import Case, Expected, load_metadata
 
 ROOT = Path(__file__).parent.parent
 RULES = load_metadata()

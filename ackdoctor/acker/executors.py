@@ -14,6 +14,7 @@ The caller sends two tuples with `emission.message_ids`, then `emission.init` to
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum, unique
 from functools import reduce
 from operator import xor
@@ -27,14 +28,11 @@ from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, AnswerKind, 
 __all__ = [
     "BoltCollector",
     "Emission",
-    "HeronBoltCollector",
-    "JStormBoltCollector",
     "MessageId",
     "Reason",
     "SpoutEmission",
     "SpoutExecutor",
     "SpoutResult",
-    "StormBoltCollector",
     "TaskMismatchError",
     "TupleImpl",
     "TupleInfo",
@@ -45,17 +43,15 @@ __all__ = [
 MessageId: TypeAlias = Mapping[int, int]  # {root: edge}; empty for an unanchored tuple
 
 
+@dataclass(slots=True, eq=False)
 class TupleImpl:
     """The acking state of Storm's TupleImpl: its MessageId, and the XOR of its children's edges.
 
     A tuple equals only itself, as in Java.  `ack_val` is never reset.  Subclasses add values and a source.
     """
 
-    __slots__ = ("ack_val", "message_id")
-
-    def __init__(self, message_id: MessageId) -> None:
-        self.message_id = message_id
-        self.ack_val = 0
+    message_id: MessageId
+    ack_val: int = field(default=0, init=False)
 
 
 class Emission(NamedTuple):
@@ -270,19 +266,15 @@ class SpoutExecutor:
             acked = SpoutResult(Reason.ACK, task, message_id, None)
         if message_id is None or not self._ackers:
             return SpoutEmission(({},) * targets, result=acked)
-        root = self._next_root()
+        root = self._ids.next_long()
+        while self._profile.engine is Engine.JSTORM and root in self._pending:
+            root = self._ids.next_long()  # only JStorm checks for a collision
         if no_targets in {NoTargets.ACK, NoTargets.NOTHING}:
             return SpoutEmission((), result=acked)
         edges = [self._ids.next_long() for _ in range(targets)]
         self._pending.put(root, TupleInfo(task, message_id, self._clock.now_ms()))
         init = AckInit(root, reduce(xor, edges, 0), task)
         return SpoutEmission(tuple({root: edge} for edge in edges), root, init)
-
-    def _next_root(self) -> int:
-        root = self._ids.next_long()
-        while self._profile.engine is Engine.JSTORM and root in self._pending:
-            root = self._ids.next_long()  # only JStorm checks for a collision
-        return root
 
     def receive(self, answer: Answer) -> SpoutResult | None:
         """Process an answer of the acker; a root that is not pending (late, or after a restart) is ignored."""

@@ -38,15 +38,14 @@ class RootLedger:
         ledger.window(1000)                 GrowthPoint(time_ms=1000, pending=0, orphans=0, started=1)
     """
 
-    def __init__(self, profile: Profile, *, now_ms: int = 0, most: int = MOST_ROOTS) -> None:
+    def __init__(self, profile: Profile, *, most: int = MOST_ROOTS) -> None:
         self._profile = profile
         self._most = most
-        self._window_ms = now_ms  # start of the window
+        self._window_ms = 0  # start of the window
         self._acker = make_acker(profile, self, _NEVER)
         self._orphans = 0
         self._started = 0  # roots with an init, in this window
         self.completed = 0
-        self.failed = 0
         self.dropped = 0
         self.high_water = 0
 
@@ -86,7 +85,6 @@ class RootLedger:
         if answer is None:
             return None
         self.completed += answer.kind is AnswerKind.ACK
-        self.failed += answer.kind is AnswerKind.FAIL
         return answer.kind
 
     def rotate(self) -> tuple[PendingEntry, ...]:

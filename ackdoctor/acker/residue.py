@@ -183,7 +183,8 @@ def find_culprits(tree: TupleTree, seen: Sequence[TracedTuple]) -> TupleTree:
     if not left or tree.residue is not Residue.EVEN:
         return tree
     columns = [(value, traced) for traced in seen for value in traced.residual_values()]
-    if len({traced for _, traced in columns}) == len(columns) and _total(columns) == left:
+    total = reduce(xor, (value for value, _ in columns), 0)
+    if len({traced for _, traced in columns}) == len(columns) and total == left:
         return replace(tree, culprits=_culprits(columns), ambiguous=False)
     solution = solve(left, [value for value, _ in columns])
     if solution is None:  # a tuple that is never acked leaves its children's edges, too
@@ -196,10 +197,6 @@ def find_culprits(tree: TupleTree, seen: Sequence[TracedTuple]) -> TupleTree:
     if len(wrong) == 1:
         wrong = [(left, wrong[0][1])]
     return replace(tree, culprits=_culprits(wrong), ambiguous=solution.ambiguous)
-
-
-def _total(columns: Iterable[tuple[int, TracedTuple]]) -> int:
-    return reduce(xor, (value for value, _ in columns), 0)
 
 
 def _culprits(columns: Iterable[tuple[int, TracedTuple]]) -> tuple[Culprit, ...]:

@@ -1,7 +1,6 @@
 """What Storm takes from its runtime: a clock, random ids, Java's hash codes, and RotatingMap.
 
-All ids are Java longs.  Storm draws them from one java.util.Random per executor.  Tests without coincidences
-draw powers of two, which are linearly independent under XOR (1, 2 and 3 are not: 1 ^ 2 == 3).
+All ids are Java longs.  Storm draws them from one java.util.Random per executor.
 """
 
 import struct
@@ -13,7 +12,6 @@ __all__ = [
     "Clock",
     "IdSource",
     "JavaRandom",
-    "PowersOfTwo",
     "RotatingMap",
     "VirtualClock",
     "acker_index",
@@ -80,22 +78,6 @@ class JavaRandom:
         """Random.nextLong(): `((long) next(32) << 32) + next(32)`, the low half signed as well."""
         high = self.next_int()
         return signed((high << 32) + self.next_int())
-
-
-class PowersOfTwo:
-    """The ids 1, 2, 4, ..., linearly independent under XOR; the 65th draw raises OverflowError."""
-
-    __slots__ = ("_exponent",)
-
-    def __init__(self, first_exponent: int = 0) -> None:
-        self._exponent = first_exponent
-
-    def next_long(self) -> int:
-        """Draw the next power of two; the last one is -2**63."""
-        if self._exponent >= 64:  # noqa: PLR2004 - the width of a long
-            raise OverflowError("a long has 64 bits: all powers of two are drawn")
-        self._exponent += 1
-        return signed(1 << (self._exponent - 1))
 
 
 def java_hash(value: object) -> int:

@@ -4,7 +4,7 @@
 if they all behave alike: `profile("1.2")`, but not "1.1", which changed with 1.1.2.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 from ackdoctor.model.acker import NEWEST as NEWEST_VERSION
@@ -57,11 +57,7 @@ def profile(name: str) -> Profile:
     found = ackers(name)
     if len(found) != 1:
         raise ambiguous(name)
-    return _profile(found[0])
+    return Profile(**asdict(found[0]))
 
 
-def _profile(version: AckerVersion) -> Profile:
-    return Profile(**{field.name: getattr(version, field.name) for field in fields(version)})
-
-
-NEWEST = _profile(NEWEST_VERSION)
+NEWEST = Profile(**asdict(NEWEST_VERSION))

@@ -1,25 +1,32 @@
-"""ACK101: a path leaves the handler with a tuple that is neither acked, failed nor stored.
+"""ACK101: a path leaves the handler with a tuple that is neither acked, failed nor stored, or empties a buffer of tuples.
 
 If no path completes the tuple, there is one finding at the handler; else one finding for each way out that misses it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from ackdoctor.checks.facts.completions import BY_HAND, leaving_place
-from ackdoctor.checks.facts.fields import ACKING, depends_on_setting
+from ackdoctor.checks.facts.completions import BY_HAND, leaving_place, missed_completions
+from ackdoctor.checks.facts.fields import ACKING, depends_on_setting, stored_inputs
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Completed, Ended, Flow, Stored
+from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Path, Stored
 from ackdoctor.flow.state import Token, TokenRef
 from ackdoctor.flow.witness import assumes_raise
+from ackdoctor.model.cfg import Attr, Bind, Call, EdgeKind, Function, Unpack
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding
+from ackdoctor.model.source import Span
 from ackdoctor.rulebook import Words
 
 __all__ = ["check"]
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """Yield the findings of each data or batch handler."""
+    """Yield the findings of each data or batch handler, and of each place that empties a buffer."""
+    yield from _at_ends(context)
+    yield from _dropped(context)
+
+
+def _at_ends(context: RuleContext) -> Iterator[Finding]:
     for flow in context.flows:
         if flow.entry is None or flow.entry.kind not in (EntryKind.DATA, EntryKind.BATCH) or flow.wrapped:
             continue
@@ -47,22 +54,57 @@ def check(context: RuleContext) -> Iterator[Finding]:
                 confidence=Confidence.MAY if flow.limited else Confidence.MUST,  # every path shows it
             )
         else:
-            yield from _single_paths(context, flow, token, missing)
+            words = _words(context, "one path", flow, token)
+            yield from missed_completions(context, words, Misuse.NEVER, flow, missing)
 
 
-def _single_paths(
-    context: RuleContext, flow: Flow, token: Token, missing: Sequence[Ended]
-) -> Iterator[Finding]:
-    """Yield the surest finding for each line at which a path leaves: the parts of one condition are one way out."""
-    words = _words(context, "one path", flow, token)
-    found: dict[tuple[str, int], Finding] = {}
-    for ended in missing:
-        at = leaving_place(flow, ended)
-        finding = context.finding(words, Misuse.NEVER, at, flow=flow, path=ended.path, token=token)
-        line = (finding.site.path, finding.site.span.line)
-        if line not in found or finding.confidence > found[line].confidence:
-            found[line] = finding
-    yield from found.values()
+def _dropped(context: RuleContext) -> Iterator[Finding]:
+    """Yield one finding for each place that drops tuples of a field which other paths complete."""
+    if context.component.auto_ack is not False or not context.is_bolt:
+        return
+    completed = {event.field for _, event in context.releases() if event.completed}
+    held = completed & {stored.field for _, stored in stored_inputs(context)}
+    for flow, dropped in context.events(Dropped, EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK):
+        if dropped.field not in held or dropped.deferral is not None:
+            continue
+        if dropped.removed and not _completes_whole(flow, dropped.field):
+            continue  # what was removed is a collection or a record
+        function, span = _place(flow, dropped)
+        if context.is_first((function.path, span.line)):
+            words, at = context.words("dropped", field=f"self.{dropped.field}"), (function, span)
+            yield context.finding(
+                words, Misuse.NEVER, at, flow=flow, path=dropped.path, confidence=Confidence.MAY
+            )
+
+
+def _completes_whole(flow: Flow, field: str) -> bool:
+    """Whether the handler completes what it removes from a field, not a part of it."""
+    return any(
+        isinstance(event, Completed)
+        and event.token is not None
+        and event.token.field == field
+        and not event.token.path
+        for event in flow.events
+    )
+
+
+def _place(flow: Flow, dropped: Dropped) -> tuple[Function, Span]:
+    """Return the step that empties the field, or the one that leaves with tuples that were taken out of it."""
+    match dropped.step.op:
+        case Bind() | Unpack() | Call(func=Attr(name="clear")):
+            return dropped.function, dropped.step.span
+        case _:
+            return leaving_place(flow, _end_of_iteration(dropped), field=dropped.field)
+
+
+def _end_of_iteration(dropped: Dropped) -> Path:
+    """Return the end of the loop's iteration that lost a removed tuple, or the end of the path."""
+    visit: Path | None = dropped.path
+    while visit is not None and any(token.field == dropped.field for token in visit.state.tokens):
+        if visit.via is EdgeKind.BACK and visit.before is not None:
+            return visit.before
+        visit = visit.before
+    return dropped.path
 
 
 def _words(context: RuleContext, case: str, flow: Flow, token: Token) -> Words:

@@ -1,14 +1,16 @@
-"""ACK103: one path acks the same tuple twice."""
+"""ACK103: one path acks the same tuple twice, or a flush acks the tuples of a buffer and keeps them for the next."""
 
 from collections.abc import Iterator
 
 from ackdoctor.checks.facts.completions import repeats
+from ackdoctor.checks.facts.fields import shrunk_fields
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.state import TokenKind
-from ackdoctor.flow.witness import breach_site, line_text
-from ackdoctor.model.dialect import Misuse
+from ackdoctor.flow.events import Ended
+from ackdoctor.flow.state import Contents, TokenKind
+from ackdoctor.flow.witness import breach_site, completions, line_text
+from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding
-from ackdoctor.model.protocol import Breach
+from ackdoctor.model.protocol import Breach, Stage
 from ackdoctor.rulebook.advice import leave_first
 
 __all__ = ["check"]
@@ -18,6 +20,11 @@ def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each second ack that the component's own code makes."""
     if context.component.auto_ack:
         return
+    yield from _repeated(context)
+    yield from _kept(context)
+
+
+def _repeated(context: RuleContext) -> Iterator[Finding]:
     for repeat in repeats(context):
         path, token = repeat.second.path, repeat.token
         if repeat.automatic or repeat.same_site or repeat.second.breach is not Breach.DOUBLE_ACK:
@@ -27,3 +34,20 @@ def check(context: RuleContext) -> Iterator[Finding]:
         where = f" (first on {line_text(repeat.first, site.function)})" if repeat.first is not None else ""
         words = context.words(tup=token.words, or_leave=context.phrase("leave", leave=leave, where=where))
         yield context.finding(words, Misuse.TWICE, site, flow=repeat.flow, path=path, token=token)
+
+
+def _kept(context: RuleContext) -> Iterator[Finding]:
+    """Yield one finding for each buffer whose tuples a handler acks and that no code of the component ever empties."""
+    if context.component.opaque or context.component.heirs:
+        return
+    shrunk = shrunk_fields(context, context.functions)
+    for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK):
+        for field, contents in ended.state.contents.items() if ended.raised is None else ():
+            if contents != Contents(Stage.ACKED, every=True) or field in shrunk:
+                continue
+            acked = (token for token, held in ended.state.tokens.items() if held.stage is Stage.ACKED)
+            token = next((each for each in acked if each.field == each.buffer == field), None)
+            first = next(completions(ended.path, token), None) if token is not None else None
+            if first is not None and context.is_first(field):
+                words = context.words("kept", field=f"self.{field}")
+                yield context.finding(words, Misuse.TWICE, first, flow=flow, path=ended.path, token=token)

@@ -57,7 +57,7 @@ def _auto_failed(context: RuleContext, repeat: Repeat) -> Iterator[Finding]:
     emits = isinstance(call, Call) and context.verb_kind(thrown.function, call) is not None
     if not explicit and (context.component.auto_ack or emits):
         return  # emit-after-ack reports the emit, and with auto_ack on ack-with-auto-ack reports the first completion
-    if not context.once(first.step) and not explicit:
+    if not context.is_first(first.step) and not explicit:
         return
     callee = callee_text(call.func) if isinstance(call, Call) else "this"
     yield context.finding(

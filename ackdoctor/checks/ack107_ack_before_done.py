@@ -5,14 +5,15 @@ from collections.abc import Iterator
 from ackdoctor.checks.facts.dataflow import definition, mentions_any, tuple_names
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back
-from ackdoctor.flow.expressions import callee_text, last_name, memoize
+from ackdoctor.flow.expressions import callee_text, calls_by_result, last_name, memoize
 from ackdoctor.flow.library import EXECUTORS, THREADS
 from ackdoctor.flow.state import Token, TokenKind
 from ackdoctor.flow.witness import completions, line_text, raising_visit
-from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Function, Name, Step, Throw, Way
+from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Function, Name, Throw, Way
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Op, Stage
+from ackdoctor.rulebook import Words
 from ackdoctor.rulebook.advice import ack_after_try
 
 __all__ = ["check"]
@@ -28,16 +29,30 @@ _WORK = (None, "target", "function", "func", "fn")  # names of the parameter tha
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """Yield one finding for each ack before started work ends, and for each ack in `finally` while an exception leaves."""
+    """Yield one finding for each ack before started work ends, and for each ack in `finally` while an exception leaves.
+
+    If the framework acks, the finding is at the call that starts the work.
+    """
     auto = context.component.auto_ack
     for flow, done in context.events(Completed, EntryKind.DATA, EntryKind.BATCH):
         token = done.token
-        if token is None or done.tick.is_system:
+        if token is None or done.tick.is_system or token.kind is TokenKind.STORED:
             continue
-        if auto and done.op is Op.AUTO_ACK and done.breach is None:
-            yield from _by_the_framework(context, flow, done, token)
-        elif not auto and done.op is Op.ACK and done.deferral is None and token.kind is not TokenKind.STORED:
-            yield from _by_hand(context, flow, done, token)
+        early = done.breach is None if auto else done.deferral is None
+        started = _started(flow, done) if early and done.op is (Op.AUTO_ACK if auto else Op.ACK) else None
+        if started is None:
+            continue
+        at = started if auto else done
+        if context.is_first((at.function, at.step.span.line)):
+            yield context.finding(
+                _words(context, flow, done, token, started),
+                Misuse.EARLY,
+                at,
+                flow=flow,
+                path=done.path,
+                token=token,
+                severity=_severity(context),
+            )
     if not auto:
         for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
             yield from _in_finally(context, flow, ended)
@@ -50,43 +65,20 @@ def _severity(context: RuleContext) -> Severity:
 # ---- work that still runs ----
 
 
-def _by_the_framework(context: RuleContext, flow: Flow, done: Completed, token: Token) -> Iterator[Finding]:
-    """Yield the call that starts work for which the framework's ack does not wait."""
-    started = _started(flow, done)
-    if started is not None and context.once(started.step):
-        words = context.words(
-            "auto-ack",
-            tup=token.words,
-            handler=flow.function.name,
-            call=_callee(started.step),
-            by_hand=context.role.by_hand,
-        )
-        yield context.finding(
-            words,
-            Misuse.EARLY,
-            started,
-            flow=flow,
-            path=done.path,
-            token=token,
-            severity=_severity(context),
-        )
-
-
-def _by_hand(context: RuleContext, flow: Flow, done: Completed, token: Token) -> Iterator[Finding]:
-    """Yield the ack before which the path started work, and did not wait for it."""
-    started = _started(flow, done)
-    if started is not None and context.once((done.function, done.step.span.line)):
-        words = context.words(
-            tup=token.words,
-            call=_callee(started.step),
-            line=line_text(started, done.function),
-            again=_completed_again(context, started, token),
-        )
-        yield context.finding(words, Misuse.EARLY, done, flow=flow, severity=_severity(context))
-
-
-def _callee(step: Step) -> str:
-    return callee_text(step.op.func) if isinstance(step.op, Call) else "this"
+def _words(context: RuleContext, flow: Flow, done: Completed, token: Token, started: Path) -> Words:
+    op, tup = started.step.op, token.words
+    call = callee_text(op.func) if isinstance(op, Call) else "this"
+    if context.component.auto_ack:
+        handler, by_hand = flow.function.name, context.role.by_hand
+        return context.words("auto-ack", tup=tup, handler=handler, call=call, by_hand=by_hand)
+    again = ""
+    for _, later in context.events(Completed):
+        runs = later.deferral is not None and later.deferral.step is started.step
+        if not again and runs and later.op in _LATER and later.token == token:
+            does, misuse = _LATER[later.op]
+            line, price = later.step.span.line, context.price(misuse)
+            again = context.phrase("again", does=does, line=line, price=price)
+    return context.words(tup=tup, call=call, line=line_text(started, done.function), again=again)
 
 
 def _started(flow: Flow, done: Completed) -> Path | None:
@@ -110,8 +102,7 @@ def _started(flow: Flow, done: Completed) -> Path | None:
 @memoize
 def _may_start(function: Function) -> bool:
     """Whether a function has a call that may start work."""
-    calls = (step.op for step in function.cfg.steps if isinstance(step.op, Call))
-    return any(last_name(call.func) in _STARTS | EXECUTORS for call in calls)
+    return any(last_name(call.func) in _STARTS | EXECUTORS for call in calls_by_result(function).values())
 
 
 def _is_scoped(func: Expr) -> bool:
@@ -146,17 +137,6 @@ def _runs_code(flow: Flow, visit: Path, call: Call) -> bool:
     return found is not None and isinstance(found.value, Call) and last_name(found.value.func) == "partial"
 
 
-def _completed_again(context: RuleContext, started: Path, token: Token) -> str:
-    """The clause on a second completion by the started work; "" if it does not complete the tuple."""
-    for _, later in context.events(Completed):
-        runs = later.deferral is not None and later.deferral.step is started.step
-        if runs and later.op in _LATER and later.token == token:
-            does, misuse = _LATER[later.op]
-            line, price = later.step.span.line, context.price(misuse)
-            return context.phrase("again", does=does, line=line, price=price)
-    return ""
-
-
 # ---- an ack in finally ----
 
 
@@ -173,7 +153,7 @@ def _in_finally(context: RuleContext, flow: Flow, ended: Ended) -> Iterator[Find
     thrown = raising_visit(ended.path)
     if thrown is not None and thrown.state.caught is not None and not isinstance(thrown.step.op, Throw):
         return  # the exception comes from an exception handler: that of the work was caught
-    if context.once((done.function, done.step.span.line)):
+    if context.is_first((done.function, done.step.span.line)):
         yield context.finding(
             context.words(
                 "finally", tup=f"`{token.name}`", advice=ack_after_try(f"`{token.name}`", context.catch)

@@ -26,7 +26,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
         verb = _VERBS.get(event.op) if isinstance(event, Completed) else "emits"
         if verb is None or (locked and not _uses_default_anchors(context, event)):
             continue
-        if context.once(event.step):
+        if context.is_first(event.step):
             advice = complete_on_framework_thread()
             if locked:
                 advice = emit_off_thread(context.role, auto_ack=bool(context.component.auto_ack))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.completions import BY_HAND, leaving_place
+from ackdoctor.checks.facts.completions import BY_HAND, leaving_place, missed_completions
 from ackdoctor.checks.facts.dataflow import mentions_any, tuple_names
 from ackdoctor.checks.facts.fields import names_tick_frequency
 from ackdoctor.checks.facts.spouts import calls_super
@@ -12,7 +12,7 @@ from ackdoctor.flow.expressions import last_name, subexpressions
 from ackdoctor.flow.library import TICK
 from ackdoctor.flow.state import Tick
 from ackdoctor.flow.transfer.liveness import operands
-from ackdoctor.model.cfg import Bind, Call, Expr, Literal, Name, Test, Unpack
+from ackdoctor.model.cfg import Bind, Call, Literal, Name, Test, Unpack
 from ackdoctor.model.dialect import EntryKind, Misuse, TickDuty, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.rulebook.advice import test_tick
@@ -50,7 +50,7 @@ def _completed_twice(context: RuleContext) -> Iterator[Finding]:
         return
     reason = context.phrase("framework" if by_framework else "forbidden")
     for flow, done in context.events(Completed, EntryKind.TICK, EntryKind.DATA):
-        if done.op in BY_HAND and done.tick is Tick.YES and context.once(done.step):
+        if done.op in BY_HAND and done.tick is Tick.YES and context.is_first(done.step):
             words = context.words("twice", done=BY_HAND[done.op], reason=reason)
             yield context.finding(words, Misuse.TICK_TWICE, done, flow=flow)
     method = context.component.method("process_tick") if duty is TickDuty.FRAMEWORK else None
@@ -77,12 +77,13 @@ def _never_completed(context: RuleContext, flow: Flow, kind: EntryKind) -> Itera
     handler = f"{context.component.name}.{flow.function.name}"
     by_hand = any(done.token == missing[0].token and done.op in BY_HAND for done in completed)
     finished = any(ended.breach is None and ended.raised is None for ended in ticks)
-    every_path = kind is EntryKind.TICK and not by_hand and not finished
-    for ended in missing[:1] if every_path else missing:
-        at = (flow.function, flow.function.head) if every_path else leaving_place(flow, ended)
-        if ended.token is not None and context.once(("never", flow, at[1])):
-            words = context.words("never", handler=handler, tup=ended.token.words)
-            yield context.finding(words, Misuse.TICK_NEVER, at, flow=flow, path=ended.path, token=ended.token)
+    token, path = missing[0].token, missing[0].path
+    words = context.words("never", handler=handler, tup=token.words if token is not None else "the tick")
+    if kind is EntryKind.TICK and not by_hand and not finished:  # every path shows it
+        at = flow.function
+        yield context.finding(words, Misuse.TICK_NEVER, at, flow=flow, path=path, token=token)
+    else:
+        yield from missed_completions(context, words, Misuse.TICK_NEVER, flow, missing)
 
 
 def _heartbeats(context: RuleContext, flow: Flow) -> Iterator[Finding]:
@@ -90,11 +91,11 @@ def _heartbeats(context: RuleContext, flow: Flow) -> Iterator[Finding]:
     for event in flow.events:
         if not isinstance(event, Ended) or event.tick is not Tick.HEARTBEAT or event.raised is not None:
             continue
-        at = leaving_place(flow, event)
+        at = leaving_place(flow, event.path, event.token)
         calls = ((visit.function, visit.step.op) for visit, _, _ in points_back(event.path))
         if any(isinstance(op, Call) and context.verb_kind(f, op) is VerbKind.SYNC for f, op in calls):
             continue
-        if context.once(("heartbeat", flow, at[1])):
+        if context.is_first(("heartbeat", flow, at[1])):
             yield context.finding(
                 context.words("heartbeat", version=context.dialect.heartbeats),
                 None,
@@ -154,10 +155,8 @@ def _owned_overrides(context: RuleContext) -> Iterator[Finding]:
 
 
 def _treated_as_data(context: RuleContext) -> Iterator[Finding]:
-    for flow in context.flows:
-        entry, name = flow.entry, context.component.name
-        if entry is None or entry.kind is not EntryKind.DATA or entry.subject is None:
-            continue
+    name = context.component.name
+    for flow in context.tuple_handlers():
         if not _tests_for_tick(flow) and _reads_values(flow):
             advice = test_tick(context.role, auto_ack=bool(context.component.auto_ack))
             words = context.words("data", component=name, handler=flow.function.name, advice=advice)
@@ -179,16 +178,9 @@ def _reads_values(flow: Flow) -> bool:
     """Whether the handler reads the values of its tuple."""
     derived = tuple_names(flow, flow.function)
     params = [Name(param.name) for param in flow.function.params]
-
-    def reads(expr: Expr) -> bool:
-        return mentions_any(expr, derived) and expr not in params
-
-    for step in flow.function.cfg.steps:
-        match step.op:
-            case Bind(value=value) | Unpack(value=value) | Test(condition=value) if reads(value):
-                return True
-            case Call(args=args) if any(reads(arg.value) for arg in args):
-                return True
-            case _:
-                pass
-    return False
+    return any(
+        mentions_any(value, derived) and value not in params
+        for step in flow.function.cfg.steps
+        if isinstance(step.op, (Bind, Unpack, Test, Call))
+        for value in operands(step.op)
+    )

@@ -23,7 +23,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     ]
     is_opt_out = depends_on_setting(context, ANCHORING) if emits else None
     for flow, emit in emits:
-        if is_opt_out is not None and not is_opt_out(emit.path) and context.once(emit.step):
+        if is_opt_out is not None and not is_opt_out(emit.path) and context.is_first(emit.step):
             name = emit.subject.name if emit.subject is not None else "the input tuple"
             words = context.words(tup=f"`{name}`", advice=_advice(context, flow, emit, name))
             yield context.finding(words, Misuse.UNANCHORED, emit, flow=flow, severity=Severity.WARNING)

@@ -20,7 +20,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     for flow, emit in context.events(Emitted):
         # ticks and Storm's other own tuples are in no tree
         late = [each for each in emit.late if reaches_system or not _is_system_tuple(emit, each[0])]
-        if not late or not context.once(emit.step):
+        if not late or not context.is_first(emit.step):
             continue
         token, breach = late[0]
         done = next(completions(emit.path, token), None)

@@ -12,7 +12,7 @@ from ackdoctor.flow.events import Anchors, Emitted, Flow
 from ackdoctor.flow.expressions import calls_by_result, last_name
 from ackdoctor.flow.library import COLLECTION_WRAPPERS, CONTAINER_STORES
 from ackdoctor.flow.state import Tick
-from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Function, Global, Name
+from ackdoctor.model.cfg import Attr, Build, Closure, Expr, Function, Global, Name
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
 
@@ -34,7 +34,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
         if not at_tick or not _lacks_input_anchors(emit):
             continue
         field = next((field for field in fields if _sends_rows(context, flow, emit, field)), None)
-        if field is not None and context.once(emit.step):
+        if field is not None and context.is_first(emit.step):
             severity = min(Severity.WARNING, context.severity(Misuse.UNANCHORED))
             by_hand = ""
             if context.component.auto_ack and context.role.by_hand:
@@ -55,12 +55,11 @@ def _row_fields(context: RuleContext) -> list[str]:
     A field that a method sorts is a summary.
     """
     filled, emptied, summaries = set[str](), set[str](), set[str]()
-    for flow in context.flows:
-        if flow.entry is not None and flow.entry.kind is EntryKind.DATA and flow.entry.subject is not None:
-            derived = tuple_names(flow, flow.function)
-            for use in uses(context, [flow.function]):
-                if use.how in _APPENDS and isinstance(use.place, Attr):
-                    filled.update(use.field for value in use.values if mentions_any(value, derived))
+    for flow in context.tuple_handlers():
+        derived = tuple_names(flow, flow.function)
+        for use in uses(context, [flow.function]):
+            if use.how in _APPENDS and isinstance(use.place, Attr):
+                filled.update(use.field for value in use.values if mentions_any(value, derived))
     for use in uses(context):
         replaced = (
             use.how == "=" and use.whole and isinstance(use.values[0], Build) and not use.values[0].items
@@ -89,15 +88,11 @@ def _sends_rows(context: RuleContext, flow: Flow, emit: Emitted, field: str) -> 
 def _rows(context: RuleContext, function: Function, field: str) -> frozenset[str]:
     """Return the locals that hold rows of a field: assigned, iterated or popped from it."""
     names: set[str] = set()
-    for use in uses(context, [function]):
-        if use.field != field:
-            continue
+    for use in uses(context, [function], field):
         if use.how in ("alias", "for"):
             names.update(value.id for value in use.values if isinstance(value, Name))
-        elif isinstance(use.step.op, Call):
-            wraps = use.how == "pass" and last_name(use.values[0]) in COLLECTION_WRAPPERS
-            if wraps or use.how in _EMPTIES:
-                names.add(use.step.op.result.id)
+        elif use.how in _EMPTIES or (use.how == "pass" and last_name(use.values[0]) in COLLECTION_WRAPPERS):
+            names.add(use.result)
     return derived_names(function, frozenset(names)) - {
         call.result.id
         for call in calls_by_result(function).values()
@@ -126,7 +121,7 @@ def _passes_rows(context: RuleContext, function: Function, field: str) -> bool:
     rows = _rows(context, function, field)
     return any(
         mentions_any(arg.value, rows) or context.field(function, arg.value) == field
-        for step in function.cfg.steps
-        if isinstance(step.op, Call) and context.own_method(function, step.op.func) is not None
-        for arg in step.op.args
+        for call in calls_by_result(function).values()
+        if context.own_method(function, call.func) is not None
+        for arg in call.args
     )

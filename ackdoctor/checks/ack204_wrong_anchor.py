@@ -29,7 +29,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     for flow, emit in context.events(Emitted) if context.is_bolt else ():
         checks = (_positional, _payload, _stream, anchors)
         fault = next((fault for each in checks if (fault := each(context, emit))), None)
-        if fault is not None and context.once(emit.step):
+        if fault is not None and context.is_first(emit.step):
             yield context.finding(fault.words, fault.misuse, emit, flow=flow, severity=fault.severity)
 
 

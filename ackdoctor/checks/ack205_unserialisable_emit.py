@@ -68,7 +68,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     for flow, emit in context.events(Emitted):
         payload = emit.args.get(emit.verb.subject or "")
         fault = _fault(context, emit, payload) if payload is not None else None
-        if fault is not None and context.once(emit.step):
+        if fault is not None and context.is_first(emit.step):
             yield context.finding(*fault, emit, flow=flow)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.dataflow import reachable
 from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.expressions import calls_by_result
 from ackdoctor.model.cfg import ENTRY, Call, Compare, EdgeKind, Expr, Function, Global, Literal, Step, Test
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding, Severity
@@ -13,7 +14,10 @@ __all__ = ["check"]
 _STDOUT = frozenset(("sys.stdout", "sys.__stdout__", "sys.stdout.buffer"))
 _PRINTS = frozenset(("print", "builtins.print"))
 _WRITES = frozenset(f"{stream}.{verb}" for stream in _STDOUT for verb in ("write", "writelines"))
-_IS_MAIN = (Global("__name__"), Literal("__main__"))
+_IS_MAIN = (
+    Compare(Global("__name__"), "==", Literal("__main__")),
+    Compare(Literal("__main__"), "==", Global("__name__")),
+)
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
@@ -68,15 +72,12 @@ def _steps_that_run(context: RuleContext) -> Iterator[tuple[Function, Step]]:
 def _top_level(context: RuleContext, body: Function) -> list[Step]:
     """The steps of a file that run when it is imported, or when it runs as the component's script."""
     steps = body.cfg.steps
-    calls = [step.op for step in steps if isinstance(step.op, Call)]
+    calls = calls_by_result(body).values()
     is_script = any(context.component.cls in context.resolve(body, call.func) for call in calls)
-    main = [(index, EdgeKind.TRUE) for index, step in enumerate(steps) if _tests_for_main(step)]
-    return [steps[index] for index in sorted(reachable(body, [ENTRY], () if is_script else main))]
-
-
-def _tests_for_main(step: Step) -> bool:
-    match step.op:
-        case Test(condition=Compare(left=left, op="==", right=right)):
-            return _IS_MAIN in ((left, right), (right, left))
-        case _:
-            return False
+    tests = (
+        index
+        for index, step in enumerate(steps)
+        if isinstance(step.op, Test) and step.op.condition in _IS_MAIN
+    )
+    closed = [] if is_script else [(index, EdgeKind.TRUE) for index in tests]
+    return [steps[index] for index in sorted(reachable(body, [ENTRY], closed))]

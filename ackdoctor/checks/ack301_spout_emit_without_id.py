@@ -12,7 +12,6 @@ from ackdoctor.checks.facts.fields import uses
 from ackdoctor.checks.facts.spouts import (
     data_emits,
     entry_method,
-    first_in_source,
     has_id,
     lasting_effects,
     payload_source,
@@ -20,8 +19,8 @@ from ackdoctor.checks.facts.spouts import (
 )
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
-from ackdoctor.flow.expressions import name_words
-from ackdoctor.model.cfg import Bind, Call, Function, Item, Name
+from ackdoctor.flow.expressions import calls_by_result, name_words
+from ackdoctor.model.cfg import Bind, Function, Item, Name
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
 
@@ -39,7 +38,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     found = [] if context.is_bolt else data_emits(context)
     if not found or any(has_id(emit) is not False for emit in found):
         return
-    emit = first_in_source(found)
+    emit = found[0]
     severity, reason = _severity(context, found)
     words = context.words(reason=reason, advice=_advice(context, emit))
     yield context.finding(words, Misuse.NO_MESSAGE_ID, emit, severity=severity)
@@ -63,16 +62,13 @@ def _severity(context: RuleContext, found: list[Emitted]) -> tuple[Severity, str
     if context.discipline.replays:
         return context.severity(Misuse.NO_MESSAGE_ID), ""
     name = context.component.name
-    callbacks = [
-        (word, method)
-        for word, kind in (("fail", EntryKind.FAILED), ("ack", EntryKind.ACKED))
-        if (method := entry_method(context, kind)) is not None
-    ]
-    for word, method in callbacks:
-        if lasting_effects(context, method):
+    callbacks = {"fail": EntryKind.FAILED, "ack": EntryKind.ACKED}
+    for word, kind in callbacks.items():
+        if lasting_effects(context, kind):
             return Severity.WARNING, context.phrase("waits", component=name, method=word)
-    for _, method in callbacks:
-        if _logs_id(method):
+    for kind in callbacks.values():
+        method = entry_method(context, kind)
+        if method is not None and _logs_id(method):
             return Severity.WARNING, context.phrase("logs", component=name, method=method.name)
     unused = next((name for emit in found if (name := _unused_id(emit))), "")
     if unused:
@@ -86,7 +82,7 @@ def _severity(context: RuleContext, found: list[Emitted]) -> tuple[Severity, str
 def _logs_id(method: Function) -> bool:
     """Whether an idle callback passes the id that it gets to a call: it prints or logs it."""
     ids = derived_names(method, frozenset(param.name for param in method.params[1:]))
-    calls = (step.op for step in method.cfg.steps if isinstance(step.op, Call))
+    calls = calls_by_result(method).values()
     return any(mentions_any(arg.value, ids) for call in calls for arg in call.args)
 
 
@@ -106,8 +102,8 @@ def _unused_id(emit: Emitted) -> str:
 
 def _keeps_records(context: RuleContext) -> bool:
     """Whether `next_tuple` stores a value under a key in a field that is named after pending tuples."""
-    functions = reach(context, entry_method(context, EntryKind.NEXT))
-    stores = (use for use in uses(context, functions) if use.how == "=" and isinstance(use.place, Item))
+    stored = uses(context, reach(context, EntryKind.NEXT))
+    stores = (use for use in stored if use.how == "=" and isinstance(use.place, Item))
     return any(_names_pending(name_words(use.field)) for use in stores)
 
 

@@ -27,9 +27,9 @@ def check(context: RuleContext) -> Iterator[Finding]:
         if use.field not in shrunk and is_container(context, use.field)
     ]
     replayed = stored_for_ever(context)  # under a new id, and the entry under the old id stays
-    for case, found in (("", growing), ("new id", replayed)):
+    for case, found in (("message", growing), ("new id", replayed)):
         for use in found:
-            if context.once(use.field):
+            if context.is_first(use.field):
                 words = context.words(case, field=f"self.{use.field}")
                 yield context.finding(words, None, (use.function, use.step.span))
 
@@ -40,7 +40,7 @@ def _overridden(context: RuleContext) -> Iterator[Finding]:
         method = entry_method(context, kind)
         if method is None or method.name not in context.role.owned:
             continue
-        if any(calls_super(function) for function in reach(context, method) if function.name == method.name):
+        if any(calls_super(each) for each in reach(context, kind) if each.name == method.name):
             continue
         words = context.words(
             "owned method",
@@ -54,9 +54,6 @@ def _overridden(context: RuleContext) -> Iterator[Finding]:
 
 def _after_success(context: RuleContext) -> list[Function]:
     """Every function except those that only `fail` reaches."""
-    failing: set[Function] = set()
-    others: set[Function] = set()
-    for entry in context.role.entries:
-        found = failing if entry.kind is EntryKind.FAILED else others
-        found.update(reach(context, context.component.method(entry.method)))
-    return [function for function in context.functions if function not in failing - others]
+    others = reach(context, *(kind for kind in EntryKind if kind is not EntryKind.FAILED))
+    failing = set(reach(context, EntryKind.FAILED)).difference(others)
+    return [function for function in context.functions if function not in failing]

@@ -3,13 +3,12 @@
 import re
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.dataflow import canonical, derived_names, mentions_any
+from ackdoctor.checks.facts.dataflow import canonical_form, derived_names, mentions_any
 from ackdoctor.checks.facts.fields import drained_fields, is_container, shrunk_fields
 from ackdoctor.checks.facts.spouts import (
     Source,
     data_emits,
     emits,
-    entry_method,
     has_id,
     lasting_effects,
     payload_source,
@@ -20,20 +19,7 @@ from ackdoctor.checks.facts.spouts import (
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.expressions import last_name, name_words, subexpressions
 from ackdoctor.flow.library import CONTAINER_READS, CONTAINER_STORES, CONTAINER_VIEWS, PURE_CALLS
-from ackdoctor.model.cfg import (
-    Attr,
-    Call,
-    Compare,
-    Expr,
-    Function,
-    Global,
-    IsType,
-    Mix,
-    Not,
-    Return,
-    Step,
-    Test,
-)
+from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Function, Global, Mix, Return, Step, Test
 from ackdoctor.model.dialect import EntryKind
 from ackdoctor.model.finding import Finding, Severity
 
@@ -50,8 +36,8 @@ def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for a spout whose `fail` always replays."""
     if context.is_bolt or context.discipline.replays:
         return
-    reached = reach(context, entry_method(context, EntryKind.FAILED))
-    shared = reach(context, entry_method(context, EntryKind.NEXT))
+    reached = reach(context, EntryKind.FAILED)
+    shared = reach(context, EntryKind.NEXT)
     functions = [function for function in reached if function not in shared]
     if any(_limits(function, step) for function in functions for step in function.cfg.steps):
         return
@@ -75,12 +61,11 @@ def _replays(context: RuleContext, functions: list[Function]) -> Iterator[tuple[
     for emit in emits(context, EntryKind.FAILED):
         if has_id(emit) and emit.function in functions:
             yield emit.function, emit.step, context.phrase("emits")
-    queues = drained_fields(context, reach(context, entry_method(context, EntryKind.NEXT)))
-    for function, step, word in lasting_effects(context, entry_method(context, EntryKind.FAILED)):
-        if function in functions and isinstance(step.op, Call) and isinstance(step.op.func, Attr):
-            field = context.own_field(function, step.op.func.obj)
-            if word in CONTAINER_STORES and field in queues and field and is_container(context, field):
-                yield function, step, context.phrase("queues", field=f"self.{field}")
+    queues = drained_fields(context, reach(context, EntryKind.NEXT))
+    for effect in lasting_effects(context, EntryKind.FAILED):
+        stores = effect.word in CONTAINER_STORES and effect.function in functions
+        if stores and effect.field in queues and is_container(context, effect.field):
+            yield effect.function, effect.step, context.phrase("queues", field=f"self.{effect.field}")
 
 
 # ---- limits ----
@@ -91,30 +76,24 @@ def _limits(function: Function, step: Step) -> bool:
     match step.op:
         case Test(condition=value) | Return(value=value) if value is not None:
             ids = derived_names(function, frozenset(param.name for param in function.params[1:]))
-            return _measures(canonical(function, value), ids)
+            return _measures(canonical_form(function, value), ids)
         case Call(func=Attr() | Global() as func):
             return last_name(func) in _PAUSES
         case _:
             return False
 
 
-def _measures(expr: Expr, ids: frozenset[str]) -> bool:
-    match expr:
-        case Compare(op=op, left=left, right=right):
-            if op in _ORDERS and _about_the_tuple(expr, ids):
-                return True
-            return _measures(left, ids) or _measures(right, ids)
-        case Mix(op="call", parts=(Attr(name=name) | Global(id=name), *_)):
-            return name not in _KNOWN and mentions_any(expr, ids)
-        case Mix(parts=parts):
-            return any(_measures(part, ids) for part in parts)
-        case Not(value=value) | IsType(value=value):
-            return _measures(value, ids)
-        case _:
-            return False
-
-
-def _about_the_tuple(expr: Expr, ids: frozenset[str]) -> bool:
-    """Whether a comparison uses the failed id, or names a count or an age."""
-    words = (word for part in subexpressions(expr) for word in name_words(last_name(part)))
-    return mentions_any(expr, ids) or any(_COUNTS.search(word) for word in words)
+def _measures(condition: Expr, ids: frozenset[str]) -> bool:
+    """Whether a condition compares the failed id, a count or an age, or calls opaque code with the id."""
+    for part in subexpressions(condition):
+        match part:
+            case Compare(op=op) if op in _ORDERS:
+                words = (word for inner in subexpressions(part) for word in name_words(last_name(inner)))
+                if mentions_any(part, ids) or any(_COUNTS.search(word) for word in words):
+                    return True
+            case Mix(op="call", parts=(Attr(name=name) | Global(id=name), *_)):
+                if name not in _KNOWN and mentions_any(part, ids):
+                    return True
+            case _:
+                pass
+    return False

@@ -17,7 +17,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
         field = stored.field.partition(".")[0]
         if field not in fields or any(LISTENERS & methods for methods in builders(context, field)):
             continue  # the listener of a cache gets the evicted entries
-        if context.once(field):
+        if context.is_first(field):
             component, tup = context.component.name, f"`{stored.token.name}`"
             words = context.words(tup=tup, field=f"self.{field}", component=component)
             yield context.finding(words, Misuse.NEVER, stored, flow=flow)

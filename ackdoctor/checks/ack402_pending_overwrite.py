@@ -6,8 +6,7 @@ from ackdoctor.checks.facts.dataflow import Definition, definition
 from ackdoctor.checks.facts.fields import pending_fields, reads_field, stored_inputs, unreleased_fields
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Stored, points_back
-from ackdoctor.flow.expressions import last_name, mentions
-from ackdoctor.flow.transfer.liveness import operands
+from ackdoctor.flow.expressions import last_name
 from ackdoctor.model.cfg import Arg, Attr, Bind, Call, Catch, Expr, Item, Literal, Name, Test
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding, Severity
@@ -34,7 +33,10 @@ def check(context: RuleContext) -> Iterator[Finding]:
             continue
         if not _key_can_repeat(context, stored, stored.key) or _is_multimap(context, stored.field):
             continue
-        if not _looked_up(context, stored) and not _uses_previous(stored) and context.once(stored.step):
+        call = stored.step.op
+        if isinstance(call, Call) and not call.dropped:
+            continue  # the code uses the previous value: `before = waiting.put(key, tuple)`
+        if not _looked_up(context, stored) and context.is_first(stored.step):
             words = context.words(field=f"self.{stored.field}")
             yield context.finding(words, Misuse.NEVER, stored, flow=flow, severity=Severity.WARNING)
 
@@ -74,14 +76,6 @@ def _operand(defined: Expr | Call | Catch) -> Expr | None:
             return obj
         case _:
             return None
-
-
-def _uses_previous(stored: Stored) -> bool:
-    """Whether the code uses the previous value that the store returns: `before = waiting.put(key, tuple)`."""
-    call = stored.step.op
-    return isinstance(call, Call) and any(
-        mentions(value, call.result) for step in stored.function.cfg.steps for value in operands(step.op)
-    )
 
 
 def _looked_up(context: RuleContext, stored: Stored) -> bool:

@@ -14,6 +14,7 @@ from ackdoctor.checks.facts.fields import (
 )
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Stored, points_back
+from ackdoctor.flow.expressions import calls_by_result
 from ackdoctor.model.cfg import Build, Call, Closure, Function, Literal, Test
 from ackdoctor.model.dialect import Misuse, VerbKind
 from ackdoctor.model.finding import Finding, Severity
@@ -43,7 +44,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     never_drained = unreleased_fields(context)
     for flow, stored in stored_inputs(context):
         what = _eviction(context, stored) if stored.field not in never_drained else None
-        if what is not None and context.once(stored.field):
+        if what is not None and context.is_first(stored.field):
             words = context.words(field=f"self.{stored.field}", what=what)
             yield context.finding(words, Misuse.NEVER, stored, flow=flow, severity=Severity.WARNING)
 
@@ -75,14 +76,14 @@ def _eviction(context: RuleContext, stored: Stored) -> str | None:
 
 
 def _acks(context: RuleContext, function: Function) -> bool:
-    calls = (step.op for step in function.cfg.steps if isinstance(step.op, Call))
+    calls = calls_by_result(function).values()
     return any(context.verb_kind(function, call) in _COMPLETES for call in calls)
 
 
 def _makes_room(context: RuleContext, stored: Stored) -> bool:
     """Whether the storing function tests the container, or the path to the store removes an entry or tests it."""
     steps = {(visit.function, visit.step) for visit, _, _ in points_back(stored.path)}
-    removals = (use for use in uses(context) if use.field == stored.field and use.how in ("pop", "popleft"))
+    removals = (use for use in uses(context, field=stored.field) if use.how in ("pop", "popleft"))
     if any((use.function, use.step) in steps for use in removals):
         return True
     steps |= {(stored.function, step) for step in stored.function.cfg.steps}
@@ -94,21 +95,16 @@ def _makes_room(context: RuleContext, stored: Stored) -> bool:
 
 def _is_trimmed(context: RuleContext, field: str) -> bool:
     """Whether a method removes entries with popitem and does not complete them."""
-    return any(
-        use.field == field
-        and use.how == "popitem"
-        and isinstance(use.step.op, Call)
-        and not _is_completed(context, use.function, use.step.op)
-        for use in uses(context)
-    )
+    removals = (use for use in uses(context, field=field) if use.how == "popitem")
+    return not all(_is_completed(context, use.function, use.result) for use in removals)
 
 
-def _is_completed(context: RuleContext, function: Function, removal: Call) -> bool:
-    """Whether a function completes what a call removes, or passes it to a method of the component."""
-    names = derived_names(function, frozenset({removal.result.id}))
-    for step in function.cfg.steps:
-        if isinstance(step.op, Call) and any(mentions_any(arg.value, names) for arg in step.op.args):
-            kind = context.verb_kind(function, step.op)
-            if kind in _COMPLETES or (kind is None and context.own_method(function, step.op.func)):
+def _is_completed(context: RuleContext, function: Function, removed: str) -> bool:
+    """Whether a function completes what a local holds, or passes it to a method of the component."""
+    names = derived_names(function, frozenset({removed}))
+    for call in calls_by_result(function).values():
+        if any(mentions_any(arg.value, names) for arg in call.args):
+            kind = context.verb_kind(function, call)
+            if kind in _COMPLETES or (kind is None and context.own_method(function, call.func)):
                 return True
     return False

@@ -17,10 +17,10 @@ from ackdoctor.checks.facts.fields import (
 )
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Flow, Path, Released, turns_back
-from ackdoctor.flow.expressions import last_name, subexpressions
+from ackdoctor.flow.expressions import calls_by_result, last_name, subexpressions
 from ackdoctor.flow.state import Tick
 from ackdoctor.flow.transfer.escape import EVERYTHING
-from ackdoctor.model.cfg import ENTRY, Attr, Call, Compare, EdgeKind, Expr, Function, Item, Name, Test
+from ackdoctor.model.cfg import ENTRY, Attr, Compare, EdgeKind, Expr, Function, Item, Name, Test
 from ackdoctor.model.dialect import EntryKind, TickDuty
 from ackdoctor.model.finding import Finding, Severity
 
@@ -38,11 +38,10 @@ def check(context: RuleContext) -> Iterator[Finding]:
     if not context.is_bolt:
         return
     yield from _full_batches(context)
-    for flow in context.flows if context.component.auto_ack else ():
-        if flow.entry is not None and flow.entry.kind is EntryKind.DATA and flow.entry.subject is not None:
-            for created in _unfinished_joins(context, flow):
-                words = context.words("join", field=f"self.{created.field}")
-                yield context.finding(words, None, (created.function, created.step.span))
+    for flow in context.tuple_handlers() if context.component.auto_ack else ():
+        for created in _unfinished_joins(context, flow):
+            words = context.words("join", field=f"self.{created.field}")
+            yield context.finding(words, None, (created.function, created.step.span))
     if context.role.batch_ticks and not context.component.heirs and not _sets_tick_frequency(context):
         setting = context.dialect.tick_settings[-1]
         words = context.words(
@@ -65,21 +64,19 @@ def _sets_tick_frequency(context: RuleContext) -> bool:
 
 
 def _full_batches(context: RuleContext) -> Iterator[Finding]:
-    # the clause on the tick itself in a bolt that must ack it
+    """Yield the size test that guards each release of a field's tuples."""
     acks_ticks = context.discipline.tick in (TickDuty.REQUIRED, TickDuty.AUTO)
     and_ack = context.phrase("and ack") if acks_ticks else ""
     for field in sorted({stored.field for _, stored in stored_inputs(context)}):
-        tests = [_size_test(context, flow, release, field) for flow, release in _releases_of(context, field)]
-        if tests and tests[0] is not None and all(tests):
+        tests = [
+            (flow, _size_test(context, flow, release, field))
+            for flow, release in context.releases()
+            if release.field.partition(".")[0] in (field, EVERYTHING)
+        ]
+        flow, first = tests[0] if tests else (None, None)
+        if first is not None and all(test for _, test in tests):
             words = context.words("full", field=f"self.{field}", and_ack=and_ack)
-            flow, _ = next(_releases_of(context, field))
-            yield context.finding(words, None, tests[0], flow=flow)
-
-
-def _releases_of(context: RuleContext, field: str) -> Iterator[tuple[Flow, Released]]:
-    for flow, release in context.releases():
-        if release.field == EVERYTHING or release.field.partition(".")[0] == field:
-            yield flow, release
+            yield context.finding(words, None, first, flow=flow)
 
 
 def _size_test(context: RuleContext, flow: Flow, release: Released, field: str) -> Path | None:
@@ -88,7 +85,7 @@ def _size_test(context: RuleContext, flow: Flow, release: Released, field: str) 
     at_tick = any(held.tick is Tick.YES for held in release.path.state.tokens.values())
     if not at_data or at_tick or release.deferral is not None or not release.completed:
         return None
-    calls = (step.op for step in flow.function.cfg.steps if isinstance(step.op, Call))
+    calls = calls_by_result(flow.function).values()
     if release.field == EVERYTHING or any(last_name(call.func) in _CLOCKS for call in calls):
         return None
     visits = (turn.visit for turn in turns_back(release.path))
@@ -118,7 +115,7 @@ def _unfinished_joins(context: RuleContext, flow: Flow) -> Iterator[Use]:
             deletions.setdefault(use.field, []).append(handler.cfg.steps.index(use.step))
     for field, steps in sorted(deletions.items()):
         created = _creation(context, flow, field)
-        if created is None or any(_removes(handler, use) for use in uses(context) if use.field == field):
+        if created is None or any(_removes(handler, use) for use in uses(context, field=field)):
             continue
         if all(_guarded_by_completeness(context, handler, field, step) for step in steps):
             yield created
@@ -127,19 +124,12 @@ def _unfinished_joins(context: RuleContext, flow: Flow) -> Iterator[Use]:
 def _creation(context: RuleContext, flow: Flow, field: str) -> Use | None:
     """Return what creates an entry under a key from the data: an assignment, else setdefault, else an append."""
     derived = tuple_names(flow, flow.function)
-    ranked: list[tuple[int, Use]] = []
-    for use in uses(context, [flow.function]):
-        if use.field == field:
-            if use.key is not None and mentions_any(use.key, derived):
-                ranked += [(0, use)] if use.how == "=" else []
-                ranked += [(2, use)] if use.how in ("append", "add", "extend") else []
-            if (
-                use.whole
-                and use.how == "setdefault"
-                and any(mentions_any(key, derived) for key in use.values[:1])
-            ):
-                ranked.append((1, use))
-    return min(ranked, key=lambda each: each[0])[1] if ranked else None
+    for methods in (["="], ["setdefault"], ["append", "add", "extend"]):
+        for use in uses(context, [flow.function], field):
+            key = next(iter(use.values), None) if use.how == "setdefault" else use.key
+            if use.how in methods and key is not None and mentions_any(key, derived):
+                return use
+    return None
 
 
 def _removes(handler: Function, use: Use) -> bool:
@@ -154,11 +144,11 @@ def _removes(handler: Function, use: Use) -> bool:
 def _guarded_by_completeness(context: RuleContext, handler: Function, field: str, deletion: int) -> bool:
     """Whether a deletion is reached only after a test of the entry's own content."""
     entries: set[str] = set()  # the locals that hold one entry of the field, or a part of it
-    for use in uses(context, [handler]):
-        if use.field == field and use.how == "alias" and isinstance(use.place, Item):
+    for use in uses(context, [handler], field):
+        if use.how == "alias" and isinstance(use.place, Item):
             entries.update(value.id for value in use.values if isinstance(value, Name))
-        elif use.field == field and use.how in ("setdefault", "get") and isinstance(use.step.op, Call):
-            entries.add(use.step.op.result.id)
+        elif use.how in ("setdefault", "get"):
+            entries.add(use.result)
     names = derived_names(handler, frozenset(entries))
 
     def tests_entry(condition: Expr) -> bool:

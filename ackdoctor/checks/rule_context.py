@@ -1,5 +1,6 @@
 """The input of a check: one component with everything the flow engine recorded, and a factory for findings."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
@@ -7,13 +8,15 @@ from typing import TypeAlias, TypeVar
 from ackdoctor.flow.component import solve_component
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Completed, Emitted, Event, Flow, Path, Released, Stored
+from ackdoctor.flow.expressions import calls_by_result
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import FrameworkObject, Instance, SelfRef, State, Token, Value
 from ackdoctor.flow.symbols import Symbol
 from ackdoctor.flow.transfer.evaluate import evaluate
+from ackdoctor.flow.transfer.origins import is_remote, is_remote_class, is_remote_module, project_class
 from ackdoctor.flow.transfer.verbs import external_verb, own_verb
 from ackdoctor.flow.witness import assumes_raise, was_widened, witness
-from ackdoctor.model.cfg import Attr, Call, Component, Expr, Function, Global, Item, Name
+from ackdoctor.model.cfg import Attr, Call, ClassInfo, Component, Expr, Function, Global, Item, Name
 from ackdoctor.model.dialect import Dialect, Discipline, EntryKind, Kind, Misuse, Role, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, Severity
 from ackdoctor.model.source import Site, Span
@@ -23,6 +26,12 @@ __all__ = ["Place", "RuleContext"]
 
 S = TypeVar("S", bound=Event)
 Place: TypeAlias = Completed | Emitted | Stored | Path | Function | tuple[Function, Span]
+
+# of the JDK: clients of remote stores raise them as well
+_ABOUT_THE_RECORD = re.compile(  # such an error says what is wrong with the record: another try does not help
+    "Duplicate|Exist|NotFound|Conflict|Integrity|Invalid|Validat|Pars|Decod|Format|Syntax|Schema|Missing|Malformed|BadRequest"
+)
+_CLIENT_ERRORS = frozenset({"IOException", "SQLException", "ExecutionException", "TimeoutException"})
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -79,7 +88,7 @@ class RuleContext:
         """Return the same component under another rule."""
         return replace(self, code=code, name=name, _reported=set())
 
-    def once(self, key: object) -> bool:
+    def is_first(self, key: object) -> bool:
         """Whether the rule asks for the first time about `key`: one finding for each step is enough."""
         known = key in self._reported
         self._reported.add(key)
@@ -112,6 +121,16 @@ class RuleContext:
         """Whether an exception that leaves the handler fails the tuple and the worker goes on."""
         return bool(self.component.auto_fail) and self.component.exits is False
 
+    def tuple_handlers(self) -> Iterator[Flow]:
+        """Yield the flows of the handlers that get one tuple."""
+        for flow in self.flows:
+            if (
+                flow.entry is not None
+                and flow.entry.kind is EntryKind.DATA
+                and flow.entry.subject is not None
+            ):
+                yield flow
+
     def events(self, kind: type[S], *entries: EntryKind) -> Iterator[tuple[Flow, S]]:
         """Yield the events of one kind in the flows of these entries; without entries, in all flows."""
         for flow in self.flows:
@@ -131,9 +150,8 @@ class RuleContext:
     def calls(self) -> Iterator[tuple[Function, Call]]:
         """Yield every call in the component's functions."""
         for function in self.functions:
-            for step in function.cfg.steps:
-                if isinstance(step.op, Call):
-                    yield function, step.op
+            for call in calls_by_result(function).values():
+                yield function, call
 
     @property
     def module_body(self) -> Function:
@@ -195,6 +213,27 @@ class RuleContext:
         """Return the component's own method that `self.name` calls."""
         name = self.own_field(function, func)
         return self.component.method(name) if name is not None else None
+
+    def is_remote(self, function: Function, expr: Expr) -> bool:
+        """Return whether an object or a module is of a library whose calls may fail."""
+        return is_remote(self._engine, function, expr)
+
+    def is_remote_error(self, function: Function, name: str) -> bool:
+        """Return whether an exception class, dotted as written, is of a library whose calls may fail."""
+        unit = self.program.units[function.path]
+        found = self.program.type_of(unit, name)
+        if isinstance(found, ClassInfo) or _ABOUT_THE_RECORD.search(name) is not None:
+            return False
+        if self.dialect.objects:
+            names = (each for each in found if not each.startswith("java."))
+            return any(map(is_remote_class, names)) or any(
+                each.rpartition(".")[2] in _CLIENT_ERRORS for each in found
+            )
+        return any(is_remote_module(unit, each) for each in found if "." in each)
+
+    def project_class(self, function: Function, expr: Expr) -> ClassInfo | None:
+        """Return the class of the project that an object certainly has."""
+        return project_class(self._engine, function, expr)
 
     # ---- prices and words ----
 

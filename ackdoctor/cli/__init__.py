@@ -20,7 +20,7 @@ def main() -> None:
     """Run the `ackdoctor` command and exit; every error is one line on standard error, not a traceback."""
     _replace_closed_streams()
     try:
-        from ackdoctor.cli.app import app
+        from ackdoctor.cli.commands import app
 
         app(prog_name="ackdoctor")
     except AckdoctorError as error:
@@ -71,7 +71,7 @@ def _has_directory() -> bool:
 
 def _print_error(text: str) -> None:
     from ackdoctor.cli.output import write_error  # needed only for errors
-    from ackdoctor.reporters.context import escape_commands, printable
+    from ackdoctor.reporters import escape_commands, printable
 
     line = escape_commands(printable(" ".join(text.splitlines())))
     write_error(f"ackdoctor: {line}\n".encode("utf-8", "backslashreplace").decode("utf-8"))

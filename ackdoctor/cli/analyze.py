@@ -5,14 +5,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import Annotated, NamedTuple, TextIO
 
 import typer
 
-from ackdoctor.cli.inputs import (
+from ackdoctor.cli.commands import (
     AckerVersion,
     Isolated,
     MessageTimeout,
@@ -21,11 +21,11 @@ from ackdoctor.cli.inputs import (
     SparkMaster,
     acker_option,
     bytes_of,
-    known_word,
+    formats_option,
     milliseconds_of,
     nonempty,
+    require_spark,
     rule_names,
-    severity_of,
     spark_settings,
 )
 from ackdoctor.cli.output import (
@@ -33,19 +33,20 @@ from ackdoctor.cli.output import (
     context_for,
     destination,
     filter_findings,
-    ignore_closed_output,
     require_not_an_input,
     require_writable,
     settings_for,
     width_for,
 )
 from ackdoctor.config import nearest
-from ackdoctor.diagnose import Death, deaths
+from ackdoctor.diagnose.diagnosis import deaths
+from ackdoctor.diagnose.symptoms import Death
 from ackdoctor.model import UsageError
 from ackdoctor.model.acker import NEWEST
 from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.reporters import reporter
+from ackdoctor.reporters.analysis import document, incomplete, screen, verdict
 from ackdoctor.rulebook import (
     ACK_AND_FAIL,
     ACK_IN_LOOP,
@@ -59,13 +60,9 @@ from ackdoctor.spark.inputs import Inputs, inside
 from ackdoctor.spark.tables import Analysis, Deaths
 from ackdoctor.tracer.findings import gathered
 
-if TYPE_CHECKING:
-    from ackdoctor.spark.analysis import Terms
-
 __all__ = ["Analyze", "add_deaths"]
 
 _FORMATS = ("full", "json", "json-lines", "sarif", "parquet", "html")
-_NEEDS_SPARK = "analyze needs Spark, which is not installed: pip install 'ackdoctor[spark]'"
 _NEVER, _INCOMPLETE = "never", "incomplete"
 _DEFAULT_TIMEOUT_S = 30  # Storm's own
 
@@ -90,18 +87,18 @@ class Analyze:
     acker_version: AckerVersion = None
     message_timeout: MessageTimeout = None
     window: Annotated[
-        str | None,
+        int | None,
         typer.Option(
-            metavar="TIME", help="The window of the growth curve: 500ms, 10s, 5m. Default: automatic."
+            parser=partial(milliseconds_of, "--window"),
+            metavar="TIME",
+            help="The window of the growth curve: 500ms, 10s, 5m. Default: automatic.",
         ),
     ] = None
     heap: Annotated[
         str,
         typer.Option(metavar="SIZE", help="The heap of a worker with ackers, for the forecast: 768m, 4g."),
     ] = "768m"
-    output_format: Annotated[str, typer.Option(metavar="|".join(_FORMATS), help="The output format.")] = (
-        "full"
-    )
+    output_format: Annotated[str, formats_option(*_FORMATS)] = "full"
     output_file: Annotated[
         Path | None,
         typer.Option(
@@ -132,23 +129,18 @@ class Analyze:
         """Raise UsageError for arguments that cannot be read."""
         for name in self.inputs:
             nonempty("INPUT", name)
-        known_word("--output-format", self.output_format, _FORMATS)
-        severity_of(self.min_severity)
         if self.output_format == "parquet" and self.output_dir is None:
             raise UsageError("--output-format parquet needs --output-dir DIR")
         if self.output_format == "parquet" and self.output_file is not None:
             raise UsageError("--output-file: tables are written to a directory; use --output-dir")
         if self.output_dir is not None:
-            self._check_output_dir(self.output_dir)
-        _ = self.settings, self.heap_bytes, self.window_ms
-
-    def _check_output_dir(self, directory: str) -> None:
-        if not directory.strip():
-            raise UsageError("--output-dir: the path is empty")
-        if (folder := inside(directory, self.inputs)) is not None:
-            raise UsageError(
-                f"--output-dir: {directory} is inside the input {folder}, so tables would be read as traces; choose another directory"
-            )
+            if not self.output_dir.strip():
+                raise UsageError("--output-dir: the path is empty")
+            if (folder := inside(self.output_dir, self.inputs)) is not None:
+                raise UsageError(
+                    f"--output-dir: {self.output_dir} is inside the input {folder}, so tables would be read as traces; choose another directory"
+                )
+        _ = self.settings, self.heap_bytes
 
     @property
     def settings(self) -> Mapping[str, str]:
@@ -160,15 +152,9 @@ class Analyze:
         """The size of --heap."""
         return bytes_of("--heap", self.heap)
 
-    @property
-    def window_ms(self) -> int:
-        """The time of --window; 0 for an automatic window."""
-        return 0 if self.window is None else milliseconds_of("--window", self.window)
-
     def run(self) -> int:
         """Analyze the inputs, write the report and return the exit code."""
-        if find_spec("pyspark") is None:
-            raise UsageError(_NEEDS_SPARK)
+        require_spark("analyze")
         settings = settings_for(isolated=self.isolated, min_severity=self.min_severity)
         fail_on = _fail_on(self.fail_on)
         require_writable(self.output_file)
@@ -180,8 +166,11 @@ class Analyze:
             components=len(analysis.tally.components),
         )
         report = filter_findings(report, settings)
-        _complain(report, analysis)
-        with ignore_closed_output(), destination(self.output_file) as stream:
+        for fault in report.unreadable:
+            complain(f"{fault.path}: {fault.reason}", prefix="")
+        if analysis.books.useless:
+            complain(verdict(report, analysis))
+        with destination(self.output_file) as stream:
             _write(self.output_format, report, analysis, stream)
         if not self.quiet and self.output_format != "parquet":  # which prints them itself
             for path in analysis.written:
@@ -194,81 +183,61 @@ class Analyze:
 # ---- --fail-on ----
 
 
-class _FailOn:
-    """The findings that make the exit code 1, and whether an incomplete analysis does."""
+class _FailOn(NamedTuple):
+    """What makes the exit code 1: findings of a severity, findings of rules, and an incomplete analysis."""
 
-    def __init__(self, least: Severity | None, words: frozenset[str]) -> None:
-        self._least, self._incomplete = least, _INCOMPLETE in words
-        self._rules = tuple(sorted(words - {_INCOMPLETE}))
+    least: Severity | None = None
+    rules: tuple[str, ...] = ()
+    incomplete: bool = False
 
     def matches(self, report: Report, analysis: Analysis) -> bool:
         """Return whether the exit code is 1."""
-        from ackdoctor.reporters.analysis import incomplete
-
-        if any(map(self._counts, report.findings)):
-            return True
-        return self._incomplete and incomplete(report, analysis)
-
-    def _counts(self, finding: Finding) -> bool:
-        by_rule = finding.code.startswith(self._rules) if self._rules else False
-        return by_rule or (self._least is not None and finding.severity >= self._least)
+        return (self.incomplete and incomplete(report, analysis)) or any(
+            finding.code.startswith(self.rules) or (self.least is not None and finding.severity >= self.least)
+            for finding in report.findings
+        )
 
 
 def _fail_on(value: str | None) -> _FailOn:
     """Parse `error`, `ACK101,ACK6`, `missing-ack`, `incomplete`; without a value, every visible finding counts."""
     if value is None:
-        return _FailOn(Severity.INFO, frozenset())
+        return _FailOn(Severity.INFO)
     levels = {severity.word: severity for severity in Severity}
     names = rule_names()
     codes = {name: code for code, name in names.items()}
-    least: Severity | None = None
-    rules: set[str] = set()
+    kinds = ", ".join((*levels, _INCOMPLETE, _NEVER))
     words = tuple(filter(None, map(str.strip, value.split(","))))
     if not words:  # an empty variable
-        raise UsageError(
-            f"--fail-on: no word is given; use {', '.join(levels)}, {_INCOMPLETE}, {_NEVER} or a rule"
-        )
+        raise UsageError(f"--fail-on: no word is given; use {kinds} or a rule")
+    rules = []
     for word in words:
-        if word in levels:
-            least = levels[word] if least is None else min(least, levels[word])
-        elif word == _INCOMPLETE or word in codes:
-            rules.add(codes.get(word, word))
-        elif word.startswith("ACK") and any(code.startswith(word) for code in names):
-            rules.add(word)
-        elif word != _NEVER:
-            known = (*levels, _INCOMPLETE, _NEVER, *names, *codes)
-            raise UsageError(
-                f"--fail-on: {word!r} is neither a rule nor one of {', '.join(levels)}, {_INCOMPLETE}, {_NEVER}{nearest(word, known)}"
-            )
-    return _FailOn(least, frozenset(rules))
+        if word in codes or (word.startswith("ACK") and any(code.startswith(word) for code in names)):
+            rules.append(codes.get(word, word))
+        elif word not in {*levels, _INCOMPLETE, _NEVER}:
+            hint = nearest(word, (*levels, _INCOMPLETE, _NEVER, *names, *codes))
+            raise UsageError(f"--fail-on: {word!r} is neither a rule nor one of {kinds}{hint}")
+    least = min((levels[word] for word in words if word in levels), default=None)
+    return _FailOn(least, tuple(rules), _INCOMPLETE in words)
 
 
 # ---- Spark ----
 
 
-def _terms(options: Analyze) -> "Terms":
-    from ackdoctor.spark.analysis import Terms
+def _analysis(options: Analyze) -> Analysis:
+    from ackdoctor.spark.analysis import Terms, analyze
+    from ackdoctor.spark.inputs import find_inputs
     from ackdoctor.spark.replay import acker_version
+    from ackdoctor.spark.session import LARGE_BYTES, session, spark_errors
 
-    return Terms(
-        version=NEWEST
-        if options.acker_version is None
-        else acker_option(options.acker_version, acker_version),
+    terms = Terms(
+        version=acker_option(options.acker_version, acker_version, NEWEST),
         message_timeout_s=options.message_timeout,
         patience_s=options.message_timeout or _DEFAULT_TIMEOUT_S,
-        window_ms=options.window_ms,
+        window_ms=options.window or 0,
         heap=options.heap_bytes,
         folder=str(Path.cwd()),
         nowhere=options.inputs[0],
     )
-
-
-def _analysis(options: Analyze) -> Analysis:
-    from ackdoctor.spark.analysis import analyze
-    from ackdoctor.spark.inputs import find_inputs
-    from ackdoctor.spark.session import LARGE_BYTES, session, spark_errors
-
-    terms = _terms(options)
     inputs = find_inputs(options.inputs)
     inputs.need_some(terms.folder)  # before a JVM is started
     files = (*chain(*inputs.files.values()), *(fault.path for fault in inputs.unreadable))
@@ -317,7 +286,7 @@ def add_deaths(analysis: Analysis, inputs: Inputs) -> None:
     if inputs.size > _MAX_LOG_BYTES:
         analysis.notes += (_TOO_LARGE,)
         return
-    found = deaths([Path(name) for name in files]).deaths
+    found = deaths([Path(name) for name in files])
     times = Counter((death.symptom, death.component) for death in found)
     analysis.deaths = tuple(
         Deaths(cause=cause, component=component, times=count)
@@ -350,26 +319,23 @@ def _with_deaths(
                 finding = replace(finding, evidence=replace(finding.evidence, left=left))  # noqa: PLW2901
         yield finding
     for (symptom, component), those in explained.items():
-        if (symptom, component) not in named:
-            yield _death_finding(symptom, component, those)
-
-
-def _death_finding(symptom: str, component: str, those: Sequence[Death]) -> Finding:
-    code = _RULES_OF_DEATHS[symptom]
-    return Finding(
-        code=code,
-        name=rule_name(code),
-        severity=Severity.ERROR,
-        confidence=Confidence.MAY,  # an id that a serializer changed looks the same
-        site=Site(those[0].file, NOWHERE),
-        message=words(code, "death").message,
-        component=component,
-        handler="",
-        dialect="",
-        evidence=TreeWitness(steps=(), left=tuple(_death_lines(those)), seen=len(those)),
-        cause=f"death|{symptom}",
-        help="complete each tuple exactly once; `ackdoctor diagnose` on this log lists the likely causes in order",
-    )
+        if (symptom, component) in named:
+            continue
+        code = _RULES_OF_DEATHS[symptom]
+        yield Finding(
+            code=code,
+            name=rule_name(code),
+            severity=Severity.ERROR,
+            confidence=Confidence.MAY,  # an id that a serializer changed looks the same
+            site=Site(those[0].file, NOWHERE),
+            message=words(code, "death").message,
+            component=component,
+            handler="",
+            dialect="",
+            evidence=TreeWitness(steps=(), left=tuple(_death_lines(those)), seen=len(those)),
+            cause=f"death|{symptom}",
+            help="complete each tuple exactly once; `ackdoctor diagnose` on this log lists the likely causes in order",
+        )
 
 
 def _death_lines(those: Sequence[Death]) -> Iterator[str]:
@@ -382,19 +348,7 @@ def _death_lines(those: Sequence[Death]) -> Iterator[str]:
 # ---- the report ----
 
 
-def _complain(report: Report, analysis: Analysis) -> None:
-    """Print files that could not be read, and that no row is about acking."""
-    from ackdoctor.reporters.analysis import verdict
-
-    for fault in report.unreadable:
-        complain(f"{fault.path}: {fault.reason}", prefix="")
-    if analysis.books.useless:
-        complain(verdict(report, analysis))
-
-
 def _write(form: str, report: Report, analysis: Analysis, stream: TextIO) -> None:
-    from ackdoctor.reporters.analysis import document, screen, verdict
-
     context = context_for(stream, form)
     match form:
         case "full":
@@ -402,7 +356,7 @@ def _write(form: str, report: Report, analysis: Analysis, stream: TextIO) -> Non
         case "json":
             document(report, analysis, stream)
         case "html":
-            from ackdoctor.reporters.html import page
+            from ackdoctor.reporters.html import page  # imports Jinja2
 
             page(report, analysis, stream)
         case "parquet":

@@ -1,15 +1,12 @@
 """`ackdoctor diagnose`: what a log, a thread dump or a pasted error means."""
 
 import errno
-import io
 import os
 import re
-import select
-import sys
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -17,13 +14,11 @@ from typing import Annotated
 
 import typer
 
-from ackdoctor.cli.inputs import STDIN, known_word, rule_names, standard_input
-from ackdoctor.cli.output import complain, ignore_closed_output, palette_for, tolerant
-from ackdoctor.diagnose.deaths import Places
-from ackdoctor.diagnose.diagnosis import diagnose
-from ackdoctor.diagnose.log_lines import lines_in
+from ackdoctor.cli.commands import STDIN, formats_option, lines_of, rule_names
+from ackdoctor.cli.output import complain, destination, palette_for
+from ackdoctor.diagnose.diagnosis import Places, diagnose
 from ackdoctor.model import UsageError
-from ackdoctor.reporters.context import counted
+from ackdoctor.reporters import counted
 from ackdoctor.reporters.diagnosis import document, screen
 from ackdoctor.tracer.worker_log import open_log
 
@@ -33,8 +28,6 @@ _FORMATS = ("full", "json")
 _LOG_SUFFIXES = frozenset({".log", ".err", ".out"})  # not the last suffix of a rotated log
 _SUFFIXES = _LOG_SUFFIXES | {".txt", ".gz"}
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)")
-_SHELL_PIPES = ("/dev/fd/", "/proc/")  # of `<(kubectl logs POD)`: they have a writer
-_PIPE_TIMEOUT = 10  # seconds
 _DATABASE_LOG = re.compile(r"\d{6}\.log")
 _HEAD_LINES = 200
 _NOT_A_NAME = {errno.ENAMETOOLONG, errno.ENOENT, errno.EINVAL, errno.ENOTDIR}
@@ -56,19 +49,22 @@ class Diagnose:
             help="Logs and thread dumps (also .gz), directories of logs, the words of an error, or - for standard input.",
         ),
     ]
-    output_format: Annotated[str, typer.Option(metavar="|".join(_FORMATS), help="The output format.")] = (
-        "full"
-    )
+    output_format: Annotated[str, formats_option(*_FORMATS)] = "full"
 
     def run(self) -> int:
         """Diagnose the subject, write the report and return the exit code."""
-        known_word("--output-format", self.output_format, _FORMATS)
         faults: list[str] = []
         logs = _logs(self.subject, faults)
         text = " ".join(self.subject)
-        places = Places(tuple(map(str, logs)))
-        lines = _lines_of_all(logs, places, faults) if logs else [] if faults else text.splitlines()
-        found = diagnose(lines, places.files, begins=places.begins)
+        places = Places([str(log) for log in logs])
+
+        def lines_of_log(log: str) -> Iterator[str]:
+            found: list[str] = []
+            yield from lines_of(Path(log), found)
+            faults.extend(f"{log}: {fault}" for fault in found)
+
+        lines = places.lines(lines_of_log) if logs else [] if faults else text.splitlines()
+        found = diagnose(lines, places)
         for fault in faults:
             complain(fault, prefix="")
         if found.other and not (found.signs or found.innermost):
@@ -76,8 +72,7 @@ class Diagnose:
             return 2
         if faults and not found.lines:
             return 2
-        with ignore_closed_output():
-            stream = tolerant(sys.stdout)
+        with destination() as stream:
             if self.output_format == "json":
                 document(found, stream, places)
             else:
@@ -194,49 +189,4 @@ def _is_directory(word: str) -> bool:
     try:
         return Path(word).is_dir()
     except (OSError, ValueError):
-        return False
-
-
-# ---- reading them ----
-
-
-def _lines_of_all(logs: Sequence[Path], places: Places, faults: list[str]) -> Iterator[str]:
-    """Yield the lines of all logs; `places` gets the line at which each begins, `faults` reading errors."""
-    number = 0
-    for log in logs:
-        places.begins.append(number)
-        try:
-            with _open(log) as raw:
-                for line in lines_in(raw):
-                    number += 1
-                    yield line
-        except (OSError, EOFError, zlib.error) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            faults.append(f"{log}: cannot be read: {reason}")
-
-
-@contextmanager
-def _open(log: Path) -> Iterator[io.BufferedReader]:
-    """Open a log; raise OSError for a named pipe without a writer, which would block forever."""
-    if str(log) == STDIN:
-        yield standard_input()
-    elif _is_fifo(log) and not str(log).startswith(_SHELL_PIPES):
-        # without O_NONBLOCK, opening would wait for a writer
-        pipe = os.open(log, os.O_RDONLY | os.O_NONBLOCK)
-        try:
-            if not select.select([pipe], [], [], _PIPE_TIMEOUT)[0]:
-                raise OSError(errno.ETIMEDOUT, f"nothing was written into the pipe for {_PIPE_TIMEOUT} s")
-            with log.open("rb") as raw:
-                yield raw
-        finally:
-            os.close(pipe)
-    else:
-        with log.open("rb") as raw:
-            yield raw
-
-
-def _is_fifo(log: Path) -> bool:
-    try:
-        return log.is_fifo()
-    except OSError:
         return False

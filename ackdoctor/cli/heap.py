@@ -2,11 +2,11 @@
 
 import shutil
 import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -15,36 +15,26 @@ import typer
 from typer.core import TyperGroup
 
 from ackdoctor.acker.versions import Profile, profile
-from ackdoctor.cli.inputs import (
-    MAX_HISTOGRAM_CHARACTERS,
+from ackdoctor.cli.commands import (
     Isolated,
     acker_option,
     bytes_of,
     callback_of,
-    known_word,
+    formats_option,
     lines_of,
     path_parser,
     seconds_option,
     severity_of,
 )
-from ackdoctor.cli.output import (
-    complain,
-    context_for,
-    filter_findings,
-    ignore_closed_output,
-    settings_for,
-    tolerant,
-    width_for,
-    write_report,
-)
+from ackdoctor.cli.output import complain, filter_findings, settings_for, write_report
 from ackdoctor.heap import growth, judge
 from ackdoctor.heap.dump import HeapDump, read_dump
-from ackdoctor.heap.jvm.histogram import Histogram, most_common_jvm, parse, timed
-from ackdoctor.heap.jvm.hprof import HprofError
+from ackdoctor.heap.growth import Histogram, most_common_jvm, parse, timed
+from ackdoctor.heap.hprof import HprofError
 from ackdoctor.model import UsageError
-from ackdoctor.model.finding import Finding, Report, Unreadable
+from ackdoctor.model.finding import Finding, Report, Severity, Unreadable
+from ackdoctor.reporters import counted
 from ackdoctor.reporters import heap as reports
-from ackdoctor.reporters.context import counted
 from ackdoctor.tracer.sites import Places
 
 if TYPE_CHECKING:
@@ -52,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Dump", "Hist", "heap"]
 
+_MAX_CHARACTERS = 256 << 20  # of a file with histograms
 _FORMATS = ("full", "json", "json-lines", "concise", "sarif")
 _MAX_ENTRIES = (1 << 31) - 1
 _SAMPLES, _SAMPLES_WITH_TRACE = 3, 1_000
@@ -99,24 +90,19 @@ class _Options:
             metavar="VERSION", help="The version whose acker to assume: 1.1.0, 2.8.8. Default: unknown."
         ),
     ] = None
-    output_format: Annotated[str, typer.Option(metavar="|".join(_FORMATS), help="The output format.")] = (
-        "full"
-    )
+    output_format: Annotated[str, formats_option(*_FORMATS)] = "full"
     min_severity: Annotated[
-        str | None,
-        typer.Option(metavar="info|warning|error", help="Hide findings below this severity."),
+        Severity | None,
+        typer.Option(
+            parser=severity_of, metavar="info|warning|error", help="Hide findings below this severity."
+        ),
     ] = None
     isolated: Isolated = False
-
-    def __post_init__(self) -> None:
-        """Raise UsageError for an unknown word."""
-        known_word("--output-format", self.output_format, _FORMATS)
-        severity_of(self.min_severity)
 
     @property
     def profile(self) -> Profile | None:
         """The acker's profile; None if the version is unknown."""
-        return None if self.acker_version is None else acker_option(self.acker_version, profile)
+        return acker_option(self.acker_version, profile, None)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -167,9 +153,8 @@ class Dump(_Options):
     def run(self) -> int:
         """Read the dump, write the report and return the exit code."""
         profile = self.profile
-        samples = self.samples
-        if samples is None:
-            samples = _SAMPLES_WITH_TRACE if self.trace else _SAMPLES
+        samples = _SAMPLES_WITH_TRACE if self.trace else _SAMPLES
+        samples = samples if self.samples is None else self.samples
         try:
             dump = read_dump(self.file, samples=samples, timeout_s=self.message_timeout)
         except HprofError as error:
@@ -182,17 +167,13 @@ class Dump(_Options):
             findings, notes, faults = _with_trace(dump, findings, self.trace, profile)
             unreadable += faults
         report = _report(self, findings, unreadable, [dump.path], notes)
-        with ignore_closed_output():
-            stream = tolerant(sys.stdout)
-            context = context_for(stream, self.output_format)
-            match self.output_format:
-                case "full":
-                    width = width_for(stream)
-                    reports.dump_screen(report, dump, stream, context, width=width, top=self.top)
-                case "json":
-                    reports.dump_document(report, dump, stream, top=self.top)
-                case form:
-                    write_report(reports.dump_verdict(report, dump), report, form, stream, context)
+        write_report(
+            report,
+            self.output_format,
+            reports.dump_verdict(report, dump),
+            screen=lambda *where: reports.dump_screen(report, dump, *where, top=self.top),
+            document=lambda stream: reports.dump_document(report, dump, stream, top=self.top),
+        )
         _complain(report.unreadable)
         return 2 if report.unreadable else 1 if report.findings else 0
 
@@ -228,19 +209,34 @@ class Hist(_Options):
         bool, typer.Option("--all", help="With --pid: count garbage too, without a full collection.")
     ] = False
     xmx: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="The worker's -Xmx, for the forecast: 768m, 4g."),
+        int | None,
+        typer.Option(
+            parser=partial(bytes_of, "--xmx"),
+            metavar="SIZE",
+            help="The worker's -Xmx, for the forecast: 768m, 4g.",
+        ),
     ] = None
+
+    def __post_init__(self) -> None:
+        """Raise UsageError unless either files or a JVM are named."""
+        if self.pid is None and not self.files:
+            raise UsageError("name files with histograms, or a JVM with --pid PID")
+        if self.pid is not None and self.files:
+            raise UsageError("--pid takes histograms itself: name no files with it")
+        for file in self.files or ():
+            if str(file).isdecimal() and not file.exists():
+                raise UsageError(f"{file}: no such file; name a JVM with --pid {file}")
 
     def run(self) -> int:
         """Read the histograms, write the report and return the exit code."""
-        limit = 0 if self.xmx is None else bytes_of("--xmx", self.xmx)
-        profile = self.profile
+        limit, profile = self.xmx or 0, self.profile
         files = self.files or []
-        _check_sources(self, files)
         unreadable: list[Unreadable] = []
         if self.pid is not None:
-            limit = limit or _max_heap(self.pid)  # first: a JVM that fills up may not live to answer
+            if not limit:  # first: a JVM that fills up may not live to answer
+                flags = dict(word.partition("=")[::2] for word in _jcmd(self.pid, "VM.flags").split())
+                value = flags.get("-XX:MaxHeapSize", "")
+                limit = int(value) if value.isdecimal() else 0
             dated, found = True, _take_histograms(self, self.pid, unreadable)
         else:
             dated, found = _read(files, self.every, unreadable)
@@ -249,19 +245,15 @@ class Hist(_Options):
             return 2
         trends = growth.growth(found, dated=dated, limit=limit)
         path = files[0].as_posix() if files else f"pid {self.pid}"
-        findings = growth.findings(trends, path, profile)
+        findings = judge.growth_findings(trends, path, profile)
         report = _report(self, findings, unreadable, [str(file) for file in files])
-        with ignore_closed_output():
-            stream = tolerant(sys.stdout)
-            context = context_for(stream, self.output_format)
-            match self.output_format:
-                case "full":
-                    width = width_for(stream)
-                    reports.growth_screen(report, trends, stream, context, width=width, top=self.top)
-                case "json":
-                    reports.growth_document(report, trends, stream, top=self.top)
-                case form:
-                    write_report(reports.growth_verdict(report, trends), report, form, stream, context)
+        write_report(
+            report,
+            self.output_format,
+            reports.growth_verdict(report, trends),
+            screen=lambda *where: reports.growth_screen(report, trends, *where, top=self.top),
+            document=lambda stream: reports.growth_document(report, trends, stream, top=self.top),
+        )
         return 2 if unreadable else 1 if report.findings else 0
 
 
@@ -293,17 +285,6 @@ def _with_trace(
 # ---- histograms ----
 
 
-def _check_sources(options: Hist, files: Sequence[Path]) -> None:
-    """Raise UsageError unless either files or a JVM are named."""
-    if options.pid is None and not files:
-        raise UsageError("name files with histograms, or a JVM with --pid PID")
-    if options.pid is not None and files:
-        raise UsageError("--pid takes histograms itself: name no files with it")
-    for file in files:
-        if str(file).isdecimal() and not file.exists():
-            raise UsageError(f"{file}: no such file; name a JVM with --pid {file}")
-
-
 def _read(
     files: Sequence[Path], every: float | None, unreadable: list[Unreadable]
 ) -> tuple[bool, Sequence[Histogram]]:
@@ -311,7 +292,7 @@ def _read(
     read: list[tuple[Path, Histogram]] = []
     for file in files:
         faults: list[str] = []
-        parsed = list(parse(lines_of(file, faults, limit=MAX_HISTOGRAM_CHARACTERS)))
+        parsed = list(parse(lines_of(file, faults, limit=_MAX_CHARACTERS)))
         unreadable += [_fault(file.as_posix(), fault) for fault in faults]
         if not parsed and faults:
             continue
@@ -336,9 +317,11 @@ def _read(
         _fault(file.as_posix(), _OTHER_JVM.format(count=counted(count, "histogram"), other=other, jvm=jvm))
         for (file, other), count in others.items()
     ]
-    every_ms = None if every is None else int(every * 1000)
     return timed(
-        [each for _, each in same], every_ms=every_ms, fallback=[_modified_ms(file) for file, _ in same]
+        [each for _, each in same],
+        every_ms=None if every is None else int(every * 1000),
+        # standard input and a file that is gone have no time
+        fallback=[int(file.stat().st_mtime * 1000) if file.exists() else 0 for file, _ in same],
     )
 
 
@@ -374,54 +357,31 @@ def _without_copies(read: Sequence[tuple[Path, Histogram]]) -> list[tuple[Path, 
     return distinct
 
 
-def _modified_ms(file: Path) -> int:
-    """Return when the file was modified; 0 for standard input and for a file that is gone."""
-    try:
-        return int(file.stat().st_mtime * 1000)
-    except OSError:
-        return 0
-
-
 def _take_histograms(options: Hist, pid: int, unreadable: list[Unreadable]) -> Sequence[Histogram]:
-    """Return the histograms taken before Ctrl-C or the JVM's end; raise UsageError if there are none."""
-    found: list[Histogram] = []
-    try:
-        for each in _histograms(options, pid):
-            found.append(each)  # noqa: PERF402  # keeps those taken before an exception
-    except KeyboardInterrupt:
-        if not found:
-            raise
-        complain(f"interrupted: {counted(len(found), 'histogram')} of {options.count} taken")
-    except UsageError as error:
-        if not found:
-            raise
-        unreadable.append(_fault(f"pid {pid}", f"gone after {counted(len(found), 'histogram')}: {error}"))
-    return found
-
-
-def _histograms(options: Hist, pid: int) -> Iterator[Histogram]:
-    """Take histograms of a running JVM, with their times; raise UsageError if jcmd cannot reach it."""
+    """Return the histograms of a running JVM taken before Ctrl-C or its end; raise UsageError if there are none."""
     every = options.every or _INTERVAL_S
+    found: list[Histogram] = []
     begin = time.monotonic()
-    for number in range(options.count):
-        time.sleep(max(0.0, begin + number * every - time.monotonic()))
-        at = time.monotonic()
-        text = _jcmd(pid, "GC.class_histogram", *(["-all"] if options.unreachable else []))
-        histogram = next(parse(text.splitlines()), None)
-        if histogram is None:
-            raise UsageError(f"--pid {pid}: jcmd printed no histogram: {text.strip()[:200]}")
-        histogram.time_ms = int((at - begin) * 1000)
-        complain(f"{number + 1} of {options.count}: {histogram.size / 1e6:,.1f} MB")
-        yield histogram
-
-
-def _max_heap(pid: int) -> int:
-    """Return the JVM's -XX:MaxHeapSize; 0 if it is unknown."""
-    for word in _jcmd(pid, "VM.flags").split():
-        name, _, value = word.partition("=")
-        if name == "-XX:MaxHeapSize" and value.isdecimal():
-            return int(value)
-    return 0
+    try:
+        for number in range(options.count):
+            time.sleep(max(0.0, begin + number * every - time.monotonic()))
+            at = time.monotonic()
+            text = _jcmd(pid, "GC.class_histogram", *(["-all"] if options.unreachable else []))
+            histogram = next(parse(text.splitlines()), None)
+            if histogram is None:
+                raise UsageError(f"--pid {pid}: jcmd printed no histogram: {text.strip()[:200]}")  # noqa: TRY301
+            histogram.time_ms = int((at - begin) * 1000)
+            complain(f"{number + 1} of {options.count}: {histogram.size / 1e6:,.1f} MB")
+            found.append(histogram)
+    except (KeyboardInterrupt, UsageError) as error:
+        if not found:
+            raise
+        taken = counted(len(found), "histogram")
+        if isinstance(error, UsageError):
+            unreadable.append(_fault(f"pid {pid}", f"gone after {taken}: {error}"))
+        else:
+            complain(f"interrupted: {taken} of {options.count} taken")
+    return found
 
 
 def _jcmd(pid: int, *command: str) -> str:

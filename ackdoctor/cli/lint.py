@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ackdoctor.cache_folder import CacheFolder, NoCacheError
-from ackdoctor.cli.inputs import (
+from ackdoctor.cli.commands import (
     STDIN,
     Isolated,
     MinSeverity,
@@ -21,7 +21,6 @@ from ackdoctor.cli.inputs import (
     known_word,
     nonempty,
     rulebook,
-    severity_of,
 )
 from ackdoctor.cli.output import (
     FOR_PEOPLE,
@@ -30,20 +29,17 @@ from ackdoctor.cli.output import (
     context_for,
     destination,
     escaped_report,
-    ignore_closed_output,
     require_not_an_input,
     require_writable,
 )
 from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest, place
 from ackdoctor.lint.run import lint
-from ackdoctor.lint.select import compare_report, filter_report
+from ackdoctor.lint.select import filter_report
 from ackdoctor.model import ConfigError, UsageError
-from ackdoctor.model.finding import Confidence, Finding, Report
-from ackdoctor.reporters import reporter
-from ackdoctor.reporters.context import Sources, counted
+from ackdoctor.model.finding import Confidence, Report
+from ackdoctor.reporters import Sources, counted, reporter
 
 if TYPE_CHECKING:
-    from ackdoctor.lint.baseline import Entry
     from ackdoctor.rulebook import Rule
 
 __all__ = ["Lint", "exit_code"]
@@ -66,16 +62,17 @@ def _rules_option(text: str) -> Any:
     return typer.Option(metavar="RULES", help=text, autocompletion=complete_rules, callback=_split)
 
 
+def _confidence(value: str) -> Confidence:
+    levels = {confidence.word: confidence for confidence in Confidence}
+    return levels[known_word("--min-confidence", value, levels)]
+
+
 def _split(param: typer.CallbackParam, value: list[str] | None) -> list[str]:
     """Split comma-separated rules; raise UsageError for an option without a rule, such as an empty variable."""
     rules = [part.strip() for text in value or () for part in text.split(",") if part.strip()]
     if value and not rules:
         raise UsageError(f"{param.opts[0]}: no rule is named; `ackdoctor rules` lists them")
     return rules
-
-
-_Rules = list[str] | None
-_File = Path | None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,15 +90,16 @@ class Lint:
         typer.Argument(metavar="PATHS", help="Files and directories; - is standard input. Default: ."),
     ] = None
     select: Annotated[
-        _Rules,
+        list[str] | None,
         _rules_option("Check only these rules: codes, names or beginnings of codes, separated by commas."),
     ] = None
-    ignore: Annotated[_Rules, _rules_option("Do not check these rules.")] = None
-    extend_select: Annotated[_Rules, _rules_option("Check these rules too.")] = None
+    ignore: Annotated[list[str] | None, _rules_option("Do not check these rules.")] = None
+    extend_select: Annotated[list[str] | None, _rules_option("Check these rules too.")] = None
     min_severity: MinSeverity = None
     min_confidence: Annotated[
-        str | None,
+        Confidence | None,
         typer.Option(
+            parser=_confidence,
             metavar="may|must",
             help="must: hide findings that depend on an assumption. Default: may.",
             autocompletion=complete_words("may", "must"),
@@ -116,7 +114,7 @@ class Lint:
         ),
     ] = None
     output_file: Annotated[
-        _File, typer.Option(metavar="FILE", help="Write to a file instead of standard output.")
+        Path | None, typer.Option(metavar="FILE", help="Write to a file instead of standard output.")
     ] = None
     statistics: Annotated[
         bool, typer.Option("--statistics", help="Show the number of findings per rule instead of findings.")
@@ -132,13 +130,13 @@ class Lint:
         typer.Option("--strict-files", help="Exit with 2 if any file cannot be read, even with findings."),
     ] = False
     baseline: Annotated[
-        _File, typer.Option(metavar="FILE", help="Hide the findings that this file accepts.")
+        Path | None, typer.Option(metavar="FILE", help="Hide the findings that this file accepts.")
     ] = None
     write_baseline: Annotated[
         bool, typer.Option("--write-baseline", help="Accept all present findings into the baseline.")
     ] = False
     config: Annotated[
-        _File,
+        Path | None,
         typer.Option(metavar="FILE", help="Read settings from this file instead of the nearest one."),
     ] = None
     isolated: Isolated = False
@@ -195,20 +193,35 @@ class Lint:
             from ackdoctor.lint.baseline import read
 
             baseline = read(settings.baseline)
-        text = _standard_input(self)
+        text: tuple[str, bytes] | None = None
+        if self.reads_stdin:
+            text = self.stdin_filename or "<stdin>", sys.stdin.buffer.read()
+            if self.stdin_filename is None and _JAVA.match(text[1]):
+                raise UsageError("standard input is Java; name it with --stdin-filename NAME.java")
         cache, no_cache_reason = _cache(self, settings)
         report = _lint(self, settings, root, text, cache)
-        _require_files(self, report)
+        if not report.files and not report.unreadable:
+            nothing = f"no Python or Java file under {', '.join(self.paths or ('.',))}"
+            raise UsageError("; ".join((nothing, *report.notes)))
         configs = (path for path in (settings.source, settings.baseline) if path is not None)
         sources = (*report.files, *report.beside, *(unread.path for unread in report.unreadable))
         require_not_an_input(self.output_file, (*configs, *(root / path for path in sources)))
-        compared = None if baseline is None else compare_report(report, settings, baseline, root=root)
+        compared = None
+        if baseline is not None:
+            from ackdoctor.lint.baseline import compare_report
+
+            compared = compare_report(report, settings, baseline, root=root)
         report = filter_report(report, settings, compared)
         _complain(self, settings, report)
         if self.write_baseline and settings.baseline is not None:
             known, unchecked = ((), ()) if compared is None else (compared.known, compared.unseen)
-            findings = (*known, *report.findings)
-            _write_baseline(settings.baseline, findings, unchecked, change=report, root=root)
+            from ackdoctor.lint.baseline import entries_of, write
+
+            accepted = entries_of((*known, *report.findings), settings.baseline, root=root)
+            write(settings.baseline, [*accepted, *unchecked])
+            amount, new = len(known) + len(report.findings) + len(unchecked), len(report.findings)
+            fixed = len(report.fixed)
+            complain(f"{settings.baseline.name}: {amount} accepted, {new} of them new, {fixed} fixed")
             report = replace(report, findings=())
         else:
             if not self.quiet:
@@ -253,15 +266,11 @@ def _settings(options: Lint) -> Settings:
     for name, more in (("extend_select", options.extend_select), ("ignore", options.ignore)):
         if more:
             changes[name] = (*changes.get(name, getattr(settings, name)), *more)
-    if (severity := severity_of(options.min_severity)) is not None:
-        changes["min_severity"] = severity
-    if options.min_confidence is not None:
-        levels = {confidence.word: confidence for confidence in Confidence}
-        changes["min_confidence"] = levels[known_word("--min-confidence", options.min_confidence, levels)]
     if options.output_format is not None:
-        changes["output_format"] = known_word("--output-format", options.output_format, FORMATS)
-    if options.baseline is not None:
-        changes["baseline"] = options.baseline
+        known_word("--output-format", options.output_format, FORMATS)
+    for name in ("min_severity", "min_confidence", "output_format", "baseline"):
+        if (value := getattr(options, name)) is not None:
+            changes[name] = value
     if options.strict_files:
         changes["fatal_unreadable"] = True
     settings = replace(settings, **changes)
@@ -332,8 +341,12 @@ def _check_frameworks(settings: Settings) -> None:
         return
     from ackdoctor.dialects import load  # a cached run may not need it
 
-    for name, version in settings.dialect_version.items():
-        _check_version(name, version, settings)
+    version = ""
+    try:
+        for name, version in settings.dialect_version.items():
+            load({name: version})
+    except ConfigError as error:
+        raise ConfigError(f"{place(settings.source, version)}: {error}") from None
     dialects = load(settings.dialect_version)
     classes = sorted({name for dialect in dialects for role in dialect.roles for name in role.classes})
     for base in settings.extra_bases.values():
@@ -342,26 +355,7 @@ def _check_frameworks(settings: Settings) -> None:
             raise ConfigError(f"{place(settings.source, base)}: {fault}")
 
 
-def _check_version(name: str, version: str, settings: Settings) -> None:
-    from ackdoctor.dialects import load
-
-    try:
-        load({name: version})
-    except ConfigError as error:
-        raise ConfigError(f"{place(settings.source, version)}: {error}") from None
-
-
 # ---- the run ----
-
-
-def _standard_input(options: Lint) -> tuple[str, bytes] | None:
-    """Return the name and the text of standard input, if it is linted."""
-    if not options.reads_stdin:
-        return None
-    text = sys.stdin.buffer.read()
-    if options.stdin_filename is None and _JAVA.match(text):
-        raise UsageError("standard input is Java; name it with --stdin-filename NAME.java")
-    return options.stdin_filename or "<stdin>", text
 
 
 def _cache(options: Lint, settings: Settings) -> tuple[CacheFolder | None, str]:
@@ -403,23 +397,6 @@ def _lint(
             progress.clear()
 
 
-def _require_files(options: Lint, report: Report) -> None:
-    if not report.files and not report.unreadable:
-        nothing = f"no Python or Java file under {', '.join(options.paths or ('.',))}"
-        raise UsageError("; ".join((nothing, *report.notes)))
-
-
-def _write_baseline(
-    file: Path, findings: Sequence[Finding], unchecked: "Sequence[Entry]", *, change: Report, root: Path
-) -> None:
-    """Write the findings and the entries that this run did not check into the baseline, and print the change."""
-    from ackdoctor.lint.baseline import entries_of, write
-
-    write(file, [*entries_of(findings, file, root=root), *unchecked])
-    amount = len(findings) + len(unchecked)
-    complain(f"{file.name}: {amount} accepted, {len(change.findings)} of them new, {len(change.fixed)} fixed")
-
-
 # ---- what is printed ----
 
 
@@ -457,7 +434,7 @@ def _write_report(options: Lint, settings: Settings, report: Report, sources: So
         if not people and form != "json":
             raise UsageError(f"--statistics: the format {form} is not available; use full, concise or json")
         shape = "statistics" if people else "statistics-json"
-    with ignore_closed_output(), destination(options.output_file) as stream:
+    with destination(options.output_file) as stream:
         context = context_for(stream, form, sources)
         text = StringIO()
         reporter(shape)(report, text, context)

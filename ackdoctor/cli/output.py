@@ -5,28 +5,29 @@ import io
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
-from ackdoctor.cli.inputs import rule_pages, severity_of
+from ackdoctor.cli.commands import rule_pages
 from ackdoctor.config import Settings, find_config, load_settings
 from ackdoctor.model import UsageError
-from ackdoctor.model.finding import Report, stamp
+from ackdoctor.model.finding import Report, Severity
 from ackdoctor.model.source import replacing
-from ackdoctor.reporters import Context, reporter
-from ackdoctor.reporters.context import (
+from ackdoctor.reporters import (
     ASCII,
     COLOURED,
     PLAIN,
     UNICODE,
+    Context,
     Glyphs,
     Palette,
     Sources,
     escape_commands,
     printable,
+    reporter,
 )
 
 __all__ = [
@@ -38,7 +39,6 @@ __all__ = [
     "destination",
     "escaped_report",
     "filter_findings",
-    "ignore_closed_output",
     "palette_for",
     "require_not_an_input",
     "require_writable",
@@ -152,43 +152,26 @@ class Progress:
 # ---- where a report goes ----
 
 
-@contextmanager
-def ignore_closed_output() -> Iterator[None]:
-    """Ignore that the reader of standard output has left (`| head`); a full disk is an error."""
-    try:
-        yield
-        sys.stdout.flush()
-    except OSError as error:
-        # the interpreter would complain again at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(error, BrokenPipeError):
-            raise UsageError(f"standard output cannot be written: {error.strerror}") from error
-
-
 def require_writable(file: Path | None) -> None:
     """Raise UsageError before any work is done if `destination` could not write the file."""
     if file is None:
         return
     folder = file.parent
     try:
+        # a pipe or device is written itself, a file is replaced in its directory
+        written = [file] if file.exists() else []
+        written += [] if written and not file.is_file() else [folder]
         obstacles = {
             errno.EISDIR: file.is_dir(),
             errno.ENOENT: not folder.exists(),
             errno.ENOTDIR: not folder.is_dir(),
-            errno.EACCES: not all(os.access(path, os.W_OK) for path in _written_paths(file)),
+            errno.EACCES: not all(os.access(path, os.W_OK) for path in written),
         }
     except OSError as error:
         raise UsageError(f"--output-file: {file} cannot be written: {error.strerror}") from error
     for number, exists in obstacles.items():
         if exists:
             raise UsageError(f"--output-file: {file} cannot be written: {os.strerror(number)}")
-
-
-def _written_paths(file: Path) -> tuple[Path, ...]:
-    """Return what must be writable: a pipe or device itself, for a file also its directory."""
-    if not file.exists():
-        return (file.parent,)
-    return (file, file.parent) if file.is_file() else (file,)
 
 
 def require_not_an_input(file: Path | None, inputs: Iterable[str | Path]) -> None:
@@ -198,16 +181,25 @@ def require_not_an_input(file: Path | None, inputs: Iterable[str | Path]) -> Non
 
 
 @contextmanager
-def destination(file: Path | None) -> Iterator[TextIO]:
-    """Yield standard output, or a stream that replaces the file at the end; raise UsageError if writing fails."""
-    if file is None:
-        yield tolerant(sys.stdout)
-        return
+def destination(file: Path | None = None) -> Iterator[TextIO]:
+    """Yield a stream that replaces the file at the end, or standard output; raise UsageError if writing fails.
+
+    A reader of standard output may leave early (`| head`).
+    """
     try:
-        with replacing(file) as stream:
-            yield stream
+        if file is not None:
+            with replacing(file) as stream:
+                yield stream
+        else:
+            yield tolerant(sys.stdout)
+            sys.stdout.flush()
     except OSError as error:
-        raise UsageError(f"--output-file: {file} cannot be written: {error.strerror}") from error
+        if file is not None:
+            raise UsageError(f"--output-file: {file} cannot be written: {error.strerror}") from error
+        # the interpreter would complain again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise UsageError(f"standard output cannot be written: {error.strerror}") from error
 
 
 def escaped_report(text: str, form: str) -> str:
@@ -223,17 +215,16 @@ def escaped_report(text: str, form: str) -> str:
 # ---- which findings a report shows ----
 
 
-def settings_for(*, isolated: bool, min_severity: str | None) -> Settings:
+def settings_for(*, isolated: bool, min_severity: Severity | None) -> Settings:
     """Return lint's settings, of which rules, thresholds and comments apply to every report."""
     file = None if isolated else find_config(Path.cwd())
     settings = load_settings(file) if file is not None else Settings(directory=Path.cwd())
-    least = severity_of(min_severity)
-    return settings if least is None else replace(settings, min_severity=least)
+    return settings if min_severity is None else replace(settings, min_severity=min_severity)
 
 
 def filter_findings(report: Report, settings: Settings) -> Report:
     """Return the report with the findings that the settings and the comments in the sources leave."""
-    from ackdoctor.lint.select import select
+    from ackdoctor.lint.select import filter_report, select
     from ackdoctor.rulebook import UNUSED_IGNORE
 
     root = Path.cwd()
@@ -241,34 +232,41 @@ def filter_findings(report: Report, settings: Settings) -> Report:
     texts = Sources(root=root)
     sources = {path: content for path in paths if (content := texts.content(path))}
     selected = select(report.findings, sources, paths, settings, str(root))
-    findings = [finding for finding in selected.findings if finding.code != UNUSED_IGNORE]
-    visible = [
-        finding
-        for finding in findings
-        if finding.severity >= settings.min_severity and finding.confidence >= settings.min_confidence
-    ]
     faults = (f"{fault.path}: {fault.reason}" for fault in selected.unread)
-    return replace(
+    report = replace(
         report,
-        findings=stamp(visible),
+        findings=tuple(finding for finding in selected.findings if finding.code != UNUSED_IGNORE),
         suppressed=selected.suppressed,
-        hidden=len(findings) - len(visible),
         notes=(*report.notes, *selected.notes, *faults),
     )
+    return filter_report(report, settings, None)
 
 
-def write_report(verdict: str, report: Report, form: str, stream: TextIO, context: Context) -> None:
-    """Write the findings in a format that has no place for a verdict.
+def write_report(
+    report: Report,
+    form: str,
+    verdict: str,
+    *,
+    screen: Callable[[TextIO, Context, int], None],
+    document: Callable[[TextIO], None],
+) -> None:
+    """Write a report with a verdict to standard output: as a screen of some width, as JSON, or its findings alone.
 
     The verdict is the last line of `concise`.  For other formats without findings, it goes to standard error unless it is
     OK, and into a note of SARIF.
     """
-    if form == "concise":
-        reporter(form)(report, stream, context)
-        stream.write(f"{printable(verdict)}\n")
-        return
-    if not report.findings and not verdict.startswith("OK"):
-        if form == "sarif":
-            report = replace(report, notes=(verdict, *report.notes))
-        complain(verdict)
-    reporter(form)(report, stream, context)
+    with destination() as stream:
+        context = context_for(stream, form)
+        if form == "full":
+            screen(stream, context, width_for(stream))
+        elif form == "json":
+            document(stream)
+        elif form == "concise":
+            reporter(form)(report, stream, context)
+            stream.write(f"{printable(verdict)}\n")
+        else:
+            if not report.findings and not verdict.startswith("OK"):
+                if form == "sarif":
+                    report = replace(report, notes=(verdict, *report.notes))
+                complain(verdict)
+            reporter(form)(report, stream, context)

@@ -12,24 +12,23 @@ from typing import Annotated
 
 import typer
 
-from ackdoctor.acker.versions import NEWEST, Profile, profile
-from ackdoctor.cli.inputs import (
+from ackdoctor.acker.versions import NEWEST, profile
+from ackdoctor.cli.commands import (
     AckerVersion,
     Isolated,
     MessageTimeout,
     MinSeverity,
     acker_option,
     callback_of,
-    known_word,
+    formats_option,
     path_parser,
-    severity_of,
 )
 from ackdoctor.cli.output import (
     FOR_PEOPLE,
     complain,
     context_for,
+    destination,
     filter_findings,
-    ignore_closed_output,
     settings_for,
     tolerant,
     width_for,
@@ -37,16 +36,15 @@ from ackdoctor.cli.output import (
 )
 from ackdoctor.config import FORMATS
 from ackdoctor.model import UsageError
-from ackdoctor.model.finding import Report, Unreadable
+from ackdoctor.model.finding import Report
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.trace import SCHEMA, Event
-from ackdoctor.reporters.context import counted
+from ackdoctor.reporters import counted
 from ackdoctor.reporters.trace import About, document, life, screen, verdict
 from ackdoctor.tracer.ledger import Level
-from ackdoctor.tracer.life import life_of_delivery, life_of_root
 from ackdoctor.tracer.proxy import proxy
 from ackdoctor.tracer.recorder import finish_killed
-from ackdoctor.tracer.replay import TraceReport, judge_trace
+from ackdoctor.tracer.replay import judge_trace, life_of_delivery, life_of_root
 from ackdoctor.tracer.run import name_of_run, run
 from ackdoctor.tracer.sites import Places
 from ackdoctor.tracer.trace_files import line
@@ -57,7 +55,7 @@ __all__ = ["Cat", "Proxy", "ReportCommand", "Run", "explain_root", "trace"]
 _DEFAULT_TIMEOUT_S = 30  # Storm's own: a younger root may still complete
 _NOT_STARTED = {126, 127}  # exit codes of shells
 _MAX_FAULTS = 10  # of one kind that are printed
-_SNAPSHOTS = "ackdoctor.heap.python.snapshot"  # the module that processes import for --heap
+_SNAPSHOTS = "ackdoctor.heap.python_heap"  # the module that processes import for --heap
 
 trace = typer.Typer(
     help="Record what components do at run time, and report it.",
@@ -112,7 +110,7 @@ class Run:
     def run(self) -> int:
         """Run the command, print where its trace is, and return its exit code."""
         if self.heap:
-            from ackdoctor.heap.python.guppy import missing
+            from ackdoctor.heap.python_heap import missing
 
             if reason := missing():
                 raise UsageError(f"--heap: {reason}")
@@ -170,20 +168,15 @@ class ReportCommand:
     """
 
     traces: _Traces
-    output_format: Annotated[str, typer.Option(metavar="|".join(FORMATS), help="The output format.")] = "full"
+    output_format: Annotated[str, formats_option(*FORMATS)] = "full"
     acker_version: AckerVersion = None
     message_timeout: MessageTimeout = None
     min_severity: MinSeverity = None
     isolated: Isolated = False
 
-    def __post_init__(self) -> None:
-        """Raise UsageError for an unknown word."""
-        known_word("--output-format", self.output_format, FORMATS)
-        severity_of(self.min_severity)
-
     def run(self) -> int:
         """Judge the trace, write the report and return the exit code."""
-        version = _profile(self.acker_version)
+        version = acker_option(self.acker_version, profile, NEWEST)
         settings = settings_for(isolated=self.isolated, min_severity=self.min_severity)
         rows = _Rows(self.traces)
         place = Site(self.traces[0].as_posix(), NOWHERE)
@@ -209,8 +202,23 @@ class ReportCommand:
                 finish_killed(path)
         if not rows.first.sources and self.output_format in FOR_PEOPLE:
             return 2  # the faults of the paths are printed
-        with ignore_closed_output():
-            _write(self.output_format, report, found, version)
+        about = About(
+            tally=found.tally,
+            acker=version.name,
+            rows=found.rows,
+            roots=found.roots,
+            seconds=found.seconds,
+            telling=found.telling,
+            unjudged=len(found.tally.unobserved),
+            expired=found.expired,
+        )
+        write_report(
+            report,
+            self.output_format,
+            verdict(report, about),
+            screen=lambda *where: screen(report, about, *where),
+            document=lambda stream: document(report, about, stream),
+        )
         return 2 if report.unreadable or not found.telling else 1 if report.findings else 0
 
 
@@ -223,8 +231,8 @@ class Cat:
     def run(self) -> int:
         """Print the rows and return the exit code."""
         rows = _Rows(self.traces)
-        with ignore_closed_output():
-            sys.stdout.writelines(f"{line(event)}\n" for event in rows.events())
+        with destination() as stream:
+            stream.writelines(f"{line(event)}\n" for event in rows.events())
         rows.complain()
         return 2 if rows.first.unreadable else 0
 
@@ -238,7 +246,7 @@ trace.command("cat")(callback_of(Cat))
 
 def explain_root(subject: str, traces: Sequence[Path], acker_version: str | None) -> int:
     """Write the timeline of a root, or of the tuples with that id; raise UsageError if the trace has neither."""
-    version = _profile(acker_version)
+    version = acker_option(acker_version, profile, NEWEST)
     rows = _Rows(traces)
     try:
         root = int(subject)
@@ -254,8 +262,7 @@ def explain_root(subject: str, traces: Sequence[Path], acker_version: str | None
         raise UsageError(
             f"the trace has neither a root nor a tuple {subject}; `ackdoctor trace cat` prints all ids"
         )
-    stream = tolerant(sys.stdout)
-    with ignore_closed_output():
+    with destination() as stream:
         life(found, stream, context_for(stream))
     return 2 if rows.first.unreadable else 0
 
@@ -300,58 +307,27 @@ class _Rows:
 
     def complain(self) -> None:
         """Print what could not be read."""
-        _complain(self.first.unreadable)
+        amounts: Counter[str] = Counter()
+        for fault in self.first.unreadable:
+            amounts[fault.reason] += 1
+            where = f"{fault.path}:{fault.line}" if fault.line else fault.path
+            if amounts[fault.reason] <= _MAX_FAULTS:
+                complain(f"{where}: {fault.reason}", prefix="")
+        for reason, amount in amounts.items():
+            if amount > _MAX_FAULTS:
+                complain(f"{counted(amount - _MAX_FAULTS, 'more file')}: {reason}", prefix="")
         if self.first.torn:
             complain(f"{counted(self.first.torn, 'incomplete row')}: the process was killed while writing")
-
-
-def _complain(unreadable: Iterable[Unreadable]) -> None:
-    amounts: Counter[str] = Counter()
-    for fault in unreadable:
-        amounts[fault.reason] += 1
-        where = f"{fault.path}:{fault.line}" if fault.line else fault.path
-        if amounts[fault.reason] <= _MAX_FAULTS:
-            complain(f"{where}: {fault.reason}", prefix="")
-    for reason, amount in amounts.items():
-        if amount > _MAX_FAULTS:
-            complain(f"{counted(amount - _MAX_FAULTS, 'more file')}: {reason}", prefix="")
-
-
-def _profile(version: str | None) -> Profile:
-    return NEWEST if version is None else acker_option(version, profile)
 
 
 # ---- reports ----
 
 
-def _write(form: str, report: Report, found: TraceReport, version: Profile) -> None:
-    stream = tolerant(sys.stdout)
-    context = context_for(stream, form)
-    about = About(
-        tally=found.tally,
-        acker=version.name,
-        rows=found.rows,
-        roots=found.roots,
-        seconds=found.seconds,
-        telling=found.telling,
-        unjudged=len(found.tally.unobserved),
-        expired=found.expired,
-        width=width_for(stream),
-    )
-    match form:
-        case "full":
-            screen(report, stream, context, about)
-        case "json":
-            document(report, stream, about)
-        case _:
-            write_report(verdict(report, about), report, form, stream, context)
-
-
 def _print_heaps(folder: Path) -> None:
     """Print a report for each process with heap snapshots to standard error."""
-    from ackdoctor.heap.python.judge import findings
-    from ackdoctor.heap.python.snapshot import LAST, files, load
-    from ackdoctor.reporters.heap_python import snapshots_screen
+    from ackdoctor.heap.python_heap import LAST, files, load
+    from ackdoctor.heap.python_judge import findings
+    from ackdoctor.reporters.heap import snapshots_screen
     from ackdoctor.reporters.terminal import full
 
     stream = tolerant(sys.stderr)

@@ -8,28 +8,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from ackdoctor.cli.inputs import (
+from ackdoctor.cli.commands import (
     AckerVersion,
     MessageTimeout,
     SparkConf,
     SparkMaster,
     acker_option,
-    known_word,
+    formats_option,
     path_parser,
+    require_spark,
     seconds_option,
     spark_settings,
 )
 from ackdoctor.cli.output import complain, tolerant
 from ackdoctor.model import UsageError
 from ackdoctor.model.acker import NEWEST
-from ackdoctor.reporters.context import counted, printable
+from ackdoctor.reporters import counted, printable
 
 if TYPE_CHECKING:
     from ackdoctor.spark.certain import LiveTerms
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 __all__ = ["Watch", "sentences"]
 
 _FORMATS = ("full", "json-lines")
-_NEEDS_SPARK = "watch needs Spark, which is not installed: pip install 'ackdoctor[spark]'"
 _WAITING = (
     "{count} file{s} of running or killed processes will be read once complete "
     "(`ackdoctor trace report {folder}` completes those of killed processes)"
@@ -90,16 +89,13 @@ class Watch:
     parts_at_once: Annotated[
         int, typer.Option(min=1, metavar="N", help="The maximum number of parts per batch.")
     ] = 64
-    output_format: Annotated[str, typer.Option(metavar="|".join(_FORMATS), help="The output format.")] = (
-        "full"
-    )
+    output_format: Annotated[str, formats_option(*_FORMATS)] = "full"
     master: SparkMaster = "local[*]"
     conf: SparkConf = None
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing on standard error.")] = False
 
     def __post_init__(self) -> None:
         """Raise UsageError for arguments that cannot be used."""
-        known_word("--output-format", self.output_format, _FORMATS)
         if self.once and self.until_idle is not None:
             raise UsageError("--once and --until-idle exclude each other")
         if not self.folder.is_dir():
@@ -126,19 +122,27 @@ class Watch:
 
     def run(self) -> int:
         """Follow the trace, print events and a summary, and return the exit code."""
-        if find_spec("pyspark") is None:
-            raise UsageError(_NEEDS_SPARK)
+        require_spark("watch")
+        from ackdoctor.spark.certain import LiveTerms
+        from ackdoctor.spark.replay import acker_version
         from ackdoctor.spark.session import session, spark_errors
         from ackdoctor.spark.watch import held, same_terms, waiting
 
-        terms = _terms(self)
+        version = acker_option(self.acker_version, acker_version, NEWEST)
+        timeout = self.message_timeout
+        terms = LiveTerms(version=version, message_timeout_s=timeout, remember_s=self.remember)
+        constant = {  # between runs with one checkpoint
+            "DIR": str(self.folder.resolve()),
+            "--acker-version": version.name,
+            "--message-timeout": "" if timeout is None else str(timeout),
+        }
         no_parts = _NO_PARTS.format(folder=self.folder)
         size, unfinished = waiting(self.folder)
         if unfinished and not self.quiet:
             plural = "s" * (unfinished != 1)
             complain(_WAITING.format(count=unfinished, s=plural, folder=quote(str(self.folder))))
         with held(self.checkpoint_folder):
-            same_terms(self.checkpoint_folder, _plain_terms(self, terms))
+            same_terms(self.checkpoint_folder, constant)
             with spark_errors():
                 spark = session(master=self.master, input_bytes=size, settings=self.settings)
             stream = _stream(self, terms, spark)
@@ -162,29 +166,6 @@ class Watch:
 # ---- Spark ----
 
 
-def _terms(options: Watch) -> "LiveTerms":
-    from ackdoctor.spark.certain import LiveTerms
-    from ackdoctor.spark.replay import acker_version
-
-    return LiveTerms(
-        version=NEWEST
-        if options.acker_version is None
-        else acker_option(options.acker_version, acker_version),
-        message_timeout_s=options.message_timeout,
-        remember_s=options.remember,
-    )
-
-
-def _plain_terms(options: Watch, terms: "LiveTerms") -> Mapping[str, str]:
-    """Return the options that must not change between runs with one checkpoint."""
-    timeout = options.message_timeout
-    return {
-        "DIR": str(options.folder.resolve()),
-        "--acker-version": terms.version.name,
-        "--message-timeout": "" if timeout is None else str(timeout),
-    }
-
-
 def _stream(options: Watch, terms: "LiveTerms", spark: Any) -> "Stream":
     from ackdoctor.spark.watch import Journal
     from ackdoctor.spark.watch import Watch as Stream
@@ -192,7 +173,8 @@ def _stream(options: Watch, terms: "LiveTerms", spark: Any) -> "Stream":
     def show(events: Sequence[_Event]) -> None:
         out = tolerant(sys.stdout)
         try:
-            lines = sentences(events) if options.output_format == "full" else map(_as_json, events)
+            plain = (json.dumps(event, separators=(",", ":")) for event in events)
+            lines = sentences(events) if options.output_format == "full" else plain
             out.writelines(f"{line}\n" for line in lines)
             out.flush()
         except BrokenPipeError:  # the reader has left; the journal has the events
@@ -230,10 +212,6 @@ def _stop_on_signals(stream: "Stream") -> Iterator[None]:
 # ---- what is printed ----
 
 
-def _as_json(event: _Event) -> str:
-    return json.dumps(event, separators=(",", ":"))
-
-
 def sentences(events: Sequence[_Event]) -> Iterator[str]:
     """Yield a line for each cause of a batch's events, with their number."""
     causes: dict[tuple[Any, ...], list[_Event]] = {}
@@ -241,35 +219,25 @@ def sentences(events: Sequence[_Event]) -> Iterator[str]:
         causes.setdefault(_cause(event), []).append(event)
     for same in causes.values():
         first = same[0]
+        at = " " * 20
+        if "certain_ns" in first:
+            seconds = first["certain_ns"] // _SECOND
+            at = f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
+        rule = f"{first['code']} {first['name']}  " if "code" in first else ""
         more = f" (and {len(same) - 1:,} more like this)" if len(same) > 1 else ""
-        yield printable(f"{_time(first)}  {first['what']:<11}  {_rule(first)}{_details(first)}{more}")
+        yield printable(f"{at}  {first['what']:<11}  {rule}{_details(first)}{more}")
 
 
 def _cause(event: _Event) -> tuple[Any, ...]:
     match event["what"]:
         case "acked-twice":
-            return (
-                event["what"],
-                event["code"],
-                event["component"],
-                *((one["verb"], one["site"]) for one in event["completions"]),
-            )
+            calls = ((one["verb"], one["site"]) for one in event["completions"])
+            return (event["what"], event["code"], event["component"], *calls)
         case "never-zero" | "over-acked":
             who = sorted((one["component"], one["site"], one["acks"]) for one in event["by"])
             return (event["what"], event["run"], event["spout"], event["timed_out"], *who)
         case _:
             return (event["what"], event["file"], event["reason"])
-
-
-def _rule(event: _Event) -> str:
-    return f"{event['code']} {event['name']}  " if "code" in event else ""
-
-
-def _time(event: _Event) -> str:
-    if "certain_ns" not in event:
-        return " " * 20
-    at = datetime.fromtimestamp(event["certain_ns"] // _SECOND, timezone.utc)
-    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _details(event: _Event) -> str:

@@ -1,13 +1,14 @@
 """Find known symptoms in logs or a pasted error, with components, counts and innermost causes."""
 
 import re
+import zlib
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from ackdoctor.diagnose.exceptions import Exceptions, Part, Thrown, relevant_frames
-from ackdoctor.diagnose.findings import DAEMONS, Diagnosis, Occurrence, Sign
-from ackdoctor.diagnose.lives import Lives, without_announcements, without_echoes_of_supervisors
+from ackdoctor.diagnose.lives import Lives, Silence, silent_logs, without_announcements, without_echoes
 from ackdoctor.diagnose.log_lines import (
     component_of,
     entries,
@@ -15,15 +16,15 @@ from ackdoctor.diagnose.log_lines import (
     is_logged,
     kind_of_line,
     kind_of_name,
+    lines_in,
     moment_of,
     unpacked,
 )
-from ackdoctor.diagnose.silence import Silence, silent_logs
-from ackdoctor.diagnose.symptoms import Symptom, Table, table
-from ackdoctor.diagnose.threads import Threads
+from ackdoctor.diagnose.stacks import Exceptions, Part, Threads, Thrown, relevant_frames
+from ackdoctor.diagnose.symptoms import DAEMONS, Death, Diagnosis, Occurrence, Sign, Symptom, fatal, table
 from ackdoctor.tracer.worker_log import bare
 
-__all__ = ["diagnose"]
+__all__ = ["Places", "deaths", "deaths_of", "diagnose"]
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _LONGEST = 400  # characters kept of a matching line
@@ -52,61 +53,114 @@ _INLINE = re.compile(
 _COMMAND = re.compile(r"\bCommand: (\[.*?\]|\S+), ProcessInfo")
 
 
-def diagnose(
-    lines: Iterable[str],
-    names: Sequence[str] = (),
-    *,
-    begins: Sequence[int] = (),
-    rows: Table | None = None,
-) -> Diagnosis:
+@dataclass(slots=True)
+class Places:
+    """Files that are read as one text, and the number of lines before each; maps a line back to its file."""
+
+    files: Sequence[str] = ()
+    begins: list[int] = field(default_factory=list)
+
+    def lines(self, read: Callable[[str], Iterable[str]]) -> Iterator[str]:
+        """Yield the lines of all files, which `read` returns for each."""
+        number = 0
+        for file in self.files:
+            self.begins.append(number)
+            for line in read(file):
+                number += 1
+                yield line
+
+    def index(self, line: int) -> int:
+        """Return the index of the line's file; -1 if no file is known."""
+        return bisect_left(self.begins, line) - 1
+
+    def of(self, line: int) -> tuple[str | None, int]:
+        """Return the file (None if there is none) and the line in it."""
+        at = self.index(line)
+        return (self.files[at], line - self.begins[at]) if at >= 0 else (None, line)
+
+
+def deaths(paths: Iterable[Path]) -> tuple[Death, ...]:
+    """Return the deaths of workers in these logs, each once, in the order of files and lines.
+
+    The rotated files of a worker come oldest first.  A file that cannot be read ends there.
+    """
+    places = Places([str(path) for path in paths])
+    return deaths_of(diagnose(places.lines(_readable_lines), places), places)
+
+
+def deaths_of(found: Diagnosis, places: Places) -> tuple[Death, ...]:
+    """Return the deaths of a diagnosis."""
+    result = []
+    for each in fatal(found.signs):
+        file, line = places.of(each.line)
+        thrown = each.thrown
+        result.append(
+            Death(
+                time=each.at.text if each.at else "",
+                worker=each.worker,
+                symptom=each.symptom.name,
+                says=each.symptom.meaning,
+                component=each.component,
+                tuple_id=each.subject,
+                cause=thrown.text if thrown and thrown.text else each.text,
+                file=file or "",
+                line=line,
+                frames=tuple(frame.text for frame in thrown.evidence) if thrown else (),
+            )
+        )
+    return tuple(result)
+
+
+def _readable_lines(file: str) -> Iterator[str]:
+    with suppress(OSError, EOFError, zlib.error), Path(file).open("rb") as raw:
+        yield from lines_in(raw)
+
+
+def diagnose(lines: Iterable[str], places: Places | None = None) -> Diagnosis:
     """Search each line and each exception for each symptom.
 
-    Several files may be read as one text: `names` has their names, `begins` the number of lines before each.  The
-    caller appends to `begins` while it reads.
+    Several files may be read as one text: `places` maps its lines to files; it may grow during the reading.
     """
-    rows = rows or table()
-    found: dict[str, Sign] = {}
-    reader = _LogReader(rows, found, names[0] if names else "")
-    silences: list[Silence] = []
-    notes: list[str] = []
-    number, file, other = 0, max(bisect_left(begins, 1) - 1, 0), ""
+    places = places or Places()
+    signs: dict[str, Sign] = {}
+    lives, silences = Lives(), []
+    first: Thrown | None = None
+    number, file, other, note = 0, 0, "", ""
+    reader = _LogReader(signs, lives, places.files[0] if places.files else "")
     for number, line in _read_lines(lines):
-        at = max(bisect_left(begins, number) - 1, 0)
-        if at != file:
+        if (at := max(places.index(number), 0)) != file:
             reader.end()
             silences.append(reader.silence)
-            notes.append(reader.threads.note)
-            reader, file = reader.next(names[at] if at < len(names) else "", begins[at]), at
+            first, note, file = first or reader.first, note or reader.threads.note, at
+            reader = _LogReader(signs, lives, places.files[at], places.begins[at])
         if number <= _HEAD_LINES and not other:
             other = next((kind for kind, form in _OTHER.items() if form.match(line)), "")
         reader.line(number, line)
     reader.end()
-    silences.append(reader.silence)
-    notes.append(reader.threads.note)
-    for occurrence in silent_logs(silences, rows):
-        _add(found, occurrence)
-    remaining = without_echoes_of_supervisors(without_announcements(found.values()), reader.lives.ports)
-    signs = _sorted_signs(remaining, rows.symptoms)
-    innermost = next((cause for sign in signs for cause in sign.causes if not cause.thread), reader.first)
-    note = next(filter(None, notes), "")
-    return Diagnosis(signs=signs, first=innermost, lines=number, other=other, note=note)
+    for occurrence in silent_logs([*silences, reader.silence]):
+        _add(signs, occurrence)
+    remaining = without_echoes(without_announcements(signs.values()), lives.ports)
+    for sign in remaining:
+        sign.occurrences.sort(key=lambda each: each.line)
+    rows = table().symptoms
+    # later symptoms may be consequences of earlier ones
+    remaining.sort(key=lambda sign: (not sign.fatal, sign.first.line, rows.index(sign.symptom)))
+    innermost = next((cause for sign in remaining for cause in sign.causes if not cause.thread), None)
+    return Diagnosis(
+        signs=tuple(remaining),
+        first=innermost or first or reader.first,
+        lines=number,
+        other=other,
+        note=note or reader.threads.note,
+    )
 
 
-def _add(found: dict[str, Sign], occurrence: Occurrence) -> None:
-    sign = found.get(occurrence.symptom.name)
-    if sign is None:
-        found[occurrence.symptom.name] = Sign(occurrence.symptom, [occurrence])
-    elif len(sign.occurrences) < _MOST_KEPT:
+def _add(signs: dict[str, Sign], occurrence: Occurrence) -> None:
+    sign = signs.setdefault(occurrence.symptom.name, Sign(occurrence.symptom, []))
+    if len(sign.occurrences) < _MOST_KEPT:
         sign.occurrences.append(occurrence)
     else:
         sign.more += 1
-
-
-def _sorted_signs(signs: Sequence[Sign], symptoms: Sequence[Symptom]) -> tuple[Sign, ...]:
-    """Sort signs by first occurrence, because later ones may be consequences; non-fatal signs come last."""
-    for sign in signs:
-        sign.occurrences.sort(key=lambda each: each.line)
-    return tuple(sorted(signs, key=lambda sign: (not sign.fatal, sign.line, symptoms.index(sign.symptom))))
 
 
 def _read_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -114,12 +168,11 @@ def _read_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     for number, raw in entries(lines):
         line = _clean(raw[:_LONGEST_ENTRY])
         if line.startswith("{") or "\\n" in line:
-            yield from ((number, _clean(each)[:_LONGEST_LINE]) for each in unpacked(line))
+            texts = (_clean(each)[:_LONGEST_LINE] for each in unpacked(line))
+            yield from ((number, each) for each in texts)
         elif line.count(" at ") > 1 and "." in line and _INLINE.search(line):
-            yield from (
-                (number, each)
-                for each in _INLINE.sub("\n\t", line).replace(" Caused by: ", "\nCaused by: ").splitlines()
-            )
+            stack = _INLINE.sub("\n\t", line).replace(" Caused by: ", "\nCaused by: ").splitlines()
+            yield from ((number, each) for each in stack)
         else:
             yield number, line
 
@@ -133,19 +186,17 @@ def _clean(raw: str) -> str:
 
 @dataclass(slots=True)
 class _LogReader:
-    """Reads one file line by line and adds its occurrences to `found`."""
+    """Reads one file line by line and adds its occurrences to `signs`."""
 
-    rows: Table
-    found: dict[str, Sign]
+    signs: dict[str, Sign]
+    lives: Lives
     name: str
     before: int = 0  # number of lines in the files before it
-    lives: Lives = field(default_factory=Lives)
-    first: Thrown | None = None  # first exception of all files
+    first: Thrown | None = None  # first exception
     exceptions: Exceptions = field(init=False)
     silence: Silence = field(init=False)
     threads: Threads = field(default_factory=Threads)
     kind: str = field(init=False)
-    _starts: Collection[str] = field(init=False)  # every matching line contains one of these
     _open: Thrown | None = None  # the current exception
     _head: Part | None = None  # the line above it
     _waiting: Part | None = None  # the previous line, unless it belongs to an exception
@@ -155,11 +206,6 @@ class _LogReader:
         self.silence = Silence(self.name)
         self.kind = kind_of_name(self.name)
         self.lives.begin(self.name)
-        self._starts = {start for row in self.rows.symptoms if row.of_lines for start in row.starts}
-
-    def next(self, name: str, before: int) -> "_LogReader":
-        """Return the reader of the next file."""
-        return _LogReader(self.rows, self.found, name, before, self.lives, self.first)
 
     def line(self, number: int, line: str) -> None:
         """Read a line."""
@@ -194,11 +240,8 @@ class _LogReader:
         self._end_exception()
         for part, component_name in self.threads.parts():
             self._match_thread(part, component_name)
-        missed_heartbeats = self.silence.missed_heartbeats(self.rows)
-        for occurrence in filter(
-            None, (missed_heartbeats, self.silence.silent_components(self.rows, self.lives.stopped))
-        ):
-            _add(self.found, occurrence)
+        for occurrence in self.silence.occurrences(self.lives.stopped):
+            _add(self.signs, occurrence)
 
     def _update_process(self, number: int, line: str) -> None:
         """Update kind, life and component of the process that wrote the line."""
@@ -208,18 +251,18 @@ class _LogReader:
             self.kind = kind if kind == _WORKER else self.kind or kind
         self.lives.read(line)
         self.silence.read_line(number, line)
-        if log_component := instance_of(line) if "Starting instance" in line else "":
-            self.exceptions.log_component = log_component
+        if "Starting instance" in line:
+            self.exceptions.log_component = instance_of(line) or self.exceptions.log_component
 
     def _match_line(self, part: Part) -> None:
         """Match a line that does not belong to an exception."""
-        if not any(map(part.text.__contains__, self._starts)):
+        if not any(map(part.text.__contains__, table().starts)):
             return
-        for row in self.rows.symptoms:
+        for row in table().symptoms:
             if row.of_lines and row.is_read_in(self.kind) and (match := row.match(part)):
                 if not (row.stops and self.lives.stopping):
-                    occurrence = self._occurrence(row, part, match, None)
-                    occurrence.ended = any(word in part.text for word in self.rows.ends)
+                    occurrence = self._occurrence(row, part, match)
+                    occurrence.ended = any(word in part.text for word in table().ends)
                     self._record(occurrence)
                 return
 
@@ -230,14 +273,14 @@ class _LogReader:
         if thrown is None:
             return
         parts = [head, *thrown.parts] if head is not None else thrown.parts
-        ended = any(word in part.text for part in parts for word in self.rows.ends)
-        echo = any(thrown.text.rstrip('")').endswith(word) for word in self.rows.echoes)
+        ended = any(word in part.text for part in parts for word in table().ends)
+        echo = thrown.text.rstrip('")').endswith(table().echoes)
         if thrown.text and not echo:
             self.first = self.first or thrown
         found = self._match_exception(parts, python=thrown.python)
         if found is None and ended:
             dead = "a daemon that ended" if self.kind in DAEMONS else "a dead executor"
-            found = (self.rows.called(dead), parts[0], None)
+            found = (table().called(dead), parts[0], None)
         if found is not None and not (found[0].stops and self.lives.stopping and not echo):
             row, part, match = found
             occurrence = self._occurrence(row, part, match, thrown, head)
@@ -254,7 +297,7 @@ class _LogReader:
     ) -> tuple[Symptom, Part, re.Match[str] | None] | None:
         """Return the most specific symptom of an exception, with the matching part and its match."""
         generic = None
-        for row in self.rows.symptoms:
+        for row in table().symptoms:
             if row.counted or not row.is_read_in(self.kind) or (generic and row.generic):
                 continue
             for part in parts:
@@ -271,37 +314,37 @@ class _LogReader:
         row: Symptom,
         part: Part,
         match: re.Match[str] | None,
-        thrown: Thrown | None,
+        thrown: Thrown | None = None,
         head: Part | None = None,
     ) -> Occurrence:
         first = head or part
         command = _COMMAND.search(first.text) if "Command: " in first.text else None
-        subject = (match.groupdict().get("id") or "") if match else ""
+        # the text around an exception without its time: an equal text announces a new exception
+        context = re.sub(r"^\S+(?: \d\S*)?", "", first.text) if moment_of(first.text) else first.text
+        component = thrown.component if thrown else component_of(part.text) or self.exceptions.log_component
         return Occurrence(
             symptom=row,
             line=part.line,
             text=part.text.strip()[:_LONGEST],
-            subject=subject,
+            subject=(match.groupdict().get("id") or "") if match else "",
             thrown=thrown,
-            component=thrown.component
-            if thrown
-            else component_of(part.text) or self.exceptions.log_component,
+            component=component,
             command=command[1].strip("[]").replace(", ", " ") if command else "",
             at=moment_of(first.text) or (self.silence.last if thrown else None),
             kind=self.kind,
             worker=self.lives.worker,
-            contexts={_context_of(first)} if thrown else set(),
+            contexts={context[:200]} if thrown else set(),
         )
 
     def _record(self, occurrence: Occurrence, *, echo: bool = False) -> None:
         """Record a new occurrence, or merge it into the earlier one that it repeats."""
         earlier = self.lives.earlier(occurrence, echo=echo)
-        if earlier is None and (echo or (occurrence.symptom.generic and occurrence.thrown is None)):
-            if self.kind not in DAEMONS:
-                occurrence.symptom = self.rows.called("a death without its cause")
-            occurrence.thrown = None
         if earlier is None:
-            _add(self.found, occurrence)
+            if echo or (occurrence.symptom.generic and occurrence.thrown is None):
+                if self.kind not in DAEMONS:
+                    occurrence.symptom = table().called("a death without its cause")
+                occurrence.thrown = None
+            _add(self.signs, occurrence)
             if occurrence.thrown or occurrence.fatal:
                 self.lives.note(occurrence)
         elif earlier is not occurrence:
@@ -315,30 +358,24 @@ class _LogReader:
             earlier.component = earlier.component or later.component
             earlier.command = earlier.command or later.command
         if earlier.symptom.generic and not later.symptom.generic:
-            sign = self.found[earlier.symptom.name]
+            sign = self.signs[earlier.symptom.name]
             sign.occurrences = [each for each in sign.occurrences if each is not earlier]
             if not sign.occurrences:
-                del self.found[earlier.symptom.name]
+                del self.signs[earlier.symptom.name]
             earlier.symptom, earlier.subject = later.symptom, later.subject
-            _add(self.found, earlier)
+            _add(self.signs, earlier)
 
     def _match_thread(self, part: Part, component_name: str) -> None:
-        for row in self.rows.symptoms:
+        for row in table().symptoms:
             if row.logs != {"dump"} or (row.executor and not component_name):
                 continue
             if match := row.match(part):
-                occurrence = self._occurrence(row, part, match, None)
+                occurrence = self._occurrence(row, part, match)
                 occurrence.component = component_name
                 if part.frames:
                     evidence = relevant_frames(part.frames)
                     occurrence.thrown = Thrown(
                         part.text, part.line, component_name, evidence=evidence, thread=True
                     )
-                _add(self.found, occurrence)
+                _add(self.signs, occurrence)
                 return
-
-
-def _context_of(part: Part) -> str:
-    """Return the text around an exception without its time; an equal text announces a new exception."""
-    moment = moment_of(part.text)
-    return re.sub(r"^\S+(?: \d\S*)?", "", part.text)[:200] if moment else part.text[:200]

@@ -1,15 +1,17 @@
-"""Lives of workers, from one launch to the next, and detection of repeated reports of one event."""
+"""Lives of workers, from one launch to the next: repeated reports of one death, and silence before the end of a log."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from ackdoctor.diagnose.findings import Occurrence, Sign, fatal
-from ackdoctor.diagnose.log_lines import Moment, moment_of
+from ackdoctor.diagnose.log_lines import Moment, component_of, kind_of_name, moment_of
+from ackdoctor.diagnose.symptoms import Occurrence, Sign, fatal, table
 
-__all__ = ["Lives", "without_announcements", "without_echoes_of_supervisors"]
-_LAUNCHED = re.compile(r"Launching worker for |Starting worker |Launching virtual worker")
+__all__ = ["Lives", "Silence", "silent_logs", "without_announcements", "without_echoes"]
+
+_LAUNCHING = "Launching worker for "
+_LAUNCHED = re.compile(rf"{_LAUNCHING}|Starting worker |Launching virtual worker")
 _STOPS = re.compile(
     r"ShutdownHook|Shutting down worker |Shutting down executor|Got shutdown signal|Begin to shutdown|received kill|Deactivating spout"
 )
@@ -20,6 +22,21 @@ _RELEVANT = ("aunching", "hut", "Starting worker", "kill", "Deactivating", "Begi
 _SUPERVISOR_BEFORE, _SUPERVISOR_AFTER = 120.0, 15.0  # a supervisor reports a death within these seconds
 _MOST_RECENT = 8
 _MOST_SEEN = 200_000
+# ---- silence ----
+_BEAT = re.compile(
+    r"BOLT - current time : (?P<now>\d{1,15}), last heartbeat : (?P<last>\d{1,15}), worker timeout"
+)
+_LATE_MS = 10_000  # milliseconds; ShellBolt sends a heartbeat each second
+_LOGGER = re.compile(r"^\S+ \S+ (?P<logger>(?:\w+\.)+[A-Z]\w*) ")
+_STORM_LOGGERS = re.compile(
+    r"^(?:o\.|b\.s\.|s\.k\.|s\.t\.|k\.|c\.l\.|i\.n\.|n\.|j\.|org\.|backtype|storm|kafka|java|io\.netty)"
+)
+_STARTS = 120.0  # seconds after a launch with one-time messages of components
+_SHORTEST = 120.0
+_TIMES = 10
+_FEWEST = 4  # lines of components that prove regular logging
+_FEWEST_AFTER = 3  # lines of the worker itself after that
+_LOG_SHORTEST = 300.0
 
 
 @dataclass(slots=True)
@@ -62,30 +79,22 @@ class Lives:
 
     def earlier(self, occurrence: Occurrence, *, echo: bool) -> Occurrence | None:
         """Return the earlier occurrence that this one repeats; None for a new one."""
-        if self._is_copy(occurrence):
-            return occurrence
+        if occurrence.at is not None:
+            key = (self.worker, occurrence.text, occurrence.at.seconds, occurrence.component)
+            if len(self._seen) < _MOST_SEEN:
+                self._seen.setdefault(key, self._file)
+            if self._seen.get(key, self._file) != self._file:
+                return occurrence  # another file of this worker has the same line
         near = [each for each in reversed(self._recent) if _seconds_between(each, occurrence) <= _NEAR]
         if echo or (occurrence.thrown is None and occurrence.symptom.generic):
             # the last death, or the last exception, which was that of the death
-            return next(
-                (each for each in near if each.fatal), next((each for each in near if each.thrown), None)
-            )
+            last = [each for each in near if each.fatal] or [each for each in near if each.thrown]
+            return next(iter(last), None)
         if occurrence.kind == "supervisor" and occurrence.subject:
-            return next((each for each in near if self._is_of_one_worker(each, occurrence)), None)
-        if occurrence.thrown is None:
-            return None
-        return next((each for each in near if _is_repeat(each, occurrence)), None)
+            return next((each for each in near if self._are_of_one_worker(each, occurrence)), None)
+        return next((each for each in near if _are_equal(each, occurrence)), None)
 
-    def _is_copy(self, occurrence: Occurrence) -> bool:
-        """Whether another file of this worker has the same line."""
-        if occurrence.at is None:
-            return False
-        key = (self.worker, occurrence.text, occurrence.at.seconds, occurrence.component)
-        if len(self._seen) < _MOST_SEEN:
-            return self._seen.setdefault(key, self._file) != self._file
-        return self._seen.get(key, self._file) != self._file
-
-    def _is_of_one_worker(self, one: Occurrence, other: Occurrence) -> bool:
+    def _are_of_one_worker(self, one: Occurrence, other: Occurrence) -> bool:
         ids = [self.ports.get(each.subject, each.subject) for each in (one, other)]
         # one id is a slot's port, the other a worker id, and no line links them
         unlinked = ids[0].isdecimal() != ids[1].isdecimal()
@@ -100,15 +109,18 @@ def without_announcements(signs: Iterable[Sign]) -> list[Sign]:
     explained = [each for each in fatal(signs) if each.thrown is not None]
 
     def is_explained(line: Occurrence) -> bool:
-        return any(each.worker == line.worker and _seconds_between(each, line) <= _NEAR for each in explained)
+        return (
+            line.symptom.generic
+            and line.thrown is None
+            and any(
+                each.worker == line.worker and _seconds_between(each, line) <= _NEAR for each in explained
+            )
+        )
 
-    for sign in signs:
-        if sign.symptom.generic:
-            sign.occurrences = [each for each in sign.occurrences if each.thrown or not is_explained(each)]
-    return [sign for sign in signs if sign.occurrences]
+    return _without(signs, is_explained)
 
 
-def without_echoes_of_supervisors(signs: Iterable[Sign], ports: dict[str, str]) -> list[Sign]:
+def without_echoes(signs: Iterable[Sign], ports: dict[str, str]) -> list[Sign]:
     """Drop a supervisor's reports of deaths that the workers' own logs explain."""
     signs = list(signs)
     explained = [
@@ -127,8 +139,13 @@ def without_echoes_of_supervisors(signs: Iterable[Sign], ports: dict[str, str]) 
                 return True
         return False
 
+    return _without(signs, is_echo)
+
+
+def _without(signs: Iterable[Sign], is_dropped: Callable[[Occurrence], bool]) -> list[Sign]:
+    """Drop occurrences, and signs without occurrences."""
     for sign in signs:
-        sign.occurrences = [each for each in sign.occurrences if not is_echo(each)]
+        sign.occurrences = [each for each in sign.occurrences if not is_dropped(each)]
     return [sign for sign in signs if sign.occurrences]
 
 
@@ -139,13 +156,124 @@ def _seconds_between(one: Occurrence, other: Occurrence) -> float:
     return abs(one.at.seconds - other.at.seconds)
 
 
-def _is_repeat(one: Occurrence, other: Occurrence) -> bool:
+def _are_equal(one: Occurrence, other: Occurrence) -> bool:
     """Whether both report the same exception with different text around it."""
     if one.thrown is None or other.thrown is None or "" in other.contexts:
         return False
-    known = one.component and other.component and one.component != other.component
-    return not known and _text(one) == _text(other) and one.contexts.isdisjoint(other.contexts)
+    differ = one.component and other.component and one.component != other.component
+    texts = {each.text.removesuffix(": null") for each in (one.thrown, other.thrown)}
+    return not differ and len(texts) == 1 and one.contexts.isdisjoint(other.contexts)
 
 
-def _text(occurrence: Occurrence) -> str:
-    return occurrence.thrown.text.removesuffix(": null") if occurrence.thrown else occurrence.text
+@dataclass(slots=True)
+class Silence:
+    """Times and pauses of one log.
+
+    A pause is too long if it exceeds ten times the longest earlier pause of the log's components.
+    """
+
+    name: str
+    first: Moment | None = None
+    last: Moment | None = None
+    line: int = 0  # line of `last`
+    pause: float = 0.0  # longest pause in seconds
+    ended: bool = False  # a stop or a death ends the log
+    _launched: float | None = None
+    _second: str = ""
+    _component_lines: int = 0
+    _component_first: Moment | None = None  # first line of a component
+    _component_last: Moment | None = None  # last line of a component
+    _component_last_line: int = 0
+    _component: str = ""
+    _component_pause: float = 0.0
+    _worker_lines: int = 0  # lines of the worker since then
+    _delay: tuple[int, int, int] = (0, 0, 0)  # line, current and first delay in milliseconds
+
+    def read_line(self, number: int, line: str, *, component: bool = False) -> None:
+        """Read a line of the log; `component`: a component is known to have caused it."""
+        if "last heartbeat" in line and (beat := _BEAT.search(line)):
+            late = int(beat["now"]) - int(beat["last"])
+            first = self._delay[2] if late > _LATE_MS else 0
+            self._delay = (number, late, first or late)
+        if line[:19] != self._second:
+            moment = moment_of(line)
+            if moment is None:
+                return
+            self._second = line[:19]
+            if self.last is not None:
+                self.pause = max(self.pause, moment.seconds - self.last.seconds)
+            self.first, self.last = self.first or moment, moment
+        self.line = number
+        if self.last is None:
+            return
+        if _LAUNCHING in line:
+            self._launched = self.last.seconds
+            self._component_lines, self._component_first, self._component_last = 0, None, None
+        name = component_of(line)
+        if name.startswith("__"):
+            return
+        logger = _LOGGER.match(line[:300])
+        is_users = logger is not None and _STORM_LOGGERS.match(logger["logger"]) is None
+        now = self.last
+        if not (component or name or is_users):
+            self._worker_lines += 1
+            return
+        if self._launched is not None and now.seconds - self._launched < _STARTS:
+            return
+        if self._component_last is not None:
+            self._component_pause = max(self._component_pause, now.seconds - self._component_last.seconds)
+        self._component_first = self._component_first or now
+        self._component_lines += 1
+        self._component_last, self._component_last_line, self._worker_lines = now, number, 0
+        self._component = name
+
+    def occurrences(self, stopped: Moment | None) -> Iterator[Occurrence]:
+        """Yield a child and components that are silent at the end of the log; `stopped` is the last stop or death."""
+        line, late, first = self._delay
+        if late > max(_LATE_MS, first):  # it grows until the log ends
+            yield Occurrence(
+                symptom=table().called("a child that answers no heartbeat"),
+                line=line,
+                text=f"no answer for {late / 1000:,.0f} s at the last heartbeat",
+                at=self.last,
+            )
+        if self.last is not None:
+            self.ended = stopped is not None and stopped.seconds >= self.last.seconds - _LOG_SHORTEST
+        begin, end = self._component_first, self._component_last
+        if begin is None or end is None or self.last is None:
+            return
+        silent = self.last.seconds - end.seconds
+        if (
+            self._component_lines >= _FEWEST
+            and self._worker_lines >= _FEWEST_AFTER
+            and end.seconds - begin.seconds >= 1
+            and silent >= max(_SHORTEST, _TIMES * self._component_pause)
+            and (stopped is None or stopped.seconds < end.seconds)
+        ):
+            yield Occurrence(
+                symptom=table().called("components that have fallen silent"),
+                line=self._component_last_line,
+                text=f"last line of a component at {end.text}, then {silent:,.0f} s of the worker's own lines; before that at most {self._component_pause:,.0f} s without one",
+                component=self._component,
+                at=end,
+            )
+
+
+def silent_logs(logs: Iterable[Silence]) -> Iterator[Occurrence]:
+    """Yield worker logs that end long before others without a stop or a death."""
+    newest: dict[PurePath, tuple[Moment, Moment, Silence]] = {}  # worker directory -> the log that ends last
+    for log in logs:
+        if log.first is not None and log.last is not None and kind_of_name(log.name) == "worker":
+            folder = PurePath(log.name).parent
+            if folder not in newest or log.last.seconds > newest[folder][1].seconds:
+                newest[folder] = (log.first, log.last, log)
+    for _, last, log in newest.values():
+        ends = [other.seconds for begin, other, _ in newest.values() if begin.seconds < last.seconds]
+        longer = max(ends, default=0.0) - last.seconds
+        if not log.ended and longer > max(_LOG_SHORTEST, _TIMES * log.pause):
+            yield Occurrence(
+                symptom=table().called("a log that ends before the others"),
+                line=log.line,
+                text=f"last line at {last.text}; another worker wrote {longer:,.0f} s longer",
+                at=last,
+            )

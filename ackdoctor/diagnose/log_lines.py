@@ -1,18 +1,17 @@
-"""Log lines: bounded reading, JSON layouts, time, component and kind of process."""
+"""Lines of logs: bounded reading, JSON layouts, time, component and kind of process."""
 
 import errno
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from io import BufferedReader
 from pathlib import PurePath
+from typing import NamedTuple
 
 from ackdoctor.tracer.worker_log import log_text
 
 __all__ = [
-    "LONGEST_LINE",
     "Moment",
     "component_of",
     "entries",
@@ -26,11 +25,12 @@ __all__ = [
 ]
 
 
-LONGEST_LINE = 10_000_000  # characters kept of a line
+_LONGEST_LINE = 10_000_000  # characters kept of a line
 _MOST_OF_LINE = 250_000_000  # characters; a file with a longer line is not a log
-_UNPACKED = 1 << 26  # characters after which a compressed log may be a bomb
+_UNPACKED = 1 << 24  # characters after which a compressed log may be a bomb
 _MOST_TIMES = 200  # characters per compressed byte; logs reach 10 to 50
-_CHECK_EVERY = 1 << 24
+_CHECK_EVERY = 1 << 22
+_SHORTEST = 32  # characters that a line counts as
 # ---- JSON layouts ----
 _THREAD = ("thread", "thread_name", "process.thread.name", "_thread")
 _LEVEL = ("level", "log.level", "severity")
@@ -44,7 +44,6 @@ _BEGINS = frozenset({"{", "[{", ",{", ", {"})
 _ENDS = frozenset({"}", "},", "}]"})
 _MOST_LINES = 20_000  # lines of one entry
 _LONGEST = 20_000_000  # characters of one entry
-_ESCAPED = re.compile(r"\\([nt])")
 # ---- time, component and kind ----
 _HEAD = re.compile(
     r"\[?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d[./-]\d\d|\d\d:\d\d:\d\d|(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b)|\d{1,12} +\["
@@ -88,36 +87,28 @@ _LINES = {  # loggers and messages of only one kind of process
 
 
 def lines_in(raw: BufferedReader) -> Iterator[str]:
-    """Yield each line, cut after `LONGEST_LINE` characters; raise OSError for binary data, an endless line, or a zip bomb."""
+    """Yield each line, cut after 10 million characters; raise OSError for binary data, an endless line, or a zip bomb."""
     checked = total = 0
     with log_text(raw) as text:
-        while line := text.readline(LONGEST_LINE):
+        while line := text.readline(_LONGEST_LINE):
             yield line
-            total += len(line)
             length, rest = len(line), line
             while rest and not rest.endswith("\n"):
-                rest = text.readline(LONGEST_LINE)
+                rest = text.readline(_LONGEST_LINE)
                 length += len(rest)
-                total += len(rest)
                 if length > _MOST_OF_LINE:
                     raise OSError(
-                        errno.EINVAL, f"a line of more than {_MOST_OF_LINE:,} characters: not a log"
+                        errno.EINVAL, f"a line of more than {_MOST_OF_LINE:,} characters: this is not text"
                     )
+            total += max(_SHORTEST, length)
             if total > max(_UNPACKED, checked + _CHECK_EVERY):
                 checked = total
-                _reject_bomb(raw, total)
-
-
-def _reject_bomb(raw: BufferedReader, total: int) -> None:
-    try:
-        packed = raw.tell()
-    except OSError:
-        return  # a pipe has no position
-    if total > packed * _MOST_TIMES:
-        raise OSError(
-            errno.EFBIG,
-            f"it unpacks to more than {_MOST_TIMES} times its size, unlike any log: reading stops here",
-        )
+                # a pipe has no position
+                if raw.seekable() and total > raw.tell() * _MOST_TIMES:
+                    raise OSError(
+                        errno.EFBIG,
+                        f"it unpacks to more than {_MOST_TIMES} times its size, unlike any text: reading stops here",
+                    )
 
 
 def entries(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -135,24 +126,27 @@ def entries(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
         begun.append(line)
         length += len(line)
         if words in _ENDS or len(begun) == _MOST_LINES or length > _LONGEST:
-            yield from _joined(begun, number - len(begun) + 1)
+            yield from _joined(begun, number)
             begun.clear()
             length = 0
-    yield from _joined(begun, number - len(begun) + 1) if begun else ()
+    yield from _joined(begun, number)
 
 
-def _joined(lines: Sequence[str], first: int) -> Iterator[tuple[int, str]]:
-    whole = "\n".join(lines).strip(" \t\r\n,[]")
-    yield from [(first, whole)] if _entry(whole) else enumerate(lines, start=first)
+def _joined(lines: Sequence[str], last: int) -> Iterable[tuple[int, str]]:
+    whole, first = "\n".join(lines).strip(" \t\r\n,[]"), last - len(lines) + 1
+    return [(first, whole)] if _entry(whole) else enumerate(lines, start=first)
 
 
 def unpacked(line: str) -> Iterator[str]:
     """Yield the text lines of a JSON log entry; yield any other line unchanged."""
     entry = _entry(line)
     texts = dict(_texts("", entry))
-    thread, level, words = (_first(texts, names) for names in (_THREAD, _LEVEL, _MESSAGE))
+    thread, level, words = (
+        next(filter(None, map(texts.get, names)), "") for names in (_THREAD, _LEVEL, _MESSAGE)
+    )
     if not (thread or words):
-        yield from _stack(line)
+        stack = _STACK.search(line) is not None
+        yield from line.replace("\\n", "\n").replace("\\t", "\t").splitlines() if stack else (line,)
     elif thread:
         yield from f"[{level or 'INFO'}] {thread} {words}".splitlines()
     else:
@@ -164,12 +158,6 @@ def unpacked(line: str) -> Iterator[str]:
     stacks = [text for text in exceptions if "\n" in text]
     for text in stacks or (each for each in exceptions if " " in each):
         yield from text.splitlines()
-
-
-def _stack(line: str) -> Sequence[str]:
-    if not _STACK.search(line):
-        return (line,)
-    return _ESCAPED.sub(lambda escaped: "\n" if escaped[1] == "n" else "\t", line).splitlines()
 
 
 def _entry(line: str) -> Mapping[str, object]:
@@ -214,12 +202,7 @@ def _thrown(thrown: Mapping[str, object]) -> Iterator[str]:
         yield from rest
 
 
-def _first(texts: Mapping[str, str], names: Sequence[str]) -> str:
-    return next(filter(None, map(texts.get, names)), "")
-
-
-@dataclass(slots=True, frozen=True)
-class Moment:
+class Moment(NamedTuple):
     """A time as the log writes it, and in seconds; seconds are comparable within one log."""
 
     text: str
@@ -254,13 +237,11 @@ def component_of(line: str) -> str:
 
 def instance_of(text: str) -> str:
     """Return the component of a whole log, from Heron's first lines or the file name; '' if unknown."""
-    if found := _INSTANCE.search(text) if "Starting instance" in text else None:
-        return found["component"]
-    found = (
-        _INSTANCE_NAME.search(PurePath(text).name)
-        if "container_" in text and len(text) < _LONGEST_PATH
-        else None
-    )
+    found = None
+    if "Starting instance" in text:
+        found = _INSTANCE.search(text)
+    elif "container_" in text and len(text) < _LONGEST_PATH:
+        found = _INSTANCE_NAME.search(PurePath(text).name)
     return found["component"] if found else ""
 
 

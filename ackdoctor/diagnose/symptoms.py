@@ -1,14 +1,15 @@
-"""The table of symptoms (`symptoms.toml`): patterns, meaning, likely causes in order, and next steps."""
+"""Symptoms: the table of symptoms.toml, and what was found of them."""
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ackdoctor.diagnose.exceptions import Part, is_own
+from ackdoctor.diagnose.log_lines import Moment
+from ackdoctor.diagnose.stacks import Part, Thrown, is_own
 from ackdoctor.model.trace import Cause
 
 if sys.version_info >= (3, 11):
@@ -16,8 +17,11 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Symptom", "Table", "table"]
+__all__ = ["DAEMONS", "Death", "Diagnosis", "Occurrence", "Sign", "Symptom", "Table", "fatal", "table"]
 
+DAEMONS = frozenset({"nimbus", "supervisor", "drpc", "ui"})
+_SEEN_BY_SUPERVISORS = frozenset({"supervisor", "worker"})
+_MOST_CAUSES = 20  # distinct causes of a symptom
 _PLAIN = re.compile(r"(?:[\w #':-](?![?*{]))*")
 
 
@@ -46,11 +50,6 @@ class Symptom:
     counted: bool = False
 
     @property
-    def starts(self) -> Sequence[str]:
-        """The plain-text beginnings of its patterns; a matching line contains one of them."""
-        return [_PLAIN.match(each.pattern)[0] for each in self.words]  # type: ignore[index]
-
-    @property
     def of_lines(self) -> bool:
         """Whether a single log line can match, without a stack."""
         return not (self.vague or self.counted or self.logs == {"dump"})
@@ -64,19 +63,16 @@ class Symptom:
     def match(self, part: Part) -> re.Match[str] | None:
         """Match its patterns against a line and the stack below it."""
         found = next(filter(None, (each.search(part.text) for each in self.words)), None)
-        return found if found is not None and self._agrees(part.frames) else None
-
-    def _agrees(self, frames: Sequence[str]) -> bool:
-        if not frames:
-            return not self.vague
-        if self.top is not None and not self.top.search(frames[0]):
-            return False
-        stack = "\n".join(frames)
-        if self.unless is not None and self.unless.search(stack):
-            return False
-        if self.own and not any(map(is_own, frames)):
-            return False
-        return not self.frame or any(each.search(stack) for each in self.frame)
+        if found is None or not part.frames:
+            return None if self.vague else found
+        stack = "\n".join(part.frames)
+        differs = (
+            (self.top is not None and not self.top.search(part.frames[0]))
+            or (self.unless is not None and self.unless.search(stack))
+            or (self.own and not any(map(is_own, part.frames)))
+            or (self.frame and not any(each.search(stack) for each in self.frame))
+        )
+        return None if differs else found
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,6 +82,7 @@ class Table:
     symptoms: tuple[Symptom, ...]
     ends: tuple[str, ...]
     echoes: tuple[str, ...]
+    starts: frozenset[str]  # plain-text beginnings of patterns; a matching line contains one of them
 
     def called(self, name: str) -> Symptom:
         """Return the symptom of that name."""
@@ -95,14 +92,8 @@ class Table:
 @cache
 def table() -> Table:
     """Return the table of this package."""
-    with Path(__file__).with_name("symptoms.toml").open("rb") as file:
-        read = tomllib.load(file)
-    return parsed(read)
-
-
-def parsed(read: Mapping[str, Any]) -> Table:
-    """Build a table from parsed TOML; substitute the named patterns."""
-    patterns: Mapping[str, str] = read.get("patterns", {})
+    read = tomllib.loads(Path(__file__).with_name("symptoms.toml").read_text(encoding="utf-8"))
+    patterns: Mapping[str, str] = read["patterns"]
 
     def compiled(pattern: str) -> re.Pattern[str]:
         for name, meaning in patterns.items():
@@ -116,13 +107,146 @@ def parsed(read: Mapping[str, Any]) -> Table:
         for name in {"top", "unless"} & row.keys():
             fields[name] = compiled(row[name])
         fields["causes"] = tuple(
-            Cause(text=each["text"], law=each.get("law", ""), rules=tuple(each.get("rules", ())))
-            for each in row["causes"]
+            Cause(**{**each, "rules": tuple(each.get("rules", ()))}) for each in row["causes"]
         )
         fields["next"] = tuple(row["next"])
         fields["logs"] = frozenset(row.get("logs", ()))
         return Symptom(**fields)
 
-    return Table(
-        symptoms=tuple(map(symptom, read["symptom"])), ends=tuple(read["ends"]), echoes=tuple(read["echoes"])
-    )
+    symptoms = tuple(map(symptom, read["symptom"]))
+    words = (each.pattern for row in symptoms if row.of_lines for each in row.words)
+    starts = frozenset(found[0] for word in words if (found := _PLAIN.match(word)))
+    return Table(symptoms=symptoms, ends=tuple(read["ends"]), echoes=tuple(read["echoes"]), starts=starts)
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Occurrence:
+    """One event, however many lines report it.
+
+    `worker` is the log's directory and name without the rotation suffix.  `ended`: the log reports that an executor or
+    a worker ended with it.
+    """
+
+    symptom: Symptom
+    line: int
+    text: str
+    subject: str = ""
+    thrown: Thrown | None = None
+    component: str = ""
+    command: str = ""
+    at: Moment | None = None
+    kind: str = ""
+    worker: str = ""
+    ended: bool = False
+    contexts: set[str] = field(default_factory=set)  # distinct log texts around the exception
+
+    @property
+    def fatal(self) -> bool:
+        """Whether a worker died of it."""
+        return self.ended or self.symptom.fatal
+
+
+@dataclass(slots=True, eq=False)
+class Sign:
+    """A symptom with its occurrences in the order of lines; `more` counts those beyond the limit."""
+
+    symptom: Symptom
+    occurrences: list[Occurrence]
+    more: int = 0
+
+    @property
+    def first(self) -> Occurrence:
+        """Its first occurrence."""
+        return self.occurrences[0]
+
+    @property
+    def count(self) -> int:
+        """The number of occurrences."""
+        return len(self.occurrences) + self.more
+
+    @property
+    def fatal(self) -> bool:
+        """Whether a worker died of it."""
+        return any(each.fatal for each in self.occurrences)
+
+    @property
+    def components(self) -> list[str]:
+        """The components, as far as the log names them."""
+        return list(dict.fromkeys(each.component for each in self.occurrences if each.component))
+
+    @property
+    def command(self) -> str:
+        """The command of the component's process, if the log names it."""
+        return next((each.command for each in self.occurrences if each.command), "")
+
+    @property
+    def causes(self) -> list[Thrown]:
+        """The innermost causes of its exceptions, each once."""
+        thrown = [each.thrown for each in self.occurrences if each.thrown is not None and each.thrown.text]
+        first = {each.text: each for each in reversed(thrown)}
+        return list(reversed(first.values()))[:_MOST_CAUSES]
+
+    @property
+    def moments(self) -> Sequence[Moment]:
+        """The times of its occurrences, sorted."""
+        known = [each.at for each in self.occurrences if each.at is not None]
+        return sorted(known, key=lambda moment: moment.seconds)
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class Death:
+    """One death of a worker.
+
+    `time`, `component` and `tuple_id` are '' if the log lacks them.  `cause` is the text of the innermost exception, or
+    the log line.  `frames` are the frames of that exception, the user's first.  `line` is a line of `file`.
+    """
+
+    time: str
+    worker: str
+    symptom: str
+    says: str
+    component: str
+    tuple_id: str
+    cause: str
+    file: str
+    line: int
+    frames: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class Diagnosis:
+    """The signs in the order of their first occurrences, those that a worker survives last.
+
+    `first` is the innermost cause of the first exception with a symptom, else the first exception.  `other` names
+    the file format if the text is not a log; `note` summarises a thread dump without symptoms.
+    """
+
+    signs: tuple[Sign, ...]
+    first: Thrown | None = None
+    lines: int = 0
+    other: str = ""
+    note: str = ""
+
+    @property
+    def innermost(self) -> str:
+        """The text of the innermost cause, '' if there is none."""
+        return self.first.text if self.first else ""
+
+
+def fatal(signs: Iterable[Sign]) -> list[Occurrence]:
+    """Return the occurrences that ended a worker, not a daemon, in the order of lines.
+
+    The worker's own log or its supervisor's reports them.
+    """
+    found = [
+        each
+        for sign in signs
+        if "dump" not in sign.symptom.logs
+        for each in sign.occurrences
+        if each.fatal
+        and (
+            each.kind not in DAEMONS
+            or (each.kind == "supervisor" and set() < each.symptom.logs <= _SEEN_BY_SUPERVISORS)
+        )
+    ]
+    return sorted(found, key=lambda each: each.line)

@@ -12,8 +12,6 @@ from pkgutil import iter_modules
 from ackdoctor.model import ConfigError
 from ackdoctor.model.dialect import Dialect
 
-__all__ = ["known", "load", "words"]
-
 _DIGITS = 4  # the least digits of a version to compare
 
 

@@ -6,9 +6,7 @@ a logger, and does not fail the tuple of an exception.
 
 from ackdoctor.dialects import storm_py
 from ackdoctor.dialects.storm_py import emit, log
-from ackdoctor.model.dialect import OFF, ON, Cost, Discipline, Misuse, Price, Role, Verb, VerbKind
-
-__all__ = ["DIALECTS"]
+from ackdoctor.model.dialect import OFF, ON, Discipline, Misuse, Price, Role, Verb, VerbKind, cost
 
 _STORM = "petrel.storm"
 _BROKEN = "Petrel 1.0 prints a Python list instead of messages, the worker cannot parse it and exits"
@@ -20,7 +18,7 @@ _OTHERS = ("ack", "fail", "reportError", "sync", "is_heartbeat_tuple")
 
 def _discipline(role: Role) -> Discipline:
     bolt = Misuse.SUBJECT_ID in role.discipline.costs
-    by_id = Cost(prices=(Price.ERROR,), note="an id has no attribute id (AttributeError); ackId takes an id")
+    by_id = cost("an id has no attribute id (AttributeError); ackId takes an id", Price.ERROR)
     return role.discipline.derive(
         auto_fail=OFF,
         exits=ON,
@@ -74,7 +72,7 @@ DIALECTS = (
                 for verb in storm_py.STORM_PY.verbs
                 if verb.name in _OTHERS
             ),
-            Verb(name="ackId", kind=VerbKind.ACK, on=_STORM, params=("tupid",), subject="tupid", by_id=True),
+            Verb("ackId", VerbKind.ACK, on=_STORM, params=("tupid",), subject="tupid", by_id=True),
             _BOLT_EMIT,
             _BOLT_EMIT.derive(name="emitBolt"),
             emit("task tup stream anchors", name="emitDirect", on=_STORM),
@@ -82,7 +80,7 @@ DIALECTS = (
             _BOLT_EMIT_MANY.derive(name="emitManyBolt"),
             _SPOUT_EMIT.derive(name="emitSpout"),
             log(on=_STORM),
-            Verb(name="is_tick_tuple", kind=VerbKind.TICK_TEST, on="tuple", params=(), subject=None),
+            Verb("is_tick_tuple", VerbKind.TICK_TEST, on="tuple", params=(), subject=None),
         ),
         wire=storm_py.WIRE.derive(
             send=("petrel.storm.sendMsgToParent",),

@@ -18,7 +18,6 @@ from ackdoctor.dialects.storm_py import (
 )
 from ackdoctor.model.dialect import (
     ON,
-    Cost,
     Dialect,
     Discipline,
     Entry,
@@ -33,29 +32,28 @@ from ackdoctor.model.dialect import (
     VerbKind,
     Wire,
     WireForm,
+    cost,
 )
 
-__all__ = ["DIALECTS"]
-
-_SHAPE = Cost(prices=(Price.ERROR,), note="emit asserts a list or a tuple: AssertionError")
-_OPAQUE = Cost(prices=(Price.ERROR,), note="the serializer raises TypeError")
+_SHAPE = cost("emit asserts a list or a tuple: AssertionError", Price.ERROR)
+_OPAQUE = cost("the serializer raises TypeError", Price.ERROR)
 _REPORTS = (
-    Verb(name="error", kind=VerbKind.REPORT, params=("msg",), subject=None),
+    Verb("error", VerbKind.REPORT, params=("msg",), subject=None),
     log("msg level"),
     *(log(name=name) for name in ("log_trace", "log_debug", "log_info", "log_warn", "log_error")),
 )
-_TICK = Entry(method="process_tick", kind=EntryKind.TICK, subject=None)
+_TICK = Entry("process_tick", EntryKind.TICK, subject=None)
 _LOOP = {**LOOP, "run_component": LOOP["run"]}
 
 _BOLT = Role(
     name="Bolt",
     kind=Kind.BOLT,
     classes=("pyleus.storm.Bolt", "pyleus.storm.bolt.Bolt"),
-    entries=(Entry(method="process_tuple", kind=EntryKind.DATA), INIT),
+    entries=(Entry("process_tuple", EntryKind.DATA), INIT),
     verbs=(
         *COMPLETIONS,
         emit("values stream anchors direct_task need_task_ids", waits=True),
-        Verb(name="sync", kind=VerbKind.SYNC, params=(), subject=None),
+        Verb("sync", VerbKind.SYNC, params=(), subject=None),
         *_REPORTS,
     ),
     discipline=Discipline(
@@ -66,14 +64,14 @@ _BOLT = Role(
         serializer="msgpack",
         costs={
             **SHELL_BOLT,
-            Misuse.SUBJECT_ID: Cost(prices=(Price.ERROR,), note="an id has no attribute id: AttributeError"),
-            Misuse.ANCHOR_SHAPE: Cost(
-                prices=(Price.ERROR,), note="the fields of the tuple have no attribute id: AttributeError"
+            Misuse.SUBJECT_ID: cost("an id has no attribute id: AttributeError", Price.ERROR),
+            Misuse.ANCHOR_SHAPE: cost(
+                "the fields of the tuple have no attribute id: AttributeError", Price.ERROR
             ),
             Misuse.ANCHOR_ID: NO_ID_OF_CHARACTER,
             Misuse.PAYLOAD_SHAPE: _SHAPE,
-            Misuse.PAYLOAD_TUPLE: Cost(
-                prices=(Price.LOSS,), note="the five fields of the tuple are emitted instead of its values"
+            Misuse.PAYLOAD_TUPLE: cost(
+                "the five fields of the tuple are emitted instead of its values", Price.LOSS
             ),
             Misuse.PAYLOAD_OPAQUE: _OPAQUE,
         },
@@ -83,12 +81,9 @@ _BOLT = Role(
 _SIMPLE = _BOLT.derive(
     name="SimpleBolt",
     classes=("pyleus.storm.SimpleBolt", "pyleus.storm.bolt.SimpleBolt"),
-    entries=(Entry(method="process_tuple", kind=EntryKind.DATA), _TICK, INIT),
+    entries=(Entry("process_tuple", EntryKind.DATA), _TICK, INIT),
     discipline=_BOLT.discipline.derive(
-        auto_ack=ON,
-        tick=TickDuty.AUTO,
-        ticks_in_data=False,
-        costs={Misuse.NEVER_RUNS: ACKED_ALL_THE_SAME},
+        auto_ack=ON, tick=TickDuty.AUTO, ticks_in_data=False, costs={Misuse.NEVER_RUNS: ACKED_ALL_THE_SAME}
     ),
     by_hand="derive from `Bolt` and complete each tuple by hand, once on every path, ticks too",
     owned={"_process_tuple": "heartbeats are not answered and nothing is acked"},
@@ -109,7 +104,7 @@ DIALECTS = (
             _SIMPLE.derive(
                 name="JSONFieldsBolt",
                 classes=("pyleus.json_fields_bolt.JSONFieldsBolt",),
-                entries=(Entry(method="extract_fields", kind=EntryKind.DATA, subject=None), _TICK, INIT),
+                entries=(Entry("extract_fields", EntryKind.DATA, subject=None), _TICK, INIT),
                 owned={"process_tuple": "extract_fields is never called"},
             ),
             Role(
@@ -128,8 +123,8 @@ DIALECTS = (
             ),
         ),
         verbs=(
-            Verb(name="is_tick", kind=VerbKind.TICK_TEST, on="pyleus.storm"),
-            Verb(name="is_heartbeat", kind=VerbKind.HEARTBEAT_TEST, on="pyleus.storm"),
+            Verb("is_tick", VerbKind.TICK_TEST, on="pyleus.storm"),
+            Verb("is_heartbeat", VerbKind.HEARTBEAT_TEST, on="pyleus.storm"),
         ),
         shape=TupleShape(component="comp", ticks=(("comp", "__system"), ("stream", "__tick"), ("task", -1))),
         tick_settings=("tick_freq_secs", "topology.tick.tuple.freq.secs"),

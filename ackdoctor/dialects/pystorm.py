@@ -16,7 +16,6 @@ from ackdoctor.dialects.storm_py import (
 )
 from ackdoctor.model.dialect import (
     Anchoring,
-    Cost,
     Dialect,
     Discipline,
     Entry,
@@ -31,35 +30,27 @@ from ackdoctor.model.dialect import (
     VerbKind,
     Wire,
     WireForm,
+    cost,
 )
-
-__all__ = ["BATCHING", "BOLT", "DIALECTS", "KEYWORDS", "PYSTORM", "RELIABLE", "SPOUT", "TICKLESS", "WIRE"]
 
 _REPORTS = (
-    Verb(name="raise_exception", kind=VerbKind.REPORT, params=("exception", "tup"), subject=None),
+    Verb("raise_exception", VerbKind.REPORT, params=("exception", "tup"), subject=None),
     log("message level"),
-    Verb(name="report_metric", kind=VerbKind.OTHER, params=("name", "value"), subject=None),
+    Verb("report_metric", VerbKind.OTHER, params=("name", "value"), subject=None),
 )
-_TESTS = (
-    Verb(name="is_tick", kind=VerbKind.TICK_TEST),
-    Verb(name="is_heartbeat", kind=VerbKind.HEARTBEAT_TEST),
-)
+_TESTS = (Verb("is_tick", VerbKind.TICK_TEST), Verb("is_heartbeat", VerbKind.HEARTBEAT_TEST))
 _EMIT = emit("tup stream anchors direct_task need_task_ids")
 KEYWORDS = ("stream", "anchors", "direct_task", "need_task_ids")
 _LOOP = {**LOOP, "_run": LOOP["run"]}
 _BY_HAND = "set `auto_ack = False` on the class and complete each tuple by hand, once on every path"
-_SHAPE = Cost(prices=(Price.ERROR,), note="emit raises TypeError: all Tuples must be either lists or tuples")
+_SHAPE = cost("emit raises TypeError: all Tuples must be either lists or tuples", Price.ERROR)
 _OPAQUE = "the serializer logs the error and sends nothing"
 
 BOLT = Role(
     name="Bolt",
     kind=Kind.BOLT,
     classes=("pystorm.Bolt", "pystorm.bolt.Bolt"),
-    entries=(
-        Entry(method="process", kind=EntryKind.DATA),
-        Entry(method="process_tick", kind=EntryKind.TICK),
-        INIT,
-    ),
+    entries=(Entry("process", EntryKind.DATA), Entry("process_tick", EntryKind.TICK), INIT),
     verbs=(*COMPLETIONS, _EMIT, *_REPORTS, *_TESTS),
     discipline=Discipline(
         auto_ack=Switch(default=True, attribute="auto_ack"),
@@ -75,24 +66,22 @@ BOLT = Role(
         serializer="simplejson",
         costs={
             **SHELL_BOLT,
-            Misuse.OFF_THREAD: Cost(
-                prices=(Price.LOSS,),
-                note="an emit without anchors is anchored to the main thread's current tuple, or to none",
+            Misuse.OFF_THREAD: cost(
+                "an emit without anchors is anchored to the main thread's current tuple, or to none",
+                Price.LOSS,
             ),
             Misuse.NEVER_RUNS: ACKED_ALL_THE_SAME,
-            Misuse.ANCHOR_SHAPE: Cost(
-                prices=(Price.KILL,),
-                note="the tuple's five fields are sent as five anchors and the worker exits",
+            Misuse.ANCHOR_SHAPE: cost(
+                "the tuple's five fields are sent as five anchors and the worker exits", Price.KILL
             ),
-            Misuse.ANCHOR_ID: Cost(
-                prices=(Price.KILL,),
-                note="every character of the id is sent as an anchor and the worker exits",
+            Misuse.ANCHOR_ID: cost(
+                "every character of the id is sent as an anchor and the worker exits", Price.KILL
             ),
             Misuse.PAYLOAD_SHAPE: _SHAPE,
-            Misuse.PAYLOAD_TUPLE: Cost(
-                prices=(Price.LOSS,), note="the five fields of the tuple are emitted instead of its values"
+            Misuse.PAYLOAD_TUPLE: cost(
+                "the five fields of the tuple are emitted instead of its values", Price.LOSS
             ),
-            Misuse.PAYLOAD_OPAQUE: Cost(prices=(Price.LOSS,), note=f"{_OPAQUE}, and the input is acked"),
+            Misuse.PAYLOAD_OPAQUE: cost(f"{_OPAQUE}, and the input is acked", Price.LOSS),
         },
     ),
     owned=_LOOP,
@@ -101,20 +90,20 @@ BOLT = Role(
 BATCHING = BOLT.derive(
     name="BatchingBolt",
     classes=("pystorm.BatchingBolt", "pystorm.bolt.BatchingBolt"),
-    entries=(Entry(method="process_batch", kind=EntryKind.BATCH, subject=1), INIT),
+    entries=(Entry("process_batch", EntryKind.BATCH, subject=1), INIT),
     verbs=(
         *COMPLETIONS,
         _EMIT.derive(keyword_only=KEYWORDS, task_ids=None),
         *_REPORTS,
         *_TESTS,
-        Verb(name="process_batches", kind=VerbKind.OTHER, params=(), subject=None),
+        Verb("process_batches", VerbKind.OTHER, params=(), subject=None),
     ),
     discipline=BOLT.discipline.derive(
         tick=TickDuty.FRAMEWORK,
         costs={
-            Misuse.EMIT_POSITIONAL: Cost(
-                prices=(Price.ERROR,),
-                note="emit takes keywords only after the payload and raises TypeError, which fails the batch",
+            Misuse.EMIT_POSITIONAL: cost(
+                "emit takes keywords only after the payload and raises TypeError, which fails the batch",
+                Price.ERROR,
             )
         },
     ),
@@ -129,7 +118,7 @@ BATCHING = BOLT.derive(
 TICKLESS = BATCHING.derive(
     name="TicklessBatchingBolt",
     classes=("pystorm.TicklessBatchingBolt", "pystorm.bolt.TicklessBatchingBolt"),
-    entries=(Entry(method="process_batch", kind=EntryKind.BATCH, subject=1, off_thread=True), INIT),
+    entries=(Entry("process_batch", EntryKind.BATCH, subject=1, off_thread=True), INIT),
     owned={"process_tick": "ticks are not acked"},
     batch_ticks=0,
 )
@@ -144,11 +133,7 @@ SPOUT = Role(
         stdout_is_pipe=True,
         payload_types=("list", "tuple"),
         serializer="simplejson",
-        costs={
-            **SHELL_SPOUT,
-            Misuse.PAYLOAD_SHAPE: _SHAPE,
-            Misuse.PAYLOAD_OPAQUE: Cost(prices=(Price.LOSS,), note=_OPAQUE),
-        },
+        costs={**SHELL_SPOUT, Misuse.PAYLOAD_SHAPE: _SHAPE, Misuse.PAYLOAD_OPAQUE: cost(_OPAQUE, Price.LOSS)},
     ),
     owned=_LOOP,
 )
@@ -158,12 +143,11 @@ RELIABLE = SPOUT.derive(
     discipline=SPOUT.discipline.derive(
         replays=True,
         costs={
-            Misuse.NO_MESSAGE_ID: Cost(
-                prices=(Price.ERROR,), note="emit raises ValueError: a ReliableSpout tracks by tuple id"
+            Misuse.NO_MESSAGE_ID: cost(
+                "emit raises ValueError: a ReliableSpout tracks by tuple id", Price.ERROR
             ),
-            Misuse.PAYLOAD_OPAQUE: Cost(
-                prices=(Price.LOSS,),
-                note="nothing is sent, but the payload stays in unacked_tuples forever",
+            Misuse.PAYLOAD_OPAQUE: cost(
+                "nothing is sent, but the payload stays in unacked_tuples forever", Price.LOSS
             ),
         },
     ),
@@ -185,10 +169,7 @@ WIRE = Wire(  # bolt.py:89, 183-214, 315-350, 380-402, 481; component.py:319; se
         "pystorm.bolt.BatchingBolt.process_tick",
         "pystorm.bolt.TicklessBatchingBolt.process_tick",
     ),
-    fails=(
-        "pystorm.bolt.Bolt._handle_run_exception",
-        "pystorm.bolt.BatchingBolt._handle_run_exception",
-    ),
+    fails=("pystorm.bolt.Bolt._handle_run_exception", "pystorm.bolt.BatchingBolt._handle_run_exception"),
     drops=("pystorm.serializers.serializer.log.exception",),
     buffers=("_batches", "_current_tups"),
     hands=("_current_tups",),

@@ -1,4 +1,4 @@
-"""Apache Storm's Java interface, from 1.0 on: org.apache.storm.  JStorm, Heron and older versions of Storm derive from it.
+"""Apache Storm's Java interface: org.apache.storm, from 1.0 on, and backtype.storm before, which JStorm uses too.
 
 Read: apache/storm storm-client/src/jvm/org/apache/storm/task/OutputCollector.java, spout/SpoutOutputCollector.java,
 topology/{BasicOutputCollector,BasicBoltExecutor,WindowedBoltExecutor,StatefulBoltExecutor,PersistentWindowedBoltExecutor,base/*}.java,
@@ -7,18 +7,19 @@ executor/bolt/BoltOutputCollectorImpl.java @ v2.8.8, acker.clj @ v1.1.0, docs/Co
 @ v1.0.0 and v2.8.8.
 
 No bridge dies of a mistake in Java: the acker's arithmetic goes wrong, as `tests/acker/truth_table.py` shows.  How long
-the acker keeps an entry that cannot complete depends on the version (`ackdoctor/acker/versions.py`): it never rotates
+the acker keeps an entry that cannot complete depends on the version (`ackdoctor/model/acker.py`): it never rotates
 its map in 1.0.0 to 1.0.5, 1.1.0 and 1.1.1; otherwise it does every topology.message.timeout.secs, and entries live
 for two rotations in 1.x and for three in 2.x.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 from ackdoctor.model.dialect import (
     OFF,
     ON,
     Anchoring,
-    Cost,
     Dialect,
     Discipline,
     Entry,
@@ -33,9 +34,9 @@ from ackdoctor.model.dialect import (
     Variant,
     Verb,
     VerbKind,
+    cost,
+    plain_entries,
 )
-
-__all__ = ["DIALECTS", "LOSSES", "STORM", "UNTIL_RESTART", "UNTRACKED", "objects", "roles", "verbs"]
 
 _ROOT = "org.apache.storm"
 UNTIL_RESTART = "until its worker restarts"
@@ -43,17 +44,11 @@ UNTIL_RESTART = "until its worker restarts"
 # ---- what mistakes cost ----
 
 LOSSES = {  # in every framework
-    Misuse.UNANCHORED: Cost(
-        prices=(Price.LOSS,), note="the tree ends here: a failure downstream is never replayed"
-    ),
-    Misuse.SWALLOWED: Cost(
-        prices=(Price.LOSS,), note="the spout sees an ack for a tuple whose work was not done"
-    ),
-    Misuse.EARLY: Cost(prices=(Price.LOSS,), note="a failure after the ack is never replayed"),
+    Misuse.UNANCHORED: cost("the tree ends here: a failure downstream is never replayed", Price.LOSS),
+    Misuse.SWALLOWED: cost("the spout sees an ack for a tuple whose work was not done", Price.LOSS),
+    Misuse.EARLY: cost("a failure after the ack is never replayed", Price.LOSS),
 }
-UNTRACKED = Cost(
-    prices=(Price.LOSS,), note="Storm does not track the tuple and will never call ack or fail for it"
-)
+UNTRACKED = cost("Storm does not track the tuple and will never call ack or fail for it", Price.LOSS)
 
 
 def _bolt(lifetime: str) -> Discipline:
@@ -65,24 +60,27 @@ def _bolt(lifetime: str) -> Discipline:
         thread_safe=True,
         costs={
             **LOSSES,
-            Misuse.TWICE: Cost(
-                prices=(Price.ZOMBIE, Price.TIMEOUT),
-                note="while its tree is open the acker's entry can never become zero again, and its tree times out; "
+            Misuse.TWICE: cost(
+                "while its tree is open the acker's entry can never become zero again, and its tree times out; "
                 f"after that the second ack makes an orphan entry, kept {lifetime}",
+                Price.ZOMBIE,
+                Price.TIMEOUT,
             ),
-            Misuse.MIXED: Cost(
-                prices=(Price.ZOMBIE, Price.LOSS),
-                note="the spout gets one of the two, perhaps an ack for work that failed, and the other makes an orphan "
+            Misuse.MIXED: cost(
+                "the spout gets one of the two, perhaps an ack for work that failed, and the other makes an orphan "
                 f"entry in the acker, kept {lifetime}",
+                Price.ZOMBIE,
+                Price.LOSS,
             ),
-            Misuse.NEVER: Cost(
-                prices=(Price.TIMEOUT,),
-                note="its tree times out, and is replayed if its spout emitted it with a message id",
+            Misuse.NEVER: cost(
+                "its tree times out, and is replayed if its spout emitted it with a message id", Price.TIMEOUT
             ),
-            Misuse.LATE_EMIT: Cost(
-                prices=(Price.LOSS, Price.ZOMBIE, Price.TIMEOUT),
-                note="its tree may be complete already, and a failure downstream is lost silently, or it can never "
+            Misuse.LATE_EMIT: cost(
+                "its tree may be complete already, and a failure downstream is lost silently, or it can never "
                 f"become zero and times out; the late acks make an orphan entry, kept {lifetime}",
+                Price.LOSS,
+                Price.ZOMBIE,
+                Price.TIMEOUT,
             ),
         },
     )
@@ -96,10 +94,10 @@ def _basic(lifetime: str) -> Discipline:
         anchoring=Anchoring.FORCED,
         tick=TickDuty.AUTO,
         costs={
-            Misuse.OFF_THREAD: Cost(
-                prices=(Price.LOSS,),
-                note="the emit is anchored to the executor's current tuple, or to its last one, which is "
+            Misuse.OFF_THREAD: cost(
+                "the emit is anchored to the executor's current tuple, or to its last one, which is "
                 "acked: a failure downstream replays another tuple, or none",
+                Price.LOSS,
             )
         },
     )
@@ -115,10 +113,10 @@ def _windowed(lifetime: str) -> Discipline:
         ticks_in_data=False,
         completion=Moment.EXPIRY,
         costs={
-            Misuse.OFF_THREAD: Cost(
-                prices=(Price.LOSS,),
-                note="the emit is anchored to the executor's current window: a failure downstream replays "
+            Misuse.OFF_THREAD: cost(
+                "the emit is anchored to the executor's current window: a failure downstream replays "
                 "other tuples, or none",
+                Price.LOSS,
             )
         },
     )
@@ -129,7 +127,7 @@ def _stateful_window(lifetime: str) -> Discipline:
     windowed = _windowed(lifetime)
     twice = windowed.costs[Misuse.TWICE]
     note = f"{twice.note}; under withPersistence() it would do nothing"
-    return windowed.derive(costs={Misuse.TWICE: Cost(prices=twice.prices, note=note)})
+    return windowed.derive(costs={Misuse.TWICE: cost(note, *twice.prices)})
 
 
 def _persistent(lifetime: str) -> Discipline:
@@ -142,15 +140,14 @@ def _persistent(lifetime: str) -> Discipline:
         anchoring=Anchoring.NONE,
         completion=Moment.STORED,
         costs={
-            Misuse.TWICE: Cost(note="no effect: the collector of a persistent window ignores acks"),
-            Misuse.MIXED: Cost(
-                prices=(Price.ZOMBIE,),
-                note="the spout gets a fail although the stored window has the tuple, and the checkpoint still acks it: "
+            Misuse.TWICE: cost("no effect: the collector of a persistent window ignores acks"),
+            Misuse.MIXED: cost(
+                "the spout gets a fail although the stored window has the tuple, and the checkpoint still acks it: "
                 f"an orphan entry in the acker, kept {lifetime}",
+                Price.ZOMBIE,
             ),
-            Misuse.SWALLOWED: Cost(
-                prices=(Price.LOSS,),
-                note="the window is stored and its tuples are acked although their work was not done",
+            Misuse.SWALLOWED: cost(
+                "the window is stored and its tuples are acked although their work was not done", Price.LOSS
             ),
             **dict.fromkeys((Misuse.NEVER, Misuse.UNANCHORED, Misuse.EARLY, Misuse.OFF_THREAD)),
         },
@@ -160,20 +157,19 @@ def _persistent(lifetime: str) -> Discipline:
 def _stateful(lifetime: str) -> Discipline:
     """A bolt that acks at the checkpoint; an emit without anchor throws."""
     throws = "a stateful bolt's collector throws UnsupportedOperationException, which ends the worker"
-    return _bolt(lifetime).derive(costs={Misuse.UNANCHORED: Cost(prices=(Price.KILL,), note=throws)})
+    return _bolt(lifetime).derive(costs={Misuse.UNANCHORED: cost(throws, Price.KILL)})
 
 
 _SPOUT = Discipline(  # its collector belongs to the thread that calls nextTuple
     serializer="kryo",
     costs={
         Misuse.NO_MESSAGE_ID: UNTRACKED,
-        Misuse.OFF_THREAD: Cost(
-            prices=(Price.LOSS,),
-            note="a SpoutOutputCollector is not thread-safe: tuples and their pending entries get lost",
+        Misuse.OFF_THREAD: cost(
+            "a SpoutOutputCollector is not thread-safe: tuples and their pending entries get lost", Price.LOSS
         ),
-        Misuse.NEVER_RETURNS: Cost(
-            prices=(Price.TIMEOUT,),
-            note="the same thread handles ack, fail and timeouts, which never come, so its pending map only grows",
+        Misuse.NEVER_RETURNS: cost(
+            "the same thread handles ack, fail and timeouts, which never come, so its pending map only grows",
+            Price.TIMEOUT,
         ),
     },
 )
@@ -233,8 +229,8 @@ def _emits(on: str, *overloads: str, message_id: str | None = None) -> tuple[Ver
     forms = [tuple(overload.split()) for overload in overloads]
     return tuple(
         Verb(
-            name="emitDirect" if params[0] == "taskId" else "emit",
-            kind=VerbKind.EMIT,
+            "emitDirect" if params[0] == "taskId" else "emit",
+            VerbKind.EMIT,
             on=on,
             params=params,
             types=tuple(_TAKES.get(param, "") for param in params),
@@ -256,10 +252,10 @@ _OTHERS = (
 )
 _VERBS = (
     *(
-        Verb(name=name, kind=kind, on=_COLLECTOR, params=("input",), subject="input")
+        Verb(name, kind, on=_COLLECTOR, params=("input",), subject="input")
         for kind, name in _ON_INPUT.items()
     ),
-    Verb(name="resetTimeout", kind=VerbKind.RESET, on=_BASIC, params=("input",), subject="input"),
+    Verb("resetTimeout", VerbKind.RESET, on=_BASIC, params=("input",), subject="input"),
     *_emits(
         _COLLECTOR,
         "tuple",
@@ -279,50 +275,45 @@ _VERBS = (
         message_id="messageId",
     ),
     *(
-        Verb(name="reportError", kind=VerbKind.REPORT, on=on, params=("error",), subject=None)
+        Verb("reportError", VerbKind.REPORT, on=on, params=("error",), subject=None)
         for on in (_COLLECTOR, _BASIC, _SPOUT_COLLECTOR)
     ),
-    *(Verb(name=name, kind=VerbKind.OTHER, on=on, params=(), subject=None) for on, name in _OTHERS),
+    *(Verb(name, VerbKind.OTHER, on=on, params=(), subject=None) for on, name in _OTHERS),
 )
 
 
 def verbs(*roots: str) -> tuple[Verb, ...]:
     """The calls of a framework by its root packages."""
-    tests = (Verb(name="isTick", kind=VerbKind.TICK_TEST, on=f"{root}.utils.TupleUtils") for root in roots)
+    tests = (Verb("isTick", VerbKind.TICK_TEST, on=f"{root}.utils.TupleUtils") for root in roots)
     return (*_VERBS, *tests)
 
 
 # ---- entries and roles ----
 
 
-def _plain(kind: EntryKind, *methods: str) -> tuple[Entry, ...]:
-    return tuple(Entry(method=method, kind=kind, subject=None) for method in methods)
-
-
-_LIFE = (*_plain(EntryKind.INIT, "prepare"), *_plain(EntryKind.LIFE, "cleanup"))
-_STATE = _plain(EntryKind.LIFE, "initState", "preCommit", "prePrepare", "preRollback")
-_EXECUTE = (Entry(method="execute", kind=EntryKind.DATA, takes=("Tuple",)), *_LIFE)
-_EXECUTE_BASIC = (
-    Entry(method="execute", kind=EntryKind.DATA, takes=("Tuple", "BasicOutputCollector")),
-    *_LIFE,
-)
-_EXECUTE_WINDOW = (Entry(method="execute", kind=EntryKind.BATCH, takes=("TupleWindow",)), *_LIFE)
+_LIFE = (*plain_entries(EntryKind.INIT, "prepare"), *plain_entries(EntryKind.LIFE, "cleanup"))
+_STATE = plain_entries(EntryKind.LIFE, "initState", "preCommit", "prePrepare", "preRollback")
+_EXECUTE = (Entry("execute", EntryKind.DATA, takes=("Tuple",)), *_LIFE)
+_EXECUTE_BASIC = (Entry("execute", EntryKind.DATA, takes=("Tuple", "BasicOutputCollector")), *_LIFE)
+_EXECUTE_WINDOW = (Entry("execute", EntryKind.BATCH, takes=("TupleWindow",)), *_LIFE)
 _PROCESS = (
-    Entry(method="process", kind=EntryKind.DATA, takes=("Tuple",)),
-    Entry(method="onTickTuple", kind=EntryKind.TICK, takes=("Tuple",)),
+    Entry("process", EntryKind.DATA, takes=("Tuple",)),
+    Entry("onTickTuple", EntryKind.TICK, takes=("Tuple",)),
     *_LIFE,
 )
 _NEXT_TUPLE = (
-    *_plain(EntryKind.NEXT, "nextTuple"),
-    Entry(method="ack", kind=EntryKind.ACKED, takes=("Object",)),
-    Entry(method="fail", kind=EntryKind.FAILED, takes=("Object",)),
-    *_plain(EntryKind.INIT, "open"),
-    *_plain(EntryKind.LIFE, "activate", "deactivate", "close", "initState"),
+    *plain_entries(EntryKind.NEXT, "nextTuple"),
+    Entry("ack", EntryKind.ACKED, takes=("Object",)),
+    Entry("fail", EntryKind.FAILED, takes=("Object",)),
+    *plain_entries(EntryKind.INIT, "open"),
+    *plain_entries(EntryKind.LIFE, "activate", "deactivate", "close", "initState"),
 )
+_CLIENTS = "redis.bolt.AbstractRedisBolt jdbc.bolt.AbstractJdbcBolt"
+_WRITERS = "hbase.bolt.AbstractHBaseBolt mongodb.bolt.AbstractMongoBolt"
 _ONCE = "anchor each emit and complete each tuple by hand, once on every path"
 
 
-def _role(name: str, classes: str, entries: tuple[Entry, ...], discipline: Discipline) -> Role:
+def _role(name: str, classes: str, entries: tuple[Entry, ...], discipline: Discipline, **more: Any) -> Role:
     return Role(
         name=name,
         kind=Kind.SPOUT if name == "Spout" else Kind.BOLT,
@@ -330,68 +321,58 @@ def _role(name: str, classes: str, entries: tuple[Entry, ...], discipline: Disci
         entries=entries,
         verbs=(),
         discipline=discipline,
+        **more,
     )
 
 
 def roles(lifetime: str, *, persistence: bool = False) -> tuple[Role, ...]:
     """The base classes; with `persistence` a stateful window may keep its tuples in the state as well, as from 2.0 on."""
     bolt, collector = _bolt(lifetime), {"collector": _COLLECTOR}
-    rich = _role("Bolt", "topology.base.BaseRichBolt topology.IRichBolt task.IBolt", _EXECUTE, bolt)
-    tick_aware = _role(
-        "TickAwareBolt",
-        "topology.base.BaseTickTupleAwareRichBolt",
-        _PROCESS,
-        bolt.derive(ticks_in_data=False),
-    )
-    client = _role(
-        "ClientBolt",
-        "redis.bolt.AbstractRedisBolt jdbc.bolt.AbstractJdbcBolt",
-        _PROCESS,
-        tick_aware.discipline,
-    )
-    writer = _role(
-        "WriterBolt", "hbase.bolt.AbstractHBaseBolt mongodb.bolt.AbstractMongoBolt", _EXECUTE, bolt
-    )
-    basic = _role(
-        "BasicBolt", "topology.base.BaseBasicBolt topology.IBasicBolt", _EXECUTE_BASIC, _basic(lifetime)
-    )
-    windowed = _role(
-        "WindowedBolt",
-        "topology.base.BaseWindowedBolt topology.IWindowedBolt",
-        _EXECUTE_WINDOW,
-        _windowed(lifetime),
-    )
-    stateful = _role(
-        "StatefulBolt",
-        "topology.base.BaseStatefulBolt topology.IStatefulBolt",
-        (*_EXECUTE, *_STATE),
-        _stateful(lifetime),
-    )
-    spout = _role(
-        "Spout", "topology.base.BaseRichSpout topology.IRichSpout spout.ISpout", _NEXT_TUPLE, _SPOUT
-    )
+    tick_aware = bolt.derive(ticks_in_data=False)
+    rich = f"derive from `BaseRichBolt`, {_ONCE}"
+    window = f"derive from `BaseRichBolt`, keep the window yourself, {_ONCE}"
     stateful_window = _role(
         "StatefulWindowedBolt",
         "topology.base.BaseStatefulWindowedBolt topology.IStatefulWindowedBolt",
         (*_EXECUTE_WINDOW, *_STATE),
         _windowed(lifetime),
-    ).derive(by_hand=f"derive from `BaseStatefulBolt`, keep the window yourself, {_ONCE}")
+        by_hand=window.replace("BaseRichBolt", "BaseStatefulBolt"),
+    )
     if persistence:
         persistent = stateful_window.derive(name="PersistentWindowedBolt", discipline=_persistent(lifetime))
         stateful_window = stateful_window.derive(
             discipline=_stateful_window(lifetime),
             variant=Variant(role=persistent, call="withPersistence", predicate="isPersistent"),
         )
+    base = "topology.base.Base"
     return (
-        rich,
-        tick_aware,
-        client.derive(fields=collector),
-        writer.derive(fields=collector),
-        basic.derive(by_hand=f"derive from `BaseRichBolt`, {_ONCE}", to_fail="throw a `FailedException`"),
-        windowed.derive(by_hand=f"derive from `BaseRichBolt`, keep the window yourself, {_ONCE}"),
-        stateful,
+        _role("Bolt", f"{base}RichBolt topology.IRichBolt task.IBolt", _EXECUTE, bolt),
+        _role("TickAwareBolt", f"{base}TickTupleAwareRichBolt", _PROCESS, tick_aware),
+        _role("ClientBolt", _CLIENTS, _PROCESS, tick_aware, fields=collector),
+        _role("WriterBolt", _WRITERS, _EXECUTE, bolt, fields=collector),
+        _role(
+            "BasicBolt",
+            f"{base}BasicBolt topology.IBasicBolt",
+            _EXECUTE_BASIC,
+            _basic(lifetime),
+            by_hand=rich,
+            to_fail="throw a `FailedException`",
+        ),
+        _role(
+            "WindowedBolt",
+            f"{base}WindowedBolt topology.IWindowedBolt",
+            _EXECUTE_WINDOW,
+            _windowed(lifetime),
+            by_hand=window,
+        ),
+        _role(
+            "StatefulBolt",
+            f"{base}StatefulBolt topology.IStatefulBolt",
+            (*_EXECUTE, *_STATE),
+            _stateful(lifetime),
+        ),
         stateful_window,
-        spout,
+        _role("Spout", f"{base}RichSpout topology.IRichSpout spout.ISpout", _NEXT_TUPLE, _SPOUT),
     )
 
 
@@ -422,10 +403,88 @@ _OLDER = (
     ("storm_java_1_0", (1, 0), UNTIL_RESTART),
 )
 
+# ---- up to 0.10, and JStorm ----
+# Storm's acker of 0.9 and 0.10 never rotates its map: an entry that nothing completes stays until the worker restarts.
+# Its collector belongs to the thread that calls execute (docs/Concepts.md and Troubleshooting.md @ v0.9.7, v0.10.2).
+# JStorm 2 rotates three buckets every half timeout while messages come, drops a fail for an unknown root, and forgets
+# child edges that are older than about a timeout (alibaba/jstorm BoltCollector.java, Acker.java @ 0e22855).
+
+_OLD_ROOT = "backtype.storm"
+_OLD_ROLES = ("Bolt", "BasicBolt", "Spout")
+_CALLBACKS = (
+    "com.alibaba.jstorm.client.spout.IAckValueSpout",
+    "com.alibaba.jstorm.client.spout.IFailValueSpout",
+)
+
+
+def _one_thread(role: Role) -> Discipline:
+    if role.kind is Kind.SPOUT:
+        return role.discipline
+    off_thread = cost(
+        "the collector belongs to the thread that calls execute: two threads that use it cause a NullPointerException inside "
+        "Storm, which ends the worker",
+        Price.KILL,
+    )
+    return role.discipline.derive(thread_safe=False, costs={Misuse.OFF_THREAD: off_thread})
+
+
+def _jstorm(role: Role) -> Discipline:
+    """JStorm calls ack and fail on another thread, unless `spout.single.thread` (jstorm-core Task.java @ 0e22855)."""
+    if role.kind is Kind.SPOUT:
+        return role.discipline.derive(costs={Misuse.NEVER_RETURNS: None})
+    twice = cost(
+        "the second ack sends the tuple's bare id: while its tree is open it can never become zero and "
+        "times out; after that an orphan entry stays for one to one and a half timeouts",
+        Price.ZOMBIE,
+        Price.TIMEOUT,
+    )
+    mixed = cost(
+        "the spout gets one of the two, perhaps an ack for work that failed; a fail for a tree that the "
+        "acker does not know is dropped, an ack makes an orphan entry",
+        Price.ZOMBIE,
+        Price.LOSS,
+    )
+    return role.discipline.derive(costs={Misuse.TWICE: twice, Misuse.MIXED: mixed})
+
+
+def _old_role(role: Role, discipline: Discipline) -> Role:
+    classes = tuple(name.replace("org.apache.storm", _OLD_ROOT) for name in role.classes)
+    return role.derive(
+        classes=(*classes, *_CALLBACKS) if role.kind is Kind.SPOUT else classes, discipline=discipline
+    )
+
+
+def _inherited(lifetime: str) -> tuple[Role, ...]:
+    return tuple(role for role in roles(lifetime) if role.name in _OLD_ROLES)
+
+
+_BACKTYPE = replace(
+    STORM,
+    name="backtype_storm",
+    since=(0, 8),
+    until=(0, 10),
+    words=(b"backtype.storm", b"com.alibaba.jstorm"),
+    default=False,
+    roles=tuple(_old_role(role, _one_thread(role)) for role in _inherited(UNTIL_RESTART)),
+    verbs=verbs(_OLD_ROOT),
+    objects=objects(_OLD_ROOT, tasks="task", spouts="spout", topology="topology", windows=False),
+)
+
 DIALECTS = (
     STORM,
     *(
         STORM.derive(name=name, replaces=STORM.name, since=since, until=(), roles=roles(lifetime))
         for name, since, lifetime in _OLDER
+    ),
+    _BACKTYPE,
+    _BACKTYPE.derive(
+        name="jstorm",
+        title="JStorm",
+        replaces=_BACKTYPE.name,
+        since=(2, 0),
+        until=(2,),
+        roles=tuple(
+            _old_role(role, _jstorm(role)) for role in _inherited("for one to one and a half timeouts")
+        ),
     ),
 )

@@ -16,7 +16,6 @@ from ackdoctor.model.dialect import (
     OFF,
     ON,
     Anchoring,
-    Cost,
     Dialect,
     Discipline,
     Entry,
@@ -30,82 +29,55 @@ from ackdoctor.model.dialect import (
     VerbKind,
     Wire,
     WireForm,
+    cost,
+    plain_entries,
 )
-
-__all__ = [
-    "ACKED_ALL_THE_SAME",
-    "BASIC",
-    "BOLT",
-    "COMPLETIONS",
-    "DIALECTS",
-    "INIT",
-    "LOOP",
-    "NOT_ITERABLE",
-    "NOT_JSON",
-    "NO_ID_OF_CHARACTER",
-    "SHELL_BOLT",
-    "SHELL_SPOUT",
-    "SPOUT",
-    "SPOUT_ENTRIES",
-    "STORM_PY",
-    "WIRE",
-    "emit",
-    "log",
-    "plain_entries",
-]
 
 _EXITS = "and the worker exits"
 _TWICE = f'ShellBolt answers "Acked a non-existent or already acked/failed id" {_EXITS}'
 _UNPARSED = f"the text lands between the protocol's messages, %s cannot parse it {_EXITS}"
 _GENERATOR = "the call makes a generator or coroutine that never runs"
-ACKED_ALL_THE_SAME = Cost(prices=(Price.LOSS,), note=f"{_GENERATOR}, and the tuple is still acked")
+ACKED_ALL_THE_SAME = cost(f"{_GENERATOR}, and the tuple is still acked", Price.LOSS)
 
 SHELL_BOLT = {
     **LOSSES,
-    Misuse.TWICE: Cost(prices=(Price.KILL,), note=_TWICE),
-    Misuse.MIXED: Cost(
-        prices=(Price.KILL,),
-        note=f'ShellBolt answers "Acked (or Failed) a non-existent or already acked/failed id" {_EXITS}',
+    Misuse.TWICE: cost(_TWICE, Price.KILL),
+    Misuse.MIXED: cost(
+        f'ShellBolt answers "Acked (or Failed) a non-existent or already acked/failed id" {_EXITS}',
+        Price.KILL,
     ),
-    Misuse.NEVER: Cost(
-        prices=(Price.LEAK, Price.TIMEOUT),
-        note="its entry stays in ShellBolt.inputs for the life of the worker, and its tree times out",
+    Misuse.NEVER: cost(
+        "its entry stays in ShellBolt.inputs for the life of the worker, and its tree times out",
+        Price.LEAK,
+        Price.TIMEOUT,
     ),
-    Misuse.LATE_EMIT: Cost(
-        prices=(Price.KILL,), note=f'ShellBolt answers "Anchored onto ... after ack/fail" {_EXITS}'
+    Misuse.LATE_EMIT: cost(f'ShellBolt answers "Anchored onto ... after ack/fail" {_EXITS}', Price.KILL),
+    Misuse.TICK_TWICE: cost(_TWICE, Price.KILL),
+    Misuse.TICK_NEVER: cost("ShellBolt.inputs grows by one entry per tick", Price.LEAK),
+    Misuse.STDOUT: cost(_UNPARSED % "ShellBolt", Price.KILL),
+    Misuse.OFF_THREAD: cost(
+        f"two threads write into one pipe, ShellBolt cannot parse what arrives {_EXITS}", Price.KILL
     ),
-    Misuse.TICK_TWICE: Cost(prices=(Price.KILL,), note=_TWICE),
-    Misuse.TICK_NEVER: Cost(prices=(Price.LEAK,), note="ShellBolt.inputs grows by one entry per tick"),
-    Misuse.STDOUT: Cost(prices=(Price.KILL,), note=_UNPARSED % "ShellBolt"),
-    Misuse.OFF_THREAD: Cost(
-        prices=(Price.KILL,),
-        note=f"two threads write into one pipe, ShellBolt cannot parse what arrives {_EXITS}",
-    ),
-    Misuse.NEVER_RUNS: Cost(
-        prices=(Price.LEAK, Price.TIMEOUT), note=f"{_GENERATOR}, and nothing completes the tuple"
-    ),
+    Misuse.NEVER_RUNS: cost(f"{_GENERATOR}, and nothing completes the tuple", Price.LEAK, Price.TIMEOUT),
 }
 
 SHELL_SPOUT = {
-    Misuse.STDOUT: Cost(prices=(Price.KILL,), note=_UNPARSED % "ShellSpout"),
+    Misuse.STDOUT: cost(_UNPARSED % "ShellSpout", Price.KILL),
     Misuse.NO_MESSAGE_ID: UNTRACKED,
-    Misuse.SPOUT_COMPLETES: Cost(
-        prices=(Price.KILL,), note=f'ShellSpout answers "Unknown command received" {_EXITS}'
-    ),
-    Misuse.NEVER_RUNS: Cost(prices=(Price.LOSS,), note=f"{_GENERATOR}, and nothing is emitted"),
-    Misuse.NEVER_RETURNS: Cost(
-        prices=(Price.KILL, Price.TIMEOUT),
-        note="meanwhile ShellSpout waits for the answer: no ack, fail or deactivation arrives, and if the spout emits "
+    Misuse.SPOUT_COMPLETES: cost(f'ShellSpout answers "Unknown command received" {_EXITS}', Price.KILL),
+    Misuse.NEVER_RUNS: cost(f"{_GENERATOR}, and nothing is emitted", Price.LOSS),
+    Misuse.NEVER_RETURNS: cost(
+        "meanwhile ShellSpout waits for the answer: no ack, fail or deactivation arrives, and if the spout emits "
         'nothing for a worker\'s timeout (30 s) it reports "subprocess heartbeat timeout" '
         f"{_EXITS}",
+        Price.KILL,
+        Price.TIMEOUT,
     ),
 }
 
-NOT_ITERABLE = Cost(prices=(Price.ERROR,), note="the tuple cannot be iterated: TypeError")
-NO_ID_OF_CHARACTER = Cost(
-    prices=(Price.ERROR,), note="a character of the id has no attribute id: AttributeError"
-)
-NOT_JSON = Cost(prices=(Price.ERROR,), note="json.dumps raises TypeError")
+NOT_ITERABLE = cost("the tuple cannot be iterated: TypeError", Price.ERROR)
+NO_ID_OF_CHARACTER = cost("a character of the id has no attribute id: AttributeError", Price.ERROR)
+NOT_JSON = cost("json.dumps raises TypeError", Price.ERROR)
 
 
 # ---- calls and entries ----
@@ -131,18 +103,13 @@ def emit(params: str, *, name: str = "emit", **fields: Any) -> Verb:
 
 def log(params: str = "msg", *, name: str = "log", on: str = "self") -> Verb:
     """A call that logs."""
-    return Verb(name=name, kind=VerbKind.LOG, on=on, params=tuple(params.split()), subject=None)
+    return Verb(name, VerbKind.LOG, on=on, params=tuple(params.split()), subject=None)
 
 
-def plain_entries(kind: EntryKind, *methods: str) -> tuple[Entry, ...]:
-    """Methods that the framework calls without a tuple."""
-    return tuple(Entry(method=method, kind=kind, subject=None) for method in methods)
-
-
-COMPLETIONS = (Verb(name="ack", kind=VerbKind.ACK), Verb(name="fail", kind=VerbKind.FAIL))
+COMPLETIONS = (Verb("ack", VerbKind.ACK), Verb("fail", VerbKind.FAIL))
 LOOP = {"run": "the loop that reads, dispatches and completes tuples never runs"}
 (INIT,) = plain_entries(EntryKind.INIT, "initialize")
-_CALLBACKS = (Entry(method="ack", kind=EntryKind.ACKED), Entry(method="fail", kind=EntryKind.FAILED))
+_CALLBACKS = (Entry("ack", EntryKind.ACKED), Entry("fail", EntryKind.FAILED))
 SPOUT_ENTRIES = (
     *plain_entries(EntryKind.NEXT, "next_tuple"),
     *_CALLBACKS,
@@ -160,7 +127,7 @@ BOLT = Role(
     name="Bolt",
     kind=Kind.BOLT,
     classes=("storm.Bolt",),
-    entries=(Entry(method="process", kind=EntryKind.DATA), INIT),
+    entries=(Entry("process", EntryKind.DATA), INIT),
     verbs=(),
     discipline=Discipline(
         tick=TickDuty.REQUIRED,
@@ -169,17 +136,14 @@ BOLT = Role(
         serializer="simplejson",
         costs={
             **SHELL_BOLT,
-            Misuse.SUBJECT_ID: Cost(prices=(Price.ERROR,), note="an id has no attribute id: AttributeError"),
+            Misuse.SUBJECT_ID: cost("an id has no attribute id: AttributeError", Price.ERROR),
             Misuse.ANCHOR_SHAPE: NOT_ITERABLE,
             Misuse.ANCHOR_ID: NO_ID_OF_CHARACTER,
-            Misuse.ANCHOR_NONE: Cost(prices=(Price.ERROR,), note="None cannot be iterated: TypeError"),
-            Misuse.PAYLOAD_SHAPE: Cost(
-                prices=(Price.KILL,),
-                note="ShellBolt cannot cast it to a list (ClassCastException) and the worker exits",
+            Misuse.ANCHOR_NONE: cost("None cannot be iterated: TypeError", Price.ERROR),
+            Misuse.PAYLOAD_SHAPE: cost(
+                "ShellBolt cannot cast it to a list (ClassCastException) and the worker exits", Price.KILL
             ),
-            Misuse.PAYLOAD_TUPLE: Cost(
-                prices=(Price.ERROR,), note="a Tuple is not JSON serializable: TypeError"
-            ),
+            Misuse.PAYLOAD_TUPLE: cost("a Tuple is not JSON serializable: TypeError", Price.ERROR),
             Misuse.PAYLOAD_OPAQUE: NOT_JSON,
         },
     ),
@@ -199,8 +163,8 @@ BASIC = BOLT.derive(
             Misuse.ANCHOR_SHAPE: None,
             Misuse.ANCHOR_ID: None,
             Misuse.ANCHOR_NONE: None,
-            Misuse.ANCHOR_IGNORED: Cost(
-                prices=(Price.NOTHING,), note="BasicBolt anchors to its input tuple and ignores anchors"
+            Misuse.ANCHOR_IGNORED: cost(
+                "BasicBolt anchors to its input tuple and ignores anchors", Price.NOTHING
             ),
             Misuse.NEVER_RUNS: ACKED_ALL_THE_SAME,
         },
@@ -224,9 +188,8 @@ SPOUT = Role(
         serializer="simplejson",
         costs={
             **SHELL_SPOUT,
-            Misuse.PAYLOAD_SHAPE: Cost(
-                prices=(Price.KILL,),
-                note="ShellSpout cannot cast it to a list (ClassCastException) and the worker exits",
+            Misuse.PAYLOAD_SHAPE: cost(
+                "ShellSpout cannot cast it to a list (ClassCastException) and the worker exits", Price.KILL
             ),
             Misuse.PAYLOAD_OPAQUE: NOT_JSON,
         },
@@ -256,12 +219,12 @@ STORM_PY = Dialect(
         emit("task tup stream anchors", name="emitDirect", on=_STORM),
         _BOLT_EMIT.derive(name="emitBolt", waits=False),
         _SPOUT_EMIT.derive(name="emitSpout", waits=False),
-        Verb(name="reportError", kind=VerbKind.REPORT, on=_STORM, params=("msg",), subject=None),
+        Verb("reportError", VerbKind.REPORT, on=_STORM, params=("msg",), subject=None),
         log("msg level", on=_STORM),
         *(log(name=name, on=_STORM) for name in ("logTrace", "logDebug", "logInfo", "logWarn", "logError")),
-        Verb(name="rpcMetrics", kind=VerbKind.OTHER, on=_STORM, params=("name", "params"), subject=None),
-        Verb(name="sync", kind=VerbKind.SYNC, on=_STORM, params=(), subject=None),
-        Verb(name="is_heartbeat_tuple", kind=VerbKind.HEARTBEAT_TEST, on="tuple", params=(), subject=None),
+        Verb("rpcMetrics", VerbKind.OTHER, on=_STORM, params=("name", "params"), subject=None),
+        Verb("sync", VerbKind.SYNC, on=_STORM, params=(), subject=None),
+        Verb("is_heartbeat_tuple", VerbKind.HEARTBEAT_TEST, on="tuple", params=(), subject=None),
     ),
     wire=WIRE,
 )

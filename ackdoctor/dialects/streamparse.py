@@ -20,7 +20,6 @@ from ackdoctor.model.dialect import (
     OFF,
     ON,
     Anchoring,
-    Cost,
     Dialect,
     Entry,
     EntryKind,
@@ -31,9 +30,8 @@ from ackdoctor.model.dialect import (
     TickDuty,
     Verb,
     VerbKind,
+    cost,
 )
-
-__all__ = ["DIALECTS"]
 
 _PACKAGES = ("streamparse", "streamparse.storm")
 _BASIC_CLASSES = ("streamparse.bolt.BasicBolt",)
@@ -128,9 +126,9 @@ _TWO = (
 
 # ---- 1.x: no process_tick, batches on a timer thread, payloads are lists, received tuples are no namedtuples ----
 
-_LIST_ONLY = Cost(prices=(Price.ERROR,), note="emit raises TypeError: all tuples must be lists")
-_PROCESS = Entry(method="process", kind=EntryKind.DATA)
-_BATCH = Entry(method="process_batch", kind=EntryKind.BATCH, subject=1, off_thread=True)
+_LIST_ONLY = cost("emit raises TypeError: all tuples must be lists", Price.ERROR)
+_PROCESS = Entry("process", EntryKind.DATA)
+_BATCH = Entry("process_batch", EntryKind.BATCH, subject=1, off_thread=True)
 _NEW_IN_2 = ("is_tick", "is_heartbeat", "report_metric")
 
 
@@ -163,9 +161,7 @@ _ONE = (
         verbs=(
             *(verb for verb in _ONE_SPOUT.verbs if verb.name != "emit_many"),
             _BOLT_MANY.derive(
-                anchors=None,
-                waits=True,
-                breaks="it passes anchors on to emit, which has none: TypeError",
+                anchors=None, waits=True, breaks="it passes anchors on to emit, which has none: TypeError"
             ),
         ),
     ),
@@ -191,9 +187,8 @@ _BOLT_0 = _ONE_BOLT.derive(
         costs={
             Misuse.ANCHOR_ID: NO_ID_OF_CHARACTER,
             Misuse.NEVER_RUNS: SHELL_BOLT[Misuse.NEVER_RUNS],
-            Misuse.OFF_THREAD: Cost(
-                prices=(Price.KILL,),
-                note="two threads write into one pipe and the worker cannot parse what arrives",
+            Misuse.OFF_THREAD: cost(
+                "two threads write into one pipe and the worker cannot parse what arrives", Price.KILL
             ),
         },
     ),

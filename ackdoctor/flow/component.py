@@ -13,6 +13,7 @@ from ackdoctor.flow.library import TRANSPARENT_DECORATORS
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.solver import FunctionExit, Solver
 from ackdoctor.flow.state import (
+    OWED,
     Batch,
     BoundMethod,
     FunctionRef,
@@ -25,6 +26,7 @@ from ackdoctor.flow.state import (
     TokenState,
     Value,
 )
+from ackdoctor.flow.transfer.buffers import drop_at_end
 from ackdoctor.flow.transfer.calls import apply_value
 from ackdoctor.flow.transfer.containers import packed_arguments
 from ackdoctor.flow.transfer.dispatch import methods_named
@@ -91,12 +93,17 @@ class _ComponentSolver:
 
     def _stored_stages(self, flows: Iterable[Flow]) -> dict[str, Stage]:
         """The fields that hold tuples, and the stage of those tuples once their own handler has returned."""
+        events = [event for flow in flows for event in flow.events]
         stage = {True: Stage.ACKED, False: Stage.OWED, None: Stage.HELD}[self.component.auto_ack]
-        return {
-            event.field: stage
-            for flow in flows
-            for event in flow.events
+        fields = {
+            event.field
+            for event in events
             if isinstance(event, Stored) and event.token.kind is not TokenKind.STORED
+        }
+        ended = [event for event in events if isinstance(event, Ended) and event.raised is None]
+        return {
+            field: Stage.ACKED if stage is Stage.OWED and _is_acked_on_arrival(field, ended) else stage
+            for field in fields
         }
 
     def _solve(
@@ -234,6 +241,8 @@ class _ComponentSolver:
             breach=breach,
         )
         context.record(ended, function_exit.raised, id(path))
+        if not function_exit.raised and entry is not None:
+            drop_at_end(context, path, function_exit.state)
 
     def _final_op(self, token_state: TokenState, *, raised: bool) -> Op | None:
         """The operation that the framework applies to the tuple when its handler ends."""
@@ -291,6 +300,17 @@ def _subject(entry: Entry | None, method: Function) -> Token | None:
     position = entry.subject + (0 if method.binding == "static" else 1)
     name = params[position] if len(params) > position else "tup"
     return Token(TokenKind.ELEMENT if entry.kind is EntryKind.BATCH else TokenKind.INPUT, name)
+
+
+def _is_acked_on_arrival(field: str, ended: Iterable[Ended]) -> bool:
+    """Whether every path that leaves the handler's tuple in a field, among other tuples, has acked it."""
+    stages = {
+        held.stage
+        for event in ended
+        if event.token is not None and (held := event.state.tokens.get(event.token)) is not None
+        if f"self.{field}" in held.holder.split() and event.state.contents.get(field) in (None, OWED)
+    }
+    return stages == {Stage.ACKED}
 
 
 def _is_transparent(symbol: object) -> bool:

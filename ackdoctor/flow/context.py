@@ -7,7 +7,7 @@ from ackdoctor.flow.events import Deferral, Event, Path
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import State, Tick, Token, TokenKind, TokenState, Value
 from ackdoctor.model.cfg import Component, Function, Unit
-from ackdoctor.model.dialect import Verb
+from ackdoctor.model.dialect import Verb, VerbKind
 from ackdoctor.model.protocol import Stage
 
 __all__ = ["Context", "DeferredCall"]
@@ -43,6 +43,7 @@ class Context:
     steps_left: int = 20_000
     entered: dict[int, Function] = field(default_factory=dict)  # functions analysed, by id
     verb_names: frozenset[str] = field(init=False)
+    completing_names: frozenset[str] = field(init=False)  # of these, ack and fail
     # caches
     field_values: dict[str, Value] = field(default_factory=dict)  # of fields that the path does not know
     changed_fields: dict[int, frozenset[str]] = field(default_factory=dict)  # by id of the function
@@ -53,6 +54,9 @@ class Context:
     def __post_init__(self) -> None:
         """Collect the verbs' names: almost every call is compared with them."""
         self.verb_names = frozenset(verb.name for verb in self.verbs())
+        self.completing_names = frozenset(
+            verb.name for verb in self.verbs() if verb.kind in (VerbKind.ACK, VerbKind.FAIL)
+        )
 
     def unit(self, function: Function) -> Unit:
         """The file that defines a function."""
@@ -68,6 +72,9 @@ class Context:
         if token in state.tokens:
             return state.tokens[token]
         if token.kind is TokenKind.STORED:
+            known = state.contents.get(token.buffer)
+            if known is not None and known.every and known.stage in (Stage.ACKED, Stage.FAILED):
+                return TokenState(known.stage, Tick.NO)
             return TokenState(self.stored_stages.get(token.field, Stage.OWED), Tick.NO)
         return TokenState(Stage.OWED)
 

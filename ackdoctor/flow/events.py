@@ -36,6 +36,7 @@ __all__ = [
     "CallbackPassed",
     "Completed",
     "Deferral",
+    "Dropped",
     "Emitted",
     "Ended",
     "Event",
@@ -302,6 +303,14 @@ class Released(_BaseEvent):
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
+class Dropped(_BaseEvent):
+    """A field loses tuples that are still owed: all of them, or one that was `removed` from it."""
+
+    field: str
+    removed: bool
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
 class CallbackPassed(_BaseEvent):
     """A callable of the component is passed to `deferral.runner`, which runs it later."""
 
@@ -332,7 +341,7 @@ class Ended(_BaseEvent):
         return self.tick.is_system
 
 
-Event: TypeAlias = Completed | Emitted | Stored | Released | CallbackPassed | Ended
+Event: TypeAlias = Completed | Emitted | Stored | Released | Dropped | CallbackPassed | Ended
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

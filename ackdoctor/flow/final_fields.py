@@ -137,43 +137,17 @@ def _fields(expr: Expr) -> Iterator[str]:
 
 
 def _decided_calls(function: Function, index: int) -> frozenset[str]:
-    """The names of the calls that only one side of a test reaches."""
-    reachable, steps = _reachable_calls(function), function.cfg.steps
-    sides = [
-        reachable[target] if 0 <= target < len(steps) else 0
-        for kind, target in steps[index].edges
-        if kind in (EdgeKind.TRUE, EdgeKind.FALSE)
-    ]
-    decided = sides[0] ^ sides[-1] if sides else 0
-    if not decided:
-        return frozenset()
-    return frozenset(name for number, name in _numbered_calls(function) if decided >> number & 1)
-
-
-@memoize
-def _numbered_calls(function: Function) -> tuple[tuple[int, str], ...]:
-    """The calls of a function, numbered: bit positions of `_reachable_calls`, each with the callee's last name."""
-    ops = (step.op for step in function.cfg.steps)
-    return tuple(enumerate(last_name(op.func) for op in ops if isinstance(op, Call)))
-
-
-@memoize
-def _reachable_calls(function: Function) -> tuple[int, ...]:
-    """For each step, a bit set of the calls that it reaches without back edges and exceptions."""
+    """The names of the calls that only one side of a test reaches, without back edges and exceptions."""
     steps = function.cfg.steps
-    count = 0
-    found = []
-    for step in steps:
-        found.append(1 << count if isinstance(step.op, Call) else 0)
-        count += isinstance(step.op, Call)
-    changed = True
-    while changed:
-        changed = False
-        for index in reversed(range(len(steps))):
-            reached = found[index]
-            for kind, target in steps[index].edges:
-                if kind not in (EdgeKind.BACK, EdgeKind.RAISE) and 0 <= target < len(steps):
-                    reached |= found[target]
-            changed = changed or reached != found[index]
-            found[index] = reached
-    return tuple(found)
+    sides = []
+    for kind, branch in steps[index].edges:
+        if kind in (EdgeKind.TRUE, EdgeKind.FALSE):
+            reached, todo = {branch}, [branch]
+            while todo:
+                edges = steps[todo.pop()].edges
+                new = {to for kind, to in edges if kind not in (EdgeKind.BACK, EdgeKind.RAISE)} - reached
+                reached |= new
+                todo += new
+            sides.append(reached)
+    ops = (steps[each].op for each in (sides[0] ^ sides[-1] if sides else ()))
+    return frozenset(last_name(op.func) for op in ops if isinstance(op, Call))

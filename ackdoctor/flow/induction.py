@@ -27,6 +27,7 @@ from ackdoctor.flow.pure_calls import (
     inline_calls,
     is_read_only,
     is_size,
+    measured,
     nonempty_facts,
     normalise_emptiness,
     size_calls,
@@ -295,7 +296,7 @@ def _sizes_of(function: Function, whole: Name) -> list[Expr]:
     for step in function.cfg.steps:
         match step.op:
             case Test(condition=expr) | Bind(value=expr):
-                expressions.update((part, None) for part in subexpressions(expr) if _is_size_of(part, whole))
+                expressions.update((part, None) for part in subexpressions(expr) if measured(part) == whole)
             case Call(result=result, func=Attr(obj=obj, name="size" | "length") as func, args=()) if (
                 obj == whole
             ):
@@ -307,14 +308,6 @@ def _sizes_of(function: Function, whole: Name) -> list[Expr]:
         if isinstance(step.op, Bind) and (step.op.value in expressions or step.op.value in names):
             names[step.op.target] = None
     return [*expressions, *names] if expressions else []
-
-
-def _is_size_of(part: Expr, whole: Name) -> bool:
-    match part:
-        case Mix(op="len", parts=(measured,)) | Attr(obj=measured, name="length"):
-            return measured == whole
-        case _:
-            return False
 
 
 def _compared_with(function: Function, name: str) -> set[Expr]:

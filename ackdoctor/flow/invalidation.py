@@ -11,7 +11,14 @@ Four kinds of change invalidate different facts about an object:
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from ackdoctor.flow.aliases import ALIAS, changed_aliases, collection_paths, collections, measured_collections
-from ackdoctor.flow.expressions import facts_about, last_name, memoize, subexpressions, without_facts
+from ackdoctor.flow.expressions import (
+    calls_by_result,
+    facts_about,
+    last_name,
+    memoize,
+    subexpressions,
+    without_facts,
+)
 from ackdoctor.flow.library import CONTAINER_STORES, REORDERING
 from ackdoctor.flow.pure_calls import (
     PURE_FUNCTIONS,
@@ -20,6 +27,7 @@ from ackdoctor.flow.pure_calls import (
     is_immutable,
     is_mutable_local,
     is_read_only,
+    measured,
     pure_calls,
     size_calls,
 )
@@ -73,7 +81,7 @@ def invalidate_contents(state: State, whole: Expr, op: Instr) -> State:
 
 def invalidate_size(state: State, whole: Expr, key: Expr | None = None) -> State:
     """The state after an element was added (under this key) or removed; whether the collection is empty is kept."""
-    return _drop_facts_with(state, lambda part: _reads_size(part, whole) or _reads_element(part, whole, key))
+    return _drop_facts_with(state, lambda part: measured(part) == whole or _reads_element(part, whole, key))
 
 
 def _invalidate_order(state: State, whole: Expr) -> State:
@@ -147,13 +155,12 @@ def invalidate_by_call(function: Function, state: State, call: Call) -> State:
         for fact in state.facts
         if fact in filled
         or not filled.isdisjoint(measured_collections(fact))
-        or (_has_computation(fact) and not tested.isdisjoint(subexpressions(fact)))
+        or (
+            not tested.isdisjoint(subexpressions(fact))
+            and any(isinstance(part, Mix) for part in subexpressions(fact))
+        )
     ]
     return drop_facts(state, stale)
-
-
-def _has_computation(fact: Expr) -> bool:
-    return any(isinstance(part, Mix) for part in subexpressions(fact))
 
 
 @memoize
@@ -162,12 +169,11 @@ def _tested_objects(function: Function) -> Mapping[Expr, frozenset[Expr]]:
     inlined = (*pure_calls(function).values(), *size_calls(function).values())
     objects = {part for expr in inlined for part in subexpressions(expr)}
     objects = {part for part in objects if is_field(part) or is_mutable_local(function, part)}
+    calls = calls_by_result(function) if objects else {}
     return {
-        step.op.result: frozenset(
-            part for expr in _touched(step.op) for part in subexpressions(expr) if part in objects
-        )
-        for step in (function.cfg.steps if objects else ())
-        if isinstance(step.op, Call) and not is_read_only(step.op)
+        result: frozenset(part for expr in _touched(call) for part in subexpressions(expr) if part in objects)
+        for result, call in calls.items()
+        if not is_read_only(call)
     }
 
 
@@ -183,14 +189,11 @@ def _touched(call: Call) -> Iterator[Expr]:
 def _passed_collections(function: Function) -> Mapping[Expr, frozenset[Expr]]:
     """The collections that each call receives and may fill or empty, by the call's result."""
     known = collections(function)
+    calls = calls_by_result(function) if known else {}
     return {
-        step.op.result: frozenset(
-            part for arg in step.op.args for part in escaping_parts(arg.value) if part in known
-        )
-        for step in (function.cfg.steps if known else ())
-        if isinstance(step.op, Call)
-        and not is_read_only(step.op)
-        and last_name(step.op.func) not in PURE_FUNCTIONS
+        result: frozenset(part for arg in call.args for part in escaping_parts(arg.value) if part in known)
+        for result, call in calls.items()
+        if not is_read_only(call) and last_name(call.func) not in PURE_FUNCTIONS
     }
 
 
@@ -217,15 +220,6 @@ def _reads_contents(part: Expr, wholes: frozenset[Expr]) -> bool:
             return whole in wholes
         case Mix(op="any" | "len", parts=(whole,)):
             return whole in wholes
-        case _:
-            return False
-
-
-def _reads_size(part: Expr, whole: Expr) -> bool:
-    """Whether an expression reads the size of a collection."""
-    match part:
-        case Mix(op="len", parts=(measured,)) | Mix(op="call", parts=(Attr(obj=measured, name="size"), *_)):
-            return measured == whole
         case _:
             return False
 

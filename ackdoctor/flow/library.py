@@ -31,6 +31,7 @@ __all__ = [
     "PLAIN_BASES",
     "PURE_CALLS",
     "PURE_PREFIXES",
+    "QUEUES",
     "REORDERING",
     "SCHEDULERS",
     "THREADS",
@@ -51,7 +52,7 @@ LOGGING = frozenset(
 PURE_CALLS = frozenset(
     "print str repr len hash id type format vars dir isinstance issubclass hasattr callable int float bool bytes "
     "dumps pformat pprint debug_print deepcopy copy sleep is_tick is_tick_tuple isTick isTickTuple is_heartbeat "
-    "get_values format_tuple getsizeof write "
+    "get_values format_tuple getsizeof "
     "toString hashCode currentTimeMillis nanoTime getMessage getCause getStackTrace getLocalizedMessage "
     "getSimpleName getClass getName valueOf".split()
 )
@@ -70,7 +71,7 @@ NEVER_RAISES = frozenset(
 )
 
 COLLECTION_WRAPPERS = frozenset(
-    "list tuple set frozenset sorted reversed iter enumerate zip filter deque chain islice dict "
+    "list tuple set frozenset sorted reversed iter enumerate zip filter deque chain islice dict defaultdict OrderedDict "
     "ArrayList LinkedList HashSet LinkedHashSet TreeSet HashMap LinkedHashMap TreeMap ConcurrentHashMap ArrayDeque "
     "Vector CopyOnWriteArrayList LinkedBlockingQueue ConcurrentLinkedQueue ArrayBlockingQueue "
     "unmodifiableList unmodifiableCollection copyOf newArrayList newLinkedList newHashSet newHashMap newArrayDeque "
@@ -98,6 +99,7 @@ CONTAINER_REMOVALS = frozenset(  # of these, those that also remove the element
     "pop popleft popitem remove dequeue poll take pollFirst pollLast takeFirst takeLast removeFirst removeLast next "
     "pollFirstEntry".split()
 )
+QUEUES = frozenset("Queue LifoQueue PriorityQueue SimpleQueue JoinableQueue".split())  # `get` removes
 CONTAINER_OTHERS = frozenset(
     "sort reverse index count remove rotate discard clear size isEmpty contains containsKey containsValue hasNext "
     "ensureCapacity trimToSize length".split()

@@ -11,7 +11,7 @@ may change its answer.  Calls in loops are not inlined: a loop usually repeats a
 import re
 from collections.abc import Iterator, Mapping
 
-from ackdoctor.flow.expressions import last_name, memoize, names_in, subexpressions
+from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, names_in, subexpressions
 from ackdoctor.flow.library import (
     AGGREGATES,
     COLLECTION_LITERALS,
@@ -35,6 +35,7 @@ __all__ = [
     "is_read_only",
     "is_size",
     "iterator_facts",
+    "measured",
     "nonempty_facts",
     "normalise_emptiness",
     "pure_calls",
@@ -82,15 +83,15 @@ def _inline_size(function: Function, expr: Expr) -> Expr:
 @memoize
 def size_calls(function: Function) -> Mapping[Expr, Expr]:
     """The sizes of locals and fields, by the temporary that holds the result of the call."""
+    captured = frozenset(name for inner in function.closures.values() for name in inner.captures)
     return {
-        step.op.result: Mix("call", (step.op.func,))
-        for step in function.cfg.steps
-        if isinstance(step.op, Call)
-        and isinstance(step.op.func, Attr)
-        and step.op.func.name in ("size", "length")
-        and not step.op.args
-        and (_local_name(step.op.func.obj) or is_field(step.op.func.obj))
-        and not any(_local_name(step.op.func.obj) in inner.captures for inner in function.closures.values())
+        result: Mix("call", (call.func,))
+        for result, call in calls_by_result(function).items()
+        if isinstance(call.func, Attr)
+        and call.func.name in ("size", "length")
+        and not call.args
+        and (_local_name(call.func.obj) or is_field(call.func.obj))
+        and _local_name(call.func.obj) not in captured
     }
 
 
@@ -209,13 +210,22 @@ def normalise_emptiness(fact: Expr) -> tuple[Expr, bool]:
             return fact, True
 
 
+def measured(expr: Expr) -> Expr | None:
+    """The object whose size an expression is; None if it is no size."""
+    match expr:
+        case (
+            Mix(op="len", parts=(whole,))
+            | Mix(op="call", parts=(Attr(obj=whole, name="size" | "length"),))
+            | Attr(obj=whole, name="length")
+        ):
+            return whole
+        case _:
+            return None
+
+
 def is_size(expr: Expr) -> bool:
     """Whether an expression is the size of something: an integer, not negative."""
-    match expr:
-        case Mix(op="len") | Mix(op="call", parts=(Attr(name="size" | "length"),)) | Attr(name="length"):
-            return True
-        case _:
-            return False
+    return measured(expr) is not None
 
 
 def size_facts(bound: Expr) -> Iterator[Expr]:
@@ -239,39 +249,31 @@ def nonempty_facts(function: Function, iterable: Expr) -> tuple[Expr, ...]:
 def _views(function: Function) -> Mapping[Expr, Expr]:
     """The collections behind `rows.entrySet()`, `rows.items()` and so on, by the results of those calls."""
     return {
-        step.op.result: step.op.func.obj
-        for step in function.cfg.steps
-        if isinstance(step.op, Call)
-        and isinstance(step.op.func, Attr)
-        and step.op.func.name in CONTAINER_VIEWS
-        and not step.op.args
+        result: call.func.obj
+        for result, call in calls_by_result(function).items()
+        if isinstance(call.func, Attr) and call.func.name in CONTAINER_VIEWS and not call.args
     }
 
 
 @memoize
 def iterator_facts(function: Function) -> Mapping[Expr, tuple[Expr, ...]]:
     """The facts that decide whether an iterator has a first element, by the result of `rows.iterator()`."""
-    made = {
-        step.op.result
-        for step in function.cfg.steps
-        if isinstance(step.op, Call) and _makes_iterator(step.op)
+    return {
+        result: facts
+        for result, call in calls_by_result(function).items()
+        if isinstance(call.func, Attr) and call.func.name in ("iterator", "listIterator") and not call.args
+        if (facts := nonempty_facts(function, result))
     }
-    return {result: facts for result in made if (facts := nonempty_facts(function, result))}
-
-
-def _makes_iterator(call: Call) -> bool:
-    return isinstance(call.func, Attr) and call.func.name in ("iterator", "listIterator") and not call.args
 
 
 @memoize
 def split_results(function: Function) -> frozenset[Expr]:
     """The results of `split(",")`, which in Python has at least one element."""
-    return frozenset(
-        step.op.result
-        for step in function.cfg.steps
-        if isinstance(step.op, Call)
-        and last_name(step.op.func) in ("split", "rsplit")
-        and step.op.args
-        and isinstance(step.op.args[0].value, Literal)
-        and isinstance(step.op.args[0].value.value, str)
-    )
+    found: set[Expr] = set()
+    for result, call in calls_by_result(function).items():
+        match call.args:
+            case ((Literal(value=str()), _, _), *_) if last_name(call.func) in ("split", "rsplit"):
+                found.add(result)
+            case _:
+                pass
+    return frozenset(found)

@@ -245,6 +245,7 @@ class Solver:
             after = before.replace(
                 tokens=each.state.tokens,
                 fields=each.state.fields,
+                contents=each.state.contents,
                 facts=surviving_facts(before.facts, changed),
                 caught=each.state.caught,
             )
@@ -307,7 +308,13 @@ def _exit_key(function_exit: FunctionExit, *, outermost: bool) -> object:
 def _leave(path: Path) -> FunctionExit:
     raised = path.index == RAISED
     state = drop_boxes(path.function, drop_cells(path.function, path.state))
-    after = State(tokens=state.tokens, fields=state.fields, caught=state.caught, raising=state.raising)
+    after = State(
+        tokens=state.tokens,
+        fields=state.fields,
+        contents=state.contents,
+        caught=state.caught,
+        raising=state.raising,
+    )
     return FunctionExit(raised, after, None if raised else _return_value(path), path)
 
 

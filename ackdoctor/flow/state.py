@@ -30,11 +30,17 @@ from ackdoctor.model.cfg import Bind, ClassInfo, Expr, Function, Name, Next, Yie
 from ackdoctor.model.protocol import Stage, Tick
 
 __all__ = [
+    "EMPTY",
     "EMPTY_GENERATOR",
+    "FOUND",
+    "OWED",
+    "TAKEN",
+    "UNKNOWN",
     "Batch",
     "BoundMethod",
     "Const",
     "Container",
+    "Contents",
     "Count",
     "ExceptionValue",
     "External",
@@ -60,15 +66,24 @@ __all__ = [
     "TupleAttribute",
     "Value",
     "Zipped",
+    "fields_in",
     "finish_generator",
     "iterated_locals",
     "suspend_generator",
+    "taken_buffer",
     "tokens_in",
     "widen",
 ]
 
 
 # ---- tokens ----
+
+TAKEN = "^"
+
+
+def taken_buffer(field: str) -> str:
+    """The name in `State.contents` of the collection that was taken out of a field."""
+    return f"{field}{TAKEN}"
 
 
 @unique
@@ -82,12 +97,20 @@ class TokenKind(Enum):
 
 @dataclass(slots=True, unsafe_hash=True)
 class Token:
-    """One tuple: `name` is its name in the source; `field` and `path` locate a stored one."""
+    """One tuple: `name` is its name in the source; `field` and `path` locate a stored one.
+
+    The path of a tuple from a collection that was taken out of the field begins with `TAKEN`.
+    """
 
     kind: TokenKind
     name: str
     field: str = ""
     path: str = ""
+
+    @property
+    def buffer(self) -> str:
+        """The name of its collection in `State.contents`."""
+        return taken_buffer(self.field) if self.path.startswith(TAKEN) else self.field
 
     @property
     def words(self) -> str:
@@ -252,9 +275,20 @@ class Container:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Field:
-    """The value of `self.name`, or a view of it."""
+    """The value of `self.name`, or a view of it; `taken` if the field has got another collection since."""
 
     name: str
+    taken: bool = False
+
+    @property
+    def buffer(self) -> str:
+        """The name of this collection in `State.contents`."""
+        return taken_buffer(self.name) if self.taken else self.name
+
+    @property
+    def element(self) -> Token:
+        """Any one tuple in this collection."""
+        return Token(TokenKind.STORED, f"self.{self.name}", self.name, TAKEN if self.taken else "")
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -330,6 +364,13 @@ def tokens_in(value: Value | None) -> Iterator[Token]:
             return
 
 
+def fields_in(value: Value | None) -> Iterator[str]:
+    """Every field of the component that a value is, or from which a tuple in it comes."""
+    if isinstance(value, Field):
+        yield value.name
+    yield from (token.field for token in tokens_in(value) if token.field)
+
+
 # ---- widening of values ----
 
 _NESTED = (Container, FunctionRef, Instance, Partial, Count, GeneratorResult)
@@ -375,18 +416,34 @@ def _truncate(value: Value, depth: int) -> Value:
 # ---- the state of one path ----
 
 
+class Contents(NamedTuple):
+    """What a path has done with the tuples in a field: all of them, or some, are in this stage."""
+
+    stage: Stage | None
+    every: bool
+
+
+EMPTY = Contents(None, every=True)  # the field is empty
+FOUND = Contents(Stage.OWED, every=False)  # its tuples, if there are any, are as the handler found them
+OWED = Contents(Stage.OWED, every=True)  # the same, and there is one
+UNKNOWN = Contents(None, every=False)  # its tuples have different stages
+
+
 class LoopState(NamedTuple):
     """What a path remembers of a loop.
 
     `base` is the state of the batch's token before the loop, `rest` the worst state in which an earlier iteration left
     it.  `containers` are the locals that held the token in a container before the loop.  In a loop over known elements,
-    `position` is the index of the next one; in a loop with a body counter, whether iterations were missed.
+    `position` is the index of the next one; in a loop with a body counter, whether iterations were missed.  In a loop
+    over a field, `field` is its name and `before` its contents before the loop.
     """
 
     base: TokenState | None
     rest: TokenState | None
     position: int = 0
     containers: frozenset[str] = frozenset()
+    field: str = ""
+    before: Contents | None = None
 
 
 _EMPTY: Mapping[str, Value] = {}
@@ -396,11 +453,23 @@ class State:
     """What one path knows at one step; immutable.
 
     `env` maps the locals of the current function to values, `fields` the component's fields; `tokens` maps each
-    tuple to its state; `facts` are the conditions that the path has decided; `loops` are the enclosing loops;
+    tuple to its state; `contents` maps each field that the path has worked on to what it did with all tuples in it;
+    `facts` are the conditions that the path has decided; `loops` are the enclosing loops;
     `caught` is the handler (path, line) that it last entered; `raising` is the class of the exception in flight.
     """
 
-    __slots__ = ("cached_key", "caught", "env", "fact_names", "facts", "fields", "loops", "raising", "tokens")
+    __slots__ = (
+        "cached_key",
+        "caught",
+        "contents",
+        "env",
+        "fact_names",
+        "facts",
+        "fields",
+        "loops",
+        "raising",
+        "tokens",
+    )
 
     def __init__(
         self,
@@ -408,6 +477,7 @@ class State:
         env: Mapping[str, Value] = _EMPTY,
         tokens: Mapping[Token, TokenState] | None = None,
         fields: Mapping[str, Value] = _EMPTY,
+        contents: Mapping[str, Contents] | None = None,
         facts: Mapping[Expr, bool] | None = None,
         loops: Mapping[int, LoopState] | None = None,
         caught: tuple[str, int] | None = None,
@@ -416,6 +486,7 @@ class State:
         self.env = env
         self.tokens = tokens if tokens is not None else {}
         self.fields = fields
+        self.contents = contents if contents is not None else {}
         self.facts = facts if facts is not None else {}
         self.loops = loops if loops is not None else {}
         self.caught = caught
@@ -430,6 +501,7 @@ class State:
                 frozenset(self.env.items()),
                 frozenset(self.tokens.items()),
                 frozenset(self.fields.items()),
+                frozenset(self.contents.items()),
                 frozenset(self.facts.items()),
                 frozenset(self.loops.items()),
                 self.caught,
@@ -441,6 +513,7 @@ class State:
         """This state with some attributes replaced."""
         new = State.__new__(State)
         new.env, new.tokens, new.fields, new.facts = self.env, self.tokens, self.fields, self.facts
+        new.contents = self.contents
         new.loops, new.caught, new.raising, new.cached_key = self.loops, self.caught, self.raising, None
         new.fact_names = self.fact_names if changes.get("facts", self.facts) is self.facts else None
         for name, value in changes.items():
@@ -466,6 +539,13 @@ class State:
         if self.tokens.get(token) == token_state:
             return self
         return self.replace(tokens={**self.tokens, token: token_state})
+
+    def with_contents(self, field: str, contents: Contents | None) -> "State":
+        """This state with other contents of one field; None if its tuples are as the handler found them."""
+        if self.contents.get(field) == contents:
+            return self
+        others = {name: known for name, known in self.contents.items() if name != field}
+        return self.replace(contents=others if contents is None else {**others, field: contents})
 
     def widen(self) -> "State":
         """This state without facts and constants, which only prune paths."""

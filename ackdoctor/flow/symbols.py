@@ -194,6 +194,12 @@ class SymbolTable:
                 return Literal((cls.qualname, last))
         return value if isinstance(value, Literal) else None
 
+    def module_value(self, origin: Unit, name: str) -> tuple[Unit, Expr] | None:
+        """The expression that a module of the project assigns to a qualified name, and the module."""
+        head, _, last = name.rpartition(".")
+        unit = self._module(origin, head) if head else origin
+        return (unit, unit.values[last]) if unit is not None and last in unit.values else None
+
     def framework_class(self, name: str) -> FrameworkClass | None:
         """The framework class with that qualified name, directly, in a vendored copy or by `extra-bases`."""
         if name in self._framework_classes:

@@ -1,20 +1,197 @@
-"""Class histograms over time: which of Storm's classes grow, how fast, what that means, and when the heap is full."""
+"""Class histograms of a JVM: parsing, and which of Storm's classes grow, how fast, and when the heap is full."""
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from itertools import pairwise
 
-from ackdoctor.heap.jvm.histogram import Histogram
 from ackdoctor.heap.signs import LONG, MAP_1, NODE, SIGNS, SPOUTS, Sign
-from ackdoctor.model.acker import AckerVersion
-from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, stamp
-from ackdoctor.model.source import NOWHERE, Site
+from ackdoctor.heap.sweep import java_name
 from ackdoctor.model.trace import GrowthPoint
-from ackdoctor.rulebook import rule_name, words
-from ackdoctor.tracer.acker_findings import ACKER, Trend, filled_in, stays, trend
+from ackdoctor.tracer.acker_findings import Trend, filled_in, trend
 
-__all__ = ["TOP", "ClassTrend", "Growth", "findings", "growth"]
+__all__ = [
+    "TOP",
+    "ClassTrend",
+    "Growth",
+    "Histogram",
+    "growth",
+    "most_common_jvm",
+    "parse",
+    "timed",
+]
+
+
+_HEAD = re.compile(r"\bnum\s+(?:#instances\s+#bytes|(?P<openj9>object count\s+total size)\b)")
+_COUNT = r"([0-9]{1,18})"  # instances or bytes; 18 digits are enough for any heap
+_ROW = re.compile(rf"^\s*[0-9]+:\s+{_COUNT}\s+{_COUNT}\s+(\S+)")
+_ROW_OF_OPENJ9 = re.compile(rf"^\s*[0-9]+\s+{_COUNT}\s+{_COUNT}\s+(\S+)$")
+# a damaged row still has its number, or the two counts and a class
+_DAMAGED = re.compile(r"^\s*(?:[0-9]+:(?:\s|$)|\S{1,30}\s+[0-9]+\s+[0-9]+\s+[A-Za-z\[])")
+_DAMAGED_OF_OPENJ9 = re.compile(r"^\s*\S{1,30}\s+[0-9]+\s+[0-9]+\s+[A-Za-z\[]")
+_RELEVANT = re.compile(r"[0-9]|\bnum\b|full gc\)")
+_LONGEST_NAME = 1_000
+_LONGEST_SHOWN = 60  # characters of a damaged row
+# the row behind a log prefix
+_AFTER_PREFIX = re.compile(
+    r"(?:^|\s)(\d+:\s+\d+\s+\d+\s+\S|\d+\s+\d+\s+\d+\s+\S+$|Total\s+(?::\s+)?\d+\s+\d)"
+)
+_WITH_GARBAGE, _WITHOUT = "(before full gc)", "(after full gc)"
+_TOTAL = re.compile(rf"^\s*Total\s+(?::\s+)?{_COUNT}\s+{_COUNT}(?![0-9])")
+_ISO = re.compile(r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,6}))?(Z|[+-]\d\d:?\d\d)?")
+_JVM = re.compile(r"^([0-9]{1,10}):$")  # jcmd's first line
+_UPTIME = re.compile(r"^\[([0-9]{1,12})[.,]([0-9]{3})s\]")
+_EPOCH = re.compile(r"^\s*(1[0-9]{9})(\d{3})?(?:\.\d+)?\s*$")
+_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+# `date`, whose order of parts and clock depend on the locale
+_DATE = re.compile(
+    r"^[^\W\d]{2,3}\.?,? (?=.{15,32}$)"
+    rf"(?=.*?\b(?P<month>{'|'.join(_MONTHS)})\b)"
+    r"(?=.*?(?<![\d:+-])(?P<day>\d{1,2})\b(?!:))"
+    r"(?=.*?(?<![\d:+-])(?P<year>\d{4})\b)"
+    r"(?=.*?\b(?P<hour>\d{1,2}):(?P<rest>\d\d:\d\d)(?: (?P<half>[AP]M)\b)?)"
+)
+_NOON = 12  # hours of a 12-hour clock
+
+
+@dataclass(slots=True)
+class Histogram:
+    """Instances and bytes by class; `time_ms` is None if the time is unknown.
+
+    `whole`: the last line (Total) is present; its `total` bytes also count classes that were cut away.  `garbage`:
+    taken before a full collection, so it counts unreachable objects.  `jvm` is the process id that jcmd printed.
+    """
+
+    classes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    time_ms: int | None = None
+    line: int = 0
+    whole: bool = False
+    total: int = 0
+    garbage: bool = False
+    jvm: str = ""
+    lost: list[tuple[int, str]] = field(default_factory=list)  # rows that cannot be read: line, text
+    contradicts: str = ""  # the contradiction between the rows and Total
+    last_line: int = 0  # the line number of Total
+
+    @property
+    def size(self) -> int:
+        """Bytes of all classes."""
+        return self.total or sum(size for _, size in self.classes.values())
+
+    def instances(self, name: str) -> int:
+        """Return the number of instances of a class."""
+        return self.classes.get(name, (0, 0))[0]
+
+
+def parse(lines: Iterable[str]) -> Iterator[Histogram]:
+    """Yield each histogram of a text; lines between histograms only supply the time of the next one."""
+    current: Histogram | None = None
+    next_ = Histogram()
+    before = ""  # prefix of each line of this histogram
+    row_of = _ROW
+    for number, whole_line in enumerate(lines, start=1):
+        if current is None and not _RELEVANT.search(whole_line):
+            continue
+        line = whole_line
+        if head := _HEAD.search(line):
+            before = line[: head.start()].strip()
+            row_of = _ROW_OF_OPENJ9 if head["openj9"] else _ROW
+        elif before and (behind := _AFTER_PREFIX.search(line)):
+            line = line[behind.start(1) :]
+        row = row_of.match(line)
+        if head or (row and current is None):
+            if current is not None:
+                yield current
+            current, next_ = next_, Histogram()
+            current.line, current.time_ms = number, _time(before) or current.time_ms
+        if row and current is not None:
+            name = java_name(row[3][:_LONGEST_NAME])
+            amount, size = current.classes.get(name, (0, 0))
+            current.classes[name] = (amount + int(row[1]), size + int(row[2]))
+        elif current is not None and (last := _TOTAL.match(line)):
+            current.whole, current.total = True, int(last[2])
+            _compare(current, int(last[1]), number)
+            yield current
+            current, before, row_of = None, "", _ROW
+        elif current is not None:
+            damaged = _DAMAGED if row_of is _ROW else _DAMAGED_OF_OPENJ9
+            if not head and damaged.match(line):
+                current.lost.append((number, line.strip()[:_LONGEST_SHOWN]))
+        else:
+            if pid_line := _JVM.match(line.strip()):
+                next_.jvm = pid_line[1]
+            next_.time_ms = _time(line.strip()) or next_.time_ms
+            next_.garbage = (next_.garbage or _WITH_GARBAGE in line) and _WITHOUT not in line
+    if current is not None:
+        yield current
+
+
+def _compare(histogram: Histogram, instances: int, line: int) -> None:
+    """Check the rows against Total; classes may be missing, but the rows cannot exceed it."""
+    counted = sum(amount for amount, _ in histogram.classes.values())
+    size = sum(each for _, each in histogram.classes.values())
+    histogram.last_line = line
+    if counted > instances or size > histogram.total:
+        histogram.contradicts = (
+            f"the rows add up to {counted:,} instances and {size:,} bytes, more than Total"
+        )
+
+
+def most_common_jvm(found: Iterable[Histogram]) -> str:
+    """Return the JVM with the most histograms, on a tie the later one; '' if unknown."""
+    amounts: dict[str, int] = {}
+    for histogram in found:
+        amounts[histogram.jvm] = amounts.pop(histogram.jvm, 0) + 1
+    return max(reversed(amounts), key=lambda jvm: (jvm != "", amounts[jvm]), default="")
+
+
+def timed(
+    found: Sequence[Histogram], *, every_ms: int | None, fallback: Sequence[int]
+) -> tuple[bool, Sequence[Histogram]]:
+    """Sort the histograms by time; also return whether all times differ, so that rates make sense.
+
+    `every_ms` overrides the times in the files.  `fallback` has the modification time of each histogram's file.
+    """
+    if every_ms is not None:
+        for place, histogram in enumerate(found):
+            histogram.time_ms = place * every_ms
+        return True, found
+    if any(histogram.time_ms is None for histogram in found):
+        for histogram, time_ms in zip(found, fallback, strict=True):
+            histogram.time_ms = time_ms
+    ordered = sorted(found, key=lambda histogram: histogram.time_ms or 0)
+    times = [histogram.time_ms for histogram in ordered]
+    return len(set(times)) == len(times), ordered
+
+
+def _time(line: str) -> int | None:
+    """Return milliseconds since the epoch or the JVM's start; a time without a zone counts as UTC, as only differences matter."""
+    if found := _UPTIME.match(line):
+        return int(found[1]) * 1000 + int(found[2])
+    if found := _EPOCH.match(line):
+        return int(found[1]) * 1000 + int(found[2] or 0)
+    if found := _ISO.search(line):
+        zone = "" if found[4] in {None, "Z"} else f"{found[4][:3]}:{found[4][-2:]}"
+        moment = _moment(f"{found[1]}T{found[2]}{zone}")
+        return None if moment is None else moment + int((found[3] or "0").ljust(3, "0")[:3])
+    if found := _DATE.match(line):
+        hour = int(found["hour"])
+        if found["half"]:
+            hour = hour % _NOON + _NOON * (found["half"] == "PM")
+        month = _MONTHS.index(found["month"]) + 1
+        return _moment(f"{found['year']}-{month:02}-{int(found['day']):02}T{hour:02}:{found['rest']}")
+    return None
+
+
+def _moment(iso: str) -> int | None:
+    """Return milliseconds since the epoch; None for an invalid day or hour."""
+    try:
+        moment = datetime.fromisoformat(iso)
+        return int((moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp() * 1000)
+    except ValueError:
+        return None
+
 
 TOP = 20  # the largest classes, among which those of acking are looked for
 _STRAIGHT = 0.9  # R2
@@ -98,8 +275,7 @@ class Growth:
     @property
     def cause(self) -> ClassTrend | None:
         """The row whose sign explains the growth; the first in the order of `SIGNS`."""
-        grown = [row for row in self.rows if row.sign is not None and row.growing]
-        return min(grown, key=lambda row: _order(row.sign), default=None)
+        return next((row for sign in SIGNS for row in self.rows if row.growing and row.sign is sign), None)
 
     @property
     def acking(self) -> tuple[ClassTrend, ...]:
@@ -124,10 +300,6 @@ class Growth:
         entries, waiting = self.counted(SIGNS[0].pattern), self.counted(SPOUTS)
         few = entries < max(_FEWEST_ENTRIES, _TIMES_THE_SPOUTS * waiting)
         return None if few or not waiting else (entries, waiting)
-
-
-def _order(sign: Sign | None) -> int:
-    return len(SIGNS) if sign is None else SIGNS.index(sign)
 
 
 def growth(found: Sequence[Histogram], *, dated: bool, limit: int = 0) -> Growth:
@@ -196,20 +368,15 @@ def _with_sign(row: ClassTrend, growing: dict[str, ClassTrend], found: Sequence[
     signs = [sign for sign in SIGNS if re.fullmatch(sign.pattern, row.name)]
     for sign in signs:
         if row.name in growing and _matches(row, sign, growing):
-            bounds = _bounds(row, found) if sign.shared else None
-            return replace(row, sign=sign, growing=True, bounds=bounds)
+            new = row.last - row.first
+            most = min(new + _most(found[0]), _most(found[-1]))  # some of the first may be gone
+            return replace(row, sign=sign, growing=True, bounds=(new, most) if sign.shared else None)
     for sign in signs:
         if sign.exact:
             return replace(row, sign=sign)
         if sign.shared and len(found) < _FEWEST_POINTS:
             return replace(row, sign=sign, bounds=(0, _most(found[-1])))
     return row
-
-
-def _bounds(row: ClassTrend, found: Sequence[Histogram]) -> tuple[int, int]:
-    """Bounds of 1.x's acker entries: those since the first histogram, and these plus those that it may have held."""
-    new = row.last - row.first
-    return new, min(new + _most(found[0]), _most(found[-1]))
 
 
 def _most(histogram: Histogram) -> int:
@@ -236,63 +403,3 @@ def _shares(row: ClassTrend, pattern: str, growing: dict[str, ClassTrend]) -> li
         for name, other in growing.items()
         if pattern and re.fullmatch(pattern, name)
     ]
-
-
-def findings(grown: Growth, path: str, keeper: AckerVersion | None = None) -> tuple[Finding, ...]:
-    """Return the growth as findings. A single histogram has none: it cannot tell a leak from load."""
-    return stamp(list(_findings(grown, path, keeper)))
-
-
-def _findings(grown: Growth, path: str, keeper: AckerVersion | None) -> Iterator[Finding]:
-    if not grown.sufficient:
-        return
-    for row in grown.rows:
-        sign = row.sign
-        if sign is None or not sign.code or not row.growing:
-            continue
-        entries = row.last if row.bounds is None else row.bounds[0]
-        acker = sign.of == ACKER
-        unbounded = keeper is not None and not keeper.forgets
-        text = words(sign.code, sign.grows, stays=stays(keeper))
-        yield Finding(
-            code=sign.code,
-            name=rule_name(sign.code),
-            severity=Severity.ERROR if acker and unbounded else Severity.WARNING,
-            confidence=Confidence.MAY,
-            site=Site(path, NOWHERE),
-            message=text.message,
-            component=sign.of,
-            handler="",
-            dialect="",
-            evidence=HeapWitness(
-                path=row.name,
-                entries=entries,
-                size=entries * sign.each,
-                left=tuple(_growth_lines(row, sign, grown)),
-            ),
-            cause=f"{row.name}|{text.case}",
-            help=text.help,
-        )
-
-
-def _growth_lines(row: ClassTrend, sign: Sign, grown: Growth) -> Iterator[str]:
-    """Instances and rate; bytes and time to a full heap, if the size of an entry is known."""
-    per = "a second" if grown.dated else "a histogram"
-    rate = row.line.per_second
-    if row.bounds is None:
-        yield f"{row.first:,} at first, {row.last:,} at last: {rate:,.1f} {per} (R2 {row.line.fit:.2f})"
-    else:
-        new, most = row.bounds
-        rate = new / (grown.seconds if grown.dated else grown.points - 1)
-        yield f"{new:,} since the first histogram: {rate:,.1f} {per}; at most {most - new:,} before it"
-        yield f"the other {row.last - most:,} to {row.last - new:,} are other Clojure maps; a dump counts the acker's exactly"
-    if not sign.each or not grown.dated:
-        return
-    yield f"at {sign.each} bytes an entry, its share of the table included, {_amount(rate * sign.each)} a second"
-    left = grown.limit - grown.last_size
-    if left > 0:
-        yield f"they alone fill the rest of {grown.limit >> 20:,} MB in {filled_in(rate * sign.each, left)}"
-
-
-def _amount(size: float) -> str:
-    return f"{size / 1e3:,.2f} kB" if size < 100_000 else f"{size / 1e6:,.2f} MB"  # noqa: PLR2004

@@ -1,20 +1,21 @@
-"""From a heap dump to findings: the codes of lint and trace, with a heap as the witness."""
+"""From a heap dump or class histograms to findings: the codes of lint and trace, with a heap as the witness."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 from ackdoctor.acker.residue import find_culprits, residue, traced_tuples
 from ackdoctor.heap.dump import HeapDump
-from ackdoctor.heap.jvm.entries import Acker, Kind, entry_bytes
-from ackdoctor.heap.jvm.holders import Holder
-from ackdoctor.heap.signs import CAUSES, LABELS
+from ackdoctor.heap.entries import Kind, entry_bytes
+from ackdoctor.heap.growth import ClassTrend, Growth
+from ackdoctor.heap.pending import Acker, Holder
+from ackdoctor.heap.signs import CAUSES, LABELS, Sign
 from ackdoctor.model.acker import AckerVersion
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, TreeWitness, Unreadable, stamp
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.model.trace import Event, EventKind, PendingEntry, Residue, TupleTree, Verdict
+from ackdoctor.model.trace import Event, EventKind, PendingEntry, TupleTree, Verdict
 from ackdoctor.rulebook import (
     NEVER_ZERO_ENTRY,
     ORPHAN_ENTRY,
@@ -24,12 +25,35 @@ from ackdoctor.rulebook import (
     rule_name,
     words,
 )
-from ackdoctor.tracer.acker_findings import ACKER, stays, tree_findings
+from ackdoctor.tracer.acker_findings import ACKER, filled_in, stays, tree_findings
 from ackdoctor.tracer.sites import Places
 from ackdoctor.tracer.trace_reader import read
 from ackdoctor.tracer.worker_log import WorkerLogs, is_log
 
-__all__ = ["RunEvidence", "findings", "heap_finding", "run_evidence", "trees", "with_culprits"]
+__all__ = [
+    "RunEvidence",
+    "findings",
+    "growth_findings",
+    "heap_finding",
+    "run_evidence",
+    "trees",
+    "with_culprits",
+]
+
+
+_NO_TRACE = "no part of a trace"
+_LOGS = ("*.log", "*.log.*")
+_ORPHANS = (Kind.ORPHAN, Kind.ZERO, Kind.FAILED, Kind.NIL)
+_TIMEOUTS_OF_AN_OLD_MAP = 4  # 2.x drops an entry after three message timeouts, other versions earlier
+_MANY_INPUTS = 1_000
+_TICK = "__tick"
+_MORE_TICKS = 2  # one in work, one in the queue
+_SAMPLE_ROOTS = 3
+_VERDICTS = {
+    EventKind.COMPLETED: Verdict.COMPLETE,
+    EventKind.GAVE_UP: Verdict.FAILED,
+    EventKind.TIMED_OUT: Verdict.EXPIRED,
+}
 
 
 def heap_finding(
@@ -58,19 +82,213 @@ def heap_finding(
     )
 
 
-_NO_TRACE = "no part of a trace"
-_LOGS = ("*.log", "*.log.*")
-_ORPHANS = (Kind.ORPHAN, Kind.ZERO, Kind.FAILED, Kind.NIL)
-_TIMEOUTS_OF_AN_OLD_MAP = 4  # 2.x drops an entry after three message timeouts, other versions earlier
-_MANY_INPUTS = 1_000
-_TICK = "__tick"
-_MORE_TICKS = 2  # one in work, one in the queue
-_SAMPLE_ROOTS = 3
-_VERDICTS = {
-    EventKind.COMPLETED: Verdict.COMPLETE,
-    EventKind.GAVE_UP: Verdict.FAILED,
-    EventKind.TIMED_OUT: Verdict.EXPIRED,
-}
+def findings(dump: HeapDump, keeper: AckerVersion | None = None) -> tuple[Finding, ...]:
+    """Return all findings of a dump, sorted and stamped; `keeper` is the acker's version, if the user names it."""
+    shells: dict[str, list[Holder]] = {}  # by component; each of its executors has its own ShellBolt
+    for holder in dump.holders:
+        if holder.role == "shell" and holder.entries > 0:
+            shells.setdefault(holder.owner, []).append(holder)
+    found = [*_acker_findings(dump, keeper), *(_shell_finding(group, dump) for group in shells.values())]
+    return stamp(sorted(found, key=lambda finding: (finding.code, finding.component, finding.cause)))
+
+
+def _count(ackers: Sequence[Acker], *kinds: Kind) -> int:
+    return sum(acker.tally.kinds[kind] for acker in ackers for kind in kinds)
+
+
+def _count_old(ackers: Sequence[Acker], *kinds: Kind) -> int:
+    return sum(acker.tally.old[kind] for acker in ackers for kind in kinds)
+
+
+def _acker_findings(dump: HeapDump, keeper: AckerVersion | None) -> Iterator[Finding]:
+    """At most one finding of each rule, over all ackers of the worker."""
+    site, ackers = Site(dump.path, NOWHERE), dump.ackers
+    if waiting := _count_old(ackers, Kind.WAITING):
+        known, lines, certain = _given_up(dump)
+        yield heap_finding(
+            NEVER_ZERO_ENTRY,
+            words(NEVER_ZERO_ENTRY, "dump", known=known, stays=stays(keeper)),
+            site=site,
+            severity=Severity.ERROR if certain else Severity.WARNING,
+            witness=_witness(ackers, dump, (Kind.WAITING,), amount=waiting, more=lines, old=True),
+        )
+    if orphans := _count(ackers, *_ORPHANS):
+        most = max(_ORPHANS, key=lambda kind: _count(ackers, kind))
+        reason = CAUSES[most].causes[0].text
+        notable = orphans > _count(ackers, Kind.WAITING) or _count_old(ackers, *_ORPHANS)
+        yield heap_finding(
+            ORPHAN_ENTRY,
+            words(ORPHAN_ENTRY, "dump", reason=reason, stays=stays(keeper)),
+            site=site,
+            severity=Severity.WARNING if notable else Severity.INFO,
+            witness=_witness(ackers, dump, _ORPHANS, amount=orphans),
+        )
+    limit_ms = _TIMEOUTS_OF_AN_OLD_MAP * dump.timeout.seconds * 1000
+    if stuck := [acker for acker in ackers if acker.tally.oldest_ms > limit_ms]:
+        yield heap_finding(
+            PENDING_GROWTH,
+            words(PENDING_GROWTH, "dump"),
+            site=site,
+            severity=Severity.ERROR,
+            witness=_witness(stuck, dump, tuple(Kind), amount=sum(acker.tally.entries for acker in stuck)),
+        )
+
+
+def _given_up(dump: HeapDump) -> tuple[str, Sequence[str], bool]:
+    """Look up old tracked entries in the spouts' pending maps: words, lines of figures, and whether spouts gave some up."""
+    waits = [acker.tally.waits for acker in dump.ackers]
+    given_up = sum(each.given_up for each in waits)
+    pending = sum(each.pending for each in waits)
+    unknown = sum(each.unknown for each in waits)
+    lines = []
+    if given_up or pending:
+        lines.append(f"their spouts have given up {given_up:,}, and {pending:,} are still pending")
+    if unknown:
+        lines.append(f"the spouts of {unknown:,} are not in this dump: these may still be pending")
+    if unknown and not (given_up or pending):
+        oldest_ms = max(acker.tally.oldest_ms for acker in dump.ackers)
+        twice = oldest_ms > 2 * dump.timeout.seconds * 1000
+        age = "older than twice the message timeout" if twice else "older than the message timeout"
+        return f"and are {age}; their spouts are not in this dump and may still wait for them", lines, twice
+    if not given_up:
+        return "and their spouts have waited for them longer than the message timeout", lines, False
+    some = "some of them" if pending or unknown else "them"
+    return f"and their spouts have given {some} up", lines, True
+
+
+def _shell_finding(shells: Sequence[Holder], dump: HeapDump) -> Finding:
+    """Inputs in work are bounded by max spout pending; more than two ticks are never normal."""
+    entries, looked_at = sum(each.entries for each in shells), sum(each.looked_at for each in shells)
+    groups = sum((Counter(each.groups) for each in shells), Counter[str]())
+    ticks = max(each.groups.get(_TICK, 0) for each in shells)
+    notable = any(each.entries >= _MANY_INPUTS for each in shells) or ticks > _MORE_TICKS
+    streams = ", ".join(f"{amount:,} of {stream}" for stream, amount in sorted(groups.items()))
+    of = f"in a sample of {looked_at:,}: " if looked_at < entries else ""
+    of_all = f" of {len(shells)} ShellBolts" if len(shells) > 1 else ""
+    return heap_finding(
+        UNDRAINED_BUFFER,
+        words(UNDRAINED_BUFFER, "shell", ticks=", ticks among them" if ticks > _MORE_TICKS else ""),
+        site=Site(dump.path, NOWHERE),
+        severity=Severity.WARNING if notable else Severity.INFO,
+        witness=HeapWitness(path=f"{shells[0].path}{of_all}", entries=entries, left=(f"{of}{streams}",)),
+        component=shells[0].owner or "ShellBolt",
+    )
+
+
+def _witness(
+    ackers: Sequence[Acker],
+    dump: HeapDump,
+    kinds: Sequence[Kind],
+    *,
+    amount: int,
+    more: Sequence[str] = (),
+    old: bool = False,
+) -> HeapWitness:
+    """What these ackers hold of these kinds; with `old`, the sample roots are those of old entries."""
+    clojure = ackers[0].clojure
+    least_ms = dump.timeout.seconds * 1000 * (1 if clojure else 2) if old else -1
+    present = [kind for kind in kinds if _count(ackers, kind)]
+    lines = [
+        f"{LABELS[kind]}: {_count(ackers, kind):,}, {_count_old(ackers, kind):,} of them old"
+        for kind in present
+    ]
+    if len(ackers) > 1:
+        parts = (
+            f"{_count([acker], *kinds):,} in acker {number}"
+            for number, acker in enumerate(dump.ackers, start=1)
+            if acker in ackers
+        )
+        lines.append(", ".join(parts))
+    size = sum(_count(ackers, kind) * entry_bytes(kind, dump.oops, clojure=clojure) for kind in present)
+    samples = (
+        entry.root
+        for kind in present
+        for acker in ackers
+        for entry in acker.tally.samples.get(kind, ())
+        if entry.age_ms > least_ms
+    )
+    return HeapWitness(
+        path=_path(ackers),
+        entries=amount,
+        size=size * amount // max(1, _count(ackers, *kinds)),
+        roots=tuple(islice(samples, _SAMPLE_ROOTS)),
+        left=(*lines, *more),
+    )
+
+
+def _path(ackers: Sequence[Acker]) -> str:
+    """The path to the maps; all ackers of a worker have the same class."""
+    path = next((acker.path for acker in ackers), "")
+    return f"{path} of {len(ackers)} ackers" if len(ackers) > 1 else path
+
+
+def growth_findings(grown: Growth, path: str, keeper: AckerVersion | None = None) -> tuple[Finding, ...]:
+    """Return the growth as findings. A single histogram has none: it cannot tell a leak from load."""
+    unbounded = keeper is not None and not keeper.forgets
+    found = []
+    for row in grown.rows if grown.sufficient else ():
+        sign = row.sign
+        if sign is None or not sign.code or not row.growing:
+            continue
+        entries = row.last if row.bounds is None else row.bounds[0]
+        finding = heap_finding(
+            sign.code,
+            words(sign.code, sign.grows, stays=stays(keeper)),
+            HeapWitness(
+                path=row.name,
+                entries=entries,
+                size=entries * sign.each,
+                left=tuple(_growth_lines(row, sign, grown)),
+            ),
+            component=sign.of,
+            site=Site(path, NOWHERE),
+            severity=Severity.ERROR if sign.of == ACKER and unbounded else Severity.WARNING,
+        )
+        found.append(finding)
+    return stamp(found)
+
+
+def _growth_lines(row: ClassTrend, sign: Sign, grown: Growth) -> Iterator[str]:
+    """Instances and rate; bytes and time to a full heap, if the size of an entry is known."""
+    per = "a second" if grown.dated else "a histogram"
+    rate = row.line.per_second
+    if row.bounds is None:
+        yield f"{row.first:,} at first, {row.last:,} at last: {rate:,.1f} {per} (R2 {row.line.fit:.2f})"
+    else:
+        new, most = row.bounds
+        rate = new / (grown.seconds if grown.dated else grown.points - 1)
+        yield f"{new:,} since the first histogram: {rate:,.1f} {per}; at most {most - new:,} before it"
+        yield f"the other {row.last - most:,} to {row.last - new:,} are other Clojure maps; a dump counts the acker's exactly"
+    if not sign.each or not grown.dated:
+        return
+    speed = rate * sign.each
+    amount = f"{speed / 1e3:,.2f} kB" if speed < 100_000 else f"{speed / 1e6:,.2f} MB"  # noqa: PLR2004
+    yield f"at {sign.each} bytes an entry, its share of the table included, {amount} a second"
+    left = grown.limit - grown.last_size
+    if left > 0:
+        yield f"they alone fill the rest of {grown.limit >> 20:,} MB in {filled_in(speed, left)}"
+
+
+# ---- the culprits in a trace or log of the same run ----
+
+
+def trees(dump: HeapDump) -> Mapping[int, TupleTree]:
+    """Return the sampled entries as trees, by root."""
+    found = {}
+    for entry in (each for acker in dump.ackers for kept in acker.tally.samples.values() for each in kept):
+        verdict = _verdict(entry, dump)
+        found[entry.root] = TupleTree(
+            root=entry.root, verdict=verdict, entry=entry, residue=residue(entry, verdict)
+        )
+    return found
+
+
+def _verdict(entry: PendingEntry, dump: HeapDump) -> Verdict:
+    if entry.task is None:
+        return Verdict.ORPHAN
+    if entry.root in dump.pending:
+        return Verdict.OPEN
+    return Verdict.EXPIRED if entry.age_ms > 2 * dump.timeout.seconds * 1000 else Verdict.OPEN
 
 
 @dataclass(slots=True, kw_only=True)
@@ -106,17 +324,14 @@ def run_evidence(paths: Iterable[Path], wanted: Mapping[int, TupleTree]) -> RunE
     history = _RootHistory(wanted)
     seen = traced_tuples(history.recorded(trace.events, log.events), wanted)
     trees = (history.tree(wanted[root]) for root in wanted if seen[root] or root in history)
+    unreadable = [
+        replace(fault, reason=f"{_NO_TRACE}, nor a worker's log") if fault.reason == _NO_TRACE else fault
+        for fault in trace.unreadable
+    ]
     return RunEvidence(
         trees=tuple(find_culprits(tree, seen[tree.root]) for tree in trees),
         logs=bool(logs),
-        unreadable=(*map(_neither_trace_nor_log, trace.unreadable), *log.unreadable),
-    )
-
-
-def _neither_trace_nor_log(fault: Unreadable) -> Unreadable:
-    """Extend the trace reader's reason: a worker's log would also be accepted here."""
-    return (
-        replace(fault, reason=fault.reason + ", nor a worker's log") if fault.reason == _NO_TRACE else fault
+        unreadable=(*unreadable, *log.unreadable),
     )
 
 
@@ -175,174 +390,6 @@ class _RootHistory:
         elif verdict is not Verdict.EXPIRED:
             return tree
         return replace(tree, verdict=verdict, residue=residue(tree.entry, verdict)) if verdict else tree
-
-
-def findings(dump: HeapDump, keeper: AckerVersion | None = None) -> tuple[Finding, ...]:
-    """Return all findings of a dump, sorted and stamped; `keeper` is the acker's version, if the user names it."""
-    found = [*_acker_findings(dump, keeper), *_shell_findings(dump)]
-    return stamp(sorted(found, key=lambda finding: (finding.code, finding.component, finding.cause)))
-
-
-def _acker_findings(dump: HeapDump, keeper: AckerVersion | None) -> Iterator[Finding]:
-    """At most one finding of each rule, over all ackers of the worker."""
-    site, ackers = Site(dump.path, NOWHERE), dump.ackers
-    waiting = sum(acker.tally.old.get(Kind.WAITING, 0) for acker in ackers)
-    orphans = sum(acker.tally.kinds.get(kind, 0) for acker in ackers for kind in _ORPHANS)
-    if waiting:
-        known, lines, certain = _given_up(dump)
-        yield heap_finding(
-            NEVER_ZERO_ENTRY,
-            words(NEVER_ZERO_ENTRY, "dump", known=known, stays=stays(keeper)),
-            site=site,
-            severity=Severity.ERROR if certain else Severity.WARNING,
-            witness=_witness(ackers, dump, (Kind.WAITING,), amount=waiting, more=lines, old=True),
-        )
-    if orphans:
-        most = max(_ORPHANS, key=lambda kind: sum(acker.tally.kinds.get(kind, 0) for acker in ackers))
-        reason = CAUSES[most].causes[0].text
-        tracked = sum(acker.tally.kinds.get(Kind.WAITING, 0) for acker in ackers)
-        old = any(acker.tally.old.get(kind, 0) for acker in ackers for kind in _ORPHANS)
-        yield heap_finding(
-            ORPHAN_ENTRY,
-            words(ORPHAN_ENTRY, "dump", reason=reason, stays=stays(keeper)),
-            site=site,
-            severity=Severity.WARNING if orphans > tracked or old else Severity.INFO,
-            witness=_witness(ackers, dump, _ORPHANS, amount=orphans),
-        )
-    limit_ms = _TIMEOUTS_OF_AN_OLD_MAP * dump.timeout.seconds * 1000
-    if stuck := [acker for acker in ackers if acker.tally.oldest_ms > limit_ms]:
-        yield heap_finding(
-            PENDING_GROWTH,
-            words(PENDING_GROWTH, "dump"),
-            site=site,
-            severity=Severity.ERROR,
-            witness=_witness(stuck, dump, tuple(Kind), amount=sum(acker.tally.entries for acker in stuck)),
-        )
-
-
-def _given_up(dump: HeapDump) -> tuple[str, Sequence[str], bool]:
-    """Look up old tracked entries in the spouts' pending maps: words, lines of figures, and whether spouts gave some up."""
-    waits = [acker.tally.waits for acker in dump.ackers]
-    given_up, pending, unknown = (
-        sum(getattr(each, name) for each in waits) for name in ("given_up", "pending", "unknown")
-    )
-    oldest_ms = max(acker.tally.oldest_ms for acker in dump.ackers)
-    lines = []
-    if given_up or pending:
-        lines.append(f"their spouts have given up {given_up:,}, and {pending:,} are still pending")
-    if unknown:
-        lines.append(f"the spouts of {unknown:,} are not in this dump: these may still be pending")
-    twice = oldest_ms > 2 * dump.timeout.seconds * 1000
-    if unknown and not (given_up or pending):
-        age = "older than twice the message timeout" if twice else "older than the message timeout"
-        return f"and are {age}; their spouts are not in this dump and may still wait for them", lines, twice
-    if not given_up:
-        return "and their spouts have waited for them longer than the message timeout", lines, False
-    some = "some of them" if pending or unknown else "them"
-    return f"and their spouts have given {some} up", lines, True
-
-
-def _shell_findings(dump: HeapDump) -> Iterator[Finding]:
-    """One finding for each component; each of its executors has its own ShellBolt."""
-    shells: dict[str, list[Holder]] = {}
-    for holder in dump.holders:
-        if holder.role == "shell" and holder.entries > 0:
-            shells.setdefault(holder.owner, []).append(holder)
-    return (_shell_finding(group, dump) for group in shells.values())
-
-
-def _shell_finding(shells: Sequence[Holder], dump: HeapDump) -> Finding:
-    """Inputs in work are bounded by max spout pending; more than two ticks are never normal."""
-    entries, looked_at = sum(each.entries for each in shells), sum(each.looked_at for each in shells)
-    groups = sum((Counter(each.groups) for each in shells), Counter[str]())
-    ticks = max(each.groups.get(_TICK, 0) for each in shells)
-    notable = any(each.entries >= _MANY_INPUTS for each in shells) or ticks > _MORE_TICKS
-    streams = ", ".join(f"{amount:,} of {stream}" for stream, amount in sorted(groups.items()))
-    of = f"in a sample of {looked_at:,}: " if looked_at < entries else ""
-    of_all = f" of {len(shells)} ShellBolts" if len(shells) > 1 else ""
-    return heap_finding(
-        UNDRAINED_BUFFER,
-        words(UNDRAINED_BUFFER, "shell", ticks=", ticks among them" if ticks > _MORE_TICKS else ""),
-        site=Site(dump.path, NOWHERE),
-        severity=Severity.WARNING if notable else Severity.INFO,
-        witness=HeapWitness(path=f"{shells[0].path}{of_all}", entries=entries, left=(f"{of}{streams}",)),
-        component=shells[0].owner or "ShellBolt",
-    )
-
-
-def _witness(
-    ackers: Sequence[Acker],
-    dump: HeapDump,
-    kinds: Sequence[Kind],
-    *,
-    amount: int,
-    more: Sequence[str] = (),
-    old: bool = False,
-) -> HeapWitness:
-    """What these ackers hold of these kinds; with `old`, the sample roots are those of old entries."""
-    least_ms = dump.timeout.seconds * 1000 * (1 if ackers[0].clojure else 2) if old else -1
-    lines, samples, whole, size = [], [], 0, 0
-    for kind in kinds:
-        many = sum(acker.tally.kinds.get(kind, 0) for acker in ackers)
-        if not many:
-            continue
-        aged = sum(acker.tally.old.get(kind, 0) for acker in ackers)
-        lines.append(f"{LABELS[kind]}: {many:,}, {aged:,} of them old")
-        whole += many
-        size += many * entry_bytes(kind, dump.oops, clojure=ackers[0].clojure)
-        entries = (entry for acker in ackers for entry in acker.tally.samples.get(kind, ()))
-        samples += [entry.root for entry in entries if entry.age_ms > least_ms]
-    if len(ackers) > 1:
-        parts = (
-            f"{sum(acker.tally.kinds.get(kind, 0) for kind in kinds):,} in acker {number}"
-            for number, acker in enumerate(dump.ackers, start=1)
-            if acker in ackers
-        )
-        lines.append(", ".join(parts))
-    return HeapWitness(
-        path=_path(ackers),
-        entries=amount,
-        size=size * amount // whole if whole else 0,
-        roots=tuple(samples[:_SAMPLE_ROOTS]),
-        left=(*lines, *more),
-    )
-
-
-def _path(ackers: Sequence[Acker]) -> str:
-    """The path to the maps; all ackers of a worker have the same class."""
-    path = next((acker.path for acker in ackers), "")
-    return f"{path} of {len(ackers)} ackers" if len(ackers) > 1 else path
-
-
-def trees(dump: HeapDump) -> Mapping[int, TupleTree]:
-    """Return the sampled entries as trees, by root."""
-    return {
-        entry.root: TupleTree(
-            root=entry.root,
-            verdict=_verdict(entry, dump),
-            entry=entry,
-            residue=_residue(entry),
-        )
-        for acker in dump.ackers
-        for sample in acker.tally.samples.values()
-        for entry in sample
-    }
-
-
-def _residue(entry: PendingEntry) -> Residue:
-    if entry.failed:
-        return Residue.FAILED
-    if entry.value is None:
-        return Residue.NONE
-    return Residue.EVEN if entry.value else Residue.ODD
-
-
-def _verdict(entry: PendingEntry, dump: HeapDump) -> Verdict:
-    if entry.task is None:
-        return Verdict.ORPHAN
-    if entry.root in dump.pending:
-        return Verdict.OPEN
-    return Verdict.EXPIRED if entry.age_ms > 2 * dump.timeout.seconds * 1000 else Verdict.OPEN
 
 
 def with_culprits(

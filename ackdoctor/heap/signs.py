@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from ackdoctor.heap.jvm.entries import Kind
+from ackdoctor.heap.entries import Kind
 from ackdoctor.model.trace import Cause
 from ackdoctor.rulebook import (
     ACK_AND_FAIL,

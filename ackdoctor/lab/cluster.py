@@ -11,11 +11,10 @@ at the same time.  Equal seeds give equal runs.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import Enum, unique
 from functools import partial
 from itertools import chain, product
 from random import Random
+from typing import NamedTuple, TypeAlias
 
 from ackdoctor.acker.acker import Acker, make_acker
 from ackdoctor.acker.executors import TupleInfo
@@ -23,49 +22,39 @@ from ackdoctor.acker.runtime import IdSource, JavaRandom, VirtualClock
 from ackdoctor.acker.versions import NEWEST, Profile, Schedule
 from ackdoctor.acker.versions import profile as profile_of
 from ackdoctor.lab.component import Bolt, Spout, TaskHook, WorkerDiedError
-from ackdoctor.lab.executors import AckerThread, BoltThread, SpoutThread
-from ackdoctor.lab.topology import SYSTEM_TASK, Topology
-from ackdoctor.lab.worker import (
-    Action,
-    Agenda,
-    Executor,
-    LossModel,
-    Parcel,
-    Phases,
-    Record,
-    Route,
-    Worker,
-    assign,
-    choose_weighted,
-    in_phase,
-    no_loss,
-)
+from ackdoctor.lab.executors import AckerThread, BoltThread, Executor, SpoutThread
+from ackdoctor.lab.topology import SYSTEM_TASK, Topology, assign
+from ackdoctor.lab.worker import Agenda, LossModel, Parcel, Record, Route, Worker, choose_weighted
 from ackdoctor.model.acker import Tick
-from ackdoctor.model.trace import EventKind, GrowthPoint, PendingEntry
+from ackdoctor.model.trace import EventKind, PendingEntry
 
-__all__ = ["Cluster", "Death", "RestlessError", "Status"]
+__all__ = ["Cluster", "Death", "Phases", "RestlessError", "in_phase", "spread_phases"]
 
 _MANY_STEPS = 1_000_000
+
+Phases: TypeAlias = Callable[[str, int, float], float]
+"""(component, first task of the executor, tick period in seconds) -> start of the first period in seconds."""
+
+
+def in_phase(_component: str, _task: int, _period: float) -> float:
+    """Phase zero for every executor: ticks come at multiples of the period."""
+    return 0.0
+
+
+def spread_phases(component: str, task: int, period: float) -> float:
+    """Spread the phases of executors over the period by the golden ratio."""
+    return period * ((task * 0.6180339887498949 + len(component)) % 1.0)
 
 
 def _never() -> bool:
     return False
 
 
-@unique
-class Status(Enum):
-    """The topology's status."""
-
-    ACTIVE = "active"
-    INACTIVE = "inactive"
-
-
 class RestlessError(RuntimeError):
     """A million steps without progress of the clock: some spout emits without end."""
 
 
-@dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class Death:
+class Death(NamedTuple):
     """The death and restart of a worker; its queue held `lost` messages."""
 
     component: str
@@ -78,8 +67,8 @@ class Death:
 class Cluster:
     """A running topology.  Each executor is its own worker, so a component that dies kills no other.
 
-    `wrap_acker` maps each new acker to the acker to use.  `ids` maps a seed to an executor's source of ids.
-    `record` receives each row of the trace.
+    An `active` topology opens its components at once.  `wrap_acker` maps each new acker to the acker to use.
+    `ids` maps a seed to an executor's source of ids.  `record` receives each row of the trace.
     """
 
     def __init__(
@@ -88,24 +77,22 @@ class Cluster:
         *,
         profile: Profile | str = NEWEST,
         seed: int = 0,
-        status: Status = Status.ACTIVE,
+        active: bool = True,
         wrap_acker: Callable[[Acker], Acker] | None = None,
         ids: Callable[[int], IdSource] = JavaRandom,
         phases: Phases = in_phase,
-        loss: LossModel = no_loss,
+        loss: LossModel | None = None,
         hooks: Sequence[TaskHook] = (),
         record: Record | None = None,
-        growth_window_secs: float | None = None,
         clock: VirtualClock | None = None,
     ) -> None:
         self.topology = topology
         self.profile = _effective_profile(profile, topology)
         self.clock = clock or VirtualClock()
         self.deaths: list[Death] = []
-        self.growth: list[GrowthPoint] = []
         self._wrap_acker = wrap_acker
         self._random = Random(seed)  # noqa: S311 - it decides an order
-        self._agenda = Agenda()
+        self._agenda = Agenda(self.clock)
         self._worker = Worker(
             topology=topology,
             assignment=assign(topology),
@@ -133,12 +120,9 @@ class Cluster:
         for thread in self._threads:
             self._worker.inboxes.update(dict.fromkeys(thread.tasks, thread.inbox))
         self._enter_ticks(phases)
-        if growth_window_secs is not None:
-            window_ms = round(growth_window_secs * 1000)
-            self._every(Schedule(window_ms, window_ms), 0, self._sample)
-        self._status = Status.INACTIVE
+        self._active = False
         self._opened = False
-        if status is Status.ACTIVE:
+        if active:
             self.activate()
 
     # -- run
@@ -168,16 +152,11 @@ class Cluster:
 
     def advance(self, seconds: float, until: Callable[[], bool] = _never) -> bool:
         """Advance the clock and run all actions that are due.  Stop when `until()` is true; return whether it is."""
-        end_ms = self.clock.now_ms() + round(seconds * 1000)
         if self.settle(until):
             return True
-        while (due_ms := self._agenda.next_time_ms()) is not None and due_ms <= end_ms:
-            self._move_to(due_ms)
-            while self._agenda.next_time_ms() == due_ms:
-                self._agenda.pop()()
+        for _ in self._agenda.run(seconds):
             if self.settle(until):
                 return True
-        self._move_to(end_ms)
         return self.settle(until)
 
     def at(self, seconds: float, action: Callable[[], object]) -> None:
@@ -188,7 +167,7 @@ class Cluster:
 
     def activate(self) -> None:
         """Activate the topology.  The first call opens all components."""
-        self._status = Status.ACTIVE
+        self._active = True
         if not self._opened:
             self._opened = True
             for thread in self._threads:
@@ -198,7 +177,7 @@ class Cluster:
 
     def deactivate(self) -> None:
         """Deactivate the topology: no executor calls `nextTuple`."""
-        self._status = Status.INACTIVE
+        self._active = False
         for spout in self._spouts:
             spout.deactivate()
 
@@ -223,12 +202,12 @@ class Cluster:
 
     def shutdown(self) -> None:
         """Clean up and close all components.  The cluster cannot run again."""
-        for bolt in self._bolts:
-            for component in bolt.bolts.values():
-                component.cleanup()
-        for spout in self._spouts:
-            for source in spout.spouts.values():
-                source.close()
+        for thread in self._bolts:
+            for bolt in thread.instances.values():
+                bolt.cleanup()
+        for source in self._spouts:
+            for spout in source.instances.values():
+                spout.close()
 
     # -- inspect
 
@@ -257,12 +236,10 @@ class Cluster:
     def instances(self, component: str) -> tuple[Bolt | Spout, ...]:
         """The running objects of a component's tasks, by task id."""
         found: dict[int, Bolt | Spout] = {}
-        for bolt in self._bolts:
-            if bolt.component == component:
-                found.update(bolt.bolts)
-        for spout in self._spouts:
-            if spout.component == component:
-                found.update(spout.spouts)
+        threads: Sequence[BoltThread | SpoutThread] = (*self._bolts, *self._spouts)
+        for thread in threads:
+            if thread.component == component:
+                found.update(thread.instances)
         return tuple(found[task] for task in sorted(found))
 
     def under_way(self, sender: str, receiver: str) -> tuple[Parcel, ...]:
@@ -306,43 +283,21 @@ class Cluster:
         else:
             thread.running = running
             wake_ms = self.clock.now_ms() + round(seconds * 1000)
-            self._agenda.enter(wake_ms, partial(self._wake, thread, running))
-
-    def _wake(self, thread: Executor, running: Iterator[float]) -> None:
-        if thread.running is running:  # else the worker died meanwhile
-            self._resume(thread, running)
+            # if the worker dies meanwhile, something else is running
+            self._agenda.enter(
+                wake_ms, lambda: self._resume(thread, running) if thread.running is running else None
+            )
 
     def _die(self, thread: Executor, reason: str) -> None:
         lost = thread.inbox.clear()
         self._worker.lost += lost
         thread.running = None
-        death = Death(
-            component=thread.component,
-            tasks=thread.tasks,
-            time_ms=self.clock.now_ms(),
-            lost=lost,
-            reason=reason,
-        )
-        self.deaths.append(death)
+        self.deaths.append(Death(thread.component, thread.tasks, self.clock.now_ms(), lost, reason))
         for task in thread.tasks:
             self._worker.note(thread.component, task, EventKind.DIED, note=reason)
         thread.start()
-        if isinstance(thread, SpoutThread) and self._status is Status.ACTIVE:
+        if isinstance(thread, SpoutThread) and self._active:
             thread.activate()
-
-    def _move_to(self, time_ms: int) -> None:
-        self.clock.advance((time_ms - self.clock.now_ms()) / 1000)
-
-    def _every(self, schedule: Schedule, offset_ms: int, action: Action) -> None:
-        time_ms = schedule.first_ms + offset_ms
-
-        def do() -> None:
-            nonlocal time_ms
-            action()
-            time_ms += schedule.every_ms
-            self._agenda.enter(time_ms, do)
-
-        self._agenda.enter(time_ms, do)
 
     def _enter_ticks(self, phases: Phases) -> None:
         """Schedule ticks: each message timeout for ackers and spouts, `tick_secs` for bolts.  `phases` shifts each executor."""
@@ -359,7 +314,9 @@ class Cluster:
                     schedule = Schedule(own * 1000, own * 1000) if own else None
             if schedule is not None:
                 offset = phases(thread.component, thread.tasks[0], schedule.every_ms / 1000)
-                self._every(schedule, round(offset * 1000), partial(self._tick, thread, schedule))
+                self._agenda.every(
+                    schedule, partial(self._tick, thread, schedule), offset_ms=round(offset * 1000)
+                )
 
     def _tick(self, thread: Executor, schedule: Schedule) -> None:
         if not self._opened:
@@ -370,12 +327,6 @@ class Cluster:
                 thread.inbox.put(Parcel(SYSTEM_TASK, task, tup))
         else:
             thread.inbox.put(Parcel(SYSTEM_TASK, thread.tasks[0], Tick()))
-
-    def _sample(self) -> None:
-        orphans = [entry.task is None for entry in self.pending()]
-        self.growth.append(
-            GrowthPoint(time_ms=self.clock.now_ms(), pending=len(orphans), orphans=sum(orphans))
-        )
 
 
 def _effective_profile(profile: Profile | str, topology: Topology) -> Profile:

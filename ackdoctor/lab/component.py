@@ -2,10 +2,10 @@
 
 from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
-from ackdoctor.acker.executors import MessageId, TupleImpl
-from ackdoctor.tracer.sites import Sites
+from ackdoctor.acker.executors import TupleImpl
 
 __all__ = [
     "BasicBolt",
@@ -24,37 +24,19 @@ __all__ = [
     "Time",
     "Tup",
     "WorkerDiedError",
-    "author_sites",
-    "called_from",
 ]
 
 
+@dataclass(slots=True, eq=False, repr=False, kw_only=True)
 class Tup(TupleImpl):
-    """A tuple: values, field names, source, and for acking `message_id` and `ack_val`.
+    """A tuple: values, field names, source, and for acking `message_id` and `ack_val`."""
 
-    `delivery` is its number in the run.
-    """
-
-    __slots__ = ("component", "delivery", "fields", "stream", "task", "values")
-
-    def __init__(
-        self,
-        message_id: MessageId,
-        *,
-        values: Sequence[object],
-        fields: Sequence[str],
-        component: str,
-        task: int,
-        stream: str,
-        delivery: int,
-    ) -> None:
-        super().__init__(message_id)
-        self.values = values
-        self.fields = fields
-        self.component = component  # the source's
-        self.task = task  # the source's
-        self.stream = stream
-        self.delivery = delivery
+    values: Sequence[object]
+    fields: Sequence[str]
+    component: str  # the source's
+    task: int  # the source's
+    stream: str
+    delivery: int  # its number in the run
 
     def __getitem__(self, name: str) -> object:
         return self.values[self.fields.index(name)]
@@ -286,18 +268,3 @@ class Feeder(Spout):
     def fail(self, msg_id: Hashable) -> None:
         """Record the message id."""
         self.feed.failed.append(msg_id)
-
-
-_AUTO_ACK = f"{BasicBolt.__module__}.{BasicBolt.execute.__qualname__}"
-_LOOP = "BoltThread.begin"  # frames above it belong to the caller of the cluster
-
-
-def author_sites() -> Sites:
-    """Call sites of bolts in the lab."""
-    return Sites(completes=(_AUTO_ACK, f"ackdoctor.lab.executors.{_LOOP}"))
-
-
-def called_from(sites: Sites) -> str:
-    """Return the bolt's line that called the collector, three frames up; '' for a call by ShellBolt."""
-    site = sites[sites.here(3)]
-    return "" if site is None or site.function == _LOOP else str(site)

@@ -1,64 +1,74 @@
 """The executors of ackers, bolts and spouts (BoltExecutor.java, SpoutExecutor.java)."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from functools import partial
+from typing import Generic, TypeVar
 
 from ackdoctor.acker.acker import Acker, StreamManagerError
 from ackdoctor.acker.executors import BoltCollector, Reason, SpoutExecutor, SpoutResult, make_collector
 from ackdoctor.acker.versions import Engine
 from ackdoctor.lab.component import Bolt, BoltInfo, Spout, SpoutInfo, Tup, WorkerDiedError
-from ackdoctor.lab.recording import named_row
 from ackdoctor.lab.topology import ACKER, DEFAULT_STREAM
 from ackdoctor.lab.worker import Inbox, Parcel, TaskContext, Worker, draw_speed
 from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
+from ackdoctor.model.dialect import Dialect, Discipline, Kind, Role
 from ackdoctor.model.trace import RELIABLE, TICK, EventKind
+from ackdoctor.tracer.components import belongs, describe, described
 
-__all__ = ["AckerThread", "BoltThread", "SpoutThread"]
+C = TypeVar("C", bound=Bolt | Spout)
 
+__all__ = ["AckerThread", "BoltThread", "Executor", "SpoutThread"]
 
+_RECEIVED = {AckInit: EventKind.INIT, AckFail: EventKind.FAIL, ResetTimeout: EventKind.RESET}
 _ANSWERED = {
     AnswerKind.ACK: EventKind.COMPLETED,
     AnswerKind.FAIL: EventKind.GAVE_UP,
     AnswerKind.RESET: EventKind.EXTENDED,
 }
-_RECEIVED = {
-    AckInit: EventKind.INIT,
-    AckFail: EventKind.FAIL,
-    ResetTimeout: EventKind.RESET,
-}
+_BOLT = Role(
+    name="IRichBolt", kind=Kind.BOLT, classes=(), entries=(), verbs=(), discipline=Discipline()
+)  # a Python object with the methods of Storm's Java API
+_STORM = Dialect(name="storm", language="java", title="Storm", words=(), roles=(_BOLT,))
 
 
-class _ExecutorThread:
-    """What every `Executor` has: its tasks, its queue and its speed."""
+class Executor(ABC):
+    """One thread and its tasks."""
 
     def __init__(self, worker: Worker, component: str, tasks: tuple[int, ...]) -> None:
         self.component = component
         self.tasks = tasks
         self.inbox = Inbox(worker.held, worker.random)
-        self.speed = draw_speed(worker.random)
-        self.running: Iterator[float] | None = None
+        self.speed = draw_speed(worker.random)  # relative to other executors
+        self.running: Iterator[float] | None = None  # the work in progress
         self._worker = worker
 
+    @abstractmethod
+    def start(self) -> None:
+        """Create the components and open them."""
 
-class AckerThread(_ExecutorThread):
+    def ready(self) -> bool:
+        """Whether the queue has a message, and no task is executing."""
+        return self.running is None and self.inbox.ready()
+
+    @abstractmethod
+    def begin(self) -> Iterator[float]:
+        """Run one step; yields the seconds that it takes."""
+
+
+class AckerThread(Executor):
     """The executor of an acker task: passes each message to the acker, and the answer to the spout."""
 
     def __init__(self, worker: Worker, task: int, make: Callable[[], Acker]) -> None:
         super().__init__(worker, ACKER, (task,))
         self._make = make
-        self._note = partial(worker.note, ACKER, task)
 
     def start(self) -> None:
         """Create an empty acker."""
         self.acker = self._make()
 
-    def ready(self) -> bool:
-        """Whether the queue has a message."""
-        return self.inbox.ready()
-
     def begin(self) -> Iterator[float]:
         """Process one message; takes no time."""
-        parcel = self.inbox.take()
+        parcel, (task,) = self.inbox.take(), self.tasks
         message = parcel.content
         assert not isinstance(message, Tup | Answer), "only messages are sent to ackers"
         self._trace_message(message, parcel)
@@ -67,8 +77,8 @@ class AckerThread(_ExecutorThread):
         except StreamManagerError as error:
             raise WorkerDiedError(str(error)) from error
         if answer is not None:
-            self._note(_ANSWERED[answer.kind], root=answer.root)
-            self._worker.send(Parcel(self.tasks[0], answer.task, answer))
+            self._worker.note(ACKER, task, _ANSWERED[answer.kind], root=answer.root)
+            self._worker.send(Parcel(task, answer.task, answer))
         return iter(())
 
     def _trace_message(self, message: Message, parcel: Parcel) -> None:
@@ -76,34 +86,44 @@ class AckerThread(_ExecutorThread):
 
         A trace has one pending map, so only the first acker's rotations are recorded.
         """
-        worker = self._worker
+        worker, (task,) = self._worker, self.tasks
         if isinstance(message, Tick):
-            if self.tasks[0] == worker.ackers[0]:
-                self._note(EventKind.ROTATED)
+            if task == worker.ackers[0]:
+                worker.note(ACKER, task, EventKind.ROTATED)
             return
-        sender = worker.assignment.components[parcel.sender]
-        value = message.value if isinstance(message, AckInit | AckAck) else 0
         worker.note(
-            sender,
+            worker.assignment.components[parcel.sender],
             parcel.sender,
             _RECEIVED.get(type(message), EventKind.ACK),
             delivery=str(parcel.delivery or ""),
             root=message.root,
-            value=value,
+            value=message.value if isinstance(message, AckInit | AckAck) else 0,
             site=parcel.site,
         )
 
 
-class BoltThread(_ExecutorThread):
-    """The executor of a bolt's tasks."""
+class _ComponentThread(Executor, Generic[C]):
+    """The executor of a component's tasks."""
 
     def __init__(
-        self, worker: Worker, component: str, tasks: tuple[int, ...], factory: Callable[[], Bolt]
+        self, worker: Worker, component: str, tasks: tuple[int, ...], factory: Callable[[], C]
     ) -> None:
         super().__init__(worker, component, tasks)
-        self.bolts: dict[int, Bolt] = {}
+        self.instances: dict[int, C] = {}
         self._factory = factory
         self._places: dict[int, TaskContext] = {}
+
+    def _create(self) -> Iterator[tuple[C, TaskContext]]:
+        """Create the components; yield each with its task, once the task has started."""
+        self._places = {task: TaskContext(self._worker, self.component, task) for task in self.tasks}
+        self.instances = {task: self._factory() for task in self.tasks}
+        for task, place in self._places.items():
+            place.emit_startup()
+            yield self.instances[task], place
+
+
+class BoltThread(_ComponentThread[Bolt]):
+    """The executor of a bolt's tasks."""
 
     def start(self) -> None:
         """Create the components and prepare them."""
@@ -114,21 +134,17 @@ class BoltThread(_ExecutorThread):
             clock=worker.clock,
             message_timeout_s=worker.topology.settings.message_timeout_secs,
         )
-        self._places = {task: TaskContext(worker, self.component, task) for task in self.tasks}
-        self.bolts = {task: self._factory() for task in self.tasks}
-        for task, bolt in self.bolts.items():
-            place = self._places[task]
-            place.emit_startup()
+        for bolt, place in self._create():
             bolt.prepare(place, _BoltOutput(place, collector))
             if worker.record is not None:
-                site, note = named_row(
-                    getattr(bolt, "component", bolt)
-                )  # a ShellBolt's component is the author's object
-                place.note(EventKind.NAMED, site=site, note=note)
+                self._note_name(place, getattr(bolt, "component", bolt))  # a ShellBolt's is the author's
 
-    def ready(self) -> bool:
-        """Whether the queue has a tuple, and no task is executing."""
-        return self.running is None and self.inbox.ready()
+    def _note_name(self, place: TaskContext, component: object) -> None:
+        """Record the class statement of a component, with its dialect and role."""
+        cls: type = type(component)
+        traced = describe(component, *(belongs(cls) or (_STORM, _BOLT)))
+        site = f"{traced.path}:{traced.line} {cls.__qualname__}" if traced.path else ""
+        place.note(EventKind.NAMED, site=site, note=described(traced))
 
     def begin(self) -> Iterator[float]:
         """Execute one tuple; yields the seconds that it takes."""
@@ -141,7 +157,7 @@ class BoltThread(_ExecutorThread):
         place.note(EventKind.RECEIVED, stream=tup.stream, delivery=delivery, flags=flags)
         for root, edge in tup.message_id.items():
             place.note(EventKind.LINKED, delivery=delivery, root=root, value=edge)
-        yield from self.bolts[parcel.receiver].execute(tup) or ()
+        yield from self.instances[parcel.receiver].execute(tup) or ()
         for hook in place.hooks:
             hook.bolt_execute(BoltInfo(tup, place.task))
 
@@ -169,14 +185,8 @@ class _BoltOutput:
         site = place.site()
         targets = place.targets(values, stream, task)
         first, *others = anchors or (None,)
-        flags = RELIABLE if first else 0
-        place.note(
-            EventKind.EMITTED,
-            stream=stream,
-            delivery=str(first.delivery) if first else "",
-            site=site,
-            flags=flags,
-        )
+        delivery, flags = (str(first.delivery), RELIABLE) if first else ("", 0)
+        place.note(EventKind.EMITTED, stream=stream, delivery=delivery, site=site, flags=flags)
         for anchor in others:
             place.note(EventKind.ANCHORED, stream=stream, delivery=str(anchor.delivery), site=site)
         emission = self._collector.emit(anchors, len(targets))
@@ -188,27 +198,24 @@ class _BoltOutput:
 
     def ack(self, tup: Tup) -> None:
         """Send an ack for each root; a repeated ack is sent again."""
-        if self._disabled:
-            return
-        place = self._place
-        site = place.site()
-        place.note(EventKind.ACKED, stream=tup.stream, delivery=str(tup.delivery), site=site)
-        for message in self._collector.ack(tup):
-            place.send_message(message, tup.delivery, site)
-        for hook in place.hooks:
-            hook.bolt_ack(BoltInfo(tup, place.task))
+        self._complete(tup, EventKind.ACKED, self._collector.ack, self._place.site())
 
     def fail(self, tup: Tup) -> None:
         """Send a fail for each root."""
+        self._complete(tup, EventKind.FAILED, self._collector.fail, self._place.site())
+
+    def _complete(
+        self, tup: Tup, kind: EventKind, complete: Callable[[Tup], tuple[Message, ...]], site: str
+    ) -> None:
         if self._disabled:
             return
         place = self._place
-        site = place.site()
-        place.note(EventKind.FAILED, stream=tup.stream, delivery=str(tup.delivery), site=site)
-        for message in self._collector.fail(tup):
+        place.note(kind, stream=tup.stream, delivery=str(tup.delivery), site=site)
+        for message in complete(tup):
             place.send_message(message, tup.delivery, site)
         for hook in place.hooks:
-            hook.bolt_fail(BoltInfo(tup, place.task))
+            call = hook.bolt_ack if kind is EventKind.ACKED else hook.bolt_fail
+            call(BoltInfo(tup, place.task))
 
     def reset_timeout(self, tup: Tup) -> None:
         """Restart the timeouts of all roots, if the version supports it."""
@@ -216,19 +223,16 @@ class _BoltOutput:
             self._place.send_message(message, tup.delivery, self._place.site())
 
 
-class SpoutThread(_ExecutorThread):
+class SpoutThread(_ComponentThread[Spout]):
     """The executor of a spout's tasks: calls `nextTuple`, `ack` and `fail`."""
 
     def __init__(
         self, worker: Worker, component: str, tasks: tuple[int, ...], factory: Callable[[], Spout]
     ) -> None:
-        super().__init__(worker, component, tasks)
-        self.spouts: dict[int, Spout] = {}
+        super().__init__(worker, component, tasks, factory)
         self.active = False
         self.awake = True  # False after a turn without emits, until the next event
-        self._factory = factory
-        self._places: dict[int, TaskContext] = {}
-        self._emits = 0
+        self.emits = 0
         self._eagerness = worker.random.random()
 
     def start(self) -> None:
@@ -244,30 +248,26 @@ class SpoutThread(_ExecutorThread):
             max_spout_pending=settings.max_spout_pending,
         )
         self.active = False
-        self._places = {task: TaskContext(worker, self.component, task) for task in self.tasks}
-        self.spouts = {task: self._factory() for task in self.tasks}
-        for task, spout in self.spouts.items():
-            place = self._places[task]
-            place.emit_startup()
+        for spout, place in self._create():
             spout.open(place, _SpoutOutput(self, place))
 
     def activate(self) -> None:
         """Start calling `nextTuple`."""
         if not self.active:
             self.active = self.awake = True
-            for spout in self.spouts.values():
+            for spout in self.instances.values():
                 spout.activate()
 
     def deactivate(self) -> None:
         """Stop calling `nextTuple`; answers of the acker are still processed."""
         if self.active:
             self.active = False
-            for spout in self.spouts.values():
+            for spout in self.instances.values():
                 spout.deactivate()
 
     def ready(self) -> bool:
         """Whether the queue has an answer, or `nextTuple` may be called."""
-        return self.running is None and (self.inbox.ready() or self._may_emit())
+        return super().ready() or (self.running is None and self._may_emit())
 
     def _may_emit(self) -> bool:
         return self.awake and self.active and self.executor.may_emit()
@@ -290,47 +290,20 @@ class SpoutThread(_ExecutorThread):
 
     def _next_tuples(self) -> Iterator[float]:
         """Call `nextTuple` of each task; max.spout.pending is checked afterwards (SpoutExecutor.java:185@v2.8.8)."""
-        emits, now_ms = self._emits, self._worker.clock.now_ms()
-        for spout in self.spouts.values():
+        emits, now_ms = self.emits, self._worker.clock.now_ms()
+        for spout in self.instances.values():
             yield from spout.next_tuple() or ()
-        self.awake = self._emits > emits or self._worker.clock.now_ms() > now_ms
-
-    def emit(
-        self, place: TaskContext, values: Sequence[object], msg_id: Hashable, stream: str, task: int | None
-    ) -> Sequence[int]:
-        """Send the tuples, then the init."""
-        self._emits += 1
-        targets = place.targets(values, stream, task)
-        emission = self.executor.emit(place.task, msg_id, len(targets))
-        place.note(
-            EventKind.EMITTED,
-            stream=stream,
-            delivery="" if msg_id is None else str(msg_id),
-            root=emission.root or 0,
-            flags=0 if msg_id is None else RELIABLE,
-        )
-        for target, message_id in zip(targets, emission.message_ids, strict=True):
-            place.send_tup(values, stream, target, message_id)
-        if emission.init is not None:
-            place.send_message(emission.init)
-        if emission.result is not None:
-            self.call_spout(emission.result)
-        return targets
+        self.awake = self.emits > emits or self._worker.clock.now_ms() > now_ms
 
     def call_spout(self, result: SpoutResult) -> None:
         """Call the spout's ack or fail."""
-        place, spout = self._places[result.task], self.spouts[result.task]
+        place, spout = self._places[result.task], self.instances[result.task]
         if result.reason is Reason.TIMEOUT:
             place.note(EventKind.TIMED_OUT, delivery=str(result.message_id), root=result.root or 0)
-        info = SpoutInfo(result.message_id, result.task)
-        if result.reason is Reason.ACK:
-            spout.ack(result.message_id)
-            for hook in place.hooks:
-                hook.spout_ack(info)
-        else:
-            spout.fail(result.message_id)
-            for hook in place.hooks:
-                hook.spout_fail(info)
+        acked = result.reason is Reason.ACK
+        (spout.ack if acked else spout.fail)(result.message_id)
+        for hook in place.hooks:
+            (hook.spout_ack if acked else hook.spout_fail)(SpoutInfo(result.message_id, result.task))
 
 
 class _SpoutOutput:
@@ -348,5 +321,17 @@ class _SpoutOutput:
         stream: str = DEFAULT_STREAM,
         task: int | None = None,
     ) -> Sequence[int]:
-        """Emit a tuple; a message id makes it a root."""
-        return self._thread.emit(self._place, values, msg_id, stream, task)
+        """Send the tuples, then the init; a message id makes the tuple a root."""
+        place, thread = self._place, self._thread
+        thread.emits += 1
+        targets = place.targets(values, stream, task)
+        emission = thread.executor.emit(place.task, msg_id, len(targets))
+        delivery, flags = ("", 0) if msg_id is None else (str(msg_id), RELIABLE)
+        place.note(EventKind.EMITTED, stream=stream, delivery=delivery, root=emission.root or 0, flags=flags)
+        for target, message_id in zip(targets, emission.message_ids, strict=True):
+            place.send_tup(values, stream, target, message_id)
+        if emission.init is not None:
+            place.send_message(emission.init)
+        if emission.result is not None:
+            thread.call_spout(emission.result)
+        return targets

@@ -1,6 +1,6 @@
-"""A topology: spouts, bolts, parallelism, stream groupings and settings."""
+"""A topology: components, stream groupings, settings, task ids and routes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from types import MappingProxyType
@@ -22,15 +22,19 @@ __all__ = [
     "SYSTEM_STREAM",
     "SYSTEM_TASK",
     "TICK_STREAM",
+    "Assignment",
     "BoltSpec",
-    "Chooser",
     "Grouping",
+    "InvalidEmitError",
     "InvalidTopologyError",
     "Outputs",
+    "Router",
     "Settings",
     "SpoutSpec",
     "Topology",
     "TopologyBuilder",
+    "assign",
+    "check_emit",
     "fields_of",
 ]
 
@@ -42,8 +46,8 @@ SYSTEM_STREAM = "__system"
 TICK_STREAM = "__tick"
 
 
-Chooser: TypeAlias = Callable[[Sequence[object]], Sequence[int]]
-_Prepare: TypeAlias = Callable[[tuple[int, ...], tuple[str, ...], Random], Chooser]
+_Chooser: TypeAlias = Callable[[Sequence[object]], Sequence[int]]
+_Prepare: TypeAlias = Callable[[tuple[int, ...], tuple[str, ...], Random], _Chooser]
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -58,7 +62,7 @@ class Grouping:
     fields: tuple[str, ...] = ()
 
 
-def _shuffle(tasks: tuple[int, ...], _names: tuple[str, ...], random: Random) -> Chooser:
+def _shuffle(tasks: tuple[int, ...], _names: tuple[str, ...], random: Random) -> _Chooser:
     """Cycle through the shuffled tasks (ShuffleGrouping.java:39-52@v2.8.8)."""
     ring = [(task,) for task in tasks]
     random.shuffle(ring)
@@ -72,31 +76,22 @@ def _shuffle(tasks: tuple[int, ...], _names: tuple[str, ...], random: Random) ->
     return choose
 
 
-def _at_random(tasks: tuple[int, ...], _names: tuple[str, ...], random: Random) -> Chooser:
+def _at_random(tasks: tuple[int, ...], _names: tuple[str, ...], random: Random) -> _Chooser:
     return lambda _values: (random.choice(tasks),)
-
-
-def _to_all(tasks: tuple[int, ...], _names: tuple[str, ...], _random: Random) -> Chooser:
-    return lambda _values: tasks
-
-
-def _to_lowest(tasks: tuple[int, ...], _names: tuple[str, ...], _random: Random) -> Chooser:
-    lowest = (min(tasks),)
-    return lambda _values: lowest
 
 
 SHUFFLE = Grouping("shuffle", _shuffle)
 LOCAL_OR_SHUFFLE = Grouping("local or shuffle", _shuffle)
 NONE = Grouping("none", _at_random)
-ALL = Grouping("all", _to_all)
-GLOBAL = Grouping("global", _to_lowest)
+ALL = Grouping("all", lambda tasks, _names, _random: lambda _values: tasks)
+GLOBAL = Grouping("global", lambda tasks, _names, _random: lambda _values: (min(tasks),))
 DIRECT = Grouping("direct", None)
 
 
 def fields_of(*wanted: str) -> Grouping:
     """Group by the values of these fields: `Arrays.deepHashCode` modulo the number of tasks."""
 
-    def prepare(tasks: tuple[int, ...], names: tuple[str, ...], _random: Random) -> Chooser:
+    def prepare(tasks: tuple[int, ...], names: tuple[str, ...], _random: Random) -> _Chooser:
         places = [names.index(name) for name in wanted]
         targets = [(task,) for task in tasks]
 
@@ -126,7 +121,7 @@ class Settings:
     tick_tuple_freq_secs: int | None = None  # for every bolt that does not set its own
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class _Spec:
     """Fields of spouts and bolts."""
 
@@ -136,14 +131,14 @@ class _Spec:
     outputs: Mapping[str, tuple[str, ...]]  # stream -> field names
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class SpoutSpec(_Spec):
     """A spout's declaration.  Each task calls `factory` at its start and after each death."""
 
     factory: Callable[[], Spout]
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class BoltSpec(_Spec):
     """A bolt's declaration.  The `*_grouping` methods subscribe it and return it, as Storm's declarer does."""
 
@@ -217,13 +212,7 @@ class TopologyBuilder:
     ) -> SpoutSpec:
         """Add a spout; `outputs` are the fields of its default stream, or a mapping stream -> fields."""
         self._claim(component)
-        spec = SpoutSpec(
-            component=component,
-            factory=factory,
-            parallelism=parallelism,
-            tasks=tasks or parallelism,
-            outputs=_streams(outputs),
-        )
+        spec = SpoutSpec(component, parallelism, tasks or parallelism, _streams(outputs), factory)
         self._spouts[component] = spec
         return spec
 
@@ -239,14 +228,7 @@ class TopologyBuilder:
     ) -> BoltSpec:
         """Add a bolt; `tick_secs` is its own `topology.tick.tuple.freq.secs`."""
         self._claim(component)
-        spec = BoltSpec(
-            component=component,
-            factory=factory,
-            parallelism=parallelism,
-            tasks=tasks or parallelism,
-            outputs=_streams(outputs),
-            tick_secs=tick_secs,
-        )
+        spec = BoltSpec(component, parallelism, tasks or parallelism, _streams(outputs), factory, tick_secs)
         self._bolts[component] = spec
         return spec
 
@@ -258,7 +240,17 @@ class TopologyBuilder:
         for bolt in self._bolts.values():
             for (source, stream), grouping in bolt.inputs.items():
                 place = f"{bolt.component!r} subscribes to stream {stream!r} of {source!r}"
-                self._check(topology, place, source, stream, grouping)
+                if source not in self._spouts and source not in self._bolts:
+                    raise InvalidTopologyError(f"{place}: no component has that id")
+                streams = topology.outputs(source)
+                if stream not in streams:
+                    declared = ", ".join(map(repr, streams))
+                    raise InvalidTopologyError(f"{place}, which declares only {declared}")
+                for name in grouping.fields:
+                    if name not in streams[stream]:
+                        raise InvalidTopologyError(
+                            f"{place} by field {name!r}, which the stream does not declare"
+                        )
         return topology
 
     def _claim(self, component: str) -> None:
@@ -266,16 +258,6 @@ class TopologyBuilder:
             raise InvalidTopologyError(f"two components have the id {component!r}")
         if component.startswith("__"):
             raise InvalidTopologyError(f"{component!r} is not a valid component id: it starts with '__'")
-
-    def _check(self, topology: Topology, place: str, source: str, stream: str, grouping: Grouping) -> None:
-        if source not in self._spouts and source not in self._bolts:
-            raise InvalidTopologyError(f"{place}: no component has that id")
-        streams = topology.outputs(source)
-        if stream not in streams:
-            raise InvalidTopologyError(f"{place}, which declares only {', '.join(map(repr, streams))}")
-        missing = [name for name in grouping.fields if name not in streams[stream]]
-        if missing:
-            raise InvalidTopologyError(f"{place} by field {missing[0]!r}, which the stream does not declare")
 
 
 def _streams(outputs: Outputs) -> Mapping[str, tuple[str, ...]]:
@@ -285,3 +267,87 @@ def _streams(outputs: Outputs) -> Mapping[str, tuple[str, ...]]:
     else:
         streams = {DEFAULT_STREAM: tuple(outputs)} if outputs else {}
     return MappingProxyType({**streams, SYSTEM_STREAM: ("event",)})
+
+
+@dataclass(slots=True, kw_only=True)
+class Assignment:
+    """The task ids of all components, from 1 in order of component ids; so the ackers come first."""
+
+    tasks: Mapping[str, tuple[int, ...]]  # component -> its tasks, ascending
+    executors: Mapping[str, tuple[tuple[int, ...], ...]]  # component -> the tasks of each of its executors
+    components: Mapping[int, str]
+
+
+def assign(topology: Topology) -> Assignment:
+    """Assign task ids, and spread the tasks evenly over executors; an acker executor has one task."""
+    specs = (*topology.spouts.values(), *topology.bolts.values())
+    shape = {spec.component: (spec.tasks, spec.parallelism) for spec in specs}
+    ackers = topology.settings.ackers
+    if ackers:
+        shape[ACKER] = (ackers, ackers)
+    tasks: dict[str, tuple[int, ...]] = {}
+    executors: dict[str, tuple[tuple[int, ...], ...]] = {}
+    components: dict[int, str] = {}
+    first = 1
+    for name in sorted(shape):
+        count, parallelism = shape[name]
+        tasks[name] = tuple(range(first, first + count))
+        executors[name] = tuple(_split(tasks[name], min(parallelism, count)))
+        components.update(dict.fromkeys(tasks[name], name))
+        first += count
+    return Assignment(tasks=tasks, executors=executors, components=components)
+
+
+def _split(tasks: Sequence[int], parts: int) -> Iterator[tuple[int, ...]]:
+    size, larger = divmod(len(tasks), parts)
+    start = 0
+    for part in range(parts):
+        end = start + size + (part < larger)
+        yield tuple(tasks[start:end])
+        start = end
+
+
+class InvalidEmitError(ValueError):
+    """An emit that Storm rejects with an IllegalArgumentException, with Storm's text."""
+
+
+def check_emit(fields: Mapping[str, Sequence[str]], values: Sequence[object], stream: str) -> None:
+    """Check an emit against the declared streams and their fields (Task.java:160, TupleImpl.java:56)."""
+    if stream not in fields:
+        raise InvalidEmitError(f"Unknown stream ID: {stream}")
+    expected, got = len(fields[stream]), len(values)
+    if got != expected:
+        raise InvalidEmitError(
+            f"Tuple created with wrong number of fields. Expected {expected} fields but got {got} fields"
+        )
+
+
+class Router:
+    """Routes the emits of one component by the stream groupings."""
+
+    def __init__(self, topology: Topology, assignment: Assignment, component: str, random: Random) -> None:
+        self._components = assignment.components
+        self.fields = topology.outputs(component)
+        self._choosers: dict[str, dict[str, _Chooser | None]] = {stream: {} for stream in self.fields}
+        for bolt in topology.bolts.values():
+            for (source, stream), grouping in bolt.inputs.items():
+                if source == component:
+                    tasks = assignment.tasks[bolt.component]
+                    chooser = grouping.prepare and grouping.prepare(tasks, self.fields[stream], random)
+                    self._choosers[stream][bolt.component] = chooser
+
+    def targets(self, values: Sequence[object], stream: str, task: int | None = None) -> list[int]:
+        """Return the receiving tasks of an emit; with `task` it is direct, and empty without a subscription."""
+        check_emit(self.fields, values, stream)
+        subscribers = self._choosers[stream]
+        if task is not None:
+            component = self._components.get(task, "")
+            if subscribers.get(component) is not None:
+                raise InvalidEmitError("Cannot emitDirect to a task expecting a regular grouping")
+            return [task] if component in subscribers else []
+        chosen: list[int] = []
+        for chooser in subscribers.values():
+            if chooser is None:
+                raise InvalidEmitError("Cannot do regular emit to direct stream")
+            chosen.extend(chooser(values))
+        return chosen

@@ -1,26 +1,26 @@
-"""The worker: task assignment, routing, message queues, the agenda in virtual time, and shared state."""
+"""What the executors of a cluster share: queues with loss, virtual time, task contexts (Task.java)."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
 from itertools import chain, count
 from random import Random
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ackdoctor.acker.executors import MessageId
 from ackdoctor.acker.runtime import IdSource, VirtualClock, acker_index
-from ackdoctor.acker.versions import Engine, Profile
-from ackdoctor.lab.component import EmitInfo, TaskHook, Tup, author_sites, called_from
+from ackdoctor.acker.versions import Engine, Profile, Schedule
+from ackdoctor.lab.component import BasicBolt, EmitInfo, TaskHook, Tup
 from ackdoctor.lab.topology import (
     ACKER,
     SYSTEM,
     SYSTEM_STREAM,
     SYSTEM_TASK,
     TICK_STREAM,
-    BoltSpec,
-    Chooser,
+    Assignment,
+    Router,
     Topology,
 )
 from ackdoctor.model.acker import AckFail, AckInit, Answer, Message, ResetTimeout, Tick
@@ -28,33 +28,23 @@ from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.tracer.sites import Sites
 
 __all__ = [
-    "Action",
     "Agenda",
-    "Assignment",
-    "Executor",
     "Inbox",
-    "InvalidEmitError",
     "LossModel",
     "Parcel",
-    "Phases",
     "Record",
     "Route",
-    "Router",
     "TaskContext",
     "Worker",
-    "assign",
     "choose_weighted",
     "draw_speed",
-    "in_phase",
     "lossy",
-    "no_loss",
-    "spread_phases",
 ]
 
 _ACK_STREAMS = {AckInit: "__ack_init", AckFail: "__ack_fail", ResetTimeout: "__ack_reset_timeout"}
-
-
+_LOOP = "BoltThread.begin"  # frames above it belong to the caller of the cluster
 Route: TypeAlias = tuple[int, int]  # sender task, receiver task
+Record: TypeAlias = Callable[[Event], None]
 
 
 class Parcel(NamedTuple):
@@ -74,14 +64,26 @@ class Parcel(NamedTuple):
 LossModel: TypeAlias = Callable[[Parcel, Random], bool]
 
 
-def no_loss(_parcel: Parcel, _random: Random) -> bool:
-    """A network without loss."""
-    return False
-
-
 def lossy(rate: float) -> LossModel:
     """Return a network that loses this share of its messages, `0 <= rate <= 1`.  It duplicates none."""
     return lambda _parcel, random: random.random() < rate
+
+
+def choose_weighted(speeds: Sequence[float], random: Random) -> int:
+    """Draw an index, with probabilities in proportion to the speeds."""
+    if len(speeds) == 1:
+        return 0
+    point = random.random() * sum(speeds)
+    for number, width in enumerate(speeds):
+        point -= width
+        if point < 0:
+            return number
+    return len(speeds) - 1
+
+
+def draw_speed(random: Random) -> float:
+    """Draw a speed between 1/16 and 16."""
+    return float(2 ** (8 * random.random() - 4))
 
 
 class Inbox:
@@ -152,167 +154,47 @@ class Inbox:
         self._open = [route for route, queue in self._queues.items() if queue and route not in self._held]
 
 
-def draw_speed(random: Random) -> float:
-    """Draw a speed between 1/16 and 16."""
-    return float(2 ** (8 * random.random() - 4))
-
-
-def choose_weighted(speeds: Sequence[float], random: Random) -> int:
-    """Draw an index, with probabilities in proportion to the speeds."""
-    if len(speeds) == 1:
-        return 0
-    point = random.random() * sum(speeds)
-    for number, width in enumerate(speeds):
-        point -= width
-        if point < 0:
-            return number
-    return len(speeds) - 1
-
-
-Action: TypeAlias = Callable[[], object]
-Phases: TypeAlias = Callable[[str, int, float], float]
-"""(component, first task of the executor, tick period in seconds) -> start of the first period in seconds."""
-
-
-def in_phase(_component: str, _task: int, _period: float) -> float:
-    """Phase zero for every executor: ticks come at multiples of the period."""
-    return 0.0
-
-
-def spread_phases(component: str, task: int, period: float) -> float:
-    """Spread the phases of executors over the period by the golden ratio."""
-    return period * ((task * 0.6180339887498949 + len(component)) % 1.0)
-
-
 class Agenda:
-    """A queue of actions by time.  Actions with equal times run in order of entry."""
+    """Actions in virtual time.  Actions with equal times run in order of entry."""
 
-    def __init__(self) -> None:
-        self._due: list[tuple[int, int, Action]] = []
+    def __init__(self, clock: VirtualClock) -> None:
+        self._clock = clock
+        self._due: list[tuple[int, int, Callable[[], object]]] = []
         self._entry = count()
 
-    def enter(self, time_ms: int, action: Action) -> None:
+    def enter(self, time_ms: int, action: Callable[[], object]) -> None:
         """Schedule an action."""
         heappush(self._due, (time_ms, next(self._entry), action))
 
-    def next_time_ms(self) -> int | None:
-        """Time of the next action; None if there is none."""
-        return self._due[0][0] if self._due else None
+    def every(self, schedule: Schedule, action: Callable[[], object], offset_ms: int = 0) -> None:
+        """Schedule a periodic action from now on."""
+        time_ms = self._clock.now_ms() + schedule.first_ms + offset_ms
 
-    def pop(self) -> Action:
-        """Remove and return the next action."""
-        return heappop(self._due)[2]
+        def do() -> None:
+            nonlocal time_ms
+            time_ms += schedule.every_ms
+            self.enter(time_ms, do)
+            action()
 
+        self.enter(time_ms, do)
 
-class InvalidEmitError(ValueError):
-    """An emit that Storm rejects with an IllegalArgumentException, with Storm's text."""
+    def run(self, seconds: float) -> Iterator[None]:
+        """Advance the clock; yield after the actions of each time."""
+        end_ms = self._clock.now_ms() + round(seconds * 1000)
+        while self._due and (due_ms := self._due[0][0]) <= end_ms:
+            self._move_to(due_ms)
+            while self._due and self._due[0][0] == due_ms:
+                heappop(self._due)[2]()
+            yield
+        self._move_to(end_ms)
 
-
-@dataclass(slots=True, kw_only=True)
-class Assignment:
-    """The task ids of all components, from 1 in order of component ids; so the ackers come first."""
-
-    tasks: Mapping[str, tuple[int, ...]]  # component -> its tasks, ascending
-    executors: Mapping[str, tuple[tuple[int, ...], ...]]  # component -> the tasks of each of its executors
-    components: Mapping[int, str]
-
-
-def assign(topology: Topology) -> Assignment:
-    """Assign task ids, and spread the tasks evenly over executors; an acker executor has one task."""
-    specs = (*topology.spouts.values(), *topology.bolts.values())
-    shape = {spec.component: (spec.tasks, spec.parallelism) for spec in specs}
-    ackers = topology.settings.ackers
-    if ackers:
-        shape[ACKER] = (ackers, ackers)
-    tasks: dict[str, tuple[int, ...]] = {}
-    executors: dict[str, tuple[tuple[int, ...], ...]] = {}
-    components: dict[int, str] = {}
-    first = 1
-    for name in sorted(shape):
-        count, parallelism = shape[name]
-        tasks[name] = tuple(range(first, first + count))
-        executors[name] = tuple(_split(tasks[name], min(parallelism, count)))
-        components.update(dict.fromkeys(tasks[name], name))
-        first += count
-    return Assignment(tasks=tasks, executors=executors, components=components)
+    def _move_to(self, time_ms: int) -> None:
+        self._clock.advance((time_ms - self._clock.now_ms()) / 1000)
 
 
-def _split(tasks: Sequence[int], parts: int) -> Iterator[tuple[int, ...]]:
-    size, larger = divmod(len(tasks), parts)
-    start = 0
-    for part in range(parts):
-        end = start + size + (part < larger)
-        yield tuple(tasks[start:end])
-        start = end
-
-
-class Router:
-    """Routes the emits of one task by the stream groupings."""
-
-    def __init__(self, topology: Topology, assignment: Assignment, component: str, random: Random) -> None:
-        self._components = assignment.components
-        self.fields = topology.outputs(component)
-        self._choosers: dict[str, dict[str, Chooser | None]] = {stream: {} for stream in self.fields}
-        for bolt in topology.bolts.values():
-            self._subscribe(bolt, assignment.tasks[bolt.component], component, random)
-
-    def _subscribe(self, bolt: BoltSpec, tasks: tuple[int, ...], component: str, random: Random) -> None:
-        for (source, stream), grouping in bolt.inputs.items():
-            if source != component:
-                continue
-            chooser = grouping.prepare and grouping.prepare(tasks, self.fields[stream], random)
-            self._choosers[stream][bolt.component] = chooser
-
-    def targets(self, stream: str, values: Sequence[object]) -> list[int]:
-        """Return the receiving tasks of a regular emit."""
-        chosen: list[int] = []
-        for chooser in self._stream(stream, values).values():
-            if chooser is None:
-                raise InvalidEmitError("Cannot do regular emit to direct stream")
-            chosen.extend(chooser(values))
-        return chosen
-
-    def direct(self, stream: str, values: Sequence[object], task: int) -> list[int]:
-        """Return the task of a direct emit; empty if its component does not subscribe."""
-        subscribers = self._stream(stream, values)
-        component = self._components.get(task, "")
-        if component not in subscribers:
-            return []
-        if subscribers[component] is not None:
-            raise InvalidEmitError("Cannot emitDirect to a task expecting a regular grouping")
-        return [task]
-
-    def _stream(self, stream: str, values: Sequence[object]) -> Mapping[str, Chooser | None]:
-        if stream not in self._choosers:
-            raise InvalidEmitError(f"Unknown stream ID: {stream}")
-        if len(values) != len(self.fields[stream]):
-            raise InvalidEmitError(
-                f"Tuple created with wrong number of fields. Expected {len(self.fields[stream])} fields "
-                f"but got {len(values)} fields"
-            )
-        return self._choosers[stream]
-
-
-Record = Callable[[Event], None]
-
-
-class Executor(Protocol):
-    """One thread and its tasks."""
-
-    component: str
-    tasks: tuple[int, ...]
-    inbox: Inbox
-    running: Iterator[float] | None  # the work in progress
-    speed: float  # relative to other executors
-
-    def start(self) -> None:
-        """Create the components and open them."""
-
-    def ready(self) -> bool:
-        """Whether it can run now."""
-
-    def begin(self) -> Iterator[float]:
-        """Run one step; yields the seconds that it takes."""
+def _sites() -> Sites:
+    auto_ack = f"{BasicBolt.__module__}.{BasicBolt.execute.__qualname__}"
+    return Sites(completes=(auto_ack, f"ackdoctor.lab.executors.{_LOOP}"))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -325,14 +207,14 @@ class Worker:
     clock: VirtualClock
     random: Random
     ids: Callable[[int], IdSource]
-    loss: LossModel
+    loss: LossModel | None
     record: Record | None
     hooks: Sequence[TaskHook]
     inboxes: dict[int, Inbox] = field(default_factory=dict)
     held: set[Route] = field(default_factory=set)
-    sites: Sites = field(default_factory=author_sites)
+    sites: Sites = field(default_factory=_sites)
     lost: int = 0  # messages lost by the network or with a worker
-    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    deliveries: Iterator[int] = field(default_factory=lambda: count(1))
     _rows: Iterator[int] = field(default_factory=count)
 
     @property
@@ -346,14 +228,10 @@ class Worker:
 
     def send(self, parcel: Parcel) -> None:
         """Put the parcel into the receiver's queue, unless the network loses it."""
-        if self.loss(parcel, self.random):
+        if self.loss is not None and self.loss(parcel, self.random):
             self.lost += 1
         else:
             self.inboxes[parcel.receiver].put(parcel)
-
-    def next_delivery(self) -> int:
-        """Return the next delivery number."""
-        return next(self._numbers)
 
     def tick_tup(self, seconds: int) -> Tup:
         """Return a tick tuple."""
@@ -364,41 +242,14 @@ class Worker:
             component=SYSTEM,
             task=SYSTEM_TASK,
             stream=TICK_STREAM,
-            delivery=self.next_delivery(),
+            delivery=next(self.deliveries),
         )
 
-    def note(
-        self,
-        component: str,
-        task: int,
-        kind: EventKind,
-        *,
-        stream: str = "",
-        delivery: str = "",
-        root: int = 0,
-        value: int = 0,
-        site: str = "",
-        flags: int = 0,
-        note: str = "",
-    ) -> None:
-        """Record one row, if the run is traced."""
-        if self.record is None:
-            return
-        row = Event(
-            kind,
-            time_ns=self.clock.now_ms() * 1_000_000,
-            seq=next(self._rows),
-            component=component,
-            task=task,
-            stream=stream,
-            delivery=delivery,
-            root=root,
-            value=value,
-            site=site,
-            flags=flags,
-            note=note,
-        )
-        self.record(row)
+    def note(self, component: str, task: int, kind: EventKind, **columns: Any) -> None:
+        """Record one row, if the run is traced; `columns` are further fields of an Event."""
+        if self.record is not None:
+            time_ns = self.clock.now_ms() * 1_000_000
+            self.record(Event(kind, time_ns, next(self._rows), component, task, **columns))
 
 
 class TaskContext:
@@ -410,7 +261,7 @@ class TaskContext:
         self.task = task
         self.hooks = list(worker.hooks)
         self.note = partial(worker.note, component, task)
-        self.router = Router(worker.topology, worker.assignment, component, worker.random)
+        self._router = Router(worker.topology, worker.assignment, component, worker.random)
 
     @property
     def task_index(self) -> int:
@@ -433,15 +284,12 @@ class TaskContext:
         """Emit Storm 1.x's startup tuple on the system stream, unanchored (task.clj:187@v1.1.0)."""
         if self.worker.profile.engine is Engine.CLOJURE:
             values = ("startup",)
-            for target in self.router.targets(SYSTEM_STREAM, values):
+            for target in self._router.targets(values, SYSTEM_STREAM):
                 self.send_tup(values, SYSTEM_STREAM, target, {})
 
     def targets(self, values: Sequence[object], stream: str, task: int | None) -> list[int]:
         """Return the receiving tasks of an emit, and call the hooks."""
-        if task is None:
-            targets = self.router.targets(stream, values)
-        else:
-            targets = self.router.direct(stream, values, task)
+        targets = self._router.targets(values, stream, task)
         for hook in self.hooks:
             hook.emit(EmitInfo(values, stream, self.task, targets))
         return targets
@@ -451,18 +299,20 @@ class TaskContext:
         tup = Tup(
             message_id,
             values=values,
-            fields=self.router.fields[stream],
+            fields=self._router.fields[stream],
             component=self.component,
             task=self.task,
             stream=stream,
-            delivery=self.worker.next_delivery(),
+            delivery=next(self.worker.deliveries),
         )
         self.worker.send(Parcel(self.task, target, tup))
 
     def site(self) -> str:
-        """Return the line that called the collector; empty without a trace."""
-        worker = self.worker
-        return "" if worker.record is None else called_from(worker.sites)
+        """Return the line that called the collector, two frames up; '' without a trace and for a call by ShellBolt."""
+        if self.worker.record is None:
+            return ""
+        site = self.worker.sites[self.worker.sites.here(2)]
+        return "" if site is None or site.function == _LOOP else str(site)
 
     def send_message(self, message: Message, delivery: int = 0, site: str = "") -> None:
         """Send a message to the acker task of its root."""
@@ -474,8 +324,7 @@ class TaskContext:
             hook.emit(EmitInfo(tuple(message), stream, self.task, (acker,)))
         parcel = Parcel(self.task, acker, message, delivery, site)
         if isinstance(message, AckInit) and self.worker.profile.engine is Engine.HERON:
-            self.worker.inboxes[acker].put_first(
-                parcel
-            )  # the stream manager also routes the tuples, so nothing overtakes the init
+            # the stream manager also routes the tuples, so nothing overtakes the init
+            self.worker.inboxes[acker].put_first(parcel)
         else:
             self.worker.send(parcel)

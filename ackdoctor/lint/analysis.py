@@ -7,6 +7,7 @@ the number of workers: clusters know nothing of each other.
 import os
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -21,8 +22,6 @@ from ackdoctor.lint.project import Cluster, Inputs, Result, Source
 from ackdoctor.model.cfg import ClassInfo, Component, Unit
 from ackdoctor.model.finding import Finding, UnknownBase, Unreadable
 from ackdoctor.model.source import read_file
-
-__all__ = ["Analyzer", "Lowered", "Progress", "analyze", "lower"]
 
 Progress = Callable[[int, int], None]
 
@@ -52,12 +51,22 @@ def analyze(
         add((number, analyzer.analyze(cluster)) for number, cluster in enumerate(clusters))
     else:
         for language in {cluster.language for cluster in clusters}:
-            lower(language, "", "", b"", is_package=False)  # import the parser once, before a fork
+            lower(
+                language, Source("", "", "", is_package=False), b""
+            )  # import the parser once, before a fork
         add(_analyze_in_workers(analyzer, dict(enumerate(clusters)), workers, method))
         for number, cluster in enumerate(clusters):
             if number not in results:
                 add(_analyze_in_workers(analyzer, {number: cluster}, 1, method))
-    return [results.get(number) or _worker_died(cluster) for number, cluster in enumerate(clusters)]
+    what = "the process that analysed it died"
+    return [
+        results.get(number)
+        or Result(
+            unreadable=tuple(Unreadable.crash(source.display_path, what) for source in cluster.own),
+            repeatable=False,
+        )
+        for number, cluster in enumerate(clusters)
+    ]
 
 
 def _processors() -> int:
@@ -100,14 +109,6 @@ def _analyze(cluster: Cluster) -> Result:
     return _of_worker[0].analyze(cluster)
 
 
-def _worker_died(cluster: Cluster) -> Result:
-    what = "the process that analysed it died"
-    return Result(
-        unreadable=tuple(Unreadable.crash(source.display_path, what) for source in cluster.own),
-        repeatable=False,
-    )
-
-
 def _start_method() -> str:
     """Return how workers start; "" where none may.
 
@@ -143,19 +144,20 @@ class Lowered(NamedTuple):
     unreadable: tuple[Unreadable, ...] = ()
 
 
-def lower(language: str, display_path: str, module: str, data: bytes, *, is_package: bool) -> Lowered:
+def lower(language: str, source: Source, data: bytes) -> Lowered:
     """Parse and lower one file; never raises for bad input.  The parser is imported here, for the first file."""
     if language == "java":
         from ackdoctor.frontends import java
 
-        unit = java.lower_source(path=display_path, data=data)
-        if isinstance(unit, Unreadable):
-            return Lowered(None, (unit,))
-        return Lowered(unit.unit, tuple(replace(place, partial=True) for place in unit.broken))
+        found = java.lower_source(path=source.display_path, data=data)
+        if isinstance(found, Unreadable):
+            return Lowered(None, (found,))
+        return Lowered(found.unit, tuple(replace(place, partial=True) for place in found.broken))
     from ackdoctor.frontends import python
 
-    found = python.lower_source(path=display_path, module=module, is_package=is_package, data=data)
-    return Lowered(None, (found,)) if isinstance(found, Unreadable) else Lowered(found)
+    path, module, is_package = source[1:]
+    unit = python.lower_source(path=path, module=module, is_package=is_package, data=data)
+    return Lowered(None, (unit,)) if isinstance(unit, Unreadable) else Lowered(unit)
 
 
 class Analyzer:
@@ -166,9 +168,8 @@ class Analyzer:
         self._dialects = dialects.load(inputs.versions)
         self._lowered: dict[str, Lowered] = {}
         self._changed: set[str] = set()
-        paths = [source.path for cluster in clusters for source in cluster.sources]
-        seen: set[str] = set()
-        self._shared = {path for path in paths if path in seen or seen.add(path)}  # type: ignore[func-returns-value]
+        uses = Counter(source.path for cluster in clusters for source in cluster.sources)
+        self._shared = {path for path, count in uses.items() if count > 1}
 
     def analyze(self, cluster: Cluster) -> Result:
         """Return the result of one cluster."""
@@ -207,7 +208,7 @@ class Analyzer:
                 data = read_file(source.path, LIMIT)
             if self._inputs.digests and digest_of(data) != self._inputs.digests[source.path]:
                 self._changed.add(source.path)
-            lowered = lower(language, source.display_path, source.module, data, is_package=source.is_package)
+            lowered = lower(language, source, data)
         except OSError as error:
             faults.append(Unreadable(path=source.display_path, line=0, column=0, reason=reason(error)))
             return Lowered(None)
@@ -228,7 +229,7 @@ def _diagnose(program: Program, component: Component, faults: list[Unreadable]) 
             what, by = "calls nested too deeply", f" by {code}" if code else ""
             why = f"{what}; `{component.name}` is not judged{by}"
             internal = (
-                f"RecursionError: {what}"  # an exit code of 2: no other finding hides an unjudged component
+                f"RecursionError: {what}"  # for exit code 2: no other finding hides an unjudged component
             )
             fault = Unreadable(path=path, line=line, column=0, reason=why, partial=True, internal=internal)
         else:

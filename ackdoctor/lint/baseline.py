@@ -7,24 +7,15 @@ handler gains findings of a rule, all of that rule's findings in it are new.
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from ackdoctor.config import Settings
 from ackdoctor.model import BaselineError
-from ackdoctor.model.finding import Finding, plain
+from ackdoctor.model.finding import Finding, Report, plain, stamp
 from ackdoctor.model.source import read_file, replacing
-
-__all__ = [
-    "Baseline",
-    "Comparison",
-    "Entry",
-    "compare",
-    "entries_of",
-    "read",
-    "write",
-]
 
 _VERSION = 1
 _LARGEST = 50_000_000  # bytes
@@ -60,6 +51,23 @@ class Comparison:
     unseen: tuple[Entry, ...]
 
 
+# ---- comparing ----
+
+
+def _handler(entry: Entry) -> str:
+    """Return the handler of the defect, or the fingerprint of a finding that is in no handler."""
+    return entry.where or plain(entry.fingerprint)
+
+
+_Key = Callable[[Entry], tuple[str, ...]]
+_KEYS: Mapping[str, _Key] = {  # in this order: what a finding and its entry have in common
+    "unmoved": lambda entry: (plain(entry.fingerprint), entry.path),
+    "moved": lambda entry: (plain(entry.fingerprint),),
+    "edited": lambda entry: (entry.path, entry.code, _handler(entry)),
+    "moved and edited": lambda entry: (entry.code, _handler(entry)),
+}
+
+
 def compare(
     baseline: Baseline,
     findings: Sequence[Finding],
@@ -77,12 +85,11 @@ def compare(
     places = [_entry_of(finding, root, baseline.file) for finding in findings]
     known: set[int] = set()
     met: set[Entry] = set()
-    for key_of in (_unmoved, _moved, _edited, _moved_and_edited):
+    for how, key_of in _KEYS.items():
         waiting: dict[tuple[str, ...], list[Entry]] = {}
         for entry, was_checked in entries.items():
-            if entry in met or not (was_checked or key_of is _unmoved):
-                continue
-            if key_of is not _moved_and_edited or gone(entry):
+            comparable = (was_checked or how == "unmoved") and (how != "moved and edited" or gone(entry))
+            if entry not in met and comparable:
                 waiting.setdefault(key_of(entry), []).append(entry)
         unmatched: dict[tuple[str, ...], list[int]] = {}
         for number, place in enumerate(places):
@@ -90,10 +97,8 @@ def compare(
                 unmatched.setdefault(key_of(place), []).append(number)
         for key, numbers in unmatched.items():
             same_key = waiting.get(key, [])
-            exact = key_of in {_unmoved, _moved}
-            if exact or len(numbers) <= len(
-                same_key
-            ):  # with more findings than entries any of them may be new
+            # With more findings than entries in an edited handler any of them may be new.
+            if how in {"unmoved", "moved"} or len(numbers) <= len(same_key):
                 known.update(numbers[: len(same_key)])
                 met.update(same_key[: len(numbers)])
     return Comparison(
@@ -104,39 +109,41 @@ def compare(
     )
 
 
-def _unmoved(entry: Entry) -> tuple[str, ...]:
-    return (plain(entry.fingerprint), entry.path)
-
-
-def _moved(entry: Entry) -> tuple[str, ...]:
-    return (plain(entry.fingerprint),)
-
-
-def _edited(entry: Entry) -> tuple[str, ...]:
-    return (entry.path, entry.code, _handler(entry))
-
-
-def _moved_and_edited(entry: Entry) -> tuple[str, ...]:
-    return (entry.code, _handler(entry))
-
-
-def _handler(entry: Entry) -> str:
-    """Return the handler of the defect, or the fingerprint of a finding that is in no handler."""
-    return entry.where or plain(entry.fingerprint)
-
-
 def _entry_of(finding: Finding, root: Path, file: Path) -> Entry:
     """Return the finding as an entry of the baseline at `file`; its path has forward slashes."""
     try:
         path = os.path.relpath(root / finding.site.path, file.absolute().parent).replace(os.sep, "/")
     except ValueError:  # another drive
         path = finding.site.path
-    return Entry(
-        path=path,
-        code=finding.code,
-        where=".".join(filter(None, (finding.component, finding.handler))),
-        fingerprint=finding.fingerprint,
-    )
+    where = ".".join(filter(None, (finding.component, finding.handler)))
+    return Entry(path, finding.code, where, finding.fingerprint)
+
+
+def compare_report(report: Report, settings: Settings, baseline: Baseline, *, root: Path) -> Comparison:
+    """Compare the report's findings, stamped, with the baseline.  `root` is where the report's paths start."""
+    from ackdoctor.rulebook import survey  # most runs have no baseline
+
+    rules, _ = survey()
+    active = {code for code, rule in rules.items() if settings.selects(code, rule.name, default=rule.default)}
+    read_files = {_absolute(root / path) for path in report.files}
+    unread = {_absolute(root / unreadable.path) for unreadable in report.unreadable}
+
+    def place_of(entry: Entry) -> str:
+        return _absolute(baseline.file.absolute().parent / entry.path)
+
+    def gone(entry: Entry) -> bool:
+        return not os.path.exists(place_of(entry))
+
+    def checked(entry: Entry) -> bool:
+        place = place_of(entry)
+        ran = entry.code in active or entry.code not in rules
+        return ran and place not in unread and (place in read_files or gone(entry))
+
+    return compare(baseline, stamp(report.findings), root=root, checked=checked, gone=gone)
+
+
+def _absolute(path: Path) -> str:
+    return os.path.normpath(path.absolute())
 
 
 # ---- the file ----

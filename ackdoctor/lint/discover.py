@@ -9,36 +9,26 @@ cannot hang.
 import errno
 import os
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ackdoctor.config import FILES, Settings, holds_settings
+from ackdoctor.globs import Patterns
 from ackdoctor.model import UsageError
 from ackdoctor.model.finding import Unreadable
-from ackdoctor.model.globs import Patterns
 from ackdoctor.model.source import read_file
 
-__all__ = [
-    "LANGUAGES",
-    "LIMIT",
-    "SUFFIXES",
-    "Candidate",
-    "Discovery",
-    "Language",
-    "discover",
-    "display_path",
-    "language_of",
-    "reason",
-    "refusal",
-]
+LIMIT = 10_000_000  # bytes; larger files are generated, and none of them holds a component
 
 
-@dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class Language:
+# ---- languages ----
+
+
+class Language(NamedTuple):
     """A language: `dialects` is the language whose frameworks it uses, `parsers` are the packages that parse it.
 
     ackdoctor does not read a language without a parser: it counts the files that name a framework and says so.
@@ -58,57 +48,37 @@ class Language:
         return bool(self.parsers)
 
 
+_PYTHON = Language("python", "Python", (".py",), "python", parsers=("libcst",), owned_packages=True)
+_JAVA = Language("java", "Java", (".java",), "java", parsers=("tree_sitter", "tree_sitter_java"))
+_KOTLIN = Language("kotlin", "Kotlin", (".kt", ".kts"), "java")
+_SCALA = Language("scala", "Scala", (".scala",), "java")
 LANGUAGES: Mapping[str, Language] = MappingProxyType(
-    {
-        language.name: language
-        for language in (
-            Language(
-                name="python",
-                title="Python",
-                suffixes=(".py",),
-                dialects="python",
-                parsers=("libcst",),
-                owned_packages=True,
-            ),
-            Language(
-                name="java",
-                title="Java",
-                suffixes=(".java",),
-                dialects="java",
-                parsers=("tree_sitter", "tree_sitter_java"),
-            ),
-            Language(name="kotlin", title="Kotlin", suffixes=(".kt", ".kts"), dialects="java"),
-            Language(name="scala", title="Scala", suffixes=(".scala",), dialects="java"),
-        )
-    }
+    {language.name: language for language in (_PYTHON, _JAVA, _KOTLIN, _SCALA)}
 )
 _BY_SUFFIX = {suffix: language for language in LANGUAGES.values() for suffix in language.suffixes}
-SUFFIXES = tuple(_BY_SUFFIX)
+_SUFFIXES = tuple(_BY_SUFFIX)
+_ALSO_PYTHON = (".pyw", ".pyi", ".py2", ".py3")
 
 
 def language_of(path: str) -> Language:
     """Return the language of a file; a named file of any other suffix counts as Python."""
-    return _BY_SUFFIX.get(f".{path.rpartition('.')[2]}".lower()) or LANGUAGES["python"]
+    return _BY_SUFFIX.get(f".{path.rpartition('.')[2]}".lower(), _PYTHON)
 
 
-LIMIT = 10_000_000  # bytes; larger files are generated, and none of them holds a component
+def refusal(path: str) -> str:
+    """Return why a named file is not read for its name alone, or ""; without a suffix it may be a script."""
+    titles = [language.title for language in LANGUAGES.values() if language.is_read]
+    language = language_of(path)
+    kind = "a notebook" if path.endswith(".ipynb") else "" if language.is_read else language.title
+    if kind:
+        return f"{kind}; only {' and '.join(titles)} source is read"
+    suffix = os.path.splitext(path)[1].lower()
+    if not suffix or suffix in _SUFFIXES or suffix in _ALSO_PYTHON:
+        return ""
+    return f"neither {' nor '.join(titles)}; lint reads only these"
 
-_LARGEST_IGNORE_FILE = 100_000  # bytes; each path is matched with each of its patterns
-_NO_FILE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EINVAL}
-_ALSO_PYTHON = (".pyw", ".pyi", ".py2", ".py3")
-_KINDS = (
-    (stat.S_ISFIFO, "a named pipe, not a file"),
-    (stat.S_ISSOCK, "a socket, not a file"),
-    (stat.S_ISCHR, "a device, not a file"),
-    (stat.S_ISBLK, "a device, not a file"),
-)
-_REASONS = {
-    errno.EACCES: "permission denied",
-    errno.EPERM: "permission denied",
-    errno.ELOOP: "a symbolic link that leads back to itself",
-    errno.ENAMETOOLONG: "the name is too long",
-    errno.ENOENT: "it disappeared during the run",
-}
+
+# ---- files ----
 
 
 class Candidate(NamedTuple):
@@ -145,7 +115,7 @@ def discover(paths: Sequence[Path], settings: Settings, root: Path) -> Discovery
     return Discovery(
         files=tuple(file for file in files if language_of(file.path).is_read),
         foreign=tuple(file for file in files if not language_of(file.path).is_read),
-        unreadable=tuple(sorted(walk.unreadable.values(), key=lambda item: item.path)),
+        unreadable=tuple(sorted(walk.unreadable.values(), key=attrgetter("path"))),
         other_settings=tuple(sorted(display_path(path, walk.root) for path in walk.other_settings)),
         lists=tuple(sorted(display_path(path, walk.root) for path in walk.lists)),
     )
@@ -163,17 +133,17 @@ def display_path(path: str, root: str) -> str:
     return _printable(text.replace(os.sep, "/"))
 
 
-def refusal(path: str) -> str:
-    """Return why a named file is not read for its name alone, or ""; without a suffix it may be a script."""
-    titles = [language.title for language in LANGUAGES.values() if language.is_read]
-    language = language_of(path)
-    kind = "a notebook" if path.endswith(".ipynb") else "" if language.is_read else language.title
-    if kind:
-        return f"{kind}; only {' and '.join(titles)} source is read"
-    suffix = os.path.splitext(path)[1].lower()
-    if not suffix or suffix in SUFFIXES or suffix in _ALSO_PYTHON:
-        return ""
-    return f"neither {' nor '.join(titles)}; lint reads only these"
+def _printable(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+_REASONS = {
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.ELOOP: "a symbolic link that leads back to itself",
+    errno.ENAMETOOLONG: "the name is too long",
+    errno.ENOENT: "it disappeared during the run",
+}
 
 
 def reason(error: OSError) -> str:
@@ -181,17 +151,18 @@ def reason(error: OSError) -> str:
     return _REASONS.get(error.errno or 0) or (error.strerror or str(error)).lower()
 
 
-def _is_script(path: str) -> bool:
-    """Whether the first line makes a file of any name a Python script."""
-    try:
-        first = read_file(path, LIMIT).partition(b"\n")[0]
-    except OSError:
-        return False
-    return first.startswith(b"#!") and b"python" in first
+# ---- the walk ----
 
-
-def _printable(text: str) -> str:
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+_LARGEST_LIST = 100_000  # bytes of a .gitignore; each path is matched with each of its patterns
+_NO_FILE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EINVAL}
+_KINDS = (
+    (stat.S_ISFIFO, "a named pipe, not a file"),
+    (stat.S_ISSOCK, "a socket, not a file"),
+    (stat.S_ISCHR, "a device, not a file"),
+    (stat.S_ISBLK, "a device, not a file"),
+)
+# The .gitignore files that apply to a folder, the nearest first, each with the length of its folder's path:
+_Lists: TypeAlias = tuple[tuple[int, Patterns], ...]
 
 
 class _Walk:
@@ -220,15 +191,20 @@ class _Walk:
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR) and not os.path.islink(path):
                 raise UsageError(f"{name}: no such file or directory") from None
-            self.refuse(path, "a broken symbolic link" if error.errno == errno.ENOENT else reason(error))
+            self._refuse(path, "a broken symbolic link" if error.errno == errno.ENOENT else reason(error))
             return
-        why = refusal(path)
-        if why and not stat.S_ISDIR(status.st_mode) and not _is_script(path):
-            self.refuse(path, why)
+        is_folder = stat.S_ISDIR(status.st_mode)
+        why = "" if is_folder else refusal(path)
+        if why and not _is_script(path):
+            self._refuse(path, why)
             return
-        self._look_for_settings_above(path)
-        if stat.S_ISDIR(status.st_mode):
-            self._walk(path, _Ignores.above(path, self))
+        above = path
+        while self._searched and os.path.join(above, "") != self._prefix and above != os.path.dirname(above):
+            above = os.path.dirname(above)
+            for each in FILES:
+                self._note_settings(os.path.join(above, each))
+        if is_folder:
+            self._walk(path)
         else:
             self._file(path, display_path(path, self.root), status, named=True, link=os.path.islink(path))
 
@@ -239,16 +215,8 @@ class _Walk:
                 del self.files[path]
             self._visited.add(self._links[path])
 
-    def refuse(self, path: str, why: str) -> None:
-        """Report a path that is not read."""
+    def _refuse(self, path: str, why: str) -> None:
         self.unreadable[path] = Unreadable(path=display_path(path, self.root), line=0, column=0, reason=why)
-
-    def _look_for_settings_above(self, path: str) -> None:
-        """Look for settings between a named path and the settings of the run."""
-        while self._searched and os.path.join(path, "") != self._prefix and path != os.path.dirname(path):
-            path = os.path.dirname(path)
-            for name in FILES:
-                self._note_settings(os.path.join(path, name))
 
     def _note_settings(self, path: str) -> None:
         """Note settings that are not those of the run."""
@@ -258,9 +226,9 @@ class _Walk:
 
     def _file(self, path: str, where: str, status: os.stat_result, *, named: bool, link: bool) -> None:
         if not stat.S_ISREG(status.st_mode):
-            self.refuse(path, next((text for test, text in _KINDS if test(status.st_mode)), "not a file"))
+            self._refuse(path, next((text for test, text in _KINDS if test(status.st_mode)), "not a file"))
         elif status.st_size > LIMIT:
-            self.refuse(path, f"larger than {LIMIT // 1_000_000} MB ({status.st_size:,} bytes)")
+            self._refuse(path, f"larger than {LIMIT // 1_000_000} MB ({status.st_size:,} bytes)")
         elif not named or path not in self.files:
             identity = (status.st_dev, status.st_ino)
             if link:
@@ -269,110 +237,93 @@ class _Walk:
                 self._visited.add(identity)
             self.files[path] = Candidate(path, where, status.st_size, named)
 
-    def _walk(self, top: str, ignores: "_Ignores") -> None:
-        waiting = [(top, "" if top == self.root else display_path(top, self.root).rstrip("/") + "/", ignores)]
+    def _walk(self, top: str) -> None:
+        start = "" if top == self.root else display_path(top, self.root).rstrip("/") + "/"
+        waiting = [(top, start, self._lists_above(top))]
         while waiting:
-            folder, where, ignores = waiting.pop()
+            folder, where, lists = waiting.pop()
             try:
                 status = os.stat(folder)
                 with os.scandir(folder) as entries:
                     found = sorted(entries, key=attrgetter("name"))
             except OSError as error:
-                self.refuse(folder, f"cannot list this directory: {reason(error)}")
+                self._refuse(folder, f"cannot list this directory: {reason(error)}")
                 continue
             if (status.st_dev, status.st_ino) in self._visited:
                 continue
             self._visited.add((status.st_dev, status.st_ino))
-            ignores = ignores.inside(folder, found, self)
+            if any(entry.name == ".gitignore" for entry in found):
+                lists = self._read_list(folder) + lists
             waiting += [
-                (entry.path, f"{where}{_printable(entry.name)}/", ignores)
+                (entry.path, f"{where}{_printable(entry.name)}/", lists)
                 for entry in reversed(found)
-                if self._look_at(entry, top, where, ignores)
+                if self._look_at(entry, top, where, lists)
             ]
 
-    def _look_at(self, entry: "os.DirEntry[str]", top: str, where: str, ignores: "_Ignores") -> bool:
+    def _look_at(self, entry: "os.DirEntry[str]", top: str, where: str, lists: _Lists) -> bool:
         """Add a file, whose display path starts with `where`; True for a folder to walk."""
-        wanted = entry.name.endswith(SUFFIXES)
+        wanted = entry.name.endswith(_SUFFIXES)
         if entry.name in FILES:
             self._note_settings(entry.path)
         try:
             if entry.is_dir():
-                if self._is_excluded(entry, ignores, folder=True):
+                if self._is_excluded(entry, lists, folder=True):
                     return False
                 return not entry.is_symlink() or self._leads_elsewhere(entry, top)
-            if wanted and not self._is_excluded(entry, ignores, folder=False):
+            if wanted and not self._is_excluded(entry, lists, folder=False):
                 name, link = where + _printable(entry.name), entry.is_symlink()
                 self._file(entry.path, name, entry.stat(), named=False, link=link)
         except OSError as error:
-            if wanted and not self._is_excluded(entry, ignores, folder=False):
+            if wanted and not self._is_excluded(entry, lists, folder=False):
                 broken = error.errno == errno.ENOENT and os.path.islink(entry.path)
-                self.refuse(entry.path, "a broken symbolic link" if broken else reason(error))
+                self._refuse(entry.path, "a broken symbolic link" if broken else reason(error))
         return False
 
-    def _is_excluded(self, entry: "os.DirEntry[str]", ignores: "_Ignores", *, folder: bool) -> bool:
+    def _is_excluded(self, entry: "os.DirEntry[str]", lists: _Lists, *, folder: bool) -> bool:
+        """Whether the settings exclude an entry, or the nearest .gitignore with a pattern that fits."""
+        path = entry.path.replace(os.sep, "/")
         inside = entry.path.startswith(self._prefix)
-        relative = _below(entry.path, len(self._prefix)) if inside else entry.name
-        return bool(self._excludes.verdict(relative, folder=folder)) or ignores.exclude(
-            entry.path, folder=folder
-        )
+        if self._excludes.verdict(path[len(self._prefix) :] if inside else entry.name, folder=folder):
+            return True
+        verdicts = (patterns.verdict(path[start:], folder=folder) for start, patterns in lists)
+        return bool(next((verdict for verdict in verdicts if verdict is not None), False))
 
     def _leads_elsewhere(self, entry: "os.DirEntry[str]", top: str) -> bool:
         """Whether to walk a linked folder: not if it leads back up, nor if the walk meets it anyway."""
         target = os.path.realpath(entry.path)
         here = os.path.realpath(os.path.dirname(entry.path))
         if here == target or here.startswith(target.rstrip(os.sep) + os.sep):
-            self.refuse(entry.path, "a symbolic link that leads back to a directory above it")
+            self._refuse(entry.path, "a symbolic link that leads back to a directory above it")
             return False
         return not target.startswith(os.path.realpath(top) + os.sep)
 
-
-class _Ignores:
-    """The .gitignore files that apply to a folder, the nearest first, each with the length of its folder's path."""
-
-    __slots__ = ("_lists",)
-
-    def __init__(self, lists: Iterable[tuple[int, Patterns]] = ()) -> None:
-        self._lists = tuple(lists)
-
-    @classmethod
-    def above(cls, folder: str, walk: _Walk) -> "_Ignores":
-        """Return those of the folders above, up to the top of the repository; none outside a repository."""
+    def _lists_above(self, folder: str) -> _Lists:
+        """Return the lists above a folder, up to the top of the repository; none outside a repository."""
         above: list[str] = []
-        here = folder
-        while not os.path.exists(os.path.join(here, ".git")):
-            parent = os.path.dirname(here)
-            if parent == here:
-                return cls()
-            here = parent
-            above.append(here)
-        return cls(found for here in above if (found := _read_ignore_file(here, walk)) is not None)
+        while not os.path.exists(os.path.join(folder, ".git")):
+            if folder == os.path.dirname(folder):
+                return ()
+            folder = os.path.dirname(folder)
+            above.append(folder)
+        return tuple(found for each in above for found in self._read_list(each))
 
-    def inside(self, folder: str, entries: Iterable["os.DirEntry[str]"], walk: _Walk) -> "_Ignores":
-        """Return them with the folder's own, if it has one."""
-        if any(entry.name == ".gitignore" for entry in entries):
-            found = _read_ignore_file(folder, walk)
-            if found is not None:
-                return _Ignores((found, *self._lists))
-        return self
-
-    def exclude(self, path: str, *, folder: bool) -> bool:
-        """Whether the nearest list with a pattern that fits excludes the path."""
-        verdicts = (patterns.verdict(_below(path, start), folder=folder) for start, patterns in self._lists)
-        return bool(next((verdict for verdict in verdicts if verdict is not None), False))
+    def _read_list(self, folder: str) -> _Lists:
+        path = os.path.join(folder, ".gitignore")
+        self.lists.add(path)
+        try:
+            data = read_file(path, _LARGEST_LIST)
+        except OSError as error:
+            if error.errno not in _NO_FILE:
+                self._refuse(path, f"not used: {reason(error)}")
+            return ()
+        lines = data.decode("utf-8-sig", "replace").split("\n")
+        return ((len(folder.rstrip(os.sep)) + 1, Patterns(lines)),)
 
 
-def _below(path: str, start: int) -> str:
-    """Return the rest of the path, with forward slashes."""
-    return path[start:] if os.sep == "/" else path[start:].replace(os.sep, "/")
-
-
-def _read_ignore_file(folder: str, walk: _Walk) -> tuple[int, Patterns] | None:
-    path = os.path.join(folder, ".gitignore")
-    walk.lists.add(path)
+def _is_script(path: str) -> bool:
+    """Whether the first line makes a file of any name a Python script."""
     try:
-        data = read_file(path, _LARGEST_IGNORE_FILE)
-    except OSError as error:
-        if error.errno not in _NO_FILE:
-            walk.refuse(path, f"not used: {reason(error)}")
-        return None
-    return len(folder.rstrip(os.sep)) + 1, Patterns(data.decode("utf-8-sig", "replace").split("\n"))
+        first = read_file(path, LIMIT).partition(b"\n")[0]
+    except OSError:
+        return False
+    return first.startswith(b"#!") and b"python" in first

@@ -7,23 +7,20 @@ not name the framework.  A *cluster* is what must be analysed together: componen
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import takewhile
 from typing import NamedTuple
 
-from ackdoctor.lint.files import Declarations, Files, capital_names, meanings
+from ackdoctor.lint.files import Files, capital_names
 from ackdoctor.model.finding import Finding, UnknownBase, Unreadable
 
-__all__ = [
-    "Cluster",
-    "Inputs",
-    "JavaImporter",
-    "Project",
-    "PythonImporter",
-    "Result",
-    "Source",
-    "module_name",
-]
+SHORT_RUN = 200  # files; in a longer run without a user file no bases are looked up on disk
+HELPER_SIZE = 300_000  # bytes; larger files hold tables, not helpers
+_HELPER_DEPTH = 3  # imports followed from a component; beyond the first only to files that ack, fail or emit
+_HELPERS = 40  # per cluster
+_HOPS = 12  # re-exports followed
 
 
 class Source(NamedTuple):
@@ -76,27 +73,25 @@ class Result:
     repeatable: bool = True
 
 
+# ---- from a qualified name in a file to the files that may hold what it names ----
+# There is no import path to ask.  Among several files of one name, the one that shares most folders with the importing
+# file is meant.  Files that the run does not list are looked for on disk.
+
 _Folders = tuple[str, ...]
+_PACKAGE = "__init__"
+_HEIGHT = 8  # folders searched above a Python file that is outside the root
+_ABOVE = 4  # folders above a source root in which other modules of its build are searched
+_NEIGHBOURS = 200  # folders searched in each
+_LAYOUTS = (("src", "main", "java"), ("src", "jvm"), ("src",))
+_OPENED = 20  # Java files of one name that are read to learn their package
 
 
 def _shared(one: _Folders, other: _Folders) -> int:
     """Return how many leading folders two paths share."""
-    count = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
-# ---- Python ----
-
-_SIBLINGS = ("", "src")  # folders with code, relative to a folder above the importing file
-_HEIGHT = 8  # folders searched above a file that is outside the root
-_PACKAGE = "__init__"
-
-
-def module_name(display_path: str) -> tuple[str, bool]:
+def _module_name(display_path: str) -> tuple[str, bool]:
     """Return the dotted name of a Python file, as long as its display path, and whether it is a package's own file."""
     parts = display_path.removesuffix(".py").split("/")
     is_package = parts[-1] == _PACKAGE and len(parts) > 1
@@ -106,14 +101,13 @@ def module_name(display_path: str) -> tuple[str, bool]:
     return ".".join(names) or "__main__", is_package
 
 
-class PythonImporter:
+class _PythonImporter:
     """Finds Python files by module: `bolts.base` fits every file whose path ends in `bolts/base.py`."""
 
     def __init__(self, paths: Iterable[str], root: str) -> None:
         self._root = root
         self._paths = frozenset(paths)
-        self._by_last: dict[str, list[tuple[_Folders, str]]] | None = None
-        self._found: dict[tuple[str, tuple[str, ...]], str | None] = {}
+        self._found: dict[tuple[str, _Folders], str | None] = {}
 
     def locate(self, origin: str, qualified: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield the files that a name may lead to, each with the rest of the name; the longest module comes first."""
@@ -121,21 +115,22 @@ class PythonImporter:
         parts = tuple(name.split(".")) if name else ()
         level = len(qualified) - len(name)
         folder = os.path.dirname(origin)
+        base = folder
         for _ in range(level - 1):
-            folder = os.path.dirname(folder)
+            base = os.path.dirname(base)
         for length in range(len(parts), 0 if level == 0 else -1, -1):
-            path = self._within(folder, parts[:length]) if level else self._absolute(origin, parts[:length])
+            key = (folder, parts[:length])
+            if level:
+                path = self._within(base, parts[:length])
+            elif key in self._found:
+                path = self._found[key]
+            else:
+                path = self._found[key] = self._search(origin, *key)
             if path is not None and path != origin:
                 yield path, parts[length:]
 
-    def _absolute(self, origin: str, parts: tuple[str, ...]) -> str | None:
-        folder = os.path.dirname(origin)
-        key = (folder, parts)
-        if key not in self._found:
-            self._found[key] = self._search(origin, folder, parts)
-        return self._found[key]
-
-    def _search(self, origin: str, folder: str, parts: tuple[str, ...]) -> str | None:
+    def _search(self, origin: str, folder: str, parts: _Folders) -> str | None:
+        """Return the file of an absolute import."""
         if (
             parts[0] in sys.stdlib_module_names
         ):  # only a file beside the importing one hides the standard library
@@ -143,33 +138,30 @@ class PythonImporter:
         here = _module_path(origin)
         fitting = [
             (_shared(theirs, here), -len(theirs), path)
-            for theirs, path in self._ending(parts[-1])
+            for theirs, path in self._by_last.get(parts[-1], ())
             if theirs[-len(parts) :] == parts
         ]
         if fitting:
             return max(fitting)[2]
-        found = (self._within(base, parts) for base in self._bases(folder))
-        return next((path for path in found if path is not None), None)
-
-    def _ending(self, last: str) -> Sequence[tuple[_Folders, str]]:
-        """Return the run's modules whose last name is `last`."""
-        if self._by_last is None:
-            self._by_last = {}
-            for path in self._paths:
-                parts = _module_path(path)
-                self._by_last.setdefault(parts[-1], []).append((parts, path))
-        return self._by_last.get(last, ())
-
-    def _bases(self, folder: str) -> Iterator[str]:
-        """Yield the folders from which an absolute import may start, the nearest first."""
         for _ in range(_HEIGHT if not folder.startswith(self._root) else len(folder)):
-            for sibling in _SIBLINGS:
-                yield os.path.join(folder, sibling) if sibling else folder
+            for base in (folder, os.path.join(folder, "src")):
+                if path := self._within(base, parts):
+                    return path
             if folder in (self._root, os.path.dirname(folder)):
-                return
+                break
             folder = os.path.dirname(folder)
+        return None
 
-    def _within(self, folder: str, parts: tuple[str, ...]) -> str | None:
+    @cached_property
+    def _by_last(self) -> Mapping[str, list[tuple[_Folders, str]]]:
+        """The run's modules by their last names."""
+        found: dict[str, list[tuple[_Folders, str]]] = {}
+        for path in self._paths:
+            parts = _module_path(path)
+            found.setdefault(parts[-1], []).append((parts, path))
+        return found
+
+    def _within(self, folder: str, parts: _Folders) -> str | None:
         """Return the file of that module in a folder."""
         stem = os.path.join(folder, *parts)
         for path in (f"{stem}.py", os.path.join(stem, f"{_PACKAGE}.py")):
@@ -184,16 +176,7 @@ def _module_path(path: str) -> _Folders:
     return tuple(parts[:-1] if parts[-1] == _PACKAGE else parts)
 
 
-# ---- Java ----
-
-_SUFFIX = ".java"
-_ABOVE = 4  # folders above a source root in which other modules of its build are searched
-_NEIGHBOURS = 200  # folders searched in each
-_LAYOUTS = (("src", "main", "java"), ("src", "jvm"), ("src",))
-_OPENED = 20  # files of one name that are read to learn their package
-
-
-class JavaImporter:
+class _JavaImporter:
     """Finds Java files by class.
 
     A class is in a file of its name.  The folders usually name the package; where they do not, the file states it.
@@ -205,9 +188,7 @@ class JavaImporter:
         self._root = root
         self._paths = tuple(paths)
         self._package_of = package_of
-        self._listed: dict[str, frozenset[str]] = {}
-        self._by_class: dict[str, list[tuple[_Folders, str]]] | None = None
-        self._roots: dict[_Folders, tuple[str, ...]] = {}
+        self._roots: dict[str, tuple[str, ...]] = {}
         self._found: dict[tuple[str, str, str], str | None] = {}
 
     def locate(self, origin: str, qualified: str) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -225,95 +206,64 @@ class JavaImporter:
 
     def _search(self, origin: str, folder: str, package: str, cls: str) -> str | None:
         here = tuple(folder.split(os.sep))
-        wanted = tuple(package.split(".")) if package else ()
-        known = self._known(cls)
-        if not wanted:
-            return next((path for folders, path in known if folders == here), self._within(folder, cls))
+        known = self._by_class.get(cls, [])
+        beside = os.path.join(folder, f"{cls}.java")
+        if not package:
+            listed = (path for folders, path in known if folders == here)
+            return next(listed, beside if os.path.isfile(beside) else None)
+        wanted = tuple(package.split("."))
         fitting = [place for place in known if place[0][-len(wanted) :] == wanted]
         if not fitting:
             fitting = [place for place in known[:_OPENED] if self._package_of(place[1]) == package]
         if fitting:
             return max(fitting, key=lambda place: (_shared(place[0], here), place[1]))[1]
-        return self._on_disk(origin, here, wanted, cls)
-
-    def _known(self, cls: str) -> list[tuple[_Folders, str]]:
-        if self._by_class is None:
-            self._by_class = {}
-            for path in self._paths:
-                folder, _, name = path.rpartition(os.sep)
-                place = (tuple(folder.split(os.sep)), path)
-                self._by_class.setdefault(name.removesuffix(_SUFFIX), []).append(place)
-        return self._by_class.get(cls, [])
-
-    def _on_disk(self, origin: str, here: _Folders, wanted: _Folders, cls: str) -> str | None:
-        package = self._package_of(origin)
-        own = tuple(package.split(".")) if package else ()
-        if own == wanted:
-            return self._within(os.sep.join(here), cls)
-        if here[len(here) - len(own) :] != own:
+        own = self._package_of(origin)
+        tail = "".join(f"{os.sep}{name}" for name in own.split(".")) if own else ""
+        if own == package:
+            on_disk = [beside]
+        elif folder.endswith(tail):
+            roots = self._source_roots(folder.removesuffix(tail))
+            on_disk = [os.path.join(root, *wanted, f"{cls}.java") for root in roots]
+        else:
             return None
-        folders = (self._below(root, wanted) for root in self._source_roots(here[: len(here) - len(own)]))
-        found = (self._within(folder, cls) for folder in folders if folder)
-        return next((path for path in found if path is not None), None)
+        return next(filter(os.path.isfile, on_disk), None)
 
-    def _source_roots(self, source: _Folders) -> tuple[str, ...]:
+    @cached_property
+    def _by_class(self) -> Mapping[str, list[tuple[_Folders, str]]]:
+        """The run's files, each with its folders, by the class of their names."""
+        found: dict[str, list[tuple[_Folders, str]]] = {}
+        for path in self._paths:
+            folder, _, name = path.rpartition(os.sep)
+            found.setdefault(name.removesuffix(".java"), []).append((tuple(folder.split(os.sep)), path))
+        return found
+
+    def _source_roots(self, source: str) -> tuple[str, ...]:
         """Return a source root and the others of its build, those of its own module first."""
         if source not in self._roots:
-            layouts = ((*layout[:1], "*", *layout[2:]) for layout in _LAYOUTS)
-            lengths = [len(layout) for layout in layouts if _ends_in(source, layout)]
-            module = source[: len(source) - max(lengths, default=0)]
-            found = [os.sep.join(source), *self._sources(module)]
-            for height in range(1, _ABOVE + 1):
-                above = module[: len(module) - height]
-                if not os.sep.join(above).startswith(self._root):
+            parts = source.split(os.sep)  # .../src/main/java, .../src/test/java, .../src/jvm
+            inside = (
+                3 if parts[-3:-2] == ["src"] and parts[-1] == "java" else 2 if parts[-2:-1] == ["src"] else 0
+            )
+            modules = [os.sep.join(parts[: len(parts) - inside])]
+            above = modules[0]
+            for _ in range(_ABOVE):
+                above = os.path.dirname(above)
+                if not above.startswith(self._root):
                     break
-                for name in sorted(self._names(os.sep.join(above)))[:_NEIGHBOURS]:
-                    found += self._sources((*above, name))
-            self._roots[source] = tuple(dict.fromkeys(found))
+                modules += (os.path.join(above, name) for name in _names_in(above)[:_NEIGHBOURS])
+            roots = (os.path.join(module, *layout) for module in modules for layout in _LAYOUTS)
+            self._roots[source] = tuple(dict.fromkeys((source, *filter(os.path.isdir, roots))))
         return self._roots[source]
 
-    def _sources(self, module: _Folders) -> Iterator[str]:
-        """Yield the source roots of a module."""
-        for layout in _LAYOUTS:
-            folder = self._below(os.sep.join(module), layout)
-            if folder:
-                yield folder
 
-    def _below(self, folder: str, names: Iterable[str]) -> str | None:
-        """Return the folder at the end of these names, if it exists."""
-        for name in names:
-            if name not in self._names(folder):
-                return None
-            folder = os.path.join(folder, name)
-        return folder
-
-    def _names(self, folder: str) -> frozenset[str]:
-        """Return the names in a folder; none where it cannot be listed."""
-        if folder not in self._listed:
-            try:
-                self._listed[folder] = frozenset(os.listdir(folder))
-            except OSError:
-                self._listed[folder] = frozenset()
-        return self._listed[folder]
-
-    def _within(self, folder: str, cls: str) -> str | None:
-        name = cls + _SUFFIX
-        return os.path.join(folder, name) if name in self._names(folder) else None
+def _names_in(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
 
 
-def _ends_in(path: _Folders, layout: _Folders) -> bool:
-    """Whether a path ends in a layout, in which "*" is any name."""
-    tail = path[len(path) - len(layout) :]
-    return len(tail) == len(layout) and all(
-        part in ("*", name) for name, part in zip(tail, layout, strict=True)
-    )
-
-
-SHORT_RUN = 200  # files; in a longer run without a user file no bases are looked up on disk
-HELPER_DEPTH = 3  # imports followed from a component; beyond the first only to files that ack, fail or emit
-HELPER_SIZE = 300_000  # bytes; larger files hold tables, not helpers
-HELPERS = 40  # per cluster
-_HOPS = 12  # re-exports followed
+# ---- clusters ----
 
 
 class _Class(NamedTuple):
@@ -338,11 +288,11 @@ class Project:
         self._names = files.names
         self._java = files.language.name == "java"
         self._listed = tuple(files.by_path)
-        self._importer = (
-            JavaImporter(self._listed, files.root, self._package_of)
-            if self._java
-            else PythonImporter(self._listed, files.root)
-        )
+        self._importer: _JavaImporter | _PythonImporter
+        if self._java:
+            self._importer = _JavaImporter(self._listed, files.root, self._package_of)
+        else:
+            self._importer = _PythonImporter(self._listed, files.root)
         self._is_component: dict[_Class, bool] = {}
         # Of each file, the files in which its classes have bases, re-exports included:
         self._bases: dict[str, set[str]] = {}
@@ -351,18 +301,17 @@ class Project:
     def clusters(self) -> tuple[Cluster, ...]:
         """Return the clusters of the run, in the order of their first files."""
         facts = self._files.facts
-        users = {
-            path
-            for path in self._listed
-            if path in facts and facts[path].names_framework and self._is_user(path)
-        }
+        users = {path for path in self._listed if path in facts and self._is_user(path)}
         components = self._component_files(users)
         own = {path for path in (components | users) & set(self._listed) if not self._is_framework(path)}
-        found = [self._cluster(sorted(group), components) for group in self._groups(own, components)]
-        doubtful = (path for path in facts if facts[path].not_text)
-        handlers = (path for path in self._listed if path in facts and facts[path].has_handler)
-        others = {*doubtful, *(path for path in handlers if not self._is_framework(path))}
-        found += [self._cluster([path], components) for path in sorted(others - components - users)]
+        others = {
+            path
+            for path in self._listed
+            if path in facts
+            and (facts[path].not_text or (facts[path].has_handler and not self._is_framework(path)))
+        }
+        groups = [*self._groups(own, components), *({path} for path in others - components - users)]
+        found = [self._cluster(group, components) for group in groups]
         return tuple(sorted(found, key=lambda cluster: cluster.own[0].display_path))
 
     def _groups(self, own: set[str], components: set[str]) -> list[set[str]]:
@@ -378,9 +327,10 @@ class Project:
 
     def _is_user(self, path: str) -> bool:
         """Whether the file imports a framework."""
-        found = self._files.declarations(path)
-        names = (*found.modules, *found.stars, *(qualified for _, qualified in found.imports))
-        return any(self._names.is_base(name) or self._names.is_module(name) for name in names)
+        return self._files.facts[path].names_framework and any(
+            self._names.is_base(name) or self._names.is_module(name)
+            for name in self._files.declarations(path).imported()
+        )
 
     def _is_framework(self, path: str) -> bool:
         """Whether the file is a part of a framework: one of its classes has the full name of a base class."""
@@ -392,7 +342,7 @@ class Project:
     def _module(self, path: str) -> tuple[str, bool]:
         if self._java:
             return self._package_of(path), False
-        return module_name(self._files.by_path[path].display_path)
+        return _module_name(self._files.by_path[path].display_path)
 
     def _package_of(self, path: str) -> str:
         return self._files.declarations(path).package
@@ -484,7 +434,7 @@ class Project:
             last = name.rpartition(".")[2]
             if here != path or any(cls == last for cls, _ in found.classes):
                 yield _Lead(_Class(here, last), way)
-            for meaning in meanings(found, name, java=self._java):
+            for meaning in found.meanings(name, java=self._java):
                 if self._names.is_base(meaning):
                     yield _Lead(None, way)
                 elif meaning.startswith("="):
@@ -504,36 +454,35 @@ class Project:
 
     # ---- what a component reaches ----
 
-    def _cluster(self, group: list[str], components: set[str]) -> Cluster:
+    def _cluster(self, group: set[str], components: set[str]) -> Cluster:
         """Return the cluster of these own files."""
-        with_components = [path for path in group if path in components]
-        bases = self._base_files(with_components)
-        helpers = self._helpers({*with_components, *bases})
-        context = sorted((bases | helpers) - set(group))
+        bases: set[str] = set()  # the files of all ancestors
+        waiting = list(group & components)
+        while waiting:
+            new = self._bases.get(waiting.pop(), set()) - bases
+            bases |= new
+            waiting += new
+        helpers = self._helpers((group & components) | bases)
         return Cluster(
             language=self._files.language.name,
-            own=tuple(sorted(map(self._source, group), key=lambda source: source.display_path)),
-            context=tuple(sorted(map(self._source, context), key=lambda source: source.display_path)),
+            own=self._sources(group),
+            context=self._sources((bases | helpers) - group),
         )
 
-    def _base_files(self, paths: Iterable[str]) -> set[str]:
-        """Return the files of all ancestors of the classes in these files."""
-        waiting = list(paths)
-        found: set[str] = set()
-        while waiting:
-            new = self._bases.get(waiting.pop(), set()) - found
-            found |= new
-            waiting += new
-        return found
+    def _sources(self, paths: set[str]) -> tuple[Source, ...]:
+        sources = (
+            Source(path, self._files.by_path[path].display_path, *self._module(path)) for path in paths
+        )
+        return tuple(sorted(sources, key=lambda source: (source.display_path, source.path)))
 
     def _helpers(self, paths: set[str]) -> set[str]:
         """Return the files that these import and that may ack, fail or emit for them."""
         found: set[str] = set()
         known = set(paths)
         ring = sorted(paths)
-        for depth in range(1, HELPER_DEPTH + 1):
+        for depth in range(1, _HELPER_DEPTH + 1):
             reached = sorted({path for origin in ring for path in self._imported(origin)} - known)
-            ring = [path for path in reached if self._helps(path, depth)][: HELPERS - len(found)]
+            ring = [path for path in reached if self._helps(path, depth)][: _HELPERS - len(found)]
             known.update(reached)
             found.update(ring)
         return found
@@ -541,12 +490,13 @@ class Project:
     def _helps(self, path: str, depth: int) -> bool:
         """Whether to parse a file that is so many imports away from a component.
 
-        A Java file that takes a tuple or a collector names the framework; a Python file need not.
+        A Java file that takes a tuple or a collector names the framework; a Python file need not.  One that the
+        component uses directly may hide a failure from it.
         """
         if not self._files.add(path) or self._files.by_path[path].size > HELPER_SIZE:
             return False
         if self._java and not self._files.facts[path].names_framework:
-            return False
+            return depth == 1 and self._files.catches_all(path)
         return depth == 1 or self._files.acts(path)
 
     def _imported(self, path: str) -> frozenset[str]:
@@ -555,15 +505,10 @@ class Project:
             found = self._files.declarations(path)
             bound = {name for name, qualified in found.imports if not self._names.is_in_framework(qualified)}
             if self._java:
-                bound |= capital_names(self._files.read(path), found)
-            by_name = {each for name in bound for lead in self._leads(path, name) for each in lead.way[1:]}
-            self._reached[path] = frozenset(by_name | set(self._imported_modules(path, found)))
+                bound |= capital_names(self._files.read(path) or b"", found)
+            reached = {each for name in bound for lead in self._leads(path, name) for each in lead.way[1:]}
+            for name in found.imported():
+                if not self._names.is_in_framework(name) and not self._names.is_base(name):
+                    reached.update(there for there, rest in self._importer.locate(path, name) if not rest)
+            self._reached[path] = frozenset(reached)
         return self._reached[path]
-
-    def _imported_modules(self, path: str, found: Declarations) -> Iterator[str]:
-        for name in (*found.modules, *found.stars, *(qualified for _, qualified in found.imports)):
-            if not self._names.is_in_framework(name) and not self._names.is_base(name):
-                yield from (there for there, rest in self._importer.locate(path, name) if not rest)
-
-    def _source(self, path: str) -> Source:
-        return Source(path, self._files.by_path[path].display_path, *self._module(path))

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from hashlib import blake2b
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from ackdoctor.lint.discover import LANGUAGES, LIMIT, Candidate, discover, displ
 from ackdoctor.lint.files import Files, framework_names
 from ackdoctor.lint.project import Cluster, Inputs, Project, Result
 from ackdoctor.lint.select import select
+from ackdoctor.model import RulebookError
 from ackdoctor.model.finding import (
     Confidence,
     Finding,
@@ -38,8 +38,191 @@ from ackdoctor.model.finding import (
 )
 from ackdoctor.model.source import Site, Span, read_file
 
-__all__ = ["Cache", "lint"]
+if TYPE_CHECKING:
+    from ackdoctor.lint.analysis import Progress
 
+
+_NAMED = 3  # files that a note names
+
+
+def lint(
+    paths: Sequence[Path],
+    settings: Settings,
+    *,
+    root: Path,
+    stdin: tuple[str, bytes] | None = None,
+    jobs: int = 1,
+    cache: CacheFolder | None = None,
+    progress: "Progress | None" = None,
+) -> Report:
+    """Lint files, folders, and perhaps one text (`stdin`) as if it were in the file of its name.
+
+    Paths in the report are relative to `root`.  `jobs` below 1 means as many as there are processors; `cache` holds
+    the results of earlier runs; `progress` is called with the number of finished clusters and of all.  Findings have
+    no fingerprint yet.  UsageError for a path that does not exist, ConfigError for a version that no dialect has.
+    """
+    top = os.path.abspath(root)
+    found = discover(paths, settings, root)
+    files = {file.path: file for file in found.files}
+    refused = list(found.unreadable)
+    overlay = _take_text(stdin, top, files, refused) if stdin else {}
+    languages = _by_language((*files.values(), *found.foreign), settings, top, overlay)
+    read = [each for each in languages if each.language.is_read]
+    inputs = Inputs(dict(settings.dialect_version), dict(settings.extra_bases), overlay)
+    results = _results(read, inputs, cache, jobs, progress)
+    refused += (fault for result in results for fault in result.unreadable)
+    refused += (fault for each in read for fault in each.unreadable)
+    unreadable = _unique(refused)
+    asked = {file.display_path for file in files.values()}
+    findings = [finding for result in results for finding in result.findings]
+    # Heirs and callers of the code in a named file may be anywhere; a walked folder has them.
+    unsure = {file.display_path for file in files.values() if file.named}
+    unsure |= {item.path for item in unreadable if item.partial}
+    sources = _sources(read, files, findings, unreadable, overlay, top)
+    choice = select(findings, sources, asked, settings, top, unsure=unsure)
+    beside = {file.display_path for each in languages for file in each.by_path.values()} | set(found.lists)
+    unknown = [item for result in results for item in result.unknown_bases]
+    return Report(
+        findings=choice.findings,
+        unreadable=_unique([*unreadable, *choice.unread]),
+        files=tuple(sorted(asked)),
+        beside=tuple(sorted(beside - asked)),
+        components=sum(result.components for result in results),
+        suppressed=choice.suppressed,
+        unknown_bases=tuple(sorted(unknown, key=lambda item: (item.path, item.line, item.name))),
+        notes=(*choice.notes, *_notes(languages, found.other_settings)),
+    )
+
+
+def _take_text(
+    stdin: tuple[str, bytes], root: str, files: dict[str, Candidate], refused: list[Unreadable]
+) -> Mapping[str, bytes]:
+    """Add the text from standard input to the files, or to the refused ones; return its content by path."""
+    path, data = os.path.normpath(os.path.join(root, stdin[0])), stdin[1]
+    where = display_path(path, root)
+    large = len(data) > LIMIT
+    why = f"larger than {LIMIT // 1_000_000} MB ({len(data):,} bytes)" if large else refusal(path)
+    if why:
+        refused.append(Unreadable(path=where, line=0, column=0, reason=why))
+        return {}
+    files[path] = Candidate(path, where, len(data), named=True)
+    return {path: data}
+
+
+def _by_language(
+    candidates: Iterable[Candidate], settings: Settings, root: str, overlay: Mapping[str, bytes]
+) -> list[Files]:
+    """Return the files of each language."""
+    groups: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        groups.setdefault(language_of(candidate.path).name, []).append(candidate)
+    known = dialects.load(settings.dialect_version)
+    found = []
+    for name, group in sorted(groups.items()):
+        names = framework_names(known, settings.extra_bases, LANGUAGES[name])
+        found.append(Files(group, LANGUAGES[name], names, root, overlay))
+    return found
+
+
+def _sources(
+    languages: Iterable[Files],
+    files: Mapping[str, Candidate],
+    findings: Iterable[Finding],
+    unreadable: Iterable[Unreadable],
+    overlay: Mapping[str, bytes],
+    root: str,
+) -> Mapping[str, bytes]:
+    """Return the contents of the files whose suppression comments count, by display path.
+
+    They are the files of the run, and others that hold findings of its components.
+    """
+    unread = {item.path for item in unreadable if not item.partial}
+    marked = {path for each in languages for path, facts in each.facts.items() if facts.has_mark}
+    paths = {
+        file.display_path: path
+        for path, file in files.items()
+        if path in marked and file.display_path not in unread
+    }
+    asked = {file.display_path for file in files.values()}
+    for finding in findings:
+        place = finding.site.path
+        if finding.home in asked and place not in asked:
+            paths[place] = os.path.normpath(os.path.join(root, place))
+    found: dict[str, bytes] = {}
+    for where, path in paths.items():
+        with suppress(OSError):  # it was removed during the run
+            found[where] = overlay[path] if path in overlay else read_file(path, LIMIT)
+    return found
+
+
+def _notes(languages: Iterable[Files], other_settings: Sequence[str]) -> Iterator[str]:
+    """Yield one line about the files that name a framework in a language without a parser, one about unused settings."""
+    places = [
+        (each.language.title, each.by_path[path].display_path)
+        for each in languages
+        if not each.language.is_read
+        for path, facts in each.facts.items()
+        if facts.names_framework
+    ]
+    if places:
+        counts = Counter(title for title, _ in places)
+        kinds = " and ".join(f"{count} {title}" for title, count in sorted(counts.items()))
+        noun = "file that uses" if len(places) == 1 else "files that use"
+        yield f"not read: {kinds} {noun} a Storm framework: {_listed([place for _, place in places])}"
+    if other_settings:
+        verb, those = (
+            ("is", "its directory") if len(other_settings) == 1 else ("are", "each of their directories")
+        )
+        yield (
+            f"{_listed(other_settings)} {verb} not used, since a run has the settings of the directory that its paths "
+            f"share: lint {those} by itself"
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _unique(items: Iterable[Unreadable]) -> tuple[Unreadable, ...]:
+    return tuple(sorted(set(items), key=lambda item: (item.path, item.line, item.column, item.reason)))
+
+
+def _results(
+    languages: Sequence[Files],
+    inputs: Inputs,
+    folder: CacheFolder | None,
+    jobs: int,
+    progress: "Progress | None",
+) -> list[Result]:
+    """Return the results of all clusters, cached or new."""
+    clusters = [(cluster, files) for files in languages for cluster in Project(files).clusters()]
+    cache = None
+    if folder is not None and clusters:
+        digests = {
+            source.path: files.digest(source.path) for each, files in clusters for source in each.sources
+        }
+        inputs = inputs._replace(digests=digests)
+        with suppress(NoCacheError):
+            cache = Cache(folder, inputs)
+    results = [cache.get(cluster) if cache else None for cluster, _ in clusters]
+    missing = [number for number, result in enumerate(results) if result is None]
+    if missing:
+        from ackdoctor.lint.analysis import analyze  # flow and checks, which an unchanged run does not need
+
+        work = [clusters[number] for number in missing]
+        size = sum(files.by_path[source.path].size for cluster, files in work for source in cluster.sources)
+        new = analyze([cluster for cluster, _ in work], inputs, size, jobs, progress)
+        for number, result in zip(missing, new, strict=True):
+            results[number] = result
+            if cache:
+                cache.put(clusters[number][0], result)
+    if cache:
+        cache.close()
+    return [result for result in results if result is not None]
+
+
+# ---- the cache ----
 
 _LARGEST = 10_000_000  # bytes of an entry
 _MOST = 20_000  # entries
@@ -48,7 +231,12 @@ _UNUSED_DAYS = 30
 
 
 class Cache:
-    """The results in one folder that hold for the inputs of a run."""
+    """The results of earlier runs that hold for the inputs of this one, one entry per cluster.
+
+    A key covers all that the analysis depends on: ackdoctor's own code, Python, the parsers, the settings, and the
+    names and bytes of all files of the cluster.  So an entry is never out of date.  It is JSON behind a checksum: a
+    damaged entry counts as missing.  `CacheFolder` keeps it where no repository can supply it.
+    """
 
     def __init__(self, folder: CacheFolder, inputs: Inputs) -> None:
         """NoCacheError where ackdoctor's own code cannot be read."""
@@ -62,21 +250,13 @@ class Cache:
         """Return the result for a cluster, if there is one."""
         key = self._key(cluster)
         entry = self._folder.read(key, _LARGEST) if key else None
-        if entry is None:
+        checksum, _, text = (entry or b"").partition(b"\n")
+        if entry is None or checksum != _checksum(key, text):
             return None
-        checksum, _, text = entry.partition(b"\n")
-        if checksum != _checksum(key, text):
-            return None
-        try:
+        # A value of another shape was not written by this class.
+        with suppress(TypeError, ValueError, LookupError, AttributeError, RecursionError):
             return _result(json.loads(text))
-        except (
-            TypeError,
-            ValueError,
-            LookupError,
-            AttributeError,
-            RecursionError,
-        ):  # not written by this class
-            return None
+        return None
 
     def put(self, cluster: Cluster, result: Result) -> None:
         """Store a result that the same files would give again.  A full disk costs the entry only."""
@@ -112,33 +292,28 @@ def _checksum(key: str, text: bytes) -> bytes:
 
 
 def _tool() -> str:
-    """Return a digest of ackdoctor's own code, which an editable install changes without a new version, and of Python."""
-    parsers = sorted({parser for language in LANGUAGES.values() for parser in language.parsers})
-    versions = (ackdoctor.__version__, sys.version, [(name, _version(name)) for name in parsers])
-    digest = blake2b(repr(versions).encode(), digest_size=20)
-    top = Path(ackdoctor.__file__).parent
+    """Return a digest of ackdoctor's own code and messages, which may change without a new version, and of Python."""
+    from importlib.metadata import PackageNotFoundError, version  # a run without a cache does not need them
+
+    from ackdoctor.rulebook import locate
+
+    parsers = {}
+    for name in sorted({parser for language in LANGUAGES.values() for parser in language.parsers}):
+        with suppress(PackageNotFoundError):
+            parsers[name] = version(name)
+    digest = blake2b(repr((ackdoctor.__version__, sys.version, parsers)).encode(), digest_size=20)
     try:
-        for folder, folders, names in os.walk(top):
-            folders.sort()
-            for path in sorted(os.path.join(folder, name) for name in names if name.endswith(".py")):
-                code = Path(path).read_bytes()
-                digest.update(f"{path[len(str(top)) :]}\0{len(code)}\0".encode() + code)
-    except OSError as error:
-        raise NoCacheError(f"{error.filename}: {error.strerror}") from error
+        for top, names in ((Path(ackdoctor.__file__).parent, "*.py"), (locate(), "*.md")):
+            for path in sorted(top.rglob(names)):
+                code = path.read_bytes()
+                digest.update(f"{path.relative_to(top)}\0{len(code)}\0".encode() + code)
+    except (OSError, RulebookError) as error:
+        raise NoCacheError(str(error)) from error
     return digest.hexdigest()
 
 
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "unknown"
-
-
-# ---- results from JSON; a value of another shape raises ----
-
-
 def _result(raw: dict[str, Any]) -> Result:
+    """Return the result from its JSON; raise an error for a value of another shape."""
     return Result(
         findings=tuple(map(_finding, raw["findings"])),
         unreadable=tuple(Unreadable(**item) for item in raw["unreadable"]),
@@ -148,10 +323,10 @@ def _result(raw: dict[str, Any]) -> Result:
 
 
 def _finding(raw: dict[str, Any]) -> Finding:
-    steps = [{**step, "site": _site(step["site"])} for step in raw["evidence"]["steps"]]
+    steps = tuple(PathStep(**{**step, "site": _site(step["site"])}) for step in raw["evidence"]["steps"])
     changes = {
         "site": _site(raw["site"]),
-        "evidence": PathWitness(steps=tuple(PathStep(**step) for step in steps)),
+        "evidence": PathWitness(steps=steps),
         "severity": Severity(raw["severity"]),
         "confidence": Confidence(raw["confidence"]),
     }
@@ -160,203 +335,3 @@ def _finding(raw: dict[str, Any]) -> Finding:
 
 def _site(raw: dict[str, Any]) -> Site:
     return Site(raw["path"], Span(*raw["span"]))
-
-
-if TYPE_CHECKING:
-    from ackdoctor.lint.analysis import Progress
-
-_NAMED = 3  # files that a note names
-
-
-def lint(
-    paths: Sequence[Path],
-    settings: Settings,
-    *,
-    root: Path,
-    stdin: tuple[str, bytes] | None = None,
-    jobs: int = 1,
-    cache: CacheFolder | None = None,
-    progress: "Progress | None" = None,
-) -> Report:
-    """Lint files, folders, and perhaps one text (`stdin`) as if it were in the file of its name.
-
-    Paths in the report are relative to `root`.  `jobs` below 1 means as many as there are processors; `cache` holds
-    the results of earlier runs; `progress` is called with the number of finished clusters and of all.  Findings have
-    no fingerprint yet.  UsageError for a path that does not exist, ConfigError for a version that no dialect has.
-    """
-    top = os.path.abspath(root)
-    found = discover(paths, settings, root)
-    files = {file.path: file for file in found.files}
-    refused = list(found.unreadable)
-    overlay = _take_text(stdin, top, files, refused) if stdin else {}
-    languages = _by_language((*files.values(), *found.foreign), settings, top, overlay)
-    read = [each for each in languages if each.language.is_read]
-    inputs = Inputs(dict(settings.dialect_version), dict(settings.extra_bases), overlay)
-    results = _results(read, inputs, cache, jobs, progress)
-    unreadable = _unique(
-        (
-            *refused,
-            *(fault for result in results for fault in result.unreadable),
-            *(fault for each in read for fault in each.unreadable),
-        )
-    )
-    asked = {file.display_path for file in files.values()}
-    findings = [finding for result in results for finding in result.findings]
-    choice = select(
-        findings,
-        _sources(read, files, findings, unreadable, overlay, top),
-        asked,
-        settings,
-        top,
-        # Heirs and callers of the code in a named file may be anywhere; a walked folder has them.
-        unsure={item.path for item in unreadable if item.partial}
-        | {file.display_path for file in files.values() if file.named},
-    )
-    beside = {file.display_path for each in languages for file in each.by_path.values()} | set(found.lists)
-    unknown = [item for result in results for item in result.unknown_bases]
-    return Report(
-        findings=choice.findings,
-        unreadable=_unique([*unreadable, *choice.unread]),
-        files=tuple(sorted(asked)),
-        beside=tuple(sorted(beside - asked)),
-        components=sum(result.components for result in results),
-        suppressed=choice.suppressed,
-        unknown_bases=tuple(sorted(unknown, key=lambda item: (item.path, item.line, item.name))),
-        notes=(*choice.notes, *_unread_languages(languages), *_other_settings(found.other_settings)),
-    )
-
-
-def _take_text(
-    stdin: tuple[str, bytes], root: str, files: dict[str, Candidate], refused: list[Unreadable]
-) -> Mapping[str, bytes]:
-    """Add the text from standard input to the files, or to the refused ones; return its content by path."""
-    path, data = os.path.normpath(os.path.join(root, stdin[0])), stdin[1]
-    where = display_path(path, root)
-    large = len(data) > LIMIT
-    why = f"larger than {LIMIT // 1_000_000} MB ({len(data):,} bytes)" if large else refusal(path)
-    if why:
-        refused.append(Unreadable(path=where, line=0, column=0, reason=why))
-        return {}
-    files[path] = Candidate(path, where, len(data), named=True)
-    return {path: data}
-
-
-def _by_language(
-    candidates: Iterable[Candidate], settings: Settings, root: str, overlay: Mapping[str, bytes]
-) -> list[Files]:
-    """Return the files of each language."""
-    groups: dict[str, list[Candidate]] = {}
-    for candidate in candidates:
-        groups.setdefault(language_of(candidate.path).name, []).append(candidate)
-    known = dialects.load(settings.dialect_version)
-    found = []
-    for name, group in sorted(groups.items()):
-        names = framework_names(known, settings.extra_bases, LANGUAGES[name])
-        found.append(Files(group, LANGUAGES[name], names, root, overlay))
-    return found
-
-
-def _results(
-    languages: Sequence[Files],
-    inputs: Inputs,
-    folder: CacheFolder | None,
-    jobs: int,
-    progress: "Progress | None",
-) -> list[Result]:
-    """Return the results of all clusters, cached or new."""
-    clusters = [(cluster, files) for files in languages for cluster in Project(files).clusters()]
-    if folder is not None:
-        digests = {
-            source.path: files.digest(source.path) for each, files in clusters for source in each.sources
-        }
-        inputs = inputs._replace(digests=digests)
-    cache = _cache(folder, inputs) if clusters else None
-    results = [cache.get(cluster) if cache else None for cluster, _ in clusters]
-    missing = [number for number, result in enumerate(results) if result is None]
-    if missing:
-        from ackdoctor.lint.analysis import analyze  # flow and checks, which an unchanged run does not need
-
-        work = [clusters[number] for number in missing]
-        size = sum(files.by_path[source.path].size for cluster, files in work for source in cluster.sources)
-        new = analyze([cluster for cluster, _ in work], inputs, size, jobs, progress)
-        for number, result in zip(missing, new, strict=True):
-            results[number] = result
-            if cache:
-                cache.put(clusters[number][0], result)
-    if cache:
-        cache.close()
-    return [result for result in results if result is not None]
-
-
-def _cache(folder: CacheFolder | None, inputs: Inputs) -> Cache | None:
-    if folder is None:
-        return None
-    with suppress(NoCacheError):
-        return Cache(folder, inputs)
-    return None
-
-
-def _sources(
-    languages: Iterable[Files],
-    files: Mapping[str, Candidate],
-    findings: Iterable[Finding],
-    unreadable: Iterable[Unreadable],
-    overlay: Mapping[str, bytes],
-    root: str,
-) -> Mapping[str, bytes]:
-    """Return the contents of the files whose suppression comments count, by display path.
-
-    They are the files of the run, and others that hold findings of its components.
-    """
-    unread = {item.path for item in unreadable if not item.partial}
-    marked = {path for each in languages for path, facts in each.facts.items() if facts.has_mark}
-    paths = {
-        file.display_path: path
-        for path, file in files.items()
-        if path in marked and file.display_path not in unread
-    }
-    asked = {file.display_path for file in files.values()}
-    for finding in findings:
-        place = finding.site.path
-        if finding.home in asked and place not in asked:
-            paths[place] = os.path.normpath(os.path.join(root, place))
-    found: dict[str, bytes] = {}
-    for where, path in paths.items():
-        with suppress(OSError):  # it was removed during the run
-            found[where] = overlay[path] if path in overlay else read_file(path, LIMIT)
-    return found
-
-
-def _unread_languages(languages: Iterable[Files]) -> Iterator[str]:
-    """Yield one line about the files that name a framework in a language that ackdoctor does not read."""
-    places = [
-        (each.language.title, each.by_path[path].display_path)
-        for each in languages
-        if not each.language.is_read
-        for path, facts in each.facts.items()
-        if facts.names_framework
-    ]
-    if places:
-        counts = Counter(title for title, _ in places)
-        kinds = " and ".join(f"{count} {title}" for title, count in sorted(counts.items()))
-        noun = "file that uses" if len(places) == 1 else "files that use"
-        yield f"not read: {kinds} {noun} a Storm framework: {_listed([place for _, place in places])}"
-
-
-def _other_settings(files: Sequence[str]) -> Iterator[str]:
-    """Yield one line about settings files that are nearer to some of the files than those of the run."""
-    if files:
-        verb, those = ("is", "its directory") if len(files) == 1 else ("are", "each of their directories")
-        yield (
-            f"{_listed(files)} {verb} not used, since a run has the settings of the directory that its paths share: "
-            f"lint {those} by itself"
-        )
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
-
-
-def _unique(items: Iterable[Unreadable]) -> tuple[Unreadable, ...]:
-    return tuple(sorted(set(items), key=lambda item: (item.path, item.line, item.column, item.reason)))

@@ -15,7 +15,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ackdoctor.config import Settings, nearest
@@ -33,28 +33,104 @@ from ackdoctor.model.finding import (
     stamp,
 )
 from ackdoctor.model.source import Comment, Site, Span
-from ackdoctor.rulebook import UNUSED_IGNORE, Words, words
-
-__all__ = ["Selection", "Suppressed", "compare_report", "filter_report", "select", "suppress"]
-
 
 if TYPE_CHECKING:
     from ackdoctor.frontends.java.syntax import Annotation
+    from ackdoctor.lint.baseline import Comparison
 
 
-class Suppressed(NamedTuple):
-    """The findings to report, ACK901 included, how many findings comments silenced, and files whose comments are unknown."""
+class Selection(NamedTuple):
+    """The selected findings, how many comments silenced, faults of the rulebook, and files whose comments are unknown."""
 
-    kept: tuple[Finding, ...]
+    findings: tuple[Finding, ...]
     suppressed: int
+    notes: tuple[str, ...]
     unread: tuple[Unreadable, ...] = ()
+
+
+def select(
+    findings: Iterable[Finding],
+    sources: Mapping[str, bytes],
+    requested: Collection[str],
+    settings: Settings,
+    root: str,
+    *,
+    unsure: Collection[str] = (),
+) -> Selection:
+    """Return the findings to report, sorted by path, line, column and code.
+
+    `sources` are the files that may hold suppression comments, by display path.  In a file that was not `requested`,
+    comments silence findings and are not judged.  In the files of `unsure` there may be more findings than this run
+    knows.
+    """
+
+    def belongs(finding: Finding) -> bool:
+        return finding.site.path in requested or finding.home in requested
+
+    candidates = _without_inherited(filter(belongs, findings))
+    if not candidates and not sources:
+        return Selection((), 0, ())
+    from ackdoctor.rulebook import survey  # a clean run does not need it
+
+    rules, errors = survey()
+    active = {code for code, rule in rules.items() if settings.selects(code, rule.name, default=rule.default)}
+    unpaged = {f.code for f in candidates if f.code not in rules and settings.selects(f.code, f.name)}
+    selected = [finding for finding in candidates if finding.code in active | unpaged]
+    names = {code: rule.name for code, rule in rules.items()}
+    kept, suppressed, unread = suppress(selected, sources, names, active=active, unsure=unsure)
+    reported = [f for f in kept if belongs(f) and not _is_ignored(f, settings, root)]
+    return Selection(
+        tuple(sorted(reported, key=_order)), suppressed, tuple(str(error) for error in errors), unread
+    )
+
+
+def _without_inherited(findings: Iterable[Finding]) -> list[Finding]:
+    """Return one of the findings that several components inherit from one place in their base class.
+
+    A finding of a trace or a heap may have no place in the code, so each component and cause has its own.
+    """
+    found: dict[tuple[object, ...], Finding] = {}
+    for finding in sorted(findings, key=_order):
+        observed = isinstance(finding.evidence, TreeWitness | HeapWitness)
+        own = (finding.component, finding.cause) if observed else ()
+        found.setdefault((finding.code, finding.site, *own), finding)
+    return list(found.values())
+
+
+def _order(finding: Finding) -> tuple[object, ...]:
+    place = (finding.site.path, *finding.site.span[:2], finding.code)
+    return (*place, -finding.confidence, finding.component, finding.message)
+
+
+def _is_ignored(finding: Finding, settings: Settings, root: str) -> bool:
+    """Whether per-file-ignores, whose globs start at the settings file, silence the finding."""
+    if not settings.per_file_ignores:
+        return False
+    directory = os.path.abspath(settings.directory or root)
+    path = os.path.relpath(os.path.join(root, finding.site.path), directory)
+    return settings.ignores(path.replace(os.sep, "/"), finding.code, finding.name)
+
+
+def filter_report(report: Report, settings: Settings, comparison: "Comparison | None") -> Report:
+    """Return the report with its findings stamped, without those of the baseline and those below the thresholds."""
+    if comparison is None:
+        findings = stamp(report.findings)
+    else:
+        findings = comparison.new
+        fixed = tuple(str(entry) for entry in comparison.fixed)
+        report = replace(report, baselined=len(comparison.known), fixed=fixed)
+    reported = tuple(
+        finding
+        for finding in findings
+        if finding.severity >= settings.min_severity and finding.confidence >= settings.min_confidence
+    )
+    return replace(report, findings=reported, hidden=report.hidden + len(findings) - len(reported))
 
 
 # ---- reading comments ----
 
 
-@dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class _Directive:
+class _Directive(NamedTuple):
     """One request to silence rules; `first` to `last` are the lines that it describes.
 
     `word` is "ignore", "ignore-file", or what else the author wrote.  `written` is how messages quote it, `example` how
@@ -141,18 +217,24 @@ def _of_annotation(annotation: "Annotation") -> _Directive:
 # ---- applying them ----
 
 
-@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Suppressed(NamedTuple):
+    """The findings to report, ACK901 included, how many findings comments silenced, and files whose comments are unknown."""
+
+    kept: tuple[Finding, ...]
+    suppressed: int
+    unread: tuple[Unreadable, ...] = ()
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
 class _Ignore:
-    """One well-formed comment: the codes that it silences, and in which lines."""
+    """One well-formed comment: the codes that it silences, in which lines, and those of a finding that it silenced."""
 
     site: Site
     written: str
     codes: tuple[str, ...]
     first: int
     last: int
-
-    def silences(self, finding: Finding) -> bool:
-        return finding.code in self.codes and self.first <= finding.site.span.line <= self.last
+    used: set[str]
 
 
 def suppress(
@@ -170,8 +252,10 @@ def suppress(
     `unsure`, where there may be more findings than this run knows.  The order is kept; the findings about comments come
     last, by file and line.
     """
+    from ackdoctor.rulebook import UNUSED_IGNORE
+
     ran = frozenset(rules if active is None else active)
-    ignores: list[_Ignore] = []
+    ignores: dict[str, list[_Ignore]] = {}
     complaints: list[Finding] = []
     unread: list[Unreadable] = []
     for path in sorted(path for path, data in sources.items() if MARK in data.replace(b"\0", b"")):
@@ -181,71 +265,75 @@ def suppress(
             unread.append(Unreadable.crash(path, error, where="its comments", partial=True))
             continue
         for directive in directives:
-            _read(directive, path, rules, ignores, complaints)
-    by_path: dict[str, list[_Ignore]] = {}
-    for ignore in ignores:
-        by_path.setdefault(ignore.site.path, []).append(ignore)
-    used: set[tuple[_Ignore, str]] = set()
-    kept = _without_silenced(findings, by_path, used)
+            site = Site(path, directive.span)
+            complaints += _faults(directive, site, rules)
+            ignores.setdefault(path, []).extend(_ignore(directive, site, rules))
+    kept = [finding for finding in findings if not _silence(finding, ignores)]
     suppressed = len(findings) - len(kept)
-    if UNUSED_IGNORE not in ran:
-        return Suppressed(tuple(kept), suppressed, tuple(unread))
-    sure = [ignore for ignore in ignores if ignore.site.path not in unsure]
-    complaints = _worst_each([*_unused(sure, used, ran), *complaints])
-    complaints.sort(key=lambda complaint: (complaint.site.path, complaint.site.span, complaint.cause))
-    kept_complaints = _without_silenced(complaints, by_path, used)
-    suppressed += len(complaints) - len(kept_complaints)
-    return Suppressed((*kept, *kept_complaints), suppressed, tuple(unread))
+    if UNUSED_IGNORE in ran:
+        sure = (ignore for path, group in ignores.items() if path not in unsure for ignore in group)
+        judged = _worst_each((*_unused(sure, ran - {UNUSED_IGNORE}), *complaints))
+        reported = [complaint for complaint in judged if not _silence(complaint, ignores)]
+        kept += reported
+        suppressed += len(judged) - len(reported)
+    return Suppressed(tuple(kept), suppressed, tuple(unread))
 
 
-def _without_silenced(
-    findings: Iterable[Finding], by_path: Mapping[str, Sequence[_Ignore]], used: set[tuple[_Ignore, str]]
-) -> list[Finding]:
-    """Return the findings that no comment silences; add each comment that silences one to `used`."""
-    kept = []
-    for finding in findings:
-        hits = [ignore for ignore in by_path.get(finding.site.path, ()) if ignore.silences(finding)]
-        used.update((ignore, finding.code) for ignore in hits)
-        if not hits:
-            kept.append(finding)
-    return kept
+def _silence(finding: Finding, ignores: Mapping[str, Sequence[_Ignore]]) -> bool:
+    """Whether a comment silences a finding; each one that does is marked as used."""
+    line = finding.site.span.line
+    hits = [
+        ignore
+        for ignore in ignores.get(finding.site.path, ())
+        if finding.code in ignore.codes and ignore.first <= line <= ignore.last
+    ]
+    for ignore in hits:
+        ignore.used.add(finding.code)
+    return bool(hits)
 
 
-def _read(
-    directive: _Directive,
-    path: str,
-    rules: Mapping[str, str],
-    ignores: list[_Ignore],
-    complaints: list[Finding],
-) -> None:
-    """Add what a directive silences to `ignores`, and what is wrong with it to `complaints`."""
-    site = Site(path, directive.span)
-    word, written = directive.word, directive.written
+def _codes(rules: Mapping[str, str]) -> Mapping[str, str]:
+    """Map every code and name to its code."""
+    return {**{code: code for code in rules}, **{name: code for code, name in rules.items()}}
 
-    def complain(case: str, severity: Severity = Severity.ERROR, **values: object) -> None:
-        text = words(UNUSED_IGNORE, case, written=written, example=directive.example, **values)
-        complaints.append(_complaint(site, written, text, severity))
 
-    if word not in {"ignore", "ignore-file"}:
-        complain("unknown word", word=word)
+def _ignore(directive: _Directive, site: Site, rules: Mapping[str, str]) -> Iterator[_Ignore]:
+    """Yield what a well-formed directive silences."""
+    whole = directive.word == "ignore-file"
+    if (directive.word == "ignore" or (whole and directive.at_top)) and directive.names:
+        code_of = _codes(rules)
+        first, last = (1, 1 << 60) if whole else (directive.first, directive.last)
+        codes = tuple(dict.fromkeys(code_of[name] for name in directive.names if name in code_of))
+        yield _Ignore(site=site, written=directive.written, codes=codes, first=first, last=last, used=set())
+
+
+def _faults(directive: _Directive, site: Site, rules: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield what is wrong with a directive, whether it silences anything or not."""
+    complain = partial(_complaint, site, directive.written, example=directive.example)
+    if directive.word not in {"ignore", "ignore-file"}:
+        yield complain("unknown word", word=directive.word)
         return
     if not directive.names:
-        complain("no rule")
+        yield complain("no rule")
         return
-    code_of = {**{code: code for code in rules}, **{name: code for code, name in rules.items()}}
+    code_of = _codes(rules)
     for name in directive.names:
         if name not in code_of:
             starts = any(code.startswith(name) for code in rules)
             hint = "; a comment names whole codes" if starts else nearest(name, code_of)
-            complain("unknown rule", name=name, hint=hint)
+            yield complain("unknown rule", name=name, hint=hint)
     if not directive.reason:
-        complain("no reason", Severity.WARNING)
-    if word == "ignore-file" and not directive.at_top:
-        complain("not at top", top=directive.top)
-        return
-    first, last = (1, 1 << 60) if word == "ignore-file" else (directive.first, directive.last)
-    codes = tuple(dict.fromkeys(code_of[name] for name in directive.names if name in code_of))
-    ignores.append(_Ignore(site=site, written=written, codes=codes, first=first, last=last))
+        yield complain("no reason", severity=Severity.WARNING)
+    if directive.word == "ignore-file" and not directive.at_top:
+        yield complain("not at top", top=directive.top)
+
+
+def _unused(ignores: Iterable[_Ignore], ran: Collection[str]) -> Iterator[Finding]:
+    for ignore in ignores:
+        idle = [code for code in ignore.codes if code in ran and code not in ignore.used]
+        if idle:
+            which = "" if len(idle) == len(ignore.codes) else f" for {', '.join(idle)}"
+            yield _complaint(ignore.site, ignore.written, "unused", severity=Severity.WARNING, which=which)
 
 
 def _worst_each(complaints: Iterable[Finding]) -> list[Finding]:
@@ -253,27 +341,15 @@ def _worst_each(complaints: Iterable[Finding]) -> list[Finding]:
     worst: dict[Site, Finding] = {}
     for complaint in sorted(complaints, key=lambda complaint: -complaint.severity):
         worst.setdefault(complaint.site, complaint)
-    return list(worst.values())
+    return sorted(worst.values(), key=lambda complaint: (complaint.site.path, complaint.site.span))
 
 
-def _unused(
-    ignores: Iterable[_Ignore], used: Collection[tuple[_Ignore, str]], ran: Collection[str]
-) -> list[Finding]:
-    complaints = []
-    for ignore in ignores:
-        idle = [
-            code
-            for code in ignore.codes
-            if code in ran and code != UNUSED_IGNORE and (ignore, code) not in used
-        ]
-        if idle:
-            which = "" if len(idle) == len(ignore.codes) else f" for {', '.join(idle)}"
-            text = words(UNUSED_IGNORE, "unused", written=ignore.written, which=which)
-            complaints.append(_complaint(ignore.site, ignore.written, text, Severity.WARNING))
-    return complaints
+def _complaint(
+    site: Site, written: str, case: str, *, severity: Severity = Severity.ERROR, **values: object
+) -> Finding:
+    from ackdoctor.rulebook import UNUSED_IGNORE, words
 
-
-def _complaint(site: Site, written: str, text: Words, severity: Severity) -> Finding:
+    text = words(UNUSED_IGNORE, case, written=written, **values)
     return Finding(
         code=UNUSED_IGNORE,
         name="unused-ignore",
@@ -288,136 +364,3 @@ def _complaint(site: Site, written: str, text: Words, severity: Severity) -> Fin
         cause=f"{text.case}|{written}",
         help=text.help,
     )
-
-
-if TYPE_CHECKING:
-    from ackdoctor.lint.baseline import Baseline, Comparison, Entry
-    from ackdoctor.rulebook import Rule
-
-
-class Selection(NamedTuple):
-    """The selected findings, how many comments silenced, faults of the rulebook, and files whose comments are unknown."""
-
-    findings: tuple[Finding, ...]
-    suppressed: int
-    notes: tuple[str, ...]
-    unread: tuple[Unreadable, ...] = ()
-
-
-def select(
-    findings: Iterable[Finding],
-    sources: Mapping[str, bytes],
-    requested: Collection[str],
-    settings: Settings,
-    root: str,
-    *,
-    unsure: Collection[str] = (),
-) -> Selection:
-    """Return the findings to report, sorted by path, line, column and code.
-
-    `sources` are the files that may hold suppression comments, by display path.  In a file that was not `requested`,
-    comments silence findings and are not judged.  In the files of `unsure` there may be more findings than this run
-    knows.
-    """
-
-    def belongs(finding: Finding) -> bool:
-        return finding.site.path in requested or finding.home in requested
-
-    candidates = _without_inherited(filter(belongs, findings))
-    if not candidates and not sources:
-        return Selection((), 0, ())
-    from ackdoctor.rulebook import survey
-
-    rules, errors = survey()
-    active = _active_rules(rules, settings)
-    unpaged = {f.code for f in candidates if f.code not in rules and settings.selects(f.code, f.name)}
-    selected = [finding for finding in candidates if finding.code in active | unpaged]
-    names = {code: rule.name for code, rule in rules.items()}
-    kept, suppressed, unread = suppress(selected, sources, names, active=active, unsure=unsure)
-    reported = [f for f in kept if belongs(f) and not _is_ignored(f, settings, root)]
-    return Selection(
-        tuple(sorted(reported, key=_order)), suppressed, tuple(str(error) for error in errors), unread
-    )
-
-
-def _active_rules(rules: Mapping[str, "Rule"], settings: Settings) -> set[str]:
-    """Return the codes of the rules that run."""
-    return {code for code, rule in rules.items() if settings.selects(code, rule.name, default=rule.default)}
-
-
-def filter_report(report: Report, settings: Settings, comparison: "Comparison | None") -> Report:
-    """Return the report with its findings stamped, without those of the baseline and those below the thresholds."""
-    if comparison is None:
-        findings = stamp(report.findings)
-    else:
-        findings = comparison.new
-        report = replace(
-            report, baselined=len(comparison.known), fixed=tuple(str(entry) for entry in comparison.fixed)
-        )
-    reported = tuple(
-        finding
-        for finding in findings
-        if finding.severity >= settings.min_severity and finding.confidence >= settings.min_confidence
-    )
-    return replace(report, findings=reported, hidden=report.hidden + len(findings) - len(reported))
-
-
-def compare_report(report: Report, settings: Settings, baseline: "Baseline", *, root: Path) -> "Comparison":
-    """Compare the report's findings, stamped, with the baseline.  `root` is where the report's paths start."""
-    from ackdoctor.lint.baseline import compare  # most runs have no baseline
-    from ackdoctor.rulebook import survey
-
-    rules, _ = survey()
-    active = _active_rules(rules, settings)
-    read_files = {_absolute(root / path) for path in report.files}
-    unread = {_absolute(root / unreadable.path) for unreadable in report.unreadable}
-
-    def place_of(entry: "Entry") -> str:
-        return _absolute(baseline.file.absolute().parent / entry.path)
-
-    def gone(entry: "Entry") -> bool:
-        return not os.path.exists(place_of(entry))
-
-    def checked(entry: "Entry") -> bool:
-        place = place_of(entry)
-        ran = entry.code in active or entry.code not in rules
-        return ran and place not in unread and (place in read_files or gone(entry))
-
-    return compare(baseline, stamp(report.findings), root=root, checked=checked, gone=gone)
-
-
-def _absolute(path: Path) -> str:
-    return os.path.normpath(path.absolute())
-
-
-def _without_inherited(findings: Iterable[Finding]) -> list[Finding]:
-    """Return one of the findings that several components inherit from one place in their base class.
-
-    A finding of a trace or a heap may have no place in the code, so each component and cause has its own.
-    """
-    found: dict[tuple[object, ...], Finding] = {}
-    for finding in sorted(findings, key=_order):
-        observed = isinstance(finding.evidence, TreeWitness | HeapWitness)
-        own = (finding.component, finding.cause) if observed else ()
-        found.setdefault((finding.code, finding.site, *own), finding)
-    return list(found.values())
-
-
-def _order(finding: Finding) -> tuple[object, ...]:
-    return (
-        finding.site.path,
-        *finding.site.span[:2],
-        finding.code,
-        -finding.confidence,
-        finding.component,
-        finding.message,
-    )
-
-
-def _is_ignored(finding: Finding, settings: Settings, root: str) -> bool:
-    """Whether per-file-ignores, whose globs start at the settings file, silence the finding."""
-    if not settings.per_file_ignores:
-        return False
-    directory = os.path.abspath(settings.directory or root)
-    path = os.path.relpath(os.path.join(root, finding.site.path), directory)
-    return settings.ignores(path.replace(os.sep, "/"), finding.code, finding.name)

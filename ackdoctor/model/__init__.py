@@ -10,8 +10,6 @@ An unreadable input file is not an exception but an `Unreadable` in the report. 
 acking protocol; `finding` is the result of every command.
 """
 
-__all__ = ["AckdoctorError", "BaselineError", "ConfigError", "RulebookError", "UsageError"]
-
 
 class AckdoctorError(Exception):
     """Base class; the command line prints the message in one line and exits with 2."""

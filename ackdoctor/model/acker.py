@@ -17,26 +17,6 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 from ackdoctor.model import ConfigError
 
-__all__ = [
-    "NEWEST",
-    "RELEASES",
-    "AckAck",
-    "AckFail",
-    "AckInit",
-    "AckerVersion",
-    "Age",
-    "Answer",
-    "AnswerKind",
-    "Engine",
-    "Message",
-    "NoTargets",
-    "Release",
-    "ResetTimeout",
-    "Tick",
-    "ackers",
-    "ambiguous",
-]
-
 
 class AckInit(NamedTuple):
     """`__ack_init`: a spout task emitted a root; `value` is the XOR of its edges."""

@@ -25,51 +25,6 @@ from typing import Any, NamedTuple, TypeAlias
 from ackdoctor.model.dialect import Dialect, Role
 from ackdoctor.model.source import Span
 
-__all__ = [
-    "ENTRY",
-    "EXIT",
-    "RAISED",
-    "Arg",
-    "Attr",
-    "Bind",
-    "Build",
-    "Call",
-    "Catch",
-    "Cfg",
-    "ClassInfo",
-    "Closure",
-    "Compare",
-    "Component",
-    "Drop",
-    "Edge",
-    "EdgeKind",
-    "Expr",
-    "Function",
-    "Global",
-    "Instr",
-    "IsType",
-    "Item",
-    "Jump",
-    "Literal",
-    "Mark",
-    "Mix",
-    "Name",
-    "Next",
-    "Not",
-    "Param",
-    "Return",
-    "Star",
-    "Step",
-    "Test",
-    "Throw",
-    "Unit",
-    "Unpack",
-    "Update",
-    "Way",
-    "Yield",
-]
-
-
 ENTRY, EXIT, RAISED = 0, 1, 2
 
 

@@ -4,34 +4,9 @@ A dialect inherits: `derive` copies a description with the given changes, so tha
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import Enum, unique
 from typing import Any, TypeVar
-
-__all__ = [
-    "OFF",
-    "ON",
-    "PLAIN",
-    "Anchoring",
-    "Cost",
-    "Dialect",
-    "Discipline",
-    "Entry",
-    "EntryKind",
-    "Kind",
-    "Misuse",
-    "Moment",
-    "Price",
-    "Role",
-    "Switch",
-    "TickDuty",
-    "TupleShape",
-    "Variant",
-    "Verb",
-    "VerbKind",
-    "Wire",
-    "WireForm",
-]
 
 
 @unique
@@ -155,15 +130,20 @@ class Price(Enum):
     NOTHING = "nothing is noticed"
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Cost:
     """The consequences of a misuse in a framework.
 
     `note` is the exact error text or consequence, in one clause.  Without prices the misuse costs nothing.
     """
 
-    prices: tuple[Price, ...] = ()
-    note: str = ""
+    note: str
+    prices: tuple[Price, ...]
+
+
+def cost(note: str, *prices: Price) -> Cost:
+    """Describe the consequences of a misuse."""
+    return Cost(note, prices)
 
 
 _Self = TypeVar("_Self", bound="_Derivable")
@@ -255,7 +235,7 @@ class Discipline(_Derivable):
         return {misuse: cost.note for misuse, cost in self.costs.items()}
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
+@dataclass(slots=True, eq=False)
 class Entry:
     """A method that the framework calls; `subject` is the position of the tuple, list or id after self (None: none).
 
@@ -264,12 +244,18 @@ class Entry:
 
     method: str
     kind: EntryKind
+    _: KW_ONLY
     subject: int | None = 0
     takes: tuple[str, ...] = ()
     off_thread: bool = False  # called from a thread of the framework
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
+def plain_entries(kind: EntryKind, *methods: str) -> tuple[Entry, ...]:
+    """Describe methods that the framework calls without a tuple."""
+    return tuple(Entry(method, kind, subject=None) for method in methods)
+
+
+@dataclass(slots=True, eq=False)
 class Verb(_Derivable):
     """A call that the framework offers.
 
@@ -282,6 +268,7 @@ class Verb(_Derivable):
 
     name: str
     kind: VerbKind
+    _: KW_ONLY
     on: str = "self"
     params: tuple[str, ...] = ("tup",)
     types: tuple[str, ...] = ()

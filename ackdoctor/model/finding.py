@@ -7,51 +7,31 @@ from enum import IntEnum, unique
 
 from ackdoctor.model.source import Site
 
-__all__ = [
-    "Confidence",
-    "Finding",
-    "HeapWitness",
-    "PathStep",
-    "PathWitness",
-    "Report",
-    "Severity",
-    "TreeWitness",
-    "UnknownBase",
-    "Unreadable",
-    "fingerprint",
-    "plain",
-    "stamp",
-]
-
-
 _LONGEST = 200  # characters of an exception's message
 
 
+class _Level(IntEnum):
+    @property
+    def word(self) -> str:
+        """The lower-case word used on the command line and in every format."""
+        return self.name.lower()
+
+
 @unique
-class Severity(IntEnum):
+class Severity(_Level):
     """The severity of a finding in its dialect; ordered."""
 
     INFO = 1
     WARNING = 2
     ERROR = 3
 
-    @property
-    def word(self) -> str:
-        """The lower-case word used on the command line and in every format."""
-        return self.name.lower()
-
 
 @unique
-class Confidence(IntEnum):
+class Confidence(_Level):
     """MUST: the violation happens whenever the path is taken.  MAY: it depends on an assumption in the witness."""
 
     MAY = 1
     MUST = 2
-
-    @property
-    def word(self) -> str:
-        """The lower-case word used on the command line and in every format."""
-        return self.name.lower()
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -158,7 +138,9 @@ class Unreadable:
         cls, path: str, error: BaseException | str, *, line: int = 0, where: str = "", partial: bool = False
     ) -> "Unreadable":
         """Report an internal error; `where` is the component, or the component and the rule."""
-        what = error if isinstance(error, str) else _one_line(error)
+        what = str(error).partition("\n")[0][:_LONGEST]
+        if isinstance(error, BaseException):
+            what = f"{type(error).__name__}: {what}".removesuffix(": ")
         reason = f"internal error in {where}: {what}" if where else f"internal error: {what}"
         return cls(path=path, line=line, column=0, reason=reason, partial=partial, internal=what)
 
@@ -199,11 +181,6 @@ class Report:
     fixed: tuple[str, ...] = ()  # baseline entries without a finding
     notes: tuple[str, ...] = ()
     unknown_bases: tuple[UnknownBase, ...] = ()
-
-
-def _one_line(error: BaseException) -> str:
-    text = str(error).partition("\n")[0][:_LONGEST]
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def fingerprint(finding: Finding) -> str:

@@ -11,8 +11,6 @@ ShellBolt answers with "Acked a non-existent or already acked/failed id".
 from enum import Enum, unique
 from typing import NamedTuple
 
-__all__ = ["TABLE", "Breach", "Move", "Op", "Stage", "Tick", "move"]
-
 
 @unique
 class Stage(Enum):

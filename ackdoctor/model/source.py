@@ -12,20 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-__all__ = [
-    "NOWHERE",
-    "Comment",
-    "Cookie",
-    "Site",
-    "Span",
-    "codec_of",
-    "cookie_of",
-    "decode_leniently",
-    "lines_of",
-    "read_file",
-    "replacing",
-]
-
 
 class Span(NamedTuple):
     """A range of text: lines and columns count from 1, columns in characters, the end column is exclusive."""

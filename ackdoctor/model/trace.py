@@ -6,32 +6,6 @@ from typing import NamedTuple
 
 from ackdoctor.model.dialect import Misuse
 
-__all__ = [
-    "AUTO",
-    "BARE",
-    "IN_HAND",
-    "RELIABLE",
-    "SCHEMA",
-    "TICK",
-    "Access",
-    "AccessKind",
-    "CallSite",
-    "Cause",
-    "ComponentTally",
-    "Culprit",
-    "Event",
-    "EventKind",
-    "GrowthPoint",
-    "PendingEntry",
-    "Residue",
-    "RunTally",
-    "TracedComponent",
-    "TupleTree",
-    "Verdict",
-    "Violation",
-]
-
-
 SCHEMA = 1  # version of the rows; increased when a column changes its meaning
 
 

@@ -101,8 +101,13 @@ class Table:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep the row of a finished test; of a repeated test, the last one."""
-        if report.when == "teardown" and report.user_properties:
-            self._take(report)
+        if report.when != "teardown" or not report.user_properties:
+            return
+        from ackdoctor.pytest_plugin.outcome import PROPERTY, read_row  # imported only if there may be a row
+
+        for name, value in report.user_properties:
+            if name == PROPERTY and (row := read_row(str(value))) is not None:
+                self.rows[report.nodeid] = row
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> object:
         """Return letter and word of a test that failed only because of ackdoctor."""
@@ -140,13 +145,6 @@ class Table:
                 terminalreporter.write_sep("=", "ACKDOCTOR'S WARNINGS")
             terminalreporter.write_sep("_", report.head_line or report.nodeid)
             terminalreporter.write_line(text)
-
-    def _take(self, report: pytest.TestReport) -> None:
-        from ackdoctor.pytest_plugin.outcome import PROPERTY, read_row  # imported only if there may be a row
-
-        for name, value in report.user_properties:
-            if name == PROPERTY and (row := read_row(str(value))) is not None:
-                self.rows[report.nodeid] = row
 
     def _accept(self, file: Path) -> str:
         """Write the baseline; return a line about it."""

@@ -1,29 +1,36 @@
 """The fixture `ackdoctor`: benches for a test's components, their pending tuples, and the heap."""
 
 import io
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ackdoctor.acker.residue import residue
 from ackdoctor.acker.versions import NEWEST, profile
-from ackdoctor.heap.python.guppy import Census, census
-from ackdoctor.heap.python.holders import ACKER, Holder
-from ackdoctor.heap.python.judge import findings, holding_rows
-from ackdoctor.heap.python.snapshot import Holding, Snapshot, SnapshotSeries, components
+from ackdoctor.heap.python_heap import (
+    ACKER,
+    Census,
+    Holder,
+    Holding,
+    Snapshot,
+    SnapshotSeries,
+    census,
+    components,
+)
+from ackdoctor.heap.python_judge import findings, holding_rows
 from ackdoctor.lab.bench import Bench, SpoutBench
-from ackdoctor.lab.shell.frameworks import descent
+from ackdoctor.lab.frameworks import descent
 from ackdoctor.model.dialect import Kind, Misuse
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.trace import Culprit, PendingEntry, TupleTree, Verdict, Violation
 from ackdoctor.pytest_plugin.outcome import context_of, one_line
-from ackdoctor.reporters.heap_python import snapshots_screen
+from ackdoctor.reporters.heap import snapshots_screen
 from ackdoctor.tracer.components import holders
 from ackdoctor.tracer.ledger import Ledger
 from ackdoctor.tracer.sites import Places
 
-__all__ = ["BenchOutcome", "Counts", "Fixture", "Look", "TestHeap"]
+__all__ = ["Counts", "Fixture", "Look", "TestHeap"]
 
 
 _WIDTH = 120
@@ -94,11 +101,11 @@ class TestHeap:
         """Take the first snapshot, `exact` or with the session's last count, and begin to watch for high-water marks."""
         self._exact = exact
         self._series.take("start", None if exact else self._counts.last)
-        self.ledger.growing = self._look
+        self.ledger.growing = self._series.look
 
     def watch(self, bench: Bench | SpoutBench) -> None:
         """Check for high-water marks after each message to the acker of a bench."""
-        bench.observe(lambda: self._look(sum(len(each.acker) for each in self.benches)))
+        bench.observe(lambda: self._series.look(sum(len(each.acker) for each in self.benches)))
 
     def look(self, label: str) -> Look:
         """Take a snapshot now."""
@@ -135,43 +142,25 @@ class TestHeap:
         for bench in self.benches:
             assert bench.pending is not None
 
-    def _look(self, pending: int) -> None:
-        self._series.look(pending)
-
     def _known(self) -> Iterator[Holder]:
         for bench in self.benches:
             name = "acker" if len(self.benches) == 1 else f"acker of {bench.component_class.__name__}"
-            yield Holder(name=name, kind=ACKER, holder=bench.acker, tuples=_roots(bench))
-        waiting = {
-            id(bench.component): bench.waiting for bench in self.benches if isinstance(bench, SpoutBench)
-        }
+            if isinstance(bench, Bench):
+                roots = len(bench.roots)
+            else:
+                roots = sum(emitted.msg_id is not None for emitted in bench.emitted)
+            yield Holder(name=name, kind=ACKER, holder=bench.acker, tuples=roots)
+        spouts = [bench for bench in self.benches if isinstance(bench, SpoutBench)]
+        waiting = {id(bench.component): bench.waiting for bench in spouts}
         for holder in components(self.ledger):
-            yield (
-                replace(holder, owed=waiting[id(holder.holder)]) if id(holder.holder) in waiting else holder
-            )
+            owed = waiting.get(id(holder.holder))
+            yield holder if owed is None else replace(holder, owed=owed)
 
 
 def _shown(snapshots: Sequence[Snapshot]) -> str:
     stream = io.StringIO()
     snapshots_screen(snapshots, stream, context_of(Path()), width=_WIDTH)
     return stream.getvalue().rstrip("\n")
-
-
-def _roots(bench: Bench | SpoutBench) -> int:
-    if isinstance(bench, Bench):
-        return len(bench.roots)
-    return sum(emitted.msg_id is not None for emitted in bench.emitted)
-
-
-class BenchOutcome(NamedTuple):
-    """The outcome of a test's benches.
-
-    `deaths` are the dead workers whose `died` the test did not read.  `doubts` are all dead workers, and all roots that are
-    open or timed out.
-    """
-
-    deaths: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()
 
 
 class Fixture:
@@ -182,17 +171,15 @@ class Fixture:
         ledger: Ledger,
         look: Callable[[], tuple[Finding, ...]],
         profile: str,
-        open_heap: "Callable[[], TestHeap] | None" = None,
-        heap: "TestHeap | None" = None,
+        open_heap: Callable[[], TestHeap] | None = None,
+        heap: TestHeap | None = None,
     ) -> None:
         self.ledger = ledger
-        self._open_heap = open_heap
-        self._heap = heap
         self._look = look
         self._profile = profile
-        self._benches: list[Bench | SpoutBench] = []
-        if heap is not None:
-            heap.benches = self._benches
+        self._open_heap = open_heap
+        self._heap = heap
+        self._benches: list[Bench | SpoutBench] = heap.benches if heap is not None else []
 
     def bench(self, component_class: type, **options: Any) -> Any:
         """Return a `Bench`, or a spout's `SpoutBench`, with the acker version of the test's mark; it closes with the test."""
@@ -205,7 +192,7 @@ class Fixture:
             self._heap.watch(bench)
         return bench
 
-    def heap(self, label: str = "") -> "Look":
+    def heap(self, label: str = "") -> Look:
         """Take a snapshot of the containers of ackers, spouts and bolts.  Its text is the report since the first snapshot."""
         if self._heap is None:
             assert self._open_heap is not None, "only tests of the plugin have a heap"
@@ -217,9 +204,7 @@ class Fixture:
     def open(self) -> tuple[str, ...]:
         """The pending deliveries, oldest first, as "SplitBolt 3"."""
         records = list(self.ledger.records.values())
-        return tuple(
-            f"{record.traced.name} {delivery}" for record in records for delivery, _ in record.overdue()
-        )
+        return tuple(f"{each.traced.name} {delivery}" for each in records for delivery, _ in each.overdue())
 
     @property
     def pending(self) -> tuple[PendingEntry, ...]:
@@ -233,21 +218,19 @@ class Fixture:
     def assert_complete(self) -> None:
         """Raise AssertionError unless every worker is alive and every tuple so far is completed exactly once."""
         __tracebackhide__ = True
-        wrong = [*self.outcome().deaths, *(one_line(finding) for finding in self.findings())]
+        wrong = [*self.outcome()[0], *(one_line(finding) for finding in self.findings())]
         wrong = wrong or [*self._ended(Verdict.OPEN, "open")]
         if wrong:
             raise AssertionError("\n".join(wrong))
 
-    def outcome(self) -> BenchOutcome:
-        """Return the dead workers, open roots and timeouts of the benches."""
-        unseen = tuple(
+    def outcome(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the deaths of workers that the test did not read; and all deaths, open roots and timeouts."""
+        unseen = [
             _died(bench, why) for bench in self._benches if not bench.death_seen for why in bench.deaths
-        )
-        deaths = tuple(
-            _died(bench, why) for bench in self._benches for why in (*bench.deaths, *bench.late_errors)
-        )
-        timed_out = self._ended(Verdict.EXPIRED, "timed out")
-        return BenchOutcome(unseen, (*deaths, *self._ended(Verdict.OPEN, "open"), *timed_out))
+        ]
+        deaths = [_died(bench, why) for bench in self._benches for why in (*bench.deaths, *bench.late_errors)]
+        open_roots = self._ended(Verdict.OPEN, "open")
+        return tuple(unseen), (*deaths, *open_roots, *self._ended(Verdict.EXPIRED, "timed out"))
 
     def _ended(self, verdict: Verdict, word: str) -> Iterator[str]:
         for bench in self._bolts():
@@ -266,10 +249,8 @@ class Fixture:
     def _root(self, violation: Violation) -> int | None:
         """Return the root of the violation's tuple.  If two benches run the same bolt, the first with that delivery counts."""
         for bench in self._bolts():
-            if (
-                bench.component_class.__qualname__ == violation.traced.name
-                and violation.delivery in bench.roots
-            ):
+            same = bench.component_class.__qualname__ == violation.traced.name
+            if same and violation.delivery in bench.roots:
                 return bench.roots[violation.delivery]
         return violation.root
 
@@ -296,7 +277,9 @@ def _trees(bench: Bench, violations: Sequence[Violation]) -> Iterator[TupleTree]
     """
     name = bench.component_class.__qualname__
     traced_now = {o.root for o in violations}
-    waiting = _waiting(bench)
+    buffers = bench.dialect.wire.buffers if bench.dialect.wire is not None else ()
+    held = holders(bench.component, bench.roots)
+    waiting = {delivery for delivery, field in held.items() if field in buffers}
     forgotten = [o for o in violations if o.misuse is Misuse.NEVER and o.traced.name == name and o.count > 1]
     owed = sum(o.count for o in forgotten)
     deliveries = {root: delivery for delivery, root in bench.roots.items()}
@@ -315,10 +298,3 @@ def _trees(bench: Bench, violations: Sequence[Violation]) -> Iterator[TupleTree]
         yield TupleTree(
             root=entry.root, verdict=verdict, entry=entry, residue=residue(entry, verdict), culprits=culprits
         )
-
-
-def _waiting(bench: Bench) -> set[Hashable]:
-    """Return the deliveries in the framework's own fields."""
-    buffers = bench.dialect.wire.buffers if bench.dialect.wire is not None else ()
-    held = holders(bench.component, bench.roots)
-    return {delivery for delivery, field in held.items() if field in buffers}

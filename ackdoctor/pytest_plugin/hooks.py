@@ -5,8 +5,9 @@ import os
 import threading
 import time
 from collections.abc import Collection, Generator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,25 +18,32 @@ from _pytest import runner
 
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.trace import TupleTree, Violation
-from ackdoctor.pytest_plugin import outcome
 from ackdoctor.pytest_plugin.options import Options
-from ackdoctor.pytest_plugin.outcome import PROPERTY, Judge, Judgement, Row, count_by_rule, totals
+from ackdoctor.pytest_plugin.outcome import (
+    PROPERTY,
+    SECTION,
+    Judge,
+    Row,
+    count_by_rule,
+    fail,
+    format_findings,
+    one_line,
+    totals,
+    waiting_note,
+)
 from ackdoctor.tracer.install import Installation, install
-from ackdoctor.tracer.ledger import Ledger, Level, Settlement, violations
+from ackdoctor.tracer.ledger import Ledger, Level, Settlement
 from ackdoctor.tracer.recorder import Recorder, finish_killed
 from ackdoctor.tracer.trace_files import live_files, lock, parts
 
 if TYPE_CHECKING:
     from ackdoctor.pytest_plugin.fixture import Counts, Fixture, TestHeap
 
-__all__ = ["TEST_OPTIONS", "Files", "Hooks", "Refusal", "SessionTracer", "TestSeparation", "wait"]
+__all__ = ["TEST_OPTIONS", "Hooks", "Refusal", "SessionTracer", "TestSeparation", "TraceFiles", "wait"]
 
 
 _POLL_S = 0.005
 TEST_OPTIONS = pytest.StashKey[Options | str]()  # the options of a traced test, or the error in its marks
-_FIXTURE = pytest.StashKey["Fixture"]()
-_HEAP = pytest.StashKey["TestHeap"]()
-_REPORTS = pytest.StashKey[list[pytest.TestReport]]()  # the reports of its phases so far
 _WAIT_S = 0.5  # for threads to finish after a test; the default of `--ackdoctor`
 _HOW_TO_EXPECT = "assert `bench.died` if the test expects it"
 
@@ -47,8 +55,8 @@ class SessionTracer:
     Events of untraced tests are discarded.
     """
 
-    def __init__(self, files: "Files | None" = None) -> None:
-        self._files = files
+    def __init__(self, traces: "TraceFiles | None") -> None:
+        self._traces = traces
         self.ledger = Ledger(Level.OFF)
         self._installation: Installation | None = None
         self._threads = set(threading.enumerate())  # the runner's own threads, for which `wait` does not wait
@@ -59,30 +67,24 @@ class SessionTracer:
         if self._installation is None or self.ledger.level is not wanted:
             self._unwrap()
             self.ledger = Ledger(wanted)
-            self._installation = install(self.ledger, self._files.recorder if self._files else None)
+            self._installation = install(self.ledger, self._traces.recorder if self._traces else None)
         else:
             self.ledger.settle()
             self._installation.mend()
         self.ledger.test = test
-        if self._files is not None:
-            self._files.begin(test)
+        if self._traces is not None:
+            self._traces.turn(test, keep=False)
 
     def wait(self, seconds: float) -> None:
         """Give threads of the tests time to complete open tuples."""
         wait(self.ledger, self._threads, seconds)
 
-    @property
-    def pending(self) -> int:
-        """How many deliveries are open."""
-        return _pending(self.ledger)
-
-    def look(self) -> tuple[Violation, ...]:
-        """Return the violations so far; no record is closed."""
+    def look(self) -> tuple[tuple[Violation, ...], int]:
+        """Return the violations so far, and how many deliveries are open; no record is closed."""
         ledger = self.ledger
         records = tuple(ledger.records.values())
-        return tuple(
-            o for record in records for o in violations(record, ledger.sites, ledger.now(), ledger.test)
-        )
+        found = (record.violations(ledger.now(), ledger.test) for record in records)
+        return tuple(chain.from_iterable(found)), _pending(ledger)
 
     def end(self) -> Settlement:
         """Return the result of the test.  Later completions of its tuples belong to no test."""
@@ -91,14 +93,18 @@ class SessionTracer:
         return settlement
 
     def end_trace(self, *, failed: bool) -> tuple[str, ...]:
-        """Keep or delete the trace of the test; return notes about it."""
-        return self._files.end(failed=failed) if self._files is not None else ()
+        """Keep the rows of a failed test, delete those of a passed one unless all are kept; return a note on missing rows."""
+        traces = self._traces
+        missing = traces.turn("", keep=failed) if traces is not None else 0
+        if traces is None or not missing or not (failed or traces.keeps_all):
+            return ()
+        return (f"its trace lacks {missing} {'row' if missing == 1 else 'rows'}, which could not be written",)
 
     def close(self) -> None:
         """Restore the frameworks, and finish the traces."""
         self._unwrap()
-        if self._files is not None:
-            self._files.close()
+        if self._traces is not None:
+            self._traces.close()
 
     def _unwrap(self) -> None:
         if self._installation is not None:
@@ -118,57 +124,53 @@ def wait(ledger: Ledger, threads: Collection[threading.Thread], seconds: float) 
 
 
 def _pending(ledger: Ledger) -> int:
+    """Return how many deliveries are open."""
     return sum(len(record.overdue()) for record in tuple(ledger.records.values()))
 
 
-class Files:
+class TraceFiles:
     """The trace files of this process.  Rows have the node id of their test, and a part ends with a test.
 
     UsageError if the directory is not writable; the recorder would only count the missing rows.
     """
 
-    def __init__(self, config: pytest.Config, options: Options) -> None:
+    def __init__(self, config: pytest.Config, directory: Path, *, keeps_all: bool) -> None:
         worker = getattr(config, "workerinput", {})  # under xdist
-        directory = options.trace_dir or config.rootpath
-        _need_writable(directory)
+        why = ""
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            why = str(error.strerror)
+        else:
+            if not os.access(directory, os.W_OK | os.X_OK):
+                why = os.strerror(errno.EACCES)
+        if why:
+            raise pytest.UsageError(f"{directory}: no traces can be written there: {why}")
         self.recorder = Recorder(
             directory,
             run=worker.get("testrunuid") or uuid4().hex,
             worker=worker.get("workerid", "main"),
         )
-        self._all = options.trace_keep == "all"
+        self.keeps_all = keeps_all
         self._kept: set[Path] = set()
         self._dropped = 0
 
-    def begin(self, test: str) -> None:
-        """Attribute rows from now on to this test."""
-        self._part(keep=False)
+    def turn(self, test: str, *, keep: bool) -> int:
+        """Keep or delete the rows since the last call, and attribute later rows to `test`; return the number of lost rows."""
+        if not self.keeps_all:  # else parts may span tests
+            self._end_part(keep=keep)
         self.recorder.test = test
-        self._dropped = self.recorder.dropped
-
-    def end(self, *, failed: bool) -> tuple[str, ...]:
-        """Attribute rows from now on to no test; delete the rows of a passed test unless all are kept.
-
-        Return a note on missing rows.
-        """
-        self._part(keep=failed)
-        self.recorder.test = ""
-        missing = self.recorder.dropped - self._dropped
-        if not missing or not (failed or self._all):
-            return ()
-        return (f"its trace lacks {missing} {'row' if missing == 1 else 'rows'}, which could not be written",)
+        lost, self._dropped = self.recorder.dropped - self._dropped, self.recorder.dropped
+        return lost
 
     def close(self) -> None:
         """Finish the trace."""
-        self._part(keep=False)
+        self.turn("", keep=False)
         self.recorder.close()
         if self.recorder.folder.is_dir():
             finish_killed(self.recorder.folder)
 
-    def _part(self, *, keep: bool) -> None:
-        """Keep or delete the rows since the last call."""
-        if self._all:
-            return  # parts may span tests
+    def _end_part(self, *, keep: bool) -> None:
         if keep:
             self.recorder.roll()
         else:
@@ -180,21 +182,11 @@ class Files:
             self._kept |= mine | live
         for path in mine - self._kept:
             path.unlink(missing_ok=True)
+        # of a child process of the test: multiprocessing ends it with `os._exit`
         for path in live - self._kept:
-            with lock(
-                path
-            ) as was_killed:  # a child process of the test: multiprocessing ends it with `os._exit`
+            with lock(path) as was_killed:
                 if was_killed:
                     path.unlink(missing_ok=True)
-
-
-def _need_writable(directory: Path) -> None:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise pytest.UsageError(f"{directory}: no traces can be written there: {error.strerror}") from None
-    if not os.access(directory, os.W_OK | os.X_OK):
-        raise pytest.UsageError(f"{directory}: no traces can be written there: {os.strerror(errno.EACCES)}")
 
 
 class TestSeparation:
@@ -222,18 +214,43 @@ class TestSeparation:
         self._recorder.test = test
 
 
+@dataclass(slots=True, kw_only=True)
+class _RunningTest:
+    """A traced test, from its setup to its teardown."""
+
+    item: pytest.Item
+    options: Options
+    reports: list[pytest.TestReport] = field(default_factory=list)  # of its phases so far
+    published: set[int] = field(default_factory=set)  # ids of reports that cannot change any more
+    subfailed: bool = False  # whether one of its subtests failed
+    fixture: "Fixture | None" = None
+    heap: "TestHeap | None" = None
+
+    @property
+    def main_report(self) -> pytest.TestReport:
+        """The report of the failed phase, or of the call; the teardown's if that one is published already."""
+        reports, teardown = self.reports, self.reports[-1]
+        called = next((report for report in reports if report.when == "call"), teardown)
+        main = next((report for report in reports if report.failed), called)
+        return teardown if id(main) in self.published else main
+
+    def linked(self, found: Sequence[Violation]) -> tuple[Sequence[Violation], Sequence[TupleTree]]:
+        """Return the violations with their roots, and the pending roots, if the test has a bench."""
+        return self.fixture.linked(found) if self.fixture is not None else (found, ())
+
+
 class Hooks:
     """The hooks of traced tests; registered if there is one."""
 
     def __init__(self, config: pytest.Config, session: Options) -> None:
         self.config = config
         self.session = session
-        self.judge = Judge.of(config, session)
-        self.watch = SessionTracer(_files(config, session))
+        self.judge = Judge(config, session)
+        folder, keeps_all = session.trace_dir, session.trace_keep == "all"
+        traces = None if folder is None else TraceFiles(config, folder, keeps_all=keeps_all)
+        self.tracer = SessionTracer(traces)
         self._counts: Counts | None = None
-        self._published: set[int] = set()
-        self._phases: list[pytest.TestReport] = []  # of the running test
-        self._subfailed = False  # whether one of its subtests failed
+        self._test: _RunningTest | None = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
@@ -257,20 +274,19 @@ class Hooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Attribute what components receive from now on to this test."""
-        asked = item.stash.get(TEST_OPTIONS, None)
-        if isinstance(asked, str):
-            pytest.fail(asked, pytrace=False)
-        if asked is not None:
-            item.stash[_REPORTS] = self._phases = []
-            self._subfailed = False
-            self._published.clear()
-            try:
-                self.watch.begin(item.nodeid, asked.level)
-            except RuntimeError as error:  # such as `ackdoctor trace run`
-                pytest.fail(f"ackdoctor: another tracer runs in this process: {error}", pytrace=False)
-            if asked.heap:
-                item.stash[_HEAP] = heap = self._heap(asked)
-                heap.begin(exact=not self.session.heap)
+        options = item.stash.get(TEST_OPTIONS, None)
+        if isinstance(options, str):
+            pytest.fail(options, pytrace=False)
+        if options is None:
+            return
+        self._test = test = _RunningTest(item=item, options=options)
+        try:
+            self.tracer.begin(item.nodeid, options.level)
+        except RuntimeError as error:  # such as `ackdoctor trace run`
+            pytest.fail(f"ackdoctor: another tracer runs in this process: {error}", pytrace=False)
+        if options.heap:
+            test.heap = self._open_heap(options)
+            test.heap.begin(exact=not self.session.heap)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
@@ -278,108 +294,102 @@ class Hooks:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Keep the report of each phase, and judge the test with the last one."""
         report = yield
-        reports = item.stash.get(_REPORTS, None)
-        asked = item.stash.get(TEST_OPTIONS, None)
-        if reports is not None and isinstance(asked, Options):
-            reports.append(report)
+        test = self._test
+        if test is not None and test.item is item:
+            test.reports.append(report)
             if report.when == "teardown":
-                del item.stash[_REPORTS]
-                self._close(item, reports, asked)
+                self._test = None
+                self._close(test)
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Record published reports, which cannot change any more.  A subtest's report is no phase of its test."""
-        if not hasattr(report, "context"):
-            self._published.add(id(report))
+        """Record published reports.  A subtest's report is no phase of its test."""
+        if self._test is None:
             return
-        if self._phases:
-            self._phases.pop()  # the report that the SubtestReport copies
-        self._subfailed = self._subfailed or report.failed
+        if not hasattr(report, "context"):
+            self._test.published.add(id(report))
+            return
+        if self._test.reports:
+            self._test.reports.pop()  # the report that the SubtestReport copies
+        self._test.subfailed |= report.failed
 
     def pytest_unconfigure(self) -> None:
         """Restore the frameworks."""
-        self.watch.close()
+        self.tracer.close()
 
     def fixture(self, item: pytest.Item) -> "Fixture | None":
         """Return the fixture of a traced test; None for any other."""
-        asked = item.stash.get(TEST_OPTIONS, None)
-        if not isinstance(asked, Options):
+        test = self._test
+        if test is None or test.item is not item:
             return None
         from ackdoctor.pytest_plugin.fixture import Fixture  # which imports the lab
 
-        fixture = Fixture(
-            self.watch.ledger,
-            partial(self._findings_so_far, item, asked),
-            asked.profile,
-            partial(self._heap, asked),
-            item.stash.get(_HEAP, None),
+        test.fixture = Fixture(
+            self.tracer.ledger,
+            partial(self._findings_so_far, test),
+            test.options.profile,
+            partial(self._open_heap, test.options),
+            test.heap,
         )
-        item.stash[_FIXTURE] = fixture
-        return fixture
+        return test.fixture
 
-    def _heap(self, options: Options) -> "TestHeap":
+    def _open_heap(self, options: Options) -> "TestHeap":
         """Return the heap of a test; fail the test if the heap cannot be read."""
-        from ackdoctor.heap.python.guppy import missing
+        from ackdoctor.heap.python_heap import missing
 
         if why := missing():
             pytest.fail(f"ackdoctor: {why}", pytrace=False)
         from ackdoctor.pytest_plugin.fixture import Counts, TestHeap
 
         self._counts = self._counts or Counts()
-        return TestHeap(self.watch.ledger, options.profile, str(self.judge.folder), self._counts)
+        return TestHeap(self.tracer.ledger, options.profile, str(self.judge.folder), self._counts)
 
-    def _findings_so_far(self, item: pytest.Item, options: Options) -> tuple[Finding, ...]:
-        strict = replace(options, max_pending=0)
-        evidence = self._linked(item, self.watch.look())
-        pending = self.watch.pending
-        return self.judge.judge(*evidence, pending=pending, options=strict, ended=False).counted
+    def _findings_so_far(self, test: _RunningTest) -> tuple[Finding, ...]:
+        found, pending = self.tracer.look()
+        strict = replace(test.options, max_pending=0)
+        judged = self.judge.judge(*test.linked(found), pending=pending, options=strict, ended=False)
+        return judged.counted
 
-    def _close(self, item: pytest.Item, reports: list[pytest.TestReport], options: Options) -> None:
+    def _close(self, test: _RunningTest) -> None:
         """Judge a test and store its row in the reports.  An internal error does not end the session."""
         try:
-            row = self._judge(item, reports, options)
+            row = self._judge(test)
         except Exception as error:  # noqa: BLE001
             trouble = f"ackdoctor failed with an internal error: {type(error).__name__}: {error}"
-            outcome.attach(reports[-1], trouble)
-            row = Row(level=options.level, doubts=(trouble,))
-        if _FIXTURE in item.stash:
-            del item.stash[_FIXTURE]
-        if _HEAP in item.stash:
-            del item.stash[_HEAP]
+            test.reports[-1].sections.append((SECTION, trouble))
+            row = Row(level=test.options.level, doubts=(trouble,))
         if row is None:
             return
-        for properties in (item.user_properties, *(report.user_properties for report in reports)):
+        for properties in (test.item.user_properties, *(report.user_properties for report in test.reports)):
             properties[:] = [pair for pair in properties if pair[0] != PROPERTY]
             properties.append((PROPERTY, row.dump()))
 
-    def _judge(self, item: pytest.Item, reports: list[pytest.TestReport], options: Options) -> Row | None:
+    def _judge(self, test: _RunningTest) -> Row | None:
         """Return the row of a test; None if it was skipped."""
-        failed = self._subfailed or any(report.failed for report in reports)
+        options, heap, fixture = test.options, test.heap, test.fixture
+        failed = test.subfailed or any(report.failed for report in test.reports)
         if not failed:
-            self.watch.wait(options.complete_within)
-        heap = item.stash.get(_HEAP, None)
+            self.tracer.wait(options.complete_within)
         held = heap.end() if heap is not None else ()
-        settlement = self.watch.end()
-        if any(report.skipped and not hasattr(report, "wasxfail") for report in reports):
-            self.watch.end_trace(failed=failed)
+        settlement = self.tracer.end()
+        if any(report.skipped and not hasattr(report, "wasxfail") for report in test.reports):
+            self.tracer.end_trace(failed=failed)
             return None
         pending = sum(tally.pending for tally in settlement.tallies)
-        evidence = self._linked(item, settlement.violations)
-        judgement = self.judge.judge(*evidence, pending=pending, options=options)
-        fixture = item.stash.get(_FIXTURE, None)
+        violations, trees = test.linked(settlement.violations)
+        judgement = self.judge.judge(violations, trees, pending=pending, options=options)
         deaths, doubts = fixture.outcome() if fixture is not None else ((), ())
-        doubts = (*doubts, *judgement.waiting.notes, *settlement.notes)
-        remarks: tuple[str, ...] = ()
+        notes: list[str] = []
         if heap is not None:
             judgement = self.judge.with_heap_findings(
-                judgement, held, trees=evidence[1], pending=pending, options=options
+                judgement, held, trees=trees, pending=pending, options=options
             )
-            remarks = (*remarks, *filter(None, [heap.remark()]))
+            notes += filter(None, [heap.remark()])
         broken = bool(judgement.counted or deaths)
-        remarks = (*remarks, *self.watch.end_trace(failed=failed or broken))
-        verdict = self._turn(reports, judgement, deaths, options) if broken else ""
-        if heap is not None:
-            outcome.attach(self._main(reports), heap.text(), "ackdoctor heap")
+        notes += self.tracer.end_trace(failed=failed or broken)
+        verdict = self._turn(test, judgement.counted, deaths) if broken else ""
+        if heap is not None and (text := heap.text()):
+            test.main_report.sections.append(("ackdoctor heap", text))
         return Row(
             level=options.level,
             verdict=verdict,
@@ -391,56 +401,30 @@ class Hooks:
             accepted=count_by_rule(judgement.accepted),
             components=totals(settlement.tallies),
             unobserved=settlement.unobserved,
-            notes=remarks,
-            doubts=doubts,
-            baseline=self._entries(judgement, options),
+            notes=notes,
+            doubts=(*doubts, *map(waiting_note, judgement.waiting), *settlement.notes),
+            baseline=self._baseline_entries(judgement.counted, options),
         )
 
-    def _linked(
-        self, item: pytest.Item, violations: Sequence[Violation]
-    ) -> tuple[Sequence[Violation], Sequence[TupleTree]]:
-        """Return the violations with their roots, and the pending roots, if the test has a bench."""
-        fixture = item.stash.get(_FIXTURE, None)
-        return fixture.linked(violations) if fixture is not None else (violations, ())
-
-    def _turn(
-        self,
-        reports: list[pytest.TestReport],
-        judgement: Judgement,
-        deaths: Sequence[str],
-        options: Options,
-    ) -> str:
+    def _turn(self, test: _RunningTest, findings: Sequence[Finding], deaths: Sequence[str]) -> str:
         """Attach the findings to a report; return the verdict of the row."""
-        text = outcome.format_findings(
-            judgement.counted,
-            root=self.judge.folder,
-            verbosity=self.config.get_verbosity(),
-        )
-        main = self._main(reports)
-        outcome.attach(main, "\n".join((*deaths, *filter(None, [text]))))
-        if options.warn or options.write_baseline:
+        text = format_findings(findings, root=self.judge.folder, verbosity=self.config.get_verbosity())
+        if text or deaths:
+            test.main_report.sections.append((SECTION, "\n".join((*deaths, *filter(None, [text])))))
+        if test.options.warn or test.options.write_baseline:
             return "warned"
-        why = (
-            outcome.failure_reason(judgement.counted)
-            if judgement.counted
-            else f"{deaths[0]}: {_HOW_TO_EXPECT}"
-        )
-        return "failed" if outcome.fail(main, why) else "also"
+        if findings:
+            why = one_line(findings[0]) + (f" (and {len(findings) - 1} more)" if findings[1:] else "")
+        else:
+            why = f"{deaths[0]}: {_HOW_TO_EXPECT}"
+        return "failed" if fail(test.main_report, why) else "also"
 
-    def _main(self, reports: list[pytest.TestReport]) -> pytest.TestReport:
-        """Return the report of the failed phase, or of the call; the teardown's if that one is published already."""
-        teardown = reports[-1]
-        main = next(
-            (r for r in reports if r.failed), next((r for r in reports if r.when == "call"), teardown)
-        )
-        return teardown if id(main) in self._published else main
-
-    def _entries(self, judgement: Judgement, options: Options) -> Sequence[Sequence[str]]:
+    def _baseline_entries(self, findings: Sequence[Finding], options: Options) -> Sequence[Sequence[str]]:
         if options.baseline is None or not options.write_baseline:
             return ()
         from ackdoctor.lint.baseline import entries_of
 
-        return entries_of(judgement.counted, options.baseline, root=self.judge.folder)
+        return entries_of(findings, options.baseline, root=self.judge.folder)
 
 
 class Refusal:
@@ -454,7 +438,3 @@ class Refusal:
         """Fail the test before its fixtures are set up."""
         if TEST_OPTIONS in item.stash:
             pytest.fail(f"ackdoctor: {self._why}", pytrace=False)
-
-
-def _files(config: pytest.Config, session: Options) -> Files | None:
-    return Files(config, session) if session.trace_dir is not None else None

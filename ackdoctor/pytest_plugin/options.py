@@ -1,6 +1,7 @@
 """Options: of the command line, pytest's ini file, `[tool.ackdoctor.pytest]`, in this order of precedence; and of marks."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
@@ -19,7 +20,6 @@ __all__ = [
     "Spec",
     "add_options",
     "options_of_test",
-    "parse",
     "read_options",
     "tracing_flags",
 ]
@@ -35,9 +35,8 @@ LEVELS: Mapping[str, str] = MappingProxyType(
     }
 )
 _BARE = "sites"
-FAILED_BY_ACKDOCTOR = (
-    "ackdoctor_turned"  # attribute of a report that failed only because of ackdoctor; xdist transfers it
-)
+# attribute of a report that failed only because of ackdoctor; xdist transfers it
+FAILED_BY_ACKDOCTOR = "ackdoctor_turned"
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -68,10 +67,13 @@ class Spec(NamedTuple):
     marker: bool = False  # whether a mark may set it
 
 
-def _level(value: object) -> str:
-    if not isinstance(value, str) or value not in LEVELS:
-        raise ValueError(f"must be one of {', '.join(LEVELS)}, not {value!r}")
-    return value
+def _word_of(words: Collection[str], phrase: str) -> Callable[[object], str]:
+    def parse(value: object) -> str:
+        if not isinstance(value, str) or value not in words:
+            raise ValueError(f"must be {phrase}, not {value!r}")
+        return value
+
+    return parse
 
 
 def _switch(value: object) -> bool:
@@ -81,13 +83,13 @@ def _switch(value: object) -> bool:
 
 
 def _heap(value: object) -> bool:
-    wanted = _switch(value)
-    if wanted:
-        from ackdoctor.heap.python.guppy import missing  # imported only if the option is set
+    if not _switch(value):
+        return False
+    from ackdoctor.heap.python_heap import missing  # imported only if the option is set
 
-        if why := missing():
-            raise ValueError(why)
-    return wanted
+    if why := missing():
+        raise ValueError(why)
+    return True
 
 
 def _rules(value: object) -> tuple[str, ...]:
@@ -111,25 +113,18 @@ def _count(value: object) -> int:
 
 
 def _number(value: object) -> float:
-    try:
-        number = -1.0 if isinstance(value, bool) or not isinstance(value, str | int | float) else float(value)
-    except ValueError:
-        number = -1.0
-    if number < 0 or not isfinite(number):
-        raise ValueError(f"must be a number from 0, not {value!r}")
-    return number
+    with suppress(ValueError):
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            number = float(value)
+            if number >= 0 and isfinite(number):
+                return number
+    raise ValueError(f"must be a number from 0, not {value!r}")
 
 
 def _path(value: object) -> Path:
     if not isinstance(value, str):
         raise ValueError(f"must be a path, not {value!r}")
     return Path(value)
-
-
-def _keep(value: object) -> str:
-    if value not in {"failing", "all"}:
-        raise ValueError(f"must be failing or all, not {value!r}")
-    return str(value)
 
 
 def _profile(value: object) -> str:
@@ -146,7 +141,7 @@ def _profile(value: object) -> str:
 
 OPTIONS: Mapping[str, Spec] = MappingProxyType(
     {
-        "level": Spec(_level, "level of tracing: " + ", ".join(LEVELS), marker=True),
+        "level": Spec(_word_of(LEVELS, f"one of {', '.join(LEVELS)}"), "level of tracing: " + ", ".join(LEVELS), marker=True),
         "warn": Spec(_switch, "report without failing a test", "--ackdoctor-warn", ini="bool"),
         "allow": Spec(_rules, "rules that fail no test: codes, prefixes of codes, names", ini="args", marker=True),
         "max_pending": Spec(_count, "tuples that a test may leave open (default 0)", marker=True),
@@ -156,7 +151,7 @@ OPTIONS: Mapping[str, Spec] = MappingProxyType(
         "profile": Spec(_profile, "version of the acker that the fixture runs (default: the newest)", marker=True),
         "trace_dir": Spec(_path, "write traces below this directory; on the command line, level trace", "--ackdoctor-trace-dir", "DIR"),
         "trace_keep": Spec(
-            _keep, "whose traces to keep: failing (default) or all", "--ackdoctor-trace-keep", "WHICH"
+            _word_of(("failing", "all"), "failing or all"), "whose traces to keep: failing (default) or all", "--ackdoctor-trace-keep", "WHICH"
         ),
         "heap": Spec(
             _heap, "look into the heap of each traced test; on the command line, level sites if none is given",
@@ -210,18 +205,15 @@ def read_options(config: pytest.Config) -> Options:
     values: dict[str, Any] = {}
     for name, spec in OPTIONS.items():
         key = name.replace("_", "-")
+        own = f"ackdoctor_{name}"
         sources = (
-            (
-                spec.flag or "--ackdoctor",
-                config.getoption(f"ackdoctor_{name}", None),
-                config.invocation_params.dir,
-            ),
-            (f"ackdoctor_{name}", config.getini(f"ackdoctor_{name}"), config.rootpath),
+            (spec.flag or "--ackdoctor", config.getoption(own, None), config.invocation_params.dir),
+            (own, config.getini(own), config.rootpath),
             (f"[tool.ackdoctor.pytest] {key}", table.get(key), config.rootpath),
         )
         for where, value, folder in sources:
             if value is not None:
-                parsed = parse(name, value, where)
+                parsed = _parse(name, value, where)
                 values[name] = folder / parsed if isinstance(parsed, Path) else parsed
                 break
     if config.getoption("ackdoctor_trace_dir", default=None) is not None:
@@ -243,7 +235,7 @@ def tracing_flags(config: pytest.Config) -> tuple[str, ...]:
     return tuple(flag for flag, dest in flags if config.getoption(dest, None))
 
 
-def parse(name: str, value: object, where: str) -> object:
+def _parse(name: str, value: object, where: str) -> object:
     """Parse the value of an option; UsageError begins with `where`."""
     try:
         return OPTIONS[name].parse(value)
@@ -253,8 +245,13 @@ def parse(name: str, value: object, where: str) -> object:
 
 def _table(root: Path) -> Mapping[str, object]:
     """Read `[tool.ackdoctor.pytest]` in the tests' root; imports nothing if no file there mentions ackdoctor."""
-    if not (root / "ackdoctor.toml").is_file() and b"ackdoctor" not in _bytes(root / "pyproject.toml"):
-        return {}
+    if not (root / "ackdoctor.toml").is_file():
+        try:
+            mentioned = b"ackdoctor" in (root / "pyproject.toml").read_bytes()
+        except OSError:
+            return {}
+        if not mentioned:
+            return {}
     from ackdoctor.config import find_config, load_settings
     from ackdoctor.model import ConfigError
 
@@ -263,13 +260,6 @@ def _table(root: Path) -> Mapping[str, object]:
         return load_settings(file).pytest if file is not None else {}
     except ConfigError as error:
         raise pytest.UsageError(str(error)) from None
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
 
 
 def options_of_test(item: pytest.Item, session: Options) -> Options | None:
@@ -281,16 +271,12 @@ def options_of_test(item: pytest.Item, session: Options) -> Options | None:
     if not marks and NAME not in getattr(item, "fixturenames", ()):
         return session if session.level != "off" else None
     wanted: dict[str, Any] = {"level": session.level if session.level != "off" else "sites"}
+    where, valid = f"{item.nodeid}: @pytest.mark.{NAME}", ", ".join(_KEYWORDS)
     for mark in reversed(marks):  # the nearest mark last
-        wanted.update(_checked(mark, item.nodeid))
+        if mark.args:
+            raise pytest.UsageError(f"{where}: takes keywords only: {valid}")
+        for keyword, value in mark.kwargs.items():
+            if keyword not in _KEYWORDS:
+                raise pytest.UsageError(f"{where}: unknown keyword `{keyword}`; it takes {valid}")
+            wanted[keyword] = _parse(keyword, value, f"{where}: {keyword}")
     return replace(session, **wanted) if wanted["level"] != "off" else None
-
-
-def _checked(mark: pytest.Mark, test: str) -> dict[str, object]:
-    where = f"{test}: @pytest.mark.{NAME}"
-    if mark.args:
-        raise pytest.UsageError(f"{where}: takes keywords only: {', '.join(_KEYWORDS)}")
-    for keyword in mark.kwargs:
-        if keyword not in _KEYWORDS:
-            raise pytest.UsageError(f"{where}: unknown keyword `{keyword}`; it takes {', '.join(_KEYWORDS)}")
-    return {keyword: parse(keyword, value, f"{where}: {keyword}") for keyword, value in mark.kwargs.items()}

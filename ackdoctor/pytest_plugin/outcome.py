@@ -6,6 +6,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -35,33 +36,25 @@ __all__ = [
     "COUNTS",
     "PROPERTY",
     "SECTION",
-    "Flushes",
     "Judge",
     "Judgement",
     "Row",
-    "Waiting",
-    "attach",
     "context_of",
     "count_by_rule",
     "fail",
-    "failure_reason",
     "format_findings",
     "one_line",
     "read_row",
     "summary",
     "totals",
+    "waiting_note",
 ]
 
 
 PROPERTY = "ackdoctor"  # name of the user property, and of the testcase's property in JUnit
-COUNTS = ("delivered", "emitted", "acked", "failed", "pending")
 SECTION = "ackdoctor"
-_OPEN_TUPLE_RULES = (
-    MISSING_ACK,
-    UNDRAINED_BUFFER,
-    PENDING_OVERWRITE,
-    EVICTING_BUFFER,
-)  # lint's rules for tuples of a field that stay open
+# lint's rules for tuples of a field that stay open
+_OPEN_TUPLE_RULES = (MISSING_ACK, UNDRAINED_BUFFER, PENDING_OVERWRITE, EVICTING_BUFFER)
 _MOST_ROWS = 10  # without -v
 _MOST_FINDINGS = 10  # per test, without -vv
 _HEADS = {
@@ -71,6 +64,7 @@ _HEADS = {
     "failed": "fail",
     "pending": "pending",
 }
+COUNTS = tuple(_HEADS)
 _WIDTHS = {name: max(7, len(head) + 2) for name, head in _HEADS.items()}
 _LONGEST_NAME = 60
 _INTERNAL_ERROR = "internal error"  # in a note of the plugin or of the tracer
@@ -144,76 +138,6 @@ def count_by_rule(findings: Iterable[Finding]) -> dict[str, int]:
     return dict(sorted(codes.items()))
 
 
-class Waiting(NamedTuple):
-    """Open tuples that a later flush would complete, and a note for each kind."""
-
-    violations: tuple[Violation, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    @property
-    def components(self) -> frozenset[str]:
-        """The components that hold them."""
-        return frozenset(_short(violation.traced.name) for violation in self.violations)
-
-
-class Flushes:
-    """Lint's findings for the bolts of a session.  Lints a file once, and only after a test that left tuples in a field."""
-
-    def __init__(self, settings: Settings, folder: Path) -> None:
-        self._settings = replace(
-            settings, select=_OPEN_TUPLE_RULES, ignore=(), per_file_ignores={}, exclude=()
-        )
-        self._folder = folder
-        self._messages: dict[str, dict[str, list[str]] | None] = {}  # file -> component -> messages
-
-    def waiting(self, violations: Iterable[Violation]) -> Waiting:
-        """Return the violations of tuples that a later flush would complete, since the test ends before the flush."""
-        found = tuple(violation for violation in violations if self._has_flush(violation))
-        return Waiting(found, tuple(map(_note, found)))
-
-    def _has_flush(self, violation: Violation) -> bool:
-        """Whether lint analyses the component, and finds no path that leaves the tuples of the field open."""
-        field, traced = violation.held or violation.named, violation.traced
-        if violation.misuse is not Misuse.NEVER or not field or not traced.path:
-            return False
-        if traced.path not in self._messages:
-            self._messages[traced.path] = self._lint(Path(traced.path))
-        messages = self._messages[traced.path]
-        if messages is None:
-            return False
-        mine = messages.get(_short(traced.name), [])
-        # lint does not always know the field of a bare id
-        return not [message for message in mine if not violation.held or f"`{field}`" in message]
-
-    def _lint(self, file: Path) -> dict[str, list[str]] | None:
-        """Return the messages by component; None if lint cannot read the file, or finds no component."""
-        from ackdoctor.lint.run import lint
-        from ackdoctor.model import AckdoctorError
-
-        try:
-            report = lint([file], self._settings, root=self._folder)
-        except AckdoctorError:
-            return None
-        if report.unreadable or not report.components:
-            return None
-        found: dict[str, list[str]] = {}
-        for finding in report.findings:
-            found.setdefault(_short(finding.component), []).append(finding.message)
-        return found
-
-
-def _note(violation: Violation) -> str:
-    tuples = "1 tuple waits" if violation.count == 1 else f"{violation.count} tuples wait"
-    return (
-        f"{_short(violation.traced.name)}: {tuples} in {violation.held or violation.named}, and the test ends before the code "
-        f"flushes it: feed more, tick, or mark max_pending={violation.count}"
-    )
-
-
-def _short(component: str) -> str:
-    return component.rpartition(".")[2]
-
-
 class Judgement(NamedTuple):
     """The findings of a test: `counted` fail it, `accepted` are allowed by a mark, the ini file or the baseline.
 
@@ -222,39 +146,21 @@ class Judgement(NamedTuple):
 
     counted: tuple[Finding, ...]
     accepted: tuple[Finding, ...]
-    waiting: Waiting = Waiting()
+    waiting: tuple[Violation, ...] = ()
 
 
-@dataclass(slots=True, kw_only=True)
 class Judge:
     """Judges the tests of a session; paths of findings are relative to `folder`."""
 
-    settings: Settings
-    folder: Path
-    flushes: Flushes
-    known: frozenset[str] = frozenset()  # fingerprints in the baseline
-
-    @classmethod
-    def of(cls, config: pytest.Config, options: Options) -> "Judge":
-        """Return the judge of a session; UsageError if settings or baseline cannot be read."""
+    def __init__(self, config: pytest.Config, options: Options) -> None:
+        self.folder = config.invocation_params.dir
+        self._messages: dict[str, dict[str, list[str]] | None] = {}  # file -> component -> lint's messages
         try:
             file = find_config(config.rootpath)
-            settings = load_settings(file) if file is not None else Settings(directory=config.rootpath)
-            known: frozenset[str] = frozenset()
-            baseline, writes = options.baseline, options.write_baseline
-            if baseline is not None and (baseline.exists() or not writes):
-                from ackdoctor.lint.baseline import read
-
-                if not baseline.exists():
-                    raise pytest.UsageError(
-                        f"{baseline}: no such file; --ackdoctor-write-baseline creates it"
-                    )
-                entries = read(baseline).entries  # an invalid baseline is not overwritten either
-                known = frozenset(plain(entry.fingerprint) for entry in entries if not writes)
+            self._settings = load_settings(file) if file is not None else Settings(directory=config.rootpath)
+            self._known = _accepted(options)
         except AckdoctorError as error:
             raise pytest.UsageError(str(error)) from None
-        folder = config.invocation_params.dir
-        return cls(settings=settings, folder=folder, flushes=Flushes(settings, folder), known=known)
 
     def judge(
         self,
@@ -275,14 +181,13 @@ class Judge:
 
         tolerated = pending <= options.max_pending
         owed = [violation for violation in violations if tolerated and violation.misuse is Misuse.NEVER]
-        waiting = self.flushes.waiting(violations) if ended and not tolerated else Waiting()
-        rest = [violation for violation in violations if violation not in (*owed, *waiting.violations)]
+        waiting = tuple(filter(self._has_flush, violations)) if ended and not tolerated else ()
+        spared = (*owed, *waiting)
+        rest = [violation for violation in violations if violation not in spared]
         version = profile(options.profile) if options.profile else NEWEST
         places = Places(folder=str(self.folder))
         causes = Causes(trees)
-        spared_roots = {
-            tree.root for violation in (*owed, *waiting.violations) for tree in causes.of(violation)
-        }
+        spared_roots = {tree.root for violation in spared for tree in causes.of(violation)}
         unexplained = [tree for tree in trees if tree.root not in spared_roots]
         found = self._unsuppressed(findings(rest, unexplained, profile=version, places=places))
         counted: list[Finding] = []
@@ -305,7 +210,7 @@ class Judge:
         Findings about accepted open tuples are accepted, too.  Without `trees` there are no findings about the acker: its
         entries wait for the framework's batch, or its worker is dead.
         """
-        from ackdoctor.heap.python.judge import ACKER_CODES, OPEN_TUPLE_CODES, with_heap_evidence
+        from ackdoctor.heap.python_judge import ACKER_CODES, OPEN_TUPLE_CODES, with_heap_evidence
 
         held = [finding for finding in held if trees or finding.code not in ACKER_CODES]
         held = [finding for finding in held if not _waits(finding, judgement.waiting)]
@@ -313,8 +218,7 @@ class Judge:
         accepted, rest = with_heap_evidence(judgement.accepted, rest)
         tolerated = 0 < pending <= options.max_pending
         for finding in self._unsuppressed(rest):
-            spared = self._is_accepted(finding, options) or (tolerated and finding.code in OPEN_TUPLE_CODES)
-            if spared:
+            if self._is_accepted(finding, options) or (tolerated and finding.code in OPEN_TUPLE_CODES):
                 accepted = (*accepted, finding)
             else:
                 counted = (*counted, finding)
@@ -324,7 +228,7 @@ class Judge:
         """Whether a mark or the baseline accepts the finding."""
         allowed = Settings(select=options.allow)
         spared = bool(options.allow) and allowed.selects(finding.code, finding.name, default=False)
-        return spared or plain(finding.fingerprint) in self.known
+        return spared or plain(finding.fingerprint) in self._known
 
     def _unsuppressed(self, found: Sequence[Finding]) -> Sequence[Finding]:
         """Return the findings that neither the settings nor an ignore comment suppresses."""
@@ -333,31 +237,84 @@ class Judge:
         from ackdoctor.lint.select import select
 
         paths = {finding.site.path for finding in found}
-        sources = {path: content for path in paths if (content := _content(self.folder / path))}
-        chosen = select(found, sources, paths, self.settings, str(self.folder)).findings
+        sources: dict[str, bytes] = {}
+        for path in paths:
+            with suppress(OSError, ValueError):
+                sources[path] = (self.folder / path).read_bytes()
+        chosen = select(found, sources, paths, self._settings, str(self.folder)).findings
         return tuple(
             finding
             for finding in chosen
             if finding.code != UNUSED_IGNORE  # another test may use the comment
-            and finding.severity >= self.settings.min_severity
-            and finding.confidence >= self.settings.min_confidence
+            and finding.severity >= self._settings.min_severity
+            and finding.confidence >= self._settings.min_confidence
         )
 
+    def _has_flush(self, violation: Violation) -> bool:
+        """Whether a later flush would complete the tuples: lint finds no path that leaves those of the field open."""
+        field, traced = violation.held or violation.named, violation.traced
+        if violation.misuse is not Misuse.NEVER or not field or not traced.path:
+            return False
+        if traced.path not in self._messages:
+            self._messages[traced.path] = self._lint(Path(traced.path))
+        messages = self._messages[traced.path]
+        if messages is None:
+            return False
+        mine = messages.get(_short(traced.name), [])
+        # lint does not always know the field of a bare id
+        return not [message for message in mine if not violation.held or f"`{field}`" in message]
 
-def _waits(finding: Finding, waiting: Waiting) -> bool:
-    """Whether a finding of the heap is about tuples that wait for a flush, or about their entries in the acker."""
-    if not waiting.violations:
-        return False
-    return finding.code in {NEVER_ZERO_ENTRY, PENDING_GROWTH} or (
-        finding.code == UNDRAINED_BUFFER and finding.component.rpartition(".")[2] in waiting.components
+    def _lint(self, file: Path) -> dict[str, list[str]] | None:
+        """Return the messages by component; None if lint cannot read the file, or finds no component."""
+        from ackdoctor.lint.run import lint
+
+        rules = replace(self._settings, select=_OPEN_TUPLE_RULES, ignore=(), per_file_ignores={}, exclude=())
+        try:
+            report = lint([file], rules, root=self.folder)
+        except AckdoctorError:
+            return None
+        if report.unreadable or not report.components:
+            return None
+        found: dict[str, list[str]] = {}
+        for finding in report.findings:
+            found.setdefault(_short(finding.component), []).append(finding.message)
+        return found
+
+
+def _accepted(options: Options) -> frozenset[str]:
+    """Return the fingerprints in the baseline; an invalid one is not overwritten either."""
+    baseline, writes = options.baseline, options.write_baseline
+    if baseline is None or (writes and not baseline.exists()):
+        return frozenset()
+    from ackdoctor.lint.baseline import read
+
+    if not baseline.exists():
+        raise pytest.UsageError(f"{baseline}: no such file; --ackdoctor-write-baseline creates it")
+    entries = read(baseline).entries
+    return frozenset(plain(entry.fingerprint) for entry in entries if not writes)
+
+
+def waiting_note(violation: Violation) -> str:
+    """Return a sentence about tuples that a later flush would complete."""
+    tuples = "1 tuple waits" if violation.count == 1 else f"{violation.count} tuples wait"
+    return (
+        f"{_short(violation.traced.name)}: {tuples} in {violation.held or violation.named}, and the test ends before the code "
+        f"flushes it: feed more, tick, or mark max_pending={violation.count}"
     )
 
 
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except (OSError, ValueError):
-        return b""
+def _waits(finding: Finding, waiting: Sequence[Violation]) -> bool:
+    """Whether a finding of the heap is about tuples that wait for a flush, or about their entries in the acker."""
+    if not waiting:
+        return False
+    components = {_short(violation.traced.name) for violation in waiting}
+    return finding.code in {NEVER_ZERO_ENTRY, PENDING_GROWTH} or (
+        finding.code == UNDRAINED_BUFFER and _short(finding.component) in components
+    )
+
+
+def _short(component: str) -> str:
+    return component.rpartition(".")[2]
 
 
 def summary(rows: Mapping[str, Row], verbosity: int) -> Iterator[str]:
@@ -393,14 +350,8 @@ def summary(rows: Mapping[str, Row], verbosity: int) -> Iterator[str]:
 
 
 def _is_noteworthy(row: Row) -> bool:
-    return bool(
-        row.findings
-        or row["pending"]
-        or row.unobserved
-        or row.notes
-        or row.doubtful
-        or (row.asked and row.silent)
-    )
+    noted = row.findings or row["pending"] or row.unobserved or row.notes
+    return bool(noted or row.doubtful or (row.asked and row.silent))
 
 
 def _line(test: str, counts: Mapping[str, object], remarks: str, width: int) -> str:
@@ -483,18 +434,6 @@ def fail(report: pytest.TestReport, why: str) -> bool:
     return False
 
 
-def attach(report: pytest.TestReport, text: str, section: str = SECTION) -> None:
-    """Append the findings to a report."""
-    if text:
-        report.sections.append((section, text))
-
-
-def failure_reason(findings: Sequence[Finding]) -> str:
-    """Return the reason of the failure in one line."""
-    more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
-    return one_line(findings[0]) + more
-
-
 def one_line(finding: Finding) -> str:
     """Return a finding in one line, the rule first, since pytest may cut the end."""
     return f"{finding.code} {finding.name} {finding.site.path}:{finding.site.span.line} {finding.message}"
@@ -516,7 +455,7 @@ def format_findings(findings: Sequence[Finding], *, root: Path, verbosity: int) 
 
 def context_of(root: Path) -> "Context":
     """Return the terminal's glyphs and the folder of the sources, for reporters."""
-    from ackdoctor.reporters.context import ASCII, UNICODE, Context, Sources
+    from ackdoctor.reporters import ASCII, UNICODE, Context, Sources
 
     return Context(sources=Sources(root=root), glyphs=UNICODE if _shows_unicode() else ASCII)
 

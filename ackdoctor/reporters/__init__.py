@@ -3,29 +3,142 @@
 The output depends on the report and the sources only: it is sorted, and holds neither times nor absolute paths.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TextIO, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeAlias
 
 from ackdoctor.model.finding import Report
-from ackdoctor.reporters.context import Context
+from ackdoctor.model.source import decode_leniently, lines_of, read_file
 
-__all__ = ["Context", "Reporter", "reporter"]
+if TYPE_CHECKING:
+    from ackdoctor.rulebook import Rule
 
-Reporter: TypeAlias = Callable[[Report, TextIO, Context], None]
+__all__ = [
+    "ASCII",
+    "COLOURED",
+    "PLAIN",
+    "UNICODE",
+    "Context",
+    "Glyphs",
+    "Palette",
+    "Reporter",
+    "Sources",
+    "counted",
+    "escape_commands",
+    "printable",
+    "reporter",
+]
+
 
 _FUNCTIONS: Mapping[str, str] = {
     "full": "terminal:full",
     "concise": "terminal:concise",
-    "json": "as_json:document",
-    "json-lines": "as_json:lines",
-    "sarif": "sarif:sarif",
-    "github": "github:github",
+    "json": "machine:document",
+    "json-lines": "machine:lines",
+    "sarif": "machine:sarif",
+    "github": "machine:github",
     "statistics": "terminal:statistics",
-    "statistics-json": "as_json:statistics",
+    "statistics-json": "machine:statistics",
     "files": "terminal:files",
     "summary": "terminal:summary",
 }
+_MAX_SOURCE_BYTES = 32 << 20  # a finding may name a heap dump
+
+
+class Glyphs(NamedTuple):
+    """The characters that draw the path beside the source."""
+
+    first: str
+    middle: str
+    last: str
+    only: str
+    through: str
+    into: str
+    fold: str
+    dot: str
+
+
+UNICODE = Glyphs(first="╭", middle="├", last="╰", only="╶", through="│", into="─", fold="⋮", dot="·")
+ASCII = Glyphs(first=",", middle="|", last="`", only="-", through="|", into="-", fold=":", dot="-")
+
+
+class Palette(NamedTuple):
+    """The terminal code of each style; without codes there are no colours."""
+
+    codes: Mapping[str, str]
+
+    def paint(self, style: str, text: str) -> str:
+        """Return the text in a style; spaces around it are not painted."""
+        code = self.codes.get(style)
+        bare = text.strip(" ")
+        if not code or not bare:
+            return text
+        return text.replace(bare, f"\x1b[{code}m{bare}\x1b[0m", 1)
+
+
+PLAIN = Palette({})
+COLOURED = Palette(
+    {
+        "path": "1",
+        "error": "1;31",
+        "warning": "1;33",
+        "info": "1;34",
+        "code": "1",
+        "number": "2",
+        "gutter": "36",
+        "note": "36",
+        "state": "35",
+        "caret": "1;31",
+        "label": "1;32",
+        "faint": "2",
+    }
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Sources:
+    """Source lines by path; `in_memory` holds texts that are in no file, such as standard input."""
+
+    root: Path
+    in_memory: Mapping[str, bytes] = field(default_factory=dict)
+    _lines: dict[str, list[str]] = field(default_factory=dict)
+
+    def content(self, path: str) -> bytes:
+        """Return the bytes of a file; none for a file that cannot be read or is too large to be source."""
+        if path in self.in_memory:
+            return self.in_memory[path]
+        try:
+            return read_file(str(self.root / path), _MAX_SOURCE_BYTES)
+        except (OSError, ValueError):
+            return b""
+
+    def line(self, path: str, number: int) -> str:
+        """Return a line without its end; '' if there is no such line."""
+        if path not in self._lines:
+            self._lines[path] = lines_of(
+                decode_leniently(self.content(path), cookie=not path.endswith(".java"))
+            )
+        lines = self._lines[path]
+        return lines[number - 1] if 1 <= number <= len(lines) else ""
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Context:
+    """Sources and style of a report; `pages` loads each rule with its explanation in Markdown, which few formats need.
+
+    `workspace` is GitHub's workspace, '' outside GitHub: a step may run in a subdirectory of it.
+    """
+
+    sources: Sources
+    workspace: str = ""
+    palette: Palette = PLAIN
+    glyphs: Glyphs = UNICODE
+    pages: Callable[[], Sequence[tuple["Rule", str]]] = tuple
+
+
+Reporter: TypeAlias = Callable[[Report, TextIO, Context], None]
 
 
 def reporter(name: str) -> Reporter:
@@ -33,3 +146,29 @@ def reporter(name: str) -> Reporter:
     module, _, function = _FUNCTIONS[name].partition(":")
     found: Reporter = getattr(import_module(f"ackdoctor.reporters.{module}"), function)
     return found
+
+
+def counted(amount: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{amount} {noun}" if amount == 1 else f"{amount:,} {noun}s"
+
+
+def printable(text: str) -> str:
+    """Return the text on one line without control characters, so that no input can steer a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else " " if char.isspace() else "\N{REPLACEMENT CHARACTER}"
+        for char in text
+    )
+
+
+def escape_commands(line: str, *, anywhere: bool = True) -> str:
+    """Return the line so that a GitHub runner does not read it as a workflow command.
+
+    A runner reads `::` at a line's start and, if `anywhere`, `##[` in a line (ActionCommand.cs of actions/runner).
+    A file may be called `::stop-commands::x.py`.
+    """
+    if line.lstrip().startswith("::"):
+        line = f"./{line.lstrip()}"
+    return line.replace("##[", "## [") if anywhere else line

@@ -1,29 +1,20 @@
 """What `ackdoctor analyze` shows on a screen and as JSON: the verdict, the findings, the curve, the tables."""
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import TextIO
 
 from ackdoctor.model.finding import Finding, Report
 from ackdoctor.model.trace import Culprit, Residue, TupleTree, Verdict
-from ackdoctor.reporters.as_json import content
-from ackdoctor.reporters.context import Context, counted, printable
-from ackdoctor.reporters.tables import render, span, table
-from ackdoctor.reporters.terminal import headline
-from ackdoctor.reporters.trace import (
-    About,
-    finding_place,
-    growth,
-    plain_component,
-    plain_culprits,
-    truncated,
-    worst_first,
-)
+from ackdoctor.reporters import Context, counted, printable
+from ackdoctor.reporters.machine import document as write_document
+from ackdoctor.reporters.tables import block, span
+from ackdoctor.reporters.terminal import finding_place, headline, worst_first
+from ackdoctor.reporters.trace import About, caveats, growth, plain_tally, plain_tree
 from ackdoctor.reporters.trace import incomplete as trace_incomplete
 from ackdoctor.reporters.trace import verdict as trace_verdict
-from ackdoctor.spark.tables import Analysis, Completions, Deaths, TreeCount
+from ackdoctor.spark.tables import Analysis, TreeCount
 
 __all__ = [
     "about",
@@ -40,7 +31,6 @@ __all__ = [
 
 _MAX_LINES = 10
 _MAX_ROWS = 50  # of components, and of spouts
-_MAX_NOTES = 5
 _MAX_CAUSES = 3  # of deaths
 _WIDE = 96  # columns that a table with latencies takes
 _FIRST_CLOCK_MS = 946_684_800_000  # the year 2000: times before it are of a virtual clock
@@ -79,9 +69,25 @@ def screen(report: Report, analysis: Analysis, stream: TextIO, context: Context,
 
 def document(report: Report, analysis: Analysis, stream: TextIO) -> None:
     """Write the report as one JSON object, with every table under `analysis`; ids and values are text."""
-    plain = {**content(report), "verdict": verdict(report, analysis), "analysis": _plain(analysis)}
-    json.dump(plain, stream, indent=2)
-    stream.write("\n")
+    tables: dict[str, Iterable[object]] = {name: getattr(analysis, name) for name in _ROWS_OF_JSON}
+    plain = {
+        "acker": analysis.acker,
+        "books": asdict(analysis.books),
+        "begin_ms": analysis.begin_ms,
+        "end_ms": analysis.end_ms,
+        "seconds": analysis.seconds,
+        "window_ms": analysis.window_ms,
+        "roots": analysis.roots,
+        **plain_tally(analysis.tally),
+        "messages_dropped": analysis.messages_dropped,
+        **{name: [asdict(row) for row in rows] for name, rows in tables.items()},  # type: ignore[call-overload]
+        "forecast": None if analysis.forecast is None else asdict(analysis.forecast),
+        "lives": [plain_tree(life.tree) for life in analysis.lives],
+        "passed_over": [{"path": path, "reason": reason} for path, reason in analysis.passed_over],
+        "notes": list(analysis.notes),
+        "written": list(analysis.written),
+    }
+    write_document(report, stream, verdict=verdict(report, analysis), analysis=plain)
 
 
 # ---- the verdict ----
@@ -93,19 +99,16 @@ def verdict(report: Report, analysis: Analysis) -> str:
     text = trace_verdict(report, _about_trace(analysis))
     if rows.useless and rows.foreign and not rows.used and not rows.quarantined:
         text = f"{text}: {_NEEDS_DEBUG}"
-    return f"{text}; {_died(analysis.deaths)}" if analysis.deaths else text
-
-
-def _died(deaths: Sequence[Deaths]) -> str:
-    """`8 deaths of workers: acked twice in words 8`."""
-    total = sum(one.times for one in deaths)
+    if not analysis.deaths:
+        return text
+    total = sum(one.times for one in analysis.deaths)
     causes = (
         f"{one.cause}{f' in {one.component}' if one.component else ''} {one.times:,}"
-        for one in deaths[:_MAX_CAUSES]
+        for one in analysis.deaths[:_MAX_CAUSES]
     )
-    more = ", and more" if len(deaths) > _MAX_CAUSES else ""
+    more = ", and more" if len(analysis.deaths) > _MAX_CAUSES else ""
     count = "1 death" if total == 1 else f"{total:,} deaths"
-    return f"{count} of workers: {printable(', '.join(causes))}{more}"
+    return f"{text}; {count} of workers: {printable(', '.join(causes))}{more}"
 
 
 def incomplete(report: Report, analysis: Analysis) -> bool:
@@ -137,15 +140,7 @@ def about(report: Report, analysis: Analysis) -> Iterator[str]:
     yield f"{books(analysis)}, over {span(analysis.seconds)}{acker}"
     if when := _when(analysis):
         yield when
-    if analysis.tally.dropped:
-        yield f"{analysis.tally.dropped:,} rows are missing: the tracer had no room for them, or fell behind"
-    if report.unreadable:
-        yield f"{counted(len(report.unreadable), 'file')} could not be read"
-    if report.hidden:
-        yield f"{counted(report.hidden, 'finding')} below --min-severity not shown"
-    if report.suppressed:
-        yield f"{counted(report.suppressed, 'finding')} suppressed by comments"
-    yield from truncated((*report.notes, *analysis.notes), _MAX_NOTES)
+    yield from caveats(report, analysis.tally, "could not be read", (*report.notes, *analysis.notes))
 
 
 def _when(analysis: Analysis) -> str:
@@ -199,54 +194,60 @@ def _findings(findings: Sequence[Finding], context: Context) -> str:
         where = who if place == finding.site.path else f"{place} {who}"
         lines.append(f"  {severity} {rule}  {paint('path', printable(where))}{times}")
         lines.append(f"  {' ' * _SEVERITY_WIDTH} {printable(finding.message)}")
-    return "".join(f"{line}\n" for line in lines) + _more(len(findings), _MAX_LINES)
+    if (more := len(findings) - _MAX_LINES) > 0:
+        lines.append(f"  and {more:,} more; --output-format json has all")
+    return "".join(f"{line}\n" for line in lines)
 
 
 # ---- the tables ----
 
 
 def _completions(analysis: Analysis, context: Context, width: int) -> str:
-    if not analysis.completions:
-        return ""
-    heads = [head for head in _cells(analysis.completions[0]) if width >= _WIDE or head not in {"p50", "p99"}]
-    rows = table(context, *heads, numbers=range(2, len(heads)))
+    rows = []
     for row in analysis.completions[:_MAX_ROWS]:
-        cells = _cells(row)
-        rows.add_row(*(cells[head] for head in heads))
-    return f"completions per delivery\n{render(rows, width, context)}{_more(len(analysis.completions))}"
-
-
-def _cells(row: Completions) -> Mapping[str, str]:
-    completed = row.delivered > row.never
-    return {
-        "component": printable(row.component),
-        "stream": printable(row.stream),
-        "delivered": f"{row.delivered:,}",
-        "0x": f"{row.never:,}",
-        "1x": f"{row.once:,}",
-        "2x+": f"{row.more:,}",
-        "acked": f"{row.acked:,}",
-        "failed": f"{row.failed:,}",
-        "p50": _ms(row.p50_ms) if completed else "",
-        "p99": _ms(row.p99_ms) if completed else "",
-        "oldest open": _ms(row.oldest_ms) if row.never else "",
-    }
+        completed = row.delivered > row.never
+        rows.append(
+            {
+                "component": printable(row.component),
+                "stream": printable(row.stream),
+                "delivered": f"{row.delivered:,}",
+                "0x": f"{row.never:,}",
+                "1x": f"{row.once:,}",
+                "2x+": f"{row.more:,}",
+                "acked": f"{row.acked:,}",
+                "failed": f"{row.failed:,}",
+                "p50": _ms(row.p50_ms) if completed else "",
+                "p99": _ms(row.p99_ms) if completed else "",
+                "oldest open": _ms(row.oldest_ms) if row.never else "",
+            }
+        )
+    return block(
+        "completions per delivery",
+        rows,
+        context,
+        width,
+        numbers={"delivered", "0x", "1x", "2x+", "acked", "failed", "p50", "p99", "oldest open"},
+        dropped=() if width >= _WIDE else {"p50", "p99"},
+        total=len(analysis.completions),
+    )
 
 
 def _roots(analysis: Analysis, context: Context, width: int) -> str:
-    if not analysis.trees:
-        return ""
-    rows = table(
-        context, "roots", "ended", "still pending", "meaning", "example", numbers=[0, 2], unfolded=[4]
-    )
     examples = {
         (life.tree.verdict.value, life.tree.residue.value): str(life.tree.root)
         for life in reversed(analysis.lives)
     }
-    for kind in analysis.trees:
-        example = examples.get((kind.verdict, kind.residue), "")
-        rows.add_row(f"{kind.roots:,}", kind.verdict, f"{kind.left:,}", meaning(kind, analysis), example)
-    return f"roots\n{render(rows, width, context)}"
+    rows = [
+        {
+            "roots": f"{kind.roots:,}",
+            "ended": kind.verdict,
+            "still pending": f"{kind.left:,}",
+            "meaning": meaning(kind, analysis),
+            "example": examples.get((kind.verdict, kind.residue), ""),
+        }
+        for kind in analysis.trees
+    ]
+    return block("roots", rows, context, width, numbers={"roots", "still pending"}, unfolded={"example"})
 
 
 def meaning(kind: TreeCount, analysis: Analysis) -> str:
@@ -267,11 +268,11 @@ def culprits_of(tree: TupleTree) -> str:
     """`sql acked it 2x`; for a tree without culprits, the meaning of its value."""
     if not tree.culprits:
         return tree.residue.value
-    texts = dict.fromkeys(printable(_deed(culprit)) for culprit in tree.culprits)
+    texts = dict.fromkeys(printable(_fault(culprit)) for culprit in tree.culprits)
     return ", ".join(texts) + (" (or others)" if tree.ambiguous else "")
 
 
-def _deed(culprit: Culprit) -> str:
+def _fault(culprit: Culprit) -> str:
     who = culprit.component or (f"task {culprit.task}" if culprit.task else "a bolt")
     if culprit.lost:
         return f"{'a' if culprit.lost == 'tuple' else 'the'} {culprit.lost} of {who} was lost"
@@ -279,29 +280,39 @@ def _deed(culprit: Culprit) -> str:
 
 
 def _latencies(analysis: Analysis, context: Context, width: int) -> str:
-    if not analysis.latencies:
-        return ""
-    rows = table(context, "spout", "roots", "p50", "p90", "p99", "slowest", numbers=range(1, 6))
-    for row in analysis.latencies[:_MAX_ROWS]:
-        times = (_ms(ms) for ms in (row.p50_ms, row.p90_ms, row.p99_ms, row.max_ms))
-        rows.add_row(printable(row.spout), f"{row.roots:,}", *times)
-    return f"complete latency\n{render(rows, width, context)}{_more(len(analysis.latencies))}"
+    rows = [
+        {
+            "spout": printable(row.spout),
+            "roots": f"{row.roots:,}",
+            "p50": _ms(row.p50_ms),
+            "p90": _ms(row.p90_ms),
+            "p99": _ms(row.p99_ms),
+            "slowest": _ms(row.max_ms),
+        }
+        for row in analysis.latencies[:_MAX_ROWS]
+    ]
+    numbers = {"roots", "p50", "p90", "p99", "slowest"}
+    return block("complete latency", rows, context, width, numbers=numbers, total=len(analysis.latencies))
 
 
 def _ackers(analysis: Analysis, context: Context, width: int) -> str:
     if len(analysis.ackers) < 2:  # noqa: PLR2004  # nothing to compare
         return ""
-    rows = table(context, "acker", "roots", "share", "messages", "at most", "left", numbers=range(1, 6))
     roots = sum(row.roots for row in analysis.ackers) or 1
-    for row in analysis.ackers[:_MAX_LINES]:
-        rows.add_row(
-            f"{printable(row.run)} {row.acker}".strip(),
-            f"{row.roots:,}",
-            f"{row.roots / roots:.0%}",
-            *(f"{number:,}" for number in (row.messages, row.high_water, row.pending)),
-        )
-    more = _more(len(analysis.ackers), _MAX_LINES)
-    return f"{len(analysis.ackers):,} ackers\n{render(rows, width, context)}{more}"
+    rows = [
+        {
+            "acker": f"{printable(row.run)} {row.acker}".strip(),
+            "roots": f"{row.roots:,}",
+            "share": f"{row.roots / roots:.0%}",
+            "messages": f"{row.messages:,}",
+            "at most": f"{row.high_water:,}",
+            "left": f"{row.pending:,}",
+        }
+        for row in analysis.ackers[:_MAX_LINES]
+    ]
+    total = len(analysis.ackers)
+    numbers = {"roots", "share", "messages", "at most", "left"}
+    return block(f"{total:,} ackers", rows, context, width, numbers=numbers, total=total)
 
 
 def asides(analysis: Analysis) -> Iterator[str]:
@@ -323,61 +334,12 @@ def asides(analysis: Analysis) -> Iterator[str]:
 
 
 def _quarantine(analysis: Analysis, context: Context, width: int) -> str:
-    if not analysis.quarantine:
-        return ""
-    rows = table(context, "rows", "reason", "file", numbers=[0])
-    for row in analysis.quarantine[:_MAX_LINES]:
-        rows.add_row(f"{row.rows:,}", printable(row.reason), printable(row.file))
-    return f"quarantine\n{render(rows, width, context)}{_more(len(analysis.quarantine), _MAX_LINES)}"
-
-
-def _more(count: int, limit: int = _MAX_ROWS) -> str:
-    """Return a line with the number of rows beyond the limit."""
-    more = count - limit
-    return f"  and {more:,} more; --output-format json has all\n" if more > 0 else ""
+    rows = [
+        {"rows": f"{row.rows:,}", "reason": printable(row.reason), "file": printable(row.file)}
+        for row in analysis.quarantine[:_MAX_LINES]
+    ]
+    return block("quarantine", rows, context, width, numbers={"rows"}, total=len(analysis.quarantine))
 
 
 def _ms(ms: float) -> str:
     return span(ms / 1000)
-
-
-# ---- JSON ----
-
-
-def _plain(analysis: Analysis) -> dict[str, object]:
-    tally = analysis.tally
-    tables: dict[str, Iterable[object]] = {name: getattr(analysis, name) for name in _ROWS_OF_JSON}
-    return {
-        "acker": analysis.acker,
-        "books": asdict(analysis.books),
-        "begin_ms": analysis.begin_ms,
-        "end_ms": analysis.end_ms,
-        "seconds": analysis.seconds,
-        "window_ms": analysis.window_ms,
-        "roots": analysis.roots,
-        "completed": tally.completed,
-        "pending": tally.pending,
-        "high_water": tally.high_water,
-        "dropped": tally.dropped,
-        "messages_dropped": analysis.messages_dropped,
-        "growth": [asdict(point) for point in tally.growth],
-        "components": [plain_component(component) for component in tally.components],
-        **{name: [asdict(row) for row in rows] for name, rows in tables.items()},  # type: ignore[call-overload]
-        "forecast": None if analysis.forecast is None else asdict(analysis.forecast),
-        "lives": [_plain_life(life.tree) for life in analysis.lives],
-        "passed_over": [{"path": path, "reason": reason} for path, reason in analysis.passed_over],
-        "notes": list(analysis.notes),
-        "written": list(analysis.written),
-    }
-
-
-def _plain_life(tree: TupleTree) -> dict[str, object]:
-    entry = tree.entry
-    return {
-        "root": str(tree.root),
-        "verdict": tree.verdict.value,
-        "residue": tree.residue.name.lower(),
-        "value": None if entry is None or entry.value is None else str(entry.value),
-        "age_ms": entry.age_ms if entry is not None else None,
-        **plain_culprits(tree),
-    }

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TextIO
 
-from ackdoctor.diagnose.deaths import Places, deaths_of
-from ackdoctor.diagnose.exceptions import Thrown
-from ackdoctor.diagnose.findings import Diagnosis, Sign
+from ackdoctor.diagnose.diagnosis import Places, deaths_of
+from ackdoctor.diagnose.stacks import Thrown
+from ackdoctor.diagnose.symptoms import Diagnosis, Sign
 from ackdoctor.dialects import known
-from ackdoctor.reporters.context import Palette, counted, printable
+from ackdoctor.reporters import Palette, counted, printable
 
 __all__ = ["document", "screen"]
 
@@ -64,7 +64,7 @@ def _lines(
 ) -> Iterator[str]:
     symptom = sign.symptom
     whose = f", in {printable(', '.join(sign.components))}" if sign.components else ""
-    where = _place(places, "  ", sign.line)
+    where = _place(places, "  ", sign.first.line)
     yield f"{palette.paint('error' if sign.fatal else 'warning', symptom.name)}{where}{_times(sign)}{whose}"
     if when := _when(sign):
         yield f"  {when}"
@@ -72,7 +72,7 @@ def _lines(
         yield f"  {palette.paint('label', 'command')}: {printable(sign.command)}"
     yield from _wrapped(symptom.meaning, "  ", "  ")
     if not sign.causes:
-        yield f"  {palette.paint('label', 'text')}: {printable(sign.text)}"
+        yield f"  {palette.paint('label', 'text')}: {printable(sign.first.text)}"
     others = [cause for cause in sign.causes if cause is not found.first]
     for thrown in others[:_MAX_CAUSES]:
         yield from _innermost(
@@ -173,12 +173,12 @@ def document(found: Diagnosis, stream: TextIO, places: Places) -> None:
         "symptoms": [
             {
                 "name": sign.symptom.name,
-                **at(sign.line),
-                "text": sign.text,
+                **at(sign.first.line),
+                "text": sign.first.text,
                 "count": sign.count,
                 "first": sign.moments[0].text if sign.moments else None,
                 "last": sign.moments[-1].text if sign.moments else None,
-                "id": sign.subject,
+                "id": sign.first.subject,
                 "components": sign.components,
                 "command": sign.command,
                 "innermost": [cause(each) for each in sign.causes],

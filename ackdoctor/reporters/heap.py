@@ -1,23 +1,25 @@
-"""What `ackdoctor heap` shows: the verdict, the findings, and the tables of a dump or of histograms."""
+"""What heaps hold, on a screen and as JSON: a dump, class histograms, snapshots of a Python process."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
+from itertools import islice
 from shlex import quote
 from typing import TextIO
 
 from ackdoctor.heap.dump import ClassRow, HeapDump, held_bytes
+from ackdoctor.heap.entries import Kind
 from ackdoctor.heap.growth import TOP, ClassTrend, Growth
-from ackdoctor.heap.jvm.entries import Acker, Kind
-from ackdoctor.heap.jvm.holders import Holder
+from ackdoctor.heap.pending import Acker, Holder
+from ackdoctor.heap.python_heap import Snapshot
+from ackdoctor.heap.python_judge import HoldingRow, TypeRow, holding_rows, type_rows
 from ackdoctor.heap.signs import CAUSES, LABELS, TUPLES, Cause
 from ackdoctor.model.finding import Finding, HeapWitness, Report
 from ackdoctor.model.trace import PendingEntry
-from ackdoctor.reporters.as_json import content
-from ackdoctor.reporters.context import Context, counted, printable
-from ackdoctor.reporters.tables import bytes_in_words, render, span, table
-from ackdoctor.reporters.terminal import full, headline
+from ackdoctor.reporters import Context, counted, printable
+from ackdoctor.reporters.machine import document
+from ackdoctor.reporters.tables import block, bytes_in_words, span
+from ackdoctor.reporters.terminal import full, headline, more_findings, nothing_wrong
 
 __all__ = [
     "dump_document",
@@ -26,11 +28,13 @@ __all__ = [
     "growth_document",
     "growth_screen",
     "growth_verdict",
+    "snapshots_screen",
 ]
 
 _MAX_NOTES = 5
 _MAX_FAULTS = 5
 _MAX_CAUSES = 3
+_MAX_STEPS = 4  # of a course: its first number and its last ones
 _MANY_TUPLES = 10_000  # more than the queues of a worker that keeps up hold
 
 
@@ -49,14 +53,11 @@ def _verdict(report: Report, volume: str) -> str:
         worst = max(
             report.findings, key=lambda finding: (finding.severity, finding.confidence, _entries(finding))
         )
-        others = len(report.findings) - 1
-        more = f", and {counted(others, 'more finding')}" if others else ""
         what = worst.message.partition("; ")[0]
         sample = worst.evidence.sample if isinstance(worst.evidence, HeapWitness) else None
         part = "" if sample is None else f" in a sample of {sample[0]:,}"
-        return f"BROKEN: {printable(what)} ({worst.code}, {_entries(worst):,} entries{part}){more}"
-    hidden = report.hidden + report.suppressed
-    nothing = "nothing is wrong" + (f" except {counted(hidden, 'hidden finding')}" if hidden else "")
+        return f"BROKEN: {printable(what)} ({worst.code}, {_entries(worst):,} entries{part}){more_findings(report)}"
+    nothing = nothing_wrong(report)
     if report.unreadable:
         return f"INCOMPLETE: {nothing} in what could be read ({volume})"
     return f"OK: {volume}, {nothing}"
@@ -70,7 +71,7 @@ def _entries(finding: Finding) -> int:
 
 
 def dump_screen(
-    report: Report, dump: HeapDump, stream: TextIO, context: Context, *, width: int, top: int
+    report: Report, dump: HeapDump, stream: TextIO, context: Context, width: int, *, top: int
 ) -> None:
     """Write the verdict, the findings and the tables of a dump."""
     _opening(report, dump_verdict(report, dump), _about_dump(report, dump), stream, context)
@@ -81,7 +82,7 @@ def dump_screen(
         _classes(dump.classes[:top], dump.size, context, width),
         _next_commands(report, dump),
     ]
-    shown = [block for block in blocks if block]
+    shown = list(filter(None, blocks))
     if shown and not report.findings:
         stream.write("\n")
     stream.write("\n".join(shown))
@@ -104,8 +105,7 @@ def dump_document(report: Report, dump: HeapDump, stream: TextIO, *, top: int) -
         "ackers": [_plain_acker(acker, dump) for acker in dump.ackers],
         "holders": [_plain_holder(holder) for holder in dump.holders],
     }
-    json.dump({**content(report), "verdict": dump_verdict(report, dump), "heap": heap}, stream, indent=2)
-    stream.write("\n")
+    document(report, stream, verdict=dump_verdict(report, dump), heap=heap)
 
 
 def _plain_holder(holder: Holder) -> dict[str, object]:
@@ -145,13 +145,10 @@ def _plain_acker(acker: Acker, dump: HeapDump) -> dict[str, object]:
         ],
         "samples": [
             {
+                **asdict(entry),
                 "root": str(entry.root),
                 "kind": kind.name.lower(),
                 "value": None if entry.value is None else str(entry.value),
-                "task": entry.task,
-                "failed": entry.failed,
-                "age_ms": entry.age_ms,
-                "bucket": entry.bucket,
             }
             for kind, kept in tally.samples.items()
             for entry in kept
@@ -231,39 +228,40 @@ def _acker(number: int, acker: Acker, dump: HeapDump, context: Context, width: i
     oldest = f", the oldest {span(tally.oldest_ms / 1000)}" if tally.oldest_ms else ""
     title += f": {tally.entries:,} entries, about {bytes_in_words(weight)}{oldest}"
     present = [kind for kind in Kind if tally.kinds.get(kind)]
-    heads = [
-        "bucket",
-        "entries",
-        *(LABELS[kind] for kind in present),
-        *(["old"] if any(tally.old.values()) else []),
+    rows = [
+        {
+            "bucket": str(bucket.number),
+            "entries": f"{bucket.size:,}",
+            **{LABELS[kind]: f"{bucket.kinds[kind]:,}" for kind in present},
+            **({"old": f"{sum(bucket.old.values()):,}"} if any(tally.old.values()) else {}),
+            **({"lost": f"{bucket.lost:,}"} if tally.lost else {}),
+        }
+        for bucket in tally.buckets
     ]
-    heads += ["lost"] if tally.lost else []
-    rows = table(context, *heads, numbers=range(len(heads)))
-    for bucket in tally.buckets:
-        cells = [str(bucket.number), f"{bucket.size:,}", *(f"{bucket.kinds[kind]:,}" for kind in present)]
-        cells += [f"{sum(bucket.old.values()):,}"] if any(tally.old.values()) else []
-        cells += [f"{bucket.lost:,}"] if tally.lost else []
-        rows.add_row(*cells)
-    return f"{printable(title)}\n{render(rows, width, context)}"
+    numbers = {"bucket", "entries", "old", "lost", *LABELS.values()}
+    return block(printable(title), rows, context, width, numbers=numbers) or f"{printable(title)}\n"
 
 
 def _kinds(dump: HeapDump, context: Context, width: int) -> str:
     """Return what each kind of entry means, with its causes, most likely first."""
-    present = [kind for kind in Kind if any(acker.tally.kinds.get(kind) for acker in dump.ackers)]
-    if not present:
-        return ""
-    rows = table(context, "entries", "example", "likely causes, in order", unfolded=[0, 1])
-    for kind in present:
+    rows = []
+    for kind in Kind:
         amount = sum(acker.tally.kinds.get(kind, 0) for acker in dump.ackers)
+        if not amount:
+            continue
         samples = [entry for acker in dump.ackers for entry in acker.tally.samples.get(kind, ())]
         causes = CAUSES[kind].causes[:_MAX_CAUSES]
         lines = [f"{place}. {_cause(cause)}" for place, cause in enumerate(causes, start=1)]
-        rows.add_row(
-            f"{amount:,} {LABELS[kind]}",
-            _example(samples[0]) if samples else "",
-            "\n".join([f"{CAUSES[kind].meaning}:", *lines] if lines else [CAUSES[kind].meaning]),
+        rows.append(
+            {
+                "entries": f"{amount:,} {LABELS[kind]}",
+                "example": _example(samples[0]) if samples else "",
+                "likely causes, in order": "\n".join(
+                    [f"{CAUSES[kind].meaning}:", *lines] if lines else [CAUSES[kind].meaning]
+                ),
+            }
         )
-    return f"what they mean\n{render(rows, width, context)}"
+    return block("what they mean", rows, context, width, unfolded={"entries", "example"})
 
 
 def _cause(cause: Cause) -> str:
@@ -280,25 +278,33 @@ def _example(entry: PendingEntry) -> str:
 
 
 def _holders(dump: HeapDump, context: Context, width: int) -> str:
-    if not dump.holders:
-        return ""
-    rows = table(context, "where", "of", "entries", "content", numbers=[2])
+    rows = []
     for holder in dump.holders:
         groups = ", ".join(f"{amount:,} {stream}" for stream, amount in sorted(holder.groups.items()))
         sample = f" (of {holder.looked_at:,} looked at)" if 0 < holder.looked_at < holder.entries else ""
         what = "messages that the spout waits for" if holder.role == "spout" else f"{groups}{sample}"
-        rows.add_row(printable(holder.path), printable(holder.owner), _amount(holder), printable(what))
-    return f"what else holds tuples\n{render(rows, width, context)}"
+        rows.append(
+            {
+                "where": printable(holder.path),
+                "of": printable(holder.owner),
+                "entries": _amount(holder),
+                "content": printable(what),
+            }
+        )
+    return block("what else holds tuples", rows, context, width, numbers={"entries"})
 
 
-def _classes(rows: Sequence[ClassRow], total: int, context: Context, width: int) -> str:
-    if not rows:
-        return ""
-    made = table(context, "instances", "bytes", "%", "class", numbers=[0, 1, 2])
-    for row in rows:
-        share = 100 * row.size / total if total else 0
-        made.add_row(f"{row.instances:,}", f"{row.size:,}", f"{share:.1f}", printable(row.name))
-    return f"largest classes\n{render(made, width, context)}"
+def _classes(classes: Sequence[ClassRow], total: int, context: Context, width: int) -> str:
+    rows = [
+        {
+            "instances": f"{row.instances:,}",
+            "bytes": f"{row.size:,}",
+            "%": f"{100 * row.size / total if total else 0:.1f}",
+            "class": printable(row.name),
+        }
+        for row in classes
+    ]
+    return block("largest classes", rows, context, width, numbers={"instances", "bytes", "%"})
 
 
 def _next_commands(report: Report, dump: HeapDump) -> str:
@@ -323,7 +329,7 @@ def _next_commands(report: Report, dump: HeapDump) -> str:
 
 
 def growth_screen(
-    report: Report, grown: Growth, stream: TextIO, context: Context, *, width: int, top: int
+    report: Report, grown: Growth, stream: TextIO, context: Context, width: int, *, top: int
 ) -> None:
     """Write the verdict, the findings and the classes of histograms."""
     _opening(report, growth_verdict(report, grown), _about_growth(report, grown), stream, context)
@@ -332,9 +338,7 @@ def growth_screen(
         return
     if not report.findings:
         stream.write("\n")
-    stream.write(
-        _largest(shown, grown, context, width) if grown.points == 1 else _trends(shown, grown, context, width)
-    )
+    stream.write((_largest if grown.points == 1 else _trends)(shown, grown, context, width))
     explained = [row for row in grown.rows if row.growing or row in shown or row in grown.acking]
     signs = list(dict.fromkeys(line for row in explained for line in _meaning(row)))
     if signs:
@@ -343,18 +347,31 @@ def growth_screen(
 
 def _trends(shown: Sequence[ClassTrend], grown: Growth, context: Context, width: int) -> str:
     per = "a second" if grown.dated else "each time"
-    rows = table(context, "class", "first", "last", per, "R2", "bytes gained", numbers=[1, 2, 3, 4, 5])
-    for row in shown:
-        rows.add_row(*_growth_cells(row))
-    return f"classes\n{render(rows, width, context)}"
+    rows = [
+        {
+            "class": printable(row.name),
+            "first": f"{row.first:,}",
+            "last": f"{row.last:,}",
+            per: f"{row.line.per_second:+,.1f}",
+            "R2": f"{row.line.fit:.2f}",
+            "bytes gained": f"{row.gained:+,}",
+        }
+        for row in shown
+    ]
+    return block("classes", rows, context, width, numbers={"first", "last", per, "R2", "bytes gained"})
 
 
 def _largest(shown: Sequence[ClassTrend], grown: Growth, context: Context, width: int) -> str:
-    rows = table(context, "class", "instances", "bytes", "%", numbers=[1, 2, 3])
-    for row in shown:
-        share = 100 * row.size / max(1, grown.last_size)
-        rows.add_row(printable(row.name), f"{row.last:,}", f"{row.size:,}", f"{share:.1f}")
-    return f"largest classes\n{render(rows, width, context)}"
+    rows = [
+        {
+            "class": printable(row.name),
+            "instances": f"{row.last:,}",
+            "bytes": f"{row.size:,}",
+            "%": f"{100 * row.size / max(1, grown.last_size):.1f}",
+        }
+        for row in shown
+    ]
+    return block("largest classes", rows, context, width, numbers={"instances", "bytes", "%"})
 
 
 def _meaning(row: ClassTrend) -> Iterator[str]:
@@ -399,10 +416,7 @@ def growth_document(report: Report, grown: Growth, stream: TextIO, *, top: int) 
             for row in grown.rows[:top]
         ],
     }
-    json.dump(
-        {**content(report), "verdict": growth_verdict(report, grown), "growth": about}, stream, indent=2
-    )
-    stream.write("\n")
+    document(report, stream, verdict=growth_verdict(report, grown), growth=about)
 
 
 def growth_verdict(report: Report, grown: Growth) -> str:
@@ -477,10 +491,84 @@ def _about_growth(report: Report, grown: Growth) -> Iterator[str]:
         yield f"{counted(report.hidden, 'finding')} below --min-severity not shown"
 
 
-def _growth_cells(row: ClassTrend) -> Iterator[str]:
-    yield printable(row.name)
-    yield f"{row.first:,}"
-    yield f"{row.last:,}"
-    yield f"{row.line.per_second:+,.1f}"
-    yield f"{row.line.fit:.2f}"
-    yield f"{row.gained:+,}"
+# ---- snapshots of a Python process: which components hold what, and what has grown ----
+
+
+def snapshots_screen(
+    snapshots: Sequence[Snapshot], stream: TextIO, context: Context, *, width: int, top: int = 20
+) -> None:
+    """Write the holders and the types; nothing without a snapshot."""
+    if not snapshots:
+        return
+    stream.writelines(f"{line}\n" for line in _about_snapshots(snapshots))
+    holdings = _holdings(holding_rows(snapshots, top), context, width)
+    stream.write(f"\n{holdings}" if holdings else "\nno acker, spout or bolt holds much\n")
+    counts = sum(snapshot.census is not None for snapshot in snapshots)
+    if types := _types(type_rows(snapshots, top), counts, context, width):
+        stream.write(f"\n{types}")
+
+
+def _about_snapshots(snapshots: Sequence[Snapshot]) -> Iterator[str]:
+    labels = "; ".join(snapshot.label for snapshot in snapshots)
+    size = ""
+    if last := snapshots[-1].census:
+        size = f": {last.size:,} bytes in {last.objects:,} objects"
+        earlier = ((each.label, each.census) for each in snapshots[:-1] if each.census is not None)
+        for label, first in islice(earlier, 1):
+            size += f", {last.size - first.size:+,} since {label}"
+    yield f"{counted(len(snapshots), 'snapshot')} ({labels}){size}"
+    for acker in snapshots[-1].ackers:
+        entries = "1 entry" if acker.entries == 1 else f"{acker.entries:,} entries"
+        yield (
+            f"{acker.component}: {entries} after {acker.tuples:,} roots: "
+            f"{acker.tracked:,} tracked, {acker.orphans:,} orphans"
+        )
+
+
+def _holdings(found: Sequence[HoldingRow], context: Context, width: int) -> str:
+    rows = [
+        {
+            "path": printable(row.last.path),
+            "entries": f"{row.last.entries:,}",
+            "course": _course(row.course),
+            "bytes each": f"{row.last.each:,}",
+            "bytes": f"{'' if row.last.exact else 'about '}{row.last.size:,}",
+            "per 1,000 tuples": "" if row.per_thousand is None else f"{row.per_thousand:+,.0f}",
+            "each": printable(row.last.what),
+        }
+        for row in found
+    ]
+    numbers = {"entries", "bytes each", "bytes", "per 1,000 tuples"}
+    return block("who holds what", rows, context, width, numbers=numbers)
+
+
+def _course(course: Sequence[int]) -> str:
+    if len(course) < 2:  # noqa: PLR2004
+        return ""
+    steps = [f"{entries:,}" for entries in course]
+    if len(steps) > _MAX_STEPS:
+        steps = [*steps[:1], "..", *steps[1 - _MAX_STEPS :]]
+    return " > ".join(steps)
+
+
+def _types(found: Sequence[TypeRow], snapshots: int, context: Context, width: int) -> str:
+    rows = [
+        {
+            "count": f"{row.count:,}",
+            "gained": f"{row.gained:+,}",
+            "lately": f"{row.lately:+,}",
+            "bytes": f"{row.size:,}",
+            "bytes gained": f"{row.gained_size:+,}",
+            "type": printable(row.name),
+        }
+        for row in found
+    ]
+    return block(
+        "types that grew most" if snapshots > 1 else "largest types",
+        rows,
+        context,
+        width,
+        numbers={"count", "gained", "lately", "bytes", "bytes gained"},
+        # columns without content
+        dropped={1: {"gained", "lately", "bytes gained"}, 2: {"lately"}}.get(snapshots, ()),
+    )

@@ -1,16 +1,15 @@
 """Tables by rich, sparklines, and amounts in words."""
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Container, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from ackdoctor.model.trace import GrowthPoint
-from ackdoctor.reporters.context import PLAIN, UNICODE, Context
+from ackdoctor.reporters import PLAIN, UNICODE, Context
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Column, Table
+    from rich.table import Table
 
-__all__ = ["bytes_in_words", "grid", "render", "span", "sparkline", "table"]
+__all__ = ["block", "bytes_in_words", "grid", "span", "sparkline", "table"]
 
 _BARS, _ASCII_BARS = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 _SPARKLINE_WIDTH = 48
@@ -42,7 +41,9 @@ def sparkline(points: Sequence[GrowthPoint], context: Context, peak: str = "") -
 
     `points` has at least one point.  `peak` replaces the largest number: points know only the ends of windows.
     """
-    sizes = _compressed(points)
+    step = -(-len(points) // _SPARKLINE_WIDTH)
+    pending = [point.pending for point in points]
+    sizes = [max(pending[at : at + step]) for at in range(0, len(pending), step)]
     top = max(sizes)
     bars = _BARS if context.glyphs is UNICODE else _ASCII_BARS
     line = "".join(
@@ -50,42 +51,81 @@ def sparkline(points: Sequence[GrowthPoint], context: Context, peak: str = "") -
     )
     duration = span((points[-1].time_ms - points[0].time_ms) / 1000)
     orphans = f", {points[-1].orphans:,} of them orphans" if points[-1].orphans else ""
-    peak = peak or f"{max(p.pending for p in points):,}"
-    ends = f"{points[0].pending:,} to {points[-1].pending:,} in {duration}, at most {peak}"
+    ends = f"{pending[0]:,} to {pending[-1]:,} in {duration}, at most {peak or f'{max(pending):,}'}"
     return f"{context.palette.paint('note', line)}  {ends}{orphans}"
 
 
-def _compressed(points: Sequence[GrowthPoint]) -> list[int]:
-    """Return the largest size of each interval, for at most as many intervals as the sparkline has columns."""
-    step = -(-len(points) // _SPARKLINE_WIDTH)
-    sizes = [point.pending for point in points]
-    return [max(sizes[at : at + step]) for at in range(0, len(sizes), step)]
+def block(
+    title: str,
+    rows: Sequence[Mapping[str, str]],
+    context: Context,
+    width: int,
+    *,
+    numbers: Container[str] = (),
+    unfolded: Container[str] = (),
+    dropped: Container[str] = (),
+    total: int = 0,
+) -> str:
+    """Return a table below its title, see `table`; '' without rows.
+
+    `dropped` are columns that are not shown.  If there are more than these rows, `total` is their number.
+    """
+    shown = [{head: cell for head, cell in row.items() if head not in dropped} for row in rows]
+    if not shown:
+        return ""
+    lines = table(shown, context, width, numbers=numbers, unfolded=unfolded)
+    more = total - len(rows)
+    rest = f"  and {more:,} more; --output-format json has all\n" if more > 0 else ""
+    return f"{title}\n{lines}{rest}"
 
 
 def table(
-    context: Context, *heads: str, numbers: Iterable[int] = (), unfolded: Iterable[int] = ()
-) -> "Table":
-    """Return an empty table; `numbers` are right-aligned columns, which like `unfolded` ones are never folded."""
+    rows: Sequence[Mapping[str, str]],
+    context: Context,
+    width: int,
+    *,
+    numbers: Container[str] = (),
+    unfolded: Container[str] = (),
+) -> str:
+    """Return rows, which map the same heads to cells, as lines indented by two columns.
+
+    `numbers` are right-aligned columns, which like `unfolded` ones are never folded.  A table that would have to break
+    a number is wider than `width`.
+    """
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    empty = Table(
+    columns = {head: [head, *(row[head] for row in rows)] for head in rows[0]}
+    rigid = {head for head in columns if head in numbers or head in unfolded}
+    if _min_width(columns, rigid) > width - 2:
+        for head, cells in columns.items():
+            if head in numbers:
+                cells[0] = head.replace(" ", "\n")
+    drawn = Table(
         box=box.SIMPLE_HEAD if context.glyphs is UNICODE else box.ASCII2,
         pad_edge=False,
         show_edge=False,
         header_style="bold" if context.palette is not PLAIN else "",
     )
-    right = set(numbers)
-    rigid = right | set(unfolded)
-    for number, head in enumerate(heads):
-        empty.add_column(
-            Text(head),
-            justify="right" if number in right else "left",
-            overflow="fold",
-            no_wrap=number in rigid,
-        )
-    return empty
+    for head, cells in columns.items():
+        justify: Literal["right", "left"] = "right" if head in numbers else "left"
+        drawn.add_column(Text(cells[0]), justify=justify, overflow="fold", no_wrap=head in rigid)
+    for row in rows:
+        drawn.add_row(*row.values())
+    lines = _drawn(drawn, context, max(20, width - 2, _min_width(columns, rigid)))
+    return "".join(f"  {line}\n" for line in lines.splitlines())
+
+
+def _min_width(columns: Mapping[str, Sequence[str]], rigid: Container[str]) -> int:
+    """Return the width of a table when every foldable column is as narrow as it may be."""
+    widths = [
+        max(len(line) for cell in cells for line in cell.split("\n"))
+        if head in rigid
+        else min(_MIN_NAME_WIDTH, max(len(word) for cell in cells for word in (*cell.split(), "")))
+        for head, cells in columns.items()
+    ]
+    return sum(widths) + _COLUMN_GAP * (len(widths) - 1)
 
 
 def grid(
@@ -100,67 +140,31 @@ def grid(
     from rich.table import Table
     from rich.text import Text
 
+    coloured = context.palette is not PLAIN
     aligned = Table(
-        box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(heads), header_style=_faint(context)
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+        show_header=bool(heads),
+        header_style="dim" if coloured else "",
     )
     for number in range(max(map(len, rows), default=0)):
-        head = heads[number] if number < len(heads) else ""
         aligned.add_column(
-            Text(head),
+            Text(heads[number] if number < len(heads) else ""),
             justify="right" if number == right else "left",
-            style="bold" if number == bold and context.palette is not PLAIN else "",
+            style="bold" if number == bold and coloured else "",
             no_wrap=True,
         )
     for row in rows:
         aligned.add_row(*map(Text, row))
-    return _drawn(aligned, _console(_ANY_WIDTH, context))
+    return _drawn(aligned, context, _ANY_WIDTH)
 
 
-def render(rows: "Table", width: int, context: Context) -> str:
-    """Return the table as lines indented by two columns.
-
-    A table that would have to break a number is wider than `width`.
-    """
-    from rich.text import Text
-
-    if _min_width(rows) > width - 2:
-        for column in rows.columns:
-            if column.justify == "right":
-                column.header = Text(str(column.header).replace(" ", "\n"))
-    console = _console(max(20, width - 2, _min_width(rows)), context)
-    return "".join(f"  {line}\n" for line in _drawn(rows, console).splitlines())
-
-
-def _drawn(rows: "Table", console: "Console") -> str:
-    with console.capture() as captured:
-        console.print(rows, soft_wrap=False)
-    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
-
-
-def _min_width(rows: "Table") -> int:
-    """Return the width of the table when every foldable column is as narrow as it may be."""
-    widths = [
-        max(len(line) for cell in _cells(column) for line in cell.split("\n"))
-        if column.no_wrap
-        else min(_MIN_NAME_WIDTH, max(len(word) for cell in _cells(column) for word in (*cell.split(), "")))
-        for column in rows.columns
-    ]
-    return sum(widths) + _COLUMN_GAP * (len(widths) - 1)
-
-
-def _cells(column: "Column") -> list[str]:
-    return [str(column.header), *map(str, column.cells)]
-
-
-def _faint(context: Context) -> str:
-    return "dim" if context.palette is not PLAIN else ""
-
-
-def _console(width: int, context: Context) -> "Console":
+def _drawn(rows: "Table", context: Context, width: int) -> str:
     from rich.console import Console
 
     coloured = context.palette is not PLAIN
-    return Console(
+    console = Console(
         width=width,
         force_terminal=coloured,
         no_color=not coloured,
@@ -170,3 +174,6 @@ def _console(width: int, context: Context) -> "Console":
         emoji=False,
         legacy_windows=False,
     )
+    with console.capture() as captured:
+        console.print(rows, soft_wrap=False)
+    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())

@@ -10,7 +10,7 @@ indented in the gutter.  A row of its own names another file.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TextIO, TypeAlias
 
 from ackdoctor.model.finding import (
@@ -24,18 +24,22 @@ from ackdoctor.model.finding import (
     TreeWitness,
 )
 from ackdoctor.model.source import NOWHERE
-from ackdoctor.reporters.context import Context, Glyphs, counted, printable
+from ackdoctor.reporters import Context, Glyphs, counted, printable
 
 __all__ = [
     "concise",
     "evidence_notes",
     "files",
+    "finding_place",
     "full",
     "headline",
+    "more_findings",
+    "nothing_wrong",
     "one_line",
     "rule_counts",
     "statistics",
     "summary",
+    "worst_first",
 ]
 
 _VERDICT_STYLES = {"BROKEN": "error", "GROWING": "warning", "INCOMPLETE": "warning", "EMPTY": "warning"}
@@ -119,6 +123,29 @@ def headline(verdict: str, context: Context) -> str:
     return f"{context.palette.paint(_VERDICT_STYLES.get(word, 'label'), word)}{colon}{rest}\n"
 
 
+def nothing_wrong(report: Report) -> str:
+    """Return `nothing is wrong`, with the number of findings that are not shown."""
+    hidden = report.hidden + report.suppressed
+    return "nothing is wrong" + (f" except {counted(hidden, 'hidden finding')}" if hidden else "")
+
+
+def more_findings(report: Report) -> str:
+    """Return `, and 2 more findings`; '' for a single finding."""
+    others = len(report.findings) - 1
+    return f", and {counted(others, 'more finding')}" if others else ""
+
+
+def worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Sort findings by severity, then by how often the run shows them."""
+    return sorted(findings, key=lambda finding: (-finding.severity, -finding.seen))
+
+
+def finding_place(finding: Finding) -> str:
+    """Return `path:line`, or the path of a finding outside source code."""
+    site = finding.site
+    return f"{site.path}:{site.span.line}" if site.span != NOWHERE else site.path
+
+
 def one_line(finding: Finding, context: Context) -> str:
     """Return the finding as editors and `grep` read it."""
     paint = context.palette.paint
@@ -152,7 +179,10 @@ def evidence_notes(evidence: PathWitness | TreeWitness | HeapWitness) -> Iterato
         return
     if isinstance(evidence, HeapWitness):
         sample = "" if evidence.sample is None else " in a sample of {:,} of {:,}".format(*evidence.sample)
-        yield "held", f"{evidence.path}: {evidence.entries:,} entries{sample}{_size(evidence.size)}"
+        megabytes = f"{evidence.size / 1e6:,.1f} MB"
+        size = megabytes if evidence.size >= _MEGABYTE else f"{evidence.size:,} bytes"
+        about = f", about {size}" if evidence.size else ""
+        yield "held", f"{evidence.path}: {evidence.entries:,} entries{sample}{about}"
         if evidence.roots:
             shown = len(evidence.roots)
             part = f" ({shown} of {evidence.entries:,})" if shown < evidence.entries else ""
@@ -166,10 +196,6 @@ def evidence_notes(evidence: PathWitness | TreeWitness | HeapWitness) -> Iterato
             yield "seen", f"{', '.join(parts) or 'once'}{test}"
     for line in evidence.left:
         yield "left", line
-
-
-def _size(size: int) -> str:
-    return f", about {size / 1e6:,.1f} MB" if size >= _MEGABYTE else f", about {size:,} bytes" if size else ""
 
 
 # ---- the frame: source lines with the path beside them ----
@@ -207,11 +233,9 @@ def _aligned(rows: list[_Row], context: Context) -> Iterator[str]:
         if row.file:
             yield f"{' ' * digits} {bar} {paint('path', f'--> {row.file}')}"
             continue
-        text = (
-            paint("caret", _padded(row.carets, source_width))
-            if row.carets
-            else _padded(row.source, source_width)
-        )
+        text = row.carets or row.source
+        text += " " * max(0, source_width - _columns(text))
+        text = paint("caret", text) if row.carets else text
         note = f"{paint('gutter', row.gutter)} {paint('note', row.note)}"
         gap = " " * (note_width - _columns(f"{row.gutter} {row.note}"))
         yield f"{number} {bar} {text}{note}{gap}{paint('state', row.state)}"
@@ -227,8 +251,10 @@ def _frame(finding: Finding, context: Context) -> list[_Row]:
     if marked is None:
         steps.insert(0, _Step(primary, _Row()))
         marked = 0
-    texts = {step.place: _text(context, step.place) for step in steps if step.place}
-    indent = min((_indent(text) for text in texts.values() if text.strip()), default=0)
+    texts = {
+        place: context.sources.line(*place).expandtabs(_TAB_WIDTH) for place, _ in steps if place is not None
+    }
+    indent = min((len(text) - len(text.lstrip(" ")) for text in texts.values() if text.strip()), default=0)
     rows: list[_Row] = []
     previous: _Place = ("", 0)
     for n, (place, row) in enumerate(steps):
@@ -249,13 +275,13 @@ def _frame(finding: Finding, context: Context) -> list[_Row]:
 def _steps(finding: Finding, glyphs: Glyphs) -> list[_Step]:
     """Return the steps of the path; the middle of a long path is one step."""
     path = finding.evidence.steps
-    steps = [
-        _Step(
-            (step.site.path, step.site.span.line),
-            _Row(gutter=_gutter(n, path, glyphs), note=printable(step.note), state=_state(n, path)),
-        )
-        for n, step in enumerate(path)
-    ]
+    steps = []
+    for n, step in enumerate(path):
+        # the tuple's state is shown where it changes, and at the end
+        unchanged = 0 < n < len(path) - 1 and step.state == path[n - 1].state
+        state = "" if unchanged else printable(step.state)
+        row = _Row(gutter=_gutter(n, path, glyphs), note=printable(step.note), state=state)
+        steps.append(_Step((step.site.path, step.site.span.line), row))
     surplus = len(path) - _MAX_STEPS
     if surplus > 0:
         start = _MAX_STEPS // 2
@@ -271,20 +297,6 @@ def _gutter(n: int, path: Sequence[PathStep], glyphs: Glyphs) -> str:
     if n == len(path) - 1:
         return glyphs.last + glyphs.into * 2 * path[n].depth
     return (glyphs.through + " ") * path[n].depth + glyphs.middle
-
-
-def _state(n: int, path: Sequence[PathStep]) -> str:
-    """Return the tuple's state if it changes at this step, or if this is the last step."""
-    unchanged = n > 0 and path[n].state == path[n - 1].state
-    return "" if unchanged and n < len(path) - 1 else printable(path[n].state)
-
-
-def _text(context: Context, place: _Place) -> str:
-    return context.sources.line(*place).expandtabs(_TAB_WIDTH)
-
-
-def _indent(text: str) -> int:
-    return len(text) - len(text.lstrip(" "))
 
 
 def _truncated(text: str, indent: int) -> str:
@@ -315,7 +327,3 @@ def _columns(text: str) -> int:
     from unicodedata import combining, east_asian_width  # most sources are ASCII
 
     return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
-
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * max(0, width - _columns(text))

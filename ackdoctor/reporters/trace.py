@@ -1,34 +1,38 @@
 """What `ackdoctor trace report` shows: the verdict, the findings, the figures.  `explain --trace`: the timeline of a root."""
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import TextIO
 
 from ackdoctor.model.finding import Finding, Report
 from ackdoctor.model.source import NOWHERE
-from ackdoctor.model.trace import ComponentTally, RunTally, TupleTree
-from ackdoctor.reporters.as_json import content
-from ackdoctor.reporters.context import Context, counted, printable
-from ackdoctor.reporters.tables import grid, render, span, sparkline, table
-from ackdoctor.reporters.terminal import full, headline
-from ackdoctor.tracer.life import Life, Moment
+from ackdoctor.model.trace import PendingEntry, RunTally, TupleTree
+from ackdoctor.reporters import Context, counted, printable
+from ackdoctor.reporters.machine import document as write_document
+from ackdoctor.reporters.tables import block, grid, span, sparkline
+from ackdoctor.reporters.terminal import (
+    finding_place,
+    full,
+    headline,
+    more_findings,
+    nothing_wrong,
+    worst_first,
+)
+from ackdoctor.tracer.replay import Life, Moment
 
 __all__ = [
     "About",
+    "caveats",
     "document",
-    "finding_place",
     "growth",
     "incomplete",
     "life",
-    "plain_component",
-    "plain_culprits",
+    "plain_tally",
+    "plain_tree",
     "screen",
-    "truncated",
     "verdict",
-    "worst_first",
 ]
 
 _MAX_KINDS = 10  # of entries
@@ -53,7 +57,6 @@ class About:
     rows: int = 0
     roots: int = 0
     seconds: float = 0.0
-    width: int = 100
     quarantined: int = 0
     telling: bool = True
     unjudged: int = 0
@@ -64,67 +67,69 @@ class About:
     partial: bool = False
 
 
-def screen(report: Report, stream: TextIO, context: Context, about: About) -> None:
+def screen(report: Report, about: About, stream: TextIO, context: Context, width: int) -> None:
     """Write the verdict, the findings and the tables."""
     stream.write(headline(verdict(report, about), context))
-    stream.writelines(f"  {line}\n" for line in _about(report, about))
+    acker = f", judged as {about.acker} would have acked" if about.roots else ""
+    stream.write(f"  {about.rows:,} rows over {span(about.seconds)}{acker}\n")
+    unread = "of the trace could not be read to the end"
+    stream.writelines(f"  {line}\n" for line in caveats(report, about.tally, unread, report.notes))
+    stream.writelines(f"  not observed: {printable(line)}\n" for line in about.tally.unobserved)
     if report.findings:
         stream.write("\n")
         full(report, stream, context)
     elif about.rows:
         stream.write("\n")
     blocks = [
-        _entries(about, context),
+        _entries(about, context, width),
         growth(about.tally, context, roots=bool(about.roots)),
-        _components(about, context),
+        _components(about, context, width),
     ]
     stream.write("\n".join(block for block in blocks if block))
 
 
-def document(report: Report, stream: TextIO, about: About) -> None:
+def document(report: Report, about: About, stream: TextIO) -> None:
     """Write the report as one JSON object, with the figures under `run`; roots and values are text."""
-    tally = about.tally
     run = {
         "acker": about.acker,
         "rows": about.rows,
         "seconds": about.seconds,
         "roots": about.roots,
+        **plain_tally(about.tally),
+        "unobserved": list(about.tally.unobserved),
+        "entries": [
+            {**plain_tree(tree), "task": tree.entry.task, "failed": tree.entry.failed}
+            for tree in about.tally.trees
+            if tree.entry is not None
+        ],
+    }
+    write_document(report, stream, verdict=verdict(report, about), run=run)
+
+
+def plain_tally(tally: RunTally) -> dict[str, object]:
+    """Return the counts of a run for JSON; the key `offences` stays for scripts that read it."""
+    return {
         "completed": tally.completed,
         "pending": tally.pending,
         "high_water": tally.high_water,
         "dropped": tally.dropped,
-        "unobserved": list(tally.unobserved),
-        "components": [plain_component(component) for component in tally.components],
+        "components": [
+            {("offences" if key == "violations" else key): value for key, value in asdict(each).items()}
+            for each in tally.components
+        ],
         "growth": [asdict(point) for point in tally.growth],
-        "entries": [_plain_entry(tree) for tree in tally.trees if tree.entry is not None],
     }
-    json.dump({**content(report), "verdict": verdict(report, about), "run": run}, stream, indent=2)
-    stream.write("\n")
 
 
-def plain_component(tally: ComponentTally) -> dict[str, object]:
-    """Return a component's row; the key `offences` stays for scripts that read it."""
-    return {("offences" if key == "violations" else key): value for key, value in asdict(tally).items()}
-
-
-def _plain_entry(tree: TupleTree) -> dict[str, object]:
+def plain_tree(tree: TupleTree) -> dict[str, object]:
+    """Return a tree with its entry and its culprits for JSON; the root and values are text."""
     entry = tree.entry
-    assert entry is not None  # the caller filters
     return {
         "root": str(tree.root),
-        "value": None if entry.value is None else str(entry.value),
-        "task": entry.task,
-        "failed": entry.failed,
-        "age_ms": entry.age_ms,
         "verdict": tree.verdict.value,
         "residue": tree.residue.name.lower(),
-        **plain_culprits(tree),
-    }
-
-
-def plain_culprits(tree: TupleTree) -> dict[str, object]:
-    """Return the culprits of a tree for JSON."""
-    return {
+        "value": None if entry is None or entry.value is None else str(entry.value),
+        "age_ms": None if entry is None else entry.age_ms,
         "culprits": [{**asdict(culprit), "value": str(culprit.value)} for culprit in tree.culprits],
         "ambiguous": tree.ambiguous,
     }
@@ -136,10 +141,7 @@ def plain_culprits(tree: TupleTree) -> dict[str, object]:
 def verdict(report: Report, about: About) -> str:
     """Return `BROKEN: ...`, `INCOMPLETE: ...`, `EMPTY: ...` or `OK: ...`, in one sentence."""
     if report.findings:
-        worst = worst_first(report.findings)[0]
-        others = len(report.findings) - 1
-        more = f", and {counted(others, 'more finding')}" if others else ""
-        return f"BROKEN: {_gist(worst)}{more}"
+        return f"BROKEN: {_gist(worst_first(report.findings)[0])}{more_findings(report)}"
     if not about.rows:
         return "INCOMPLETE: no row could be read" if report.unreadable else "EMPTY: the trace has no rows"
     word = "INCOMPLETE" if incomplete(report, about) else "OK"
@@ -147,8 +149,7 @@ def verdict(report: Report, about: About) -> str:
         quarantined = f": {about.quarantined:,} in quarantine" if about.quarantined else ""
         none = f"none of {counted(about.rows, 'row')} is about acking{quarantined}"
         return f"{'EMPTY' if word == 'OK' else word}: {none}"
-    hidden = report.hidden + report.suppressed
-    nothing = "nothing is wrong" + (f" except {counted(hidden, 'hidden finding')}" if hidden else "")
+    nothing = nothing_wrong(report)
     if word == "OK":
         return f"OK: {_volume(about)}, {nothing}"
     unused = about.quarantined or about.left_out
@@ -179,11 +180,6 @@ def _unread(report: Report, about: About) -> bool:
     return bool(report.unreadable or about.tally.dropped)
 
 
-def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Sort findings by severity, then by how often the run shows them."""
-    return sorted(findings, key=lambda finding: (-finding.severity, -finding.seen))
-
-
 def _gist(finding: Finding) -> str:
     """Return the component, the fault and how often it occurs."""
     who = f"{printable(finding.component)}: " if finding.component else ""
@@ -193,12 +189,6 @@ def _gist(finding: Finding) -> str:
     return f"{who}{printable(f'{what}{place}')} ({finding.code}{times})"
 
 
-def finding_place(finding: Finding) -> str:
-    """Return `path:line`, or the path of a finding outside source code."""
-    site = finding.site
-    return f"{site.path}:{site.span.line}" if site.span != NOWHERE else site.path
-
-
 def _volume(about: About) -> str:
     deliveries = sum(component.delivered for component in about.tally.components)
     parts = [counted(about.roots, "root")] if about.roots else []
@@ -206,62 +196,56 @@ def _volume(about: About) -> str:
     return ", ".join(parts) or counted(about.rows, "row")
 
 
-def _about(report: Report, about: About) -> Iterator[str]:
-    """Yield the size of the trace, and what weakens the verdict."""
-    acker = f", judged as {about.acker} would have acked" if about.roots else ""
-    yield f"{about.rows:,} rows over {span(about.seconds)}{acker}"
-    if about.tally.dropped:
-        yield f"{about.tally.dropped:,} rows are missing: the tracer had no room for them, or fell behind"
+def caveats(report: Report, tally: RunTally, unread: str, notes: Sequence[str]) -> Iterator[str]:
+    """Yield what weakens the verdict; `unread` is the fault of files that could not be read."""
+    if tally.dropped:
+        yield f"{tally.dropped:,} rows are missing: the tracer had no room for them, or fell behind"
     if report.unreadable:
-        yield f"{counted(len(report.unreadable), 'file')} of the trace could not be read to the end"
+        yield f"{counted(len(report.unreadable), 'file')} {unread}"
     if report.hidden:
         yield f"{counted(report.hidden, 'finding')} below --min-severity not shown"
     if report.suppressed:
         yield f"{counted(report.suppressed, 'finding')} suppressed by comments"
-    yield from truncated(report.notes, _MAX_NOTES)
-    for line in about.tally.unobserved:
-        yield f"not observed: {printable(line)}"
-
-
-def truncated(notes: Sequence[str], limit: int) -> Iterator[str]:
-    """Yield at most `limit` notes, and how many more there are."""
-    yield from map(printable, notes[:limit])
-    if len(notes) > limit:
-        yield f"and {len(notes) - limit:,} more notes; --output-format json has all"
+    yield from map(printable, notes[:_MAX_NOTES])
+    if (more := len(notes) - _MAX_NOTES) > 0:
+        yield f"and {more:,} more notes; --output-format json has all"
 
 
 # ---- the tables ----
 
 
-def _entries(about: About, context: Context) -> str:
+def _entries(about: About, context: Context, width: int) -> str:
     """Return the entries left in the acker, one row for each explanation."""
-    groups: dict[tuple[str, str], list[TupleTree]] = {}
+    groups: dict[tuple[str, str], list[PendingEntry]] = {}
     for tree in about.tally.trees:
         if tree.entry is not None:
-            groups.setdefault((_state(tree), _explanation(tree)), []).append(tree)
-    if not groups:
-        return ""
+            orphan = "orphan, " if tree.entry.task is None else ""
+            state = f"{orphan}{tree.verdict.value}"
+            groups.setdefault((state, _explanation(tree)), []).append(tree.entry)
     largest = sorted(groups.items(), key=lambda group: -len(group[1]))
-    narrow = about.width < _NARROW
-    heads = ["entries", "example", "value left", "state", "meaning"]
-    rows = table(context, *([*heads[:2], heads[-1]] if narrow else heads), numbers=[0], unfolded=[1])
-    for (state, explanation), trees in largest[:_MAX_KINDS]:
-        first = trees[0].entry
-        assert first is not None  # groups hold trees with an entry
-        value = "none" if first.value is None else str(first.value)
-        more = [] if narrow else [value, state]
-        rows.add_row(f"{len(trees):,}", str(first.root), *more, explanation)
-    more_kinds = len(largest) - _MAX_KINDS
-    rest = f"  and {more_kinds:,} more kinds\n" if more_kinds > 0 else ""
+    rows = [
+        {
+            "entries": f"{len(entries):,}",
+            "example": str(entries[0].root),
+            "value left": "none" if entries[0].value is None else str(entries[0].value),
+            "state": state,
+            "meaning": explanation,
+        }
+        for (state, explanation), entries in largest[:_MAX_KINDS]
+    ]
     total = sum(map(len, groups.values()))
     title = "1 entry left" if total == 1 else f"{total:,} entries left"
-    peak = f"{about.tally.high_water:,} at most at once"
-    return f"{title} in the acker, {peak}\n{render(rows, about.width, context)}{rest}"
-
-
-def _state(tree: TupleTree) -> str:
-    orphan = "orphan, " if tree.entry is not None and tree.entry.task is None else ""
-    return f"{orphan}{tree.verdict.value}"
+    lines = block(
+        f"{title} in the acker, {about.tally.high_water:,} at most at once",
+        rows,
+        context,
+        width,
+        numbers={"entries"},
+        unfolded={"example"},
+        dropped={"value left", "state"} if width < _NARROW else (),
+    )
+    more_kinds = len(largest) - _MAX_KINDS
+    return f"{lines}  and {more_kinds:,} more kinds\n" if more_kinds > 0 else lines
 
 
 def _explanation(tree: TupleTree) -> str:
@@ -283,42 +267,29 @@ def growth(tally: RunTally, context: Context, *, roots: bool, note: str = "") ->
     return "pending roots\n" + "".join(f"  {line}\n" for line in lines)
 
 
-def _components(about: About, context: Context) -> str:
-    tallies = sorted(about.tally.components, key=lambda t: (-t.violations, -t.pending, t.component))
-    if not tallies:
-        return ""
-    heads = [
-        "component",
-        "delivered",
-        "emitted",
-        "acked",
-        "failed",
-        "open",
-        "at most",
-        "oldest",
-        "violations",
+def _components(about: About, context: Context, width: int) -> str:
+    rows = [
+        {
+            "component": printable(tally.component),
+            "delivered": f"{tally.delivered:,}",
+            "emitted": f"{tally.emitted:,}",
+            "acked": f"{tally.acked:,}",
+            "failed": f"{tally.failed:,}",
+            "open": f"{tally.pending:,}",
+            "at most": f"{tally.high_water:,}",
+            "oldest": span(tally.oldest_ms / 1000) if tally.pending else "",
+            "violations": f"{tally.violations:,}" if tally.violations else "",
+        }
+        for tally in sorted(about.tally.components, key=lambda t: (-t.violations, -t.pending, t.component))
     ]
-    if about.width < _NARROW:
-        heads = [head for head in heads if head not in {"emitted", "at most", "oldest"}]
-    rows = table(context, *heads, numbers=range(1, len(heads)))
-    for tally in tallies:
-        cells = _component_cells(tally)
-        rows.add_row(*(cells[head] for head in heads))
-    return f"components\n{render(rows, about.width, context)}"
-
-
-def _component_cells(tally: ComponentTally) -> dict[str, str]:
-    return {
-        "component": printable(tally.component),
-        "delivered": f"{tally.delivered:,}",
-        "emitted": f"{tally.emitted:,}",
-        "acked": f"{tally.acked:,}",
-        "failed": f"{tally.failed:,}",
-        "open": f"{tally.pending:,}",
-        "at most": f"{tally.high_water:,}",
-        "oldest": span(tally.oldest_ms / 1000) if tally.pending else "",
-        "violations": f"{tally.violations:,}" if tally.violations else "",
-    }
+    return block(
+        "components",
+        rows,
+        context,
+        width,
+        numbers={"delivered", "emitted", "acked", "failed", "open", "at most", "oldest", "violations"},
+        dropped={"emitted", "at most", "oldest"} if width < _NARROW else (),
+    )
 
 
 # ---- the timeline of a root or a delivery ----

@@ -21,7 +21,7 @@ The last section of a page, `## Messages`, is the catalogue of the rule, for lin
 
 `words(MISSING_ACK, "one path", tup="`tup`", handler="CountBolt.process")` fills the placeholders of a case, and
 `phrase` those of a part of a sentence.  The price of a misuse depends on the dialect; the caller appends it.
-Whole pages and their executable cases (`pages`) need a Markdown parser; import them only where they are used.
+Whole pages (`pages`) need a Markdown parser; import them only where they are used.
 """
 
 import re
@@ -40,11 +40,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = [
-    "RULE_URL", "Catalogue", "Rule", "Words", "catalogue", "find", "load_metadata", "locate", "page_error", "parse_catalogue",
-    "parse_head", "phrase", "read_all", "read_page_text", "rule_name", "rule_severity",
-    "rule_url", "survey", "words",
-]  # fmt: skip
 
 # The rules that code outside of `checks` reports or names:
 MISSING_ACK = "ACK101"
@@ -177,14 +172,6 @@ def _check_unique(page: R, pages: Mapping[str, R]) -> None:
 
 
 # ---- metadata ----
-
-
-def load_metadata(directory: Path | None = None) -> dict[str, Rule]:
-    """Return the metadata of all rules by code, sorted; raise RulebookError for the first broken page."""
-    rules, errors = survey(directory)
-    if errors:
-        raise errors[0]
-    return rules
 
 
 def survey(directory: Path | None = None) -> tuple[dict[str, Rule], tuple[RulebookError, ...]]:

@@ -7,21 +7,6 @@ Advice leaves no tuple open, loses none, completes none twice and ends no worker
 from ackdoctor.model.dialect import Discipline, Misuse, Price, Role, TickDuty
 from ackdoctor.model.finding import Severity
 
-__all__ = [
-    "ack_after_try",
-    "clause",
-    "complete_by_hand",
-    "complete_on_framework_thread",
-    "emit_off_thread",
-    "fail_as_well",
-    "fail_instead",
-    "leave_first",
-    "reaches_system",
-    "severity",
-    "test_tick",
-]
-
-
 _SEVERITIES = {
     Price.KILL: Severity.ERROR,
     Price.LEAK: Severity.ERROR,

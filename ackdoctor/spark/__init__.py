@@ -1,4 +1,7 @@
 """Trace analytics on Spark, from a laptop's trace to a cluster's logs.
 
-`analysis.analyze` is the entrance; `live` follows a trace that grows.  `schema` has the columns of every table.
+    inputs, file_kinds -> events (log_lines, logs) -> replay -> verdicts, roots, deliveries -> judge, causes -> tables
+
+`analysis.analyze` is the entrance; `watch` follows a trace that grows, by `certain`.  `schema` has the columns of every
+table; `inputs` and `tables` need no pyspark.
 """

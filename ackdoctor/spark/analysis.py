@@ -9,7 +9,7 @@ Only counts and samples reach the driver.
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
@@ -20,22 +20,26 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from ackdoctor.model import UsageError
-from ackdoctor.spark import collect, deliveries, logs, roots
-from ackdoctor.spark.events import constant_columns, files_at, opened, remove_unreadable, with_addresses
+from ackdoctor.spark import deliveries, logs, roots
+from ackdoctor.spark.events import (
+    Opened,
+    constant_columns,
+    files_at,
+    opened,
+    remove_unreadable,
+    with_addresses,
+)
 from ackdoctor.spark.inputs import Inputs, local, shorten, unescaped
-from ackdoctor.spark.judge import Terms, examine
+from ackdoctor.spark.judge import Frames, Terms, examine
 from ackdoctor.spark.replay import expired_by_restarts, messages, replay
-from ackdoctor.spark.session import Cache, Frames
+from ackdoctor.spark.session import Cache
 from ackdoctor.spark.tables import Analysis
 from ackdoctor.spark.verdicts import verdicts
+from ackdoctor.tracer.timeouts import asides
 
-__all__ = ["Terms", "analyze", "frames", "need_place", "write_tables"]
+__all__ = ["Terms", "analyze", "frames", "need_place"]
 
 _SMALL_BYTES = 30_000_000  # of input
-_TABLES = ("verdicts", "entries", "deliveries", "completions", "growth", "ackers")
-_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_PART = rf"part-\d{{5,}}-{_UUID}\S*\.parquet"  # a part of a trace has no UUID
-_WRITTEN_BY_SPARK = re.compile(rf"_temporary|_SUCCESS|\._SUCCESS\.crc|{_PART}|\.{_PART}\.crc")
 
 
 def analyze(
@@ -64,22 +68,11 @@ def analyze(
 
 def _analyze(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: str | None) -> Analysis:
     with opened(session, inputs) as source:
-        survey, restarts = source.survey, source.survey.restarts
-        terms, contradictions = terms.with_timeout_of(survey, only_logs=not source.trace_files)
-        terms = replace(
-            terms,
-            ackers=max(1, survey.ackers),
-            ticks_disabled=survey.ticks_disabled,
-            log_ends=tuple(source.ends(inputs.ended).items()),
-            next_starts=tuple(restarts.next_starts().items()),
-            acker_restarts=tuple(restarts.of_ackers()),
-            missing=source.missing,
-            constants=tuple(constant_columns(inputs.files).items()),
-        )
+        terms, contradictions = _with_logs(terms, source, inputs)
         with frames(source.events, terms, small=inputs.size < _SMALL_BYTES) as tables:
             result = examine(session, tables, terms, source.books())
             if output_dir is not None:
-                result.written = write_tables(tables, result, output_dir)
+                result.written = _write_tables(tables, result, output_dir)
 
     def short(text: str) -> str:
         return shorten(text, terms.folder)
@@ -87,24 +80,60 @@ def _analyze(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: st
     def short_uri(uri: str) -> str:
         return short(unescaped(uri))
 
+    survey = source.survey
     result.quarantine = tuple(replace(row, file=short_uri(row.file)) for row in source.refused)
     result.unreadable = tuple(replace(each, path=short(each.path)) for each in inputs.unreadable)
     result.files = tuple(short(name) for names in inputs.files.values() for name in names)
-    copies = (
-        (short_uri(log.file), f"a copy of {short_uri(log.copy_of)}") for log in survey.logs if log.copy_of
+    result.passed_over = (
+        *((short(each.path), short(each.reason)) for each in inputs.passed_over),
+        *((short_uri(log.file), f"a copy of {short_uri(log.copy_of)}") for log in survey.logs if log.copy_of),
     )
-    passed_over = ((short(each.path), short(each.reason)) for each in inputs.passed_over)
-    result.passed_over = (*passed_over, *copies)
     result.left_out += survey.left_out
     result.disordered = bool(survey.disordered)
     result.messages_dropped = survey.passed["dropped"]
     result.notes += (
         *contradictions,
-        *collect.notes_on_timeouts(result),
+        *_notes_on_timeouts(result),
         *logs.notes(survey, short_uri),
-        *collect.notes_on_passed_over(result.passed_over),
+        *_notes_on_passed_over(result.passed_over),
     )
     return result
+
+
+def _with_logs(terms: Terms, source: Opened, inputs: Inputs) -> tuple[Terms, list[str]]:
+    """Return the terms with what the logs say, and notes where they are in doubt.
+
+    The message timeout of the logs overrides the option, unless they name several.  Ticks in a log override a schedule.
+    """
+    survey, option = source.survey, terms.message_timeout_s
+    known, notes = sorted({*survey.ticks_s, *survey.configured_s}), list[str]()  # one topology has one
+    setting = "the logs say topology.message.timeout.secs is"
+    if not known:
+        timeout_s = option
+    elif len(known) == 1:
+        (timeout_s,) = known
+        if option not in (None, timeout_s):
+            notes.append(f"{setting} {timeout_s}: --message-timeout {option} is not used")
+    else:
+        timeout_s = option or max(known)
+        *others, last = map(str, known)
+        chosen = "the longest" if option is None else f"--message-timeout {option}"
+        notes.append(f"{setting} {', '.join(others)} or {last}: {chosen} is used")
+    ticked = survey.ticks_s and not source.trace_files
+    known_terms = replace(
+        terms,
+        message_timeout_s=None if option is None or ticked else timeout_s,
+        timeout_s=timeout_s,
+        patience_s=timeout_s or terms.patience_s,
+        ackers=max(1, survey.ackers),
+        ticks_disabled=survey.ticks_disabled,
+        log_ends=source.ends(inputs.ended),
+        next_starts=survey.restarts.next_starts(),
+        acker_restarts=list(survey.restarts.of_ackers()),
+        missing=source.missing,
+        constants=constant_columns(inputs.files),
+    )
+    return known_terms, notes
 
 
 @contextmanager
@@ -116,7 +145,7 @@ def frames(events: DataFrame, terms: Terms, *, small: bool = False) -> Iterator[
             sent,
             terms.version,
             message_timeout_s=terms.message_timeout_s,
-            constants=dict(terms.constants),
+            constants=terms.constants,
             persist=cache,
         )
         replayed.entries = expired_by_restarts(replayed.entries, terms.acker_restarts)
@@ -130,34 +159,60 @@ def frames(events: DataFrame, terms: Terms, *, small: bool = False) -> Iterator[
         )
 
 
+def _notes_on_timeouts(result: Analysis) -> Iterator[str]:
+    """Yield notes on roots that timed out for a reason that is no finding."""
+    drops = result.messages_dropped
+    many = "1 message" if drops == 1 else f"{drops:,} messages"
+    dropped = f" (the workers' connections dropped {many})" if drops else ""
+    yield from asides(
+        ((one.cause, one.roots) for one in result.expired),
+        missing=dropped or " (it waits in a queue, or a worker's log is missing)",
+        unheard=dropped,
+    )
+
+
+def _notes_on_passed_over(files: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield a note for each reason for which files were passed over."""
+    by_reason: dict[str, list[str]] = {}
+    for path, reason in files:
+        by_reason.setdefault(reason, []).append(path)
+    for reason, paths in by_reason.items():
+        more = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
+        yield f"passed over {paths[0]}{more}: {reason}"
+
+
 # ---- the full tables ----
 
+_TABLES = ("verdicts", "entries", "deliveries", "completions", "growth", "ackers")
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_PART = rf"part-\d{{5,}}-{_UUID}\S*\.parquet"  # a part of a trace has no UUID
+_WRITTEN_BY_SPARK = re.compile(rf"_temporary|_SUCCESS|\._SUCCESS\.crc|{_PART}|\.{_PART}\.crc")
 
-def write_tables(tables: Frames, analysis: Analysis, directory: str) -> tuple[str, ...]:
+
+def _places(directory: str) -> dict[str, str]:
+    return {name: f"{directory.rstrip('/')}/{name}" for name in _TABLES}
+
+
+def _write_tables(tables: Frames, analysis: Analysis, directory: str) -> tuple[str, ...]:
     """Write the full tables as Parquet below a folder, or any URI that Spark can write, and return their places."""
-    full = (
-        tables.verdicts,
-        tables.entries,
-        tables.deliveries,
-        deliveries.completions(tables.deliveries),
-        roots.growth(tables.entries, analysis.window_ms),
-        roots.ackers(tables.entries),
-    )
-    places = tuple(_place(directory, name) for name in _TABLES)
-    for place, table in zip(places, full, strict=True):
-        table.write.mode("overwrite").parquet(place)
-    return places
-
-
-def _place(directory: str, table: str) -> str:
-    return f"{directory.rstrip('/')}/{table}"
+    full = {
+        "verdicts": tables.verdicts,
+        "entries": tables.entries,
+        "deliveries": tables.deliveries,
+        "completions": deliveries.completions(tables.deliveries),
+        "growth": roots.growth(tables.entries, analysis.window_ms),
+        "ackers": roots.ackers(tables.entries),
+    }
+    places = _places(directory)
+    for name, place in places.items():
+        full[name].write.mode("overwrite").parquet(place)
+    return tuple(places.values())
 
 
 def need_place(session: SparkSession, inputs: Inputs, directory: str) -> None:
     """Raise a UsageError if a table would overwrite an input or another file, or a folder cannot be created."""
     read = tuple(chain.from_iterable(inputs.files.values()))
-    for table in _TABLES:
-        place = _place(directory, table)
+    for place in _places(directory).values():
         folder = local(place)
         there = place if folder is None else os.path.realpath(folder)
         for name in read:

@@ -1,7 +1,16 @@
-"""Why roots did not end well: which tuples explain the value that is left in an entry, and why roots timed out."""
+"""Why roots did not end well: which tuples explain the value that is left in an entry, and why roots timed out.
+
+The value X is the XOR, over all tuples acked an even number of times (never counts), of what their ack carries (law L1).  If
+no single ack carries X, those tuples are taken together, and either they come to X or the root stays unexplained.
+
+A log is less precise: an acker's log names the sender's task of an ack, not the tuple.  So each task has a balance, the XOR
+of the edges that it received, the edges that it emitted and the acks that the acker took from it.  It is 0 if every tuple
+was acked once and every ack arrived; else it is what this task left in the entry.  A log of Storm 0.9 names no
+receiver and no ack of a bolt, but each message that is sent to the acker.
+"""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import xor
@@ -28,12 +37,14 @@ __all__ = [
     "unexplained",
 ]
 
-
 _MOST_SITES = 16
 _MOST_EXPLAINED = 500  # trees whose value is looked into, because no single tuple explains it
 _LONG = (1 << 64) - 1
 _BALANCED = {EventKind.LINKED, EventKind.EMITTED, EventKind.ACK, EventKind.INIT}
 _STREAMS = {EventKind.INIT: "__ack_init", EventKind.ACK: "__ack_ack", EventKind.FAIL: "__ack_fail"}
+
+
+# ---- trees with their culprits ----
 
 
 def unexplained(tree: TupleTree) -> bool:
@@ -54,37 +65,25 @@ def explained(
 ) -> tuple[TupleTree, ...]:
     """Return the trees of the report with their culprits; `complete` if no log is missing.
 
-    `deliveries` are those of logs; in a trace acks name them.  A tree that was not looked into is left out if others that
-    went the same way are explained.
+    `deliveries` are those of logs; in a trace acks name them.  The last tree of each way counts for all roots that went it and
+    are not among the trees.  A tree that was not looked into is left out if others that went the same way are explained.
     """
     way_of = [row["way"] for row in sampled]
-    trees = _with_counts(
-        [tree(row, end_ns) for row in sampled], way_of, {row["way"]: row["roots"] for row in ways}
-    )
+    trees = [tree(row, end_ns) for row in sampled]
+    counts, shown = {row["way"]: row["roots"] for row in ways}, Counter(way_of)
+    for way, place in {way: place for place, way in enumerate(way_of)}.items():
+        trees[place] = replace(trees[place], roots=max(1, counts.get(way, 0) - shown[way] + 1))
     open_ = [place for place, one in enumerate(trees) if unexplained(one)]
-    chosen = set(
-        sorted(open_, key=lambda place: sampled[place]["turn"])[:_MOST_EXPLAINED]
-    )  # some of each way
+    by_turn = sorted(open_, key=lambda place: sampled[place]["turn"])  # some of each way
+    chosen = set(by_turn[:_MOST_EXPLAINED])
     if not chosen:
-        return trees
+        return tuple(trees)
     asked = [trees[place].root for place in sorted(chosen)]
     handled = roots.handled(events, deliveries, asked).collect() if deliveries is not None else ()
     found = explain(trees, roots.lives(events, asked).collect(), handled, complete=complete)
     solved = {way_of[place] for place in chosen if not unexplained(found[place])}
     alike = {place for place in open_ if place not in chosen and way_of[place] in solved}
     return tuple(one for place, one in enumerate(found) if place not in alike)
-
-
-def _with_counts(
-    trees: Sequence[TupleTree], way_of: Sequence[int], counts: Mapping[int, int]
-) -> tuple[TupleTree, ...]:
-    """Let the last tree of each way count for all roots that went it and are not among the trees."""
-    shown = Counter(way_of)
-    last = {way: place for place, way in enumerate(way_of)}
-    return tuple(
-        replace(one, roots=max(1, counts.get(way, 0) - shown[way] + 1)) if last[way] == place else one
-        for place, (one, way) in enumerate(zip(trees, way_of, strict=True))
-    )
 
 
 def explain(
@@ -95,10 +94,59 @@ def explain(
     HANDLED has what components of a log did with their tuples.  A message counts as lost only if the logs are `complete`.
     """
     known = {(row["run"], row["root"]): row for row in lives}
-    done: dict[tuple[str, int], list[Row]] = {}
+    done: defaultdict[tuple[str, int], list[Row]] = defaultdict(list)
     for row in handled:
-        done.setdefault((row["run"], row["root"]), []).append(row)
-    return tuple(_explain_one(one, known, done, complete=complete) for one in trees)
+        done[row["run"], row["root"]].append(row)
+    found = []
+    for one in trees:
+        key = one.run, one.root
+        culprits: tuple[Culprit, ...] = ()
+        if key in known and unexplained(one) and one.entry is not None and one.entry.value is not None:
+            culprits = _explanation(one.entry.value, known[key], done.get(key), complete=complete)
+        found.append(replace(one, culprits=culprits, roots=1) if culprits else one)  # known of this root only
+    return tuple(found)
+
+
+def _explanation(
+    left: int, life: Row, handled: Sequence[Row] | None, *, complete: bool
+) -> tuple[Culprit, ...]:
+    rows = life["rows"]
+    if any(row["pid"] > NO_PROCESS for row in rows):
+        return _by_deliveries(left, rows)
+    if life["count"] > len(rows):
+        return ()  # some of its rows are missing
+    if handled is None and any(row["kind"] == EventKind.SENT for row in rows):
+        return by_messages(left, rows)
+    return by_tasks(left, rows, handled or (), complete=complete)
+
+
+def _by_deliveries(left: int, rows: Iterable[Row]) -> tuple[Culprit, ...]:
+    """Return the culprits of a trace, whose acks name their deliveries: the tuples that were acked an even number of times."""
+    tuples: defaultdict[tuple[str, int, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        if row["kind"] in {EventKind.LINKED, EventKind.ACK}:
+            name = row["delivery"] or f"value {row['value']}"
+            tuples[row["component"], row["task"], name].append(row)
+    culprits: list[Culprit] = []
+    for its in tuples.values():
+        acks = [row for row in its if row["kind"] == EventKind.ACK]
+        edges = [row["value"] for row in its if row["kind"] == EventKind.LINKED]
+        values = [row["value"] for row in acks] or edges[-1:]
+        if values and len(acks) % 2 == 0:
+            sites = tuple(row["site"] for row in acks if row["site"])[:_MOST_SITES]
+            culprits.append(_culprit(its[0], value=values[0], acks=len(acks), sites=sites))
+    return tuple(culprits) if _sum(culprit.value for culprit in culprits) == left else ()
+
+
+def _culprit(row: Row, *, value: int, acks: int, sites: tuple[str, ...] = ()) -> Culprit:
+    return Culprit(
+        delivery=row["delivery"],
+        component=row["component"],
+        task=row["task"],
+        value=value,
+        acks=acks,
+        sites=sites,
+    )
 
 
 def name_deliveries(trees: Iterable[TupleTree], violations: Iterable[Violation]) -> tuple[TupleTree, ...]:
@@ -110,167 +158,94 @@ def name_deliveries(trees: Iterable[TupleTree], violations: Iterable[Violation])
     for violation in violations:
         if violation.misuse is Misuse.TWICE and violation.delivery:
             twice.setdefault(violation.traced.name, violation.delivery)
-    return tuple(
-        replace(one, culprits=tuple(_named(culprit, twice) for culprit in one.culprits)) for one in trees
-    )
 
+    def named(culprit: Culprit) -> Culprit:
+        anonymous = culprit.acks > 1 and not culprit.delivery and not culprit.sites
+        return replace(culprit, delivery=twice.get(culprit.component, "")) if anonymous else culprit
 
-def _named(culprit: Culprit, twice: Mapping[str, str]) -> Culprit:
-    anonymous = culprit.acks > 1 and not culprit.delivery and not culprit.sites
-    return replace(culprit, delivery=twice.get(culprit.component, "")) if anonymous else culprit
-
-
-def _explain_one(
-    tree: TupleTree,
-    known: Mapping[tuple[str, int], Row],
-    done: Mapping[tuple[str, int], Sequence[Row]],
-    *,
-    complete: bool,
-) -> TupleTree:
-    key = tree.run, tree.root
-    if key not in known or not unexplained(tree):
-        return tree
-    rows, entry = known[key]["rows"], tree.entry
-    if entry is None or entry.value is None:
-        return tree
-    if any(row["pid"] > NO_PROCESS for row in rows):
-        culprits = _by_deliveries(entry.value, rows)
-    elif known[key]["count"] > len(rows):
-        culprits = ()  # some of its rows are missing
-    elif any(row["kind"] == EventKind.SENT for row in rows) and key not in done:
-        culprits = by_messages(entry.value, rows)
-    else:
-        culprits = by_tasks(entry.value, rows, done.get(key, ()), complete=complete)
-    return replace(tree, culprits=culprits, roots=1) if culprits else tree  # known of this root only
-
-
-def _by_deliveries(left: int, rows: Iterable[Row]) -> tuple[Culprit, ...]:
-    """Return the culprits of a trace, whose acks name their deliveries."""
-    tuples: dict[tuple[str, int, str], list[Row]] = {}
-    for row in rows:
-        if row["kind"] in {EventKind.LINKED, EventKind.ACK}:
-            name = row["delivery"] or f"value {row['value']}"
-            tuples.setdefault((row["component"], row["task"], name), []).append(row)
-    culprits = tuple(found for its in tuples.values() if (found := _culprit(its)) is not None)
-    return culprits if _sum(culprit.value for culprit in culprits) == left else ()
-
-
-def _culprit(rows: Sequence[Row]) -> Culprit | None:
-    """Return a tuple that was acked an even number of times, with the value that this leaves."""
-    acks = [row for row in rows if row["kind"] == EventKind.ACK]
-    edges = [row["value"] for row in rows if row["kind"] == EventKind.LINKED]
-    values = [row["value"] for row in acks] or edges[-1:]
-    if len(acks) % 2 or not values:
-        return None
-    return Culprit(
-        delivery=rows[0]["delivery"],
-        component=rows[0]["component"],
-        task=rows[0]["task"],
-        value=values[0],
-        acks=len(acks),
-        sites=tuple(row["site"] for row in acks if row["site"])[:_MOST_SITES],
-    )
+    return tuple(replace(one, culprits=tuple(map(named, one.culprits))) for one in trees)
 
 
 # ---- logs ----
 
 
 def by_tasks(
-    left: int, rows: Iterable[Row], handled: Sequence[Row], *, complete: bool
+    left: int, rows: Sequence[Row], handled: Iterable[Row], *, complete: bool
 ) -> tuple[Culprit, ...]:
     """Return who left the value `left`; nothing if the rows of the root and its HANDLED tuples do not explain it.
 
     A message counts as lost only if the logs are `complete`: otherwise the log of its receiver may be missing.
     """
-    rows = list(rows)
     balances: defaultdict[int, int] = defaultdict(int)  # by task
     for row in rows:
         if row["kind"] in _BALANCED:
             balances[row["task"]] ^= row["value"]
+    uneven = {task: value for task, value in balances.items() if value}
     tuples: defaultdict[int, list[Row]] = defaultdict(list)
     for row in handled:
         tuples[row["task"]].append(row)
-    uneven = {task: value for task, value in balances.items() if value}
-    culprits = [
-        each for task, value in uneven.items() for each in _never_or_twice(value, tuples.get(task, ()))
-    ]
+    culprits: list[Culprit] = []
+    for task, value in uneven.items():
+        even = [row for row in tuples[task] if (row["acked"] + row["failed"]) % 2 == 0]
+        culprits += (
+            _culprit(row, value=value if len(even) == 1 else row["value"], acks=row["acked"] + row["failed"])
+            for row in even
+        )
     tasks = {culprit.task for culprit in culprits}
-    if tasks and _sum(uneven[task] for task in tasks) == left:
+    rest = left ^ _sum(uneven[task] for task in tasks)
+    if tasks and not rest:
         return tuple(culprits)
     if not complete:
         return ()
-    names = {row["task"]: row["component"] for row in rows if row["component"]}  # not every line has one
-    lost = {
-        task: what
-        for task in uneven.keys() - tasks
-        if (what := _lost_answer(task, rows, tuples.get(task, ())))
-    }
-    lost |= dict.fromkeys(_lost_init(rows) & uneven.keys(), "init")
-    messages = [_lost(what, names.get(task, ""), task, uneven[task]) for task, what in sorted(lost.items())]
-    received = {row["value"] for row in rows if row["kind"] == EventKind.LINKED}
-    messages += [
-        _lost("tuple", names.get(row["task"], ""), row["task"], row["value"])
-        for row in rows
-        if row["kind"] == EventKind.EMITTED and row["value"] not in received
-    ]
-    explained = _sum(uneven[task] for task in tasks) ^ _sum(message.value for message in messages)
-    return (*culprits, *messages) if explained == left else ()
+    messages = list(_lost_messages(rows, tuples, uneven, tasks))
+    return (*culprits, *messages) if _sum(message.value for message in messages) == rest else ()
 
 
-def _never_or_twice(balance: int, handled: Sequence[Row]) -> list[Culprit]:
-    """Return the tuples that one task completed an even number of times."""
-    even = [row for row in handled if (row["acked"] + row["failed"]) % 2 == 0]
-    return [
-        Culprit(
-            delivery=row["delivery"],
-            component=row["component"],
-            task=row["task"],
-            value=balance if len(even) == 1 else row["value"],
-            acks=row["acked"] + row["failed"],
-        )
-        for row in even
-    ]
+def _lost_messages(
+    rows: Sequence[Row], tuples: Mapping[int, Sequence[Row]], uneven: Mapping[int, int], tasks: set[int]
+) -> Iterator[Culprit]:
+    """Yield the messages to the acker that it did not receive, of tasks whose balance no tuple explains; then the tuples.
 
-
-def _lost_answer(task: int, rows: Iterable[Row], handled: Iterable[Row]) -> str:
-    """Return "ack" or "fail" if the acker did not receive all that a task sent.
-
-    If it did, the task used a tuple as an anchor after its ack.
+    If the acker received all that a task sent, the task used a tuple as an anchor after its ack.
     """
-    taken = Counter(row["kind"] for row in rows if row["task"] == task)
-    if sum(row["acked"] for row in handled) > taken[EventKind.ACK]:
-        return "ack"
-    return "fail" if sum(row["failed"] for row in handled) > taken[EventKind.FAIL] else ""
-
-
-def _lost_init(rows: Sequence[Row]) -> set[int]:
-    """Return the task of the spout that began the root, if the acker did not receive its INIT."""
-    if any(row["kind"] == EventKind.INIT for row in rows):
-        return set()
+    names = {row["task"]: row["component"] for row in rows if row["component"]}  # not every line has one
+    begun = any(row["kind"] == EventKind.INIT for row in rows)
     receivers = {row["task"] for row in rows if row["kind"] == EventKind.LINKED}
-    return {row["task"] for row in rows if row["kind"] == EventKind.EMITTED} - receivers
-
-
-def by_messages(left: int, rows: Iterable[Row]) -> tuple[Culprit, ...]:
-    """Return who left the value in a log of Storm 0.9, which names each message that was sent to the acker."""
-    rows = list(rows)
-    taken = Counter((_STREAMS[kind], row["value"]) for row in rows if (kind := row["kind"]) in _STREAMS)
-    lost: list[Culprit] = []
-    for row in rows:
-        if row["kind"] != EventKind.SENT:
+    emitters = {row["task"] for row in rows if row["kind"] == EventKind.EMITTED}
+    for task in sorted(uneven):
+        taken = Counter(row["kind"] for row in rows if row["task"] == task)
+        if not begun and task in emitters - receivers:
+            lost = "init"
+        elif task not in tasks and sum(row["acked"] for row in tuples.get(task, ())) > taken[EventKind.ACK]:
+            lost = "ack"
+        elif task not in tasks and sum(row["failed"] for row in tuples.get(task, ())) > taken[EventKind.FAIL]:
+            lost = "fail"
+        else:
             continue
+        yield _lost(lost, names.get(task, ""), task, uneven[task])
+    received = {row["value"] for row in rows if row["kind"] == EventKind.LINKED}
+    for row in rows:
+        if row["kind"] == EventKind.EMITTED and row["value"] not in received:
+            yield _lost("tuple", names.get(row["task"], ""), row["task"], row["value"])
+
+
+def by_messages(left: int, rows: Sequence[Row]) -> tuple[Culprit, ...]:
+    """Return who left the value in a log of Storm 0.9, which names each message that was sent to the acker."""
+    taken = Counter((_STREAMS[kind], row["value"]) for row in rows if (kind := row["kind"]) in _STREAMS)
+    sent = [row for row in rows if row["kind"] == EventKind.SENT]
+    lost: list[Culprit] = []
+    for row in sent:
         message = row["stream"], row["value"]
         if taken[message]:
             taken[message] -= 1
         else:
-            lost.append(
-                _lost(row["stream"].removeprefix("__ack_"), row["component"], row["task"], row["value"])
-            )
+            stream = row["stream"].removeprefix("__ack_")
+            lost.append(_lost(stream, row["component"], row["task"], row["value"]))
     rest = left ^ _sum(culprit.value for culprit in lost)
     if not rest or any(culprit.lost == "fail" for culprit in lost):
         return tuple(lost)
     edges = {row["value"] for row in rows if row["kind"] == EventKind.LINKED}
-    acks = sum(row["kind"] == EventKind.SENT and row["stream"] == _STREAMS[EventKind.ACK] for row in rows)
+    acks = sum(row["stream"] == _STREAMS[EventKind.ACK] for row in sent)
     if acks >= len(edges) or not _is_sum(rest, edges):
         return ()
     return (*lost, Culprit(delivery="", component="", task=0, value=rest, acks=0))
@@ -299,19 +274,20 @@ def _is_sum(target: int, values: Iterable[int]) -> bool:
     return not reduced(target & _LONG)
 
 
+# ---- timeouts: how long each root's tuples waited and were held; roots that went alike are one row ----
+
 _KEY = ["run", "root"]
 _SECOND, _MS = 1_000_000_000, 1e6
 _MOST_WAYS = 200
 _MOST_SECONDS = 100_000
+_FLAGS = ("missing", "open", "twice", "uneven", "answered", "ended")
 
 
 @dataclass(slots=True, kw_only=True)
 class Slow:
-    """The input of ACK504 (`tracer.timeouts`)."""
+    """The input of ACK504 (`tracer.timeouts`): roots that completed too late, and the pace of their components."""
 
     trees: Sequence[TimedOut]
-    timeout_s: int | None
-    roots: int
     paces: Mapping[str, Pace]
 
 
@@ -337,69 +313,61 @@ def judge_timeouts(
     result.expired = tuple(Expired(cause=cause, roots=n) for cause, n in causes_of(trees, timeout_s, total))
     late = [tree for tree in trees if cause_of(tree, timeout_s) is Cause.LATE]
     names = {step.component for tree in late for step in tree.steps}
-    return Slow(
-        trees=late,
-        timeout_s=timeout_s,
-        roots=result.roots,
-        paces=_paces(result.completions, _rhythms(deliveries, sorted(names))),
-    )
+    paces = _paces(result.completions, _rhythms(deliveries, names)) if names else {}
+    return Slow(trees=late, paces=paces)
 
 
 def _expired_roots(events: DataFrame, verdicts: DataFrame, lost: str) -> DataFrame:
     """Return the roots that timed out, with their end: when the spout dropped the root, or else the acker its entry."""
     dropped = events.where(F.col("kind") == int(EventKind.TIMED_OUT))
     found = (
-        verdicts.where(f"verdict = '{Verdict.EXPIRED.name}'")
+        verdicts.where("verdict = 'EXPIRED'")
         .groupBy(*_KEY)
         .agg(
             F.expr("min(coalesce(init_ns, first_ns)) as init_ns"),
             F.expr("min(end_ns) as end_ns"),
             F.expr(f"coalesce(bool_or({lost}), false) as ended"),
-            F.expr(f"bool_or(residue = '{Residue.EVEN.name}') as uneven"),
-            F.expr(f"bool_and(residue = '{Residue.NONE.name}') as completed"),
+            F.expr("bool_or(residue = 'EVEN') as uneven"),
+            F.expr("bool_and(residue = 'NONE') as completed"),
         )
     )
-    return found.join(dropped.groupBy(*_KEY).agg(F.min("time_ns").alias("dropped_ns")), _KEY, "left").select(
+    first = dropped.groupBy(*_KEY).agg(F.min("time_ns").alias("dropped_ns"))
+    return found.join(first, _KEY, "left").selectExpr(
         *(*_KEY, "init_ns", "ended", "uneven"),
-        F.expr("coalesce(dropped_ns, end_ns) as end_ns"),
-        F.expr("completed and coalesce(end_ns < dropped_ns, false) as answered"),
+        "coalesce(dropped_ns, end_ns) as end_ns",
+        "completed and coalesce(end_ns < dropped_ns, false) as answered",
     )
 
 
 def _trees(events: DataFrame, deliveries: DataFrame, expired: DataFrame) -> DataFrame:
     """Return for each root its `steps`, the longest of each component, and whether tuples are `missing` or `open`."""
     asked = F.broadcast(expired.select(*_KEY))
-    kind = F.col("kind")
-    linked = events.where(kind == int(EventKind.LINKED)).join(asked, _KEY, "left_semi")
+    linked = events.where(f"kind = {int(EventKind.LINKED)}").join(asked, _KEY, "left_semi")
     # a trace does not record the edge of an emit
-    sent = events.where(
-        (kind == int(EventKind.EMITTED)) & (F.col("root") != 0) & (F.col("pid") <= NO_PROCESS)
+    emitted = events.where(f"kind = {int(EventKind.EMITTED)} and root != 0 and pid <= {NO_PROCESS}")
+    sent = (
+        emitted.join(asked, _KEY, "left_semi").groupBy(*_KEY, "value").agg(F.min("time_ns").alias("sent_ns"))
     )
-    received = linked.select(*DELIVERY_KEY, "root", "value").join(
-        deliveries.where("received > 0").select(
-            *DELIVERY_KEY, "acked", "failed", "received_ns", "completed_ns"
-        ),
-        [*DELIVERY_KEY],
+    times = deliveries.where("received > 0").select(
+        *DELIVERY_KEY, "acked", "failed", "received_ns", "completed_ns"
     )
-    edges = received.join(
-        sent.join(asked, _KEY, "left_semi").groupBy(*_KEY, "value").agg(F.min("time_ns").alias("sent_ns")),
-        [*_KEY, "value"],
-        "full_outer",
-    )
-    steps = edges.groupBy(*_KEY, "component").agg(
-        F.expr("bool_or(component is null) as missing"),
-        F.expr("coalesce(bool_or(acked + failed = 0), false) as open"),
-        F.expr("coalesce(bool_or(acked + failed > 1), false) as twice"),
-        F.expr("coalesce(max(completed_ns - received_ns), 0L) as held_ns"),
-        F.expr("greatest(coalesce(max(received_ns - sent_ns), 0L), 0L) as waited_ns"),
-        F.expr("min(received_ns) as first_ns"),
-        F.expr("max(completed_ns) as done_ns"),
+    received = linked.select(*DELIVERY_KEY, "root", "value").join(times, [*DELIVERY_KEY])
+    steps = (
+        received.join(sent, [*_KEY, "value"], "full_outer")
+        .groupBy(*_KEY, "component")
+        .agg(
+            F.expr("bool_or(component is null) as missing"),
+            F.expr("coalesce(bool_or(acked + failed = 0), false) as open"),
+            F.expr("coalesce(bool_or(acked + failed > 1), false) as twice"),
+            F.expr("coalesce(max(completed_ns - received_ns), 0L) as held_ns"),
+            F.expr("greatest(coalesce(max(received_ns - sent_ns), 0L), 0L) as waited_ns"),
+            F.expr("min(received_ns) as first_ns"),
+            F.expr("max(completed_ns) as done_ns"),
+        )
     )
     step = "struct(first_ns, component, held_ns, waited_ns)"
     return steps.groupBy(*_KEY).agg(
-        F.expr("bool_or(missing) as missing"),
-        F.expr("bool_or(open) as open"),
-        F.expr("bool_or(twice) as twice"),
+        *(F.expr(f"bool_or({name}) as {name}") for name in ("missing", "open", "twice")),
         F.expr("max(done_ns) as done_ns"),
         F.expr(f"array_sort(collect_list({step}) filter (where component is not null)) as steps"),
     )
@@ -410,24 +378,19 @@ def _alike(trees: DataFrame, timeout_s: int | None) -> DataFrame:
     limit = "(end_ns - init_ns) div 2" if timeout_s is None else f"{timeout_s * _SECOND}L"
     over = f"transform(steps, step -> struct(step.component, step.held_ns > {limit} as held, step.waited_ns > {limit} as waited))"
     way = {
-        "ended": "ended",
-        "missing": "coalesce(missing, false)",
-        "open": "coalesce(open, false)",
-        "twice": "coalesce(twice, false)",
+        **{name: f"coalesce({name}, false)" for name in ("missing", "open", "twice")},
+        **{name: name for name in ("ended", "uneven", "answered")},
         "early": f"end_ns - init_ns < {EARLY} * {limit}",
-        "uneven": "uneven",
-        "answered": "answered",
         "late": "done_ns > end_ns",
         "long": f"done_ns - init_ns > {limit}",
         "over": over,
     }
     row = "struct(done_ns - init_ns as took_ns, end_ns - init_ns as age_ns, root, steps)"
-    flags = [name for name in way if name not in ("early", "late", "long", "over")]
     return (
         trees.selectExpr(*(f"{what} as {name}" for name, what in way.items()), f"{row} as tree")
         .groupBy(*way)
         .agg(F.count("*").alias("roots"), F.expr("max_by(tree, struct(tree.took_ns, tree.root)) as tree"))
-        .select(*flags, "roots", "tree.*")
+        .select(*_FLAGS, "roots", "tree.*")
         .orderBy(F.desc("roots"), "root")
         .limit(_MOST_WAYS)
     )
@@ -445,17 +408,15 @@ def _tree(row: Row) -> TimedOut:
             )
             for step in row["steps"] or ()
         ),
-        **{name: row[name] for name in ("missing", "open", "twice", "uneven", "answered", "ended")},
+        **{name: row[name] for name in _FLAGS},
     )
 
 
-def _rhythms(deliveries: DataFrame, names: Sequence[str]) -> Mapping[str, int]:
+def _rhythms(deliveries: DataFrame, names: Iterable[str]) -> Mapping[str, int]:
     """Return how far apart the bursts of these components are, in seconds; 0 without bursts."""
-    if not names:
-        return {}
     seconds = (
         deliveries.where("received > 0 and completed_ns is not null and not tick")
-        .where(F.col("component").isin(*names))
+        .where(F.col("component").isin(sorted(names)))
         .groupBy("component", F.floor(F.col("completed_ns") / _SECOND).alias("second"))
         .agg(F.count("*").alias("tuples"))
         .orderBy("component", "second")

@@ -28,86 +28,46 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pyspark.sql import DataFrame, Row, SparkSession, Window
+from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    ByteType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
 
 from ackdoctor.model.acker import NEWEST, AckerVersion
 from ackdoctor.model.trace import EventKind
 from ackdoctor.spark.deliveries import DELIVERY_KEY, is_tick
 from ackdoctor.spark.replay import replay_all, schedule_ms
-from ackdoctor.spark.schema import EVENTS, MESSAGES, ROOT_KEY
+from ackdoctor.spark.schema import CARRIED, COMPLETION, DONE, MESSAGES, ROOT_KEY
+from ackdoctor.spark.session import expressions, literal_table
 
 __all__ = [
     "ACKED_TWICE",
-    "CARRIED",
-    "DONE",
     "NEVER_ZERO",
     "OVER_ACKED",
+    "TWICE",
     "Clock",
     "LiveTerms",
-    "Run",
     "carried_roots",
-    "completed_twice",
     "delivery_rows",
     "done",
     "judged",
     "read_so_far",
     "remembered",
     "replayed_lives",
-    "with_carried",
 ]
-
 
 NEVER_ZERO, OVER_ACKED, ACKED_TWICE = "never-zero", "over-acked", "acked-twice"
 
 _MAX_LONG = (1 << 63) - 1
 _SECOND, _MS = 1_000_000_000, 1_000_000
-_MESSAGES = (
-    EventKind.INIT,
-    EventKind.ACK,
-    EventKind.FAIL,
-    EventKind.RESET,
-    EventKind.ROTATED,
-    EventKind.TIMED_OUT,
-)
 _ROTATED, _TIMED_OUT, _COMPLETED = int(EventKind.ROTATED), int(EventKind.TIMED_OUT), int(EventKind.COMPLETED)
 _RECEIVED, _LINKED = int(EventKind.RECEIVED), int(EventKind.LINKED)
 _ACKED, _FAILED = int(EventKind.ACKED), int(EventKind.FAILED)
-_OF_DELIVERIES = (_RECEIVED, _LINKED, _ACKED, _FAILED)
 _FIRST = 2  # completions
 _KEY = list(ROOT_KEY)
-
-# MESSAGES of roots that are still open; `reported`: how many lives of the root were reported or need no report.
-CARRIED = StructType([*MESSAGES.fields, StructField("reported", IntegerType())])
-
-# Of each run: everything before `frontier_ns` is known; what is settled before `oldest_ns` is forgotten.
-_FRONTIERS = StructType(
-    [MESSAGES["run"], StructField("frontier_ns", LongType()), StructField("oldest_ns", LongType())]
-)
-
 _OF_LIFE = (
-    "life",
-    "outcome",
-    "value",
-    "spout_task",
-    "n",
-    "n_init",
-    "n_ack",
-    "first_ns",
-    "last_ns",
-    "end_ns",
-    "order",
+    *("life", "outcome", "value", "spout_task", "n", "n_init", "n_ack"),
+    *("first_ns", "last_ns", "end_ns", "order"),
 )
+TWICE = "done > greatest(received, 1)"  # whether a delivery was completed more often than received
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -120,47 +80,22 @@ class LiveTerms:
     patience_s: int = 10  # how far a process may be behind its run: it writes a part every 5 s
 
 
-_COMPLETION = StructType(
-    [
-        StructField("seq", LongType()),
-        StructField("kind", ByteType()),
-        StructField("time_ns", LongType()),
-        StructField("site", StringType()),
-        StructField("flags", ByteType()),
-    ]
-)
-
-# One row for each delivery; `reported` once its second completion was reported.
-DONE = StructType(
-    [
-        *(EVENTS[name] for name in DELIVERY_KEY),
-        StructField("stream", StringType()),
-        StructField("received", LongType()),
-        StructField("done", LongType()),
-        StructField("completions", ArrayType(_COMPLETION)),
-        StructField("roots", ArrayType(LongType())),
-        StructField("tick", BooleanType()),
-        StructField("last_ns", LongType()),
-        StructField("reported", BooleanType()),
-    ]
-)
-
-
 # ---- the clock ----
 
 
 def read_so_far(events: DataFrame) -> DataFrame:
     """Return by process: its rows, their times, and the times of those that concern an acker."""
-    message = F.col("kind").isin(*map(int, _MESSAGES))
-    at = F.when(message, F.col("time_ns"))
-    return events.groupBy("run", "worker", "pid").agg(
-        F.count("*").alias("rows"),
-        F.min("time_ns").alias("first_ns"),
-        F.max("time_ns").alias("last_ns"),
-        F.min(at).alias("begin_ns"),
-        F.max(at).alias("end_ns"),
-        F.sum(F.when(F.col("kind") == int(EventKind.DROPPED), F.col("value")).otherwise(0)).alias("missing"),
-    )
+    message = f"kind between {int(EventKind.INIT)} and {_ROTATED} or kind = {_TIMED_OUT}"
+    figures = {
+        "rows": "count(*)",
+        "first_ns": "min(time_ns)",
+        "last_ns": "max(time_ns)",
+        "begin_ns": f"min(if({message}, time_ns, null))",
+        "end_ns": f"max(if({message}, time_ns, null))",
+        "missing": f"sum(if(kind = {int(EventKind.DROPPED)}, value, 0))",
+    }
+    grouped = events.groupBy("run", "worker", "pid")
+    return grouped.agg(*expressions(figures))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -203,23 +138,20 @@ class Clock:
 
     def advance(self, rows: Iterable[Row], patience_s: int) -> None:
         """Advance by the rows of a batch (`read_so_far`)."""
-        read = list(rows)
         frontiers = {name: min(run.frontier_ns, run.now_ns) for name, run in self.runs.items()}
-        for row in read:
-            self.late += row["first_ns"] < frontiers.get(row["run"], 0) and not self._sole(row)
+        before = {name: set(run.processes) for name, run in self.runs.items()}
+        for row in rows:
+            name = f"{row['worker']}/{row['pid']}"
+            sole = before.get(row["run"]) == {name}
+            self.late += row["first_ns"] < frontiers.get(row["run"], 0) and not sole
             self.rows += row["rows"]
             self.missing += row["missing"]
-        for row in read:
             run = self.runs.setdefault(row["run"], Run(patience_ns=patience_s * _SECOND))
-            name = _process(row)
             run.processes[name] = max(row["last_ns"], run.processes.get(name, row["last_ns"]))
             if row["begin_ns"] is not None:
                 run.begin_ns = min(_known(run.begin_ns, row["begin_ns"]))
                 run.end_ns = max(_known(run.end_ns, row["end_ns"]))
                 run.oldest_ns = min(_known(run.oldest_ns, row["begin_ns"]))
-
-    def _sole(self, row: Row) -> bool:
-        return set(self.runs[row["run"]].processes) == {_process(row)}
 
     def ends(self, remember_s: int) -> dict[str, tuple[int, int]]:
         """Return for each run its frontier, and the time before which settled roots are forgotten."""
@@ -257,23 +189,23 @@ def _known(*times: int | None) -> list[int]:
     return [time for time in times if time is not None]
 
 
-def _process(row: Row) -> str:
-    return f"{row['worker']}/{row['pid']}"
-
-
 # ---- roots ----
 
 
-def with_carried(carried: DataFrame, messages: DataFrame) -> DataFrame:
-    """Return CARRIED: what is still open, and the new messages."""
-    return carried.union(messages.select("*", F.lit(0).alias("reported"))).select(*CARRIED.names)
-
-
-def replayed_lives(rows: DataFrame, terms: LiveTerms, bounds: DataFrame | None = None) -> DataFrame:
-    """Return the ENTRIES of CARRIED; `bounds` are MESSAGES that only mark the time that a schedule covers."""
+def replayed_lives(
+    rows: DataFrame, terms: LiveTerms, bounds: Mapping[str, tuple[int, int]] | None = None
+) -> DataFrame:
+    """Return the ENTRIES of CARRIED; `bounds` are the times by run that a schedule covers."""
     plain = rows.where(F.col("kind") != _COMPLETED).select(*MESSAGES.names)
-    if bounds is not None:
-        plain = plain.union(bounds)
+    if bounds:
+        columns = "run: string, acker: int, incarnation: int, root: bigint, kind: tinyint, time_ns: bigint"
+        marks = [
+            {"run": run, "acker": 0, "incarnation": 0, "root": 0, "kind": _ROTATED, "time_ns": time}
+            for run, span in bounds.items()
+            for time in span
+        ]
+        marked = literal_table(rows.sparkSession, columns, marks)
+        plain = plain.unionByName(marked, allowMissingColumns=True)
     return replay_all(plain, terms.version, message_timeout_s=terms.message_timeout_s)
 
 
@@ -281,83 +213,74 @@ def judged(rows: DataFrame, lives: DataFrame, frontiers: Mapping[str, tuple[int,
     """Return JUDGED: one row for each life, and one for a root without any.
 
     `what` names the new fact, null if there is none; `reported` is for the next batch; `keep` says whether to carry the root's
-    messages, `completed_ns` since when to remember that it was completed.  `frontiers` is `Clock.ends`.
+    messages, `completed_ns` since when to remember that it was completed.  `frontiers` is `Clock.ends`: everything before
+    `frontier_ns` is known, and what is settled before `oldest_ns` is forgotten.
     """
-    time = F.col("time_ns")
-    roots = (
-        rows.where(F.col("kind") != _ROTATED)
-        .groupBy(*ROOT_KEY)
-        .agg(
-            F.max("reported").alias("reported"),
-            F.max(F.when(F.col("kind") != _COMPLETED, time)).alias("latest_ns"),
-            F.max(F.when(F.col("kind") == _COMPLETED, time)).alias("completed_ns"),
-            F.array_sort(F.collect_list(F.when(F.col("kind") == _TIMED_OUT, time))).alias("timed"),
-        )
+    figures = {
+        "reported": "max(reported)",
+        "latest_ns": f"max(if(kind != {_COMPLETED}, time_ns, null))",
+        "completed_ns": f"max(if(kind = {_COMPLETED}, time_ns, null))",
+        "timed": f"array_sort(collect_list(if(kind = {_TIMED_OUT}, time_ns, null)))",
+    }
+    roots = rows.where(f"kind != {_ROTATED}").groupBy(*ROOT_KEY)
+    known = roots.agg(*expressions(figures)).join(lives.select(*ROOT_KEY, *_OF_LIFE, "init_ns"), _KEY, "left")
+    ends = (
+        {"run": run, "frontier_ns": frontier_ns, "oldest_ns": oldest_ns}
+        for run, (frontier_ns, oldest_ns) in frontiers.items()
     )
-    known = roots.join(lives.select(*ROOT_KEY, *_OF_LIFE, "init_ns"), _KEY, "left")
-    bounded = known.join(F.broadcast(_table(rows.sparkSession, frontiers)), "run")
-    return _with_carry(_with_facts(bounded))
-
-
-def _table(session: SparkSession, frontiers: Mapping[str, tuple[int, int]]) -> DataFrame:
-    return session.createDataFrame([(run, *ends) for run, ends in frontiers.items()], _FRONTIERS)
+    columns = "run: string, frontier_ns: bigint, oldest_ns: bigint"
+    bounds = literal_table(rows.sparkSession, columns, ends)
+    return _with_carry(_with_facts(known.join(F.broadcast(bounds), "run")))
 
 
 def _with_facts(known: DataFrame) -> DataFrame:
     """Add the `fact` about each life, `certain_ns` since when, and whether the life is `settled`."""
-    root = Window.partitionBy(*ROOT_KEY).orderBy("life")
-    first, end = F.col("first_ns"), F.col("end_ns")
-    begun = F.col("n_init") > 0
-    within = F.filter("timed", lambda at: (at >= first) & (end.isNull() | (at < end)))
-    before = F.lag("outcome").over(root)
+    before = F.lag("outcome").over(Window.partitionBy(*ROOT_KEY).orderBy("life"))
+    within = "filter(timed, at -> at >= first_ns and (end_ns is null or at < end_ns))"
     placed = known.select(
         "*",
-        F.when(begun, F.get(within, F.lit(0))).alias("timed_ns"),
+        F.expr(f"if(n_init > 0, get({within}, 0), null) as timed_ns"),
         F.when(F.col("life") == 1, F.col("completed_ns").isNotNull())
         .otherwise(before.eqNullSafe("acked"))
         .alias("surplus"),
     )
-    frontier = F.col("frontier_ns")
-    expired = F.when(begun & (F.col("outcome") == "expired"), end)
-    never = F.least(expired, "timed_ns")
-    orphaned = ~begun | (F.col("init_ns") > first)
-    over = F.col("surplus") & orphaned & (F.col("n_ack") > 0) & (first < frontier)
-    ended = F.coalesce(F.col("outcome") != "pending", F.lit(False))
-    return placed.select(
+    ended = placed.selectExpr(
         "*",
-        F.when(over, OVER_ACKED).when(never < frontier, NEVER_ZERO).alias("fact"),
-        F.when(over, first).otherwise(never).alias("certain_ns"),
-        (ended & F.coalesce(end < frontier, F.lit(True))).alias("settled"),
+        "least(if(n_init > 0 and outcome = 'expired', end_ns, null), timed_ns) as never_ns",
+        "surplus and (n_init = 0 or init_ns > first_ns) and n_ack > 0 and first_ns < frontier_ns as extra",
+    )
+    return ended.selectExpr(
+        "*",
+        f"case when extra then '{OVER_ACKED}' when never_ns < frontier_ns then '{NEVER_ZERO}' end as fact",
+        "if(extra, first_ns, never_ns) as certain_ns",
+        "coalesce(outcome != 'pending', false) and coalesce(end_ns < frontier_ns, true) as settled",
     )
 
 
 def _with_carry(lives: DataFrame) -> DataFrame:
     """Add what is new, and what is carried of the root."""
     root = Window.partitionBy(*ROOT_KEY)
-    is_reported = F.col("settled") | F.col("fact").isNotNull()
-    due = F.col("life").isNotNull() & ~F.col("settled")
-    nothing_due = is_reported | (F.col("n_init") == 0)
-    silent = F.col("latest_ns") < F.col("oldest_ns")
-    last = F.struct("life", "outcome", "end_ns")
-    seen = lives.select(
-        "*",
-        F.max(due & ~(nothing_due & silent)).over(root).alias("is_open"),
-        F.max(F.when(is_reported, F.col("life"))).over(root).alias("reached"),
-        F.max(F.when(F.col("life").isNotNull(), last)).over(root).alias("last"),
+    is_reported = "settled or fact is not null"
+    forgotten = f"({is_reported} or n_init = 0) and latest_ns < oldest_ns"
+    of_root = {
+        "is_open": f"life is not null and not settled and not ({forgotten})",
+        "reached": f"if({is_reported}, life, null)",
+        "newest": "if(life is not null, struct(life, outcome, end_ns), null)",
+    }
+    seen = lives.select("*", *(F.max(F.expr(what)).over(root).alias(name) for name, what in of_root.items()))
+    keep = "coalesce(is_open or latest_ns >= frontier_ns, false)"
+    completed = (
+        "case when newest is null then completed_ns when newest.outcome = 'acked' then newest.end_ns end"
     )
-    keep = F.coalesce(F.col("is_open") | (F.col("latest_ns") >= F.col("frontier_ns")), F.lit(False))
-    completed = F.when(F.col("last").isNull(), F.col("completed_ns")).when(
-        F.col("last.outcome") == "acked", F.col("last.end_ns")
-    )
-    return seen.select(
+    return seen.selectExpr(
         *ROOT_KEY,
         *_OF_LIFE,
         "timed_ns",
         "certain_ns",
-        F.when(F.col("life") > F.col("reported"), F.col("fact")).alias("what"),
-        F.greatest("reported", "reached").alias("reported"),
-        keep.alias("keep"),
-        F.when(~keep & (completed >= F.col("oldest_ns")), completed).alias("completed_ns"),
+        "if(life > reported, fact, null) as what",
+        "greatest(reported, reached) as reported",
+        f"{keep} as keep",
+        f"if(not {keep} and {completed} >= oldest_ns, {completed}, null) as completed_ns",
     )
 
 
@@ -370,14 +293,16 @@ def carried_roots(rows: DataFrame, judgement: DataFrame) -> DataFrame:
     )
     messages = rows.where(F.col("kind") != _ROTATED).join(roots.where("keep"), _KEY)
     again = messages.withColumn("reported", F.col("reached")).select(*CARRIED.names)
-    row = {
-        "kind": F.lit(_COMPLETED),
-        "time_ns": F.col("completed_ns"),
-        "reported": F.lit(0),
-        **{name: F.col(name) for name in ROOT_KEY},
+    row = {name: name for name in ROOT_KEY} | {
+        "kind": str(_COMPLETED),
+        "time_ns": "completed_ns",
+        "reported": "0",
     }
-    over = roots.where("completed_ns is not null").select(
-        *(row.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name) for field in CARRIED.fields)
+    over = roots.where("completed_ns is not null").selectExpr(
+        *(
+            f"cast({row.get(column.name, 'null')} as {column.dataType.simpleString()}) as {column.name}"
+            for column in CARRIED.fields
+        )
     )
     return again.union(over)
 
@@ -388,14 +313,14 @@ def carried_roots(rows: DataFrame, judgement: DataFrame) -> DataFrame:
 def delivery_rows(carried: DataFrame, events: DataFrame) -> DataFrame:
     """Return DONE before it is grouped: what was carried, and a row for each of EVENTS about a delivery."""
     kind = F.col("kind")
-    new = events.where(kind.isin(*_OF_DELIVERIES) & (F.col("delivery") != ""))
     completes = kind.isin(_ACKED, _FAILED)
+    new = events.where((completes | kind.isin(_RECEIVED, _LINKED)) & (F.col("delivery") != ""))
     single = new.select(
         *DELIVERY_KEY,
         F.when(kind == _RECEIVED, F.col("stream")).alias("stream"),
         (kind == _RECEIVED).cast("bigint").alias("received"),
         completes.cast("bigint").alias("done"),
-        F.when(completes, F.array(F.struct(*_COMPLETION.names))).alias("completions"),
+        F.when(completes, F.array(F.struct(*COMPLETION.names))).alias("completions"),
         F.when(kind == _LINKED, F.array("root")).alias("roots"),
         ((kind == _RECEIVED) & is_tick()).alias("tick"),
         F.col("time_ns").alias("last_ns"),
@@ -406,33 +331,22 @@ def delivery_rows(carried: DataFrame, events: DataFrame) -> DataFrame:
 
 def done(rows: DataFrame) -> DataFrame:
     """Return DONE: one row for each delivery."""
-    return (
-        rows.groupBy(*DELIVERY_KEY)
-        .agg(
-            F.max("stream").alias("stream"),
-            F.sum("received").alias("received"),
-            F.sum("done").alias("done"),
-            F.slice(F.array_sort(F.flatten(F.collect_list("completions"))), 1, _FIRST).alias("completions"),
-            F.array_sort(F.array_distinct(F.flatten(F.collect_list("roots")))).alias("roots"),
-            F.max("tick").alias("tick"),
-            F.max("last_ns").alias("last_ns"),
-            F.max("reported").alias("reported"),
-        )
-        .select(*DONE.names)
-    )
-
-
-def completed_twice(found: DataFrame) -> DataFrame:
-    """Return the DONE rows that were completed more often than received, without ticks."""
-    return found.where("done > greatest(received, 1) and not tick").select(*DONE.names)
+    figures = {
+        "stream": "max(stream)",
+        "received": "sum(received)",
+        "done": "sum(done)",
+        "completions": f"slice(array_sort(flatten(collect_list(completions))), 1, {_FIRST})",
+        "roots": "array_sort(array_distinct(flatten(collect_list(roots))))",
+        "tick": "max(tick)",
+        "last_ns": "max(last_ns)",
+        "reported": "max(reported)",
+    }
+    grouped = rows.groupBy(*DELIVERY_KEY)
+    return grouped.agg(*expressions(figures)).select(*DONE.names)
 
 
 def remembered(found: DataFrame, oldest: Mapping[str, int]) -> DataFrame:
     """Return DONE for the next batch; `oldest` is the time of each run since when deliveries are remembered."""
     since = F.create_map(*(F.lit(part) for item in oldest.items() for part in item))
-    reported = F.col("reported") | (F.col("done") > F.greatest("received", F.lit(1)))
-    return (
-        found.where(F.col("last_ns") >= since[F.col("run")])
-        .withColumn("reported", reported)
-        .select(*DONE.names)
-    )
+    kept = found.where(F.col("last_ns") >= since[F.col("run")])
+    return kept.withColumn("reported", F.expr(f"reported or {TWICE}")).select(*DONE.names)

@@ -1,39 +1,57 @@
-"""DELIVERIES: one row for each tuple that a component received, and how it was completed.
+"""DELIVERIES: one row for each tuple that a component received, and how it was completed; and the violations among them.
 
 The id of a delivery is unique only within its ledger: run, worker, process, component, task and test.  Counts
 need no order; only what came after the first completion does, and the smallest and largest `seq` show that.
+
+A shape is the order of what was done and where: "received, acked at bolts.py:12, acked at bolts.py:12".  There are
+as few shapes as mistakes in the code, however many tuples suffered one.  So one delivery of each shape is judged by the
+ledger that judges a test, and the same mistake has the same code, words and fingerprint in a test, a trace and a cluster.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.model.trace import BARE, IN_HAND, TICK, Event, EventKind, TracedComponent, Violation
-from ackdoctor.spark.session import literal_table
+from ackdoctor.model.trace import (
+    BARE,
+    IN_HAND,
+    TICK,
+    ComponentTally,
+    Event,
+    EventKind,
+    TracedComponent,
+    Violation,
+)
+from ackdoctor.spark.session import expressions, literal_table
+from ackdoctor.spark.tables import Completions
 from ackdoctor.tracer.components import STORM, UNOBSERVED, described
-from ackdoctor.tracer.playback import Playback
+from ackdoctor.tracer.ledger import Playback
 
 __all__ = [
     "DELIVERY_KEY",
-    "LEDGER_KEY",
     "NO_PROCESS",
+    "QUANTILE_COLUMNS",
     "Ends",
     "Life",
+    "completion_tables",
     "completions",
+    "component_tallies",
     "count_events",
-    "count_in_hand",
     "deaths",
     "deliveries",
     "irregular",
+    "is_tick",
     "last_rows",
     "life",
     "limited",
     "mark_in_hand",
     "open_over_time",
+    "quantiles",
     "shapes",
     "shapes_of_bare_emits",
     "violations",
@@ -42,81 +60,101 @@ __all__ = [
     "without_waiting",
 ]
 
-
 Life: TypeAlias = tuple[str, str, int]  # of a worker: run, worker, process
 Ends: TypeAlias = Mapping[Life, int]  # in ns
 LEDGER_KEY = ("run", "worker", "pid", "component", "task", "test")
 DELIVERY_KEY = (*LEDGER_KEY, "delivery")
 _LIFE = ("run", "worker", "pid")
 NO_PROCESS = 0  # the `pid` of a worker's rows in a log; one less for each of its later lives
+QUANTILE_COLUMNS = ("took[0] as p50_ms", "took[1] as p90_ms", "took[2] as p99_ms", "took[3] as max_ms")
 
 _RECEIVED, _EMITTED, _ANCHORED = int(EventKind.RECEIVED), int(EventKind.EMITTED), int(EventKind.ANCHORED)
 _ACKED, _FAILED, _DROPPED = int(EventKind.ACKED), int(EventKind.FAILED), int(EventKind.DROPPED)
-_ENDS = "run: string, worker: string, pid: int, end_ns: bigint"
-_QUANTILES = (0.5, 0.9, 0.99, 1.0)
-_ACCURACY = 1000
+_NAMED = int(EventKind.NAMED)
+_TOUCHES = (_RECEIVED, _EMITTED, _ANCHORED, _ACKED, _FAILED)
+_HIDES = f"(kind = {_NAMED} and contains(note, '{UNOBSERVED}'))"  # a test mocks the component's transport
+_TICK = f"(flags & {TICK}) != 0"
+_SHARES, _ACCURACY = [0.5, 0.9, 0.99, 1.0], 1000
+_SECOND = 1_000_000_000
 _SLOW = 4  # a component is slow that has held a tuple for longer than this part of the patience
 _FEWEST_LATER, _TIMES_AHEAD = 5, 4  # later tuples that a bolt completed, compared with how many it did before
 
 
 def is_tick() -> Column:
     """Return whether a row is about a tick tuple."""
-    return F.col("flags").bitwiseAND(F.lit(TICK)) != 0
+    return F.expr(_TICK)
+
+
+def quantiles(took: Column) -> Column:
+    """Return the `took` of which QUANTILE_COLUMNS are the parts."""
+    return F.percentile_approx(took, _SHARES, _ACCURACY).alias("took")
+
+
+def life(row: Row) -> Life:
+    """Return the life that a row names."""
+    return row["run"], row["worker"], row["pid"]
 
 
 def deliveries(events: DataFrame) -> DataFrame:
     """Return DELIVERIES; `seq` orders the rows of one process only."""
-    kind = F.col("kind")
-    completes = kind.isin(_ACKED, _FAILED)
-    emits = kind.isin(_EMITTED, _ANCHORED)
-    return (
-        events.where(kind.isin(_RECEIVED, _EMITTED, _ANCHORED, _ACKED, _FAILED) & (F.col("delivery") != ""))
-        .groupBy(*DELIVERY_KEY)
-        .agg(
-            F.count_if(kind == _RECEIVED).alias("received"),
-            F.count_if(kind == _ACKED).alias("acked"),
-            F.count_if(kind == _FAILED).alias("failed"),
-            F.count_if(emits).alias("anchored"),
-            F.max(F.when(kind == _RECEIVED, is_tick().cast("tinyint"))).alias("tick"),
-            F.max((F.col("thread") != "").cast("tinyint")).alias("threaded"),
-            F.min("seq").alias("first_seq"),
-            F.min(F.when(completes, F.col("seq"))).alias("completed_seq"),
-            F.max(F.when(emits, F.col("seq"))).alias("emitted_seq"),
-            F.min(F.when(kind == _RECEIVED, F.col("time_ns"))).alias("received_ns"),
-            F.min(F.when(completes, F.col("time_ns"))).alias("completed_ns"),
-            F.any_value(F.when(kind == _RECEIVED, F.col("stream")), ignoreNulls=True).alias("stream"),
-        )
-        .where("received > 0 or acked + failed > 0")
-        .select(
-            *DELIVERY_KEY,
-            F.coalesce("stream", F.lit("")).alias("stream"),
-            "received",
-            "acked",
-            "failed",
-            "anchored",
-            (F.coalesce("tick", F.lit(0)) == 1).alias("tick"),
-            (F.col("threaded") == 1).alias("threaded"),
-            "first_seq",
-            "completed_seq",
-            F.coalesce(F.col("emitted_seq") > F.col("completed_seq"), F.lit(False)).alias("late"),
-            "received_ns",
-            "completed_ns",
-        )
+    received, completes = f"kind = {_RECEIVED}", f"kind in ({_ACKED}, {_FAILED})"
+    emits = f"kind in ({_EMITTED}, {_ANCHORED})"
+    figures = {
+        "received": f"count_if({received})",
+        "acked": f"count_if(kind = {_ACKED})",
+        "failed": f"count_if(kind = {_FAILED})",
+        "anchored": f"count_if({emits})",
+        "tick": f"max(if({received}, cast({_TICK} as tinyint), null))",
+        "threaded": "max(cast(thread != '' as tinyint))",
+        "first_seq": "min(seq)",
+        "completed_seq": f"min(if({completes}, seq, null))",
+        "emitted_seq": f"max(if({emits}, seq, null))",
+        "received_ns": f"min(if({received}, time_ns, null))",
+        "completed_ns": f"min(if({completes}, time_ns, null))",
+        "stream": f"any_value(if({received}, stream, null), true)",
+    }
+    touches = events.where(F.col("kind").isin(*_TOUCHES) & (F.col("delivery") != ""))
+    counted = touches.groupBy(*DELIVERY_KEY).agg(*expressions(figures))
+    return counted.where("received > 0 or acked + failed > 0").selectExpr(
+        *DELIVERY_KEY,
+        "coalesce(stream, '') as stream",
+        *("received", "acked", "failed", "anchored"),
+        "coalesce(tick, 0) = 1 as tick",
+        "threaded = 1 as threaded",
+        *("first_seq", "completed_seq"),
+        "coalesce(emitted_seq > completed_seq, false) as late",
+        *("received_ns", "completed_ns"),
     )
 
 
 def irregular(found: DataFrame) -> DataFrame:
     """Return the DELIVERIES that are not received once and completed once, on the thread that receives."""
-    plain = "received = 1 and acked + failed = 1 and not late and not threaded and not tick"
-    return found.where(f"not ({plain})").select(*found.columns)
+    return found.where("received != 1 or acked + failed != 1 or late or threaded or tick")
+
+
+def count_events(events: DataFrame) -> DataFrame:
+    """Return COUNTS: the rows by component and kind, and the time that they cover."""
+    figures = {
+        "rows": "count(*)",
+        "missing": f"sum(if(kind = {_DROPPED}, value, 0))",
+        "begin_ns": "min(time_ns)",
+        "end_ns": "max(time_ns)",
+        "logged": f"max(pid <= {NO_PROCESS})",
+        "hides": f"max({_HIDES})",
+        "rooted": "max(root != 0)",
+    }
+    grouped = events.groupBy("component", "kind", is_tick().alias("tick"))
+    return grouped.agg(*expressions(figures))
+
+
+# ---- deliveries that cannot be judged ----
 
 
 def deaths(events: DataFrame) -> DataFrame:
     """Return DEATHS: when components ended, and whether that may have been in the middle of a tuple."""
-    in_hand = F.col("flags").bitwiseAND(F.lit(IN_HAND)) != 0
-    killed = F.col("note").startswith("killed by ") | F.col("note").contains(": ")
+    in_hand = f"(flags & {IN_HAND}) != 0 or startswith(note, 'killed by ') or contains(note, ': ')"
     died = events.where(F.col("kind") == int(EventKind.DIED))
-    return died.select(*LEDGER_KEY, "note", (in_hand | killed).alias("in_hand"), "time_ns").orderBy(
+    return died.selectExpr(*LEDGER_KEY, "note", f"{in_hand} as in_hand", "time_ns").orderBy(
         "time_ns", *LEDGER_KEY
     )
 
@@ -127,18 +165,18 @@ def without_dead(found: DataFrame, deaths: DataFrame) -> DataFrame:
     For a component that buffers its tuples these are all after the last that it worked on.  The tracer's `Playback` does
     the same for one process; it also knows whose batch a tick ends, which counts as buffering here.
     """
-    dead = F.broadcast(deaths.where("in_hand").select(*LEDGER_KEY).distinct().withColumn("dead", F.lit(True)))
-    marked = found.join(dead, [*LEDGER_KEY], "left").select(
-        *found.columns, F.coalesce("dead", F.lit(False)).alias("dead")
-    )
-    return _mark_last(marked, buffered="first_seq > reached_seq").where("not in_hand").select(*found.columns)
+    dead = deaths.where("in_hand").select(*LEDGER_KEY).distinct()
+    marked = _marked(found, dead, LEDGER_KEY, "dead")
+    last = _mark_last(marked, buffered="first_seq > reached_seq")
+    return last.where("not in_hand").select(*found.columns)
 
 
 def without_unobserved(found: DataFrame, events: DataFrame) -> DataFrame:
     """Return the DELIVERIES without the uncompleted ones of components whose completions a mock hid."""
-    hid = events.where(_hides_completions()).select(*LEDGER_KEY).distinct().withColumn("hid", F.lit(True))
-    marked = found.join(F.broadcast(hid), [*LEDGER_KEY], "left")
-    return marked.where("hid is null or acked + failed > 0").select(*found.columns)
+    hid = events.where(_HIDES).select(*LEDGER_KEY).distinct()
+    return (
+        _marked(found, hid, LEDGER_KEY, "hid").where("not hid or acked + failed > 0").select(*found.columns)
+    )
 
 
 def without_waiting(found: DataFrame, events: DataFrame) -> DataFrame:
@@ -148,21 +186,16 @@ def without_waiting(found: DataFrame, events: DataFrame) -> DataFrame:
     return marked.where("waits is null or acked + failed > 0").select(*found.columns)
 
 
-def _hides_completions() -> Column:
-    """Return whether a row says that a test mocks the component's transport."""
-    return (F.col("kind") == int(EventKind.NAMED)) & F.col("note").contains(UNOBSERVED)
+def _marked(found: DataFrame, few: DataFrame, key: Sequence[str], name: str) -> DataFrame:
+    """Add whether the key of a row is among a few."""
+    joined = found.join(F.broadcast(few.withColumn(name, F.lit(True))), [*key], "left")
+    return joined.selectExpr(*found.columns, f"coalesce({name}, false) as {name}")
 
 
 def last_rows(events: DataFrame) -> DataFrame:
     """Return the time of the last row of each life of a worker in a log."""
     logged = events.where(f"pid <= {NO_PROCESS}")
-    last = F.max_by("time_ns", "seq")  # the clock may go back
-    return logged.groupBy(*_LIFE).agg(last.alias("end_ns"))
-
-
-def life(row: Row) -> Life:
-    """Return the life that a row names."""
-    return row["run"], row["worker"], row["pid"]
+    return logged.groupBy(*_LIFE).agg(F.max_by("time_ns", "seq").alias("end_ns"))  # the clock may go back
 
 
 def mark_in_hand(found: DataFrame, ends: Ends, patience_s: int) -> DataFrame:
@@ -172,21 +205,23 @@ def mark_in_hand(found: DataFrame, ends: Ends, patience_s: int) -> DataFrame:
     longer, and completed them, is that time; a slow one may complete what it has held for no longer than others.
     """
     rows = ({**dict(zip(_LIFE, whose, strict=True)), "end_ns": end_ns} for whose, end_ns in ends.items())
-    log_ends = literal_table(found.sparkSession, _ENDS, rows)
+    log_ends = literal_table(
+        found.sparkSession, "run: string, worker: string, pid: int, end_ns: bigint", rows
+    )
     holds = found.groupBy("component").agg(F.expr("max(completed_ns - received_ns) as hold_ns"))
-    patience = f"greatest({patience_s * 1_000_000_000}L, coalesce(hold_ns, 0L))"
-    young = f"pid <= {NO_PROCESS} and received_ns > end_ns - {patience}"
     placed = found.join(F.broadcast(log_ends), [*_LIFE], "left").join(
         F.broadcast(holds), ["component"], "left"
     )
-    slow = f"hold_ns > {patience_s * 1_000_000_000 // _SLOW}L and received_ns > end_ns - hold_ns"
+    patience_ns = patience_s * _SECOND
+    patience = f"greatest({patience_ns}L, coalesce(hold_ns, 0L))"
     open_ = "received > 0 and acked + failed = 0"
-    marked = placed.select(
+    slow = f"hold_ns > {patience_ns // _SLOW}L and received_ns > end_ns - hold_ns and {open_}"
+    marked = placed.selectExpr(
         *found.columns,
-        F.expr(f"coalesce({young}, false)").alias("dead"),
-        F.expr(f"coalesce({slow} and {open_}, false)").alias("slow"),
+        f"coalesce(pid <= {NO_PROCESS} and received_ns > end_ns - {patience}, false) as dead",
+        f"coalesce({slow}, false) as slow",
     )
-    lossy = marked.where("not dead and received > 0 and acked + failed = 0 and not tick").select("component")
+    lossy = marked.where(f"not dead and {open_} and not tick").select("component").distinct()
     last = _unmark_skipped(_mark_last(marked.where("dead"), buffered="true"), lossy)
     last = last.withColumn("in_hand", F.expr("in_hand or slow"))
     rest = marked.where("not dead").withColumn("in_hand", F.lit(False))
@@ -200,32 +235,19 @@ def _unmark_skipped(marked: DataFrame, lossy: DataFrame) -> DataFrame:
     """
     ledger = Window.partitionBy(*LEDGER_KEY, F.col("received") > 0)
     so_far = Window.unboundedPreceding, Window.currentRow
-    done = (F.col("acked") + F.col("failed") > 0).cast("int")
-    placed = marked.select(
-        *marked.columns,
-        F.row_number().over(ledger.orderBy("first_seq")).alias("place"),
-        (F.sum(done).over(ledger) - F.sum(done).over(ledger.orderBy("first_seq").rowsBetween(*so_far))).alias(
-            "later"
-        ),
+    by_arrival, by_completion = (
+        ledger.orderBy("first_seq"),
+        ledger.orderBy("completed_seq").rowsBetween(*so_far),
     )
-    reached = F.max(F.when(done == 1, F.col("place"))).over(
-        ledger.orderBy("completed_seq").rowsBetween(*so_far)
-    )
-    ahead = placed.select(*placed.columns, F.when(done == 1, reached - F.col("place")).alias("ahead"))
-    known = ahead.select(
-        *ahead.columns, F.coalesce(F.max("ahead").over(ledger), F.lit(0)).alias("most_ahead")
-    )
-    joined = known.join(F.broadcast(lossy.distinct().withColumn("lossy", F.lit(True))), ["component"], "left")
-    skipped = F.expr(
-        f"coalesce(lossy, false) and later >= {_FEWEST_LATER} and later > {_TIMES_AHEAD} * most_ahead"
-    )
-    names = [name for name in marked.columns if name != "in_hand"]
-    return joined.select(*names, (F.col("in_hand") & ~skipped).alias("in_hand")).select(*marked.columns)
-
-
-def count_in_hand(marked: DataFrame) -> DataFrame:
-    """Count the deliveries that were `in_hand`, by component and life."""
-    return marked.where("in_hand").groupBy("component", *_LIFE).agg(F.count("*").alias("in_hand"))
+    done = F.expr("cast(acked + failed > 0 as int)")
+    later = F.sum(done).over(ledger) - F.sum(done).over(by_arrival.rowsBetween(*so_far))
+    placed = marked.select("*", F.row_number().over(by_arrival).alias("place"), later.alias("later"))
+    reached = F.max(F.when(done == 1, F.col("place"))).over(by_completion)
+    ahead = placed.select("*", F.when(done == 1, reached - F.col("place")).alias("ahead"))
+    known = ahead.select("*", F.coalesce(F.max("ahead").over(ledger), F.lit(0)).alias("most_ahead"))
+    joined = _marked(known, lossy, ["component"], "lossy")
+    skipped = f"lossy and later >= {_FEWEST_LATER} and later > {_TIMES_AHEAD} * most_ahead"
+    return joined.withColumn("in_hand", F.expr(f"in_hand and not ({skipped})")).select(*marked.columns)
 
 
 def _mark_last(found: DataFrame, *, buffered: str) -> DataFrame:
@@ -237,35 +259,20 @@ def _mark_last(found: DataFrame, *, buffered: str) -> DataFrame:
     ledger = Window.partitionBy(*LEDGER_KEY, F.col("received") > 0)
     done = F.col("acked") + F.col("failed") > 0
     marked = found.select(
-        *found.columns,
+        "*",
         F.lead("first_seq").over(ledger.orderBy("first_seq")).alias("next_seq"),
         F.max("first_seq").over(ledger).alias("last_seq"),
         F.max(F.when(done | (F.col("anchored") > 0), F.col("first_seq"))).over(ledger).alias("reached_seq"),
     )
     buffers = F.coalesce(F.max(F.col("completed_seq") > F.col("next_seq")).over(ledger), F.lit(False))
-    known = marked.select("*", buffers.alias("buffers"))
-    last = F.when(F.col("buffers"), F.expr(buffered)).otherwise(F.col("first_seq") == F.col("last_seq"))
-    in_hand = F.col("dead") & ~done & (F.col("received") > 0) & last
-    return known.select(*found.columns, F.coalesce(in_hand, F.lit(True)).alias("in_hand"))
-
-
-def count_events(events: DataFrame) -> DataFrame:
-    """Return COUNTS: the rows by component and kind, and the time that they cover."""
-    return (
-        events.groupBy("component", "kind", is_tick().alias("tick"))
-        .agg(
-            F.count("*").alias("rows"),
-            F.sum(F.when(F.col("kind") == _DROPPED, F.col("value")).otherwise(0)).alias("missing"),
-            F.min("time_ns").alias("begin_ns"),
-            F.max("time_ns").alias("end_ns"),
-            F.max(F.col("pid") <= NO_PROCESS).alias("logged"),
-            F.max(_hides_completions()).alias("hides"),
-            F.max(F.col("root") != 0).alias("rooted"),
-        )
-        .select(
-            "component", "kind", "tick", "rows", "missing", "begin_ns", "end_ns", "logged", "hides", "rooted"
-        )
+    last = f"if(buffers, {buffered}, first_seq = last_seq)"
+    in_hand = f"dead and acked + failed = 0 and received > 0 and {last}"
+    return marked.select("*", buffers.alias("buffers")).selectExpr(
+        *found.columns, f"coalesce({in_hand}, true) as in_hand"
     )
+
+
+# ---- components ----
 
 
 def open_over_time(found: DataFrame, window_ms: int) -> DataFrame:
@@ -273,20 +280,14 @@ def open_over_time(found: DataFrame, window_ms: int) -> DataFrame:
 
     Windows in which nothing changed have no row.
     """
-    changes = (
-        F.struct(F.col("received_ns").alias("at"), F.col("first_seq").alias("seq"), F.lit(1).alias("by")),
-        F.struct(
-            F.col("completed_ns").alias("at"), F.col("completed_seq").alias("seq"), F.lit(-1).alias("by")
-        ),
-    )
+    changes = "struct(received_ns as at, first_seq as seq, 1 as step), struct(completed_ns as at, completed_seq as seq, -1 as step)"
     changed = (
         found.where("received > 0 and not tick")
-        .select("run", F.struct(*LEDGER_KEY[1:]).alias("acker"), F.explode(F.array(*changes)).alias("change"))
-        .where("change.at is not null")
-        .select("run", "acker", "change.*")
+        .selectExpr("run", f"struct({', '.join(LEDGER_KEY[1:])}) as acker", f"inline(array({changes}))")
+        .where("at is not null")
     )
-    order = Window.partitionBy("run", "acker").orderBy("at", "seq")
-    running = changed.withColumn("pending", F.sum("by").over(order.rowsBetween(Window.unboundedPreceding, 0)))
+    so_far = Window.partitionBy("run", "acker").orderBy("at", "seq").rowsBetween(Window.unboundedPreceding, 0)
+    running = changed.withColumn("pending", F.sum("step").over(so_far))
     end_ms = (F.floor(F.col("at") / (window_ms * 1_000_000)) + 1) * window_ms
     return (
         running.groupBy("run", "acker", end_ms.alias("time_ms"))
@@ -294,7 +295,7 @@ def open_over_time(found: DataFrame, window_ms: int) -> DataFrame:
             F.max_by("pending", F.struct("at", "seq")).alias("pending"),
             F.lit(0).alias("orphans"),
             F.max("pending").alias("high_water"),
-            F.count_if(F.col("by") > 0).alias("started"),
+            F.count_if(F.col("step") > 0).alias("started"),
         )
         .orderBy("time_ms", "run", "acker")
     )
@@ -302,45 +303,71 @@ def open_over_time(found: DataFrame, window_ms: int) -> DataFrame:
 
 def completions(found: DataFrame) -> DataFrame:
     """Return COMPLETIONS: by component and stream, how often deliveries were completed, and how long that took."""
-    done = F.col("acked") + F.col("failed")
+    figures = {
+        "delivered": "count(*)",
+        "never": "count_if(acked + failed = 0)",
+        "once": "count_if(acked + failed = 1)",
+        "more": "count_if(acked + failed > 1)",
+        "mixed": "count_if(acked > 0 and failed > 0)",
+        "acked": "sum(acked)",
+        "failed": "sum(failed)",
+        "oldest_ns": "min(if(acked + failed = 0, received_ns, null))",
+    }
+    names = [name for name in figures if name != "oldest_ns"]
     took = (F.col("completed_ns") - F.col("received_ns")) / 1e6
-    quantiles = F.percentile_approx(took, list(_QUANTILES), _ACCURACY)
     return (
         found.where("received > 0 and not tick")
         .groupBy("component", "stream")
-        .agg(
-            F.count("*").alias("delivered"),
-            F.count_if(done == 0).alias("never"),
-            F.count_if(done == 1).alias("once"),
-            F.count_if(done > 1).alias("more"),
-            F.count_if((F.col("acked") > 0) & (F.col("failed") > 0)).alias("mixed"),
-            F.sum("acked").alias("acked"),
-            F.sum("failed").alias("failed"),
-            quantiles.alias("took"),
-            F.min(F.when(done == 0, F.col("received_ns"))).alias("oldest_ns"),
-        )
-        .select(
-            *("component", "stream", "delivered", "never", "once", "more", "mixed", "acked", "failed"),
-            *(
-                F.col("took")[n].alias(name)
-                for n, name in enumerate(("p50_ms", "p90_ms", "p99_ms", "max_ms"))
-            ),
-            "oldest_ns",
-        )
+        .agg(quantiles(took), *expressions(figures))
+        .selectExpr("component", "stream", *names, *QUANTILE_COLUMNS, "oldest_ns")
     )
 
 
-_MOST_SHAPES = 500  # that are judged; one more is collected, and shows that there are more
-_MOST_ROWS = 64  # of a delivery
-_NAMED = int(EventKind.NAMED)
-_TOUCHES = (_RECEIVED, _EMITTED, _ANCHORED, int(EventKind.ACKED), int(EventKind.FAILED))
-_ROW = ("seq", "time_ns", "kind", "site", "flags", "thread", "stream")
-_SHAPE = ("component", "deliveries", *(name for name in DELIVERY_KEY if name != "component"), "rows")
-_SAMPLES = "number: int, run: string, worker: string, pid: int, component: string, task: int, test: string, seqs: array<bigint>, back: boolean"
-_OF_LOG = described(TracedComponent(name="", dialect="storm", role=STORM.name, path="", line=0))
+def completion_tables(rows: Iterable[Row], end_ns: int) -> tuple[Completions, ...]:
+    """Return COMPLETIONS, those with most violations first."""
+    found: list[Completions] = []
+    for row in rows:
+        known = {name: value for name, value in row.asDict().items() if value is not None}
+        oldest_ms = max(0, end_ns - known.pop("oldest_ns", end_ns)) / 1e6
+        found.append(Completions(**known, oldest_ms=oldest_ms))
+    return tuple(sorted(found, key=lambda one: (-one.more - one.never, one.component, one.stream)))
+
+
+def component_tallies(
+    counted: Iterable[Row],
+    done: Iterable[Completions],
+    violations: Iterable[Violation],
+    dialects: Mapping[str, str],
+    peaks: Mapping[tuple[str, Any], int],
+) -> tuple[ComponentTally, ...]:
+    """Return what every component did; `peaks` are the most open deliveries by run and ledger, of a trace without an acker."""
+    figures: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    names = {_RECEIVED: "delivered", _EMITTED: "emitted", _ACKED: "acked", _FAILED: "failed"}
+    for row in counted:
+        if (name := names.get(row["kind"])) is not None:
+            figures[row["component"]]["ticks" if row["tick"] and name == "delivered" else name] += row["rows"]
+    for one in done:
+        own = figures[one.component]
+        own["pending"] += one.never
+        own["oldest_ms"] = max(own["oldest_ms"], int(one.oldest_ms))
+    for violation in violations:
+        if violation.traced.name in figures:
+            figures[violation.traced.name]["violations"] += violation.count
+    for (_, ledger), most in peaks.items():
+        if (own_figures := figures.get(ledger["component"])) is not None:
+            own_figures["high_water"] = max(own_figures["high_water"], most)
+    return tuple(
+        ComponentTally(component=name, dialect=dialects.get(name, ""), **own)
+        for name, own in sorted(figures.items())
+    )
 
 
 # ---- shapes ----
+
+_MOST_SHAPES = 500  # that are judged; one more is collected, and shows that there are more
+_MOST_ROWS = 64  # of a delivery
+_ROW = ("seq", "time_ns", "kind", "site", "flags", "thread", "stream")
+_PLACE = tuple(name for name in DELIVERY_KEY if name != "component")
 
 
 def shapes(events: DataFrame, deliveries: DataFrame) -> DataFrame:
@@ -354,8 +381,7 @@ def shapes(events: DataFrame, deliveries: DataFrame) -> DataFrame:
 
 def shapes_of_bare_emits(events: DataFrame) -> DataFrame:
     """Return the SHAPES of emits that leave their anchors to the framework: the call alone is the shape."""
-    emits = events.where((F.col("kind") == _EMITTED) & (F.col("delivery") == ""))
-    bare = emits.where(F.col("flags").bitwiseAND(F.lit(BARE)) != 0)
+    bare = events.where(f"kind = {_EMITTED} and delivery = '' and (flags & {BARE}) != 0")
     return _by_shape(bare.select(*DELIVERY_KEY, F.array(F.struct(*_ROW)).alias("rows")))
 
 
@@ -365,29 +391,22 @@ def _by_shape(rows: DataFrame) -> DataFrame:
     The most frequent shape of each component comes first, then the second of each: a component with many shapes hides
     no other.
     """
-
-    def trait(row: Column) -> Column:
-        return F.struct(row["kind"], row["site"], row["flags"], (row["thread"] != "").alias("threaded"))
-
-    traits = F.transform("rows", trait)
-    again = F.least(F.size("rows") - F.size(F.array_distinct(traits)), F.lit(1))
-    first = F.col("rows")[0]
-    order = F.struct(first["time_ns"], *(name for name in DELIVERY_KEY if name != "component"))
+    traits = F.expr(
+        "array_distinct(transform(rows, row -> struct(row.kind, row.site, row.flags, row.thread != '' as threaded)))"
+    )
+    again = F.least(F.size("rows") - F.size(traits), F.lit(1))
+    order = F.struct(F.col("rows")[0]["time_ns"], *_PLACE)
+    first = F.struct(*DELIVERY_KEY, F.slice("rows", 1, _MOST_ROWS).alias("rows"))
     most = F.desc("deliveries"), F.col("component"), F.col("delivery")
     turn = F.row_number().over(Window.partitionBy("component").orderBy(*most))
     return (
-        rows.groupBy("component", F.array_distinct(traits).alias("traits"), again.alias("again"))
-        .agg(
-            F.count("*").alias("deliveries"),
-            F.min_by(F.struct(*DELIVERY_KEY, F.slice("rows", 1, _MOST_ROWS).alias("rows")), order).alias(
-                "first"
-            ),
-        )
-        .select("component", "deliveries", *(F.col(f"first.{name}").alias(name) for name in _SHAPE[2:]))
+        rows.groupBy("component", traits.alias("traits"), again.alias("again"))
+        .agg(F.count("*").alias("deliveries"), F.min_by(first, order).alias("first"))
+        .select("component", "deliveries", *(f"first.{name}" for name in (*_PLACE, "rows")))
         .select("*", turn.alias("turn"))
         .orderBy("turn", *most)
         .limit(_MOST_SHAPES + 1)
-        .select(*_SHAPE)
+        .drop("turn")
     )
 
 
@@ -398,33 +417,29 @@ def limited(rows: Sequence[Row]) -> tuple[Sequence[Row], bool]:
 
 # ---- violations ----
 
-
-class _Sample(NamedTuple):
-    """A shape's first delivery, and whether it is a bare emit, which has no delivery."""
-
-    shape: Row
-    bare: bool
+_SAMPLES = "number: int, run: string, worker: string, pid: int, component: string, task: int, test: string, seqs: array<bigint>, back: boolean"
+_OF_LOG = described(TracedComponent(name="", dialect="storm", role=STORM.name, path="", line=0))
 
 
 def violations(
-    session: SparkSession, events: DataFrame, shapes: Iterable[Row], bare: Iterable[Row]
+    session: SparkSession, events: DataFrame, shapes: Sequence[Row], bare: Sequence[Row]
 ) -> tuple[Violation, ...]:
-    """Return the violations in the deliveries with these SHAPES, each mistake once, counted."""
-    samples = [_Sample(row, bare=False) for row in shapes] + [_Sample(row, bare=True) for row in bare]
-    if not samples:
+    """Return the violations in the deliveries with these SHAPES, each mistake once, counted; `bare` emits have no delivery."""
+    if not shapes and not bare:
         return ()
+    samples = [*shapes, *bare]
     seqs = [
-        {name: sample.shape[name] for name in LEDGER_KEY}
-        | {"number": number, "seqs": [row["seq"] for row in sample.shape["rows"]], "back": sample.bare}
-        for number, sample in enumerate(samples)
+        {name: shape[name] for name in LEDGER_KEY}
+        | {"number": number, "seqs": [row["seq"] for row in shape["rows"]], "back": number >= len(shapes)}
+        for number, shape in enumerate(samples)
     ]
-    near: dict[int, list[Row]] = {}
+    near: defaultdict[int, list[Row]] = defaultdict(list)
     for row in _neighbours(events, literal_table(session, _SAMPLES, seqs)).collect():
-        near.setdefault(row["number"], []).append(row)
+        near[row["number"]].append(row)
     return tuple(
         violation
-        for number, sample in enumerate(samples)
-        for violation in _judge(sample, near.get(number, ()))
+        for number, shape in enumerate(samples)
+        for violation in _judge(shape, near[number], bare=number >= len(shapes))
     )
 
 
@@ -451,9 +466,8 @@ def _neighbours(events: DataFrame, samples: DataFrame) -> DataFrame:
     )
 
 
-def _judge(sample: _Sample, near: Sequence[Row]) -> Iterator[Violation]:
-    """Yield the violations of the sample alone; its neighbours give the order."""
-    shape = sample.shape
+def _judge(shape: Row, near: Sequence[Row], *, bare: bool) -> Iterator[Violation]:
+    """Yield the violations of the shape's first delivery alone; its neighbours give the order."""
     ledger = {name: shape[name] for name in LEDGER_KEY}
     playback = Playback()
     if shape["pid"] <= NO_PROCESS and not any(row["kind"] == EventKind.NAMED for row in near):
@@ -463,23 +477,10 @@ def _judge(sample: _Sample, near: Sequence[Row]) -> Iterator[Violation]:
     for event in sorted(events, key=lambda event: (event.kind is not EventKind.NAMED, event.seq)):
         playback.feed(event)
     for violation in playback.settle().violations:
-        own = (
-            violation.misuse is Misuse.UNANCHORED if sample.bare else violation.delivery == shape["delivery"]
-        )
-        if own:
+        if violation.misuse is Misuse.UNANCHORED if bare else violation.delivery == shape["delivery"]:
             yield replace(violation, count=shape["deliveries"])
 
 
-def _event(ledger: Mapping[str, Any], row: Row, *, delivery: str = "", note: str = "") -> Event:
-    return Event(
-        kind=EventKind(row["kind"]),
-        time_ns=row["time_ns"],
-        seq=row["seq"],
-        stream=row["stream"],
-        delivery=delivery,
-        site=row["site"],
-        thread=row["thread"],
-        flags=row["flags"],
-        note=note,
-        **ledger,
-    )
+def _event(ledger: Mapping[str, Any], row: Row, **more: str) -> Event:
+    kind = EventKind(row["kind"])
+    return Event(**{**{name: row[name] for name in _ROW}, **ledger, **more, "kind": kind})

@@ -168,7 +168,7 @@ def parsed(classified: DataFrame) -> DataFrame:
     `is` is the class of the line.  Only a USED one has the other columns, which are those of EVENTS.  `text` is kept in
     quarantine, with the number of its `fault`, and for lines about executors and settings.
     """
-    return _rows(_judged(_understood(_split(classified.where("likely")))))
+    return _rows(_judged(_understood(classified.where("likely"))))
 
 
 def reason(fault: str) -> str:
@@ -183,6 +183,10 @@ def _literal(value: str) -> str:
 
 def _matches(name: str, pattern: str) -> str:
     return f"{name} rlike {_literal(pattern)}"
+
+
+def _extracted(name: str, pattern: str, group: int) -> str:
+    return f"regexp_extract({name}, {_literal(pattern)}, {group})"
 
 
 def _among(kinds: Iterable[int]) -> str:
@@ -208,51 +212,50 @@ _REORDERS = f"cast({_bytes('text', 1, '60')} as string) rlike {_literal(OTHER_BE
 _STAMPED = f"text >= '0' and text < ':' and ({_DATED} and {_TIMED} or {_matches('text', _STAMP_FIRST)})"
 
 
-def _split(classified: DataFrame) -> DataFrame:
-    """Split each line into `p`: one piece if it does not match; the last is what follows the match."""
+def _understood(classified: DataFrame) -> DataFrame:
+    """Split each line into its fields, and add the kind of row that it is, 0 if none, and whether it claims to be one.
+
+    `p` has one piece if the line does not match; the last piece is what follows the match.
+    """
     fields = _BETWEEN.join("".join(f"${group}" for group in groups) for groups in _FIELDS.values())
     pieces = f"split(regexp_replace(text, {_literal(_LINE)}, '{fields}{_BETWEEN}'), '{_BETWEEN}', {len(_FIELDS) + 1})"
-    return classified.selectExpr("file", _ONCE, "text", "is", f"{pieces} as p")
-
-
-def _understood(pieces: DataFrame) -> DataFrame:
-    """Add the kind of row that a line is, 0 if none, and whether it claims to be one."""
-    fields = [f"get(p, {place}) as {name}" for place, name in enumerate(_FIELDS)]
-    named = pieces.selectExpr("file", _ONCE, "text", "is", f"size(p) > {len(_FIELDS)} as matches", *fields)
+    named = classified.selectExpr("file", _ONCE, "text", "is", f"{pieces} as p").selectExpr(
+        *("file", _ONCE, "text", "is", f"size(p) > {len(_FIELDS)} as matches"),
+        *(f"get(p, {place}) as {name}" for place, name in enumerate(_FIELDS)),
+    )
     answer = "source = '__acker' and startswith(verb, 'Processing')"
     whole = f"matches and not ({answer})"
+    kinds = ", ".join(f"'{name}', {int(kind)}" for name, kind in _KINDS.items())
+    name = f"if(verb = 'Failing', concat(verb, {_extracted('rest', _REASON, 1)}), verb)"
+    # every bolt receives ticks, but only an acker's count
+    idle = "endswith(verb, '__tick') and component not in ('__acker', '__acker-', '__acker-executor')"
+    kind = f"if({idle}, 0, coalesce(try_element_at(map({kinds}), {name}), 0))"
     return named.selectExpr(
         *("file", _ONCE, "text", "is", *(name for name in _FIELDS if name != "for_task")),
         "if(for_task != '', for_task, if(low = high, low, '')) as own",
         f"{whole} as whole",
         f"{whole} or {_matches('text', _CLAIMING)} as claims",
-        f"if({whole}, {_kind()}, 0) as kind",
+        f"if({whole}, {kind}, 0) as kind",
     )
 
 
-def _kind() -> str:
-    """SQL: a number of EventKind, or 0; every bolt receives ticks, but only an acker's count."""
-    names = ", ".join(f"'{name}', {int(kind)}" for name, kind in _KINDS.items())
-    name = f"if(verb = 'Failing', concat(verb, regexp_extract(rest, {_literal(_REASON)}, 1)), verb)"
-    idle = "endswith(verb, '__tick') and component not in ('__acker', '__acker-', '__acker-executor')"
-    return f"if({idle}, 0, coalesce(try_element_at(map({names}), {name}), 0))"
-
-
 def _judged(understood: DataFrame) -> DataFrame:
-    """Add the columns of EVENTS that the line as a whole gives, and the fault of a line that cannot be used."""
-    sender = f"if({_among((_INIT, _SENT))} and rest != '', rest, source_task)"
+    """Add the columns of EVENTS that the line as a whole gives, its class, and the fault of a line that cannot be used.
+
+    The text is kept only for quarantine, starts and settings.
+    """
     links = f"if({_among(_OF_TUPLE)} and first != '', concat(first, '=', second, rest), '')"
     number = f"if(kind = {_ROTATED}, first, second)"  # a tick carries its period in seconds
     columns = {
-        "time_ns": f"if(kind != 0, {_time_ns()}, null)",
-        "component": f"if({_among(_FROM_SENDER)}, source, {_component()})",
-        "whose": f"case when {_among(_FROM_SENDER)} then {sender} when own != '' then own {_late_task()} end",
+        "time_ns": f"if(kind != 0, {_TIME_NS}, null)",
+        "component": f"if({_among(_FROM_SENDER)}, source, {_COMPONENT})",
+        "whose": f"case when {_among(_FROM_SENDER)} then {_SENDER} when own != '' then own {_LATE_TASK} end",
         "acker": "if(own != '', own, low)",
         "low": "low",
         "high": "high",
         "stream": "stream",
         "thread": "thread",
-        "delivery": f"case when {_among(_ANSWERS)} then {_message_id()} when kind != 0 then {links} end",
+        "delivery": f"case when {_among(_ANSWERS)} then {_MESSAGE} when kind != 0 then {links} end",
         "more": f"if({_among((_RECEIVED, _EMITTED))} and first != '', rest, '')",
         "root": f"if(kind not in (0, {_ROTATED}), {_whole_number('first', 'bigint')}, null)",
         "value": f"if({_among((*_OF_ROOT, *_OF_TUPLE, _SENT, _ROTATED))}, {_whole_number(number, 'bigint')}, null)",
@@ -264,61 +267,45 @@ def _judged(understood: DataFrame) -> DataFrame:
         *(f"{column} as {name}" for name, column in columns.items()),
     )
     names = [name for name in known.columns if name != "row"]
-    return _with_class(known.selectExpr(_ONCE, *names, f"{_fault()} as fault"))
-
-
-def _with_class(known: DataFrame) -> DataFrame:
-    """Set the class of the line; keep its text only for quarantine, starts and settings."""
+    faulty = known.selectExpr(_ONCE, *names, f"{_FAULT} as fault")
     kept = "fault is not null or claims and not whole"
-    timeout = f"if(fault is null, concat(' ', regexp_extract(text, {_literal(TIMEOUT)}, 0)), '')"
-    columns = {
+    timeout = f"if(fault is null, concat(' ', {_extracted('text', TIMEOUT, 0)}), '')"
+    late = {
         "text": f"if({kept}, concat(substring(text, 1, {_LONGEST}), {timeout}), null)",
         "kind": "if(fault is null, kind, 0)",
         "is": f"cast(case when fault is not null then {QUARANTINED} when kind != 0 then {USED} "
         f"when claims then {FOREIGN} else is end as tinyint)",
     }
-    names = [name for name in known.columns if name not in {"whole", "claims", *columns}]
-    return known.selectExpr(*names, *(f"{column} as {name}" for name, column in columns.items()))
+    others = [name for name in faulty.columns if name not in {"whole", "claims", *late}]
+    return faulty.selectExpr(*others, *(f"{column} as {name}" for name, column in late.items()))
 
 
-def _time_ns() -> str:
-    """SQL: null if nanoseconds since 1970 do not fit a long, as in the year 9999."""
-    at = "coalesce(try_cast(stamp as timestamp), try_cast(replace(stamp, ',', '.') as timestamp))"  # log4j's layouts have a comma
-    stamped = f"try_multiply(unix_micros({at}), 1000)"
-    return f"if(contains(stamp, '-'), {stamped}, try_multiply(try_cast(stamp as bigint), 1000000))"
-
-
-def _component() -> str:
-    """SQL: the name of the thread without the suffix that Storm adds to the component's."""
-    ended = "octet_length(component) - octet_length(substring_index(component, '-', -1)) - 1"  # `-executor`, or a hyphen
-    return f"if(low = '', component, cast({_bytes('component', 1, ended)} as string))"
-
-
-def _late_task() -> str:
-    """SQL: the task of a line that names it neither at its beginning nor in its thread: since 2.3 at the very end."""
-    return (
-        f"when kind = {_RECEIVED} then regexp_extract(text, {_literal(_AT_END)}, 1) "
-        f"when {_among(_ANSWERS)} then regexp_extract(rest, {_literal(_TUPLE_INFO)}, 1)"
-    )
-
-
-def _message_id() -> str:
-    """SQL: the spout's own message id."""
-    failed = ", ".join(f"regexp_extract(rest, {_literal(_MESSAGE_ID)}, {group})" for group in (1, 2))
-    return f"if(verb = 'Acking message', rest, concat({failed}))"
-
-
-def _fault() -> str:
-    """SQL: the index in `_FAULTS` of a line that was cut off, or that no Storm writes."""
-    rootless = (
-        f"{_among((*_OF_ROOT, *_ANSWERS, _SENT))} and root is null or {_among(_VALUED)} and value is null"
-    )
-    linked = f"{_among(_OF_TUPLE)} and first != ''"
-    wrong = f"root is null or value is null or contains(delivery, ',') and not {_matches('delivery', _LINKS)}"
-    return (
-        f"case when claims and not whole then if({_matches('text', _STARTS)}, null, 0) when kind = 0 then null "
-        f"when time_ns is null then 1 when {rootless} or {linked} and ({wrong}) then 2 when kind = {_UNREASONED} then 3 end"
-    )
+# null if nanoseconds since 1970 do not fit a long, as in the year 9999; log4j's layouts have a comma
+_AT = "coalesce(try_cast(stamp as timestamp), try_cast(replace(stamp, ',', '.') as timestamp))"
+_TIME_NS = (
+    f"if(contains(stamp, '-'), try_multiply(unix_micros({_AT}), 1000), "
+    "try_multiply(try_cast(stamp as bigint), 1000000))"
+)
+# the name of the thread without the suffix that Storm adds to the component's: `-executor`, or a hyphen
+_ENDED = "octet_length(component) - octet_length(substring_index(component, '-', -1)) - 1"
+_COMPONENT = f"if(low = '', component, cast({_bytes('component', 1, _ENDED)} as string))"
+_SENDER = f"if({_among((_INIT, _SENT))} and rest != '', rest, source_task)"
+# the task of a line that names it neither at its beginning nor in its thread: since 2.3 at the very end
+_LATE_TASK = (
+    f"when kind = {_RECEIVED} then {_extracted('text', _AT_END, 1)} "
+    f"when {_among(_ANSWERS)} then {_extracted('rest', _TUPLE_INFO, 1)}"
+)
+_MESSAGE = (  # the spout's own message id
+    f"if(verb = 'Acking message', rest, concat({_extracted('rest', _MESSAGE_ID, 1)}, {_extracted('rest', _MESSAGE_ID, 2)}))"
+)
+# the index in `_FAULTS` of a line that was cut off, or that no Storm writes
+_ROOTLESS = f"{_among((*_OF_ROOT, *_ANSWERS, _SENT))} and root is null or {_among(_VALUED)} and value is null"
+_WRONG = f"root is null or value is null or contains(delivery, ',') and not {_matches('delivery', _LINKS)}"
+_FAULT = (
+    f"case when claims and not whole then if({_matches('text', _STARTS)}, null, 0) when kind = 0 then null "
+    f"when time_ns is null then 1 when {_ROOTLESS} or {_among(_OF_TUPLE)} and first != '' and ({_WRONG}) then 2 "
+    f"when kind = {_UNREASONED} then 3 end"
+)
 
 
 def _rows(judged: DataFrame) -> DataFrame:
@@ -336,10 +323,6 @@ def _rows(judged: DataFrame) -> DataFrame:
         f"case when kind = {_RECEIVED} and first != '' then {both} when kind = {_EMITTED} and first != '' then {links} "
         f"when kind = {_ROTATED} and low != high then {tasks} else array('') end"
     )
-    return _columns(judged.selectExpr("*", f"posexplode({parts}) as (nth, part)"))
-
-
-def _columns(rows: DataFrame) -> DataFrame:
     ticked = f"kind = {_ROTATED}"
     linked = f"(part != '' and not {ticked})"
     of_link = "if(part = '=', {}, try_cast(substring_index(part, '=', {}) as bigint))"
@@ -360,7 +343,7 @@ def _columns(rows: DataFrame) -> DataFrame:
         "peer": f"if(nth = 0, {_whole_number('peer')}, null)",
         "peer_name": "peer_name",
     }
-    return rows.selectExpr(
+    return judged.selectExpr("*", f"posexplode({parts}) as (nth, part)").selectExpr(
         *("file", "row", "is", "fault", "text", "nth = 0 as first"),
         *(f"if(kind != 0, {column}, null) as {name}" for name, column in columns.items()),
     )

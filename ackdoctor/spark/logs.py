@@ -37,12 +37,10 @@ from ackdoctor.spark.file_kinds import stamp_ns
 from ackdoctor.spark.inputs import literally, run_and_worker, unescaped
 from ackdoctor.spark.log_lines import CONTINUED, FOREIGN, LOADS, QUARANTINED, TIMELESS, TIMEOUT, USED
 from ackdoctor.spark.schema import EVENTS, QUARANTINE
-from ackdoctor.spark.session import Persist, literal_table, quoted
+from ackdoctor.spark.session import Persist, as_table, expressions, literal_table, quoted
 
 __all__ = [
     "Log",
-    "Restarts",
-    "Start",
     "Survey",
     "events",
     "in_rotation_order",
@@ -145,11 +143,6 @@ class Survey:
     configured_s: Sequence[int] = ()  # topology.message.timeout.secs, as the workers dump it
     repeated: Sequence[tuple[str, str]] = ()  # logs that are not used, and the log that holds their lines
     disordered: Sequence[tuple[str, int]] = ()  # logs whose times go back, and by how many seconds at most
-
-    @property
-    def timeouts_s(self) -> tuple[int, ...]:
-        """The message timeouts that the logs name, in rising order; one topology has one."""
-        return tuple(sorted({*self.ticks_s, *self.configured_s}))
 
     @property
     def ticks_disabled(self) -> bool:
@@ -260,7 +253,7 @@ def _passed(observation: Observation) -> Counter[str]:
         return Counter()
 
 
-def _pass_counts() -> tuple[Column, ...]:
+def _pass_counts() -> list[Column]:
     drops = f'try_cast(regexp_extract(text, r"{log_lines.DROPS}", 1) as bigint)'
     counts = {
         "lines": "count(*)",
@@ -268,7 +261,7 @@ def _pass_counts() -> tuple[Column, ...]:
         "continued": f"count_if(not likely and is = {CONTINUED})",
         "dropped": f"coalesce(sum(if(not likely and {log_lines.DROPPED}, {drops}, 0L)), 0L)",
     }
-    return tuple(F.expr(count).alias(name) for name, count in counts.items())
+    return expressions(counts)
 
 
 # ---- files: order, copies, repeats, times that go back ----
@@ -285,7 +278,7 @@ def _counts() -> list[Column]:
         "min_tick": f"min(value) {tick}",
         "max_tick": f"max(value) {tick}",
     }
-    return [F.expr(count).alias(name) for name, count in counts.items()]
+    return expressions(counts)
 
 
 def _counted(rows: Iterable[Row], files: Sequence[str]) -> list[Log]:
@@ -537,14 +530,14 @@ def events(parsed: DataFrame, survey: Survey) -> DataFrame:
         "incarnation": survey.restarts.incarnation(),
         **dict.fromkeys(("site", "test", "note"), "''"),
     }
-    return rows.selectExpr(*(f"{late.get(name, name)} as {name}" for name in EVENTS.names))
+    return as_table(rows, EVENTS, late)
 
 
 def quarantine(parsed: DataFrame, survey: Survey) -> DataFrame:
     """Return QUARANTINE: each line that claims to be about a tuple and cannot be used."""
     rows = survey.used_rows(parsed.where(f"is = {QUARANTINED}"))
-    columns = {"file": "path", "place": "seq", "text": "text", "reason": log_lines.reason("fault")}
-    return rows.selectExpr(*(f"{columns[name]} as {name}" for name in QUARANTINE.names))
+    columns = {"file": "path", "place": "seq", "reason": log_lines.reason("fault")}
+    return as_table(rows, QUARANTINE, columns)
 
 
 def missing_tasks(read: DataFrame, parsed: DataFrame, survey: Survey) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """One explicit schema for each table of an analysis.
 
-    EVENTS -> MESSAGES -> ENTRIES -> VERDICTS        unusable rows -> QUARANTINE
+    EVENTS -> MESSAGES -> ENTRIES -> VERDICTS        unusable rows -> QUARANTINE        of `watch`: CARRIED, DONE
 
 All ids and values are Java longs.  The key of a root is (run, acker, incarnation, root): a new incarnation
 is an acker that restarted and has forgotten its entries.
@@ -19,7 +19,10 @@ from pyspark.sql.types import (
 )
 
 __all__ = [
+    "CARRIED",
+    "COMPLETION",
     "CULPRIT",
+    "DONE",
     "ENTRIES",
     "ESTIMATED",
     "EVENTS",
@@ -139,9 +142,33 @@ VERDICTS = _table(
     first_ns=_LONG,
     init_ns=_LONG,
     last_ns=_LONG,
-    end_ns=_LONG,  # when the spout heard of it first, or the tick that dropped the entry; null if neither
+    end_ns=_LONG,  # the first answer to the spout, or the tick that dropped the entry; null if neither
     order=_TEXT,
     culprits=ArrayType(CULPRIT),  # the tuples whose ack carries the value that is left
+)
+
+# MESSAGES of roots that are still open; `reported`: how many lives of the root were reported or need no report.
+CARRIED = StructType([*MESSAGES.fields, StructField("reported", _INT)])
+
+COMPLETION = _table(seq=_LONG, kind=_BYTE, time_ns=_LONG, site=_TEXT, flags=_BYTE)
+
+# One row for each delivery of a trace that grows; `reported` once its second completion was reported.
+DONE = _table(
+    run=_TEXT,
+    worker=_TEXT,
+    pid=_INT,
+    component=_TEXT,
+    task=_INT,
+    test=_TEXT,
+    delivery=_TEXT,
+    stream=_TEXT,
+    received=_LONG,
+    done=_LONG,
+    completions=ArrayType(COMPLETION),
+    roots=ArrayType(_LONG),
+    tick=_FLAG,
+    last_ns=_LONG,
+    reported=_FLAG,
 )
 
 # One row for each row or line that cannot be used.

@@ -19,17 +19,19 @@ from typing import TypeAlias
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
+from pyspark.sql.types import StructType
 
 from ackdoctor.model import ConfigError, UsageError
 
 __all__ = [
     "LARGE_BYTES",
     "Cache",
-    "Frames",
     "Persist",
-    "SparkSession",
+    "as_table",
     "collect_together",
+    "expressions",
     "literal_table",
     "quoted",
     "session",
@@ -197,14 +199,12 @@ def spark_errors(prefix: str = "Spark: ") -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
-        raise UsageError(f"{prefix}{_explanation(error)}") from error
-
-
-def _explanation(error: Exception) -> str:
-    if isinstance(error, Py4JNetworkError | ConnectionError):
-        return _ENDED
-    text = str(error)
-    return _NOT_STARTED if "JAVA_GATEWAY_EXITED" in text else root_cause(text)
+        text = str(error)
+        if isinstance(error, Py4JNetworkError | ConnectionError):
+            reason = _ENDED
+        else:
+            reason = _NOT_STARTED if "JAVA_GATEWAY_EXITED" in text else root_cause(text)
+        raise UsageError(f"{prefix}{reason}") from error
 
 
 def root_cause(text: str) -> str:
@@ -212,30 +212,17 @@ def root_cause(text: str) -> str:
     first, *_ = text.strip().splitlines() or [""]
     messages = [message for message in (first, *_CAUSE.findall(text)) if message.strip()]
     files = {name.rstrip(".:") for message in messages for name in _FILE.findall(message)}
-    cause = _plain(messages[-1]) if messages else ""
+    cause = messages[-1] if messages else ""
+    for pattern, meaning in _MEANINGS.items():
+        cause = re.sub(pattern, meaning, cause)
+    cause = _CLASS_NAME.sub("", cause)
     file = files.pop() if len(files) == 1 else ""
     return cause if not file or file in cause else f"{file}: {cause}"
 
 
-def _plain(message: str) -> str:
-    for pattern, meaning in _MEANINGS.items():
-        message = re.sub(pattern, meaning, message)
-    return _CLASS_NAME.sub("", message)
-
+# ---- DataFrames ----
 
 Persist: TypeAlias = Callable[[DataFrame], DataFrame]
-
-
-@dataclass(slots=True, kw_only=True)
-class Frames:
-    """The tables that more than one result needs."""
-
-    events: DataFrame
-    deliveries: DataFrame
-    messages: DataFrame
-    entries: DataFrame
-    verdicts: DataFrame
-    too_large: int = 0  # roots that have too many messages to be replayed
 
 
 @dataclass(slots=True)
@@ -266,6 +253,16 @@ class Cache:
 def uncached(frame: DataFrame) -> DataFrame:
     """Persist nothing."""
     return frame
+
+
+def expressions(figures: Mapping[str, str]) -> list[Column]:
+    """Return named columns from their SQL."""
+    return [F.expr(f"{what} as {name}") for name, what in figures.items()]
+
+
+def as_table(frame: DataFrame, table: StructType, columns: Mapping[str, str]) -> DataFrame:
+    """Return the columns of a table: those named here as SQL, the others as they are."""
+    return frame.selectExpr(*(f"{columns.get(name, name)} as {name}" for name in table.names))
 
 
 def literal_table(session: SparkSession, columns: str, rows: Iterable[Mapping[str, object]]) -> DataFrame:

@@ -1,12 +1,19 @@
-"""ENTRIES -> VERDICTS: what became of each root, and whose ack left a value in its entry.
+"""ENTRIES -> VERDICTS: what became of each root, and whose ack left a value in its entry; and samples of those that went wrong.
 
 The entry that counts is the last one that did not complete: it is left, or a tick dropped it.  The verdict of an
-orphan is what its spout heard first.  Without such an entry a root expired if its spout says so, since a spout
+orphan is the first answer to its spout.  Without such an entry a root expired if its spout says so, since a spout
 says that only of a root that it still has; else a fail outweighs an ack, as in `ackdoctor explain`.
+
+Roots go the same way if the same components acked as often, at the same lines, with the same end.
+
+When a worker ends, the tuples that it had in hand are lost, and those that are sent to it until it runs again; the spout times
+their roots out.  When only its log ends, the messages that the acker received later are unknown.  This excuses a root that was
+young then: an older one had been dropped before.  A restarted acker knows none of the roots that others still ack: they
+become orphans.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -17,36 +24,75 @@ from ackdoctor.model.trace import Culprit, EventKind, PendingEntry, Residue, Tup
 from ackdoctor.spark.deliveries import Ends
 from ackdoctor.spark.replay import Replay
 from ackdoctor.spark.schema import CULPRIT, ESTIMATED, EXACT, ROOT_KEY, VERDICTS
-from ackdoctor.spark.session import Persist, quoted, uncached
+from ackdoctor.spark.session import Persist, expressions, quoted, uncached
 
-__all__ = ["Outages", "bad", "kinds", "late", "note_of_rest", "sampled", "tree", "verdicts", "ways"]
-
+__all__ = ["Outages", "bad", "kinds", "late", "sampled", "tree", "verdicts", "ways"]
 
 _KEY = list(ROOT_KEY)
 _MOST_SITES = 16
 _NO_CULPRITS = f"cast(array() as {VERDICTS['culprits'].dataType.simpleString()})"
 _LEFT = "outcome in ('expired', 'pending')"
-_HEARD = "(outcome in ('acked', 'failed') or outcome = 'expired' and n_init > 0)"
+_LEFT_LIFE = f"if({_LEFT}, life, null)"
+_LIVES = {  # of a root that is not plain
+    "left_life": f"max({_LEFT_LIFE})",
+    **{
+        name: f"max_by(if({_LEFT}, {value}, null), {_LEFT_LIFE})"
+        for name, value in {
+            "value": "value",
+            "tracked": "n_init > 0",
+            "left_failed": "failed",
+            "expired": "outcome = 'expired'",
+            "left_ns": "end_ns",
+        }.items()
+    },
+    "failed_life": "min(if(outcome = 'failed', life, null))",
+    "acked_life": "min(if(outcome = 'acked', life, null))",
+    "dropped_life": "min(if(outcome = 'expired' and n_init > 0, life, null))",
+    "answer_ns": "min(if(outcome in ('acked', 'failed') or outcome = 'expired' and n_init > 0, end_ns, null))",
+    "spout_task": "min_by(if(n_init > 0, spout_task, null), if(n_init > 0, life, null))",
+    "lives": "max(life)",
+    "stray": "sum(if(n_init > 0, 0L, n_ack))",
+    "n": "sum(n)",
+    "first_ns": "min(first_ns)",
+    "init_ns": "min(init_ns)",
+    "last_ns": "max(last_ns)",
+    "estimated": f"max(order = '{ESTIMATED}')",
+}
+_ANSWER_LIFE = "least(acked_life, failed_life, dropped_life)"
+_VERDICT = f"""case
+    when left_life is not null and tracked then if(expired or timed_ns is not null, 'EXPIRED', 'OPEN')
+    when left_life is not null then case
+        when timed_ns is not null and (answer_ns is null or timed_ns < answer_ns) then 'EXPIRED'
+        when acked_life = {_ANSWER_LIFE} then 'COMPLETE'
+        when failed_life = {_ANSWER_LIFE} then 'FAILED'
+        when dropped_life = {_ANSWER_LIFE} then 'EXPIRED'
+        else 'ORPHAN' end
+    when timed_ns is not null then 'EXPIRED'
+    when failed_life is not null then 'FAILED'
+    else 'COMPLETE' end as verdict"""
+_RESIDUE = """case
+    when left_life is null or value is null and not left_failed then 'NONE'
+    when coalesce(left_failed or failed_life < left_life, false) then 'FAILED'
+    when value != 0 then 'EVEN'
+    else 'ODD' end as residue"""
 
 
 def verdicts(replay: Replay, persist: Persist = uncached) -> DataFrame:
     """Return one row for each root, with the culprits that the messages name (law L1)."""
     with_timeout = _timeouts(replay, persist)
-    judged = persist(_judged(with_timeout(_lives_of_root(replay.entries))))
-    bad = judged.where(f"residue = '{Residue.EVEN.name}'").select(*ROOT_KEY, "value")
-    culprits = replay.broadcast(_culprits(replay.broadcast(bad), replay.messages))
     others = [name for name in VERDICTS.names if name not in ("verdict", "culprits")]
-    replayed = persist(
-        judged.join(culprits, _KEY, "left").selectExpr(
-            *others, "verdict", f"coalesce(culprits, {_NO_CULPRITS}) as culprits"
-        )
+    lives = replay.entries.where("not sole").groupBy(*ROOT_KEY)
+    roots = with_timeout(lives.agg(*expressions(_LIVES)))
+    judged = persist(_judged(roots))
+    bad = judged.where("residue = 'EVEN'").select(*ROOT_KEY, "value")
+    culprits = replay.broadcast(_culprits(replay.broadcast(bad), replay.messages))
+    replayed = judged.join(culprits, _KEY, "left").selectExpr(
+        *others, "verdict", f"coalesce(culprits, {_NO_CULPRITS}) as culprits"
     )
     plain = with_timeout(_plain(replay.entries)).selectExpr(
-        *others,
-        f"if(timed_ns is null, '{Verdict.COMPLETE.name}', '{Verdict.EXPIRED.name}') as verdict",
-        f"{_NO_CULPRITS} as culprits",
+        *others, "if(timed_ns is null, 'COMPLETE', 'EXPIRED') as verdict", f"{_NO_CULPRITS} as culprits"
     )
-    return plain.union(replayed).select(*VERDICTS.names)
+    return plain.union(persist(replayed)).select(*VERDICTS.names)
 
 
 def _timeouts(replay: Replay, persist: Persist) -> Callable[[DataFrame], DataFrame]:
@@ -62,77 +108,25 @@ def _plain(entries: DataFrame) -> DataFrame:
     """Return the roots whose only entry is proved to have completed."""
     return entries.where("sole").selectExpr(
         *ROOT_KEY,
-        f"'{Residue.NONE.name}' as residue",
+        "'NONE' as residue",
         "cast(null as bigint) as value",
         *("cast(null as boolean) as tracked", "false as kept"),
         "spout_task",
-        "1 as lives",
-        "0L as surplus",
+        *("1 as lives", "0L as surplus"),
         *("n", "first_ns", "init_ns", "last_ns", "end_ns", "order"),
     )
 
 
-def _lives_of_root(entries: DataFrame) -> DataFrame:
-    """Return the lives of each other root as one row."""
-    last = f"if({_LEFT}, life, null)"
-
-    def of_last(value: str) -> str:
-        return f"max_by(if({_LEFT}, {value}, null), {last})"
-
-    figures = {
-        "left_life": f"max({last})",
-        "value": of_last("value"),
-        "tracked": of_last("n_init > 0"),
-        "left_failed": of_last("failed"),
-        "expired": of_last("outcome = 'expired'"),
-        "left_ns": of_last("end_ns"),
-        "failed_life": "min(if(outcome = 'failed', life, null))",
-        "acked_life": "min(if(outcome = 'acked', life, null))",
-        "dropped_life": "min(if(outcome = 'expired' and n_init > 0, life, null))",
-        "heard_ns": f"min(if({_HEARD}, end_ns, null))",
-        "spout_task": "min_by(if(n_init > 0, spout_task, null), if(n_init > 0, life, null))",
-        "lives": "max(life)",
-        "stray": "sum(if(n_init > 0, 0L, n_ack))",
-        "n": "sum(n)",
-        "first_ns": "min(first_ns)",
-        "init_ns": "min(init_ns)",
-        "last_ns": "max(last_ns)",
-        "estimated": f"max(order = '{ESTIMATED}')",
-    }
-    grouped = entries.where("not sole").groupBy(*ROOT_KEY)
-    return grouped.agg(*(F.expr(f"{what} as {name}") for name, what in figures.items()))
-
-
 def _judged(roots: DataFrame) -> DataFrame:
-    heard = "least(acked_life, failed_life, dropped_life)"
-    gave_up = "coalesce(left_failed or failed_life < left_life, false)"
-    verdict = f"""case
-        when left_life is not null and tracked then
-            if(expired or timed_ns is not null, '{Verdict.EXPIRED.name}', '{Verdict.OPEN.name}')
-        when left_life is not null then case
-            when timed_ns is not null and (heard_ns is null or timed_ns < heard_ns) then '{Verdict.EXPIRED.name}'
-            when acked_life = {heard} then '{Verdict.COMPLETE.name}'
-            when failed_life = {heard} then '{Verdict.FAILED.name}'
-            when dropped_life = {heard} then '{Verdict.EXPIRED.name}'
-            else '{Verdict.ORPHAN.name}' end
-        when timed_ns is not null then '{Verdict.EXPIRED.name}'
-        when failed_life is not null then '{Verdict.FAILED.name}'
-        else '{Verdict.COMPLETE.name}' end as verdict"""
-    residue = f"""case
-        when left_life is null or value is null and not left_failed then '{Residue.NONE.name}'
-        when {gave_up} then '{Residue.FAILED.name}'
-        when value != 0 then '{Residue.EVEN.name}'
-        else '{Residue.ODD.name}' end as residue"""
     return roots.selectExpr(
         *ROOT_KEY,
-        verdict,
-        residue,
+        *(_VERDICT, _RESIDUE),
         *("value", "tracked"),
         "left_life is not null and not expired as kept",
         *("spout_task", "lives"),
         "if(acked_life is null, 0L, stray) as surplus",
         *("n", "first_ns", "init_ns", "last_ns"),
-        "coalesce(least(heard_ns, timed_ns), left_ns) as end_ns",
+        "coalesce(least(answer_ns, timed_ns), left_ns) as end_ns",
         f"if(estimated, '{ESTIMATED}', '{EXACT}') as order",
     )
 
@@ -149,19 +143,23 @@ def _culprits(bad: DataFrame, messages: DataFrame) -> DataFrame:
     return tuples.groupBy(*ROOT_KEY).agg(F.expr(culprits))
 
 
+# ---- samples ----
+
 _MOST_TREES = 2_000  # of one verdict and residue, brought to the driver
 _MOST_WAYS = 10_000  # that are counted
 _BAD = "(verdict != 'COMPLETE' or tracked is not null)"
-_LOST = f"'{Verdict.OPEN.name}', '{Verdict.EXPIRED.name}'"
-_STRAY = f"'{Verdict.ORPHAN.name}', '{Verdict.EXPIRED.name}'"
-_SECOND = 1_000_000_000
-_Span: TypeAlias = tuple[int, int, int]  # begun from, the end, begun until
 
 
-# ---- samples ----
+def kinds(verdicts: DataFrame) -> DataFrame:
+    """Return how many roots ended how; `left` of them are in the map to the end."""
+    return verdicts.groupBy("verdict", "residue").agg(
+        F.count("*").alias("roots"),
+        F.count_if("kept").alias("left"),
+        F.count_if(F.expr(_BAD)).alias("bad"),
+    )
 
 
-def bad(verdicts: DataFrame, end_ns: int, patience_s: int, lost: str = "false") -> DataFrame:
+def bad(verdicts: DataFrame, end_ns: int, patience_s: int, lost: str) -> DataFrame:
     """Return the VERDICTS that did not end well, each with its `way` and whether it was `lost`.
 
     `end_ns` is the end of the input, `patience_s` the age to which an open root is young; `lost` is SQL (`Outages.sql`).
@@ -177,7 +175,7 @@ def bad(verdicts: DataFrame, end_ns: int, patience_s: int, lost: str = "false") 
     )
 
 
-def late(verdicts: DataFrame, end_ns: int, patience_s: int, lost: str = "false") -> DataFrame:
+def late(verdicts: DataFrame, end_ns: int, patience_s: int, lost: str) -> DataFrame:
     """Return the VERDICTS that expired, or are open and not young."""
     young = _young(end_ns, patience_s, lost)
     return verdicts.where(f"verdict in ('EXPIRED', 'OPEN') and not coalesce({young}, false)")
@@ -190,10 +188,10 @@ def _young(end_ns: int, patience_s: int, lost: str) -> str:
 
 def sampled(bad: DataFrame) -> DataFrame:
     """Return a number of each verdict and residue: the first that went each way, then the second, and so on."""
-    turn = F.row_number().over(Window.partitionBy("verdict", "residue", "way").orderBy("first_ns", *ROOT_KEY))
-    place = F.row_number().over(
-        Window.partitionBy("verdict", "residue").orderBy("turn", "first_ns", *ROOT_KEY)
-    )
+    kind = Window.partitionBy("verdict", "residue")
+    way = Window.partitionBy("verdict", "residue", "way")
+    turn = F.row_number().over(way.orderBy("first_ns", *ROOT_KEY))
+    place = F.row_number().over(kind.orderBy("turn", "first_ns", *ROOT_KEY))
     return (
         bad.select("*", turn.alias("turn"))
         .where(F.col("turn") <= _MOST_TREES)
@@ -209,27 +207,6 @@ def ways(bad: DataFrame) -> DataFrame:
     return counted.orderBy(F.desc("roots"), "way").limit(_MOST_WAYS)
 
 
-def kinds(verdicts: DataFrame) -> DataFrame:
-    """Return how many roots ended how; `left` of them are in the map to the end."""
-    return (
-        verdicts.groupBy("verdict", "residue")
-        .agg(
-            F.count("*").alias("roots"),
-            F.count_if("kept").alias("left"),
-            F.count_if(F.expr(_BAD)).alias("bad"),
-        )
-        .select("verdict", "residue", "roots", "left", "bad")
-    )
-
-
-def note_of_rest(kinds: Sequence[Row], shown: int) -> Iterator[str]:
-    """Yield a note on the roots that are counted only."""
-    if (more := sum(row["bad"] for row in kinds) - shown) > 0:
-        yield (
-            f"{more:,} more roots that did not end well are only counted: --output-dir writes each (verdicts)"
-        )
-
-
 def tree(row: Row, end_ns: int) -> TupleTree:
     """Return a row of VERDICTS as the model's tree; `end_ns` is the end of the input."""
     residue = Residue[row["residue"]]
@@ -242,29 +219,21 @@ def tree(row: Row, end_ns: int) -> TupleTree:
             failed=residue is Residue.FAILED,
             age_ms=max(0, end_ns - row["first_ns"]) // 1_000_000,
         )
+    culprits = (each.asDict() for each in row["culprits"] or ())
     return TupleTree(
         root=row["root"],
         verdict=Verdict[row["verdict"]],
         entry=entry,
         residue=residue,
-        culprits=tuple(map(_culprit, row["culprits"] or ())),
-        ambiguous=False,
+        culprits=tuple(Culprit(**{**each, "sites": tuple(each["sites"])}) for each in culprits),
         run=row["run"],
     )
 
 
-def _culprit(row: Row) -> Culprit:
-    return Culprit(
-        delivery=row["delivery"],
-        component=row["component"],
-        task=row["task"],
-        value=row["value"],
-        acks=row["acks"],
-        sites=tuple(row["sites"]),
-    )
-
-
 # ---- roots that a worker took down ----
+
+_SECOND = 1_000_000_000
+_Span: TypeAlias = tuple[int, int, int]  # begun from, the end, begun until
 
 
 @dataclass(slots=True, kw_only=True)
@@ -274,8 +243,8 @@ class Outages:
     `slow` if a bolt may hold a tuple for longer than the acker keeps its root.
     """
 
-    workers: Mapping[str, list[_Span]] = field(default_factory=dict)
-    ackers: Mapping[str, list[_Span]] = field(default_factory=dict)
+    workers: Mapping[str, Sequence[_Span]] = field(default_factory=dict)
+    ackers: Mapping[str, Sequence[_Span]] = field(default_factory=dict)
     slow: bool = False
 
     @classmethod
@@ -290,15 +259,12 @@ class Outages:
     ) -> "Outages":
         """Return the outages of workers, from the ends of their lives and the starts of the next, and of ackers by run."""
         patience_ns = patience_s * _SECOND
-        until = {
-            life: max(end, next_starts[life] + patience_ns) if life in next_starts else end
-            for life, end in ends.items()
-        }
-        return cls(
-            workers=_by_run((life[0], (end - patience_ns, end, until[life])) for life, end in ends.items()),
-            ackers=_by_run((run, (start, start, start + patience_ns)) for run, start in acker_restarts),
-            slow=slow,
+        until = {life: start + patience_ns for life, start in next_starts.items()}
+        workers = (
+            (life[0], (end - patience_ns, end, max(end, until.get(life, end)))) for life, end in ends.items()
         )
+        ackers = ((run, (start, start, start + patience_ns)) for run, start in acker_restarts)
+        return cls(workers=_by_run(workers), ackers=_by_run(ackers), slow=slow)
 
     def sql(self) -> str:
         """SQL: whether a row of VERDICTS was lost.
@@ -306,11 +272,10 @@ class Outages:
         An entry that was gone before the end was not, unless a bolt is `slow`.  One that is still kept may be acked yet,
         though its spout has timed it out.
         """
-        gone = "first_ns between span.low and span.high"
-        gone += "" if self.slow else " and (kept or coalesce(end_ns >= span.end, true))"
-        lost = f"tracked and verdict in ({_LOST}) and residue != '{Residue.FAILED.name}' and {_in_spans(self.workers, gone)}"
-        restarted = _in_spans(self.ackers, "first_ns between span.low and span.high")
-        stray = f"not tracked and verdict in ({_STRAY}) and {restarted}"
+        begun = "first_ns between span.low and span.high"
+        gone = begun if self.slow else f"{begun} and (kept or coalesce(end_ns >= span.end, true))"
+        lost = f"tracked and verdict in ('OPEN', 'EXPIRED') and residue != 'FAILED' and {_in_spans(self.workers, gone)}"
+        stray = f"not tracked and verdict in ('ORPHAN', 'EXPIRED') and {_in_spans(self.ackers, begun)}"
         return f"(({lost} or {stray}) and not exists(culprits, one -> one.acks > 1))"
 
     def contains(self, run: str, first_ns: int) -> bool:
@@ -321,20 +286,18 @@ class Outages:
 def _by_run(spans: Iterable[tuple[str, _Span]]) -> dict[str, list[_Span]]:
     """Merge the spans that end within a second: each row is compared with all, and most logs of a topology end at once."""
     found: defaultdict[str, dict[int, _Span]] = defaultdict(dict)
-    for run, (low, end, high) in spans:
-        a_low, an_end, a_high = found[run].get(end // _SECOND, (low, end, high))
+    for run, span in spans:
+        low, end, high = span
+        a_low, an_end, a_high = found[run].get(end // _SECOND, span)
         found[run][end // _SECOND] = (min(low, a_low), min(end, an_end), max(high, a_high))
     return {run: list(its.values()) for run, its in found.items()}
 
 
-def _in_spans(spans: Mapping[str, list[_Span]], condition: str) -> str:
-    cases = (
-        f"when {quoted(run)} then exists(array({', '.join(map(_struct, its))}), span -> {condition})"
-        for run, its in spans.items()
-    )
-    return f"case run {' '.join(cases)} else false end" if spans else "false"
-
-
-def _struct(span: _Span) -> str:
-    low, end, high = span
-    return f"struct({low}L as low, {end}L as end, {high}L as high)"
+def _in_spans(spans: Mapping[str, Sequence[_Span]], condition: str) -> str:
+    cases = []
+    for run, its in spans.items():
+        structs = ", ".join(
+            f"struct({low}L as low, {end}L as end, {high}L as high)" for low, end, high in its
+        )
+        cases.append(f"when {quoted(run)} then exists(array({structs}), span -> {condition})")
+    return f"case run {' '.join(cases)} else false end" if cases else "false"

@@ -1,9 +1,21 @@
-"""The parts of a batch, with those that cannot be read, and the lines that a watch reports: flat objects."""
+"""A growing trace, batch by batch: Structured Streaming finds the new parts, `certain` says what they prove.
+
+    CHECKPOINT/spark/              which parts belong to which batch: Spark's own
+               state/N-.../        what batch N left for the next one: roots, deliveries, clock.json
+               reports.jsonl       the lines that were reported, and which batches are done
+
+Spark records the parts of a batch before it begins.  A batch that is not done when the process dies is done again,
+over the same parts and the same state, and so with the same result; one that is done is skipped.
+
+In `reports.jsonl` the lines of a batch come before one that marks the batch as done and names the folder of its state: so
+one write commits both.  What follows the last such line was cut off, and is removed.
+"""
 
 import fcntl
 import json
 import os
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,21 +37,12 @@ from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.trace import AUTO, EventKind
 from ackdoctor.rulebook import NEVER_ZERO_ENTRY, ORPHAN_ENTRY, rule_name
 from ackdoctor.spark import certain
-from ackdoctor.spark.certain import (
-    ACKED_TWICE,
-    CARRIED,
-    DONE,
-    NEVER_ZERO,
-    OVER_ACKED,
-    Clock,
-    LiveTerms,
-    read_so_far,
-)
+from ackdoctor.spark.certain import ACKED_TWICE, NEVER_ZERO, OVER_ACKED, Clock, LiveTerms, read_so_far
 from ackdoctor.spark.events import quarantined, refused, remove_unreadable, traces
 from ackdoctor.spark.file_kinds import FileKind
-from ackdoctor.spark.inputs import Inputs, find_inputs, literally, unescaped, unzipped
+from ackdoctor.spark.inputs import find_inputs, literally, unescaped, unzipped
 from ackdoctor.spark.replay import messages
-from ackdoctor.spark.schema import EVENTS, MESSAGES, ROOT_KEY
+from ackdoctor.spark.schema import CARRIED, DONE, EVENTS, ROOT_KEY
 from ackdoctor.spark.session import spark_errors
 from ackdoctor.spark.tables import Quarantined
 from ackdoctor.tracer.findings import RULE_MESSAGES, Case
@@ -47,39 +50,21 @@ from ackdoctor.tracer.sites import Places, parsed
 from ackdoctor.tracer.trace_files import LOCK, SUFFIXES, TERMS, Stem, is_checkpoint, partition
 
 __all__ = [
-    "PATTERN",
     "Journal",
-    "Line",
     "Parts",
     "Watch",
     "arrived",
     "delivery_lines",
-    "empty",
     "held",
     "part_lines",
-    "root_lines",
     "same_terms",
     "waiting",
 ]
 
-
 Line = Mapping[str, Any]
 
-PATTERN = "part-*.{parquet,jsonl,jsonl.gz}"  # of names
-_UNREADABLE = "unreadable"  # a part
-_REFUSED = "refused"  # rows of a part
-
-_INIT, _ACK = int(EventKind.INIT), int(EventKind.ACK)
-_MOST_NAMED = 1_000  # roots of a batch whose culprits are named
-_MOST_SENT = 500  # messages of one root that are collected for that
-_VERBS: Mapping[int, str] = {int(EventKind.ACKED): "ack", int(EventKind.FAILED): "fail"}
-_RULES: Mapping[str, str] = {
-    NEVER_ZERO: NEVER_ZERO_ENTRY,
-    OVER_ACKED: ORPHAN_ENTRY,
-}  # by what its acker keeps
-_FAILED = int(EventKind.FAILED)
-_SENT = ("time_ns", "kind", "component", "task", "delivery", "value", "site")
-_KINDS = (FileKind.PARQUET, FileKind.JSON_LINES)
+_INIT, _ACK, _ROTATED = int(EventKind.INIT), int(EventKind.ACK), int(EventKind.ROTATED)
+_COMPLETED, _FAILED = int(EventKind.COMPLETED), int(EventKind.FAILED)
 
 
 # ---- parts ----
@@ -100,27 +85,24 @@ class Parts:
         """How many parts are read."""
         return sum(map(len, self.files.values()))
 
-    def events(self, session: SparkSession) -> DataFrame | None:
-        """Return EVENTS; None if there is nothing to read."""
-        tables = [traces(session, sort, files) for sort, files in self.files.items() if files]
-        return reduce(DataFrame.unionByName, tables) if tables else None
+    def events(self, session: SparkSession) -> DataFrame:
+        """Return EVENTS."""
+        tables = [traces(session, kind, files) for kind, files in self.files.items() if files]
+        return reduce(DataFrame.unionByName, tables) if tables else session.createDataFrame([], EVENTS)
 
     def refused(self, session: SparkSession) -> tuple[Quarantined, ...]:
         """Return the rows that cannot be used."""
-        tables = [refused(session, sort, files) for sort, files in self.files.items() if files]
-        return quarantined(tables)
-
-    def remove_unreadable(self, session: SparkSession) -> None:
-        """Remove the parts that Spark cannot read to their end."""
-        self.faults |= remove_unreadable(session, self.files)
+        return quarantined([refused(session, kind, files) for kind, files in self.files.items() if files])
 
 
-def arrived(paths: Iterable[str], seen: dict[str, list[str]]) -> Parts:
+def arrived(paths: Iterable[str], seen: Mapping[str, Sequence[str]]) -> Parts:
     """Inspect the beginning and end of each part, as `analyze` does."""
     parts = Parts(seen={worker: list(stems) for worker, stems in seen.items()})
     inputs = find_inputs(_new(sorted(paths), parts))
-    parts.files = {sort: inputs.files[sort] for sort in _KINDS}
-    parts.faults |= dict(_faults(inputs))
+    logs = inputs.files.pop(FileKind.LOG)
+    parts.files = inputs.files
+    parts.faults |= {fault.path: fault.reason for fault in inputs.unreadable}
+    parts.faults |= dict.fromkeys(logs, "is a worker's log, not a part of a trace")
     parts.again += len(inputs.passed_over)  # the same bytes under another name
     return parts
 
@@ -134,7 +116,7 @@ def _new(paths: Iterable[str], parts: Parts) -> Iterator[str]:
             parts.gone += 1
             continue
         try:
-            stem = _stem(path)
+            stem = str(Stem.of(unzipped(path)))
         except ValueError:
             parts.faults[name] = "is not a part of a trace: its name has no process and row"
             continue
@@ -146,27 +128,13 @@ def _new(paths: Iterable[str], parts: Parts) -> Iterator[str]:
         yield name
 
 
-def _stem(path: Path) -> str:
-    """Return the process and first row that a part's name has; ValueError for another name."""
-    return str(Stem.of(unzipped(path)))
-
-
-def _faults(inputs: Inputs) -> Iterator[tuple[str, str]]:
-    for fault in inputs.unreadable:
-        yield fault.path, fault.reason
-    for file in inputs.files[FileKind.LOG]:
-        yield file, "is a worker's log, not a part of a trace"
-
-
-def empty(folder: Path, seen: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return empty parts, which Spark does not list."""
-    suffixes = (*SUFFIXES, ".jsonl.gz")
-    found = [path for suffix in suffixes for path in folder.rglob(f"part-*{suffix}") if not _size(path)]
-    return [
-        str(path)
-        for path in found
-        if unzipped(path).stem.removeprefix("part-") not in seen.get(_writer(path), ())
-    ]
+def _empty(folder: Path, seen: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield new empty parts, which Spark does not list."""
+    for suffix in (*SUFFIXES, ".jsonl.gz"):
+        for path in folder.rglob(f"part-*{suffix}"):
+            stem = unzipped(path).stem.removeprefix("part-")
+            if not _size(path) and stem not in seen.get(_writer(path), ()):
+                yield str(path)
 
 
 def _writer(path: Path) -> str:
@@ -187,30 +155,63 @@ def _size(path: Path) -> int:
         return 0
 
 
-# ---- lines ----
+# ---- lines: flat objects ----
+
+_MOST_NAMED = 1_000  # roots of a batch whose culprits are named
+_MOST_SENT = 500  # messages of one root that are collected for that
+_SENT = "struct(time_ns, kind, component, task, delivery, value, site)"
+_VERBS: Mapping[int, str] = {int(EventKind.ACKED): "ack", _FAILED: "fail"}
+_RULES: Mapping[str, str] = {
+    NEVER_ZERO: NEVER_ZERO_ENTRY,
+    OVER_ACKED: ORPHAN_ENTRY,
+}  # by what its acker keeps
 
 
-def root_lines(rows: DataFrame, found: Sequence[Row]) -> list[Line]:
+def part_lines(parts: Parts, bad: Iterable[Quarantined]) -> list[Line]:
+    """Return the lines of what could not be read."""
+    unreadable = [
+        {"what": "unreadable", "file": file, "reason": reason} for file, reason in parts.faults.items()
+    ]
+    return unreadable + [
+        {
+            "what": "refused",
+            "file": unescaped(row.file),
+            "reason": row.reason,
+            "rows": row.rows,
+            "sample": row.sample,
+        }
+        for row in bad
+    ]
+
+
+def _root_lines(rows: DataFrame, found: Sequence[Row]) -> list[Line]:
     """Return the lines of JUDGED rows; `rows` are the messages that they were judged by."""
-    sent = _sent(rows, found[:_MOST_NAMED])
-    return [_root_line(row, sent.get(tuple(row[name] for name in ROOT_KEY), ())) for row in found]
-
-
-def _sent(rows: DataFrame, found: Sequence[Row]) -> dict[tuple[Any, ...], Sequence[Row]]:
-    """Return the messages of those roots, in the order of time."""
     if not found:
-        return {}
-    of = rows.where(
-        F.col("root").isin(*{row["root"] for row in found}) & F.col("kind").between(_INIT, _COMPLETED - 1)
+        return []
+    named = {row["root"] for row in found[:_MOST_NAMED]}
+    sent = (
+        rows.where(F.col("root").isin(named) & F.col("kind").between(_INIT, _COMPLETED - 1))
+        .groupBy(*ROOT_KEY)
+        .agg(F.expr(f"slice(array_sort(collect_list({_SENT})), 1, {_MOST_SENT}) as sent"))
     )
-    by_root = of.groupBy(*ROOT_KEY).agg(
-        F.slice(F.array_sort(F.collect_list(F.struct(*_SENT))), 1, _MOST_SENT).alias("sent")
-    )
-    return {tuple(row[name] for name in ROOT_KEY): row["sent"] for row in by_root.collect()}
+    by_root = {_root(row): row["sent"] for row in sent.collect()}
+    return [_root_line(row, by_root.get(_root(row), ())) for row in found]
+
+
+def _root(row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ROOT_KEY)
 
 
 def _root_line(row: Row, sent: Sequence[Row]) -> Line:
-    inits = [each for each in sent if each["kind"] == _INIT]
+    """Return the line of a root, with whose ack carries the value that is left (law L1), or created a new entry."""
+    acks = [each for each in sent if each["kind"] == _ACK]
+    if row["what"] == NEVER_ZERO:
+        acks = [each for each in acks if each["value"] == row["value"]]
+    else:
+        acks = [each for each in acks if each["time_ns"] >= row["first_ns"]][:1]
+    grouped: dict[tuple[Any, ...], list[str]] = {}
+    for ack in acks:
+        grouped.setdefault((ack["component"], ack["task"], ack["delivery"]), []).append(ack["site"])
     return {
         "what": row["what"],
         **_rule(_RULES[row["what"]]),
@@ -219,47 +220,32 @@ def _root_line(row: Row, sent: Sequence[Row]) -> Line:
         "begin_ns": row["first_ns"],
         "value": row["value"],
         "messages": row["n"],
-        "spout": inits[0]["component"] if inits else "",
+        "spout": next((each["component"] for each in sent if each["kind"] == _INIT), ""),
         "spout_task": row["spout_task"],
         "timed_out": row["timed_ns"] is not None,
         "order": row["order"],
-        "by": _culprits(row, sent),
+        "by": [
+            {
+                "component": component,
+                "task": task,
+                "delivery": delivery,
+                "acks": len(sites),
+                "site": max(sites),
+            }
+            for (component, task, delivery), sites in grouped.items()
+        ],
     }
-
-
-def _culprits(row: Row, sent: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return whose ack carries the value that is left (law L1), or created a new entry."""
-    acks = [each for each in sent if each["kind"] == _ACK]
-    if row["what"] == NEVER_ZERO:
-        acks_of_culprits = [each for each in acks if each["value"] == row["value"]]
-    else:
-        acks_of_culprits = [each for each in acks if each["time_ns"] >= row["first_ns"]][:1]
-    grouped: dict[tuple[Any, ...], list[Row]] = {}
-    for ack in acks_of_culprits:
-        grouped.setdefault((ack["component"], ack["task"], ack["delivery"]), []).append(ack)
-    return [
-        {
-            "component": component,
-            "task": task,
-            "delivery": delivery,
-            "acks": len(rows),
-            "site": max(each["site"] for each in rows),
-        }
-        for (component, task, delivery), rows in grouped.items()
-    ]
 
 
 def delivery_lines(found: Iterable[Row]) -> list[Line]:
     """Return the lines of DONE rows."""
     places = Places()
+    names = ("run", "worker", "pid", "component", "task", "stream", "delivery", "test")
     return [
         {
             "what": ACKED_TWICE,
             **_rule(_broken(row["completions"], places)),
-            **{
-                name: row[name]
-                for name in ("run", "worker", "pid", "component", "task", "stream", "delivery", "test")
-            },
+            **{name: row[name] for name in names},
             "certain_ns": row["completions"][-1]["time_ns"],
             "roots": row["roots"],
             "completions": [
@@ -293,34 +279,10 @@ def _rule(code: str) -> Line:
     return {"code": code, "name": rule_name(code)}
 
 
-def part_lines(parts: Parts, bad: Iterable[Quarantined]) -> list[Line]:
-    """Return the lines of what could not be read."""
-    return [
-        *({"what": _UNREADABLE, "file": file, "reason": reason} for file, reason in parts.faults.items()),
-        *(
-            {
-                "what": _REFUSED,
-                "file": unescaped(row.file),
-                "reason": row.reason,
-                "rows": row.rows,
-                "sample": row.sample,
-            }
-            for row in bad
-        ),
-    ]
-
+# ---- the checkpoint ----
 
 _DONE = "done"
-_PARTS_AT_ONCE = 64  # parts of a batch: 4 million rows
-_LOOK_S = 0.2  # between looks for a signal and the end
-_FEW = 200_000  # rows of a batch
-_AT_ONCE = 2  # signals: the first lets the batch finish
-_ROTATED, _COMPLETED = int(EventKind.ROTATED), int(EventKind.COMPLETED)
-_PARTS = "path string, modificationTime timestamp, length bigint, content binary"
-_OF_ROOTS, _OF_DELIVERIES, _OF_CLOCK = "roots", "deliveries", "clock.json"
-
-
-# ---- the journal ----
+_REPORTS = "reports.jsonl"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -333,19 +295,19 @@ class Journal:
     place: Path
     batch: int = -1
     state: str = ""
-    totals: dict[str, int] = field(default_factory=dict)
-    _unshown: list[Line] = field(default_factory=list)
+    totals: Counter[str] = field(default_factory=Counter)
+    unshown: list[Line] = field(default_factory=list)  # of batches that are done and may not have been shown
 
     @classmethod
     def opened(cls, folder: Path) -> "Journal":
         """Open the journal of a checkpoint; an unfinished batch is removed."""
-        journal = cls(place=folder / "reports.jsonl")
+        journal = cls(place=folder / _REPORTS)
         if journal.place.exists():
             journal._recall()
         return journal
 
     def _recall(self) -> None:
-        shown = self._shown()
+        shown = json.loads(self._shown.read_text()) if self._shown.exists() else -1
         whole = 0
         lines: list[Line] = []
         with self.place.open("r+b") as journal:
@@ -355,34 +317,29 @@ class Journal:
                     lines.append(line)
                     continue
                 whole = journal.tell()
-                self.batch, self.state, self.totals = line[_DONE], line["state"], line["totals"]
+                self.batch, self.state, self.totals = line[_DONE], line["state"], Counter(line["totals"])
                 if self.batch > shown:
-                    self._unshown += lines
+                    self.unshown += lines
                 lines = []
             journal.truncate(whole)
 
-    def unshown(self) -> Sequence[Line]:
-        """Return the lines of batches that are done and may not have been shown."""
-        lines, self._unshown = self._unshown, []
-        return lines
-
-    def commit(self, batch: int, lines: Sequence[Line], *, state: str, totals: Mapping[str, int]) -> None:
+    def commit(self, batch: int, lines: Sequence[Line], *, state: str, totals: Counter[str]) -> None:
         """Commit a batch."""
-        end = {_DONE: batch, "state": state, "totals": dict(totals)}
+        end = {_DONE: batch, "state": state, "totals": totals}
         text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in (*lines, end))
         with self.place.open("ab") as out:
             out.write(text.encode())
             out.flush()
             os.fsync(out.fileno())
-        self.batch, self.state, self.totals = batch, state, dict(totals)
+        self.batch, self.state, self.totals = batch, state, totals
 
     def show(self) -> None:
         """Note that everything that is done was shown."""
-        _replace(self.place.with_name("shown"), self.batch)
+        _replace(self._shown, self.batch)
 
-    def _shown(self) -> int:
-        place = self.place.with_name("shown")
-        return int(json.loads(place.read_text())) if place.exists() else -1
+    @property
+    def _shown(self) -> Path:
+        return self.place.with_name("shown")
 
 
 @contextmanager
@@ -403,7 +360,7 @@ def held(folder: Path) -> Iterator[None]:
 
 def same_terms(folder: Path, terms: Mapping[str, str]) -> None:
     """Raise a UsageError if the checkpoint was begun with other options, or lacks what Spark recorded."""
-    place, reported, read = folder / TERMS, (folder / "reports.jsonl").exists(), (folder / "spark").is_dir()
+    place, reported, read = folder / TERMS, (folder / _REPORTS).exists(), (folder / "spark").is_dir()
     if not place.exists() or not (reported or read):  # Spark never came up
         _replace(place, dict(terms))
         return
@@ -429,6 +386,13 @@ def _replace(place: Path, content: object) -> None:
 
 # ---- the watch ----
 
+_PARTS_AT_ONCE = 64  # parts of a batch: 4 million rows
+_LOOK_S = 0.2  # between looks for a signal and the end
+_FEW = 200_000  # rows of a batch
+_AT_ONCE = 2  # signals: the first lets the batch finish
+_LISTING = "path string, modificationTime timestamp, length bigint, content binary"
+_OF_ROOTS, _OF_DELIVERIES, _OF_CLOCK = "roots", "deliveries", "clock.json"
+
 
 @dataclass(slots=True, kw_only=True)
 class Watch:
@@ -448,14 +412,15 @@ class Watch:
     refused: int = field(default=0, init=False)
     clock: Clock = field(default_factory=Clock, init=False)
     _seen: dict[str, list[str]] = field(default_factory=dict, init=False)
-    _new: int = field(default=0, init=False)  # rows of the current batch
     _last: float = field(default_factory=monotonic, init=False)
     _failure: Exception | None = field(default=None, init=False)
 
     def run(self, *, once: bool = False, idle_s: float | None = None) -> None:
         """Run until all parts are read (`once`), none came for `idle_s`, or `stopped`; raise the error of a batch."""
-        self._recall()
-        self._shown(self.journal.unshown())
+        if self.journal.state:
+            state = json.loads((self._state / _OF_CLOCK).read_text())
+            self.clock, self._seen = Clock.from_json(state["clock"]), state["seen"]
+        self._show(self.journal.unshown)
         try:
             query = self._started(once=once)
         except PySparkException:
@@ -483,9 +448,9 @@ class Watch:
     def _started(self, *, once: bool) -> StreamingQuery:
         paths = (
             self.session.readStream.format("binaryFile")
-            .schema(_PARTS)
+            .schema(_LISTING)
             .option("recursiveFileLookup", "true")
-            .option("pathGlobFilter", PATTERN)
+            .option("pathGlobFilter", "part-*.{parquet,jsonl,jsonl.gz}")
             .option("maxFilesPerTrigger", str(self.parts_at_once))
             .option("maxFileAge", "3650d")  # the parts of a killed process may be written late
             .load(*literally([str(self.folder)]))
@@ -512,159 +477,109 @@ class Watch:
             self._last = monotonic()
 
     def _batch(self, paths: Sequence[str], batch: int) -> None:
-        parts = arrived({*paths, *empty(self.folder, self._seen)}, self._seen)
+        parts = arrived({*paths, *_empty(self.folder, self._seen)}, self._seen)
         clock = Clock.from_json(self.clock.to_json())
         place = self.checkpoint / "state" / f"{batch}-{os.getpid()}"
-        with self._read(parts, clock) as events:
+        events = self._read(parts, clock)
+        try:
             bad = parts.refused(self.session)
             found = self._deliveries(events, clock, place) + self._roots(events, clock, place)
+        finally:
+            events.unpersist()
         lines = [*part_lines(parts, bad), *sorted(found, key=lambda line: line["certain_ns"])]
         place.mkdir(parents=True, exist_ok=True)
         (place / _OF_CLOCK).write_text(json.dumps({"clock": clock.to_json(), "seen": parts.seen}))
         refused = len(parts.faults) + len(bad)
-        new_facts = len(found)
-        before = self.journal.totals
-        totals = {
-            "parts": parts.count,
-            "reported": new_facts,
-            "refused": refused,
-            "again": parts.again,
-            "gone": parts.gone,
-        }
-        numbered = [{"batch": batch, "nr": nr, **line} for nr, line in enumerate(lines)]
-        self.journal.commit(
-            batch,
-            numbered,
-            state=place.name,
-            totals={name: before.get(name, 0) + figure for name, figure in totals.items()},
+        totals = Counter(self.journal.totals)
+        totals.update(
+            parts=parts.count, reported=len(found), refused=refused, again=parts.again, gone=parts.gone
         )
+        numbered = [{"batch": batch, "nr": nr, **line} for nr, line in enumerate(lines)]
+        self.journal.commit(batch, numbered, state=place.name, totals=totals)
         self.clock, self._seen = clock, parts.seen
-        self.reported += new_facts
+        self.reported += len(found)
         self.refused += refused
-        self._shown(numbered)
-        self._clear()
+        self._show(numbered)
+        for old in self._state.parent.iterdir():  # the next batch needs this state only
+            if old.name != self.journal.state:
+                shutil.rmtree(old, ignore_errors=True)
 
-    def _shown(self, lines: Sequence[Line]) -> None:
+    def _show(self, lines: Sequence[Line]) -> None:
         if lines:
             self.show(lines)
         self.journal.show()
 
-    # ---- what has come ----
-
-    @contextmanager
-    def _read(self, parts: Parts, clock: Clock) -> Iterator[DataFrame | None]:
-        """Read the new EVENTS, persisted while the batch lasts, and advance the clock; None if there are none."""
-        events = parts.events(self.session)
-        if events is None:
-            yield None
-            return
-        events.persist(StorageLevel.MEMORY_AND_DISK)
+    def _read(self, parts: Parts, clock: Clock) -> DataFrame:
+        """Return the new EVENTS, persisted, and advance the clock; parts that cannot be read are left out."""
+        events = parts.events(self.session).persist(StorageLevel.MEMORY_AND_DISK)
         try:
             with spark_errors():
                 clock.advance(read_so_far(events).collect(), self.terms.patience_s)
-            self._new = clock.rows - self.clock.rows
         except UsageError:
             events.unpersist()
-            found = parts.count
-            parts.remove_unreadable(self.session)
-            if parts.count == found:  # the parts are not the cause
+            faults = remove_unreadable(self.session, parts.files)
+            if not faults:  # the parts are not the cause
                 raise
-            with self._read(parts, clock) as rest:
-                yield rest
-            return
-        try:
-            yield events
-        finally:
-            events.unpersist()
+            parts.faults |= faults
+            return self._read(parts, clock)
+        return events
 
-    def _deliveries(self, events: DataFrame | None, clock: Clock, place: Path) -> list[Line]:
-        carried = self._before(_OF_DELIVERIES, DONE)
-        if (events is None and carried is None) or not clock.runs:  # no row has come yet
+    def _deliveries(self, events: DataFrame, clock: Clock, place: Path) -> list[Line]:
+        if not clock.runs:  # no row has come yet
             return []
-        ends = clock.ends(self.terms.remember_s)
-        rows = certain.delivery_rows(self._or_empty(carried, DONE), self._or_empty(events, EVENTS))
-        found = certain.done(self._together(rows)).localCheckpoint()
-        new = certain.completed_twice(found).where("not reported").collect()
-        remembered = {run: since for run, (_, since) in ends.items()}
-        certain.remembered(found, remembered).write.mode("overwrite").parquet(str(place / _OF_DELIVERIES))
+        rows = certain.delivery_rows(self._before(_OF_DELIVERIES, DONE), events)
+        found = certain.done(self._together(rows, clock)).localCheckpoint()
+        new = found.where(f"{certain.TWICE} and not tick and not reported").collect()
+        oldest = {run: since for run, (_, since) in clock.ends(self.terms.remember_s).items()}
+        certain.remembered(found, oldest).write.mode("overwrite").parquet(str(place / _OF_DELIVERIES))
         return delivery_lines(new)
 
-    def _roots(self, events: DataFrame | None, clock: Clock, place: Path) -> list[Line]:
+    def _roots(self, events: DataFrame, clock: Clock, place: Path) -> list[Line]:
         """Return what is new of roots and write their state; nothing if no acker has appeared yet."""
-        carried = self._before(_OF_ROOTS, CARRIED)
-        if carried is None and all(run.begin_ns is None for run in clock.runs.values()):
+        if all(run.begin_ns is None for run in clock.runs.values()):
             return []
-        new = messages(self._or_empty(events, EVENTS))
-        if self.terms.message_timeout_s is not None:
+        timeout_s, bounds = self.terms.message_timeout_s, None
+        new = messages(events)
+        if timeout_s is not None:
             new = new.where(F.col("kind") != _ROTATED)
-        rows = self._together(certain.with_carried(self._or_empty(carried, CARRIED), new))
-        entries = certain.replayed_lives(rows, self.terms, self._bounds(clock)).localCheckpoint()
+            bounds = clock.bounds_ns(self.terms.version, timeout_s)
+        carried = self._before(_OF_ROOTS, CARRIED)
+        rows = self._together(carried.union(new.withColumn("reported", F.lit(0))), clock)
+        entries = certain.replayed_lives(rows, self.terms, bounds).localCheckpoint()
         judged = certain.judged(rows, entries, clock.ends(self.terms.remember_s)).localCheckpoint()
-        lines = root_lines(rows, judged.where("what is not null").collect())
+        lines = _root_lines(rows, judged.where("what is not null").collect())
         here = str(place / _OF_ROOTS)
         certain.carried_roots(rows, judged).write.mode("overwrite").parquet(here)
-        self._note(self.session.read.schema(CARRIED).parquet(*literally([here])), clock)
-        needed = F.create_map(
-            *(F.lit(part) for name, run in clock.runs.items() for part in (name, run.needed_ns))
-        )
-        ticks = rows.where((F.col("kind") == _ROTATED) & (F.col("time_ns") >= needed[F.col("run")]))
-        if self.terms.message_timeout_s is None:
+        self._note_open(self.session.read.schema(CARRIED).parquet(*literally([here])), clock)
+        if timeout_s is None:
+            needed = F.create_map(
+                *(F.lit(part) for name, run in clock.runs.items() for part in (name, run.needed_ns))
+            )
+            ticks = rows.where((F.col("kind") == _ROTATED) & (F.col("time_ns") >= needed[F.col("run")]))
             ticks.write.mode("append").parquet(here)
         return lines
 
-    def _together(self, rows: DataFrame) -> DataFrame:
-        """Put a few rows in one partition, which needs no exchange."""
-        return rows.coalesce(1) if self._new < _FEW else rows
+    def _together(self, rows: DataFrame, clock: Clock) -> DataFrame:
+        """Put a few new rows in one partition, which needs no exchange."""
+        return rows.coalesce(1) if clock.rows - self.clock.rows < _FEW else rows
 
-    def _note(self, rows: DataFrame, clock: Clock) -> None:
-        """Update the clock by what is open now."""
-        alive = rows.where(F.col("kind") != _COMPLETED).groupBy("run")
-        known = {
-            row["run"]: row
-            for row in alive.agg(
-                F.min("time_ns").alias("oldest_ns"), F.count_distinct("root").alias("open")
-            ).collect()
-        }
+    def _note_open(self, carried: DataFrame, clock: Clock) -> None:
+        """Update the clock by the roots that are open now."""
+        alive = carried.where(F.col("kind") != _COMPLETED).groupBy("run")
+        figures = alive.agg(F.min("time_ns").alias("oldest_ns"), F.count_distinct("root").alias("open"))
+        known = {row["run"]: (row["oldest_ns"], row["open"]) for row in figures.collect()}
         for name, run in clock.runs.items():
-            run.oldest_ns = known[name]["oldest_ns"] if name in known else None
-            run.open = known[name]["open"] if name in known else 0
-
-    def _bounds(self, clock: Clock) -> DataFrame | None:
-        if self.terms.message_timeout_s is None:
-            return None
-        spans = clock.bounds_ns(self.terms.version, self.terms.message_timeout_s)
-        marks = [(run, time) for run, span in spans.items() for time in span]
-        row = {"kind": _ROTATED, "acker": 0, "incarnation": 0, "root": 0}
-        rows = [
-            tuple({**row, "run": run, "time_ns": time}.get(name) for name in MESSAGES.names)
-            for run, time in marks
-        ]
-        return self.session.createDataFrame(rows, MESSAGES)
+            run.oldest_ns, run.open = known.get(name, (None, 0))
 
     # ---- state ----
-
-    def _recall(self) -> None:
-        if not self.journal.state:
-            return
-        state = json.loads((self._state / _OF_CLOCK).read_text())
-        self.clock, self._seen = Clock.from_json(state["clock"]), state["seen"]
 
     @property
     def _state(self) -> Path:
         return self.checkpoint / "state" / self.journal.state
 
-    def _before(self, name: str, schema: StructType) -> DataFrame | None:
+    def _before(self, name: str, schema: StructType) -> DataFrame:
         """Return what the last batch left."""
         place = self._state / name
         if not self.journal.state or not place.is_dir():
-            return None
+            return self.session.createDataFrame([], schema)
         return self.session.read.schema(schema).parquet(*literally([str(place)]))
-
-    def _or_empty(self, table: DataFrame | None, schema: StructType) -> DataFrame:
-        return self.session.createDataFrame([], schema) if table is None else table
-
-    def _clear(self) -> None:
-        """Remove the states that the next batch does not need."""
-        for old in self._state.parent.iterdir():
-            if old.name != self.journal.state:
-                shutil.rmtree(old, ignore_errors=True)

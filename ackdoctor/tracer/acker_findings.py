@@ -8,6 +8,7 @@ leaks if it rises in every window of the later half, close to a straight line, a
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from statistics import StatisticsError, correlation, linear_regression
 from typing import NamedTuple
 
 from ackdoctor.model.acker import AckerVersion, Engine
@@ -33,6 +34,7 @@ __all__ = [
     "WORKER_HEAP",
     "Causes",
     "Trend",
+    "acker_finding",
     "entry_bytes",
     "filled_in",
     "growth_finding",
@@ -176,34 +178,22 @@ def _never_zero(
     surplus = any(culprit.acks > 1 for culprit in tree.culprits)
     on_its_way = any(culprit.lost for culprit in tree.culprits)
     proved = (tree.verdict is not Verdict.OPEN or surplus) and not on_its_way
-    never = "proved" if proved else "open"
+    never = phrase(NEVER_ZERO_ENTRY, "proved" if proved else "open")
     path = tuple(step for culprit in tree.culprits for step in _steps(culprit, places))
     first = next((culprit for culprit in tree.culprits if not culprit.lost), None)
     calls = [call for culprit in tree.culprits for site in culprit.sites if (call := parsed(site))]
-    return _finding(
+    blame = _blame(tree)
+    advice = _advice(tree.culprits)
+    return acker_finding(
         NEVER_ZERO_ENTRY,
-        tree,
-        words(
-            NEVER_ZERO_ENTRY,
-            "trace",
-            never=phrase(NEVER_ZERO_ENTRY, never),
-            blame=_blame(tree),
-            stays=stays(profile),
-            advice=_advice(tree.culprits),
-        ),
+        words(NEVER_ZERO_ENTRY, "trace", never=never, blame=blame, stays=stays(profile), advice=advice),
+        _witness(tree, path),
+        f"{never}: {blame}|{'/'.join(call.function for call in calls)}",
         severity=Severity.ERROR if proved else Severity.WARNING,
         confidence=Confidence.MUST if proved and not tree.ambiguous else Confidence.MAY,
         site=path[-1].site if path else nowhere,
-        path=path,
         component=first.component or ACKER if first is not None else ACKER,
         handler=calls[-1].function.rpartition(".")[2] if calls else "",
-        cause="|".join(
-            (
-                never,
-                *(f"{who.component} {who.acks}" for who in tree.culprits),
-                *(call.function for call in calls),
-            )
-        ),
     )
 
 
@@ -212,33 +202,29 @@ def _orphan(tree: TupleTree, profile: AckerVersion | None, nowhere: Site | None)
     suspicious = tree.verdict is Verdict.COMPLETE
     reason = _ORPHANED[tree.verdict]
     advice = phrase(ORPHAN_ENTRY, "suspicious" if suspicious else "harmless")
-    return _finding(
+    return acker_finding(
         ORPHAN_ENTRY,
-        tree,
         words(ORPHAN_ENTRY, "trace", reason=reason, stays=stays(profile), advice=advice),
+        _witness(tree, ()),
+        reason,
         severity=Severity.WARNING if suspicious else Severity.INFO,
-        confidence=Confidence.MAY,
         site=nowhere,
-        path=(),
-        component=ACKER,
-        handler="",
-        cause=tree.verdict.name,
     )
 
 
-def _finding(
+def acker_finding(
     code: str,
-    tree: TupleTree,
     text: Words,
+    witness: TreeWitness,
+    cause: str,
     *,
     severity: Severity,
-    confidence: Confidence,
-    site: Site | None,
-    path: tuple[PathStep, ...],
-    component: str,
-    handler: str,
-    cause: str,
+    confidence: Confidence = Confidence.MAY,
+    site: Site | None = None,
+    component: str = ACKER,
+    handler: str = "",
 ) -> Finding:
+    """A finding about roots, which belongs to no dialect."""
     return Finding(
         code=code,
         name=rule_name(code),
@@ -249,15 +235,19 @@ def _finding(
         component=component,
         handler=handler,
         dialect="",
-        evidence=TreeWitness(
-            steps=path,
-            delivery=tree.culprits[0].delivery if tree.culprits else "",
-            root=tree.root,
-            left=(left_by(tree), *map(_named, tree.culprits)),
-            seen=tree.roots,
-        ),
+        evidence=witness,
         cause=cause,
         help=text.help,
+    )
+
+
+def _witness(tree: TupleTree, path: tuple[PathStep, ...]) -> TreeWitness:
+    return TreeWitness(
+        steps=path,
+        delivery=tree.culprits[0].delivery if tree.culprits else "",
+        root=tree.root,
+        left=(left_by(tree), *map(_named, tree.culprits)),
+        seen=tree.roots,
     )
 
 
@@ -319,16 +309,11 @@ class Trend(NamedTuple):
 
 def trend(points: Sequence[GrowthPoint]) -> Trend:
     """The least squares line through the sizes; no rise and no fit for fewer than two points in time."""
-    count = len(points)
-    times = [point.time_ms / 1000 for point in points]
-    sizes = [point.pending for point in points]
-    mean_time, mean_size = sum(times) / max(1, count), sum(sizes) / max(1, count)
-    spread = sum((time - mean_time) ** 2 for time in times)
-    scatter = sum((size - mean_size) ** 2 for size in sizes)
-    if not spread or not scatter:
+    times, sizes = [point.time_ms / 1000 for point in points], [point.pending for point in points]
+    try:
+        return Trend(linear_regression(times, sizes).slope, correlation(times, sizes) ** 2)
+    except StatisticsError:
         return Trend(0.0, 0.0)
-    shared = sum((time - mean_time) * (size - mean_size) for time, size in zip(times, sizes, strict=True))
-    return Trend(shared / spread, shared**2 / (spread * scatter))
 
 
 def growth_finding(
@@ -346,20 +331,14 @@ def growth_finding(
     last = points[-1]
     orphans = last.orphans * 2 > last.pending
     unbounded = profile is not None and not profile.forgets
-    text = words(PENDING_GROWTH, "trace", stays=stays(profile))
-    return Finding(
-        code=PENDING_GROWTH,
-        name=rule_name(PENDING_GROWTH),
+    price = _price(points, line, entry_bytes(profile, orphan=orphans), heap)
+    return acker_finding(
+        PENDING_GROWTH,
+        words(PENDING_GROWTH, "trace", stays=stays(profile)),
+        TreeWitness(steps=(), left=price),
+        "orphans" if orphans else "tracked",
         severity=Severity.ERROR if unbounded else Severity.WARNING,
-        confidence=Confidence.MAY,
-        site=nowhere or Site(f"<{ACKER}>", NOWHERE),
-        message=text.message,
-        component=ACKER,
-        handler="",
-        dialect="",
-        evidence=TreeWitness(steps=(), left=_price(points, line, entry_bytes(profile, orphan=orphans), heap)),
-        cause="orphans" if orphans else "tracked",
-        help=text.help,
+        site=nowhere,
     )
 
 

@@ -4,7 +4,7 @@ import inspect
 import linecache
 import re
 from collections import deque
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache, lru_cache, partial
 from types import FunctionType
@@ -102,19 +102,17 @@ def describe(component: object, dialect: Dialect, role: Role) -> TracedComponent
 
 @lru_cache
 def _defined(cls: type) -> tuple[str, int]:
-    path = ""
+    """File and line of a class statement, also in a file that does not parse: Python 2, or a file that has changed."""
+    path, line = "", 0
     with suppress(OSError, TypeError):  # no file; a built-in
         path = inspect.getsourcefile(cls) or ""
-        with suppress(SyntaxError):
-            return path, inspect.getsourcelines(cls)[1]
-        return path, _begun(path, cls.__name__)
-    return path, 0
-
-
-def _begun(path: str, name: str) -> int:
-    """Where the class begins in a file that does not parse: Python 2, or a file that has changed."""
-    begins = re.compile(rf"\s*class\s+{re.escape(name)}\b")
-    return next((at for at, line in enumerate(linecache.getlines(path), 1) if begins.match(line)), 0)
+        try:
+            line = inspect.getsourcelines(cls)[1]
+        except SyntaxError:
+            begins = re.compile(rf"\s*class\s+{re.escape(cls.__name__)}\b")
+            lines = enumerate(linecache.getlines(path), 1)
+            line = next((at for at, text in lines if begins.match(text)), 0)
+    return path, line
 
 
 @lru_cache
@@ -143,10 +141,8 @@ def overrides(cls: type, role: Role, method: str) -> bool:
 NODES = 20_000  # objects examined per component
 _DEPTH = 5  # containers within containers
 _PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), type, range)
-_HANDSHAKE = frozenset(
-    {"context", "storm_conf", "conf"}
-)  # from the handshake: task ids look like delivery ids
-_FRAMEWORK = frozenset({"delegate"})  # of heronpy: it stores every tuple
+# from the handshake, since task ids look like delivery ids; of heronpy, which stores every tuple
+_NO_BUFFERS = frozenset({"context", "storm_conf", "conf", "delegate"})
 _MOCKS = frozenset({"_mock_call_args_list", "call_args_list"})  # fields of a mock that hold its calls
 _CONTAINERS = (list, tuple, set, frozenset, deque)
 
@@ -161,16 +157,17 @@ def holders(
     found: dict[Hashable, str] = {}
     budget = NODES
     for field, value in list(getattr(component, "__dict__", {}).items()):
-        if field in _HANDSHAKE or field in _FRAMEWORK or field in besides:
+        if field in _NO_BUFFERS or field in besides:
             continue
         seen: set[int] = {id(component)}
         edge: list[tuple[Any, int]] = [(value, 0)]
         while edge and budget > 0 and len(found) < len(wanted):
             node, depth = edge.pop()
             budget -= 1
-            delivery = _delivery(node, wanted, ids=ids)
-            if delivery is not None:
-                found.setdefault(delivery, field)
+            # a test's stand-in for a tuple may be its own id
+            key = node.id if _has_id(node) else node if ids or not isinstance(node, _PLAIN) else None
+            if _is_in(key, wanted):
+                found.setdefault(key, field)
             elif depth < _DEPTH and not isinstance(node, _PLAIN) and id(node) not in seen:
                 seen.add(id(node))
                 edge.extend((inner, depth + 1) for inner in _inside(node))
@@ -184,7 +181,7 @@ def tuples_in(arguments: Any, wanted: Collection[Hashable]) -> Iterator[Hashable
     while edge and len(seen) < NODES:
         node, depth = edge.pop()
         if _has_id(node):
-            if isinstance(node.id, Hashable) and _is_in(node.id, wanted):
+            if _is_in(node.id, wanted):
                 yield node.id
         elif depth < _DEPTH and id(node) not in seen:
             seen.add(id(node))
@@ -200,33 +197,18 @@ def _carried(node: Any) -> Iterable[Any]:
     if isinstance(node, partial):
         return (node.func, node.args, node.keywords)
     if isinstance(node, FunctionType):
-        cells = node.__closure__ or ()
-        return [*(node.__defaults__ or ()), *(cell.cell_contents for cell in cells if _is_filled(cell))]
+        inner = list(node.__defaults__ or ())
+        for cell in node.__closure__ or ():
+            with suppress(ValueError):  # its variable has no value yet
+                inner.append(cell.cell_contents)
+        return inner
     return ()
 
 
-def _is_filled(cell: Any) -> bool:
-    try:
-        return cell.cell_contents is not cell
-    except ValueError:  # its variable has no value yet
-        return False
-
-
-def _delivery(node: Any, wanted: Collection[Hashable], *, ids: bool) -> Hashable:
-    """The delivery that a node is: a tuple by its id, or with `ids` the id itself."""
-    if _has_id(node):
-        key = node.id
-    elif ids or not isinstance(node, _PLAIN):  # a test's stand-in for a tuple may be its own id
-        key = node
-    else:
-        return None
-    return key if isinstance(key, Hashable) and _is_in(key, wanted) else None
-
-
-def _is_in(key: Hashable, wanted: Collection[Hashable]) -> bool:
+def _is_in(key: Any, wanted: Collection[Hashable]) -> bool:
     try:
         return key is not None and key in wanted
-    except TypeError:  # a tuple with a list in it
+    except TypeError:  # unhashable, or a tuple with a list in it
         return False
 
 
@@ -235,12 +217,12 @@ def _has_id(node: Any) -> bool:
     return (
         "id" in getattr(node, "__dict__", ())
         or "id" in getattr(type(node), "_fields", ())
-        or ("id" in getattr(type(node), "__slots__", ()))
+        or "id" in getattr(type(node), "__slots__", ())
     )
 
 
 def _inside(node: Any) -> Iterable[Any]:
-    if isinstance(node, Mapping) and isinstance(node, dict):
+    if isinstance(node, dict):
         return [*dict.keys(node), *dict.values(node)]
     if isinstance(node, _CONTAINERS):
         return list(node)

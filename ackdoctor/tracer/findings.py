@@ -4,7 +4,7 @@ One table says which rule and which words a misuse has. One cause is one finding
 a violation, the finding is the violation's and its witness says what is left in the pending map.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, unique
 from types import MappingProxyType
@@ -12,7 +12,7 @@ from types import MappingProxyType
 from ackdoctor import rulebook
 from ackdoctor.dialects import known
 from ackdoctor.model.acker import AckerVersion
-from ackdoctor.model.dialect import Dialect, Discipline, Misuse, Role, TickDuty, Verb, VerbKind
+from ackdoctor.model.dialect import Misuse, TickDuty, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, TreeWitness, stamp
 from ackdoctor.model.protocol import Op, Stage, move
 from ackdoctor.model.source import Site
@@ -32,16 +32,10 @@ from ackdoctor.tracer.components import MULTILANG, role_of
 from ackdoctor.tracer.sites import Places
 
 __all__ = [
-    "COMPLETIONS",
     "RULE_MESSAGES",
     "Case",
-    "FindingSite",
-    "RuleMessage",
-    "ViolationContext",
-    "by_framework",
     "findings",
     "gathered",
-    "steps",
 ]
 
 
@@ -186,170 +180,13 @@ RULE_MESSAGES: Mapping[tuple[Misuse, Case], RuleMessage] = MappingProxyType(
 )
 
 
-COMPLETIONS: Mapping[AccessKind, str] = {AccessKind.ACKED: "acked", AccessKind.FAILED: "failed"}
+_COMPLETIONS: Mapping[AccessKind, str] = {AccessKind.ACKED: "acked", AccessKind.FAILED: "failed"}
 _DOES: Mapping[AccessKind, str] = {
     AccessKind.ACKED: "acks",
     AccessKind.FAILED: "fails",
     AccessKind.ANCHORED: "emits",
     AccessKind.EMITTED: "emits",
 }
-_SERIALIZERS = {"json": "JSON", "simplejson": "JSON"}
-
-
-def by_framework(touch: Access) -> bool:
-    """Whether the framework did it by itself."""
-    return touch.site is not None and touch.site.framework
-
-
-@dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class ViolationContext:
-    """A violation with its dialect and role; an unknown framework has no role and no prices."""
-
-    violation: Violation
-    dialect: Dialect | None
-    role: Role | None
-
-    @classmethod
-    def of(cls, violation: Violation) -> "ViolationContext":
-        """The context of a violation."""
-        traced = violation.traced
-        dialect = next((d for d in known() if d.name == traced.dialect), None)
-        role = role_of(traced)
-        named = role is not MULTILANG or traced.role == MULTILANG.name
-        return cls(violation=violation, dialect=dialect, role=role if named else None)
-
-    @property
-    def discipline(self) -> Discipline | None:
-        """The framework's own completions, and its prices."""
-        return self.role.discipline if self.role is not None else None
-
-    @property
-    def misuse(self) -> Misuse:
-        """The misuse that is priced: Storm refuses a second fail like a mixture of ack and fail."""
-        failed = any(touch.kind is AccessKind.FAILED for _, touch in self._completions())
-        return Misuse.MIXED if self.violation.misuse is Misuse.TWICE and failed else self.violation.misuse
-
-    @property
-    def case(self) -> Case:
-        """Which of the misuse's rules applies."""
-        match self.misuse:
-            case Misuse.TWICE | Misuse.MIXED:
-                return self._repeated()
-            case Misuse.NEVER if self._waits_for_batch():
-                return Case.WAITING
-            case Misuse.NEVER if self.violation.held:
-                return Case.HELD
-            case _:
-                return Case.PLAIN
-
-    @property
-    def by_hand(self) -> int:
-        """The index of the author's first completion in the history; of the last access if there is none."""
-        own = (at for at, touch in self._completions() if not by_framework(touch))
-        return next(own, len(self.violation.history) - 1)
-
-    @property
-    def words(self) -> Mapping[str, str]:
-        """The placeholders of the rule rulebook."""
-        violation, traced = self.violation, self.violation.traced
-        done = [COMPLETIONS[touch.kind] for _, touch in self._completions()]
-        last = violation.history[-1] if violation.history else None
-        emit = self._emit()
-        serializer = self.discipline.serializer if self.discipline is not None else ""
-        hand = violation.history[self.by_hand] if violation.history else None
-        return {
-            "tup": "the tick"
-            if violation.tick
-            else "a tuple of the batch"
-            if violation.batch
-            else "the tuple",
-            "component": traced.name,
-            "handler": ".".join(filter(None, (traced.name, violation.handler))),
-            "framework": self.dialect.title
-            if self.dialect is not None
-            else traced.dialect or "the framework",
-            "held": violation.held,
-            "anchors": emit.anchors if emit is not None and emit.anchors else "anchors",
-            "serializer": _SERIALIZERS.get(serializer, serializer or "the wire"),
-            "first": done[0] if done else "completed",
-            "then": done[-1] if done else "completed",
-            "hand": COMPLETIONS.get(hand.kind, "completed") if hand is not None else "completed",
-            "does": _DOES.get(last.kind, "completes") if last is not None else "completes",
-            "or_leave": self._or_leave(),
-            "leave": advice.leave_first(alone=not self.violation.batch),
-            "by_hand": self._instead(),
-            "on_thread": self._on_thread(),
-            "ticks": self._ticks(),
-            "ticker": self._ticker(),
-        }
-
-    # ---- which rule ----
-
-    def _repeated(self) -> Case:
-        done = [touch for _, touch in self._completions()]
-        own = [touch for touch in done if by_framework(touch)]
-        if any(touch.kind is AccessKind.FAILED for touch in own):
-            return Case.RESCUE
-        if own or self.violation.traced.auto_ack:  # lint, too, names the first call by hand
-            return Case.FRAMEWORK
-        before, last = done[-2:] if len(done) > 1 else (None, None)
-        if before is None or last is None or last.site is None:
-            return Case.PLAIN
-        return Case.ROUND if (before.site, before.entry) == (last.site, last.entry) else Case.PLAIN
-
-    def _waits_for_batch(self) -> bool:
-        """Whether the field that holds it belongs to the framework."""
-        wire = self.dialect.wire if self.dialect is not None else None
-        return wire is not None and self.violation.held.removeprefix("self.") in wire.buffers
-
-    def _completions(self) -> list[tuple[int, Access]]:
-        return [(at, touch) for at, touch in enumerate(self.violation.history) if touch.kind in COMPLETIONS]
-
-    def _emit(self) -> Verb | None:
-        verbs = self.role.verbs if self.role is not None else ()
-        more = self.dialect.verbs if self.dialect is not None else ()
-        return next((verb for verb in (*verbs, *more) if verb.kind is VerbKind.EMIT), None)
-
-    # ---- what to do ----
-
-    def _or_leave(self) -> str:
-        done = [touch for _, touch in self._completions()]
-        one_call = len(done) > 1 and done[0].entry == done[-1].entry
-        if not one_call or done[0].site in (None, done[-1].site):
-            return ""
-        where = f" (line {done[0].site.line})"
-        return phrase(DOUBLE_ACK, "leave", leave=advice.leave_first(alone=True), where=where)
-
-    def _instead(self) -> str:
-        role = self.role
-        if role is None:
-            return "complete the tuple once: either the framework does it, or your code"
-        done = [touch for _, touch in self._completions() if not by_framework(touch)]
-        if done and done[0].kind is AccessKind.FAILED:
-            return advice.fail_instead(role, raising=False)
-        return advice.complete_by_hand(role)
-
-    def _on_thread(self) -> str:
-        locked = self.discipline is not None and self.discipline.thread_safe
-        if (
-            locked
-            and self.role is not None
-            and self.violation.history
-            and self.violation.history[-1].kind not in COMPLETIONS
-        ):
-            return advice.emit_off_thread(self.role, auto_ack=bool(self.violation.traced.auto_ack))
-        return advice.complete_on_framework_thread()
-
-    def _ticks(self) -> str:
-        if self.role is not None and self.role.batch_ticks and self.dialect is not None:
-            return phrase(BATCH_WITHOUT_TIMER, "set", setting=self.dialect.tick_settings[-1])
-        return phrase(BATCH_WITHOUT_TIMER, "run ends")
-
-    def _ticker(self) -> str:
-        forbidden = self.discipline is not None and self.discipline.tick is TickDuty.FORBIDDEN
-        return phrase(TICK_COMPLETION, "forbidden" if forbidden else "framework")
-
-
 _NOTES: Mapping[AccessKind, str] = {
     AccessKind.RECEIVED: "received",
     AccessKind.ANCHORED: "emitted, anchored to it",
@@ -370,44 +207,208 @@ _OPS: Mapping[AccessKind, tuple[Op, Op]] = {
     AccessKind.FAILED: (Op.FAIL, Op.AUTO_FAIL),
     AccessKind.ANCHORED: (Op.ANCHOR, Op.ANCHOR),
 }
-
-
-def steps(violation: Violation, places: Places, last: str) -> tuple[PathStep, ...]:
-    """One step for each access; the framework's own accesses have the author's last line.
-
-    `last` is what the rule says of the offending record, '' where the record says it itself.
-    """
-    here = places.receipt(violation.traced, violation.handler)
-    state = Stage.OWED
-    path: list[PathStep] = []
-    for number, touch in enumerate(violation.history):
-        own = touch.site if touch.site is not None and not touch.site.framework else None
-        if own is not None and own.line:
-            here = places.of(own)
-        if touch.kind in _OPS:
-            state = move(state, _OPS[touch.kind][by_framework(touch)]).state
-        offending = number == len(violation.history) - 1
-        note = last if offending and last else _note(touch, violation)
-        path.append(PathStep(site=here, note=note + _circumstance(touch), state=state.value))
-    return tuple(path) or (PathStep(site=here, note=last or "here"),)
-
-
-def _note(touch: Access, violation: Violation) -> str:
-    if by_framework(touch) and touch.kind in _FRAMEWORK:
-        return _FRAMEWORK[touch.kind]
-    note = _NOTES[touch.kind]
-    if touch.kind is AccessKind.ENDED and violation.held:
-        return f"{note}, still in {violation.held}"
-    return f"tick {note}" if violation.tick and touch.kind is AccessKind.RECEIVED else note
-
-
-def _circumstance(touch: Access) -> str:
-    thread = f", on thread {touch.thread}" if touch.thread else ""
-    return f"{thread}, while an exception is handled" if touch.in_except else thread
-
-
+_SERIALIZERS = {"json": "JSON", "simplejson": "JSON"}
 _MOST_LEFT = 3  # roots that a finding names
 _MOST_LINES = 6
+
+
+# ---- one violation ----
+
+
+def _by_framework(access: Access) -> bool:
+    """Whether the framework did it by itself."""
+    return access.site is not None and access.site.framework
+
+
+class _Context:
+    """A violation with its dialect and role, and the completions in its history.
+
+    An unknown framework has no role and no prices. Storm refuses a second fail like a mixture of ack and fail.
+    """
+
+    def __init__(self, violation: Violation, places: Places) -> None:
+        traced, role = violation.traced, role_of(violation.traced)
+        self.violation = violation
+        self.dialect = next((dialect for dialect in known() if dialect.name == traced.dialect), None)
+        self.role = role if role is not MULTILANG or traced.role == MULTILANG.name else None
+        self.discipline = self.role.discipline if self.role is not None else None
+        self.done = [access for access in violation.history if access.kind in _COMPLETIONS]
+        by_author = [access for access in self.done if not _by_framework(access)]
+        self.hand = (*by_author, *violation.history[-1:], None)[
+            0
+        ]  # the author's first completion, or the last access
+        failed = any(access.kind is AccessKind.FAILED for access in self.done)
+        self.misuse = Misuse.MIXED if violation.misuse is Misuse.TWICE and failed else violation.misuse
+        self.case = self._case(places)
+
+    # ---- which rule ----
+
+    def _case(self, places: Places) -> Case:
+        """Which of the misuse's rules applies."""
+        if self.misuse in (Misuse.TWICE, Misuse.MIXED):
+            return self._case_of_completions(places)
+        if self.misuse is Misuse.NEVER and self.violation.held:
+            wire = self.dialect.wire if self.dialect is not None else None
+            field = self.violation.held.removeprefix("self.")
+            return Case.WAITING if wire is not None and field in wire.buffers else Case.HELD
+        return Case.PLAIN
+
+    def _case_of_completions(self, places: Places) -> Case:
+        own = [access for access in self.done if _by_framework(access)]
+        if any(access.kind is AccessKind.FAILED for access in own):
+            return Case.RESCUE
+        if own or self.violation.traced.auto_ack:  # lint, too, names the first call by hand
+            return Case.FRAMEWORK
+        before, last = self.done[-2:] if len(self.done) > 1 else (None, None)
+        if before is None or last is None or last.site is None:
+            return Case.PLAIN
+        same = (before.site, before.entry) == (last.site, last.entry)
+        # without a loop in the source, a method was called twice
+        return Case.ROUND if same and places.may_loop(last.site, self.violation.handler) else Case.PLAIN
+
+    # ---- the words ----
+
+    def words(self) -> Mapping[str, str]:
+        """The placeholders of the rule messages."""
+        violation, traced, role = self.violation, self.violation.traced, self.role
+        done = [_COMPLETIONS[access.kind] for access in self.done]
+        last = violation.history[-1].kind if violation.history else None
+        verbs = (*(role.verbs if role else ()), *(self.dialect.verbs if self.dialect else ()))
+        emit = next((verb for verb in verbs if verb.kind is VerbKind.EMIT), None)
+        serializer = self.discipline.serializer if self.discipline is not None else ""
+        plain = "a tuple of the batch" if violation.batch else "the tuple"
+        forbidden = self.discipline is not None and self.discipline.tick is TickDuty.FORBIDDEN
+        ticks = phrase(BATCH_WITHOUT_TIMER, "run ends")
+        if role is not None and role.batch_ticks and self.dialect is not None:
+            ticks = phrase(BATCH_WITHOUT_TIMER, "set", setting=self.dialect.tick_settings[-1])
+        return {
+            "tup": "the tick" if violation.tick else plain,
+            "component": traced.name,
+            "handler": ".".join(filter(None, (traced.name, violation.handler))),
+            "framework": self.dialect.title if self.dialect else traced.dialect or "the framework",
+            "held": violation.held,
+            "anchors": emit.anchors if emit is not None and emit.anchors else "anchors",
+            "serializer": _SERIALIZERS.get(serializer, serializer or "the wire"),
+            "first": done[0] if done else "completed",
+            "then": done[-1] if done else "completed",
+            "hand": _COMPLETIONS.get(self.hand.kind, "completed") if self.hand else "completed",
+            "does": _DOES.get(last, "completes") if last is not None else "completes",
+            "or_leave": self._or_leave(),
+            "leave": advice.leave_first(alone=not violation.batch),
+            "by_hand": self._instead(),
+            "on_thread": self._on_thread(last),
+            "ticks": ticks,
+            "ticker": phrase(TICK_COMPLETION, "forbidden" if forbidden else "framework"),
+        }
+
+    def _or_leave(self) -> str:
+        one_call = len(self.done) > 1 and self.done[0].entry == self.done[-1].entry
+        site = self.done[0].site if one_call else None
+        if site is None or site == self.done[-1].site:
+            return ""
+        leave = advice.leave_first(alone=True)
+        return phrase(DOUBLE_ACK, "leave", leave=leave, where=f" (line {site.line})")
+
+    def _instead(self) -> str:
+        if self.role is None:
+            return "complete the tuple once: either the framework does it, or your code"
+        if self.hand is not None and self.hand.kind is AccessKind.FAILED and not _by_framework(self.hand):
+            return advice.fail_instead(self.role, raising=False)
+        return advice.complete_by_hand(self.role)
+
+    def _on_thread(self, last: AccessKind | None) -> str:
+        locked = self.role is not None and self.role.discipline.thread_safe
+        if locked and self.role is not None and last is not None and last not in _COMPLETIONS:
+            return advice.emit_off_thread(self.role, auto_ack=bool(self.violation.traced.auto_ack))
+        return advice.complete_on_framework_thread()
+
+    # ---- the finding ----
+
+    def finding(self, message: RuleMessage, places: Places) -> Finding:
+        """The finding of the violation."""
+        violation = self.violation
+        words = message.words(self.words())
+        path = self._steps(places, words.note)
+        cost = advice.clause(self.discipline, self.misuse) if message.priced and self.discipline else ""
+        again = f"{violation.discarded:,} more {'time' if violation.discarded == 1 else 'times'}"
+        asides = (
+            violation.note,
+            f"tracer: it happened {again} to the same tuples" if violation.discarded else "",
+        )
+        functions = (  # the history without lines, ids and threads
+            f"{access.kind.value} {access.site.function if access.site is not None else ''}".rstrip()
+            for access in violation.history
+        )
+        return Finding(
+            code=message.code,
+            name=rule_name(message.code),
+            severity=self._severity(message),
+            confidence=Confidence.MUST,
+            site=self._site(message, path),
+            message=f"{words.message}: {cost}" if cost else words.message,
+            component=violation.traced.name,
+            handler=violation.handler,
+            dialect=violation.traced.dialect,
+            evidence=TreeWitness(
+                steps=path,
+                delivery=violation.delivery,
+                root=violation.root,
+                left=tuple(filter(None, asides)),
+                test=violation.test,
+                seen=violation.count,
+            ),
+            cause=f"{words.message}|{'/'.join(functions)}",
+            help=words.help,
+        )
+
+    def _severity(self, message: RuleMessage) -> Severity:
+        """The severity of lint: at least a warning; never an error if acking is opt-in."""
+        if message.severity is not None:
+            mild = self.discipline is not None and self.discipline.advisory
+            return min(message.severity, Severity.WARNING) if mild else message.severity
+        if self.discipline is None:
+            return rule_severity(message.code)
+        return max(advice.severity(self.discipline, self.misuse), Severity.WARNING)
+
+    def _site(self, message: RuleMessage, path: Sequence[PathStep]) -> Site:
+        if message.mark is FindingSite.RECEIPT:
+            return path[0].site
+        if message.mark is FindingSite.HAND and self.hand is not None:
+            return path[self.violation.history.index(self.hand)].site
+        return path[-1].site
+
+    def _steps(self, places: Places, last: str) -> tuple[PathStep, ...]:
+        """One step for each access; the framework's own accesses have the author's last line.
+
+        `last` is what the rule says of the last access, '' if the access says it itself.
+        """
+        violation = self.violation
+        here = places.receipt(violation.traced, violation.handler)
+        state = Stage.OWED
+        path: list[PathStep] = []
+        for number, access in enumerate(violation.history, 1):
+            if access.site is not None and access.site.line and not access.site.framework:
+                here = places.of(access.site)
+            if access.kind in _OPS:
+                state = move(state, _OPS[access.kind][_by_framework(access)]).state
+            note = last if number == len(violation.history) else ""
+            note = note or _note(access, violation)
+            thread = f", on thread {access.thread}" if access.thread else ""
+            handled = ", while an exception is handled" if access.in_except else ""
+            path.append(PathStep(site=here, note=f"{note}{thread}{handled}", state=state.value))
+        return tuple(path) or (PathStep(site=here, note=last or "here"),)
+
+
+def _note(access: Access, violation: Violation) -> str:
+    if _by_framework(access) and access.kind in _FRAMEWORK:
+        return _FRAMEWORK[access.kind]
+    note = _NOTES[access.kind]
+    if access.kind is AccessKind.ENDED and violation.held:
+        return f"{note}, still in {violation.held}"
+    return f"tick {note}" if violation.tick and access.kind is AccessKind.RECEIVED else note
+
+
+# ---- all findings ----
 
 
 def findings(
@@ -418,63 +419,25 @@ def findings(
     places: Places | None = None,
     nowhere: Site | None = None,
 ) -> tuple[Finding, ...]:
-    """All findings, one for each cause, sorted by place; `nowhere` is the site of a finding without a place in the code."""
+    """All findings, one for each cause, sorted by place; `nowhere` is the site of a finding without a place in the code.
+
+    A misuse without a rule is no finding: a spout that acks.
+    """
     places = places or Places()
-    kept = list(trees)
-    causes = Causes(kept)
+    trees = list(trees)
+    causes = Causes(trees)
     explained: set[int] = set()
     found: list[Finding] = []
     for violation in violations:
-        finding = _finding_of(violation, places)
-        if finding is None:
-            continue
-        caused = causes.of(violation)
-        explained.update(tree.root for tree in caused)
-        found.append(_with_left(finding, caused, profile))
-    rest = [tree for tree in kept if tree.root not in explained]
+        context = _Context(violation, places)
+        message = RULE_MESSAGES.get((context.misuse, context.case))
+        if message is not None:
+            caused = causes.of(violation)
+            explained.update(tree.root for tree in caused)
+            found.append(_with_left(context.finding(message, places), caused, profile))
+    rest = [tree for tree in trees if tree.root not in explained]
     found += tree_findings(rest, profile=profile, places=places, nowhere=nowhere)
     return gathered(found)
-
-
-def _finding_of(violation: Violation, places: Places) -> Finding | None:
-    """The finding of one violation; None for a misuse without a rule: a spout that acks."""
-    context = ViolationContext.of(violation)
-    message = RULE_MESSAGES.get((context.misuse, _case(context, places)))
-    if message is None:
-        return None
-    words = message.words(context.words)
-    path = steps(violation, places, words.note)
-    cost = advice.clause(context.discipline, context.misuse) if message.priced and context.discipline else ""
-    return Finding(
-        code=message.code,
-        name=rule_name(message.code),
-        severity=_severity(message, context),
-        confidence=Confidence.MUST,
-        site=_site(message, context, path),
-        message=f"{words.message}: {cost}" if cost else words.message,
-        component=violation.traced.name,
-        handler=violation.handler,
-        dialect=violation.traced.dialect,
-        evidence=TreeWitness(
-            steps=path,
-            delivery=violation.delivery,
-            root=violation.root,
-            left=tuple(_aside(violation)),
-            test=violation.test,
-            seen=violation.count,
-        ),
-        cause=f"{words.case}|{_chain(violation)}",
-        help=words.help,
-    )
-
-
-def _case(context: ViolationContext, places: Places) -> Case:
-    """The case; without a loop in the source, a method was called twice."""
-    last = context.violation.history[-1].site if context.violation.history else None
-    case = context.case
-    if case is Case.ROUND and last is not None and not places.may_loop(last, context.violation.handler):
-        return Case.PLAIN
-    return case
 
 
 def gathered(found: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -484,7 +447,12 @@ def gathered(found: Iterable[Finding]) -> tuple[Finding, ...]:
         key = (finding.code, finding.site, finding.component, finding.handler, finding.message)
         known = merged.get(key)
         merged[key] = finding if known is None else _joined(known, finding)
-    return stamp(sorted(merged.values(), key=_order))
+
+    def order(finding: Finding) -> tuple[object, ...]:
+        span = finding.site.span
+        return (finding.site.path, *span[:2], finding.code, finding.component, finding.message)
+
+    return stamp(sorted(merged.values(), key=order))
 
 
 def _joined(first: Finding, other: Finding) -> Finding:
@@ -499,42 +467,6 @@ def _joined(first: Finding, other: Finding) -> Finding:
 def _tree(finding: Finding) -> TreeWitness:
     assert isinstance(finding.evidence, TreeWitness)  # what a run shows is a tree
     return finding.evidence
-
-
-def _order(finding: Finding) -> tuple[object, ...]:
-    return (finding.site.path, *finding.site.span[:2], finding.code, finding.component, finding.message)
-
-
-def _severity(message: RuleMessage, context: ViolationContext) -> Severity:
-    """The severity of lint: at least a warning; never an error if acking is opt-in."""
-    discipline = context.discipline
-    if message.severity is not None:
-        mild = discipline is not None and discipline.advisory
-        return min(message.severity, Severity.WARNING) if mild else message.severity
-    if discipline is None:
-        return rule_severity(message.code)
-    return max(advice.severity(discipline, context.misuse), Severity.WARNING)
-
-
-def _site(message: RuleMessage, context: ViolationContext, path: Sequence[PathStep]) -> Site:
-    return path[
-        {FindingSite.RECEIPT: 0, FindingSite.HAND: context.by_hand, FindingSite.LAST: -1}[message.mark]
-    ].site
-
-
-def _aside(violation: Violation) -> Iterator[str]:
-    if violation.note:
-        yield violation.note
-    if violation.discarded:
-        yield f"tracer: it happened {violation.discarded:,} more {'time' if violation.discarded == 1 else 'times'} to the same tuples"
-
-
-def _chain(violation: Violation) -> str:
-    """The history without lines, ids and threads."""
-    return "/".join(
-        f"{touch.kind.value} {touch.site.function if touch.site is not None else ''}".rstrip()
-        for touch in violation.history
-    )
 
 
 def _with_left(finding: Finding, caused: Sequence[TupleTree], profile: AckerVersion | None) -> Finding:

@@ -5,28 +5,155 @@ class that derives from a framework's. Components need no change, and `undo` res
 """
 
 import sys
-from collections.abc import Iterator
-from threading import RLock
+from collections.abc import Callable, Iterator, Sequence
+from importlib.machinery import ModuleSpec
+from threading import RLock, get_ident
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from ackdoctor import dialects
 from ackdoctor.model.dialect import Dialect, Entry, EntryKind, Verb, WireForm
 from ackdoctor.tracer.components import belongs
-from ackdoctor.tracer.handlers import HandlerCalls
 from ackdoctor.tracer.ledger import Ledger, Level
-from ackdoctor.tracer.listener import Listener
-from ackdoctor.tracer.live import LiveRecord, Rows
-from ackdoctor.tracer.mocks import WrittenMethods
-from ackdoctor.tracer.patches import Arrivals, Patches, Target, is_mock, is_ours, ours, resolve
+from ackdoctor.tracer.live import LiveRecord
+from ackdoctor.tracer.mocks import WrittenMethods, is_mock, is_ours, ours, unmark
 from ackdoctor.tracer.recorder import Recorder
-from ackdoctor.tracer.wrappers import Attribution, Wrappers
+from ackdoctor.tracer.wrappers import Wrappers
 
 __all__ = ["Installation", "install"]
 
 
 _HANDLERS = {EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK, EntryKind.NEXT}
-_getframe = sys._getframe  # noqa: SLF001 - the only way to a caller
+
+
+class Target(NamedTuple):
+    """An attribute that exists: `raw` is what `vars(owner)` holds, or what the owner inherits."""
+
+    owner: Any
+    name: str
+    raw: Any
+
+
+def resolve(path: str) -> Target | None:
+    """The attribute of a qualified name, if its module is imported already."""
+    parts = path.split(".")
+    for cut in range(len(parts) - 1, 0, -1):
+        module = sys.modules.get(".".join(parts[:cut]))
+        if isinstance(module, ModuleType):
+            return _walk(module, parts[cut:])
+    return None
+
+
+def _walk(owner: Any, names: list[str]) -> Target | None:
+    for name in names[:-1]:
+        owner = vars(owner).get(name)
+        if owner is None:
+            return None
+    raw = vars(owner).get(names[-1], getattr(owner, names[-1], None))
+    return None if raw is None else Target(owner, names[-1], raw)
+
+
+class Patches:
+    """The replaced attributes, in order.
+
+    `undo` leaves an attribute alone that other code has replaced meanwhile.
+    If that code restores our wrapper later, the wrapper is an ordinary function that passes everything on.
+    """
+
+    def __init__(self) -> None:
+        self._done: list[tuple[Any, str, Any, Any, bool]] = []
+        self._mocks: dict[tuple[int, str], Target] = {}
+
+    def put(self, target: Target, wrapper: Any) -> None:
+        """Replace the target by `wrapper`."""
+        own = target.name in vars(target.owner)
+        setattr(target.owner, target.name, wrapper)
+        self._done.append((target.owner, target.name, wrapper, target.raw, own))
+
+    def leave(self, target: Target) -> None:
+        """Remember a mock: a test may restore the attribute under it."""
+        self._mocks[id(target.owner), target.name] = target
+
+    def is_whole(self) -> bool:
+        """Whether every wrapper, or a mock over it, is still in place, and no remembered mock has gone."""
+        for owner, name, wrapper, _, _ in self._done:
+            if vars(owner).get(name) is not wrapper and self._is_free(owner, name):
+                return False
+        return not any(self._is_free(owner, name) for owner, name, _ in self._mocks.values())
+
+    def _is_free(self, owner: Any, name: str) -> bool:
+        now = vars(owner).get(name)
+        return not is_mock(now) and not self.has(now)
+
+    def has(self, wrapper: Any) -> bool:
+        """Whether a wrapper is one of these patches."""
+        return any(done[2] is wrapper for done in self._done)
+
+    def undo(self) -> None:
+        """Restore everything, the last replacement first."""
+        while self._done:
+            owner, name, wrapper, raw, own = self._done.pop()
+            if vars(owner).get(name) is not wrapper:
+                unmark(wrapper)
+                continue
+            if own:
+                setattr(owner, name, raw)
+            else:
+                delattr(owner, name)
+
+
+class Arrivals:
+    """An import finder that asks the others, and calls `arrived` once the module is executed."""
+
+    def __init__(self, wanted: Callable[[str], bool], arrived: Callable[[ModuleType], None]) -> None:
+        self._wanted = wanted
+        self._arrived = arrived
+        self._asking: set[tuple[int, str]] = set()
+
+    def begin(self) -> None:
+        """Insert the finder before all others."""
+        sys.meta_path.insert(0, self)
+
+    def end(self) -> None:
+        """Remove the finder."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Called by the import system; None lets it ask the next finder."""
+        question = (get_ident(), fullname)
+        if question in self._asking or not self._wanted(fullname):
+            return None
+        self._asking.add(question)
+        try:
+            for finder in list(sys.meta_path):
+                find = getattr(finder, "find_spec", None)
+                spec: ModuleSpec | None = (
+                    find(fullname, path, target) if find and finder is not self else None
+                )
+                if spec is not None:
+                    self._listen(fullname, spec.loader)
+                    return spec
+        finally:
+            self._asking.discard(question)
+        return None
+
+    def _listen(self, name: str, loader: Any) -> None:
+        """Wrap the loader's `exec_module`, once; built-in loaders are classes and are left alone."""
+        execute = getattr(loader, "exec_module", None)
+        if execute is None or isinstance(loader, type) or not hasattr(loader, "__dict__"):
+            return
+
+        def exec_module(module: ModuleType) -> None:
+            if module.__name__ == name:
+                vars(loader).pop("exec_module", None)
+            execute(module)
+            if module.__name__ == name:
+                self._arrived(module)
+
+        loader.exec_module = exec_module
 
 
 def install(ledger: Ledger, recorder: Recorder | None = None) -> "Installation":
@@ -45,19 +172,15 @@ class Installation:
 
     def __init__(self, ledger: Ledger, recorder: Recorder | None) -> None:
         self.ledger = ledger
-        level = ledger.level
-        self._rows = Rows(recorder, ledger.sites) if recorder is not None and level >= Level.TRACE else None
-        self._listener = Listener(ledger, self._rows)
+        self._recorder = recorder if ledger.level >= Level.TRACE else None
         self._dialects = tuple(dialect for dialect in dialects.load() if dialect.wire is not None)
         self._patches = Patches()
-        self._attribution = Attribution()
         self._lock = RLock()
         self._live = False
         self._arrivals = Arrivals(self._is_wanted, self._arrived)
         records = cast("dict[int, LiveRecord]", ledger.records)  # under the id of a component is a live one
         self._written = WrittenMethods()
-        calls = HandlerCalls(self._listener, self._written)
-        self._wrappers = Wrappers(self._listener, calls, records, self._attach, self._attribution)
+        self._wrappers = Wrappers(ledger, records, self._attach, self._recorder)
 
     def begin(self) -> None:
         """Wrap the imported frameworks, and wait for the others."""
@@ -84,7 +207,7 @@ class Installation:
         self._arrivals.end()
         self._live = False
         self._patches.undo()
-        self._attribution.clear()
+        self._wrappers.forget_running()
 
     # ---- which modules ----
 
@@ -110,7 +233,7 @@ class Installation:
                 if self._live and self._has_module(dialect, module.__name__):
                     self._wrap(dialect, module)
         except RuntimeError as error:
-            self._listener.trouble(error)
+            self.ledger.trouble(error)
 
     # ---- wrapping ----
 
@@ -129,7 +252,7 @@ class Installation:
             for path in wire.receive:
                 self._put(self._target(path, base, module), self._receiver)
             for path in wire.drops:
-                self._put(self._target(path, base, module), self._dropper)
+                self._put(self._target(path, base, module), lambda t: self._wrappers.drop(t.raw))
             for role in dialect.roles:
                 for path in role.classes:
                     found = self._target(path, base, module)
@@ -162,11 +285,8 @@ class Installation:
 
     def _receiver(self, target: Target) -> Any:
         if isinstance(target.owner, ModuleType):
-            return self._wrappers.receive_of_module(target.raw, _reader)
+            return self._wrappers.receive_of_module(target.raw)
         return self._wrappers.receive(target.raw)
-
-    def _dropper(self, target: Target) -> Any:
-        return self._wrappers.drop(target.raw, _sending)
 
     def _derive(self, base: type) -> None:
         """Wrap the handlers of a framework's class and of every class that derives from it, now or later."""
@@ -205,14 +325,11 @@ class Installation:
             found = belongs(cls) if self._live else None
             if found is None:
                 return None
-            record = LiveRecord(component, *found, cap=self.ledger.cap)
-            if self._rows is not None:
-                record.on_mocked, record.on_hidden = self._rows.mocked, self._rows.unobserved
-                record.on_waiting = self._rows.waiting
+            record = LiveRecord(component, *found, self.ledger, self._recorder, self._written)
             self._share_mocks(record)
             self.ledger.keep(id(component), record)
         except Exception as error:  # noqa: BLE001 - ours, and never the author's
-            self._listener.trouble(error)
+            self.ledger.trouble(error)
             return None
         return record
 
@@ -259,18 +376,3 @@ def _entries(cls: type) -> dict[str, Entry]:
             if entry.kind in _HANDLERS:
                 entries.setdefault(entry.method, entry)
     return entries
-
-
-def _reader() -> object:
-    """The component whose `run` has called a module's receive function, two frames up."""
-    return _getframe(2).f_locals.get("self")
-
-
-def _sending() -> tuple[object, object]:
-    """The component and the message that a serializer is dropping, from the sender's frame."""
-    frame: Any = _getframe(2)
-    while frame is not None:
-        if frame.f_code.co_name in ("send_message", "send_command") and "record" in frame.f_locals:
-            return frame.f_locals["self"], frame.f_locals.get("message")
-        frame = frame.f_back
-    return None, None

@@ -1,29 +1,32 @@
-"""The ledger: the records of all components, and what they come to."""
+"""The ledger: the records of all components, live or played back from the rows of a stored trace, and what they come to."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum, unique
 from threading import RLock
 from time import time_ns
+from typing import NamedTuple
 
-from ackdoctor.model.dialect import EntryKind, Kind, Misuse, Role
-from ackdoctor.model.protocol import TABLE, Op, Stage
-from ackdoctor.model.trace import Access, AccessKind, ComponentTally, GrowthPoint, TracedComponent, Violation
-from ackdoctor.tracer.record import BREACHES, CAP, Closed, ComponentRecord, Delivery, Incident, Mark, Opened
-from ackdoctor.tracer.sites import Sites
+from ackdoctor.model.dialect import EntryKind, Kind, Role
+from ackdoctor.model.trace import (
+    AUTO,
+    BARE,
+    IN_HAND,
+    RELIABLE,
+    TICK,
+    ComponentTally,
+    Event,
+    EventKind,
+    GrowthPoint,
+    TracedComponent,
+    Violation,
+)
+from ackdoctor.tracer.components import recalled, role_of, unobserved
+from ackdoctor.tracer.record import CAP, ComponentRecord, Delivery, Mark
+from ackdoctor.tracer.sites import UNKNOWN, Sites, parsed
 
-__all__ = [
-    "POINTS",
-    "RECORDS",
-    "Ledger",
-    "Level",
-    "Settlement",
-    "Windows",
-    "halved",
-    "merged",
-    "tally",
-    "violations",
-]
+__all__ = ["POINTS", "RECORDS", "Ledger", "Level", "Playback", "Settlement", "Windows", "merged"]
 
 
 @unique
@@ -54,191 +57,25 @@ _SECOND = 1_000_000_000
 class Windows:
     """Growth over time: what was pending at the end of each window. `due` is the end of the open window, in nanoseconds."""
 
-    __slots__ = ("_first", "_length", "_started", "due", "points")
-
     def __init__(self, length_ns: int = _SECOND) -> None:
-        self._first = self._length = length_ns
-        self._started = 0
-        self.due = 0
-        self.points: list[GrowthPoint] = []
+        self._first = length_ns
+        self.reset()
 
     def reset(self) -> None:
         """Forget all windows."""
-        self._length, self._started, self.due = self._first, 0, 0
-        self.points = []
+        self._length = self._first
+        self._started = self.due = 0
+        self.points: list[GrowthPoint] = []
 
-    def close(self, now_ns: int, *, pending: int, started: int, orphans: int = 0) -> None:
+    def close(self, now_ns: int, *, pending: int, started: int) -> None:
         """End the open window; `started` counts from the beginning of the run."""
         begun, self._started = started - self._started, started
-        self.points.append(
-            GrowthPoint(time_ms=now_ns // 1_000_000, pending=pending, orphans=orphans, started=begun)
-        )
-        if len(self.points) == POINTS:
+        self.points.append(GrowthPoint(time_ms=now_ns // 1_000_000, pending=pending, started=begun))
+        if len(self.points) == POINTS:  # merge each two: what was pending last, and the load of both
             self._length *= 2
-            self.points = halved(self.points)
+            pairs = zip(self.points[::2], self.points[1::2], strict=True)
+            self.points = [replace(last, started=first.started + last.started) for first, last in pairs]
         self.due = now_ns + self._length
-
-
-def halved(points: Sequence[GrowthPoint]) -> list[GrowthPoint]:
-    """Merge each two windows: what was pending last, and the load of both."""
-    pairs = zip(points[::2], points[1::2], strict=True)
-    return [replace(last, started=first.started + last.started) for first, last in pairs]
-
-
-_BREACH = TABLE[Stage.OWED, Op.END].breach
-_DONE = {Op.ACK: AccessKind.ACKED, Op.FAIL: AccessKind.FAILED}
-
-
-def violations(record: ComponentRecord, sites: Sites, now_ns: int, test: str) -> Iterator[Violation]:
-    """The violations of one component, in the order in which they happened."""
-    traced = record.traced_now
-    for incident in record.incidents():
-        yield _violation(record, incident, traced, sites, test)
-    yield from _untracked(record, traced, sites, test)
-    yield from _overdue(record, traced, now_ns, test)
-
-
-def _violation(
-    record: ComponentRecord, incident: Incident, traced: TracedComponent, sites: Sites, test: str
-) -> Violation:
-    answers = _handler(record)
-    handler = answers if _is_batch(record, answers) and not incident.tick else incident.handler or answers
-    life = [*_beginning(incident.opened), *_completion(incident.closed, sites)]
-    life.append(_touch(incident.kind, incident.site, incident.entry, incident.mark, sites))
-    return Violation(
-        misuse=incident.misuse,
-        traced=traced,
-        handler=handler,
-        delivery=_shown(incident.delivery),
-        history=tuple(life),
-        tick=incident.tick,
-        batch=_is_batch(record, handler),
-        note=incident.note,
-        test=test,
-        count=incident.count,
-        discarded=incident.discarded,
-    )
-
-
-def _untracked(
-    record: ComponentRecord, traced: TracedComponent, sites: Sites, test: str
-) -> Iterator[Violation]:
-    """A spout that implements ack or fail, and emits no tuple with a message id."""
-    if (
-        record.untracked is None
-        or record.reliable
-        or not record.waits()
-        or not record.prices(Misuse.NO_MESSAGE_ID)
-    ):
-        return
-    site, entry = record.untracked
-    yield Violation(
-        misuse=Misuse.NO_MESSAGE_ID,
-        traced=traced,
-        handler=_handler(record),
-        delivery="",
-        history=(_touch(AccessKind.EMITTED, site, entry, None, sites),),
-        test=test,
-        count=record.emits,
-    )
-
-
-def _overdue(record: ComponentRecord, traced: TracedComponent, now_ns: int, test: str) -> Iterator[Violation]:
-    owed = record.overdue()
-    held = record.held({delivery for delivery, _ in owed}) if owed else {}
-    unheld = {delivery for delivery, _ in owed if delivery not in held}
-    named = record.held(unheld, ids=True) if unheld else {}
-    groups: dict[tuple[Misuse, str, str], list[tuple[Delivery, Opened]]] = {}
-    for delivery, opened in owed:
-        field, ids = held.get(delivery, ""), named.get(delivery, "")
-        if {field, ids}.isdisjoint(record.buffers) and _BREACH is not None:
-            groups.setdefault((BREACHES[_BREACH], field, ids), []).append((delivery, opened))
-    for delivery, opened in record.ticks_owed():
-        groups.setdefault((Misuse.TICK_NEVER, "", ""), []).append((delivery, opened))
-    for (misuse, field, ids), members in groups.items():
-        delivery, opened = members[0]
-        tick = misuse is Misuse.TICK_NEVER
-        handler = (_ticked(record) if tick else "") or _handler(record)
-        if record.prices(misuse):
-            yield Violation(
-                misuse=misuse,
-                traced=traced,
-                handler=handler,
-                delivery=_shown(delivery),
-                history=(
-                    *_beginning(opened),
-                    Access(kind=AccessKind.ENDED, time_ns=now_ns, entry=record.entry),
-                ),
-                tick=tick,
-                batch=_is_batch(record, handler),
-                held=f"self.{field}" if field else "",
-                named=f"self.{ids}" if ids else "",
-                test=test,
-                count=len(members),
-            )
-
-
-def tally(record: ComponentRecord, now_ns: int, found: Iterable[Violation]) -> ComponentTally:
-    """The counts of one component."""
-    oldest = next(iter(record.open.values()), None)
-    return ComponentTally(
-        component=record.traced.name,
-        dialect=record.traced.dialect,
-        delivered=record.entry - record.ticks_seen,
-        emitted=record.emits,
-        acked=record.acks,
-        failed=record.fails,
-        ticks=record.ticks_seen,
-        pending=len(record.overdue()),
-        high_water=record.high_water,
-        oldest_ms=max(0, now_ns - oldest[0]) // 1_000_000 if oldest else 0,
-        violations=sum(violation.count for violation in found),
-    )
-
-
-def _beginning(opened: Opened | None) -> Iterator[Access]:
-    if opened is not None:
-        yield Access(kind=AccessKind.RECEIVED, time_ns=opened.time_ns, entry=opened.entry)
-
-
-def _completion(closed: Closed | None, sites: Sites) -> Iterator[Access]:
-    if closed is not None:
-        yield _touch(_DONE[closed.op], closed.site, closed.entry, closed.mark, sites)
-
-
-def _touch(kind: AccessKind, site: int, entry: int, mark: Mark | None, sites: Sites) -> Access:
-    mark = mark or Mark()
-    return Access(
-        kind=kind,
-        site=sites[site],
-        thread=mark.thread,
-        time_ns=mark.time_ns,
-        entry=entry,
-        in_except=mark.in_except,
-    )
-
-
-def _shown(delivery: Hashable) -> str:
-    return "" if delivery is None else str(delivery)
-
-
-def _handler(record: ComponentRecord) -> str:
-    """The handler of a delivery: the batch handler if the role has batches."""
-    wanted = (EntryKind.BATCH, EntryKind.DATA) if record.role.kind is Kind.BOLT else (EntryKind.NEXT,)
-    for kind in wanted:
-        for entry in record.role.entries:
-            if entry.kind is kind:
-                return entry.method
-    return ""
-
-
-def _ticked(record: ComponentRecord) -> str:
-    """The handler of ticks; '' if ticks reach the handler of data."""
-    return next((entry.method for entry in record.role.entries if entry.kind is EntryKind.TICK), "")
-
-
-def _is_batch(record: ComponentRecord, handler: str) -> bool:
-    return any(entry.method == handler and entry.kind is EntryKind.BATCH for entry in record.role.entries)
 
 
 RECORDS = 4_096  # records open at once; the ledger then closes the oldest
@@ -278,8 +115,9 @@ class Ledger:
         self.records: dict[int, ComponentRecord] = {}
         self.windows = Windows()
         # called for a new record with 0, and after each window with the number of pending deliveries
-        self.growing: Callable[[int], None] | None = None
+        self.growing: Callable[[int], object] | None = None
         self._begun = 0
+        self._is_troubled = False
         self._unobserved: dict[str, None] = {}
         self._notes: dict[str, None] = {}
         self._closed: list[tuple[tuple[Violation, ...], ComponentTally, int]] = []
@@ -287,7 +125,7 @@ class Ledger:
 
     def open(self, traced: TracedComponent, role: Role) -> ComponentRecord:
         """Add the record of a component that is known by its rows only."""
-        record = ComponentRecord(traced, role, cap=self.cap)
+        record = ComponentRecord(traced, role, self.sites, cap=self.cap)
         self.keep(id(record), record)
         return record
 
@@ -307,6 +145,12 @@ class Ledger:
     def note(self, text: str) -> None:
         """Add a note to the settlement, once."""
         self._notes[text] = None
+
+    def trouble(self, error: Exception) -> None:
+        """Note the first internal error of the tracer."""
+        if not self._is_troubled:
+            self._is_troubled = True
+            self.note(f"the tracer continues after an internal error: {type(error).__name__}: {error}")
 
     def grow(self, now_ns: int) -> None:
         """End a window."""
@@ -353,9 +197,9 @@ class Ledger:
                 record.excuse(delivery)
             what = "tuple was" if len(kept) == 1 else "tuples were"
             self.note(f"{record.traced.name}: {len(kept)} kept {what} open when an exception left a handler")
-        found = tuple(violations(record, self.sites, now, self.test))
+        found = record.violations(now, self.test)
         self._begun += record.entry - record.ticks_seen
-        self._closed.append((found, tally(record, now, found), record.dropped))
+        self._closed.append((found, record.tally(now, found), record.dropped))
         if record.strays:
             many = "completion" if record.strays == 1 else "completions"
             self.note(
@@ -386,3 +230,244 @@ def _sum(one: ComponentTally, other: ComponentTally) -> ComponentTally:
         oldest_ms=max(one.oldest_ms, other.oldest_ms),
         violations=one.violations + other.violations,
     )
+
+
+_BATCH = "the batch"
+
+
+_KILLED, _TROUBLE = (
+    "killed by ",
+    ": ",
+)  # in the note of a DIED row: "killed by SIGKILL", "exit code 1: ValueError: no"
+
+
+class _Key(NamedTuple):
+    """Whose record it is."""
+
+    run: str
+    worker: str
+    pid: int
+    component: str
+    task: int
+    test: str
+
+
+class _ReplayedRecord(ComponentRecord):
+    """A component of a stored trace.
+
+    `reached` is the place, among all that was handed in, of the last delivery that it worked on; `keeps` is set
+    once it has completed a delivery after another one had come; `waiting` are those that its end found in a batch.
+    """
+
+    def __init__(self, traced: TracedComponent, role: Role, sites: Sites) -> None:
+        super().__init__(traced, role, sites)
+        self.reached = 0
+        self.keeps = False
+        self.waiting: set[Delivery] = set()
+
+    def touched(self, delivery: Delivery, *, done: int) -> None:
+        """The component has worked on this delivery; `done` is 1 if it completed it."""
+        entry = self.open[delivery][1]
+        self.reached = max(self.reached, entry - 1 + done)
+        self.keeps = self.keeps or (done > 0 and entry < self.entry)
+
+    def under_way(self) -> list[Delivery]:
+        """The deliveries that the component was working on when it was killed, or had not read yet.
+
+        A component is handed one tuple after the other, so that is its last one.  A batching bolt also had the
+        batch that the last ticks ended, and one that keeps its tuples all after the last that it worked on.  On
+        a pipe (no dialect) the reads are not visible: there it is what came after that, and only the
+        last one where it has not worked on any.
+        """
+        last = self.entry - 1
+        if any(entry.kind is EntryKind.BATCH for entry in self.role.entries):
+            flushes = [opened.entry for opened, _ in self.ticks.values() if opened.entry < self.entry]
+            ticks = self.role.batch_ticks
+            last = flushes[-ticks] if 0 < ticks <= len(flushes) else 0
+        elif self.keeps or not self.traced.dialect:
+            last = self.reached or last
+        placed = [(opened.entry, tick) for tick, (opened, closed) in self.ticks.items() if not closed]
+        placed += [(entry, delivery) for delivery, (_, entry, _) in self.open.items()]
+        return [delivery for entry, delivery in placed if entry > last]
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """The framework's own batch."""
+        return (_BATCH,)
+
+    def held(self, deliveries: Collection[Delivery], *, ids: bool = False) -> Mapping[Delivery, str]:  # noqa: ARG002 - rows hold no ids
+        """The deliveries that wait for a batch."""
+        return dict.fromkeys(self.waiting.intersection(deliveries), _BATCH)
+
+
+class Playback:
+    """Feeds rows to a ledger for each test; `settle` returns the result, `dropped` counts rows that the recorder lost."""
+
+    def __init__(self) -> None:
+        self.dropped = 0
+        self._ledgers: dict[str, Ledger] = {}
+        self._records: dict[_Key, _ReplayedRecord] = {}
+        # by key without the test: named once a process
+        self._described: dict[tuple[object, ...], TracedComponent] = {}
+        self._sites: dict[tuple[str, int, str], int] = {}
+        self._now_ns = 0
+        self._open = self._begun = self._grown_ns = 0
+        self._ends: list[str] = []
+        self._windows = Windows()
+
+    def feed(self, event: Event) -> None:
+        """One row, in order."""
+        self._now_ns = event.time_ns
+        match event.kind:
+            case EventKind.RECEIVED:
+                self._received(event)
+            case EventKind.ACKED | EventKind.FAILED:
+                self._completed(event)
+            case EventKind.EMITTED | EventKind.ANCHORED:
+                self._emitted(event)
+            case EventKind.NAMED:
+                self._named(event)
+            case EventKind.WAITS:
+                self._record_of(event).waiting.add(event.delivery)
+            case EventKind.DROPPED:
+                self.dropped += event.value
+            case EventKind.DIED:
+                self._died(event)
+            case _:
+                pass
+
+    def settle(self) -> Settlement:
+        """Close all records; the components' counts are added up over processes and tests."""
+        if self._begun and self._now_ns != self._grown_ns:
+            self._close_window()
+        kept = Counter(
+            record.traced.name
+            for record in self._records.values()
+            for _ in record.open.keys() & record.waiting
+        )
+        self._ends += [
+            f"{name}: {count} waited for a batch when the run ended" for name, count in kept.items()
+        ]
+        settled = [ledger.settle() for ledger in self._ledgers.values()]
+        return Settlement(
+            violations=tuple(violation for each in settled for violation in each.violations),
+            tallies=merged(tally for each in settled for tally in each.tallies),
+            growth=tuple(self._windows.points),
+            dropped=self.dropped + sum(each.dropped for each in settled),
+            unobserved=tuple(dict.fromkeys(line for each in settled for line in each.unobserved)),
+            notes=(*dict.fromkeys(self._ends), *(line for each in settled for line in each.notes)),
+        )
+
+    # ---- rows ----
+
+    def _received(self, event: Event) -> None:
+        record = self._record_of(event)
+        if event.flags & TICK:
+            record.ticked(event.delivery, event.time_ns)
+            return
+        record.received(event.delivery, event.time_ns)
+        self._open += 1
+        self._begun += 1
+        self._grow()
+
+    def _completed(self, event: Event) -> None:
+        record = self._record_of(event)
+        if event.delivery in record.open:
+            self._open -= 1
+            record.touched(event.delivery, done=1)
+        verb = record.acked if event.kind is EventKind.ACKED else record.failed
+        verb(event.delivery, self._site(event), _mark(event))
+        self._grow()
+
+    def _grow(self) -> None:
+        if self._now_ns >= self._windows.due:
+            self._close_window()
+
+    def _close_window(self) -> None:
+        self._windows.close(self._now_ns, pending=self._open, started=self._begun)
+        self._grown_ns = self._now_ns
+
+    def _emitted(self, event: Event) -> None:
+        record = self._record_of(event)
+        if record.role.kind is Kind.SPOUT:
+            record.spouted(event.delivery if event.flags & RELIABLE else None, self._site(event))
+            return
+        anchors = (event.delivery,) if event.delivery and record.entry else ()
+        if event.delivery in record.open:
+            record.touched(event.delivery, done=0)
+        record.emitted(anchors, self._site(event), _mark(event))
+        if event.kind is EventKind.ANCHORED:
+            record.emits -= 1  # one more anchor of the emit before
+
+    def _died(self, event: Event) -> None:
+        """A component that was killed or met an exception gets no violation for the tuples that it was working on."""
+        record = self._records.get(_key(event))
+        ended = f"{event.component}[{event.task}] ended: {event.note}"
+        in_hand = event.flags & IN_HAND or event.note.startswith(_KILLED) or _TROUBLE in event.note
+        if record is not None and in_hand:
+            held = record.under_way()
+            for delivery in held:
+                record.excuse(delivery)
+            ended += f", tuples under way: {len(held)}" if held else ""
+        self._ends.append(ended)
+
+    def _named(self, event: Event) -> None:
+        key = _key(event)
+        traced = recalled(event.component, event.task, event.site, event.note)
+        self._described[key[:5]] = traced
+        if key not in self._records:
+            self._begin(key, traced)
+        if why := unobserved(event.note):
+            self._ledger(event.test).unobserved(event.component, why)
+            record = self._records[key]
+            for delivery in tuple(record.open):
+                record.excuse(delivery)
+
+    # ---- records ----
+
+    def _record_of(self, event: Event) -> _ReplayedRecord:
+        key = _key(event)
+        if key not in self._records:
+            self._begin(key, self._described.get(key[:5]) or recalled(event.component, event.task))
+        return self._records[key]
+
+    def _begin(self, key: _Key, traced: TracedComponent) -> None:
+        role, ledger = role_of(traced), self._ledger(key.test)
+        record = _ReplayedRecord(traced, role, ledger.sites)
+        record.handler = _handler(role)
+        ledger.keep(id(record), record)
+        self._records[key] = record
+
+    def _ledger(self, test: str) -> Ledger:
+        if test not in self._ledgers:
+            self._ledgers[test] = Ledger(now=lambda: self._now_ns, test=test)
+        return self._ledgers[test]
+
+    def _site(self, event: Event) -> int:
+        if not event.site:
+            return UNKNOWN
+        key = (event.site, event.flags & AUTO, event.test)
+        number = self._sites.get(key)
+        if number is None:
+            call = parsed(event.site)
+            named = None if call is None else replace(call, framework=bool(event.flags & AUTO))
+            number = self._sites[key] = (
+                UNKNOWN if named is None else self._ledger(event.test).sites.named(named)
+            )
+        return number
+
+
+def _key(event: Event) -> _Key:
+    return _Key(event.run, event.worker, event.pid, event.component, event.task, event.test)
+
+
+def _mark(event: Event) -> Mark | None:
+    bare = bool(event.flags & BARE)
+    if not event.thread and not bare:
+        return None
+    return Mark(thread=event.thread, time_ns=event.time_ns, bare=bare)
+
+
+def _handler(role: Role) -> str:
+    methods = (e.method for e in role.entries if e.kind in (EntryKind.DATA, EntryKind.BATCH))
+    return next(methods, "")

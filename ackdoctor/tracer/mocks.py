@@ -1,7 +1,8 @@
 """What a test has put in the place of a verb, of the wire, or of anything else that may complete a tuple."""
 
 import sys
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from enum import Enum, auto
 from functools import lru_cache
 from inspect import unwrap
 from operator import is_
@@ -11,9 +12,95 @@ from weakref import WeakKeyDictionary
 
 from ackdoctor.model.dialect import Dialect, Role, Verb, VerbKind, WireForm
 from ackdoctor.tracer.components import tuples_in
-from ackdoctor.tracer.patches import Effect, effect, is_itself_a_mock, is_mock, is_ours
 
-__all__ = ["Call", "MockArguments", "Mocked", "WrittenMethods", "look", "names_in", "own_classes"]
+__all__ = [
+    "Effect",
+    "MockArguments",
+    "Mocked",
+    "Standing",
+    "WrittenMethods",
+    "effect",
+    "is_mock",
+    "is_ours",
+    "look",
+    "ours",
+    "unmark",
+]
+
+
+_MARK = "__ackdoctor__"
+
+
+def ours(wrapper: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a wrapper as ours. The mark is the function itself, since `functools.wraps` copies marks."""
+    setattr(wrapper, _MARK, wrapper)
+    return wrapper
+
+
+def unmark(wrapper: Any) -> None:
+    """The wrapper is an ordinary function from now on."""
+    vars(getattr(wrapper, "__func__", wrapper)).pop(_MARK, None)
+
+
+def is_ours(raw: object) -> bool:
+    """Whether this is a wrapper of ours."""
+    function = getattr(raw, "__func__", raw)
+    return function is not None and getattr(function, _MARK, None) is function
+
+
+def is_mock(raw: object) -> bool:
+    """Whether a test has put a mock here."""
+    return hasattr(raw, "call_args_list")
+
+
+def is_itself_a_mock(found: object) -> bool:
+    """As `is_mock`, for any object: reads no attribute of a proxy, whose target may be missing."""
+    return is_mock(found if type(found) is FunctionType else type(found))
+
+
+class Effect(Enum):
+    """The effect of a call of a mock."""
+
+    NOTHING = auto()  # it returns another mock, or None: it replaces a function that acts
+    RAISES = auto()
+    ANSWERS = auto()
+    PASSES_ON = auto()  # as a spy does
+    ACTS = auto()  # a function of the test's own runs instead
+
+
+def effect(mock: Any) -> Effect:
+    """The effect of a mock as it is configured now; errors in a list of answers do not matter.
+
+    unittest.mock asks `side_effect` first, then `return_value`, then what it wraps.  Its `return_value` is never asked for
+    here: that would make one, and up to Python 3.11 the mock would wrap nothing from then on.
+    """
+    does = getattr(mock, "side_effect", None)
+    if isinstance(does, BaseException) or (isinstance(does, type) and issubclass(does, BaseException)):
+        return Effect.RAISES
+    if callable(does) and not isinstance(does, type):
+        return (
+            Effect.PASSES_ON if hasattr(does, "__wrapped__") else Effect.ACTS
+        )  # pytest-mock's spy, or a fake
+    if does is not None:
+        return Effect.ANSWERS
+    fields = getattr(mock, "__dict__", {})
+    answer = fields.get("return_value", fields.get("_mock_return_value", mock))  # autospec's function, a Mock
+    if type(answer).__name__ == "_SentinelObject":  # nothing was set: DEFAULT
+        return Effect.PASSES_ON if fields.get("_mock_wraps") is not None else Effect.NOTHING
+    return Effect.NOTHING if answer is None or is_mock(type(answer)) else Effect.ANSWERS
+
+
+class Standing:
+    """Replaces a method that is no plain function, such as a decorator's object: only calls go through `handle`."""
+
+    def __init__(self, raw: Any, handle: Callable[..., Any]) -> None:
+        self._raw = raw
+        self._handle = handle
+        setattr(self, _MARK, self)
+
+    def __get__(self, owner: object, cls: type | None = None) -> Any:
+        """The bound method of an object; the author's own attribute of the class."""
+        return self._raw.__get__(None, cls) if owner is None else MethodType(self._handle, owner)
 
 
 class WrittenMethods:

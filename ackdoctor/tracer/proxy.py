@@ -1,6 +1,13 @@
-"""The bounded pipe from the pump to the observer.
+"""`ackdoctor trace proxy -- COMMAND...`: runs between ShellBolt and a component, and records what passes.
 
-A copy of each chunk goes into a pipe that never blocks the pump. Chunks that do not fit are dropped and counted.
+    ShellBolt --stdin--> pump --> component
+        ^                 | `- copies --> observer --> trace
+        `----stdout------ `----------------------------------
+
+The pump parses nothing; one loop serves both directions, so a tuple is recorded before its ack. The observer is
+another process. Copies go to it through a bounded pipe (`Tap`) that never blocks the pump: if it is slow or dies, rows are
+lost and counted, and nothing else happens. It cuts the bytes into messages (`Frames`: JSON, a line end, `end` and a line
+end) and turns them into rows (`Conversation`). Bytes that are no message are counted and skipped.
 """
 
 import fcntl
@@ -140,12 +147,11 @@ LONGEST = 16 << 20  # bytes of a message that is still looked at
 _END = b"\nend\n"
 
 
-@dataclass(slots=True)
-class Row:
+class Row(NamedTuple):
     """A message as a row of the trace."""
 
     kind: EventKind
-    delivery: str
+    delivery: str = ""
     stream: str = ""
     flags: int = 0
 
@@ -260,75 +266,44 @@ def _id(message: object) -> str:
     return message if isinstance(message, str) else json.dumps(message, sort_keys=True)
 
 
-_ENDS = {Direction.ENDED: 0, Direction.CUT: IN_HAND}  # the flags of the DIED row
-_NO_STORM = "nothing on this pipe is multilang JSON: another serializer?"
-
-
 def observe(passing: Iterable[Chunk], directory: Path, run: str, name: str) -> None:
-    """Record the chunks; `name` is the component's name before the handshake."""
-    _Observer(directory, run, name).watch(passing)
+    """Record the chunks until the pump has ended; `name` is the component's name before the handshake.
+
+    The time of a row is the time of its bytes.
+    """
+    now_ns = seen = understood = 0
+    talk = Conversation()
+    frames = {side: Frames() for side in (Direction.TO_COMPONENT, Direction.FROM_COMPONENT)}
+    recorder = Recorder(directory, run=run, worker=os.uname().nodename, level="proxy", clock=lambda: now_ns)
+
+    def write(row: Row, value: int = 0, note: str = "") -> None:
+        who = talk.component or name, talk.task
+        recorder.write(row.kind, *who, row.stream, row.delivery, value=value, flags=row.flags, note=note)
+
+    for side, missed, time_ns, data in passing:
+        now_ns = time_ns
+        if side in frames:
+            seen += len(data)
+            if missed:
+                frames[side].skip()
+                write(Row(EventKind.DROPPED), missed, "the tracer fell behind")
+            for message in map(parse, frames[side].feed(data)):
+                understood += isinstance(message, dict)
+                for row in talk.hear(message) if side is Direction.TO_COMPONENT else talk.say(message):
+                    write(row)
+            recorder.flush()
+            continue
+        lost = talk.junk + sum(each.lost for each in frames.values())
+        if lost or (seen and not understood):
+            note = "no multilang JSON"
+            write(Row(EventKind.DROPPED), lost, note if understood else _NO_STORM)
+        trouble = talk.trouble.rpartition("\n")[2]
+        note = f"{data.decode()}: {trouble}" if trouble else data.decode()
+        write(Row(EventKind.DIED, flags=IN_HAND if side is Direction.CUT else 0), note=note)
+    recorder.close()
 
 
-class _Observer:
-    """Writes the rows of one component; the time of a row is the time of its bytes."""
-
-    def __init__(self, directory: Path, run: str, name: str) -> None:
-        self._now = 0
-        self._recorder = Recorder(
-            directory, run=run, worker=os.uname().nodename, level="proxy", clock=lambda: self._now
-        )
-        self._talk = Conversation()
-        self._name = name
-        self._frames = {side: Frames() for side in (Direction.TO_COMPONENT, Direction.FROM_COMPONENT)}
-        self._understood = self._seen = 0
-
-    def watch(self, passing: Iterable[Chunk]) -> None:
-        """Read until the pump has ended."""
-        for chunk in passing:
-            self._now = chunk.time_ns
-            if chunk.direction in _ENDS:
-                self._end(chunk.data.decode(), _ENDS[chunk.direction])
-            else:
-                self._pass(chunk)
-        self._recorder.close()
-
-    def _pass(self, chunk: Chunk) -> None:
-        frames = self._frames[chunk.direction]
-        self._seen += len(chunk.data)
-        if chunk.missed:
-            frames.skip()
-            self._write(Row(EventKind.DROPPED, ""), value=chunk.missed, note="the tracer fell behind")
-        for message in frames.feed(chunk.data):
-            for row in self._rows(chunk.direction, message):
-                self._write(row)
-        self._recorder.flush()
-
-    def _rows(self, side: Direction, data: bytes) -> Iterator[Row]:
-        message = parse(data)
-        self._understood += isinstance(message, dict)
-        return self._talk.hear(message) if side is Direction.TO_COMPONENT else self._talk.say(message)
-
-    def _end(self, status: str, flags: int) -> None:
-        lost = self._talk.junk + sum(frames.lost for frames in self._frames.values())
-        if lost or (self._seen and not self._understood):
-            note = "no multilang JSON" if self._understood else _NO_STORM
-            self._write(Row(EventKind.DROPPED, ""), value=lost, note=note)
-        trouble = self._talk.trouble.rpartition("\n")[2]
-        self._write(Row(EventKind.DIED, "", flags=flags), note=f"{status}: {trouble}" if trouble else status)
-
-    def _write(self, row: Row, *, value: int = 0, note: str = "") -> None:
-        self._recorder.write(
-            row.kind,
-            self._talk.component or self._name,
-            self._talk.task,
-            row.stream,
-            row.delivery,
-            value=value,
-            flags=row.flags,
-            note=note,
-        )
-
-
+_NO_STORM = "nothing on this pipe is multilang JSON: another serializer?"
 _CHUNK = 65_536
 _IN, _OUT = select.POLLIN, select.POLLOUT
 
@@ -396,33 +371,25 @@ def pump(lanes: tuple[Lane, Lane], tap: Tap, *, ended: Callable[[], bool], wake:
         poll = select.poll()
         poll.register(wake, _IN)
         for lane in lanes:
-            if lane.open:
-                _watch(poll, lane)
+            if lane.open:  # an idle sink is polled for a broken pipe only
+                poll.register(lane.sink, _OUT if lane.rest else 0)
+                if not lane.rest:
+                    poll.register(lane.source, _IN)
         ready = dict(poll.poll(0 if over and not words.rest else None))
         if wake in ready:
             os.read(wake, _CHUNK)
         if over and not words.rest and words.source not in ready:
             return
         for lane in lanes:
-            if lane.open:
-                _serve(lane, ready, tap)
-
-
-def _watch(poll: "select.poll", lane: Lane) -> None:
-    """Register a lane; an idle sink is polled for a broken pipe only."""
-    poll.register(lane.sink, _OUT if lane.rest else 0)
-    if not lane.rest:
-        poll.register(lane.source, _IN)
-
-
-def _serve(lane: Lane, ready: dict[int, int], tap: Tap) -> None:
-    if lane.rest:
-        if lane.sink in ready:
-            lane.write()
-    elif ready.get(lane.sink, 0) & (select.POLLERR | select.POLLNVAL):
-        lane.end()
-    elif lane.source in ready:
-        lane.read(tap)
+            if not lane.open:
+                continue
+            if lane.rest:
+                if lane.sink in ready:
+                    lane.write()
+            elif ready.get(lane.sink, 0) & (select.POLLERR | select.POLLNVAL):
+                lane.end()
+            elif lane.source in ready:
+                lane.read(tap)
 
 
 Watch = Callable[[Iterable[Chunk], Path, str, str], None]

@@ -1,27 +1,20 @@
-"""The record of one component instance: the tuples it received, and how each was completed."""
+"""The record of one component instance: the tuples it received, how each was completed, and the violations.
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+Two levels of detail are kept. A tuple that is completed once, from the thread that receives, is a few plain numbers,
+which the garbage collector need not track. `Opened` and `Closed` name them on the slow path.
+"""
+
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from threading import RLock
 from typing import NamedTuple, TypeAlias
 
-from ackdoctor.model.dialect import Anchoring, Kind, Misuse, Role, TickDuty
+from ackdoctor.model.dialect import Anchoring, EntryKind, Kind, Misuse, Role, TickDuty
 from ackdoctor.model.protocol import TABLE, Breach, Op, Stage
-from ackdoctor.model.trace import AccessKind, TracedComponent
+from ackdoctor.model.trace import Access, AccessKind, ComponentTally, TracedComponent, Violation
+from ackdoctor.tracer.sites import Sites
 
-__all__ = [
-    "ACK",
-    "BREACHES",
-    "CAP",
-    "Closed",
-    "ComponentRecord",
-    "Delivery",
-    "Incident",
-    "Incidents",
-    "Mark",
-    "Opened",
-    "PendingTuple",
-]
+__all__ = ["ACK", "BREACHES", "CAP", "ComponentRecord", "Delivery", "Mark", "Opened", "PendingTuple"]
 
 
 Delivery = Hashable
@@ -58,67 +51,8 @@ class Closed(NamedTuple):
         return TABLE[Stage.OWED, self.op].state
 
 
-@dataclass(slots=True, kw_only=True)
-class Incident:
-    """One misuse, with the numbers of sites; `count` deliveries share it."""
-
-    misuse: Misuse
-    delivery: Delivery
-    kind: AccessKind
-    opened: Opened | None
-    closed: Closed | None
-    site: int
-    entry: int
-    mark: Mark | None
-    handler: str
-    tick: bool = False
-    note: str = ""
-    count: int = 1
-    discarded: int = 0
-
-
-class Incidents:
-    """Different incidents, at most `limit`; `cap` deliveries are remembered, so that each counts once."""
-
-    def __init__(self, limit: int, cap: int) -> None:
-        self._limit = limit
-        self._cap = cap
-        self._kept: dict[Hashable, Incident] = {}
-        self._counted: set[tuple[Hashable, Hashable]] = set()
-
-    def add(self, incident: Incident) -> bool:
-        """Add an incident, or count it with an equal one; False if there is no room."""
-        key = (
-            incident.misuse,
-            incident.kind,
-            incident.closed.site if incident.closed else 0,
-            incident.closed.op if incident.closed else None,
-            incident.site,
-            incident.handler,
-            incident.tick,
-        )
-        seen = self._kept.get(key)
-        if seen is None and len(self._kept) >= self._limit:
-            return False
-        counted = (key, incident.delivery)
-        if seen is None:
-            self._kept[key] = incident
-        elif counted in self._counted:
-            seen.discarded += 1
-            return True
-        else:
-            seen.count += 1
-        if len(self._counted) < self._cap:
-            self._counted.add(counted)
-        return True
-
-    def all(self) -> tuple[Incident, ...]:
-        """The incidents, in the order of the first of each kind."""
-        return tuple(self._kept.values())
-
-
 CAP = 65_536  # open deliveries that a record keeps, and as many completed ones
-INCIDENTS = 1_000  # different violations that a record keeps
+_MOST_DIFFERENT = 1_000  # different violations that a record keeps, and ticks
 
 BREACHES = {
     Breach.MISSING_ACK: Misuse.NEVER,
@@ -135,9 +69,9 @@ _OPS = (Op.ACK, Op.FAIL)
 ACK, _FAIL = range(len(_OPS))
 PendingTuple: TypeAlias = tuple[int, int, str]
 """Time of receipt, number of the handler call, and the delivery as JSON if rows are written."""
-_Row: TypeAlias = tuple[PendingTuple, int, int, int, Mark | None]
-"""A Closed as plain numbers, which the garbage collector need not track."""
-_Moment: TypeAlias = tuple[int, str]
+_Completion: TypeAlias = tuple[PendingTuple, int, int, int, Mark | None]
+"""A Closed as plain numbers."""
+_Call: TypeAlias = tuple[int, str]
 """The number of the handler call, and its handler."""
 
 
@@ -145,54 +79,30 @@ class ComponentRecord:
     """The deliveries of one component. Any thread may call; the slow path takes a lock.
 
     `entry` counts the tuples received; `handler` and `current` name the running handler and its delivery, and the
-    instrumentation sets them. Deliveries beyond `cap` are dropped, oldest first, and counted in `dropped`.
+    instrumentation sets them. Deliveries beyond `cap` are dropped, oldest first, and counted in `dropped`; `strays`
+    counts completions of unknown deliveries.
     """
 
-    __slots__ = (
-        "_cap",
-        "_excused",
-        "_incidents",
-        "_lock",
-        "_older",
-        "_twins",
-        "_unknown",
-        "acks",
-        "current",
-        "done",
-        "dropped",
-        "emits",
-        "entry",
-        "fails",
-        "handler",
-        "high_water",
-        "open",
-        "reliable",
-        "role",
-        "strays",
-        "ticks",
-        "ticks_seen",
-        "traced",
-        "untracked",
-    )
-
-    def __init__(self, traced: TracedComponent, role: Role, *, cap: int = CAP) -> None:
+    def __init__(self, traced: TracedComponent, role: Role, sites: Sites, *, cap: int = CAP) -> None:
         self.traced = traced
         self.role = role
+        self.sites = sites
         self.open: dict[Delivery, PendingTuple] = {}
-        self.done: dict[Delivery, _Row] = {}
+        self.done: dict[Delivery, _Completion] = {}
         self.ticks: dict[Delivery, tuple[Opened, Closed | None]] = {}
         self.entry = self.acks = self.fails = self.emits = self.ticks_seen = 0
         self.high_water = self.dropped = self.strays = 0
         self.current: Delivery = None
         self.handler = ""
-        self.reliable = 0
-        self.untracked: tuple[int, int] | None = None  # site and entry of a spout's first emit without id
+        self._reliable = 0  # emits of a spout with a message id
+        self._untracked: tuple[int, int] | None = None  # site and entry of a spout's first emit without id
         self._cap = cap
         self._excused: set[Delivery] = set()
-        self._older: dict[Delivery, _Row] = {}
+        self._older: dict[Delivery, _Completion] = {}
         self._twins: dict[Delivery, list[PendingTuple]] = {}
-        self._incidents = Incidents(INCIDENTS, cap)
-        self._unknown: list[tuple[Delivery, Op, int, Mark | None, _Moment]] = []
+        self._found: dict[Hashable, Violation] = {}
+        self._counted: set[Hashable] = set()
+        self._unknown: list[tuple[Delivery, Op, int, Mark | None, _Call]] = []
         self._lock = RLock()
 
     # ---- the four verbs ----
@@ -202,14 +112,16 @@ class ComponentRecord:
         open_ = self.open
         self.entry = entry = self.entry + 1
         self.current = delivery
-        if delivery in open_:
-            self._twin(delivery, (time_ns, entry, text))
+        if delivery in open_:  # its id came again, which only a test's driver does: both are pending
+            with self._lock:
+                self._twins.setdefault(delivery, []).append((time_ns, entry, text))
             return
         open_[delivery] = (time_ns, entry, text)
         if len(open_) > self.high_water:
-            self.rise()
-        if not entry & 1023:
-            self._turn()
+            self._rise()
+        if not entry & 1023 and len(self.done) >= self._cap:  # forgets by generations, like the acker's map
+            with self._lock:
+                self._older, self.done = self.done, {}
 
     def acked(self, delivery: Delivery, site: int = 0, mark: Mark | None = None) -> PendingTuple | None:
         """A tuple was acked, by the author or by the framework; returns it if it was open."""
@@ -224,23 +136,24 @@ class ComponentRecord:
     def failed(self, delivery: Delivery, site: int = 0, mark: Mark | None = None) -> None:
         """A tuple was failed, by the author or by the framework."""
         self.fails += 1
-        opened = self.open.pop(delivery, None)
-        if opened is None or mark is not None:
-            self._completed(delivery, Op.FAIL, opened, site, mark)
-        else:
-            self.done[delivery] = (opened, _FAIL, site, self.entry, None)
+        self._completed(delivery, Op.FAIL, self.open.pop(delivery, None), site, mark)
 
     def emitted(self, anchors: Iterable[Delivery] = (), site: int = 0, mark: Mark | None = None) -> None:
         """A tuple was emitted with these anchors; a spout's has none."""
         self.emits += 1
-        open_ = self.open
         for anchor in anchors:
-            if anchor not in open_:
+            if anchor not in self.open:
                 self._anchored(anchor, site, mark)
         if mark is not None:
             self._emitted_oddly(site, mark)
 
-    # ---- the slow path ----
+    def spouted(self, message_id: Delivery, site: int = 0) -> None:
+        """A spout has emitted; None is an emit without message id, which Storm does not track."""
+        self.emits += 1
+        if message_id is not None:
+            self._reliable += 1
+        elif self._untracked is None:
+            self._untracked = (site, self.entry)
 
     def ticked(self, delivery: Delivery, time_ns: int = 0) -> None:
         """A tick was received; whether it must be completed depends on the role's `TickDuty`."""
@@ -249,36 +162,30 @@ class ComponentRecord:
         self.current = None
         with self._lock:
             self.ticks[delivery] = (Opened(time_ns, self.entry), None)
-            while len(self.ticks) > INCIDENTS:
+            while len(self.ticks) > _MOST_DIFFERENT:
                 del self.ticks[next(iter(self.ticks))]
 
-    def offended(
+    def misused(
         self,
         misuse: Misuse,
         kind: AccessKind,
         delivery: Delivery = None,
         site: int = 0,
         mark: Mark | None = None,
-        note: str = "",
     ) -> None:
         """Record a misuse that the protocol's table does not have, if the dialect has a price for it."""
         with self._lock:
             closed = self._closed(delivery)
-            opened = closed.opened if closed else self._opened(delivery)
-            self._incident(misuse, kind, delivery, opened, closed, site, mark, note=note)
+            row = self.open.get(delivery)
+            opened = closed.opened if closed else Opened(*row[:2]) if row else None
+            self._report(misuse, kind, delivery, opened, closed, site, mark)
 
     def excuse(self, delivery: Delivery) -> None:
         """Report no violation if the tuple stays open: the component died while it held the tuple."""
         if len(self._excused) < self._cap:
             self._excused.add(delivery)
 
-    def spouted(self, message_id: Delivery, site: int = 0) -> None:
-        """A spout has emitted; None is an emit without message id, which Storm does not track."""
-        self.emits += 1
-        if message_id is not None:
-            self.reliable += 1
-        elif self.untracked is None:
-            self.untracked = (site, self.entry)
+    # ---- what only a live component knows ----
 
     @property
     def traced_now(self) -> TracedComponent:
@@ -306,53 +213,87 @@ class ComponentRecord:
         """Before the settlement; returns why completions could not be observed, or ''."""
         return ""
 
-    def prices(self, misuse: Misuse) -> bool:
-        """Whether the role has a price for a misuse."""
-        return misuse in self.role.discipline.prices
+    # ---- what became of the deliveries ----
 
     def __contains__(self, delivery: object) -> bool:
-        return (
-            delivery in self.open
-            or delivery in self.done
-            or delivery in self._older
-            or delivery in self.ticks
-        )
-
-    def state(self, delivery: Delivery) -> Stage | None:
-        """The state of a delivery; None if this record does not know it."""
-        if delivery in self.open:
-            return Stage.OWED
-        closed = self._closed(delivery)
-        return None if closed is None else closed.state
-
-    def incidents(self) -> Iterable[Incident]:
-        """Every different incident so far, in the order of the first of its kind."""
-        self._look_again()
-        return self._incidents.all()
+        return any(delivery in known for known in (self.open, self.done, self._older, self.ticks))
 
     def overdue(self) -> tuple[tuple[Delivery, Opened], ...]:
         """The pending deliveries, oldest first."""
         with self._lock:
-            twins = [(key, Opened(*one[:2])) for key, more in self._twins.items() for one in more]
-            owed = [(key, Opened(*one[:2])) for key, one in self.open.items() if key not in self._excused]
-        return tuple(sorted(owed + twins, key=lambda row: row[1].entry))
+            owed = [(key, row) for key, row in self.open.items() if key not in self._excused]
+            owed += [(key, row) for key, more in self._twins.items() for row in more]
+        return tuple((key, Opened(*row[:2])) for key, row in sorted(owed, key=lambda owed: owed[1][1]))
 
-    def ticks_owed(self) -> tuple[tuple[Delivery, Opened], ...]:
-        """The pending ticks that must be completed."""
-        duty = self.role.discipline.tick
-        owed = duty is TickDuty.REQUIRED or (duty is TickDuty.AUTO and not self.traced_now.auto_ack)
-        return tuple(
-            (key, opened)
-            for key, (opened, closed) in self.ticks.items()
-            if owed and closed is None and key not in self._excused
+    def violations(self, now_ns: int, test: str) -> tuple[Violation, ...]:
+        """The violations so far, each different one once, in the order in which they happened."""
+        self._look_again()
+        traced = self.traced_now
+        found = (*self._found.values(), *self._no_message_id(), *self._never_completed(now_ns))
+        return tuple(replace(violation, traced=traced, test=test) for violation in found)
+
+    def tally(self, now_ns: int, found: Iterable[Violation]) -> ComponentTally:
+        """The counts; `found` are the violations."""
+        oldest = next(iter(self.open.values()), None)
+        return ComponentTally(
+            component=self.traced.name,
+            dialect=self.traced.dialect,
+            delivered=self.entry - self.ticks_seen,
+            emitted=self.emits,
+            acked=self.acks,
+            failed=self.fails,
+            ticks=self.ticks_seen,
+            pending=len(self.overdue()),
+            high_water=self.high_water,
+            oldest_ms=max(0, now_ns - oldest[0]) // 1_000_000 if oldest else 0,
+            violations=sum(violation.count for violation in found),
         )
 
-    def _twin(self, delivery: Delivery, opened: PendingTuple) -> None:
-        """The id of an open delivery came again, which only a test's driver does: both are pending."""
-        with self._lock:
-            self._twins.setdefault(delivery, []).append(opened)
+    def _no_message_id(self) -> Iterator[Violation]:
+        """A spout that implements ack or fail, and emits no tuple with a message id."""
+        if self._untracked and not self._reliable and self._prices(Misuse.NO_MESSAGE_ID) and self.waits():
+            site, entry = self._untracked
+            history = (self._access(AccessKind.EMITTED, site, entry, None),)
+            yield self._violation(Misuse.NO_MESSAGE_ID, None, history, self._handler(), count=self.emits)
 
-    def rise(self) -> None:
+    def _never_completed(self, now_ns: int) -> Iterator[Violation]:
+        """One violation for the deliveries that each field still holds, and one for the ticks."""
+        owed = self.overdue()
+        held = self.held({delivery for delivery, _ in owed}) if owed else {}
+        unheld = {delivery for delivery, _ in owed if delivery not in held}
+        named = self.held(unheld, ids=True) if unheld else {}
+        groups: dict[tuple[Misuse, str, str], list[tuple[Delivery, Opened]]] = {}
+        for delivery, opened in owed:
+            field, ids = held.get(delivery, ""), named.get(delivery, "")
+            if {field, ids}.isdisjoint(self.buffers):
+                groups.setdefault((Misuse.NEVER, field, ids), []).append((delivery, opened))
+        if ticks := self._ticks_owed():
+            groups[Misuse.TICK_NEVER, "", ""] = ticks
+        for (misuse, field, ids), members in groups.items():
+            delivery, opened = members[0]
+            tick = misuse is Misuse.TICK_NEVER
+            if self._prices(misuse):
+                ended = Access(kind=AccessKind.ENDED, time_ns=now_ns, entry=self.entry)
+                yield self._violation(
+                    misuse,
+                    delivery,
+                    (*_receipt(opened), ended),
+                    (self._handler(EntryKind.TICK) if tick else "") or self._handler(),
+                    tick=tick,
+                    held=f"self.{field}" if field else "",
+                    named=f"self.{ids}" if ids else "",
+                    count=len(members),
+                )
+
+    def _ticks_owed(self) -> list[tuple[Delivery, Opened]]:
+        """The pending ticks that must be completed."""
+        duty = self.role.discipline.tick
+        if duty is not TickDuty.REQUIRED and (duty is not TickDuty.AUTO or self.traced_now.auto_ack):
+            return []
+        ticks = self.ticks.items()
+        return [(key, opened) for key, (opened, closed) in ticks if not closed and key not in self._excused]
+
+    def _rise(self) -> None:
         """More deliveries are open than ever before."""
         with self._lock:
             while len(self.open) > self._cap:
@@ -360,19 +301,11 @@ class ComponentRecord:
                 self.dropped += 1
             self.high_water = max(self.high_water, len(self.open))
 
-    def _turn(self) -> None:
-        """Forget completed deliveries by generations, like the acker's map."""
-        with self._lock:
-            if len(self.done) >= self._cap:
-                self._older, self.done = self.done, {}
-
-    def _opened(self, delivery: Delivery) -> Opened | None:
-        opened = self.open.get(delivery)
-        return None if opened is None else Opened(*opened[:2])
-
     def _closed(self, delivery: Delivery) -> Closed | None:
         row = self.done.get(delivery) or self._older.get(delivery)
         return None if row is None else Closed(Opened(*row[0][:2]), _OPS[row[1]], *row[2:])
+
+    # ---- the slow path of the verbs ----
 
     def _completed(
         self, delivery: Delivery, op: Op, opened: PendingTuple | None, site: int, mark: Mark | None
@@ -388,43 +321,37 @@ class ComponentRecord:
             elif delivery in self.ticks:
                 self._tick_completed(delivery, op, site, mark)
             else:
-                self._again(delivery, op, site, mark)
+                self._completed_again(delivery, op, site, mark, (self.entry, self.handler))
             if mark is not None and mark.thread and not self.role.discipline.thread_safe:
-                self.offended(Misuse.OFF_THREAD, _KINDS[op], delivery, site, mark)
+                self.misused(Misuse.OFF_THREAD, _KINDS[op], delivery, site, mark)
 
-    def _again(
-        self, delivery: Delivery, op: Op, site: int, mark: Mark | None, moment: _Moment | None = None
-    ) -> None:
+    def _completed_again(self, delivery: Delivery, op: Op, site: int, mark: Mark | None, call: _Call) -> None:
         closed = self._closed(delivery)
-        if closed is None:
-            if self.role.kind is Kind.SPOUT:
-                self._incident(Misuse.SPOUT_COMPLETES, _KINDS[op], delivery, None, None, site, mark)
-            else:
-                self.strays += 1
-                if len(self._unknown) < self._cap:
-                    self._unknown.append((delivery, op, site, mark, (self.entry, self.handler)))
-            return
-        breach = TABLE[closed.state, op].breach
-        if breach is not None:
-            misuse, kind = BREACHES[breach], _KINDS[op]
-            self._incident(misuse, kind, delivery, closed.opened, closed, site, mark, moment=moment)
+        if closed is not None:
+            self._breach(closed, op, delivery, site, mark, call=call)
+        elif self.role.kind is Kind.SPOUT:
+            self._report(Misuse.SPOUT_COMPLETES, _KINDS[op], delivery, None, None, site, mark)
+        else:
+            self.strays += 1
+            if len(self._unknown) < self._cap:
+                self._unknown.append((delivery, op, site, mark, call))
 
     def _look_again(self) -> None:
         """Try unknown deliveries again: another thread may have been about to complete them."""
         with self._lock:
             unknown, self._unknown = self._unknown, []
-            for delivery, op, site, mark, moment in unknown:
+            for delivery, op, site, mark, call in unknown:
                 closed = self._closed(delivery)
-                if closed is not None and closed.opened.entry <= moment[0]:  # not handed over later
+                if closed is not None and closed.opened.entry <= call[0]:  # not handed over later
                     self.strays -= 1
-                    self._again(delivery, op, site, mark, moment)
+                    self._breach(closed, op, delivery, site, mark, call=call)
 
     def _tick_completed(self, delivery: Delivery, op: Op, site: int, mark: Mark | None) -> None:
         opened, closed = self.ticks[delivery]
         if closed is None:
             self.ticks[delivery] = (opened, Closed(opened, op, site, self.entry, mark))
         if closed is not None or self.role.discipline.tick is TickDuty.FORBIDDEN:
-            self._incident(Misuse.TICK_TWICE, _KINDS[op], delivery, opened, closed, site, mark, tick=True)
+            self._report(Misuse.TICK_TWICE, _KINDS[op], delivery, opened, closed, site, mark, tick=True)
 
     def _anchored(self, anchor: Delivery, site: int, mark: Mark | None) -> None:
         """An anchor that is not open: completed already, or unknown."""
@@ -432,35 +359,43 @@ class ComponentRecord:
             closed, tick = self._closed(anchor), False
             if closed is None and anchor in self.ticks:
                 closed, tick = self.ticks[anchor][1], True
-            if closed is not None and (breach := TABLE[closed.state, Op.ANCHOR].breach) is not None:
-                self._incident(
-                    BREACHES[breach],
-                    AccessKind.ANCHORED,
-                    anchor,
-                    closed.opened,
-                    closed,
-                    site,
-                    mark,
-                    tick=tick,
-                )
+            if closed is not None:
+                self._breach(closed, Op.ANCHOR, anchor, site, mark, tick=tick)
 
     def _emitted_oddly(self, site: int, mark: Mark) -> None:
         """An emit from another thread, or one that leaves the anchors to a framework that sets none."""
         discipline = self.role.discipline
+        guesses = discipline.anchoring is Anchoring.CURRENT
         if mark.thread:
-            guesses = mark.bare and discipline.anchoring is Anchoring.CURRENT
-            if not discipline.thread_safe or guesses:
-                self.offended(Misuse.OFF_THREAD, AccessKind.EMITTED, self.current, site, mark)
-        elif mark.bare and self.current is not None and self._anchors_nothing():
-            self.offended(Misuse.UNANCHORED, AccessKind.EMITTED, self.current, site, mark)
+            if not discipline.thread_safe or (mark.bare and guesses):
+                self.misused(Misuse.OFF_THREAD, AccessKind.EMITTED, self.current, site, mark)
+        elif mark.bare and self.current is not None:
+            sets_none = discipline.anchoring is Anchoring.NONE or (
+                guesses and not self.traced_now.auto_anchor
+            )
+            if sets_none:
+                self.misused(Misuse.UNANCHORED, AccessKind.EMITTED, self.current, site, mark)
 
-    def _anchors_nothing(self) -> bool:
-        anchoring = self.role.discipline.anchoring
-        return anchoring is Anchoring.NONE or (
-            anchoring is Anchoring.CURRENT and not self.traced_now.auto_anchor
-        )
+    def _breach(
+        self,
+        closed: Closed,
+        op: Op,
+        delivery: Delivery,
+        site: int,
+        mark: Mark | None,
+        *,
+        tick: bool = False,
+        call: _Call | None = None,
+    ) -> None:
+        """Report an operation on a completed delivery, if the protocol forbids it."""
+        breach = TABLE[closed.state, op].breach
+        if breach is not None:
+            what = BREACHES[breach], _KINDS[op], delivery
+            self._report(*what, closed.opened, closed, site, mark, tick=tick, call=call)
 
-    def _incident(
+    # ---- violations ----
+
+    def _report(
         self,
         misuse: Misuse,
         kind: AccessKind,
@@ -471,23 +406,76 @@ class ComponentRecord:
         mark: Mark | None,
         *,
         tick: bool = False,
-        note: str = "",
-        moment: _Moment | None = None,
+        call: _Call | None = None,
     ) -> None:
-        if not self.prices(misuse):
+        """Add a violation, or count it with an equal one; each delivery counts once."""
+        if not self._prices(misuse):
             return
-        entry, handler = moment or (self.entry, self.handler)
-        incident = Incident(
+        entry, handler = call or (self.entry, self.handler)
+        done = (closed.site, closed.op) if closed else None
+        key = (misuse, kind, done, site, handler, tick)
+        known, counted = self._found.get(key), (key, delivery)
+        if known is None and len(self._found) >= _MOST_DIFFERENT:
+            self.dropped += 1
+            return
+        if known is None:
+            default = self._handler()
+            batch = self._is_batch(default) and not tick
+            life = [*_receipt(opened)]
+            if closed is not None:
+                life.append(self._access(_KINDS[closed.op], closed.site, closed.entry, closed.mark))
+            life.append(self._access(kind, site, entry, mark))
+            self._found[key] = self._violation(
+                misuse, delivery, life, default if batch else handler or default, tick=tick
+            )
+        elif counted in self._counted:
+            known.discarded += 1
+            return
+        else:
+            known.count += 1
+        if len(self._counted) < self._cap:
+            self._counted.add(counted)
+
+    def _violation(
+        self, misuse: Misuse, delivery: Delivery, life: Iterable[Access], handler: str, **more: object
+    ) -> Violation:
+        return Violation(
             misuse=misuse,
-            delivery=delivery,
-            kind=kind,
-            opened=opened,
-            closed=closed,
-            site=site,
-            entry=entry,
-            mark=mark,
+            traced=self.traced,
             handler=handler,
-            tick=tick,
-            note=note,
+            delivery="" if delivery is None else str(delivery),
+            history=tuple(life),
+            batch=self._is_batch(handler),
+            **more,  # type: ignore[arg-type]
         )
-        self.dropped += not self._incidents.add(incident)
+
+    def _access(self, kind: AccessKind, site: int, entry: int, mark: Mark | None) -> Access:
+        thread, in_except, time_ns, _ = mark or Mark()
+        return Access(
+            kind=kind,
+            site=self.sites[site],
+            thread=thread,
+            time_ns=time_ns,
+            entry=entry,
+            in_except=in_except,
+        )
+
+    def _prices(self, misuse: Misuse) -> bool:
+        """Whether the role has a price for a misuse."""
+        return misuse in self.role.discipline.prices
+
+    def _handler(self, *wanted: EntryKind) -> str:
+        """The handler of that kind; by default a delivery's: the batch handler if the role has batches. '' for none."""
+        if not wanted:
+            bolt = self.role.kind is Kind.BOLT
+            wanted = (EntryKind.BATCH, EntryKind.DATA) if bolt else (EntryKind.NEXT,)
+        entries = self.role.entries
+        return next((entry.method for kind in wanted for entry in entries if entry.kind is kind), "")
+
+    def _is_batch(self, handler: str) -> bool:
+        return any(entry.method == handler and entry.kind is EntryKind.BATCH for entry in self.role.entries)
+
+
+def _receipt(opened: Opened | None) -> Iterator[Access]:
+    if opened is not None:
+        yield Access(kind=AccessKind.RECEIVED, time_ns=opened.time_ns, entry=opened.entry)

@@ -10,6 +10,7 @@ by themselves (`Wire.completes`) are sites: "auto ack by Bolt._run".
 """
 
 import ast
+import dis
 import linecache
 import os
 import sys
@@ -22,7 +23,17 @@ from typing import Any, cast
 from ackdoctor.model.source import NOWHERE, Site, Span
 from ackdoctor.model.trace import CallSite, TracedComponent
 
-__all__ = ["UNKNOWN", "CallPath", "Places", "Sites", "is_mock_frame", "may_loop", "parsed"]
+__all__ = [
+    "UNKNOWN",
+    "CallPath",
+    "Places",
+    "Sites",
+    "called_function",
+    "is_mock_frame",
+    "may_loop",
+    "parsed",
+    "passes",
+]
 
 
 UNKNOWN = 0
@@ -196,6 +207,53 @@ def _qualname(frame: FrameType) -> str:
             return f"{cls.__qualname__}.{code.co_name}"
     return code.co_name
 
+
+def called_function(code: CodeType) -> str:
+    """The name of the function that the innermost frame of `code` has called."""
+    frame: FrameType | None = _getframe(0)
+    name = ""
+    while frame is not None and frame.f_code is not code:
+        name = frame.f_code.co_name
+        frame = frame.f_back
+    return name
+
+
+# ---- which arguments a call passes ----
+#
+# On the wire, `emit(values)` and `emit(values, anchors=[])` are the same message; only the first is an oversight.
+
+
+def passes(code: CodeType, lasti: int, name: str, position: int) -> bool:
+    """Whether the call at `lasti` passes the parameter `name`, the `position`th after self. In doubt: yes."""
+    before = [step for step in dis.get_instructions(code) if step.offset <= lasti]
+    for index in range(len(before) - 1, -1, -1):
+        step = before[index]
+        if step.opname.startswith("CALL") and step.opname != "CALL_INTRINSIC_1":
+            if step.opname == "CALL_FUNCTION_EX" or not isinstance(step.arg, int):
+                return True
+            named = _keywords(code, before, index)
+            return name in named or step.arg - len(named) > position
+        if step.opname not in {"CACHE", "PRECALL"}:
+            return True
+    return True
+
+
+def _keywords(code: CodeType, before: list[dis.Instruction], index: int) -> tuple[str, ...]:
+    """The keywords of a call: the constant right before it."""
+    for step in reversed(before[max(0, index - 3) : index]):
+        if step.opname == "KW_NAMES" or (
+            step.opname == "LOAD_CONST" and before[index].opname in {"CALL_KW", "CALL_FUNCTION_KW"}
+        ):
+            names = step.argval
+            if not isinstance(names, tuple) and step.arg is not None:  # 3.11 and 3.12 give KW_NAMES no value
+                names = code.co_consts[step.arg]
+            return names if isinstance(names, tuple) else ()
+        if step.opname not in {"CACHE", "PRECALL"}:
+            break
+    return ()
+
+
+# ---- places in the source ----
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 

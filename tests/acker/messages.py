@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ackdoctor.acker.acker import Acker, make_acker
 from ackdoctor.acker.executors import SpoutExecutor, SpoutResult
-from ackdoctor.acker.runtime import VirtualClock
+from ackdoctor.acker.runtime import VirtualClock, signed
 from ackdoctor.acker.versions import Profile
 from ackdoctor.model.acker import AckAck, AckFail, AckInit, Message, ResetTimeout
 from ackdoctor.model.trace import PendingEntry
@@ -15,6 +15,17 @@ A, B, E, F = 1, 2, 4, 8  # a and b are the spout's edges, e and f the bolts'
 
 INIT, INIT_AB = AckInit(ROOT, A, SPOUT), AckInit(ROOT, A ^ B, SPOUT)
 FAIL, RESET = AckFail(ROOT), ResetTimeout(ROOT)
+
+
+class PowersOfTwo:
+    """The ids 1, 2, 4, ..., linearly independent under XOR (1, 2 and 3 are not: 1 ^ 2 == 3)."""
+
+    def __init__(self, first_exponent: int = 0) -> None:
+        self._ids = iter([signed(1 << exponent) for exponent in range(first_exponent, 64)])
+
+    def next_long(self) -> int:
+        return next(self._ids)
+
 
 Order = tuple[Message, ...]
 Senders = tuple[Order, ...]

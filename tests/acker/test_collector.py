@@ -4,9 +4,10 @@ import pytest
 
 from ackdoctor.acker.acker import AckEmit
 from ackdoctor.acker.executors import Emission, TupleImpl, make_collector
-from ackdoctor.acker.runtime import PowersOfTwo, VirtualClock
+from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.acker import AckAck, AckFail, ResetTimeout
+from tests.acker.messages import PowersOfTwo
 
 R, S = 1 << 40, 1 << 41
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ackdoctor.acker.acker import AckEmit, Acker, make_acker
 from ackdoctor.acker.executors import Reason, SpoutExecutor, SpoutResult, TupleImpl, make_collector
-from ackdoctor.acker.runtime import JavaRandom, PowersOfTwo, VirtualClock
+from ackdoctor.acker.runtime import JavaRandom, VirtualClock
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.acker import AckAck, AckFail, AckInit, AnswerKind, Message, Tick
 from tests.acker.messages import (
@@ -22,6 +22,7 @@ from tests.acker.messages import (
     B,
     E,
     F,
+    PowersOfTwo,
     ack,
     entries_left,
     fork,

@@ -1,10 +1,10 @@
-"""Java's Random and hash codes, independent ids, RotatingMap, and the clock."""
+"""Java's Random and hash codes, RotatingMap, and the clock."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ackdoctor.acker.runtime import JavaRandom, PowersOfTwo, RotatingMap, acker_index, signed
+from ackdoctor.acker.runtime import JavaRandom, RotatingMap, acker_index, signed
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 
@@ -22,15 +22,6 @@ def test_java_util_random_bit_for_bit():
 
 def test_next_int_returns_the_high_bits_of_the_state():
     assert JavaRandom(42).next_int() == -1170105035
-
-
-def test_powers_of_two_are_64_independent_ids():
-    ids = PowersOfTwo()
-    drawn = [ids.next_long() for _ in range(64)]
-    assert drawn[:3] == [1, 2, 4]
-    assert drawn[-2:] == [2**62, -(2**63)]
-    with pytest.raises(OverflowError, match=r"^a long has 64 bits: all powers of two are drawn$"):
-        ids.next_long()
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 import pytest
 
 from ackdoctor.acker.executors import Reason, SpoutEmission, SpoutExecutor, SpoutResult, TaskMismatchError
-from ackdoctor.acker.runtime import PowersOfTwo, VirtualClock
+from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.acker import AckInit, Answer, AnswerKind
-from tests.acker.messages import FixedIds
+from tests.acker.messages import FixedIds, PowersOfTwo
 
 ALL = ["0.9.7", "1.1.0", "1.2.4", "2.8.8", "jstorm", "heron"]
 

@@ -6,10 +6,10 @@ import pytest
 
 from ackdoctor.acker.acker import make_acker
 from ackdoctor.acker.executors import Reason, SpoutExecutor, SpoutResult, TupleImpl, make_collector
-from ackdoctor.acker.runtime import PowersOfTwo, VirtualClock
+from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.acker import AckAck, AckInit, Answer, AnswerKind, Message
-from tests.acker.messages import FixedIds
+from tests.acker.messages import FixedIds, PowersOfTwo
 
 versions = pytest.mark.parametrize("version", ["1.1.0", "1.2.4", "2.8.8"])
 

@@ -18,8 +18,8 @@ from typing import Any
 from unittest import mock
 
 from ackdoctor.lab.bench import Bench, SpoutBench
-from ackdoctor.lab.shell.child import ShellError
-from ackdoctor.lab.shell.frameworks import descent
+from ackdoctor.lab.child import ShellError
+from ackdoctor.lab.frameworks import descent
 from ackdoctor.model.dialect import EntryKind, Kind
 from ackdoctor.model.trace import Verdict
 from ackdoctor.tracer.components import belongs

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.rulebook.pages import Case
 from tests.advice.component_runs import Cost, Result, run_components
 from tests.rule_cases import all_cases
+from tests.rule_pages import Case
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the examples: threads that raise, deprecated names
 

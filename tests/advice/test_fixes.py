@@ -8,10 +8,9 @@ from typing import NamedTuple
 import pytest
 
 from ackdoctor.model.finding import Finding, Severity
-from ackdoctor.rulebook import load_metadata
-from ackdoctor.rulebook.pages import Case, CaseFile
 from tests.advice.component_runs import Cost, run_components
 from tests.rule_cases import FIXES, cases_by_code, findings_of
+from tests.rule_pages import Case, CaseFile, load_metadata
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # threads that raise
 

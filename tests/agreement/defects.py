@@ -6,7 +6,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from ackdoctor.lab.shell.frameworks import descent
+from ackdoctor.lab.frameworks import descent
 from ackdoctor.model.dialect import Kind
 from ackdoctor.model.finding import Finding
 from ackdoctor.pytest_plugin.fixture import Fixture

@@ -13,10 +13,9 @@ from unittest import mock
 import pystorm.component
 
 from ackdoctor.lab.bench import Bench
-from ackdoctor.lab.shell.child import ShellError
-from ackdoctor.lab.shell.frameworks import descent
+from ackdoctor.lab.child import ShellError
+from ackdoctor.lab.frameworks import descent
 from ackdoctor.model.dialect import EntryKind, Kind
-from ackdoctor.rulebook.pages import Case
 from ackdoctor.tracer.components import belongs
 from ackdoctor.tracer.findings import findings
 from ackdoctor.tracer.ledger import Ledger
@@ -24,6 +23,7 @@ from ackdoctor.tracer.sites import Places
 from tests.agreement.fake_imports import Answers, Outcome, fake_imports, input_values
 from tests.agreement.fixture_modules import import_fixture
 from tests.agreement.idle_threads import wait_until_idle
+from tests.rule_pages import Case
 
 __all__ = ["BREACHES", "Breach", "Run", "run_case"]
 

@@ -4,12 +4,15 @@ import gzip
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from ackdoctor.cli import analyze
+from ackdoctor.cli import analyze, commands
 from ackdoctor.cli.analyze import Analyze
+from ackdoctor.cli.commands import milliseconds_of
 from ackdoctor.model import UsageError
 from ackdoctor.model.trace import RunTally
 from ackdoctor.spark.tables import Analysis, Books
@@ -87,8 +90,13 @@ def test_no_timeout_is_longer_than_storms(shell):
     assert "2147483648 is not in the range 1<=x<=2147483647" in outcome.err
 
 
+def test_the_command_is_imported_without_spark():
+    code = "import sys; sys.modules['pyspark'] = sys.modules['py4j'] = None; import ackdoctor.cli.analyze"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_without_spark_one_line_says_how_to_get_it(shell, monkeypatch):
-    monkeypatch.setattr(analyze, "find_spec", lambda _name: None)
+    monkeypatch.setattr(commands, "find_spec", lambda _name: None)
     assert shell("analyze", TRACE) == Outcome(
         2, "", "ackdoctor: analyze needs Spark, which is not installed: pip install 'ackdoctor[spark]'\n"
     )
@@ -149,13 +157,10 @@ def test_tables_below_an_address_that_is_read_are_refused(shell):
 
 
 def test_sizes_and_times_have_units():
-    request = Analyze(inputs=["a"], heap="4g", window="5m", conf=["spark.driver.memory=2g"])
-    assert (request.heap_bytes, request.window_ms) == (4 << 30, 300_000)
-    assert request.settings == {"spark.driver.memory": "2g"}
-    assert (Analyze(inputs=["a"]).heap_bytes, Analyze(inputs=["a"], window="500ms").window_ms) == (
-        768 << 20,
-        500,
-    )
+    request = Analyze(inputs=["a"], heap="4g", conf=["spark.driver.memory=2g"])
+    assert (request.heap_bytes, request.settings) == (4 << 30, {"spark.driver.memory": "2g"})
+    assert Analyze(inputs=["a"]).heap_bytes == 768 << 20
+    assert [milliseconds_of("--window", text) for text in ("5m", "500ms")] == [300_000, 500]
     with pytest.raises(UsageError, match="write 768m"):
         Analyze(inputs=["a"], heap="0m")
 

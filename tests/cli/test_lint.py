@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.dialects import load
-from ackdoctor.rulebook import load_metadata
 from tests.cli.running import BOLT, CLEAN
 from tests.lint.project import write
+from tests.rule_pages import load_metadata
 
 
 def codes(text: str) -> list[str]:

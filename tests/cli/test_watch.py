@@ -11,7 +11,7 @@ from time import sleep
 
 import pytest
 
-from ackdoctor.cli import watch
+from ackdoctor.cli import commands
 from ackdoctor.cli.watch import _NO_PARTS, sentences
 from ackdoctor.model import UsageError
 from tests.cli.running import Outcome, Shell
@@ -50,7 +50,7 @@ def test_wrong_arguments_are_rejected_before_spark_starts(shell, arguments, mess
 
 
 def test_without_spark_one_line_says_how_to_get_it(shell, monkeypatch):
-    monkeypatch.setattr(watch, "find_spec", lambda _name: None)
+    monkeypatch.setattr(commands, "find_spec", lambda _name: None)
     assert shell("watch", "trace") == Outcome(
         2, "", "ackdoctor: watch needs Spark, which is not installed: pip install 'ackdoctor[spark]'\n"
     )

@@ -5,15 +5,14 @@ import json
 
 import pytest
 
-from ackdoctor.diagnose.deaths import Places
-from ackdoctor.diagnose.diagnosis import diagnose
-from ackdoctor.reporters.context import PLAIN
+from ackdoctor.diagnose.diagnosis import Places, diagnose
+from ackdoctor.reporters import PLAIN
 from ackdoctor.reporters.diagnosis import document, screen
 from tests.diagnose.incidents import INCIDENTS
 
 
 def found_in(name, text):
-    return diagnose(text.splitlines(), (name,), begins=(0,))
+    return diagnose(text.splitlines(), Places((name,), [0]))
 
 
 @pytest.mark.parametrize("incident", INCIDENTS, ids=[each.source for each in INCIDENTS])

@@ -43,8 +43,8 @@ LAYOUTS = {
 def test_a_stack_in_a_field_has_its_innermost_cause_and_its_component(layout):
     found = diagnose(['{"message": "ready", "thread": "main"}', json.dumps(LAYOUTS[layout])])
     [sign] = found.signs
-    assert (sign.symptom.name, sign.line, sign.count) == ("anchored too late", 2, 1)
-    assert (found.innermost, found.innermost_line, sign.components) == (CAUSE, 2, ["count"])
+    assert (sign.symptom.name, sign.first.line, sign.count) == ("anchored too late", 2, 1)
+    assert (found.innermost, found.first.line, sign.components) == (CAUSE, 2, ["count"])
 
 
 @pytest.mark.parametrize("before", [["ready"], ["ready", "{"], ["{", '"a": 1', "}", "}"]])
@@ -57,14 +57,14 @@ def test_an_entry_may_span_several_lines(layout, before):
     found = diagnose(lines)
     [sign] = found.signs
     assert (sign.symptom.name, sign.count, sign.components) == ("anchored too late", 2, ["count"])
-    assert (found.innermost, found.innermost_line) == (CAUSE, sign.line)
+    assert (found.innermost, found.first.line) == (CAUSE, sign.first.line)
 
 
 def test_an_invalid_entry_is_read_line_by_line():
     died = f"2026-01-01 12:00:00.000 o.a.s.u.Utils {THREAD} [ERROR] {LOOP}"
     found = diagnose(["{", died, *STACK.splitlines(), "}", "x"])
-    assert (found.innermost_line, found.lines) == (5, 8)
-    assert diagnose(["{", died, *STACK.splitlines()]).innermost_line == 5
+    assert (found.first.line, found.lines) == (5, 8)
+    assert diagnose(["{", died, *STACK.splitlines()]).first.line == 5
 
 
 DIED = f"2026-01-01 12:00:00.000 o.a.s.u.Utils {THREAD} [ERROR] {LOOP}"
@@ -82,7 +82,7 @@ DIED = f"2026-01-01 12:00:00.000 o.a.s.u.Utils {THREAD} [ERROR] {LOOP}"
 )  # fmt: skip
 def test_a_log_line_in_a_json_field_is_read(carried):
     found = diagnose(json.dumps(carried(line)) for line in [DIED, *STACK.splitlines(), DIED])
-    assert (found.innermost, found.innermost_line, found.signs[0].components) == (CAUSE, 4, ["count"])
+    assert (found.innermost, found.first.line, found.signs[0].components) == (CAUSE, 4, ["count"])
 
 
 @pytest.mark.parametrize(

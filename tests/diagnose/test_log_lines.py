@@ -3,8 +3,8 @@
 import pytest
 
 from ackdoctor.diagnose.diagnosis import diagnose
-from ackdoctor.diagnose.exceptions import is_own, relevant_frames
 from ackdoctor.diagnose.log_lines import component_of, instance_of, kind_of_line, kind_of_name, moment_of
+from ackdoctor.diagnose.stacks import is_own, relevant_frames
 from ackdoctor.diagnose.symptoms import table
 
 

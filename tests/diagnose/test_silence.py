@@ -2,7 +2,7 @@
 
 import pytest
 
-from ackdoctor.diagnose.diagnosis import diagnose
+from ackdoctor.diagnose.diagnosis import Places, diagnose
 
 SAID = "2015-08-03T14:{0}:{1}.028+0200 b.s.t.ShellBolt [INFO] ShellLog pid:64304, name:parse I'm doing something\n"
 OWN = "2015-08-03 14:{0}:{1}.016 c.a.ParseBolt Thread-8-parse-executor[3 3] [INFO] parsed\n"
@@ -19,7 +19,7 @@ def named(text, *more):
     texts = [text, *more]
     begins = [sum(len(each.splitlines()) for each in texts[:place]) for place in range(len(texts))]
     names = [f"670{place}/worker.log" for place in range(len(texts))]
-    found = diagnose("".join(texts).splitlines(), names, begins=begins)
+    found = diagnose("".join(texts).splitlines(), Places(names, begins))
     return [(sign.symptom.name, sign.components, sign.fatal) for sign in found.signs]
 
 
@@ -32,8 +32,8 @@ def test_silent_components_are_reported_with_a_next_step(form):
     assert named(text) == [(FELL, ["parse"], False)]
     [sign] = diagnose(text.splitlines()).signs
     assert any("jstack" in step for step in sign.symptom.next)
-    assert sign.line == 6
-    assert "then 1,560 s of the worker's own lines; before that at most 30 s without one" in sign.text
+    assert sign.first.line == 6
+    assert "then 1,560 s of the worker's own lines; before that at most 30 s without one" in sign.first.text
 
 
 def test_ticks_are_not_the_work_of_components():

@@ -33,7 +33,7 @@ def test_every_price_has_a_note(dialect: Dialect, role: Role) -> None:
 
 def test_a_check_or_the_tracer_reads_every_misuse() -> None:
     package = Path(ackdoctor.__file__).parent
-    sources = [*package.glob("checks/*.py"), *package.glob("tracer/*/*.py")]
+    sources = [*package.glob("checks/*.py"), *package.glob("tracer/**/*.py")]
     text = "".join(source.read_text(encoding="utf-8") for source in sources)
     assert [misuse for misuse in Misuse if f"Misuse.{misuse.name}" not in text] == []
 

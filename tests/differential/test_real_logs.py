@@ -13,7 +13,7 @@ from ackdoctor.spark.logs import events, lines, quarantine, read_logs
 from ackdoctor.spark.replay import acker_version, messages, replay
 from ackdoctor.spark.session import Cache
 from tests.spark.conftest import a_session, spark  # noqa: F401 - fixtures
-from tests.spark.read.real_logs import answers, replayed, spout_calls, text_of
+from tests.spark.real_logs import answers, replayed, spout_calls, text_of
 
 pytestmark = [
     pytest.mark.java,

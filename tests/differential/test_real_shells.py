@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from pystorm import Bolt, Spout
 
+from ackdoctor.lab.child import ShellError
 from ackdoctor.lab.component import TaskHook, Tup
-from ackdoctor.lab.shell.child import ShellError
-from ackdoctor.lab.shell.components import ShellBolt, ShellSpout
-from ackdoctor.lab.shell.messages import java_text, json_of
-from ackdoctor.lab.shell.process import Setup
+from ackdoctor.lab.messages import java_text, json_of
+from ackdoctor.lab.multilang import Setup, ShellBolt, ShellSpout
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 

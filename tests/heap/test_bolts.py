@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from ackdoctor.heap import dump as heap_dump
 from ackdoctor.heap import judge
 from ackdoctor.heap.dump import read_dump
-from ackdoctor.heap.jvm import holders
 from tests.heap.hprof_writer import Heap
 
 OBJECT = "java.lang.Object"
@@ -80,7 +80,7 @@ def test_the_holder_of_few_tuples_is_not_searched(tmp_path):
 
 
 def test_an_incomplete_search_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(holders, "_MOST_IN_ALL", 500)
+    monkeypatch.setattr(heap_dump, "_MOST_IN_ALL", 500)
     heap = worker()
     heap.add(64, "com.acme.Sink", waiting=96, size=3, collector=0)
     [(path, _, entries, more)] = held(heap, tmp_path)
@@ -88,7 +88,7 @@ def test_an_incomplete_search_says_so(tmp_path, monkeypatch):
 
 
 def test_a_late_field_is_found_behind_a_large_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(holders, "_MOST_PER_FIELD", 100)
+    monkeypatch.setattr(heap_dump, "_MOST_PER_FIELD", 100)
     heap = worker()
     heap.add(64, "com.acme.Sink", waiting=96, size=3, collector=0)
     heap.add(320, "com.acme.Plain", batch=352)
@@ -103,7 +103,7 @@ def test_a_late_field_is_found_behind_a_large_one(tmp_path, monkeypatch):
 
 
 def test_fields_beside_a_large_table_are_seen(tmp_path, monkeypatch):
-    monkeypatch.setattr(holders, "_MOST_BEFORE_TUPLE", 20)
+    monkeypatch.setattr(heap_dump, "_MOST_BEFORE_TUPLE", 20)
     heap = worker()
     heap.declare("java.util.HashMap", {"table": "object"}, OBJECT)
     heap.declare("java.util.HashMap$Node", {"next": "object", "value": "object"}, OBJECT)

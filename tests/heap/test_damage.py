@@ -53,7 +53,7 @@ def _text(path: Path, seed: int) -> None:
     wholes = [(HEAPS / "histograms" / name).read_text() for name in TEXTS]
     path.write_bytes(damaged_text(wholes[seed % len(wholes)], seed))
     form = FORMS[seed % len(FORMS)]
-    _run(lambda: Hist(files=[path], output_format=form, xmx="1g", isolated=True).run())
+    _run(lambda: Hist(files=[path], output_format=form, xmx=1 << 30, isolated=True).run())
 
 
 def _try(damage, path: Path, seeds: range) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.heap.dump import held_bytes, read_dump
-from ackdoctor.heap.jvm.entries import COMPRESSED, SPLIT, Kind
+from ackdoctor.heap.entries import Kind
+from ackdoctor.heap.objects import COMPRESSED, SPLIT
 
 HEAPS = Path(__file__).parents[2] / "fixtures" / "heaps"
 NEW = {Kind.WAITING: 6}

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.heap.growth import findings, growth
-from ackdoctor.heap.jvm.histogram import Histogram, most_common_jvm, parse, timed
+from ackdoctor.heap.growth import Histogram, growth, most_common_jvm, parse, timed
+from ackdoctor.heap.judge import growth_findings
 from ackdoctor.model.finding import Severity
 
 HISTOGRAMS = Path(__file__).parents[2] / "fixtures" / "heaps" / "histograms"
@@ -32,7 +32,10 @@ def rising(step, length=6):
 
 
 def growing_components(found, **words):
-    return [(each.code, each.component) for each in findings(growth(found, dated=True), "hist.txt", **words)]
+    return [
+        (each.code, each.component)
+        for each in growth_findings(growth(found, dated=True), "hist.txt", **words)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -171,7 +174,9 @@ def test_the_time_until_the_heap_is_full_is_in_seconds(amounts, limit, full_in):
 
 
 def test_a_slow_leak_has_a_rate():
-    [finding] = findings(growth(series(**{ACK.replace(".", "__"): range(0, 50_000, 2)}), dated=True), "h.txt")
+    [finding] = growth_findings(
+        growth(series(**{ACK.replace(".", "__"): range(0, 50_000, 2)}), dated=True), "h.txt"
+    )
     assert "at 104 bytes an entry, its share of the table included, 0.21 kB a second" in finding.evidence.left
 
 
@@ -189,7 +194,7 @@ def test_a_growing_acker_is_found_and_priced(version, severity):
         fallback=[],
     )
     grown = growth(found, dated=dated, limit=768 * MB)
-    [finding] = findings(grown, "hist.txt", profile(version))
+    [finding] = growth_findings(grown, "hist.txt", profile(version))
     assert (finding.code, finding.severity) == ("ACK603", severity)
     assert grown.points == 6
     assert grown.full_in == {"1.1.0": "8 minutes", "2.8.3": "13 minutes"}[version]
@@ -202,7 +207,7 @@ def test_a_growing_pending_map_of_a_spout_is_reported(name):
     found = series(**{name: rising(5000)})
     grown = growth(found, dated=True)
     assert grown.rows[0].sign.means.startswith("messages that a spout waits for")
-    [finding] = findings(grown, "hist.txt", profile("1.1.0"))
+    [finding] = growth_findings(grown, "hist.txt", profile("1.1.0"))
     assert (finding.code, finding.component, finding.severity) == ("ACK603", "spout", Severity.WARNING)
     assert finding.message == (
         "the pending map of a spout grows in every histogram: its messages come faster than they are acked, or are "

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.heap.dump import read_dump
-from ackdoctor.heap.jvm.entries import NARROW, Kind
-from ackdoctor.heap.jvm.hprof import HprofError
+from ackdoctor.heap.entries import Kind
+from ackdoctor.heap.hprof import HprofError
+from ackdoctor.heap.objects import NARROW
 from tests.heap.hprof_writer import TAKEN_MS, Heap, acker_heap
 
 

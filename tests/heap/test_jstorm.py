@@ -6,8 +6,8 @@ import subprocess
 import pytest
 
 from ackdoctor.heap.dump import read_dump
+from ackdoctor.heap.entries import Kind
 from ackdoctor.heap.judge import findings
-from ackdoctor.heap.jvm.entries import Kind
 from tests.differential.conftest import _jars
 from tests.heap.conftest import JAVA, _run
 from tests.heap.hprof_writer import Heap

@@ -2,7 +2,7 @@
 
 from ackdoctor.diagnose.symptoms import table
 from ackdoctor.heap.signs import CAUSES
-from ackdoctor.rulebook.pages import load_rules
+from tests.rule_pages import load_rules
 
 PAGES = load_rules()
 CAUSES_OF_ALL = [

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from ackdoctor.heap.dump import read_dump
-from ackdoctor.heap.jvm.entries import Kind
-from ackdoctor.heap.jvm.histogram import parse
+from ackdoctor.heap.entries import Kind
+from ackdoctor.heap.growth import parse
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 MESSAGES = [

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.heap.growth import findings, growth
-from ackdoctor.heap.jvm.histogram import Histogram, parse
+from ackdoctor.heap.growth import Histogram, growth, parse
+from ackdoctor.heap.judge import growth_findings
 from ackdoctor.heap.signs import SIGNS
 from tests.heap.test_growth import growing_components
 
@@ -64,7 +64,7 @@ def test_other_maps_of_clojure_are_not_the_acker_s():
     found = together(line(MAP, 10_000, 5_000), line(NODE, 9_000, 5_000), line(LONG, 700, 9_000))
     grown = growth(found, dated=True)
     assert row(found, MAP).bounds == (20_000, 20_700)  # each that was there before had a Long of its own
-    [finding] = findings(grown, "h.txt")
+    [finding] = growth_findings(grown, "h.txt")
     assert (finding.code, finding.evidence.entries, finding.evidence.size) == ("ACK603", 20_000, 20_000 * 144)
     assert finding.evidence.left[:2] == (
         "20,000 since the first histogram: 500.0 a second; at most 700 before it",

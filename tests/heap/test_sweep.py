@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ackdoctor.heap.jvm.hprof import Hprof
-from ackdoctor.heap.jvm.sweep import Columns, sweep
+from ackdoctor.heap.hprof import Hprof
+from ackdoctor.heap.sweep import sweep
 from tests.heap.hprof_writer import Heap
 
 KINDS = ("Point", "Pair", "[LPoint;", "byte[]")
@@ -44,13 +44,10 @@ def test_every_object_is_counted_and_handed_out_once(tmp_path_factory, phrases, 
 
     def choose(classes):
         def taker(name, *fields):
-            [class_id] = classes.named(name)
-            columns = Columns(classes, class_id, *fields)
-            return {
-                class_id: lambda data, places: taken[name].extend(
-                    zip(*columns.read(data, places), strict=True)
-                )
-            }
+            def take(*columns):
+                taken[name].extend(zip(*columns, strict=True))
+
+            return classes.takers(classes.named(name), take, **dict.fromkeys(fields, 0))
 
         return taker("Point", "y", "x") | taker("Pair", "sure", "left") | taker("Point[]")
 

@@ -8,21 +8,22 @@ import sys
 from pathlib import Path
 from struct import pack
 
-from ackdoctor.heap.jvm.class_dump import OBJECT, WIDTHS, parse_class
-from ackdoctor.heap.jvm.holders import Roles, roles
-from ackdoctor.heap.jvm.hprof import (
+from ackdoctor.heap.dump import Roles
+from ackdoctor.heap.hprof import (
     CLASS,
     HEAP,
     INSTANCE,
     LOAD_CLASS,
+    OBJECT,
     OBJECTS,
     PRIMITIVE,
     STRING,
+    Heads,
     Hprof,
-    heads,
+    parse_class,
 )
-from ackdoctor.heap.jvm.objects import Objects
-from ackdoctor.heap.jvm.sweep import Census, sweep
+from ackdoctor.heap.objects import Objects
+from ackdoctor.heap.sweep import Census, sweep
 
 MOST = 20_000
 OF_OBJECTS = (INSTANCE, OBJECTS, PRIMITIVE)
@@ -30,9 +31,9 @@ OF_OBJECTS = (INSTANCE, OBJECTS, PRIMITIVE)
 
 def trim(source: Path, target: Path) -> None:
     with Hprof(source) as dump:
-        holders: list[Roles] = []
-        census = sweep(dump, lambda classes: _choice(classes, holders))
-        kept = _reachable(Objects(dump, census), census, [id_ for _, id_ in holders[0].seen])
+        roles = Roles()
+        census = sweep(dump, roles.choose)
+        kept = _reachable(Objects(dump, census), census, [id_ for _, id_ in roles.seen])
         bodies, classes = _objects(dump, census, kept)
         head = dump.read(0, 64)
         start = head.index(b"\0") + 13
@@ -40,12 +41,6 @@ def trim(source: Path, target: Path) -> None:
         body = b"".join(bodies)
         out += [pack(">BII", 0x1C, 0, len(body)), body, pack(">BII", 0x2C, 0, 0)]
         target.write_bytes(b"".join(out))
-
-
-def _choice(classes, holders):
-    found, takers = roles(classes)
-    holders.append(found)
-    return takers
 
 
 def _reachable(objects: Objects, census: Census, roots: list[int]) -> set[int]:
@@ -86,20 +81,14 @@ def _objects(dump: Hprof, census: Census, kept: set[int]) -> tuple[list[bytes], 
 
 def _extent(data: bytes, at: int, width: int) -> tuple[int, int, int]:
     """Tag, class and end of a sub-record."""
-    shape = heads(width)
-    tag, left, right = shape.read.unpack_from(data, at)
+    heads = Heads(width)
+    tag, left, right = heads.read.unpack_from(data, at)
     if tag == CLASS:
         parsed = parse_class(data, at, width)
         assert parsed is not None
         return tag, parsed[0].id, parsed[1]
-    if tag == INSTANCE:
-        return tag, left, at + shape.read.size + right
-    if tag == OBJECTS:
-        return tag, (left & shape.mask) << 32 | right, at + shape.read.size + (left >> shape.half) * width
-    if tag == PRIMITIVE:
-        kind = left >> 24 & 255 if shape.half else right >> 24
-        return tag, 0, at + shape.small + (left >> shape.half) * WIDTHS[kind]
-    return tag, 0, at + shape.roots[tag]
+    size = heads.size(tag, left, right) or heads.roots[tag]
+    return tag, {INSTANCE: left, OBJECTS: heads.class_of_array(left, right)}.get(tag, 0), at + size
 
 
 def _names(dump: Hprof, census: Census, classes: set[int]) -> list[bytes]:

@@ -8,14 +8,14 @@ from pystorm import Bolt, Spout
 
 from ackdoctor.acker.acker import Acker
 from ackdoctor.acker.executors import Reason
-from ackdoctor.acker.runtime import PowersOfTwo, VirtualClock
-from ackdoctor.acker.versions import NEWEST, profile
+from ackdoctor.acker.runtime import VirtualClock
+from ackdoctor.acker.versions import NEWEST
 from ackdoctor.lab.bench import Bench, Emitted, SpoutBench
-from ackdoctor.lab.shell.child import ShellError
+from ackdoctor.lab.child import ShellError
 from ackdoctor.model import ConfigError
 from ackdoctor.model.acker import AckAck, AckInit, Answer, AnswerKind, Message, Tick
 from ackdoctor.model.trace import PendingEntry, Verdict
-from ackdoctor.tracer.traced_acker import TracedAcker
+from tests.acker.messages import PowersOfTwo
 
 
 class Echo(Bolt):
@@ -181,15 +181,6 @@ def test_ticks_rotate_the_acker():
         bench.advance(90)
         assert isinstance(bench.acker, RecordingAcker)
         assert bench.acker.messages == [Tick()] * 3
-
-
-def test_a_traced_acker_names_the_component_that_forgets():
-    version = profile("storm-1.1.0")
-    with Bench(Holds, profile=version, wrap_acker=lambda acker: TracedAcker(acker, version)) as bench:
-        delivery = bench.feed("a")
-        assert isinstance(bench.acker, TracedAcker)
-        (tree,) = bench.acker.trees()
-        assert [(c.component, c.delivery, c.acks) for c in tree.culprits] == [("Holds", delivery, 0)]
 
 
 class Words(Spout):

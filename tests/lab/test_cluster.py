@@ -5,12 +5,12 @@ from functools import partial
 
 import pytest
 
-from ackdoctor.acker.runtime import PowersOfTwo
-from ackdoctor.lab.cluster import Cluster, RestlessError
+from ackdoctor.lab.cluster import Cluster, RestlessError, spread_phases
 from ackdoctor.lab.component import BasicBolt, Bolt, FailedError, Feed, Spout
 from ackdoctor.lab.topology import ACKER, Settings, TopologyBuilder
-from ackdoctor.lab.worker import lossy, spread_phases
+from ackdoctor.lab.worker import lossy
 from ackdoctor.model.acker import AckAck, AckInit, Tick
+from tests.acker.messages import PowersOfTwo
 from tests.lab.components import Ack, Do, cluster_of
 
 

@@ -6,7 +6,7 @@ from pystorm import Bolt
 
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import Feed
-from ackdoctor.lab.shell.components import ShellBolt
+from ackdoctor.lab.multilang import ShellBolt
 from ackdoctor.lab.topology import Settings, TopologyBuilder
 from ackdoctor.model.trace import Event, EventKind
 from tests.lab.components import Ack

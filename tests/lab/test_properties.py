@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ackdoctor.lab.cluster import Cluster
+from ackdoctor.lab.cluster import Cluster, in_phase, spread_phases
 from ackdoctor.lab.component import Bolt, Feed
 from ackdoctor.lab.topology import (
     ALL,
@@ -16,7 +16,6 @@ from ackdoctor.lab.topology import (
     TopologyBuilder,
     fields_of,
 )
-from ackdoctor.lab.worker import in_phase, spread_phases
 from ackdoctor.model.trace import Event, EventKind
 from tests.lab.components import Branch
 

@@ -80,9 +80,17 @@ def _run(storm, statements=2, bolt=AckPerStatement, *, window=1, **settings):
     if bolt is EmitPerStatement:
         builder.set_bolt("one", lambda: AckAtTheEnd(1)).shuffle_grouping("sql")
     topology = builder.build(Settings(message_timeout_secs=T, **settings))
-    cluster = Cluster(topology, profile=storm, growth_window_secs=window)
+    cluster = Cluster(topology, profile=storm)
+    growth: list[GrowthPoint] = []
+
+    def sample():
+        orphans = [entry.task is None for entry in cluster.pending()]
+        growth.append(GrowthPoint(time_ms=cluster.clock.now_ms(), pending=len(orphans), orphans=sum(orphans)))
+
+    for end in range(window, 60 * MINUTES + 1, window):
+        cluster.at(end, sample)
     cluster.advance(60 * MINUTES)
-    return cluster
+    return cluster, growth
 
 
 def _steady(growth: Sequence[GrowthPoint]):
@@ -103,35 +111,35 @@ def _added(growth: Sequence[GrowthPoint]):
 @pytest.mark.slow
 @pytest.mark.parametrize("statements", [2, 3, 4])  # even leaves O(a), odd O(0): both stay
 def test_in_1_1_0_the_pending_map_grows_by_every_tuple(statements):
-    cluster = _run("storm-1.1.0", statements, window=T)
-    assert _added(cluster.growth) == {RATE * T}
-    assert 11_990 <= cluster.growth[-1].pending <= 12_000
+    cluster, growth = _run("storm-1.1.0", statements, window=T)
+    assert _added(growth) == {RATE * T}
+    assert 11_990 <= growth[-1].pending <= 12_000
     assert {entry.value == 0 for entry in cluster.pending() if entry.task is None} == {statements % 2 == 1}
-    assert all(point.orphans >= point.pending - 1 for point in cluster.growth)
+    assert all(point.orphans >= point.pending - 1 for point in growth)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("statements", [2, 3])
 @pytest.mark.parametrize(("storm", "lives"), [("storm-1.2.4", (1, 2)), ("storm-2.8.8", (2, 3))])
 def test_later_versions_drop_entries_after_some_timeouts(storm, lives, statements):
-    cluster = _run(storm, statements)
-    least, most = _steady(cluster.growth)
+    _, growth = _run(storm, statements)
+    least, most = _steady(growth)
     assert lives[0] * RATE * T - 5 <= least
     assert lives[1] * RATE * T - RATE - 5 <= most <= lives[1] * RATE * T
 
 
 @pytest.mark.slow
 def test_2_8_without_timeouts_grows_as_1_1_0_does_and_1_2_does_not():
-    unbounded = _run("storm-2.8.8", window=T, enable_message_timeouts=False)
-    assert _added(unbounded.growth) == {RATE * T}
-    bounded = _run("storm-1.2.4", enable_message_timeouts=False)
-    assert _steady(bounded.growth)[1] <= 2 * RATE * T
+    _, unbounded = _run("storm-2.8.8", window=T, enable_message_timeouts=False)
+    assert _added(unbounded) == {RATE * T}
+    _, bounded = _run("storm-1.2.4", enable_message_timeouts=False)
+    assert _steady(bounded)[1] <= 2 * RATE * T
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("storm", ["storm-1.1.0", "storm-1.2.4", "storm-2.8.8"])
 def test_the_spout_receives_an_ack_for_every_tuple(storm):
-    cluster = _run(storm, window=T)
+    cluster, _ = _run(storm, window=T)
     acked, failed = _acked_and_failed(cluster)
     assert (acked >= RATE * 60 * MINUTES - 2, failed) == (True, 0)
     assert len(cluster.spout_pending("orders")) <= 2
@@ -141,6 +149,6 @@ def test_the_spout_receives_an_ack_for_every_tuple(storm):
 @pytest.mark.parametrize("fix", [AckAtTheEnd, EmitPerStatement])
 @pytest.mark.parametrize("storm", ["storm-1.1.0", "storm-2.8.8"])
 def test_both_fixes_keep_the_map_empty(storm, fix):
-    cluster = _run(storm, bolt=fix)
-    assert _steady(cluster.growth)[1] <= 1
-    assert all(point.orphans == 0 for point in cluster.growth)
+    _, growth = _run(storm, bolt=fix)
+    assert _steady(growth)[1] <= 1
+    assert all(point.orphans == 0 for point in growth)

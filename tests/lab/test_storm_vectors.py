@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ackdoctor.lab.cluster import Cluster, Status
+from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import BasicBolt, Bolt, Feed, TaskHook
 from ackdoctor.lab.topology import SYSTEM_STREAM, Settings, TopologyBuilder
 from tests.lab.components import STORMS, Ack, AckEveryOther, Aggregate, Branch, Do, cluster_of
@@ -213,9 +213,7 @@ def test_vector_8_a_topology_that_is_submitted_inactive(storm):
             super().prepare(context, collector)
             opened.append("bolt")
 
-    feed, cluster = cluster_of(
-        Prepared, Settings(message_timeout_secs=10), profile=storm, status=Status.INACTIVE
-    )
+    feed, cluster = cluster_of(Prepared, Settings(message_timeout_secs=10), profile=storm, active=False)
     feed.put("a", msg_id=1)
     cluster.advance(9)
     assert (opened, cluster.instances("spout")) == ([], ())

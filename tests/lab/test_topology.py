@@ -12,12 +12,13 @@ from ackdoctor.lab.topology import (
     GLOBAL,
     NONE,
     SHUFFLE,
+    InvalidEmitError,
     InvalidTopologyError,
     Settings,
     TopologyBuilder,
+    assign,
     fields_of,
 )
-from ackdoctor.lab.worker import InvalidEmitError, assign
 from tests.lab.components import Ack, Do
 
 TASKS = (4, 5, 6)

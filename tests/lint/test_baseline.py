@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.config import Settings
-from ackdoctor.lint.baseline import Baseline, Entry, compare, entries_of, read, write
-from ackdoctor.lint.select import compare_report, filter_report
+from ackdoctor.lint.baseline import Baseline, Entry, compare, compare_report, entries_of, read, write
+from ackdoctor.lint.select import filter_report
 from ackdoctor.model import BaselineError
 from ackdoctor.model.finding import Confidence, Finding, PathWitness, Report, Severity, Unreadable, stamp
 from ackdoctor.model.source import Site, Span

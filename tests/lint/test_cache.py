@@ -16,6 +16,7 @@ from ackdoctor.cache_folder import CacheFolder
 from ackdoctor.config import Settings
 from ackdoctor.model.finding import Report
 from ackdoctor.model.source import read_file
+from ackdoctor.rulebook import locate
 from tests.lint.project import (
     BASE,
     BOLT,
@@ -190,11 +191,19 @@ def other_code(patch: pytest.MonkeyPatch, folder: Path) -> None:
     patch.setattr(ackdoctor, "__file__", str(folder / "ackdoctor" / "__init__.py"))
 
 
+def other_messages(patch: pytest.MonkeyPatch, folder: Path) -> None:
+    rules = Path(shutil.copytree(locate(), folder / "rules"))
+    with (rules / "ACK103-double-ack.md").open("a") as page:
+        page.write("\n")
+    patch.setattr("ackdoctor.rulebook.locate", lambda: rules)
+
+
 OTHERS: dict[str, Callable[[pytest.MonkeyPatch, Path], object]] = {
     "version": lambda patch, _: patch.setattr("ackdoctor.__version__", "9.9"),
     "Python": lambda patch, _: patch.setattr("sys.version", "4.0"),
-    "parser": lambda patch, _: patch.setattr("ackdoctor.lint.run.version", str.upper),
+    "parser": lambda patch, _: patch.setattr("importlib.metadata.version", str.upper),
     "own code": other_code,
+    "messages": other_messages,
 }
 
 

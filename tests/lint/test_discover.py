@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.config import Settings
+from ackdoctor.globs import Patterns
 from ackdoctor.lint.discover import discover
 from ackdoctor.model import UsageError
-from ackdoctor.model.globs import Patterns
 from tests.lint.project import write
 
 

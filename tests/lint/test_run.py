@@ -9,6 +9,7 @@ from ackdoctor.lint import analysis
 from ackdoctor.lint.run import lint
 from ackdoctor.model import ConfigError
 from ackdoctor.model.finding import stamp
+from ackdoctor.rulebook import Catalogue, catalogue
 from tests.lint.project import BASE, BOLT, CLEAN, JAVA_BOLT, lines, lint_project, output_of, write
 
 FAILS = BOLT.replace("        self.ack(tup)\n", "        self.fail(tup)\n", 1)  # ACK106 in line 9
@@ -165,3 +166,21 @@ def test_a_run_frees_its_programs(tmp_path):
         "print(len(found), sum(type(kept) is Function for kept in gc.get_objects()))"
     )
     assert output_of(tmp_path, script) == "2 0\n"
+
+
+def test_a_new_wording_keeps_the_fingerprints(tmp_path, monkeypatch):
+    write(tmp_path, {"a.py": BOLT})
+    before = stamp(lint_project(tmp_path).findings)
+
+    def reworded(code: str) -> Catalogue:
+        found = catalogue(code)
+        cases = {
+            name: words._replace(message=f"now: {words.message}", note="here")
+            for name, words in found.cases.items()
+        }
+        return found._replace(cases=cases)
+
+    monkeypatch.setattr("ackdoctor.rulebook.catalogue", reworded)
+    after = stamp(lint_project(tmp_path).findings)
+    assert [finding.message for finding in after] == [f"now: {finding.message}" for finding in before]
+    assert [finding.fingerprint for finding in after] == [finding.fingerprint for finding in before]

@@ -3,10 +3,10 @@
 import ast
 from collections.abc import Iterator
 
-from ackdoctor.rulebook.pages import Case
 from tests.properties.comparison import findings_in
 from tests.properties.page_runs import UnsupportedSource, breaches
 from tests.rule_cases import cases_by_code
+from tests.rule_pages import Case
 
 PAGES = ("ACK101", "ACK103", "ACK104", "ACK105", "ACK106", "ACK202")
 DIALECTS = ("streamparse", "pystorm", "storm_py", "pyleus", "heronpy")

@@ -15,9 +15,10 @@ import ackdoctor.reporters.terminal
 import ackdoctor.tracer.findings  # noqa: F401
 from ackdoctor import checks
 from ackdoctor.lint import analysis
+from ackdoctor.lint.project import Source
 
 checks.load()
-analysis.lower("python", "", "", b"", is_package=False)
+analysis.lower("python", Source("", "", "", is_package=False), b"")
 
 __all__ = ["BOLTS", "finding", "letters", "section", "shorts", "write"]
 

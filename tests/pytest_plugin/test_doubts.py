@@ -92,7 +92,7 @@ def test_a_test_that_checks_the_death_passes_and_is_named(run):
 
 def test_feeding_a_dead_worker_raises_in_the_test(run):
     result = run(f"""
-    from ackdoctor.lab.shell.child import ShellError
+    from ackdoctor.lab.child import ShellError
     {DIES}
     def test_dies(ackdoctor):
         bench = ackdoctor.bench(Dies)

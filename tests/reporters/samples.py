@@ -14,7 +14,7 @@ from ackdoctor.model.finding import (
     Unreadable,
 )
 from ackdoctor.model.source import Site, Span
-from ackdoctor.reporters.context import Context, Sources
+from ackdoctor.reporters import Context, Sources
 
 ENRICH = """from streamparse import Bolt
 

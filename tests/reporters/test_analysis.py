@@ -12,8 +12,8 @@ import pytest
 from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeWitness
 from ackdoctor.model.source import Site, Span
 from ackdoctor.model.trace import Culprit, GrowthPoint, PendingEntry, Residue, RunTally, TupleTree, Verdict
+from ackdoctor.reporters import Context, Sources
 from ackdoctor.reporters.analysis import about, books, forecast, screen, verdict
-from ackdoctor.reporters.context import Context, Sources
 from ackdoctor.reporters.html import page
 from ackdoctor.spark.tables import (
     AckerLoad,

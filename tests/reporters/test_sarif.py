@@ -12,8 +12,7 @@ import pytest
 
 from ackdoctor.model.finding import PathWitness, Report, Unreadable
 from ackdoctor.model.source import Site, Span
-from ackdoctor.reporters import Context, reporter, sarif
-from ackdoctor.reporters.context import Sources
+from ackdoctor.reporters import Context, Sources, machine, reporter
 from tests.reporters.samples import IDLE, MISSING, REPORT, RUN, context, site
 from tests.reporters.test_screens import PAGE
 
@@ -214,7 +213,7 @@ def test_long_texts_and_long_paths_are_cut_as_github_would():
 
 
 def test_the_worst_findings_stay_within_the_limit(monkeypatch):
-    monkeypatch.setattr(sarif, "_MAX_RESULTS", 1)
+    monkeypatch.setattr(machine, "_MAX_RESULTS", 1)
     run = run_of(Report(findings=(IDLE, MISSING)))
     assert [result["ruleId"] for result in run["results"]] == ["ACK101"]
     assert run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"] == (

@@ -7,18 +7,22 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.model.finding import PathWitness, Report, Severity, Unreadable
-from ackdoctor.reporters import Context, reporter
-from ackdoctor.reporters.context import ASCII, COLOURED, Page
+from ackdoctor.reporters import ASCII, COLOURED, Context, reporter
+from ackdoctor.rulebook import Rule
 from tests.reporters.samples import DOUBLE, IDLE, MISSING, REPORT, RUN, context, site, step
 
 GOLDEN = Path(__file__).parent / "golden"
-PAGE = Page(
-    code="ACK101",
-    name="missing-ack",
-    summary="A path leaves the tuple neither acked nor failed.",
-    severity=Severity.ERROR,
-    markdown="# missing-ack (ACK101)\n",
-    url="https://ackdoctor.readthedocs.io/en/latest/rules/ACK101-missing-ack/",
+PAGE = (
+    Rule(
+        code="ACK101",
+        name="missing-ack",
+        summary="A path leaves the tuple neither acked nor failed.",
+        severity=Severity.ERROR,
+        default=True,
+        evidence=("path",),
+        path=Path(),
+    ),
+    "# missing-ack (ACK101)\n",
 )
 
 

@@ -17,9 +17,9 @@ from ackdoctor.model.trace import (
     TupleTree,
     Verdict,
 )
-from ackdoctor.reporters.context import ASCII, COLOURED, Context
+from ackdoctor.reporters import ASCII, COLOURED, Context
 from ackdoctor.reporters.trace import About, document, life, screen, verdict
-from ackdoctor.tracer.life import Life, Moment
+from ackdoctor.tracer.replay import Life, Moment
 from tests.reporters.samples import LEAK, RUN, SEEN, context
 
 TALLY = RunTally(
@@ -64,9 +64,11 @@ TALLY = RunTally(
 ABOUT = About(tally=TALLY, acker="storm-1.1.0", rows=9_600, roots=1_200, seconds=8.0)
 
 
-def rendered(report: Report, about: About = ABOUT, with_context: Context | None = None) -> list[str]:
+def rendered(
+    report: Report, about: About = ABOUT, with_context: Context | None = None, width: int = 100
+) -> list[str]:
     stream = io.StringIO()
-    screen(report, stream, with_context or context(), about)
+    screen(report, about, stream, with_context or context(), width)
     return stream.getvalue().splitlines()
 
 
@@ -181,7 +183,7 @@ def test_findings_are_shown_between_the_verdict_and_the_tables():
 
 
 def test_an_old_terminal_gets_ascii_and_a_narrow_one_fewer_columns():
-    lines = rendered(Report(), replace(ABOUT, width=60), replace(context(), glyphs=ASCII))
+    lines = rendered(Report(), ABOUT, replace(context(), glyphs=ASCII), 60)
     assert [line for line in lines if not line.isascii() or len(line) > 63] == []
     assert any(
         line.startswith("        1 | -6722594615019711369 | ") for line in lines
@@ -210,7 +212,7 @@ def test_names_cannot_steer_the_terminal():
 
 def test_the_document_has_the_figures_and_ids_as_text():
     stream = io.StringIO()
-    document(RUN, stream, ABOUT)
+    document(RUN, ABOUT, stream)
     content = json.loads(stream.getvalue())
     assert [finding["code"] for finding in content["findings"]] == ["ACK103", "ACK603"]
     assert content["verdict"].startswith("BROKEN: TwiceBolt")

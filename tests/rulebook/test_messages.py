@@ -9,7 +9,8 @@ from string import Formatter
 import pytest
 
 import ackdoctor
-from ackdoctor.rulebook import Words, catalogue, load_metadata
+from ackdoctor.rulebook import Words, catalogue
+from tests.rule_pages import load_metadata
 
 PACKAGE = Path(ackdoctor.__file__).parent
 RULEBOOK = PACKAGE / "rulebook" / "__init__.py"

@@ -9,9 +9,9 @@ import pytest
 
 from ackdoctor.acker.versions import profile
 from ackdoctor.dialects import known
-from ackdoctor.rulebook import load_metadata
-from ackdoctor.rulebook.pages import RulePage, load_rules
+from ackdoctor.rulebook.pages import RulePage
 from tests.rule_cases import CASE_PAGES, cases_by_code
+from tests.rule_pages import cases_of, load_metadata, load_rules
 
 RULES = Path(__file__).parents[2] / "rules"
 PAGES = load_rules()
@@ -48,8 +48,8 @@ def test_a_page_has_no_unwanted_word(path: Path) -> None:
 
 @PAGE
 def test_a_page_shows_one_fault_and_its_repair(page: RulePage) -> None:
-    examples = [case for case in page.cases if case.section == "Example"]
-    fixes = [case for case in page.cases if case.section == "How to fix"]
+    examples = [case for case in cases_of(page) if case.section == "Example"]
+    fixes = [case for case in cases_of(page) if case.section == "How to fix"]
     assert page.code in {mark.code for case in examples for mark in case.expected}
     assert {case.dialect for case in fixes} >= {case.dialect for case in examples}
     assert [mark for case in fixes for mark in case.expected] == []
@@ -57,7 +57,7 @@ def test_a_page_shows_one_fault_and_its_repair(page: RulePage) -> None:
 
 @PAGE
 def test_the_code_of_a_page_fits_a_terminal(page: RulePage) -> None:
-    code = [MARKER.sub("", file.text) for case in page.cases for file in case.files]
+    code = [MARKER.sub("", file.text) for case in cases_of(page) for file in case.files]
     assert [line for text in code for line in text.splitlines() if len(line) > WIDEST] == []
 
 

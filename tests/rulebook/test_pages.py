@@ -7,8 +7,9 @@ import pytest
 
 from ackdoctor.model import RulebookError
 from ackdoctor.model.finding import Severity
-from ackdoctor.rulebook import find, load_metadata, locate, rule_url, survey
-from ackdoctor.rulebook.pages import CaseFile, Expected, explanation, load_rules, read_case_page
+from ackdoctor.rulebook import find, locate, rule_url, survey
+from ackdoctor.rulebook.pages import explanation
+from tests.rule_pages import CaseFile, Expected, cases_of, load_metadata, load_rules, read_case_page
 
 GOOD = """\
 # double-ack (ACK103)
@@ -169,7 +170,7 @@ def test_one_section_of_options_may_follow_the_limits(write: Write) -> None:
 
 
 def test_the_example_and_the_fix_are_cases(write: Write) -> None:
-    cases = load_rules(write(GOOD))["ACK103"].cases
+    cases = cases_of(load_rules(write(GOOD))["ACK103"])
     assert [(case.name, case.section, case.page.name) for case in cases] == [
         ("example-storm_py", "Example", NAME),
         ("how-to-fix-storm", "How to fix", NAME),
@@ -232,7 +233,7 @@ def test_markers_name_the_exact_line_of_every_finding(case_page) -> None:
 
 def test_windows_line_ends_change_nothing(write: Write) -> None:
     directory = write(GOOD.replace("\n", "\r\n"))
-    assert load_rules(directory)["ACK103"].cases[0].files[0].first_line == 24
+    assert cases_of(load_rules(directory)["ACK103"])[0].files[0].first_line == 24
     assert load_metadata(directory)["ACK103"].summary == "One path acks the same tuple twice."
 
 
@@ -351,7 +352,7 @@ def test_a_broken_body_is_an_error_at_its_line(
     assert GOOD.count(old) >= 1
     directory = write(GOOD.replace(old, new, 1))
     with pytest.raises(RulebookError) as caught:
-        load_rules(directory)
+        cases_of(load_rules(directory)["ACK103"])
     assert str(caught.value) == f"{(directory / NAME).as_posix()}:{line}: {reason}"
     assert list(load_metadata(directory)) == ["ACK103"]
 

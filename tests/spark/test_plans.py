@@ -11,8 +11,8 @@ from tests.spark.model_lives import rows, stream
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark import proof
-from ackdoctor.spark.replay import acker_version, replay, replay_all
+
+from ackdoctor.spark.replay import acker_version, proved, replay, replay_all, sums
 from ackdoctor.spark.schema import MESSAGES
 
 ROOT = "run, acker, incarnation, root, 1"
@@ -72,7 +72,7 @@ def compiled(spark):
 @pytest.mark.parametrize("name", ["2.8", "heron"])
 def test_the_jvm_compiles_every_method_of_the_proof(name, messages, keep, capsys):
     of = acker_version(name)
-    proof.proved(proof.sums(messages), of).explain("codegen")
+    proved(sums(messages), of).explain("codegen")
     replay(messages, of, persist=keep).entries.explain("codegen")
     sizes = [int(size) for size in re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)]
     assert len(sizes) > 2

@@ -2,7 +2,7 @@
 
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.trace import Event, EventKind
-from ackdoctor.tracer.life import Life, life_of_delivery, life_of_root
+from ackdoctor.tracer.replay import Life, life_of_delivery, life_of_root
 from tests.trace_rows import events_of
 
 OLD, NEW = profile("storm-1.1.0"), profile("storm-2.8.8")

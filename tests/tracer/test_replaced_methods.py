@@ -7,7 +7,7 @@ from unittest import mock
 import pytest
 from pystorm import Bolt
 
-from ackdoctor.tracer.patches import Effect, effect
+from ackdoctor.tracer.mocks import Effect, effect
 from tests.tracer.driven import build, frame, summaries, traced
 from tests.tracer.styles import tup
 

@@ -4,8 +4,7 @@ import sys
 from types import ModuleType
 
 from ackdoctor.model.trace import CallSite
-from ackdoctor.tracer.listener import passes
-from ackdoctor.tracer.sites import UNKNOWN, CallPath, Sites
+from ackdoctor.tracer.sites import UNKNOWN, CallPath, Sites, passes
 
 
 def framework(sites: Sites) -> ModuleType:

@@ -1,6 +1,6 @@
 """Completions in a handler: repeated ones, and where a path leaves without one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ackdoctor.checks.rule_context import RuleContext
@@ -8,10 +8,13 @@ from ackdoctor.flow.events import Completed, Ended, Flow, Path, Stored
 from ackdoctor.flow.state import Token, TokenKind
 from ackdoctor.flow.witness import call_chain, completions, leaving_step, raising_visit
 from ackdoctor.model.cfg import Function
+from ackdoctor.model.dialect import Misuse
+from ackdoctor.model.finding import Finding
 from ackdoctor.model.protocol import Op
 from ackdoctor.model.source import Span
+from ackdoctor.rulebook import Words
 
-__all__ = ["BY_HAND", "Repeat", "leaving_place", "repeats"]
+__all__ = ["BY_HAND", "Repeat", "leaving_place", "missed_completions", "repeats"]
 
 BY_HAND = {Op.ACK: "acked", Op.FAIL: "failed"}  # the completions that code makes, in a message
 
@@ -52,22 +55,39 @@ def repeats(context: RuleContext) -> Iterator[Repeat]:
         repeat = Repeat(flow, token, first, second)
         # an automatic completion is at the exit that triggers it
         at = (raising_visit(end) or end.before or end) if repeat.automatic else end
-        if context.once((call_chain(end, first) if first else (), call_chain(end, at), second.op)):
+        if context.is_first((call_chain(end, first) if first else (), call_chain(end, at), second.op)):
             yield repeat
 
 
-def leaving_place(flow: Flow, ended: Ended) -> tuple[Function, Span]:
+def leaving_place(
+    flow: Flow, end: Path, token: Token | None = None, field: str = ""
+) -> tuple[Function, Span]:
     """Return the best place to report for a path that misses a completion: where it leaves, or its last decisive branch.
 
-    A branch decides in the handler, and in a function that completes or stores the tuple.
+    A branch decides in the handler, and in a function that completes or stores the tuple, or completes those of the field.
     """
     deciding = {id(flow.function)}
     for event in flow.events:
         match event:
             case Completed(op=op) if op not in BY_HAND:
                 continue
-            case Completed(token=token) | Stored(token=token) if token == ended.token:
-                deciding.add(id(event.function))
+            case Completed(token=Token() as done) | Stored(token=done):
+                if done == token or (field and done.field == field):
+                    deciding.add(id(event.function))
             case _:
                 pass
-    return leaving_step(ended.path, frozenset(deciding))
+    return leaving_step(end, frozenset(deciding))
+
+
+def missed_completions(
+    context: RuleContext, words: Words, misuse: Misuse, flow: Flow, missing: Iterable[Ended]
+) -> Iterator[Finding]:
+    """Yield the surest finding for each line at which a path leaves without a completion: the parts of a condition are one."""
+    found: dict[tuple[str, int], Finding] = {}
+    for ended in missing:
+        at = leaving_place(flow, ended.path, ended.token)
+        finding = context.finding(words, misuse, at, flow=flow, path=ended.path, token=ended.token)
+        line = (finding.site.path, finding.site.span.line)
+        if line not in found or finding.confidence > found[line].confidence:
+            found[line] = finding
+    yield from found.values()

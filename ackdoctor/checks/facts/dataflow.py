@@ -1,7 +1,7 @@
 """Data flow in one function: reachable steps, derived locals, canonical expressions and definitions.
 
-In canonical form, temporaries and locals with one assignment are expanded: `key = str(msg.offset())` and a later
-`str(msg.offset())` are both  call(str, call(Attr(msg, offset))).
+In canonical form, temporaries and locals with one assignment are expanded and casts left out: `key = str(msg.offset())`
+and a later `msg.offset()` are both  call(Attr(msg, offset)).
 """
 
 from collections import Counter
@@ -34,16 +34,15 @@ from ackdoctor.model.cfg import (
 
 __all__ = [
     "Definition",
-    "canonical",
+    "argument_of",
+    "canonical_form",
     "definition",
     "derived_names",
-    "handler_only",
+    "handler_steps",
     "mentions_any",
-    "passed_value",
     "raising_steps",
     "reachable",
     "tuple_names",
-    "without_casts",
 ]
 
 
@@ -66,7 +65,7 @@ def reachable(
     return seen
 
 
-def handler_only(function: Function, catch: int) -> set[int]:
+def handler_steps(function: Function, catch: int) -> set[int]:
     """Return the steps that run only after the exception handler at `catch` was entered."""
     entered = [target for kind, target in function.cfg.steps[catch].edges if kind is EdgeKind.TRUE]
     return reachable(function, entered) - reachable(function, [ENTRY], [(catch, EdgeKind.TRUE)])
@@ -135,7 +134,7 @@ _LARGEST = 1_000  # parts of an expression: nested lists grow with each name tha
 _CASTS = frozenset(("str", "int", "unicode", "repr", "float"))
 
 
-def canonical(function: Function, expr: Expr) -> Expr:
+def canonical_form(function: Function, expr: Expr) -> Expr:
     """Return the canonical form of an expression of a function."""
     values = _single_values(function)
     left = _LARGEST
@@ -152,6 +151,8 @@ def canonical(function: Function, expr: Expr) -> Expr:
                 return Attr(expand(obj, depth + 1), name)
             case Item(obj=obj, key=key):
                 return Item(expand(obj, depth + 1), expand(key, depth + 1))
+            case Mix(op="call", parts=(Global(id=word), inner)) if word in _CASTS:
+                return expand(inner, depth + 1)
             case Mix(op=op, parts=parts):
                 return Mix(op, tuple(expand(part, depth + 1) for part in parts))
             case Build(kind=kind, items=items):
@@ -187,16 +188,6 @@ def _single_values(function: Function) -> Mapping[str, Expr]:
     return {name: value for name, value in values.items() if assigned[name] == 1}
 
 
-def without_casts(expr: Expr) -> Expr:
-    """Return a canonical form without the casts around it: `str(n)` counts as `n`."""
-    while True:
-        match expr:
-            case Mix(op="call", parts=(Global(id=word), inner)) if word in _CASTS:
-                expr = inner
-            case _:
-                return expr
-
-
 # ---- definitions on a path ----
 
 _HOPS = 8  # helper calls and copies followed
@@ -224,7 +215,7 @@ def definition(visit: Path, expr: Expr) -> Definition | None:
         if maker is None:
             caller = visit.entry.before
             call = caller.step.op if caller is not None else None
-            value = passed_value(call, visit.function, expr.id) if isinstance(call, Call) else None
+            value = argument_of(call, visit.function, expr.id) if isinstance(call, Call) else None
             if value is None or caller is None:
                 return None
             expr, visit = value, caller
@@ -246,7 +237,7 @@ def _earlier_visits(visit: Path) -> Iterator[Path]:
         yield visit
 
 
-def passed_value(call: Call, helper: Function, name: str) -> Expr | None:
+def argument_of(call: Call, helper: Function, name: str) -> Expr | None:
     """Return the argument that a call passes for a parameter of a helper; None if there is none or `*args` may hide it."""
     for arg in call.args:
         if arg.name == name:

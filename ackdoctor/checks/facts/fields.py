@@ -4,10 +4,10 @@ A `Use` is one use of a field in a step.  It is read off the code, without a pat
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ackdoctor.checks.facts.dataflow import canonical
+from ackdoctor.checks.facts.dataflow import canonical_form
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Ended, Flow, Path, Stored, turns_back
 from ackdoctor.flow.expressions import (
@@ -19,6 +19,7 @@ from ackdoctor.flow.expressions import (
     subexpressions,
 )
 from ackdoctor.flow.library import CONTAINER_STORES, CONTAINER_VIEWS, LOGGING, PURE_CALLS
+from ackdoctor.flow.pure_calls import measured, size_calls
 from ackdoctor.flow.state import TokenKind
 from ackdoctor.flow.transfer.escape import EVERYTHING
 from ackdoctor.model.cfg import (
@@ -96,21 +97,23 @@ class Use:
             case _:
                 return None
 
+    @property
+    def result(self) -> str:
+        """The local that holds the result of the call; "" if the step is no call."""
+        return self.step.op.result.id if isinstance(self.step.op, Call) else ""
 
-def uses(context: RuleContext, functions: Iterable[Function] | None = None) -> Iterator[Use]:
-    """Yield the uses of fields in these functions; by default in all functions of the component."""
+
+def uses(context: RuleContext, functions: Iterable[Function] | None = None, field: str = "") -> Iterator[Use]:
+    """Yield the uses of a field, by default of all fields, in these functions, by default in all of the component."""
     for function in context.functions if functions is None else functions:
         own = context.own_names.get(function)
         if own is not None:
-            yield from _uses(function, own)
+            yield from (use for use in _uses(function, own) if field in ("", use.field))
 
 
 @memoize
 def _uses(function: Function, own: Name) -> tuple[Use, ...]:
-    return tuple(_scan(function, own))
-
-
-def _scan(function: Function, own: Name) -> Iterator[Use]:
+    found: list[Use] = []
     views: dict[Expr, str] = {}  # locals that show a part of a field: what leaves a `keySet()` leaves the map
     for step in function.cfg.steps:
         for how, place, values in _accesses(step):
@@ -120,11 +123,14 @@ def _scan(function: Function, own: Name) -> Iterator[Use]:
             field = root.name if isinstance(root, Attr) else views.get(place)
             if field is None:
                 continue
-            yield Use(field, function, step, how, place, place == root and isinstance(root, Attr), values)
+            found.append(
+                Use(field, function, step, how, place, isinstance(place, Attr) and place is root, values)
+            )
             if how in CONTAINER_VIEWS and isinstance(step.op, Call):
                 views[step.op.result] = field
             elif how == "alias" and place in views:
                 views[values[0]] = field
+    return tuple(found)
 
 
 def _accesses(step: Step) -> Iterator[tuple[str, Expr, tuple[Expr, ...]]]:
@@ -161,11 +167,8 @@ def reads_field(context: RuleContext, function: Function, expr: Expr, field: str
 
 def is_size_of(context: RuleContext, function: Function, expr: Expr, field: str) -> bool:
     """Whether an expression is the size of a field: `len(self.field)`, or the result of `field.size()`."""
-    if isinstance(expr, Mix) and expr.op == "len":
-        return reads_field(context, function, expr, field)
-    call = calls_by_result(function).get(expr)
-    sized = call is not None and isinstance(call.func, Attr) and call.func.name in ("size", "length")
-    return sized and call is not None and context.field(function, call.func) == field
+    whole = measured(size_calls(function).get(expr, expr))
+    return whole is not None and context.field(function, whole) == field
 
 
 # ---- how a container begins ----
@@ -201,8 +204,8 @@ _SIZED_BY_POSITION = {
 
 def initial_values(context: RuleContext, field: str) -> Iterator[tuple[Function, Expr | Call]]:
     """Yield what the component assigns to a field, a call instead of the temporary that holds its result."""
-    for use in uses(context):
-        if use.field == field and use.whole and use.how == "=":
+    for use in uses(context, field=field):
+        if use.whole and use.how == "=":
             value = use.values[0]
             yield use.function, calls_by_result(use.function).get(value, value)
     default = context.component.attribute(field)
@@ -261,10 +264,9 @@ _ONLY_READ = (
 )
 
 
-def drained_fields(context: RuleContext, functions: Iterable[Function]) -> frozenset[str]:
+def drained_fields(context: RuleContext, functions: Sequence[Function]) -> frozenset[str]:
     """Return the fields from which these functions remove, or through which they iterate."""
     reads = _TAKES | CONTAINER_VIEWS | {"get", "for"}
-    functions = tuple(functions)
     read = (use.field for use in uses(context, functions) if use.whole and use.how in reads)
     return frozenset(read) | shrunk_fields(context, functions)
 
@@ -355,7 +357,7 @@ def depends_on_setting(context: RuleContext, words: frozenset[str]) -> Callable[
         if isinstance(step.op, Test)
         and any(
             words.intersection(name_words(name)) and not _is_reassigned(context, name)
-            for name in _tested_fields(context, function, canonical(function, step.op.condition))
+            for name in _tested_fields(context, function, canonical_form(function, step.op.condition))
         )
     }
     return lambda end: bool(tests) and any(turn.visit.step in tests for turn in turns_back(end))
@@ -379,11 +381,8 @@ def _tested_fields(context: RuleContext, function: Function, condition: Expr) ->
 
 def _is_reassigned(context: RuleContext, field: str) -> bool:
     """Whether the component assigns a field while it runs: then it is a state, not a setting."""
-    return any(
-        use.field == field and isinstance(use.place, Attr) and use.how.endswith("=")
-        for use in uses(context)
-        if not _SETTERS.match(use.function.name)
-    )
+    changes = (use for use in uses(context, field=field) if not _SETTERS.match(use.function.name))
+    return any(isinstance(use.place, Attr) and use.how.endswith("=") for use in changes)
 
 
 def names_tick_frequency(context: RuleContext, expr: Expr) -> bool:

@@ -16,13 +16,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum, unique
 from typing import NamedTuple
 
-from ackdoctor.checks.facts.dataflow import (
-    canonical,
-    derived_names,
-    mentions_any,
-    passed_value,
-    without_casts,
-)
+from ackdoctor.checks.facts.dataflow import argument_of, canonical_form, derived_names, mentions_any
 from ackdoctor.checks.facts.fields import Use, is_container, shrunk_fields, uses
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
@@ -61,7 +55,6 @@ __all__ = [
     "data_emits",
     "emits",
     "entry_method",
-    "first_in_source",
     "has_id",
     "lasting_effects",
     "payload_source",
@@ -82,12 +75,15 @@ def entry_method(context: RuleContext, kind: EntryKind) -> Function | None:
     return context.component.method(next(names, ""))
 
 
-def reach(context: RuleContext, method: Function | None) -> tuple[Function, ...]:
-    """Return a method and all functions of the project that it calls, nearest first."""
-    found = {method: None} if method is not None else {}
+def reach(context: RuleContext, *kinds: EntryKind) -> tuple[Function, ...]:
+    """Return the methods for these entries and all functions of the project that they call, nearest first."""
+    methods = (
+        context.component.method(entry.method) for entry in context.role.entries if entry.kind in kinds
+    )
+    found = {method: None for method in methods if method is not None}
     todo = list(found)
     for function in todo:  # the list grows during the loop
-        calls = (step.op for step in function.cfg.steps if isinstance(step.op, Call))
+        calls = calls_by_result(function).values()
         called = (callee for call in calls for callee in _callees(context, function, call))
         for each in (*function.closures.values(), *called):
             if each not in found:
@@ -124,7 +120,7 @@ def _is_super(function: Function, func: Expr) -> bool:
 
 def calls_super(function: Function) -> bool:
     """Whether a method calls the one it overrides."""
-    return any(isinstance(step.op, Call) and _is_super(function, step.op.func) for step in function.cfg.steps)
+    return any(_is_super(function, call.func) for call in calls_by_result(function).values())
 
 
 # ---- emits ----
@@ -135,7 +131,7 @@ def emits(context: RuleContext, *kinds: EntryKind) -> list[Emitted]:
     found: dict[Step, Emitted] = {}
     for _, emit in context.events(Emitted, *kinds):
         found.setdefault(emit.step, emit)
-    return list(found.values())
+    return sorted(found.values(), key=lambda emit: (emit.function.path, emit.step.span))
 
 
 def data_emits(context: RuleContext) -> list[Emitted]:
@@ -152,11 +148,6 @@ def has_id(emit: Emitted) -> bool | None:
         value = emit.args[emit.verb.message_id]
         return getattr(value, "value", value) is not None
     return None if emit.unclear else False
-
-
-def first_in_source(found: list[Emitted]) -> Emitted:
-    """Return the first emit in source order."""
-    return min(found, key=lambda emit: (emit.function.path, emit.step.span))
 
 
 # ---- what a method does ----
@@ -177,41 +168,51 @@ _IDLE_CALLS = (
 
 
 class Effect(NamedTuple):
-    """A lasting effect of a step: `word` is the name of a call, "=" for an assignment, "del" or "raise"."""
+    """A lasting effect of a step.
+
+    `word` is the name of a call, "=" for an assignment, "del" or "raise"; `field` is the field whose method is called.
+    """
 
     function: Function
     step: Step
     word: str
+    field: str | None
+
+    @property
+    def is_call(self) -> bool:
+        """Whether a call has the effect."""
+        return isinstance(self.step.op, Call)
 
 
-def lasting_effects(context: RuleContext, method: Function | None) -> list[Effect]:
+def lasting_effects(context: RuleContext, kind: EntryKind) -> list[Effect]:
     """Return the lasting effects in the reach of a callback; [] for an idle one."""
-    return [
-        Effect(function, step, word)
-        for function in reach(context, method)
-        for step in function.cfg.steps
-        if (word := _effect(context, function, step))
-    ]
+    found: list[Effect] = []
+    for function in reach(context, kind):
+        for step in function.cfg.steps:
+            word, field = "", None
+            match step.op:
+                case Throw():
+                    word = "raise"
+                case Drop(target=Item() | Attr()):
+                    word = "del"
+                case Bind() | Unpack():
+                    lasting = any(isinstance(each, (Item, Attr)) for each in assigned_targets(step.op))
+                    word = "=" if lasting else ""
+                case Call(func=func) as call if not _is_idle(context, function, call):
+                    word = last_name(func) or "call"
+                    field = context.field(function, func.obj) if isinstance(func, Attr) else None
+                case _:
+                    pass
+            if word:
+                found.append(Effect(function, step, word, field))
+    return found
 
 
-def _effect(context: RuleContext, function: Function, step: Step) -> str:
-    match step.op:
-        case Throw():
-            return "raise"
-        case Drop(target=Item() | Attr()):
-            return "del"
-        case Bind() | Unpack():
-            lasting = any(isinstance(target, (Item, Attr)) for target in assigned_targets(step.op))
-            return "=" if lasting else ""
-        case Call() as call:
-            if context.verb_kind(function, call) in (VerbKind.LOG, VerbKind.REPORT):
-                return ""
-            if any(True for _ in _callees(context, function, call)):
-                return ""  # its own steps count
-            name = last_name(call.func) or "call"
-            return "" if name in _IDLE_CALLS else name
-        case _:
-            return ""
+def _is_idle(context: RuleContext, function: Function, call: Call) -> bool:
+    """Whether a call counts, logs or only reads; the steps of the project's own functions count by themselves."""
+    if context.verb_kind(function, call) in (VerbKind.LOG, VerbKind.REPORT):
+        return True
+    return last_name(call.func) in _IDLE_CALLS or any(True for _ in _callees(context, function, call))
 
 
 # ---- entries under a message id ----
@@ -219,7 +220,7 @@ def _effect(context: RuleContext, function: Function, step: Step) -> str:
 
 def stored_under_id(context: RuleContext) -> list[Use]:
     """Return each store in the reach of `next_tuple` under, or together with, a message id."""
-    functions = reach(context, entry_method(context, EntryKind.NEXT))
+    functions = reach(context, EntryKind.NEXT)
     return list(_stores(context, functions, _message_ids(context, data_emits(context), functions)))
 
 
@@ -228,7 +229,7 @@ def stored_for_ever(context: RuleContext) -> list[Use]:
 
     They are under, or together with, a message id other than the failed one, and `fail` does not shrink the field.
     """
-    functions = reach(context, entry_method(context, EntryKind.FAILED))
+    functions = reach(context, EntryKind.FAILED)
     ids = _message_ids(context, emits(context, EntryKind.FAILED), functions)
     if any(_derives_from_failed(functions[0], function, expr) for function, expr in ids):
         return []
@@ -249,16 +250,17 @@ def _stores(
     context: RuleContext, functions: tuple[Function, ...], ids: list[tuple[Function, Expr]]
 ) -> Iterator[Use]:
     for function in functions:
-        wanted = {without_casts(canonical(function, expr)) for owner, expr in ids if owner is function}
+        wanted = {canonical_form(function, expr) for owner, expr in ids if owner is function}
         for use in uses(context, [function]) if wanted else ():
-            keys: list[Expr] = []
-            if use.how == "=" and use.key is not None:
-                keys = [canonical(function, use.key)]
-            elif use.whole and use.how in CONTAINER_STORES:
-                for value in (canonical(function, value) for value in use.values):
-                    several = isinstance(value, Build) and value.kind in ("tuple", "list")
-                    keys += value.items if several and isinstance(value, Build) else (value,)
-            if any(without_casts(key) in wanted for key in keys):
+            keys = [canonical_form(function, use.key)] if use.how == "=" and use.key is not None else []
+            if use.whole and use.how in CONTAINER_STORES:
+                for value in use.values:
+                    match canonical_form(function, value):
+                        case Build(kind="tuple" | "list", items=items):
+                            keys += items
+                        case key:
+                            keys.append(key)
+            if not wanted.isdisjoint(keys):
                 yield use
 
 
@@ -273,7 +275,7 @@ def _message_ids(
         for caller in functions:
             for call in calls_by_result(caller).values():
                 calls = context.own_method(caller, call.func) is helper
-                value = passed_value(call, helper, expr.id) if calls else None
+                value = argument_of(call, helper, expr.id) if calls else None
                 if value is not None and (caller, value) not in found:
                     found.append((caller, value))
     return found
@@ -423,7 +425,7 @@ class _Search:
         """Yield the arguments with which the component calls a helper, or with which a callback is registered."""
         for caller, call in self.context.calls():
             if self._denotes(caller, call.func, function):
-                value = passed_value(call, function, name)
+                value = argument_of(call, function, name)
                 if value is not None:
                     yield caller, value
             elif any(self._denotes(caller, arg.value, function) for arg in call.args):

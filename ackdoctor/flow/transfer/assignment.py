@@ -2,12 +2,14 @@
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import mentions
+from ackdoctor.flow.expressions import calls_by_result, last_name, mentions
 from ackdoctor.flow.facts import DEFINED_AS, definition_of, tested_names
 from ackdoctor.flow.induction import counted_loops, induction_variables
 from ackdoctor.flow.invalidation import drop_facts, invalidate_size, invalidate_target
+from ackdoctor.flow.library import COLLECTION_WRAPPERS
 from ackdoctor.flow.pure_calls import iterator_facts, split_results
 from ackdoctor.flow.state import (
+    UNKNOWN,
     BoundMethod,
     Const,
     Container,
@@ -25,6 +27,7 @@ from ackdoctor.flow.state import (
     Value,
     tokens_in,
 )
+from ackdoctor.flow.transfer.buffers import empty_buffer, take_buffer
 from ackdoctor.flow.transfer.escape import escape, is_part_of, store
 from ackdoctor.flow.transfer.evaluate import evaluate, offset_value, stored_tuple
 from ackdoctor.flow.transfer.heap_cells import assign_cell, cell_value
@@ -34,9 +37,11 @@ from ackdoctor.model.cfg import (
     Attr,
     Bind,
     Build,
+    Call,
     Compare,
     Expr,
     Global,
+    Instr,
     Item,
     Literal,
     Mix,
@@ -45,6 +50,7 @@ from ackdoctor.model.cfg import (
     Unpack,
     Update,
 )
+from ackdoctor.model.protocol import Stage
 
 __all__ = ["alias_list", "assign", "assign_next_number", "copy_facts", "unpack", "update"]
 
@@ -75,8 +81,7 @@ def _assign_local(path: Path, state: State, name: str, value: Value | None) -> S
     if isinstance(value, Const) and name not in tested_names(path.function) and not name.startswith("%"):
         value = None
     if isinstance(value, TokenRef) and value.token.kind is TokenKind.STORED:
-        copied = isinstance(path.step.op, (Bind, Unpack)) and _copies(path.step.op, value)
-        state = state if copied else _forget_place(state, value.token)
+        state = state if _copies(path.step.op, value, state) else _forget_place(state, value.token)
     return state.bind(name, value)
 
 
@@ -142,9 +147,16 @@ def alias_list(after: State, target: Expr, value: Expr) -> State:
     return after.replace(facts={**after.facts, Compare(target, "is", first): True})
 
 
-def _copies(op: Bind | Unpack, value: TokenRef) -> bool:
-    """Whether an assignment copies a value: `a = b` does, `a = self.f[k]` reads the field again."""
-    return isinstance(op.value, Name) and value.token.path == ""
+def _copies(op: Instr, value: TokenRef, state: State) -> bool:
+    """Whether a step gives a known tuple a name: `a = b` does, and a removal; `a = self.f[k]` reads the field again."""
+    match op:
+        case Bind(value=Name()) | Unpack(value=Name()):
+            return value.token.path == ""
+        case Call():
+            held = state.tokens.get(value.token)
+            return held is not None and held.stage is Stage.OWED
+        case _:
+            return False
 
 
 def _assign_attribute(
@@ -155,6 +167,8 @@ def _assign_attribute(
         case SelfRef():
             if value is not None and any(tokens_in(value)):
                 state = store(context, path, state, name, value, how="=", key=None)
+            elif name in context.stored_stages:
+                state = _replaced(context, path, state, target)
             state = _store_empty_collection(path, state, value, Field(name))
             fields = {field: old for field, old in state.fields.items() if field != name}
             if isinstance(value, (TokenRef, Const, BoundMethod, FunctionRef)) or (
@@ -171,6 +185,27 @@ def _assign_attribute(
             return state.bind(obj.id, Container(items | {value}))
         case _:
             return escape(context, path, state, (value,), "an object") if value is not None else state
+
+
+def _replaced(context: Context, path: Path, state: State, target: Attr) -> State:
+    """Return the state after a field that held tuples got a value without any: it is empty, or unknown."""
+    field = target.name
+    state = take_buffer(state, field)
+    expr: Expr | None = None
+    match path.step.op:
+        case Bind(value=value):
+            expr = value
+        case Unpack(targets=targets, value=Build(items=items)) if len(targets) == len(items):
+            expr = items[targets.index(target)]
+        case _:
+            pass
+    made = calls_by_result(path.function).get(expr) if expr is not None else None
+    is_new = isinstance(expr, Build) or (
+        made is not None
+        and last_name(made.func) in COLLECTION_WRAPPERS
+        and all(isinstance(arg.value, (Literal, Global)) for arg in made.args)
+    )
+    return empty_buffer(context, path, state, field) if is_new else state.with_contents(field, UNKNOWN)
 
 
 def _forget_place(state: State, whole: Token) -> State:

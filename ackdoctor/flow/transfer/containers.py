@@ -1,7 +1,7 @@
 """Transfer function of method calls on containers: locals, fields, and objects stored in fields."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Path
@@ -16,13 +16,16 @@ from ackdoctor.flow.library import (
     CONTAINER_VIEWS,
     LOGGING,
     NEVER_RAISES,
+    REORDERING,
 )
-from ackdoctor.flow.pure_calls import is_read_only
+from ackdoctor.flow.pure_calls import is_field, is_read_only
 from ackdoctor.flow.state import (
+    UNKNOWN,
     Batch,
     BoundMethod,
     Const,
     Container,
+    Contents,
     Count,
     Field,
     FunctionRef,
@@ -35,6 +38,7 @@ from ackdoctor.flow.state import (
     Value,
     tokens_in,
 )
+from ackdoctor.flow.transfer.buffers import empty_buffer, is_queue, remove_tuple, take_buffer
 from ackdoctor.flow.transfer.escape import escape, release, store
 from ackdoctor.flow.transfer.evaluate import (
     as_stored_tuple,
@@ -44,6 +48,7 @@ from ackdoctor.flow.transfer.evaluate import (
     tick_test_of_name,
 )
 from ackdoctor.flow.transfer.liveness import assigned_locals, operands
+from ackdoctor.flow.transfer.origins import may_raise
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Function, Name
 
 __all__ = ["CallEffect", "arguments", "elements", "method_call", "packed_arguments"]
@@ -113,6 +118,14 @@ def method_call(
     """Apply a method call on an object that is not the component."""
     state, name = path.state, func.name
     match receiver:
+        case Field(name=field, taken=True):
+            done = _field_method(context, path, call, field, name)
+            if name in CONTAINER_VIEWS or done is None:
+                return done and replace(done, value=receiver)
+            after = done.state.with_contents(field, state.contents.get(field))
+            return replace(
+                done, state=after if is_read_only(call) else after.with_contents(receiver.buffer, UNKNOWN)
+            )
         case Field(name=field):
             return _field_method(context, path, call, field, name)
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
@@ -140,7 +153,7 @@ def _local_method(context: Context, path: Path, call: Call, held: Container, fun
         is_getter = (context.typed and name in CONTAINER_REMOVALS) or any(
             mentions(fact, func.obj) for fact in state.facts
         )
-        quiet = name in NEVER_RAISES or bool(items) or is_getter
+        quiet = not may_raise(context, path.function, call) or bool(items) or is_getter
         if name in CONTAINER_REMOVALS and value is not None:
             state = _emptied(state, func.obj)
         return CallEffect(state, value, may_raise=not quiet)
@@ -203,6 +216,7 @@ def _field_method(
     if name == "drainTo" and call.args and isinstance(call.args[0].value, Name):
         drained = stored_tuple(field)
         target = call.args[0].value.id
+        state = state.with_contents(field, UNKNOWN)
         return CallEffect(state.bind(target, Container(frozenset({drained}))), None, may_raise=False)
     if inner and context.typed and not carried and (name.startswith("get") or _reads_part(call, name)):
         return CallEffect(state, stored_tuple(field, f".{name}"), may_raise=False)
@@ -212,20 +226,45 @@ def _field_method(
         for value in carried:
             state = store(context, path, state, field, value, how=how, key=key)
         element = stored_tuple(field) if name == "setdefault" else None
-        return CallEffect(state, element, may_raise=name not in NEVER_RAISES)
+        return CallEffect(state, element, may_raise=may_raise(context, path.function, call))
     if name in CONTAINER_READS:
         read = stored_tuple(field, f".{name}" if inner else "")
+        if not inner and _takes_out(context, call, field):
+            state = remove_tuple(
+                context, path, state.with_contents(field, _after_removal(state, field)), field
+            )
+            return CallEffect(state, read, may_raise=may_raise(context, path.function, call))
         tokens = {token: held for token, held in state.tokens.items() if token != read.token}
-        return CallEffect(state.replace(tokens=tokens), read, may_raise=name not in NEVER_RAISES)
+        state = state.replace(tokens=tokens).with_contents(field, _after_removal(state, field))
+        return CallEffect(state, read, may_raise=may_raise(context, path.function, call))
     if name in CONTAINER_VIEWS:
         return CallEffect(state, stored_tuple(field, ".view") if inner else Field(field), may_raise=False)
+    if name == "clear" and not inner and field in context.stored_stages:
+        state = take_buffer(state, field)
+        return CallEffect(empty_buffer(context, path, state, field), None, may_raise=False)
     if name in CONTAINER_OTHERS:
-        return CallEffect(state, None, may_raise=name not in NEVER_RAISES)
+        if not is_read_only(call) and name not in REORDERING:
+            state = state.with_contents(field, UNKNOWN)
+        return CallEffect(state, None, may_raise=may_raise(context, path.function, call))
     if carried or name in NEVER_RAISES or name in LOGGING:
         return None
     if field in context.stored_stages:
         release(context, path, field)
     return None
+
+
+def _takes_out(context: Context, call: Call, field: str) -> bool:
+    """Whether a call removes a tuple from a field and gives it a name; an iterator's `next` removes nothing."""
+    if call.dropped or not isinstance(call.func, Attr) or not is_field(call.func.obj):
+        return False
+    name = call.func.name
+    return name in CONTAINER_REMOVALS or (name == "get" and is_queue(context, field))
+
+
+def _after_removal(state: State, field: str) -> Contents:
+    """Return the contents of a field after one of its tuples was removed, or looked up and perhaps completed."""
+    known = state.contents.get(field)
+    return known if known is not None and known.every else UNKNOWN
 
 
 def _reads_part(call: Call, name: str) -> bool:

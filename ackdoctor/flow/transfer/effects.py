@@ -12,7 +12,7 @@ from ackdoctor.flow.aliases import access_path, named_closures
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.expressions import assigned_targets, last_name, memoize, names_in, subexpressions
 from ackdoctor.flow.invalidation import drop_facts
-from ackdoctor.flow.library import CLEANUP, LOGGING, NEVER_RAISES
+from ackdoctor.flow.library import CLEANUP, LOGGING
 from ackdoctor.flow.pure_calls import PURE_FUNCTIONS, SELF_NAMES, is_field, is_immutable, is_read_only
 from ackdoctor.flow.state import (
     Batch,
@@ -29,6 +29,7 @@ from ackdoctor.flow.state import (
 )
 from ackdoctor.flow.transfer.evaluate import declared_field, evaluate
 from ackdoctor.flow.transfer.liveness import operands
+from ackdoctor.flow.transfer.origins import may_raise
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -257,7 +258,7 @@ def _summarise(context: Context, function: Function) -> _Summary:
         return _ACTIVE
     own = function.params[0].name if function.params and function.binding == "instance" else ""
     fields: set[str] = set()
-    raising = _raising_steps(function)
+    raising = _raising_steps(context, function)
     for index, step in enumerate(function.cfg.steps):
         match step.op:
             case Throw() | Catch():
@@ -290,14 +291,15 @@ def _summarise(context: Context, function: Function) -> _Summary:
     return _Summary(active=False, fields=frozenset(fields), may_raise=bool(raising))
 
 
-def _raising_steps(function: Function) -> set[int]:
+def _raising_steps(context: Context, function: Function) -> set[int]:
     """Return the steps that may raise, judged by the step alone."""
     found: set[int] = set()
     for index, step in enumerate(function.cfg.steps):
-        if any(edge.kind is EdgeKind.RAISE for edge in step.edges) and index not in logged_calls(function):
-            word = last_name(step.op.func) if isinstance(step.op, Call) else ""
-            if word not in LOGGING and word not in NEVER_RAISES:
-                found.add(index)
+        raises = any(edge.kind is EdgeKind.RAISE for edge in step.edges)
+        if raises and index not in logged_calls(function):
+            found |= (
+                {index} if not isinstance(step.op, Call) or may_raise(context, function, step.op) else set()
+            )
     return found
 
 

@@ -14,6 +14,9 @@ from ackdoctor.flow.invalidation import invalidate_contents, invalidate_target
 from ackdoctor.flow.library import COLLECTION_WRAPPERS, LOGGING, NEVER_RAISES, PURE_CALLS
 from ackdoctor.flow.pure_calls import is_read_only
 from ackdoctor.flow.state import (
+    EMPTY,
+    OWED,
+    UNKNOWN,
     Const,
     Container,
     Field,
@@ -93,6 +96,7 @@ def store(
         if token.kind is TokenKind.STORED:
             if token.field != field:
                 release(context, path, token.field)
+            state = _hold_stored(context, state, token, f"self.{field}")
             continue
         context.record(
             Stored(
@@ -109,6 +113,9 @@ def store(
             token,
         )
         state = _add_holder(state, token, context.token_state(state, token), f"self.{field}")
+        known = state.contents.get(field)
+        if known is not None and known != OWED:
+            state = state.with_contents(field, OWED if known == EMPTY else UNKNOWN)
     return state
 
 
@@ -116,8 +123,8 @@ def _add_holder(state: State, token: Token, token_state: TokenState, holder: str
     """Add a field to the holders of a token."""
     if token_state.stage is Stage.OWED:
         return state.with_token(token, TokenState(Stage.HELD, token_state.tick, holder))
-    if token_state.stage is Stage.HELD and holder not in token_state.holder.split():
-        return state.with_token(token, token_state._replace(holder=f"{token_state.holder} {holder}"))
+    if holder not in token_state.holder.split():
+        return state.with_token(token, token_state._replace(holder=f"{token_state.holder} {holder}".strip()))
     return state
 
 
@@ -145,6 +152,7 @@ def escape(
     for value in values:
         if isinstance(value, Field):
             release(context, path, value.name)
+            state = state.with_contents(value.buffer, UNKNOWN)
         elif isinstance(value, SelfRef):
             release(context, path, EVERYTHING)
         for token in tokens_in(value):
@@ -155,11 +163,19 @@ def escape(
 def _escape_token(context: Context, path: Path, state: State, token: Token, holder: str) -> State:
     if token.kind is TokenKind.STORED:
         release(context, path, token.field)
-        return state
+        return _hold_stored(context, state, token, holder)
     token_state = context.token_state(state, token)
     if token_state.stage is Stage.OWED:
         return state.with_token(token, TokenState(Stage.HELD, token_state.tick, holder))
     return state
+
+
+def _hold_stored(context: Context, state: State, token: Token, holder: str) -> State:
+    """Return the state after other code got a tuple of a field: it may complete the tuple later."""
+    known = context.token_state(state, token)
+    if known.stage is not Stage.OWED or token.field not in context.stored_stages:
+        return state
+    return state.with_token(token, known._replace(stage=Stage.HELD, holder=holder))
 
 
 def is_part_of(token: Token, whole: Token) -> bool:

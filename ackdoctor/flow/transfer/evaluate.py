@@ -460,9 +460,7 @@ def _concatenation(
 def as_stored_tuple(context: Context, value: Value | None) -> Value | None:
     """Return a field that is known to hold tuples as one of these tuples."""
     return (
-        stored_tuple(value.name)
-        if isinstance(value, Field) and value.name in context.stored_stages
-        else value
+        TokenRef(value.element) if isinstance(value, Field) and value.name in context.stored_stages else value
     )
 
 

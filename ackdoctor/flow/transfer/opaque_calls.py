@@ -21,7 +21,6 @@ from ackdoctor.flow.library import (
     EXECUTORS,
     LAZY,
     LOGGING,
-    NEVER_RAISES,
     PURE_CALLS,
     SCHEDULERS,
     THREADS,
@@ -29,6 +28,7 @@ from ackdoctor.flow.library import (
 )
 from ackdoctor.flow.pure_calls import is_immutable
 from ackdoctor.flow.state import (
+    UNKNOWN,
     Batch,
     BoundMethod,
     Const,
@@ -53,6 +53,7 @@ from ackdoctor.flow.transfer.containers import CallEffect, arguments, elements, 
 from ackdoctor.flow.transfer.dispatch import callbacks
 from ackdoctor.flow.transfer.escape import escape
 from ackdoctor.flow.transfer.evaluate import batch_part, evaluate, tick_test_of_name
+from ackdoctor.flow.transfer.origins import is_remote, may_raise
 from ackdoctor.model.cfg import Arg, Attr, Call, Compare, Expr, Function, Literal, Name
 from ackdoctor.model.dialect import Kind
 
@@ -69,6 +70,12 @@ def library_call(
     name = target.names[-1].rpartition(".")[2]
     values = arguments(context, path, call) if preset is None else preset
     state = path.state
+    if (
+        isinstance(call.func, Attr)
+        and name in COLLECTION_WRAPPERS
+        and is_remote(context, path.function, call.func.obj)
+    ):
+        return opaque_call(context, path, call, preset)
     if (
         call.dropped
         and target.names == (name,)
@@ -98,7 +105,7 @@ def library_call(
         token = next((t for value in values for t in tokens_in(value)), None)
         if token is not None and (kind := tick_test_of_name(name)):
             return CallEffect(state, TickTest(token, kind), may_raise=False)
-        return CallEffect(state, None, may_raise=name not in NEVER_RAISES and name not in LOGGING)
+        return CallEffect(state, None, may_raise=may_raise(context, path.function, call))
     if len(values) == 1 and isinstance(values[0], TokenRef) and (kind := tick_test_of_name(name)):
         return CallEffect(state, TickTest(values[0].token, kind), may_raise=False)
     if name.endswith(("Error", "Exception")):
@@ -150,13 +157,13 @@ def opaque_call(
     """Return the effect of a call of which at most the last part of the name is known."""
     name = last_name(call.func) or "a call"
     if name in LOGGING or name in PURE_CALLS:
-        return CallEffect(path.state, None, may_raise=name not in LOGGING and name not in NEVER_RAISES)
+        return CallEffect(path.state, None, may_raise=may_raise(context, path.function, call))
     values = arguments(context, path, call) if preset is None else preset
     if len(values) == 1 and isinstance(values[0], TokenRef) and (kind := tick_test_of_name(name)):
         return CallEffect(path.state, TickTest(values[0].token, kind), may_raise=False)
     state = path.state
     if isinstance(call.func, Attr) and not is_immutable(path.function, call.func.obj):
-        state = invalidate_receiver(state, call)
+        state = _touch_receiver(context, path, invalidate_receiver(state, call), call.func.obj)
     if context.typed and isinstance(call.func, Attr):
         receiver = evaluate(context, path.function, path.state, call.func.obj)
         if isinstance(receiver, Instance) or (
@@ -170,7 +177,13 @@ def opaque_call(
     run_later(context, path, state, values, name)
     carried = frozenset(value for value in values if value is not None and any(tokens_in(value)))
     result = Container(carried) if carried and name[:1].isupper() else None
-    return CallEffect(state, result, may_raise=name not in NEVER_RAISES)
+    return CallEffect(state, result, may_raise=may_raise(context, path.function, call))
+
+
+def _touch_receiver(context: Context, path: Path, state: State, obj: Expr) -> State:
+    """Return the state after an unknown method of a field: it may change what the field holds."""
+    receiver = evaluate(context, path.function, state, obj) if context.stored_stages else None
+    return state.with_contents(receiver.buffer, UNKNOWN) if isinstance(receiver, Field) else state
 
 
 def _forget_emptiness(state: State, call: Call, values: tuple[Value | None, ...]) -> State:
@@ -316,6 +329,7 @@ def enter(
         env=env,
         tokens=before.tokens,
         fields=before.fields,
+        contents=before.contents,
         facts=_facts_about(path, function, passed),
         loops=_loops_in_callee(before),
         caught=before.caught,
@@ -347,7 +361,7 @@ def _holds_in_callee(path: Path, function: Function, right: Expr) -> bool:
 
 def _loops_in_callee(before: State) -> Mapping[int, LoopState]:
     """Return the loop memory for a helper that is called in a loop over a batch: earlier iterations left some element so."""
-    rest = [memory.rest for memory in before.loops.values() if memory.rest is not None]
+    rest = [memory.rest for memory in before.loops.values() if memory.rest is not None and not memory.field]
     return {_AROUND: LoopState(None, rest[0])} if rest else {}
 
 

@@ -25,6 +25,7 @@ from ackdoctor.flow.library import EXCEPTIONS
 from ackdoctor.flow.pure_calls import nonempty_facts, split_results
 from ackdoctor.flow.state import (
     EMPTY_GENERATOR,
+    UNKNOWN,
     Batch,
     Const,
     Container,
@@ -53,6 +54,7 @@ from ackdoctor.flow.transfer.assignment import (
     unpack,
     update,
 )
+from ackdoctor.flow.transfer.buffers import field_iterations, learn_emptiness, leave_field_loops
 from ackdoctor.flow.transfer.escape import after_store, completes_any, worse_state
 from ackdoctor.flow.transfer.evaluate import evaluate, stored_tuple
 from ackdoctor.flow.transfer.heap_cells import assign_place, new_box
@@ -304,6 +306,9 @@ def _done(context: Context, path: Path, step: Step) -> State:
         case Drop(target=Name(id=name)):
             return state.bind(name, None)
         case Drop(target=Item(obj=whole)):
+            held = evaluate(context, function, state, whole)
+            if isinstance(held, Field):
+                state = state.with_contents(held.buffer, UNKNOWN)
             return invalidate_contents(state, whole, step.op)
         case Return(value=value):
             return state.bind(
@@ -353,7 +358,8 @@ def _yield(context: Context, path: Path, op: Yield) -> State:
 def _tested(context: Context, path: Path, condition: Expr) -> Iterator[NextStep]:
     step = path.step
     for truth, learnt in branch(context, path.function, path.state, condition):
-        after = _forget_temporary(learnt, condition)
+        after = learn_emptiness(context, path.function, learnt, condition, truth=truth)
+        after = _forget_temporary(after, condition)
         wanted = EdgeKind.TRUE if truth else EdgeKind.FALSE
         for kind, target in step.edges:
             if kind is wanted or (
@@ -403,10 +409,12 @@ def _rounds(
             yield from _list_iterations(context, path, op, [None] * len(items))
         case Container(items=items) if any(tokens_in(iterable)) or any(isinstance(i, Picked) for i in items):
             yield from _list_iterations(context, path, op, sorted(items, key=repr))
-        case Field(name=field):
-            yield from _field_iterations(context, path, op, stored_tuple(field))
+        case Field() as buffer:
+            element = TokenRef(buffer.element)
+            for more, after in field_iterations(context, path, op, buffer):
+                yield more, assign(context, path, after, op.target, element) if more else after
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
-            yield from _field_iterations(context, path, op, stored_tuple(token.field, f"{token.path}[*]"))
+            yield from _part_iterations(context, path, op, stored_tuple(token.field, f"{token.path}[*]"))
         case GeneratorResult() if iterable == EMPTY_GENERATOR:
             yield False, path.state
         case GeneratorResult(items=items) as result:
@@ -429,18 +437,26 @@ def _finish_generator(context: Context, path: Path, state: State, result: Genera
     return finish_generator(state, result)
 
 
-def _field_iterations(
+def _part_iterations(
     context: Context, path: Path, op: Next, element: TokenRef
 ) -> Iterator[tuple[bool, State]]:
-    """Yield the iterations over the contents of a field: any number, each with a tuple not seen before."""
-    state = path.state
-    fresh = {
-        token: held
-        for token, held in state.tokens.items()
-        if token.kind is not TokenKind.STORED or token.field != element.token.field
-    }
-    yield True, assign(context, path, state.replace(tokens=fresh), op.target, element)
-    yield False, state
+    """Yield the iterations over one of the collections in a field: any number, each with a tuple not seen before."""
+    state, token = path.state, element.token
+    fresh = state.replace(
+        tokens={each: held for each, held in state.tokens.items() if each.field != token.field}
+    )
+    loops = {loop: memory for loop, memory in state.loops.items() if loop != op.loop}
+    again = op.loop in state.loops
+    yield (
+        True,
+        assign(
+            context, path, fresh.replace(loops={**loops, op.loop: LoopState(None, None)}), op.target, element
+        ),
+    )
+    if again:
+        yield False, state.replace(loops=loops)
+    else:  # the collection may be empty
+        yield False, fresh.with_contents(token.buffer, UNKNOWN)
 
 
 def _batch_iterations(
@@ -527,6 +543,7 @@ def split_by_element(context: Context, path: Path, way: NextStep) -> Iterator[Ne
         state = state.replace(
             loops={loop: memory for loop, memory in state.loops.items() if loop not in left}
         )
+        state = leave_field_loops(context, path, state, left, way.kind)
     batches = [loop for loop, memory in left.items() if memory.base is not None]
     if not batches or token is None or token.kind is not TokenKind.ELEMENT:
         yield way._replace(state=state) if left else way

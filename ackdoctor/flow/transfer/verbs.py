@@ -23,7 +23,7 @@ from ackdoctor.flow.state import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.transfer.evaluate import evaluate, stored_tuple
+from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.model.cfg import Arg, Attr, Build, Call, Expr, Literal, Name
 from ackdoctor.model.dialect import Anchoring, Misuse, Verb, VerbKind
 from ackdoctor.model.protocol import Breach, Op, Stage, move
@@ -127,8 +127,8 @@ def _complete_value(
         case TokenRef():
             _see_completion(context, path, op, None, TokenState(Stage.OWED), None, verb, value)
             return state  # rejected: the tuple is still owed
-        case Field(name=field) if field in context.stored_stages:
-            return complete(context, path, state, op, stored_tuple(field).token, verb=verb, value=value)
+        case Field(name=field, element=element) if field in context.stored_stages:
+            return complete(context, path, state, op, element, verb=verb, value=value)
         case Const():
             _see_completion(context, path, op, None, TokenState(Stage.OWED), None, verb, value)
             return state
@@ -305,8 +305,8 @@ def _anchors(context: Context, path: Path, bound: _Bound, verb: Verb) -> tuple[A
             if not tokens and isinstance(expr, Name):
                 return Anchors.UNKNOWN, ()
             return (Anchors.EXPLICIT, tokens) if tokens else (Anchors.UNKNOWN, ())
-        case Field(name=field):
-            held = (stored_tuple(field).token,) if field in context.stored_stages else ()
+        case Field(name=field, element=element):
+            held = (element,) if field in context.stored_stages else ()
             return Anchors.EXPLICIT, held
         case _:
             return Anchors.UNKNOWN, ()

@@ -6,8 +6,7 @@ from functools import cache
 from multiprocessing import get_context
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.heap.python.holders import ACKER, Holder
-from ackdoctor.heap.python.snapshot import Snapshot, SnapshotSeries
+from ackdoctor.heap.python_heap import ACKER, Holder, Snapshot, SnapshotSeries
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import Bolt, Feed
 from ackdoctor.lab.topology import TopologyBuilder

@@ -11,7 +11,7 @@ from pystorm.spout import Spout
 from ackdoctor.acker.acker import StormAcker, make_acker
 from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.acker.versions import profile
-from ackdoctor.heap.python.holders import ACKER, BOLT, EXACT, SPOUT, Holder, containers, weigh
+from ackdoctor.heap.python_heap import ACKER, BOLT, EXACT, SPOUT, Holder, containers, weigh
 from ackdoctor.lab.bench import Bench, SpoutBench
 from ackdoctor.model.acker import AckInit, Tick
 from tests.heap.python.shortest import shortest_path

@@ -3,10 +3,19 @@
 import pytest
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.heap.python.guppy import Census
-from ackdoctor.heap.python.holders import BOLT, SPOUT, Holder
-from ackdoctor.heap.python.judge import findings, holding_rows, type_rows, with_heap_evidence
-from ackdoctor.heap.python.snapshot import Holding, Snapshot, load, name_of, save, take
+from ackdoctor.heap.python_heap import (
+    BOLT,
+    SPOUT,
+    Census,
+    Holder,
+    Holding,
+    Snapshot,
+    load,
+    name_of,
+    save,
+    take,
+)
+from ackdoctor.heap.python_judge import findings, holding_rows, type_rows, with_heap_evidence
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.tracer.sites import Places

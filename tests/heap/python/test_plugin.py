@@ -190,16 +190,16 @@ def test_a_snapshot_shows_what_is_held_now(run):
 
 
 COUNTS = """
-import ackdoctor.heap.python.guppy as door
+import guppy
 
-count = door._counted
+hpy = guppy.hpy
 
 def counted():
     with open("counts", "a") as file:
         file.write(".")
-    return count()
+    return hpy()
 
-door._counted = counted
+guppy.hpy = counted
 """
 
 

@@ -1,0 +1,398 @@
+"""Buffers: what a path has done with all tuples that a field of the component holds.
+
+A loop over a field ends with the same thing done to each tuple if its body completes one on every way through it.
+Then the field's tuples are known to be acked or failed until the field changes:
+
+    for tup in self.batch:
+        self.ack(tup)
+    for tup in self.batch:          every tuple of `self.batch` is acked here
+        self.fail(tup)
+
+A loop that an exception or a `break` leaves has completed some of the tuples.  What a path does not do to all tuples
+alike makes the contents unknown.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from ackdoctor.flow.aliases import named_closures
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.events import Dropped, Path
+from ackdoctor.flow.expressions import calls_by_result, last_name, memoize
+from ackdoctor.flow.facts import normalise
+from ackdoctor.flow.library import QUEUES
+from ackdoctor.flow.pure_calls import inline_calls, nonempty_facts
+from ackdoctor.flow.state import (
+    EMPTY,
+    FOUND,
+    OWED,
+    UNKNOWN,
+    Contents,
+    Field,
+    LoopState,
+    State,
+    TokenRef,
+    TokenState,
+    fields_in,
+    taken_buffer,
+    tokens_in,
+)
+from ackdoctor.flow.symbols import attribute_assignments
+from ackdoctor.flow.transfer.effects import callees
+from ackdoctor.flow.transfer.escape import worse_state
+from ackdoctor.flow.transfer.evaluate import evaluate, stored_tuple
+from ackdoctor.flow.transfer.liveness import indexed_containers
+from ackdoctor.model.cfg import (
+    ENTRY,
+    EXIT,
+    Attr,
+    Call,
+    Closure,
+    Compare,
+    EdgeKind,
+    Expr,
+    Function,
+    Literal,
+    Mix,
+    Next,
+    Way,
+)
+from ackdoctor.model.protocol import Stage
+
+__all__ = [
+    "drop_at_end",
+    "empty_buffer",
+    "field_iterations",
+    "is_queue",
+    "learn_emptiness",
+    "leave_field_loops",
+    "remove_tuple",
+    "take_buffer",
+]
+
+_DONE = (Stage.ACKED, Stage.FAILED)
+_FOUND = (None, FOUND, OWED)
+
+
+# ---- changes of a buffer ----
+
+
+def empty_buffer(context: Context, path: Path, state: State, field: str) -> State:
+    """Return the state after a field was emptied, and record the event if its tuples are still owed.
+
+    While an exception leaves the handler, the worker ends, and with it the field.
+    """
+    leaves = path.step.way is Way.RAISE
+    indexed = field in _indexed_fields(path.function)
+    if state.contents.get(field) in _FOUND and not (leaves or indexed or _is_in_use(state, field)):
+        _record_dropped(context, path, field)
+    return state.with_contents(field, EMPTY)
+
+
+@memoize
+def _indexed_fields(function: Function) -> frozenset[str]:
+    """Return the fields whose tuples the function looks up one by one: `self.batch[i]`, `batch.get(i)`."""
+    found = [obj for objs in indexed_containers(function).values() for obj in objs]
+    found += [
+        step.op.func.obj
+        for step in function.cfg.steps
+        if isinstance(step.op, Call) and isinstance(step.op.func, Attr) and step.op.func.name == "get"
+    ]
+    return frozenset(obj.name for obj in found if isinstance(obj, Attr))
+
+
+def take_buffer(state: State, field: str) -> State:
+    """Return the state in which the locals that refer to a field keep its collection: the field gets another one."""
+    taken = {name: Field(field, taken=True) for name, value in state.env.items() if value == Field(field)}
+    if not taken:
+        return state
+    state = state.replace(env={**state.env, **taken})
+    return state.with_contents(taken_buffer(field), state.contents.get(field) or FOUND)
+
+
+def drop_at_end(context: Context, path: Path, state: State) -> None:
+    """Record what a handler took out of a field and left as it found it: a tuple, or after an exception a collection."""
+    for field in context.stored_stages:
+        taken = state.contents.get(taken_buffer(field)) in (FOUND, OWED) and not _has_used(state, field)
+        if taken and state.caught is not None:
+            _record_dropped(context, path, field)
+        elif _is_removed(state, field):
+            _record_dropped(context, path, field, removed=True)
+
+
+def _record_dropped(context: Context, path: Path, field: str, *, removed: bool = False) -> None:
+    dropped = Dropped(
+        function=path.function,
+        step=path.step,
+        path=path,
+        deferral=context.deferral,
+        field=field,
+        removed=removed,
+    )
+    context.record(dropped, field, removed)
+
+
+# ---- single tuples of a buffer ----
+
+
+def remove_tuple(context: Context, path: Path, state: State, field: str) -> State:
+    """Return the state after a tuple was removed from a field and given a name: it is owed, and other code has lost it."""
+    if field not in context.stored_stages:
+        return state
+    if _is_removed(state, field):
+        _record_dropped(context, path, field, removed=True)
+    return _next_tuple(state, field).with_token(stored_tuple(field).token, TokenState(Stage.OWED))
+
+
+def is_queue(context: Context, field: str) -> bool:
+    """Whether every assignment makes a field a queue, whose `get` removes an element."""
+    made = [
+        last_name(call.func)
+        for cls in context.component.lineage
+        for method in cls.methods.values()
+        for each in attribute_assignments(method)
+        if each.name == field and (call := calls_by_result(method).get(each.value)) is not None
+    ]
+    return bool(made) and all(name in QUEUES for name in made)
+
+
+def _is_removed(state: State, field: str) -> bool:
+    """Whether a tuple that the path has removed from a field is still owed, and in no collection."""
+    if all(token.field != field for token in state.tokens) or _has_used(state, field):
+        return False
+    kept = (value for value in state.env.values() if not isinstance(value, TokenRef))
+    return not any(token.field == field for value in kept for token in tokens_in(value))
+
+
+def _is_in_use(state: State, field: str) -> bool:
+    """Whether a local still refers to the field or to a tuple from it, or the path has completed such a tuple."""
+    if any(field in fields_in(value) for value in state.env.values()):
+        return True
+    return _has_used(state, field)
+
+
+def _has_used(state: State, field: str) -> bool:
+    """Whether the path has completed a tuple from a field, or other code got one."""
+    return any(token.field == field and held.stage is not Stage.OWED for token, held in state.tokens.items())
+
+
+def learn_emptiness(
+    context: Context, function: Function, state: State, condition: Expr, *, truth: bool
+) -> State:
+    """Return the state after a test that may show that a field is empty, or that there was no tuple to remove."""
+    if not context.stored_stages:
+        return state
+    fact, same = normalise(inline_calls(function, condition))
+    nothing = truth != same
+    match fact:
+        case Compare(left=tested, op="is" | "==", right=Literal(value=None)):
+            nothing = not nothing
+        case Mix(op="any", parts=(tested,)):
+            pass
+        case _:
+            tested = fact
+    match evaluate(context, function, state, tested):
+        case Field(buffer=buffer) if state.contents.get(buffer) in _FOUND:
+            return state.with_contents(buffer, EMPTY if nothing else OWED)
+        case TokenRef(token=token) if token.field and nothing:
+            return _next_tuple(state, token.field)
+        case _:
+            return state
+
+
+# ---- loops over a buffer ----
+
+
+def field_iterations(
+    context: Context, path: Path, op: Next, collection: Field
+) -> Iterator[tuple[bool, State]]:
+    """Yield whether a loop over a field has another iteration, with the state before its target is assigned."""
+    state, field = path.state, collection.buffer
+    memory = state.loops.get(op.loop)
+    if collection.name not in context.stored_stages:
+        yield True, _next_tuple(state, field)
+        yield False, state
+    elif memory is None:
+        before = state.contents.get(field)
+        known = {
+            state.facts[fact] for fact in nonempty_facts(path.function, op.iterable) if fact in state.facts
+        }
+        if True not in known and before in (None, FOUND, EMPTY, UNKNOWN):
+            yield False, state.with_contents(field, EMPTY)
+        if False not in known and before != EMPTY:
+            loops = {**state.loops, op.loop: LoopState(None, None, field=field, before=before)}
+            for at_start in _stages_at_start(before):
+                yield True, _next_tuple(state, field).with_contents(field, at_start).replace(loops=loops)
+    else:
+        rest = _rest(state, memory)
+        yield False, _after_loop(context, path.function, state, op.loop, memory, rest, every=True)
+        loops = {**state.loops, op.loop: memory._replace(rest=rest)}
+        yield True, _next_tuple(state, field).replace(loops=loops)
+
+
+def _stages_at_start(before: Contents | None) -> tuple[Contents, ...]:
+    """Return what may be known of each tuple when a loop starts: of some completed ones, two cases."""
+    if before is None or before.stage not in _DONE:
+        return (OWED,)
+    return (before,) if before.every else (before._replace(every=True), OWED)
+
+
+def _next_tuple(state: State, field: str) -> State:
+    """Return the state in an iteration over a field: its tuple is another one than those before."""
+    return state.replace(
+        tokens={token: held for token, held in state.tokens.items() if token.buffer != field}
+    )
+
+
+def _rest(state: State, memory: LoopState) -> TokenState:
+    """Return the worst state in which this or an earlier iteration leaves its tuple."""
+    own = [held for token, held in state.tokens.items() if token.buffer == memory.field]
+    done = [held for held in own if held.stage in _DONE]
+    now = TokenState(Stage.OWED)
+    for held in done or [held for held in own if held.stage is Stage.HELD]:
+        now = worse_state(None if now.stage is Stage.OWED else now, held)
+    return worse_state(memory.rest, now)
+
+
+def leave_field_loops(
+    context: Context, path: Path, state: State, left: Mapping[int, LoopState], kind: EdgeKind
+) -> State:
+    """Return the state after a path has left loops over fields early: some of the tuples are completed.
+
+    A call of the framework hardly ever raises for one tuple after it has not for the others: what it leaves is unknown.
+    """
+    rare = kind is EdgeKind.RAISE and _is_framework_call(context, path)
+    for loop, memory in left.items():
+        if memory.field and rare:
+            state = state.with_contents(memory.field, UNKNOWN)
+        elif memory.field:
+            rest = (
+                memory.rest
+                if memory.rest is not None and memory.rest.stage in _DONE
+                else _rest(state, memory)
+            )
+            state = _after_loop(context, path.function, state, loop, memory, rest, every=False)
+    return state
+
+
+def _is_framework_call(context: Context, path: Path) -> bool:
+    """Whether a step calls a verb of the framework, or a getter of a tuple."""
+    match path.step.op:
+        case Call(func=Attr(obj=obj, name=name)):
+            receiver = evaluate(context, path.function, path.state, obj)
+            return name in context.verb_names or isinstance(receiver, TokenRef)
+        case _:
+            return False
+
+
+def _after_loop(
+    context: Context,
+    function: Function,
+    state: State,
+    loop: int,
+    memory: LoopState,
+    rest: TokenState,
+    *,
+    every: bool,
+) -> State:
+    loops = {each: kept for each, kept in state.loops.items() if each != loop}
+    state = state.replace(loops=loops)
+    now = state.contents.get(memory.field)
+    if now == UNKNOWN:  # the body changes the field
+        return state
+    if rest.stage in _DONE and _completes_each(context, function, loop):
+        whole = every or (now is not None and now.every)
+        return state.with_contents(memory.field, Contents(rest.stage, every=whole))
+    if rest.stage is Stage.OWED and not _completes_some(context, function, loop):
+        kept = memory.before is not None and memory.before.stage is not Stage.OWED
+        return state.with_contents(memory.field, memory.before if kept else OWED)
+    return state.with_contents(memory.field, UNKNOWN)
+
+
+# ---- which loops complete each tuple ----
+
+
+def _completes_each(
+    context: Context, function: Function, loop: int, running: frozenset[int] = frozenset()
+) -> bool:
+    """Whether every way through the body of a loop, without exceptions, completes a tuple."""
+    head = _head(function, loop)
+    start = next(edge.target for edge in function.cfg.steps[head].edges if edge.kind is EdgeKind.TRUE)
+    return not _reaches(context, function, start, head, function.cfg.bodies[head], running)
+
+
+def _completes_some(context: Context, function: Function, loop: int) -> bool:
+    """Whether the body of a loop may complete a tuple."""
+    body = function.cfg.bodies[_head(function, loop)]
+    return any(_may_complete(context, function, index, frozenset()) for index in body)
+
+
+def _head(function: Function, loop: int) -> int:
+    return next(
+        index
+        for index, step in enumerate(function.cfg.steps)
+        if isinstance(step.op, Next) and step.op.loop == loop
+    )
+
+
+def _reaches(
+    context: Context,
+    function: Function,
+    start: int,
+    goal: int,
+    body: range,
+    running: frozenset[int] = frozenset(),
+) -> bool:
+    """Whether a way without exceptions leads from a step of the body to `goal` past every completion."""
+    stack, seen = [start], {start}
+    while stack:
+        index = stack.pop()
+        if index == goal:
+            return True
+        if _completes(context, function, index, running):
+            continue
+        for edge in function.cfg.steps[index].edges:
+            inside = edge.target in body or edge.target == goal
+            if edge.kind is not EdgeKind.RAISE and inside and edge.target not in seen:
+                seen.add(edge.target)
+                stack.append(edge.target)
+    return False
+
+
+def _completes(context: Context, function: Function, index: int, running: frozenset[int]) -> bool:
+    """Whether a step completes a tuple, directly, in a helper or in a loop, on every way through it."""
+    op = function.cfg.steps[index].op
+    if isinstance(op, Next):
+        return _completes_each(context, function, op.loop, running)
+    if not isinstance(op, Call):
+        return False
+    if last_name(op.func) in context.completing_names:
+        return True
+    called = [each for each in _called(context, function, op) if id(each) not in running]
+    return bool(called) and not any(
+        _reaches(context, each, ENTRY, EXIT, range(len(each.cfg.steps)), running | {id(each)})
+        for each in called
+    )
+
+
+def _may_complete(context: Context, function: Function, index: int, running: frozenset[int]) -> bool:
+    """Whether a step may complete a tuple, directly, in a helper or in a closure."""
+    op = function.cfg.steps[index].op
+    if not isinstance(op, Call):
+        return False
+    if last_name(op.func) in context.completing_names:
+        return True
+    called = [each for each in _called(context, function, op) if id(each) not in running]
+    return any(
+        _may_complete(context, inner, at, running | {id(each)})
+        for each in called
+        for inner in each.tree()
+        for at in range(len(inner.cfg.steps))
+    )
+
+
+def _called(context: Context, function: Function, call: Call) -> tuple[Function, ...]:
+    """Return the methods of the component or the closure that a call runs, by its name."""
+    closure = named_closures(function).get(call.func, call.func)
+    if isinstance(closure, Closure):
+        return (function.closures[closure.key],)
+    return callees(context, last_name(call.func))

@@ -1,1 +1,0 @@
-"""Heaps of Storm's workers: HPROF dumps and class histograms."""
