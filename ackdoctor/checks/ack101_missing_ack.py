@@ -3,9 +3,9 @@
 If no path completes the tuple, there is one finding at the handler; else one finding for each way out that misses it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from ackdoctor.checks.facts.completions import BY_HAND, leaving_place
+from ackdoctor.checks.facts.completions import BY_HAND, leaving_place, missed_completions
 from ackdoctor.checks.facts.dataflow import reachable
 from ackdoctor.checks.facts.fields import ACKING, depends_on_setting, stored_inputs
 from ackdoctor.checks.rule_context import RuleContext
@@ -71,7 +71,8 @@ def _at_ends(context: RuleContext) -> Iterator[Finding]:
                 confidence=Confidence.MAY if flow.limited else Confidence.MUST,  # every path shows it
             )
         else:
-            yield from _single_paths(context, flow, token, missing)
+            words = _words(context, "one path", flow, token)
+            yield from missed_completions(context, words, Misuse.NEVER, flow, missing)
 
 
 def _dropped(context: RuleContext) -> Iterator[Finding]:
@@ -121,21 +122,6 @@ def _end_of_iteration(dropped: Dropped) -> Path:
             return visit.before
         visit = visit.before
     return dropped.path
-
-
-def _single_paths(
-    context: RuleContext, flow: Flow, token: Token, missing: Sequence[Ended]
-) -> Iterator[Finding]:
-    """Yield the surest finding for each line at which a path leaves: the parts of one condition are one way out."""
-    words = _words(context, "one path", flow, token)
-    found: dict[tuple[str, int], Finding] = {}
-    for ended in missing:
-        at = leaving_place(flow, ended.path, ended.token)
-        finding = context.finding(words, Misuse.NEVER, at, flow=flow, path=ended.path, token=token)
-        line = (finding.site.path, finding.site.span.line)
-        if line not in found or finding.confidence > found[line].confidence:
-            found[line] = finding
-    yield from found.values()
 
 
 def _words(context: RuleContext, case: str, flow: Flow, token: Token) -> Words:

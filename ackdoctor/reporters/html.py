@@ -30,6 +30,7 @@ _MIN_POINTS = 3  # of the curve
 _WIDTH, _HEIGHT = 1000, 100  # of the curve's box
 _TIME_LABELS = 6
 _TOPS = (4, 8, 12, 16, 20, 24, 32, 40, 48, 60, 80, 100)  # of a value axis with four lines
+_LABEL_WIDTH = 1 / 9  # of a label of a timeline, in widths of the timeline
 _MIN_FIT = 0.9  # R2 below which a trend is not drawn
 _MARKS = {
     "init": "k-init",
@@ -129,13 +130,14 @@ def _curve(points: Sequence[GrowthPoint], trend: Forecast | None) -> dict[str, o
     xs = [(point.time_ms - begin) / length * _WIDTH for point in points]
     edges = [0.0, *((a + b) / 2 for a, b in pairwise(xs)), float(_WIDTH)]
     orphans = [point.orphans for point in points]
+    ticks = [top * share / 4 for share in (4, 3, 2, 1, 0)]
     return {
         "width": _WIDTH,
         "height": _HEIGHT,
         "pending": _steps(xs, [point.pending for point in points], top),
         "orphans": _steps(xs, orphans, top) if any(orphans) else "",
         "trend": _trend(points, trend, top),
-        "ticks": [_tick(top * share / 4) for share in (4, 3, 2, 1, 0)],
+        "ticks": [f"{tick:,.0f}" if tick == int(tick) else f"{tick:,.1f}" for tick in ticks],
         "times": [length * n / (_TIME_LABELS - 1) for n in range(_TIME_LABELS)],
         "slots": [
             (left, right - left, point.time_ms - begin, point)
@@ -169,12 +171,8 @@ def _y(size: float, top: int) -> float:
 
 def _axis_top(size: int) -> int:
     """Return the next number that four grid lines divide well."""
-    tenth = int(f"1{'0' * max(0, len(str(size)) - 2)}")
+    tenth: int = 10 ** max(0, len(str(size)) - 2)
     return next(top for n in _TOPS if (top := n * tenth) >= size)
-
-
-def _tick(number: float) -> str:
-    return f"{number:,.0f}" if number == int(number) else f"{number:,.1f}"
 
 
 # ---- latencies ----
@@ -203,22 +201,47 @@ def _latencies(analysis: Analysis) -> dict[str, object] | None:
     if not measured:
         return {"total": len(rows), "rows": [(*row, ()) for row in shown], "axis": ()}
     low, high = log10(min(measured)) - 0.1, log10(max(measured)) + 0.1
+
+    def along(ms: float) -> float:
+        return 0.02 if ms <= 0 else 0.02 + 0.96 * (log10(ms) - low) / (high - low)
+
     return {
         "total": len(rows),
-        "rows": [(*row, [_along(ms, low, high) for ms in row[-1]]) for row in shown],
+        "rows": [(*row, [along(ms) for ms in row[-1]]) for row in shown],
         "axis": [10 ** (low + (high - low) * n / 3) for n in range(4)],
     }
-
-
-def _along(ms: float, low: float, high: float) -> float:
-    return 0.02 if ms <= 0 else 0.02 + 0.96 * (log10(ms) - low) / (high - low)
 
 
 # ---- the timeline of a root ----
 
 
 def _life(life: Life) -> dict[str, object]:
-    tree, entry = life.tree, life.tree.entry
+    """Return the lanes, times and rows of a root; repeated acks of a delivery are marked."""
+    tree, entry, rows = life.tree, life.tree.entry, life.rows
+    lanes: dict[str, list[tuple[str, float, str]]] = {}  # CSS class, place and tooltip of each mark
+    times: list[tuple[float, str]] = []  # place and text of each label
+    steps: list[tuple[str, LifeRow, str]] = []  # time, row, and the XOR of all values up to it
+    acked: set[tuple[str, int, str]] = set()
+    xor = 0
+    for number, row in enumerate(rows):
+        place, after = (number + 0.5) / len(rows), f"+{span((row.time_ms - rows[0].time_ms) / 1000)}"
+        delivery = (row.component, row.task, row.delivery)
+        again = row.what == "ack" and delivery in acked
+        if row.what == "ack" and row.delivery:
+            acked.add(delivery)
+        tooltip = f"{row.what}{', again' if again else ''} {after} {row.site}".strip()
+        css = _MARKS.get(row.what, "k-link") + (" k-again" if again else "")
+        lanes.setdefault(f"{row.component}[{row.task}]", []).append((css, place, tooltip))
+        changed = number == 0 or row.time_ms != rows[number - 1].time_ms
+        if changed and (not times or place - times[-1][0] >= _LABEL_WIDTH):  # labels do not overlap
+            times.append((place, after))
+        held = ""
+        if row.what in {"init", "ack"}:
+            xor ^= row.value
+            held = str(xor)
+        elif row.what in {"spout hears ack", "spout hears fail"}:
+            xor = 0
+        steps.append((after, row, held))
     return {
         "root": tree.root,
         "verdict": tree.verdict.value,
@@ -226,57 +249,8 @@ def _life(life: Life) -> dict[str, object]:
         "value": "" if entry is None or entry.value is None else str(entry.value),
         "age": span(entry.age_ms / 1000) if entry is not None else "",
         "who": culprits_of(tree),
-        "lanes": [
-            (f"{component}[{task}]", list(_marks(life.rows, component, task)))
-            for component, task in dict.fromkeys((row.component, row.task) for row in life.rows)
-        ],
-        "times": list(_time_labels(life.rows)),
-        "rows": list(_steps_of_root(life.rows)),
+        "lanes": list(lanes.items()),
+        "times": times,
+        "rows": steps,
         "more": life.more,
     }
-
-
-def _marks(rows: Sequence[LifeRow], component: str, task: int) -> Iterator[tuple[str, float, str]]:
-    """Yield CSS class, place and tooltip of each mark in a lane; repeated acks of a delivery are marked."""
-    acked: set[str] = set()
-    for number, row in enumerate(rows):
-        if (row.component, row.task) != (component, task):
-            continue
-        repeated = row.what == "ack" and row.delivery in acked
-        if row.what == "ack" and row.delivery:
-            acked.add(row.delivery)
-        tooltip = f"{row.what}{', again' if repeated else ''} {_after(row, rows)} {row.site}".strip()
-        css = _MARKS.get(row.what, "k-link") + (" k-again" if repeated else "")
-        yield css, _place(number, rows), tooltip
-
-
-def _time_labels(rows: Sequence[LifeRow]) -> Iterator[tuple[float, str]]:
-    """Yield a label where the time changes, unless it would overlap the one before."""
-    last = -1.0
-    for number, row in enumerate(rows):
-        place = _place(number, rows)
-        if (number and row.time_ms == rows[number - 1].time_ms) or place - last < 1 / 9:
-            continue
-        yield place, _after(row, rows)
-        last = place
-
-
-def _steps_of_root(rows: Sequence[LifeRow]) -> Iterator[tuple[str, LifeRow, str]]:
-    """Yield each row with its time, and the XOR of all values up to it."""
-    xor = 0
-    for row in rows:
-        held = ""
-        if row.what in {"init", "ack"}:
-            xor ^= row.value
-            held = str(xor)
-        elif row.what in {"spout hears ack", "spout hears fail"}:
-            xor = 0
-        yield _after(row, rows), row, held
-
-
-def _place(number: int, rows: Sequence[LifeRow]) -> float:
-    return (number + 0.5) / len(rows)
-
-
-def _after(row: LifeRow, rows: Sequence[LifeRow]) -> str:
-    return f"+{span((row.time_ms - rows[0].time_ms) / 1000)}"

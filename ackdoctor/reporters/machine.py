@@ -23,7 +23,6 @@ from ackdoctor.model.finding import (
 )
 from ackdoctor.model.source import Site, lines_of
 from ackdoctor.reporters import Context, Sources, escape_commands, printable
-from ackdoctor.reporters.terminal import evidence_notes, one_line, rule_counts
 
 if TYPE_CHECKING:
     from ackdoctor.rulebook import Rule
@@ -79,6 +78,8 @@ def lines(report: Report, stream: TextIO, _context: Context) -> None:
 
 def statistics(report: Report, stream: TextIO, _context: Context) -> None:
     """Write how many findings each rule has."""
+    from ackdoctor.reporters.terminal import rule_counts  # JSON and SARIF do not need it
+
     rows = [{"code": code, "name": name, "count": count} for count, code, name in rule_counts(report)]
     json.dump({"statistics": rows}, stream, indent=2)
     stream.write("\n")
@@ -315,6 +316,8 @@ _IN_PROPERTY = {**_IN_MESSAGE, ord(":"): "%3A", ord(","): "%2C"}
 
 def github(report: Report, stream: TextIO, context: Context) -> None:
     """Write annotations, errors first; files that could not be read take at most half of the room for errors."""
+    from ackdoctor.reporters.terminal import one_line
+
     room = Counter(dict.fromkeys(_ANNOTATION.values(), _MAX_ANNOTATIONS))
     errors = sum(finding.severity is Severity.ERROR for finding in report.findings)
     for unread in report.unreadable[: max(_MAX_ANNOTATIONS - errors, _MAX_ANNOTATIONS // 2)]:
@@ -344,6 +347,8 @@ def _file(path: str, context: Context) -> str:
 
 
 def _annotation(level: str, finding: Finding, context: Context) -> str:
+    from ackdoctor.reporters.terminal import evidence_notes
+
     span = finding.site.span
     properties = {
         "file": _file(finding.site.path, context),

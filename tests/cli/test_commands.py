@@ -331,7 +331,8 @@ def test_a_profile_of_a_run_is_written(tmp_path):
     assert (tmp_path / "profile").stat().st_size > 0
 
 
-def test_lint_starts_without_what_it_does_not_need(tmp_path):
+@pytest.mark.parametrize(("form", "reporter"), [("concise", "terminal"), ("json", "machine")])
+def test_lint_starts_without_what_it_does_not_need(form, reporter, tmp_path):
     (tmp_path / "bolt.py").write_text(BOLT)
     probe = (
         "import sys; sys.argv[0] = 'ackdoctor'; from ackdoctor.cli import main\n"
@@ -339,17 +340,20 @@ def test_lint_starts_without_what_it_does_not_need(tmp_path):
         "except SystemExit: pass\n"
         "heavy = {'rich', 'pyspark', 'guppy', 'pytest', 'pydantic', 'asyncio', 'fissix'}\n"
         "print('loaded:', sorted(heavy & set(sys.modules)))\n"
+        "faces = ('ackdoctor.cli', 'ackdoctor.reporters')\n"
+        "print(*sorted(name.removeprefix('ackdoctor.') for name in sys.modules if name.startswith(faces)))\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
-        [sys.executable, "-c", probe, "lint", "--isolated", "--no-cache", "bolt.py"],
+        [sys.executable, "-c", probe, "lint", "--isolated", "--no-cache", "--output-format", form, "bolt.py"],
         cwd=tmp_path,
         env=environment,
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout.splitlines()[-1] == "loaded: []"
+    cli = "cli cli.commands cli.lint cli.output"
+    assert done.stdout.splitlines()[-2:] == ["loaded: []", f"{cli} reporters reporters.{reporter}"]
 
 
 @pytest.mark.parametrize(
