@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from ackdoctor.acker.residue import find_culprits, traced_tuples
 from ackdoctor.model.trace import Event, EventKind, RunTally
+from ackdoctor.tracer import trace_files
 
-__all__ = ["T", "events_of", "slow_trace", "with_culprits"]
+__all__ = ["T", "events_of", "slow_trace", "with_culprits", "write_lines"]
 
 
 _KINDS = {
@@ -83,3 +85,8 @@ def slow_trace(flush_s: int, *, seconds: int = 150, ticks: bool = False) -> list
             add(tick * 1000 + 100, EventKind.ROTATED, "__acker", task=1)
     rows.sort(key=lambda placed: placed[0])
     return [row._replace(seq=seq) for seq, (_, row) in enumerate(rows, start=1)]
+
+
+def write_lines(rows: Iterable[Event], path: Path) -> None:
+    """Write rows to a file of a trace."""
+    path.write_text("".join(f"{trace_files.line(row)}\n" for row in rows), encoding="ascii", newline="\n")

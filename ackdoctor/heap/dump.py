@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -11,8 +11,8 @@ from pathlib import Path
 from ackdoctor.heap.entries import STORM, AckObjects, ClojureMaps, Entries, entry_bytes
 from ackdoctor.heap.hprof import INSTANCE, OBJECT, OBJECTS, Hprof
 from ackdoctor.heap.objects import Objects, oops_of
-from ackdoctor.heap.pending import Acker, Clock, Holder, OldEntries, look_up, walk
-from ackdoctor.heap.sweep import ARRAYS, Classes, Columns, Oops, Takers, sweep
+from ackdoctor.heap.pending import Acker, Holder, OldEntries, look_up, walk
+from ackdoctor.heap.sweep import ARRAYS, Classes, Oops, Taker, Takers, sweep
 
 __all__ = ["ClassRow", "HeapDump", "Roles", "Timeout", "held_bytes", "read_dump"]
 
@@ -129,9 +129,8 @@ def read_dump(path: Path, *, samples: int = 3, timeout_s: int | None = None) -> 
         for entries in roles.entries:
             same = [acker for acker in ackers if acker.clojure == entries.clojure and acker.maps]
             age_ms = timeout.seconds * 1000 * (1 if entries.clojure else 2)
-            clock = Clock(dump.taken_ms, dump.taken_ms - age_ms)
             if same:
-                old_entries += walk(same, entries, objects, samples=samples, clock=clock)
+                old_entries += walk(same, entries, objects, samples=samples, age_ms=age_ms)
         others = list(_others(roles, objects, samples))
         pending = look_up(old_entries, [holder for holder in others if holder.role == "spout"], objects)
         oops = oops_of(objects)
@@ -211,24 +210,22 @@ class Roles:
             set(classes.family(*filter(base.fullmatch, names.values())))
             for base in (_SHELL_BOLT, _BASE_OF_BOLTS)
         )
-        takes: dict[int, Callable[[Sequence[int]], None]] = {}
+        takers: dict[int, Taker] = {}
         for class_id, name in names.items():
             is_spout = _SPOUT.fullmatch(name) and ("pending", OBJECT) in classes.fields(class_id)
             if _is_acker(name) or class_id in shells or is_spout:
-                takes[class_id] = partial(self._see, class_id)
+                takers |= classes.takers([class_id], partial(self._see, class_id))
             elif class_id in bolts:
-                takes[class_id] = self.bolts.extend
+                takers |= classes.takers([class_id], self.bolts.extend)
             elif _TASK.fullmatch(name):
-                takes[class_id] = self.tasks.extend
+                takers |= classes.takers([class_id], self.tasks.extend)
             elif _CONTEXT.fullmatch(name):
-                takes[class_id] = self.contexts.extend
-        self.entries = [
-            AckObjects(),
-            *([ClojureMaps()] if any(map(_ACKER_1.fullmatch, names.values())) else []),
-        ]
-        takers = {class_id: Columns(classes, class_id).taker(take) for class_id, take in takes.items()}
+                takers |= classes.takers([class_id], self.contexts.extend)
+        self.entries = [AckObjects()]
+        if any(map(_ACKER_1.fullmatch, names.values())):
+            self.entries.append(ClojureMaps())
         for entries in self.entries:
-            takers.update(entries.takers(classes))
+            takers |= entries.takers(classes)
         return takers
 
     def _see(self, class_id: int, ids: Sequence[int]) -> None:

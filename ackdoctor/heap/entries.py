@@ -1,14 +1,14 @@
 """Entries of an acker's pending map, read as columns: AckObjects of Storm 2.x and JStorm, Clojure maps of 1.x."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum, unique
 from itertools import compress
 from struct import Struct
 
 from ackdoctor.heap.hprof import BOOLEAN, INT, LONG, OBJECT, Heads
 from ackdoctor.heap.objects import COMPRESSED, Objects
-from ackdoctor.heap.sweep import LONGEST_ARRAY, Classes, Columns, Oops, Rows, Taker, Takers
+from ackdoctor.heap.sweep import LONGEST_ARRAY, Classes, Oops, Rows, Taker, Takers
 
 __all__ = ["NIL_ROW", "STORM", "AckObjects", "ClojureMaps", "Entries", "Kind", "entry_bytes"]
 
@@ -65,12 +65,10 @@ class AckObjects:
         for class_id in [each for each, name in classes.names.items() if _ACK_OBJECT.fullmatch(name)]:
             if any(name == "startTime" for name, _ in classes.fields(class_id)):
                 types = {"val": LONG, "startTime": LONG, "spoutTask": INT, "failed": BOOLEAN}
-                take: Callable[..., None] = self._take
+                takers |= classes.takers([class_id], self._take, **types)
             else:
                 types = {"val": 0, "spout_task": OBJECT, "failed": BOOLEAN}
-                take = self._take_of_jstorm
-            if classes.with_fields([class_id], **types):
-                takers[class_id] = Columns(classes, class_id, *types).taker(take)
+                takers |= classes.takers([class_id], self._take_of_jstorm, **types)
         return takers
 
     def _take(
@@ -133,19 +131,17 @@ class ClojureMaps:
 
     def takers(self, classes: Classes) -> Takers:
         """Return the takers of the first pass: all array maps and keywords."""
-        keywords = classes.named("clojure.lang.Keyword")
-        maps = classes.with_fields(classes.named("clojure.lang.PersistentArrayMap"), array=OBJECT)
+        maps = classes.named("clojure.lang.PersistentArrayMap")
         return {
-            **{each: Columns(classes, each).taker(self._keywords.update) for each in keywords},
-            **{each: Columns(classes, each, "array").taker(self.rows.extend) for each in maps},
+            **classes.takers(classes.named("clojure.lang.Keyword"), self._keywords.update),
+            **classes.takers(maps, self.rows.extend, array=OBJECT),
         }
 
     def takers_of_walk(self, objects: Objects) -> Takers:
         """Return takers of arrays that begin with a keyword, and of Longs that may be zero or a time."""
         classes = objects.classes
-        longs = classes.with_fields(classes.named("java.lang.Long"), value=LONG)
-        takers = {each: Columns(classes, each, "value").taker(self._take_longs) for each in longs}
-        return takers | dict.fromkeys(classes.named("java.lang.Object[]"), self._array_taker(objects))
+        arrays = dict.fromkeys(classes.named("java.lang.Object[]"), self._array_taker(objects))
+        return arrays | classes.takers(classes.named("java.lang.Long"), self._take_longs, value=LONG)
 
     def _take_longs(self, ids: Sequence[int], values: Sequence[int]) -> None:
         times = [0 < value < _TIMES for value in values]

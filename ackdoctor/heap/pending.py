@@ -2,20 +2,21 @@
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress, groupby, islice
+from itertools import compress, islice
 from typing import NamedTuple
 
 from ackdoctor.heap.entries import NIL_ROW, Entries, Kind
 from ackdoctor.heap.hprof import INT, LONG, OBJECT
 from ackdoctor.heap.objects import Objects
-from ackdoctor.heap.sweep import Classes, Columns, Rows, Takers, sweep
+from ackdoctor.heap.sweep import Classes, Rows, Takers, sweep
 from ackdoctor.model.trace import PendingEntry
 
-__all__ = ["Acker", "Bucket", "Clock", "Holder", "OldEntries", "Tally", "Waits", "look_up", "walk"]
+__all__ = ["Acker", "Bucket", "Holder", "OldEntries", "Tally", "Waits", "look_up", "walk"]
 
 
+_HASH_NODES = ("java.util.HashMap$Node", "java.util.HashMap$Entry")  # Java 8 or later, and before
 _OLD = 8  # added to the kind of an old entry
 _OLD_WAITING = _OLD + Kind.WAITING.value
 _CODES = 16  # number of codes: a kind, and whether the entry is old
@@ -128,17 +129,6 @@ class Holder:
     tasks: frozenset[int] = frozenset()
 
 
-class Clock(NamedTuple):
-    """The time of the dump, and the time before which an entry is old, both in ms since the epoch."""
-
-    taken_ms: int
-    old_before_ms: int
-
-    def known(self, start: int) -> int:
-        """Return the start of an entry; 0 if it uses another clock."""
-        return start if self.taken_ms - _NO_AGE_MS < start else 0
-
-
 class OldEntries(NamedTuple):
     """An acker's old tracked entries: ids of their keys, and their spouts' tasks (1.x: ids of the Integers)."""
 
@@ -148,11 +138,11 @@ class OldEntries(NamedTuple):
 
 
 def walk(
-    ackers: Sequence[Acker], entries: Entries, objects: Objects, *, samples: int, clock: Clock
+    ackers: Sequence[Acker], entries: Entries, objects: Objects, *, samples: int, age_ms: int
 ) -> Sequence[OldEntries]:
     """Fill the tallies of the ackers, all of one Storm generation; this is one more pass over the dump.
 
-    `samples` entries of each kind are read in full.
+    An entry older than `age_ms` is old.  `samples` entries of each kind are read in full.
     """
     entries.sort()
     nodes = Rows("IQQ")  # row of the entry, next node, key
@@ -165,15 +155,14 @@ def walk(
         nodes.extend(*(compress(each, wanted) for each in (ids, rows, *columns)))
 
     def choose(classes: Classes) -> Takers:
-        of_nodes = {
-            each: Columns(classes, each, "value", "next", "key").taker(take) for each in _hash_nodes(classes)
-        }
-        return {**entries.takers_of_walk(objects), **of_nodes}
+        of_nodes = classes.family(*_HASH_NODES)
+        takers = classes.takers(of_nodes, take, value=OBJECT, next=OBJECT, key=OBJECT)
+        return {**entries.takers_of_walk(objects), **takers}
 
     sweep(objects.dump, choose, objects.census)
     entries.sort()
     nodes.sort()
-    counter, marks = _EntryCounter(entries, objects, samples, clock), _Marks(nodes, objects)
+    counter, marks = _EntryCounter(entries, objects, samples, age_ms), _Marks(nodes, objects)
     for acker in ackers:
         acker.tally = Tally()
         for number, map_id in enumerate(acker.maps):
@@ -188,12 +177,6 @@ def walk(
             table = objects.at(objects.field(map_id, "table"))
             bucket.check(table.length if table is not None else 0)
     return [counter.old[acker.id] for acker in ackers if acker.id in counter.old]
-
-
-def _hash_nodes(classes: Classes) -> list[int]:
-    """Return the node classes of HashMap, for any version of Java."""
-    family = classes.family("java.util.HashMap$Node", "java.util.HashMap$Entry")
-    return classes.with_fields(family, key=OBJECT, value=OBJECT, next=OBJECT)
 
 
 class _Marks:
@@ -221,8 +204,10 @@ class _Marks:
 class _EntryCounter:
     """Counts the marked nodes by bucket, kind and age, and samples each group."""
 
-    def __init__(self, entries: Entries, objects: Objects, samples: int, clock: Clock) -> None:
-        self._entries, self._objects, self._most, self._clock = entries, objects, samples, clock
+    def __init__(self, entries: Entries, objects: Objects, samples: int, age_ms: int) -> None:
+        self._entries, self._objects, self._most = entries, objects, samples
+        self._taken_ms = objects.dump.taken_ms
+        self._old_before_ms = self._taken_ms - age_ms
         self.buckets: list[tuple[Acker, Bucket]] = []
         self._samples: defaultdict[int, list[int]] = defaultdict(list)
         self._oldest: dict[int, int] = {}  # earliest start in each bucket
@@ -234,8 +219,8 @@ class _EntryCounter:
         rows, _, keys = (list(compress(each[at : at + _AT_ONCE], part)) for each in nodes.columns)
         ids = list(compress(nodes.ids[at : at + _AT_ONCE], part))
         kinds, begun, tasks = self._entries.read(rows)
-        starts = list(map(self._clock.known, begun))
-        old = [_OLD if 0 < start < self._clock.old_before_ms else 0 for start in starts]
+        starts = list(map(self._known, begun))
+        old = [_OLD if 0 < start < self._old_before_ms else 0 for start in starts]
         numbers = list(filter(None, part))
         codes = [number * _CODES + age + kind for number, age, kind in zip(numbers, old, kinds, strict=True)]
         for code, amount in Counter(codes).items():
@@ -255,6 +240,10 @@ class _EntryCounter:
                 self.old[acker.id].keys.append(key)
                 self.old[acker.id].tasks.append(max(0, task))
 
+    def _known(self, start: int) -> int:
+        """Return the start of an entry; 0 if it uses another clock."""
+        return start if self._taken_ms - _NO_AGE_MS < start else 0
+
     def read_samples(self) -> None:
         """Read the samples in full, old ones first, and set the age of each acker's oldest entry."""
         for code, nodes in sorted(self._samples.items(), key=lambda each: (not each[0] & _OLD, each[0])):
@@ -263,7 +252,7 @@ class _EntryCounter:
                 self._add_sample(acker.tally, Kind(code % _OLD), node, bucket.number)
         for number, start in self._oldest.items():
             tally = self.buckets[number - 1][0].tally
-            tally.oldest_ms = max(tally.oldest_ms, self._clock.taken_ms - start)
+            tally.oldest_ms = max(tally.oldest_ms, self._taken_ms - start)
 
     def _add_sample(self, tally: Tally, kind: Kind, node: int, bucket: int) -> None:
         known = tally.samples.setdefault(kind, [])
@@ -272,8 +261,8 @@ class _EntryCounter:
         if len(known) >= self._most or root is None or kind is Kind.OTHER:
             return
         value, task, failed, begun = self._entries.read_one(fields["value"], self._objects)
-        start = self._clock.known(begun)
-        age_ms = max(0, self._clock.taken_ms - start) if start > 0 else 0
+        start = self._known(begun)
+        age_ms = max(0, self._taken_ms - start) if start > 0 else 0
         known.append(
             PendingEntry(root=root, value=value, task=task, failed=failed, age_ms=age_ms, bucket=bucket)
         )
@@ -283,26 +272,40 @@ class _EntryCounter:
 
 
 def look_up(old_entries: Sequence[OldEntries], spouts: Sequence[Holder], objects: Objects) -> frozenset[int]:
-    """Fill `waits` of each acker and return the roots that spouts have pending; up to two more passes over the dump."""
+    """Fill `waits` of each acker and return the roots that spouts have pending; up to one more pass over the dump."""
     known = [spout for spout in spouts if spout.tasks or spout.entries]
     for old in old_entries:
         old.acker.tally.waits = Waits(unknown=len(old.keys))
     if not known or not old_entries:
         return frozenset()
-    keys = _pending_keys(known, objects)
-    wanted = [*keys, *(old.keys for old in old_entries)]
-    value_of = _values([*wanted, *(old.tasks for old in old_entries if old.acker.clojure)], objects)
-    pending = frozenset(root for each in keys for root in value_of(each)) - {_LOST}
-    complete_tasks = frozenset(
-        task
-        for spout, each in zip(known, keys, strict=True)
-        if len(each) >= spout.entries
-        for task in spout.tasks
-    )
+    nodes, numbers = Rows("QQ"), Rows("q")  # key and next node; the values of Longs and Integers
+
+    def choose(classes: Classes) -> Takers:
+        of_maps = classes.family(*_HASH_NODES, "java.util.concurrent.ConcurrentHashMap$Node")
+        return {
+            **classes.takers(of_maps, nodes.extend, key=OBJECT, next=OBJECT),
+            **classes.takers(classes.named("java.lang.Long"), numbers.extend, value=LONG),
+            **classes.takers(classes.named("java.lang.Integer"), numbers.extend, value=INT),
+        }
+
+    def values(ids: Iterable[int]) -> Iterator[int]:
+        column = numbers.columns[0]
+        return (column[place] if place >= 0 else _LOST for place in numbers.find(ids))
+
+    sweep(objects.dump, choose, objects.census)
+    nodes.sort()
+    numbers.sort()
+    marks = _Marks(nodes, objects)
+    for spout in known:
+        marks.mark(*spout.maps)
+    found = Counter(marks.numbers)
+    complete = [spout for number, spout in enumerate(known, start=1) if found[number] >= spout.entries]
+    complete_tasks = {task for spout in complete for task in spout.tasks}
+    pending = frozenset(values(compress(nodes.columns[0], marks.numbers))) - {_LOST}
     for old in old_entries:
-        tasks = value_of(old.tasks) if old.acker.clojure else old.tasks
+        tasks = values(old.tasks) if old.acker.clojure else old.tasks
         waits = old.acker.tally.waits = Waits()
-        for root, task in zip(value_of(old.keys), tasks, strict=True):
+        for root, task in zip(values(old.keys), tasks, strict=True):
             if root in pending:
                 waits.pending += 1
             elif task in complete_tasks and root != _LOST:
@@ -310,51 +313,3 @@ def look_up(old_entries: Sequence[OldEntries], spouts: Sequence[Holder], objects
             else:
                 waits.unknown += 1
     return pending
-
-
-def _pending_keys(spouts: Sequence[Holder], objects: Objects) -> "Sequence[array[int]]":
-    """Return the ids of the keys in each spout's map."""
-    nodes = Rows("QQ")  # key, next node
-
-    def choose(classes: Classes) -> Takers:
-        concurrent = classes.family("java.util.concurrent.ConcurrentHashMap$Node")
-        both = [*_hash_nodes(classes), *classes.with_fields(concurrent, key=OBJECT, next=OBJECT)]
-        return {each: Columns(classes, each, "key", "next").taker(nodes.extend) for each in both}
-
-    sweep(objects.dump, choose, objects.census)
-    nodes.sort()
-    marks = _Marks(nodes, objects)
-    for spout in spouts:
-        marks.mark(*spout.maps)
-    found = [array("Q") for _ in spouts]
-    for key, number in zip(nodes.columns[0], marks.numbers, strict=True):
-        if number:
-            found[number - 1].append(key)
-    return found
-
-
-def _values(wanted: "Iterable[array[int]]", objects: Objects) -> "Callable[[Sequence[int]], Iterable[int]]":
-    """Return a function that yields the values of Longs and Integers by id."""
-    ids, numbers = Rows(), Rows("q")
-    for each in wanted:
-        ids.extend(each)
-    ids.sort()
-    unique = array("Q", (id_ for id_, _ in groupby(ids.ids)))
-    numbers.extend(unique, array("q", [_LOST]) * len(unique))
-    values = numbers.columns[0]
-
-    def take(found: Sequence[int], read: Sequence[int]) -> None:
-        for place, value in zip(numbers.find(found), read, strict=True):
-            if place >= 0:
-                values[place] = value
-
-    def choose(classes: Classes) -> Takers:
-        kinds = {"java.lang.Long": LONG, "java.lang.Integer": INT}
-        return {
-            each: Columns(classes, each, "value").taker(take)
-            for name, kind in kinds.items()
-            for each in classes.with_fields(classes.named(name), value=kind)
-        }
-
-    sweep(objects.dump, choose, objects.census)
-    return lambda some: (values[place] for place in numbers.find(some))

@@ -115,21 +115,26 @@ class Classes:
         """Return name and type of every field, in the order of an instance's bytes."""
         return [(self.text(name), kind) for dump in self.lineage(class_id) for name, kind in dump.fields]
 
-    def with_fields(self, class_ids: Iterable[int], **kinds: int) -> list[int]:
-        """Return the classes that have these fields with these types (0: any type).
+    def takers(
+        self, class_ids: Iterable[int], take: Callable[..., None], /, **fields: int
+    ) -> "dict[int, Taker]":
+        """Return a taker for each class that has these fields with these types (0: any type).
 
-        The other classes are recorded as damage, unless the dump lacks them.
+        It passes on a column of ids and one for each field.  The other classes are recorded as damage, unless the
+        dump lacks them.
         """
-        found = []
+        found = {}
         for class_id in filter(self.dumps.__contains__, class_ids):
             known = dict(reversed(self.fields(class_id)))
-            lost = [name for name, kind in kinds.items() if name not in known or kind not in {0, known[name]}]
+            lost = [
+                name for name, kind in fields.items() if name not in known or kind not in {0, known[name]}
+            ]
             if lost:
                 self.damage.append(
                     f"the class {self.name(class_id)} lacks the field {lost[0]}: its instances cannot be read"
                 )
             else:
-                found.append(class_id)
+                found[class_id] = Columns(self, class_id, *fields).taker(take)
         return found
 
     def instance_bytes(self, class_id: int, oops: Oops) -> int:

@@ -386,38 +386,43 @@ def finish_killed(directory: Path) -> list[Unreadable]:
     Safe beside running processes: they hold the locks of their files.
     """
     unreadable: list[Unreadable] = []
-    folders = [directory, *(path for path in sorted(directory.rglob("worker=*")) if path.is_dir())]
-    for folder in folders:
+    for folder in [directory, *(path for path in sorted(directory.rglob("worker=*")) if path.is_dir())]:
         for stem, path in live_files(folder):
+            line_number, reason = 0, ""
             with lock(path) as was_killed:
-                if was_killed:
-                    unreadable += _finish_killed(folder, stem)
-        _sweep(folder)
+                try:
+                    if was_killed:
+                        _finish_killed(folder, stem)
+                except FaultError as fault:
+                    line_number, reason = fault.line, str(fault)
+                except OSError as error:  # a full disk, or a folder that cannot be written
+                    reason = error.strerror or str(error)
+            if reason:
+                unreadable.append(Unreadable(path=str(path), line=line_number, column=0, reason=reason))
+        for draft in folder.glob(".draft-*"):  # of killed processes
+            with suppress(OSError):
+                if time.time() - draft.stat().st_mtime > _DRAFT_AGE_S:
+                    draft.unlink()
     return unreadable
 
 
-def _finish_killed(folder: Path, stem: Stem) -> list[Unreadable]:
+def _finish_killed(folder: Path, stem: Stem) -> None:
+    """FaultError: the file is damaged, and stays."""
     live = stem.live(folder)
-    if stem.finished(folder) is not None:  # the process was killed after it had finished the part
-        live.unlink(missing_ok=True)
-        return []
     rows: list[Event] = []
     is_torn = False
-    try:
-        rows.extend(read_lines(live, "", ""))
-    except FaultError as fault:
-        is_torn = fault.torn
-        if not is_torn:
-            return [Unreadable(path=str(live), line=fault.line, column=0, reason=str(fault))]
-    try:
-        if rows:
-            _complete(live, deaths(live, rows), is_torn=is_torn)
-            _publish(folder, stem)
-        else:
-            live.unlink(missing_ok=True)
-    except OSError as error:  # a full disk, or a folder that cannot be written
-        return [Unreadable(path=str(live), line=0, column=0, reason=error.strerror or str(error))]
-    return []
+    if stem.finished(folder) is None:  # else the process was killed after it had finished the part
+        try:
+            rows.extend(read_lines(live, "", ""))
+        except FaultError as fault:
+            is_torn = fault.torn
+            if not is_torn:
+                raise
+    if rows:
+        _complete(live, deaths(live, rows), is_torn=is_torn)
+        _publish(folder, stem)
+    else:
+        live.unlink(missing_ok=True)
 
 
 def _complete(live: Path, died: list[Event], *, is_torn: bool) -> None:
@@ -431,14 +436,6 @@ def _complete(live: Path, died: list[Event], *, is_torn: bool) -> None:
         if not data[:end].endswith(b"\n"):
             file.write(b"\n")
         file.write("".join(f"{line(row)}\n" for row in died).encode("ascii"))
-
-
-def _sweep(folder: Path) -> None:
-    """Delete old drafts of killed processes."""
-    for path in folder.glob(".draft-*"):
-        with suppress(OSError):
-            if time.time() - path.stat().st_mtime > _DRAFT_AGE_S:
-                path.unlink()
 
 
 def _write_meta(recorder: Recorder) -> None:

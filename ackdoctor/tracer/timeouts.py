@@ -314,20 +314,19 @@ class Late:
 
 @dataclass(slots=True)
 class _Root:
-    """The times of one root, in ns, by edge value."""
+    """The times of one root, in ns: of the first row of each kind, and when each edge was sent."""
 
-    first_ns: int | None = None
-    init_ns: int | None = None
-    timed_ns: int | None = None
+    first: dict[EventKind, int] = field(default_factory=dict)
     sent: dict[int, int] = field(default_factory=dict)
-    linked: dict[_Key, int] = field(default_factory=dict)
+    linked: dict[_Key, int] = field(default_factory=dict)  # edges
 
 
 @dataclass(slots=True)
 class _Delivery:
-    received_ns: int | None = None
-    completed_ns: int | None = None
-    completions: int = 0
+    """The times at which a tuple was received and completed, in ns."""
+
+    received: list[int] = field(default_factory=list)
+    completed: list[int] = field(default_factory=list)
 
 
 def timed_out(trees: Collection[TupleTree], events: Events) -> Late:
@@ -336,48 +335,32 @@ def timed_out(trees: Collection[TupleTree], events: Events) -> Late:
         return Late()
     roots = {tree.root: _Root() for tree in trees}
     for event in events():
-        known = roots.get(event.root)
-        if known is not None and event.root:
-            _record_event(known, event)
+        root = roots.get(event.root) if event.root else None
+        if root is None:
+            continue
+        if event.kind is EventKind.LINKED:
+            root.linked[_key(event)] = event.value
+        elif event.kind is EventKind.EMITTED and event.pid <= _LOG:
+            root.sent[event.value] = min(event.time_ns, root.sent.get(event.value, event.time_ns))
+        else:
+            root.first[event.kind] = min(event.time_ns, root.first.get(event.kind, event.time_ns))
     deliveries = {key: _Delivery() for root in roots.values() for key in root.linked}
-    if not deliveries:
-        paces: Mapping[str, Pace] = {}
-    else:
-        paces = _completed(deliveries, events)
+    paces = _completed(deliveries, events) if deliveries else {}
     late = [_timed_out(tree, roots[tree.root], deliveries) for tree in trees]
     late.sort(key=lambda tree: (tree.took_ms or 0, tree.root), reverse=True)
     return Late(trees=tuple(late), paces=paces)
-
-
-def _record_event(root: _Root, event: Event) -> None:
-    kind, at = event.kind, event.time_ns
-    if kind is EventKind.LINKED:
-        root.linked[_key(event)] = event.value
-    elif kind is EventKind.EMITTED and event.pid <= _LOG:
-        root.sent[event.value] = min(at, root.sent.get(event.value, at))
-    elif kind is EventKind.TIMED_OUT:
-        root.timed_ns = _least(root.timed_ns, at)
-    elif kind in _MESSAGES:
-        root.first_ns = _least(root.first_ns, at)
-        if kind is EventKind.INIT:
-            root.init_ns = _least(root.init_ns, at)
 
 
 def _completed(deliveries: Mapping[_Key, _Delivery], events: Events) -> Mapping[str, Pace]:
     """Set the times of receipt and completion of each delivery; returns the paces of all their components."""
     pace = _Paces({key[3] for key in deliveries})
     for event in events():
-        if event.kind is not EventKind.RECEIVED and event.kind not in _DONE:
-            continue
-        pace.feed(event)
-        delivery = deliveries.get(_key(event))
-        if delivery is None:
-            continue
-        if event.kind is EventKind.RECEIVED:
-            delivery.received_ns = _least(delivery.received_ns, event.time_ns)
-        else:
-            delivery.completed_ns = _least(delivery.completed_ns, event.time_ns)
-            delivery.completions += 1
+        is_receipt = event.kind is EventKind.RECEIVED
+        if is_receipt or event.kind in _DONE:
+            pace.feed(event)
+            delivery = deliveries.get(_key(event))
+            if delivery is not None:
+                (delivery.received if is_receipt else delivery.completed).append(event.time_ns)
     return dict(pace.paces())
 
 
@@ -415,24 +398,20 @@ class _Paces:
         for (name, _), holds in self._holds.items():
             medians[name] = max(medians[name], median_low(holds))
         for name, median_ms in medians.items():
-            yield (
-                name,
-                Pace(
-                    median_ms=median_ms,
-                    longest_ms=self._longest_ms[name],
-                    burst_s=burst_period(sorted(self._seconds[name].items())),
-                ),
-            )
+            burst_s = burst_period(sorted(self._seconds[name].items()))
+            yield name, Pace(median_ms=median_ms, longest_ms=self._longest_ms[name], burst_s=burst_s)
 
 
 def _timed_out(tree: TupleTree, root: _Root, deliveries: Mapping[_Key, _Delivery]) -> TimedOut:
-    begin_ns = root.init_ns if root.init_ns is not None else root.first_ns or 0
+    messages = [root.first[kind] for kind in _MESSAGES if kind in root.first]
+    begin_ns = root.first.get(EventKind.INIT, min(messages, default=0))
     dropped_ns = None if tree.dropped_ms is None else tree.dropped_ms * _MS
-    gone_ns = min((at for at in (root.timed_ns, dropped_ns) if at is not None), default=begin_ns)
-    received = {
-        key: deliveries[key] for key in root.linked if deliveries[key].received_ns is not None
-    }  # LINKED alone is no arrival
-    done = [one.completed_ns for one in received.values() if one.completed_ns is not None]
+    ends = (root.first.get(EventKind.TIMED_OUT), dropped_ns)
+    gone_ns = min((at for at in ends if at is not None), default=begin_ns)
+    received = {  # LINKED alone is no arrival
+        key: deliveries[key] for key in root.linked if deliveries[key].received
+    }
+    done = [min(one.completed) for one in received.values() if one.completed]
     return TimedOut(
         root=tree.root,
         roots=1,
@@ -440,11 +419,11 @@ def _timed_out(tree: TupleTree, root: _Root, deliveries: Mapping[_Key, _Delivery
         took_ms=(max(done) - begin_ns) / _MS if done else None,
         steps=tuple(_steps(root, received)),
         missing=not root.sent.keys() <= {root.linked[key] for key in received},
-        open=any(not one.completions for one in received.values()),
-        twice=any(one.completions > 1 for one in received.values()),
+        open=any(not one.completed for one in received.values()),
+        twice=any(len(one.completed) > 1 for one in received.values()),
         uneven=tree.residue is Residue.EVEN,
         # the acker began the root, kept nothing of it and dropped nothing: it completed it
-        answered=root.init_ns is not None and tree.entry is None and dropped_ns is None,
+        answered=EventKind.INIT in root.first and tree.entry is None and dropped_ns is None,
     )
 
 
@@ -452,9 +431,9 @@ def _steps(root: _Root, received: Mapping[_Key, _Delivery]) -> list[Step]:
     """The longest times of each component, in the order in which they received the root."""
     longest: dict[str, tuple[int, int, int]] = {}  # since when, held, waited
     for key, one in received.items():
-        came = one.received_ns or 0
+        came = min(one.received)
         sent = root.sent.get(root.linked[key], came)
-        held = 0 if one.completed_ns is None else one.completed_ns - came
+        held = min(one.completed, default=came) - came
         since, most_held, most_waited = longest.get(key[3], (came, 0, 0))
         longest[key[3]] = min(since, came), max(most_held, held), max(most_waited, came - sent)
     ordered = sorted(longest.items(), key=lambda item: (item[1][0], item[0]))
@@ -462,10 +441,6 @@ def _steps(root: _Root, received: Mapping[_Key, _Delivery]) -> list[Step]:
         Step(component=name, held_ms=held / _MS, waited_ms=waited / _MS)
         for name, (_, held, waited) in ordered
     ]
-
-
-def _least(known: int | None, at: int) -> int:
-    return at if known is None else min(known, at)
 
 
 def _key(event: Event) -> _Key:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import quote, unquote
 
 from ackdoctor.model.trace import SCHEMA, Event, EventKind
@@ -32,7 +32,6 @@ __all__ = [
     "Events",
     "FaultError",
     "Stem",
-    "Writer",
     "create",
     "is_checkpoint",
     "line",
@@ -45,7 +44,6 @@ __all__ = [
     "quoted",
     "read_lines",
     "worker_folder",
-    "write_lines",
 ]
 
 
@@ -85,26 +83,6 @@ def newer_schema(schema: int, *, line: int = 0) -> FaultError:
     return FaultError(
         f"written by a newer ackdoctor: schema {schema}, this one reads up to {SCHEMA}", line=line
     )
-
-
-class Writer(Protocol):
-    """What a `write.Recorder` does with one row."""
-
-    def write(
-        self,
-        kind: int,
-        component: str = "",
-        task: int = 0,
-        stream: str = "",
-        delivery: str = "",
-        root: int = 0,
-        value: int = 0,
-        site: str = "",
-        flags: int = 0,
-        thread: str = "",
-        note: str = "",
-    ) -> None:
-        """Write one row."""
 
 
 # ---- names ----
@@ -231,12 +209,6 @@ def line(event: Event) -> str:
         + (f',"worker":{quoted(event.worker)}' if event.worker else "")
         + "}"
     )
-
-
-def write_lines(rows: Iterator[Event] | list[Event], path: Path) -> None:
-    """Write rows to a file."""
-    with path.open("w", encoding="ascii", newline="\n") as out:
-        out.writelines(line(row) + "\n" for row in rows)
 
 
 def read_lines(path: Path, run: str, worker: str) -> Iterator[Event]:

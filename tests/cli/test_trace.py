@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.model.trace import Event, EventKind
-from ackdoctor.tracer import trace_files
-from tests.trace_rows import events_of, slow_trace
+from tests.trace_rows import events_of, slow_trace, write_lines
 
 HEALTHY = ["init 66 1", "ack 66 1 by count"]
 SICK = ["init 66 1", "ack 66 1 by sql", "ack 66 1 by sql"]
@@ -19,7 +18,7 @@ def write_trace(lines: Sequence[str | Event], folder: str = "trace") -> Path:
     part = Path(folder) / "v1" / "run=r" / "worker=w" / "part-1-000000000000.jsonl"
     part.parent.mkdir(parents=True)
     rows = events_of([line for line in lines if isinstance(line, str)])
-    trace_files.write_lines(rows, part)
+    write_lines(rows, part)
     return part
 
 
@@ -56,7 +55,7 @@ def test_a_trace_with_roots_that_timed_out_is_never_ok(rows, first, shell):
 
 
 def test_a_bolt_that_holds_tuples_for_longer_than_the_timeout_is_named(shell):
-    trace_files.write_lines(slow_trace(flush_s=35, ticks=True), write_trace([]))
+    write_lines(slow_trace(flush_s=35, ticks=True), write_trace([]))
     outcome = shell("trace", "report", "trace", "--message-timeout", "10")
     assert outcome.code == 1
     assert outcome.out.startswith("BROKEN: batch: it holds tuples for up to 34.7 s (")
@@ -129,7 +128,7 @@ def test_rows_before_an_incomplete_line_are_read(shell):
 )
 def test_a_trace_without_rows_about_acking_is_not_ok_in_any_format(shell, rows, verdict):
     part = write_trace(HEALTHY)
-    trace_files.write_lines(rows, part)
+    write_lines(rows, part)
     outcome = shell("trace", "report", "trace")
     assert (outcome.code, outcome.out.splitlines()[0], outcome.err) == (2, verdict, "")
     assert shell("trace", "report", "trace", "--output-format", "json-lines") == (

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ackdoctor.heap.hprof import Hprof
-from ackdoctor.heap.sweep import Columns, sweep
+from ackdoctor.heap.sweep import sweep
 from tests.heap.hprof_writer import Heap
 
 KINDS = ("Point", "Pair", "[LPoint;", "byte[]")
@@ -44,9 +44,10 @@ def test_every_object_is_counted_and_handed_out_once(tmp_path_factory, phrases, 
 
     def choose(classes):
         def taker(name, *fields):
-            [class_id] = classes.named(name)
-            take = Columns(classes, class_id, *fields).taker
-            return {class_id: take(lambda *columns: taken[name].extend(zip(*columns, strict=True)))}
+            def take(*columns):
+                taken[name].extend(zip(*columns, strict=True))
+
+            return classes.takers(classes.named(name), take, **dict.fromkeys(fields, 0))
 
         return taker("Point", "y", "x") | taker("Pair", "sure", "left") | taker("Point[]")
 

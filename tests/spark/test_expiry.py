@@ -17,12 +17,11 @@ from ackdoctor.spark.analysis import Terms, analyze
 from ackdoctor.spark.inputs import find_inputs
 from ackdoctor.spark.replay import acker_version
 from ackdoctor.spark.tables import Analysis
-from ackdoctor.tracer import trace_files
 from ackdoctor.tracer.replay import judge_trace
 from ackdoctor.tracer.sites import Places
 from ackdoctor.tracer.trace_reader import read
 from tests.spark.worker_log import WorkerLog
-from tests.trace_rows import slow_trace
+from tests.trace_rows import slow_trace, write_lines
 
 TASKS = {"events": 3, "parse": 4, "batch": 2}
 T = 10  # the message timeout, in seconds
@@ -212,7 +211,7 @@ def test_the_trace_report_agrees_on_expired_roots(spark, tmp_path, flush_s, time
     part = tmp_path / "v1" / "run=r" / "worker=w" / "part-1-000000000000.jsonl"
     part.parent.mkdir(parents=True)
     rows = slow_trace(flush_s=flush_s, ticks=True)
-    trace_files.write_lines([row for row in rows if linked or row.kind is not EventKind.LINKED], part)
+    write_lines([row for row in rows if linked or row.kind is not EventKind.LINKED], part)
     terms = Terms(
         version=acker_version("storm-2.8.8"),
         folder=str(tmp_path),

@@ -33,9 +33,9 @@ from ackdoctor.spark.inputs import find_inputs
 from ackdoctor.spark.replay import acker_version, messages, replay
 from ackdoctor.spark.schema import CARRIED, DONE, EVENTS
 from ackdoctor.spark.watch import Journal, Watch
-from ackdoctor.tracer import trace_files
 from ackdoctor.tracer.trace_files import Stem, worker_folder
 from tests.spark.model_lives import KINDS, stream
+from tests.trace_rows import write_lines
 
 MS = 1_000_000
 FOREVER = 10**9
@@ -48,7 +48,7 @@ def write(rows: Sequence[Event], folder: Path, mtime: int | None = None) -> Path
     place.mkdir(parents=True, exist_ok=True)
     path = Stem(rows[0].pid, rows[0].seq).part(place, ".jsonl")
     draft = place / f".{path.name}"
-    trace_files.write_lines((row._replace(run="", worker="") for row in rows), draft)
+    write_lines((row._replace(run="", worker="") for row in rows), draft)
     if mtime is not None:
         os.utime(draft, (mtime, mtime))
     return draft.rename(path)

@@ -26,6 +26,7 @@ from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.tracer import parquet, trace_files
 from ackdoctor.tracer.recorder import Recorder, finish_killed
 from ackdoctor.tracer.trace_files import worker_folder
+from tests.trace_rows import write_lines
 
 K = EventKind
 MEMORY = 3 << 30  # bytes of address space, of which pyarrow and Python take one
@@ -52,7 +53,7 @@ def write_good(folder: Path) -> None:
     finish_killed(place)
     for part in place.glob("part-*.parquet"):
         rows = list(parquet.read_parquet(part, "", ""))
-        trace_files.write_lines(rows, part.with_suffix(".jsonl"))
+        write_lines(rows, part.with_suffix(".jsonl"))
         part.unlink()
 
 
