@@ -106,7 +106,7 @@ def _with_logs(terms: Terms, source: Opened, inputs: Inputs) -> tuple[Terms, lis
     The message timeout of the logs overrides the option, unless they name several.  Ticks in a log override a schedule.
     """
     survey, option = source.survey, terms.message_timeout_s
-    known, notes = survey.timeouts_s, list[str]()
+    known, notes = sorted({*survey.ticks_s, *survey.configured_s}), list[str]()  # one topology has one
     setting = "the logs say topology.message.timeout.secs is"
     if not known:
         timeout_s = option

@@ -197,18 +197,18 @@ def by_tasks(
         return tuple(culprits)
     if not complete:
         return ()
-    messages = [*_lost_messages(rows, tuples, uneven, tasks), *_lost_tuples(rows)]
+    messages = list(_lost_messages(rows, tuples, uneven, tasks))
     return (*culprits, *messages) if _sum(message.value for message in messages) == rest else ()
 
 
 def _lost_messages(
     rows: Sequence[Row], tuples: Mapping[int, Sequence[Row]], uneven: Mapping[int, int], tasks: set[int]
 ) -> Iterator[Culprit]:
-    """Yield the messages to the acker that it did not receive, of tasks whose balance no tuple explains.
+    """Yield the messages to the acker that it did not receive, of tasks whose balance no tuple explains; then the tuples.
 
-    If it received all that a task sent, the task used a tuple as an anchor after its ack.
+    If the acker received all that a task sent, the task used a tuple as an anchor after its ack.
     """
-    names = _names(rows)
+    names = {row["task"]: row["component"] for row in rows if row["component"]}  # not every line has one
     begun = any(row["kind"] == EventKind.INIT for row in rows)
     receivers = {row["task"] for row in rows if row["kind"] == EventKind.LINKED}
     emitters = {row["task"] for row in rows if row["kind"] == EventKind.EMITTED}
@@ -223,18 +223,10 @@ def _lost_messages(
         else:
             continue
         yield _lost(lost, names.get(task, ""), task, uneven[task])
-
-
-def _lost_tuples(rows: Sequence[Row]) -> Iterator[Culprit]:
-    names = _names(rows)
     received = {row["value"] for row in rows if row["kind"] == EventKind.LINKED}
     for row in rows:
         if row["kind"] == EventKind.EMITTED and row["value"] not in received:
             yield _lost("tuple", names.get(row["task"], ""), row["task"], row["value"])
-
-
-def _names(rows: Iterable[Row]) -> dict[int, str]:
-    return {row["task"]: row["component"] for row in rows if row["component"]}  # not every line has one
 
 
 def by_messages(left: int, rows: Sequence[Row]) -> tuple[Culprit, ...]:

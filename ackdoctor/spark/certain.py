@@ -42,18 +42,16 @@ __all__ = [
     "ACKED_TWICE",
     "NEVER_ZERO",
     "OVER_ACKED",
+    "TWICE",
     "Clock",
     "LiveTerms",
-    "Run",
     "carried_roots",
-    "completed_twice",
     "delivery_rows",
     "done",
     "judged",
     "read_so_far",
     "remembered",
     "replayed_lives",
-    "with_carried",
 ]
 
 NEVER_ZERO, OVER_ACKED, ACKED_TWICE = "never-zero", "over-acked", "acked-twice"
@@ -69,7 +67,7 @@ _OF_LIFE = (
     *("life", "outcome", "value", "spout_task", "n", "n_init", "n_ack"),
     *("first_ns", "last_ns", "end_ns", "order"),
 )
-_TWICE = "done > greatest(received, 1)"
+TWICE = "done > greatest(received, 1)"  # whether a delivery was completed more often than received
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -192,11 +190,6 @@ def _known(*times: int | None) -> list[int]:
 
 
 # ---- roots ----
-
-
-def with_carried(carried: DataFrame, messages: DataFrame) -> DataFrame:
-    """Return CARRIED: what is still open, and the new messages."""
-    return carried.union(messages.select("*", F.lit(0).alias("reported"))).select(*CARRIED.names)
 
 
 def replayed_lives(
@@ -352,13 +345,8 @@ def done(rows: DataFrame) -> DataFrame:
     return grouped.agg(*expressions(figures)).select(*DONE.names)
 
 
-def completed_twice(found: DataFrame) -> DataFrame:
-    """Return the DONE rows that were completed more often than received, without ticks."""
-    return found.where(f"{_TWICE} and not tick")
-
-
 def remembered(found: DataFrame, oldest: Mapping[str, int]) -> DataFrame:
     """Return DONE for the next batch; `oldest` is the time of each run since when deliveries are remembered."""
     since = F.create_map(*(F.lit(part) for item in oldest.items() for part in item))
     kept = found.where(F.col("last_ns") >= since[F.col("run")])
-    return kept.withColumn("reported", F.expr(f"reported or {_TWICE}")).select(*DONE.names)
+    return kept.withColumn("reported", F.expr(f"reported or {TWICE}")).select(*DONE.names)

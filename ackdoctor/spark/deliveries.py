@@ -34,9 +34,7 @@ from ackdoctor.tracer.ledger import Playback
 
 __all__ = [
     "DELIVERY_KEY",
-    "LEDGER_KEY",
     "NO_PROCESS",
-    "QUANTILES",
     "QUANTILE_COLUMNS",
     "Ends",
     "Life",
@@ -68,8 +66,7 @@ LEDGER_KEY = ("run", "worker", "pid", "component", "task", "test")
 DELIVERY_KEY = (*LEDGER_KEY, "delivery")
 _LIFE = ("run", "worker", "pid")
 NO_PROCESS = 0  # the `pid` of a worker's rows in a log; one less for each of its later lives
-QUANTILES = ("p50_ms", "p90_ms", "p99_ms", "max_ms")
-QUANTILE_COLUMNS = tuple(f"took[{n}] as {name}" for n, name in enumerate(QUANTILES))
+QUANTILE_COLUMNS = ("took[0] as p50_ms", "took[1] as p90_ms", "took[2] as p99_ms", "took[3] as max_ms")
 
 _RECEIVED, _EMITTED, _ANCHORED = int(EventKind.RECEIVED), int(EventKind.EMITTED), int(EventKind.ANCHORED)
 _ACKED, _FAILED, _DROPPED = int(EventKind.ACKED), int(EventKind.FAILED), int(EventKind.DROPPED)

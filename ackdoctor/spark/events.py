@@ -22,7 +22,7 @@ from ackdoctor.spark.deliveries import Ends, last_rows, life
 from ackdoctor.spark.file_kinds import FileKind, ForeignFileError, kind_by_name, need_rows, need_schema
 from ackdoctor.spark.inputs import EMPTY_FOLDER, File, Inputs, literally
 from ackdoctor.spark.schema import EVENTS, QUARANTINE
-from ackdoctor.spark.session import Cache, collect_together, spark_errors
+from ackdoctor.spark.session import Cache, spark_errors
 from ackdoctor.spark.tables import Books, Quarantined
 
 __all__ = [
@@ -217,14 +217,12 @@ def opened(session: SparkSession, inputs: Inputs) -> Iterator[Opened]:
 
 def _trace_rows(session: SparkSession, inputs: Inputs) -> int:
     """Count the rows of traces as the files have them."""
-    tables: dict[str, DataFrame] = {}
+    rows = 0
     if columnar := inputs.files[FileKind.PARQUET]:  # of any schema: no column is read
-        tables["columnar"] = session.read.schema("kind tinyint").parquet(*literally(columnar))
+        rows += session.read.schema("kind tinyint").parquet(*literally(columnar)).count()
     if lines := inputs.files[FileKind.JSON_LINES]:
-        tables["lines"] = session.read.text(literally(lines)).where("trim(value) != ''")
-    counts = {name: rows.agg(F.count("*").alias("rows")) for name, rows in tables.items()}
-    found = collect_together(**counts) if counts else {}
-    return sum(row["rows"] for rows in found.values() for row in rows)
+        rows += session.read.text(literally(lines)).where("trim(value) != ''").count()
+    return rows
 
 
 def quarantined(tables: Sequence[DataFrame]) -> tuple[Quarantined, ...]:

@@ -17,7 +17,7 @@ from ackdoctor.spark.causes import Slow, explained, judge_timeouts, name_deliver
 from ackdoctor.spark.deliveries import Ends
 from ackdoctor.spark.replay import MOST_MESSAGES
 from ackdoctor.spark.session import collect_together
-from ackdoctor.spark.tables import Analysis, Books, Completions, Forecast, Holder, Replays
+from ackdoctor.spark.tables import Analysis, Books, Completions, Forecast, Holder, Latency, Replays
 from ackdoctor.spark.verdicts import Outages
 from ackdoctor.tracer.acker_findings import (
     WORKER_HEAP,
@@ -105,9 +105,8 @@ def _empty(counted: Sequence[Row], terms: Terms, books: Books | None) -> Analysi
         window_ms=roots.window((last_ns - begin_ns) // 1_000_000, terms.window_ms),
     )
     if terms.window_ms not in (0, result.window_ms):
-        result.notes += (
-            f"windows of {terms.window_ms:,} ms would be too many: they are {result.window_ms // 1000:,} s wide",
-        )
+        seconds = result.window_ms // 1000
+        result.notes += (f"windows of {terms.window_ms:,} ms would be too many: they are {seconds:,} s wide",)
     return result
 
 
@@ -138,16 +137,15 @@ class _Examination:
         """Judge components, roots and growth."""
         result, terms, tables = self.result, self.terms, self.tables
         violations = self._components() if self._has(EventKind.RECEIVED, EventKind.ACKED) else ()
-        if (
-            result.logged
-        ):  # a root is young while the slowest bolt may hold its tuples, or the slowest root took
+        if result.logged:
+            # a root is young while the slowest bolt may hold its tuples, or the slowest root took
             slowest_s = roots.slowest_s(tables.verdicts)
             self.patience_s = max(_longest_s(result.completions, terms.patience_s), slowest_s)
-        result.notes += tuple(self._notes_on_rotation())
+        self._note(*self._notes_on_rotation())
         if tables.too_large:
             result.left_out += tables.too_large
-            result.notes += (
-                f"{tables.too_large:,} roots have more than {MOST_MESSAGES:,} messages each: not judged",
+            self._note(
+                f"{tables.too_large:,} roots have more than {MOST_MESSAGES:,} messages each: not judged"
             )
         outages = Outages.of(
             terms.log_ends,
@@ -172,6 +170,9 @@ class _Examination:
 
     def _has(self, *kinds: EventKind) -> bool:
         return _has(self.counted, *kinds)
+
+    def _note(self, *notes: str) -> None:
+        self.result.notes += notes
 
     def _find(self, violations: Sequence[Violation], trees: Sequence[TupleTree], slow: Slow) -> None:
         """Add the findings, sorted by place."""
@@ -216,17 +217,15 @@ class _Examination:
             **optional,
         )
         deaths = (f"{row['component']}[{row['task']}] ended: {row['note']}" for row in rows.get("deaths", ()))
-        result.notes += tuple(dict.fromkeys(deaths))
+        self._note(*dict.fromkeys(deaths))
         result.completions = deliveries.completion_tables(rows["completions"], int(result.end_ms * 1e6))
         self._note_unjudged(rows)
         shapes, more = deliveries.limited(rows["shapes"])
         bare, more_bare = deliveries.limited(rows["bare"])
         if more_bare:
-            result.notes += (
-                f"only the {len(bare):,} most frequent calls that emit without anchors are judged",
-            )
+            self._note(f"only the {len(bare):,} most frequent calls that emit without anchors are judged")
         if more:
-            result.notes += (_note_on_other_shapes(irregular, shapes),)
+            self._note(_note_on_other_shapes(irregular, shapes))
         violations = deliveries.violations(self.session, tables.events, shapes, bare)
         self._tally(violations, rows)
         return violations
@@ -245,14 +244,14 @@ class _Examination:
             result.unjudged = tuple(sorted(name for name in in_hand if in_hand[name] >= delivered[name]))
             own = [one for one in result.completions if one.component in in_hand]
             nothing = f", and so nothing of {', '.join(result.unjudged)}" if result.unjudged else ""
-            result.notes += (
+            self._note(
                 f"{_many(in_hand.total(), 'tuple', 'was', 'were')} in hand where a log ends or its worker restarted, "
-                f"for less than {_longest_s(own, self.terms.patience_s)} s: not judged{nothing}",
+                f"for less than {_longest_s(own, self.terms.patience_s)} s: not judged{nothing}"
             )
         notes = {row["component"]: unobserved(row["note"]) for row in rows["named"]}
         hidden = {name: why for name, why in sorted(notes.items()) if why}
         result.unjudged += tuple(hidden)
-        result.notes += tuple(f"not observed: {name}: {why}" for name, why in hidden.items())
+        self._note(*(f"not observed: {name}: {why}" for name, why in hidden.items()))
 
     def _tally(self, violations: Sequence[Violation], rows: Mapping[str, Sequence[Row]]) -> None:
         """Add each component's counts, the open deliveries over time, and replays to the result."""
@@ -282,8 +281,7 @@ class _Examination:
             loads=roots.ackers(tables.entries),
             growth=roots.growth(tables.entries, result.window_ms),
             kinds=verdicts.kinds(tables.verdicts),
-            spouts=roots.spouts(tables.messages),
-            latencies=roots.latencies(tables.entries),
+            latencies=roots.latencies(tables.entries, tables.messages),
             bad=verdicts.sampled(bad),
             ways=verdicts.ways(bad),
             **({"witnessed": roots.witnessed(tables.events)} if result.logged else {}),
@@ -293,16 +291,15 @@ class _Examination:
         result.roots = sum(row["roots"] for row in loads)
         result.ackers = roots.load_tables(loads, peaks)
         result.trees = roots.tree_counts(rows["kinds"])
-        spouts = {row["task"]: row["component"] for row in rows["spouts"]}
-        result.latencies = roots.spout_latencies(rows["latencies"], spouts)
+        result.latencies = tuple(Latency(**row.asDict()) for row in rows["latencies"])
         for row in rows.get("witnessed", ()):
             self._note_missing_ackers(row)
         complete = not (result.missing or result.silent_ackers)
         handled = tables.deliveries if result.logged else None
         trees = explained(tables.events, handled, rows["bad"], rows["ways"], end_ns, complete=complete)
         if (more := sum(row["bad"] for row in rows["kinds"]) - len(trees)) > 0:
-            result.notes += (
-                f"{more:,} more roots that did not end well are only counted: --output-dir writes each (verdicts)",
+            self._note(
+                f"{more:,} more roots that did not end well are only counted: --output-dir writes each (verdicts)"
             )
         largest = max((point.pending for point in points), default=0)
         result.tally = replace(
@@ -338,9 +335,9 @@ class _Examination:
         old = [one for one in trees if not under_way(one, self.patience_s)]
         judged = [one for one in old if (one.run, one.root) not in lost]
         if excused := sum(one.roots for one in old) - sum(one.roots for one in judged):
-            self.result.notes += (
+            self._note(
                 f"{_many(excused, 'root', 'was', 'were')} young where a log ends or a worker restarted, "
-                f"less than {self.patience_s} s away: not judged",
+                f"less than {self.patience_s} s away: not judged"
             )
         return judged
 
@@ -370,9 +367,9 @@ class _Examination:
         """Note if components handled clearly more roots than ackers received messages of; WITNESSED has estimates."""
         if row["handled"] > _CLEARLY * row["taken"] + _FEW:
             self.result.silent_ackers = True
-            self.result.notes += (
+            self._note(
                 f"components handled about {row['handled']:,} roots, and ackers received messages of about {row['taken']:,}: the "
-                "log of an acker is missing; give the logs of all workers",
+                "log of an acker is missing; give the logs of all workers"
             )
 
     def _judgeable(self, trees: Sequence[TupleTree]) -> Sequence[TupleTree]:

@@ -41,8 +41,6 @@ from ackdoctor.spark.session import Persist, as_table, expressions, literal_tabl
 
 __all__ = [
     "Log",
-    "Restarts",
-    "Start",
     "Survey",
     "events",
     "in_rotation_order",
@@ -145,11 +143,6 @@ class Survey:
     configured_s: Sequence[int] = ()  # topology.message.timeout.secs, as the workers dump it
     repeated: Sequence[tuple[str, str]] = ()  # logs that are not used, and the log that holds their lines
     disordered: Sequence[tuple[str, int]] = ()  # logs whose times go back, and by how many seconds at most
-
-    @property
-    def timeouts_s(self) -> tuple[int, ...]:
-        """The message timeouts that the logs name, in rising order; one topology has one."""
-        return tuple(sorted({*self.ticks_s, *self.configured_s}))
 
     @property
     def ticks_disabled(self) -> bool:

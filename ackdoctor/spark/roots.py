@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from ackdoctor.model.trace import RELIABLE, EventKind, GrowthPoint, Residue, TupleTree, Verdict
-from ackdoctor.spark.deliveries import DELIVERY_KEY, QUANTILE_COLUMNS, QUANTILES, quantiles
+from ackdoctor.spark.deliveries import DELIVERY_KEY, QUANTILE_COLUMNS, quantiles
 from ackdoctor.spark.session import expressions
-from ackdoctor.spark.tables import AckerLoad, Comb, Latency, Life, LifeRow, TreeCount
+from ackdoctor.spark.tables import AckerLoad, Comb, Life, LifeRow, TreeCount
 
 __all__ = [
     "ackers",
@@ -29,8 +29,6 @@ __all__ = [
     "points",
     "replays",
     "slowest_s",
-    "spout_latencies",
-    "spouts",
     "timeouts",
     "tree_counts",
     "window",
@@ -155,27 +153,19 @@ def load_tables(rows: Iterable[Row], peaks: _Peaks) -> tuple[AckerLoad, ...]:
     return tuple(sorted(loads, key=lambda one: (-one.messages, one.run, one.acker)))
 
 
-def latencies(entries: DataFrame) -> DataFrame:
-    """Return LATENCIES: from a spout's init to the ack of its root, by spout task."""
+def latencies(entries: DataFrame, messages: DataFrame) -> DataFrame:
+    """Return LATENCIES: from a spout's init to the ack of its root, by the spout task that sent the INIT."""
+    task = F.col("spout_task").alias("task")
     took = F.greatest(F.col("end_ns") - F.col("init_ns"), F.lit(0)) / 1e6
+    acked = entries.where("outcome = 'acked' and spout_task is not null and init_ns is not null")
+    inits = messages.where(F.col("kind") == int(EventKind.INIT))
+    spouts = inits.groupBy(task).agg(F.any_value("component").alias("component"))
     return (
-        entries.where("outcome = 'acked' and spout_task is not null and init_ns is not null")
-        .groupBy(F.col("spout_task").alias("task"))
+        acked.groupBy(task)
         .agg(F.count("*").alias("roots"), quantiles(took))
-        .selectExpr("task", "roots", *QUANTILE_COLUMNS)
+        .join(F.broadcast(spouts), "task", "left")
         .orderBy("task")
-    )
-
-
-def spout_latencies(rows: Iterable[Row], spouts: Mapping[int, str]) -> tuple[Latency, ...]:
-    """Return LATENCIES with the names of the spouts."""
-    return tuple(
-        Latency(
-            spout=f"{spouts.get(row['task'], '')}[{row['task']}]",
-            roots=row["roots"],
-            **{name: row[name] for name in QUANTILES},
-        )
-        for row in rows
+        .selectExpr("concat(coalesce(component, ''), '[', task, ']') as spout", "roots", *QUANTILE_COLUMNS)
     )
 
 
@@ -235,12 +225,6 @@ def slowest_s(verdicts: DataFrame) -> int:
     complete = verdicts.where(f"verdict = '{Verdict.COMPLETE.name}'")
     seconds: int = complete.agg(F.coalesce(F.ceil(took), F.lit(0))).collect()[0][0]
     return seconds
-
-
-def spouts(messages: DataFrame) -> DataFrame:
-    """Return SPOUTS: the component of each task that sent an INIT."""
-    inits = messages.where(F.col("kind") == int(EventKind.INIT))
-    return inits.groupBy(F.col("spout_task").alias("task")).agg(F.any_value("component").alias("component"))
 
 
 def replays(events: DataFrame, spouts: Sequence[str]) -> DataFrame:

@@ -29,7 +29,6 @@ __all__ = [
     "LARGE_BYTES",
     "Cache",
     "Persist",
-    "SparkSession",
     "as_table",
     "collect_together",
     "expressions",
@@ -200,14 +199,12 @@ def spark_errors(prefix: str = "Spark: ") -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
-        raise UsageError(f"{prefix}{_explanation(error)}") from error
-
-
-def _explanation(error: Exception) -> str:
-    if isinstance(error, Py4JNetworkError | ConnectionError):
-        return _ENDED
-    text = str(error)
-    return _NOT_STARTED if "JAVA_GATEWAY_EXITED" in text else root_cause(text)
+        text = str(error)
+        if isinstance(error, Py4JNetworkError | ConnectionError):
+            reason = _ENDED
+        else:
+            reason = _NOT_STARTED if "JAVA_GATEWAY_EXITED" in text else root_cause(text)
+        raise UsageError(f"{prefix}{reason}") from error
 
 
 def root_cause(text: str) -> str:
@@ -215,16 +212,15 @@ def root_cause(text: str) -> str:
     first, *_ = text.strip().splitlines() or [""]
     messages = [message for message in (first, *_CAUSE.findall(text)) if message.strip()]
     files = {name.rstrip(".:") for message in messages for name in _FILE.findall(message)}
-    cause = _plain(messages[-1]) if messages else ""
+    cause = messages[-1] if messages else ""
+    for pattern, meaning in _MEANINGS.items():
+        cause = re.sub(pattern, meaning, cause)
+    cause = _CLASS_NAME.sub("", cause)
     file = files.pop() if len(files) == 1 else ""
     return cause if not file or file in cause else f"{file}: {cause}"
 
 
-def _plain(message: str) -> str:
-    for pattern, meaning in _MEANINGS.items():
-        message = re.sub(pattern, meaning, message)
-    return _CLASS_NAME.sub("", message)
-
+# ---- DataFrames ----
 
 Persist: TypeAlias = Callable[[DataFrame], DataFrame]
 

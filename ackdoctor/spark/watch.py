@@ -51,7 +51,6 @@ from ackdoctor.tracer.trace_files import LOCK, SUFFIXES, TERMS, Stem, is_checkpo
 
 __all__ = [
     "Journal",
-    "Line",
     "Parts",
     "Watch",
     "arrived",
@@ -297,7 +296,7 @@ class Journal:
     batch: int = -1
     state: str = ""
     totals: Counter[str] = field(default_factory=Counter)
-    _unshown: list[Line] = field(default_factory=list)
+    unshown: list[Line] = field(default_factory=list)  # of batches that are done and may not have been shown
 
     @classmethod
     def opened(cls, folder: Path) -> "Journal":
@@ -320,14 +319,9 @@ class Journal:
                 whole = journal.tell()
                 self.batch, self.state, self.totals = line[_DONE], line["state"], Counter(line["totals"])
                 if self.batch > shown:
-                    self._unshown += lines
+                    self.unshown += lines
                 lines = []
             journal.truncate(whole)
-
-    def unshown(self) -> Sequence[Line]:
-        """Return the lines of batches that are done and may not have been shown."""
-        lines, self._unshown = self._unshown, []
-        return lines
 
     def commit(self, batch: int, lines: Sequence[Line], *, state: str, totals: Counter[str]) -> None:
         """Commit a batch."""
@@ -426,7 +420,7 @@ class Watch:
         if self.journal.state:
             state = json.loads((self._state / _OF_CLOCK).read_text())
             self.clock, self._seen = Clock.from_json(state["clock"]), state["seen"]
-        self._show(self.journal.unshown())
+        self._show(self.journal.unshown)
         try:
             query = self._started(once=once)
         except PySparkException:
@@ -535,7 +529,7 @@ class Watch:
             return []
         rows = certain.delivery_rows(self._before(_OF_DELIVERIES, DONE), events)
         found = certain.done(self._together(rows, clock)).localCheckpoint()
-        new = certain.completed_twice(found).where("not reported").collect()
+        new = found.where(f"{certain.TWICE} and not tick and not reported").collect()
         oldest = {run: since for run, (_, since) in clock.ends(self.terms.remember_s).items()}
         certain.remembered(found, oldest).write.mode("overwrite").parquet(str(place / _OF_DELIVERIES))
         return delivery_lines(new)
@@ -549,7 +543,8 @@ class Watch:
         if timeout_s is not None:
             new = new.where(F.col("kind") != _ROTATED)
             bounds = clock.bounds_ns(self.terms.version, timeout_s)
-        rows = self._together(certain.with_carried(self._before(_OF_ROOTS, CARRIED), new), clock)
+        carried = self._before(_OF_ROOTS, CARRIED)
+        rows = self._together(carried.union(new.withColumn("reported", F.lit(0))), clock)
         entries = certain.replayed_lives(rows, self.terms, bounds).localCheckpoint()
         judged = certain.judged(rows, entries, clock.ends(self.terms.remember_s)).localCheckpoint()
         lines = _root_lines(rows, judged.where("what is not null").collect())
