@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.completions import BY_HAND, leaving_place
+from ackdoctor.checks.facts.completions import BY_HAND, leaving_place, missed_completions
 from ackdoctor.checks.facts.dataflow import mentions_any, tuple_names
 from ackdoctor.checks.facts.fields import names_tick_frequency
 from ackdoctor.checks.facts.spouts import calls_super
@@ -77,16 +77,13 @@ def _never_completed(context: RuleContext, flow: Flow, kind: EntryKind) -> Itera
     handler = f"{context.component.name}.{flow.function.name}"
     by_hand = any(done.token == missing[0].token and done.op in BY_HAND for done in completed)
     finished = any(ended.breach is None and ended.raised is None for ended in ticks)
-    every_path = kind is EntryKind.TICK and not by_hand and not finished
-    for ended in missing[:1] if every_path else missing:
-        at = (
-            (flow.function, flow.function.head)
-            if every_path
-            else leaving_place(flow, ended.path, ended.token)
-        )
-        if ended.token is not None and context.is_first(("never", flow, at[1])):
-            words = context.words("never", handler=handler, tup=ended.token.words)
-            yield context.finding(words, Misuse.TICK_NEVER, at, flow=flow, path=ended.path, token=ended.token)
+    token, path = missing[0].token, missing[0].path
+    words = context.words("never", handler=handler, tup=token.words if token is not None else "the tick")
+    if kind is EntryKind.TICK and not by_hand and not finished:  # every path shows it
+        at = flow.function
+        yield context.finding(words, Misuse.TICK_NEVER, at, flow=flow, path=path, token=token)
+    else:
+        yield from missed_completions(context, words, Misuse.TICK_NEVER, flow, missing)
 
 
 def _heartbeats(context: RuleContext, flow: Flow) -> Iterator[Finding]:

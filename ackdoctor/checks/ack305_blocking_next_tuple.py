@@ -10,23 +10,11 @@ from ackdoctor.checks.facts.dataflow import reachable
 from ackdoctor.checks.facts.spouts import provenance, values_of
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
-from ackdoctor.flow.expressions import assigned_targets, calls_by_result, last_name, subexpressions
+from ackdoctor.flow.expressions import calls_by_result, last_name, subexpressions
 from ackdoctor.flow.facts import normalise
+from ackdoctor.flow.symbols import attribute_assignments
 from ackdoctor.flow.transfer.liveness import operands
-from ackdoctor.model.cfg import (
-    EXIT,
-    Attr,
-    Bind,
-    Call,
-    Catch,
-    EdgeKind,
-    Expr,
-    Function,
-    Literal,
-    Next,
-    Test,
-    Throw,
-)
+from ackdoctor.model.cfg import EXIT, Attr, Call, Catch, EdgeKind, Expr, Function, Literal, Next, Test, Throw
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding
 
@@ -115,26 +103,20 @@ def _is_fixed(context: RuleContext, field: str) -> bool:
         for entry in context.role.entries
         if entry.kind in _NOT_DURING_LOOP and not entry.off_thread
     }
-    allowed = {
-        function
-        for cls in context.component.lineage
-        for function in cls.methods.values()
-        if function.name in entries | _CONSTRUCTORS
-    }
+    methods = (method for cls in context.component.lineage for method in cls.methods.values())
+    allowed = {method for method in methods if method.name in entries | _CONSTRUCTORS}
+    assigned = [
+        (function, each.value)
+        for function in _all_functions(context)
+        for each in attribute_assignments(function)
+        if each.name == field
+    ]
     default = context.component.attribute(field)
-    values = [default] if default is not None else []
-    setters: set[str] = set()
-    for function in _all_functions(context):
-        for step in function.cfg.steps:
-            if any(isinstance(target, Attr) and target.name == field for target in assigned_targets(step.op)):
-                if function not in allowed or not isinstance(step.op, Bind):
-                    return False
-                values.append(step.op.value)
-                setters.add(function.name)
-    is_flag = all(isinstance(value, Literal) and isinstance(value.value, bool) for value in values)
-    if not is_flag or not values or context.component.opaque:
+    values = [value for _, value in assigned] + ([default] if default is not None else [])
+    is_flag = values and all(isinstance(each, Literal) and isinstance(each.value, bool) for each in values)
+    if not is_flag or context.component.opaque or any(function not in allowed for function, _ in assigned):
         return False
-    return not _calls_itself(context, setters - _CONSTRUCTORS)
+    return not _calls_itself(context, {function.name for function, _ in assigned} - _CONSTRUCTORS)
 
 
 def _calls_itself(context: RuleContext, methods: set[str]) -> bool:

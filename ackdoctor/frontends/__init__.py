@@ -1,11 +1,11 @@
 """Source text to `Unit`: one package per language, each with `lower_source`.  This module is what they share."""
 
-from collections.abc import Callable, Hashable, MutableMapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, MutableMapping, Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
 
 from ackdoctor.flow.build import CfgBuilder, Ends, Fork
-from ackdoctor.model.cfg import Bind, ClassInfo, Expr, Function, Literal, Name, Not
+from ackdoctor.model.cfg import Bind, ClassInfo, Expr, Function, Global, Literal, Name, Not
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.source import Span, lines_of
 
@@ -59,14 +59,14 @@ class SourceFile:
         self.module = module
         self.classes: dict[str, ClassInfo] = {}
         self._counts: dict[str, int] = {}
-        self._keys: dict[tuple[int, str], str] = {}
+        self._keys: dict[tuple[Hashable, str], str] = {}
 
-    def unique(self, node_id: int, name: str) -> str:
-        """The qualified name of a definition: the second `f` of a file is `f#2`."""
-        key = self._keys.get((node_id, name))
+    def qualname(self, node: Hashable, name: str) -> str:
+        """A unique name for the definition at a node: the second `f` of a file is `f#2`."""
+        key = self._keys.get((node, name))
         if key is None:
             count = self._counts[name] = self._counts.get(name, 0) + 1
-            key = self._keys[node_id, name] = name if count == 1 else f"{name}#{count}"
+            key = self._keys[node, name] = name if count == 1 else f"{name}#{count}"
         return key
 
 
@@ -141,11 +141,47 @@ class Lowering(Generic[_Node]):
             return fork if value.value else fork.swapped()
         return self.builder.test(value, span)
 
+    def stored(self, value: Expr, node: _Node) -> Expr:
+        """The value, or a temporary if reading it again would compute it again."""
+        return value if isinstance(value, (Name, Global)) else self.builder.store(value, self.span(node))
+
     def expect(self, value: Expr, node: _Node) -> Ends:
         """Continue where the value is true; return the edges where it is not."""
         fork = self.builder.test(value, self.span(node))
         self.builder.resume(fork.true)
         return fork.false
+
+    def guarded(self, missed: Ends, guard: _Node | None) -> Ends:
+        """Continue where the guard of a matching case is true; return all edges that miss the case."""
+        if guard is None:
+            return missed
+        fork = self.fork(guard)
+        self.builder.resume(fork.true)
+        return missed + fork.false
+
+    def if_chain(
+        self, links: Iterable[tuple[_Node, Callable[[], None]]], otherwise: Callable[[], None] | None
+    ) -> None:
+        """`if`, `else if`, `else`; a loop over the conditions and their blocks, since chains may be long."""
+        after: Ends = []
+        for condition, block in links:
+            fork = self.fork(condition)
+            self.builder.resume(fork.true)
+            block()
+            after += self.builder.take()
+            self.builder.resume(fork.false)
+        if otherwise is not None:
+            otherwise()
+        self.builder.resume(after)
+
+    def assertion(self, condition: _Node, message: Iterable[_Node], span: Span) -> None:
+        """`assert condition, message`."""
+        fork = self.fork(condition)
+        self.builder.resume(fork.false)
+        for each in message:
+            self.value(each)
+        self.builder.throw(Global("AssertionError"), span)
+        self.builder.resume(fork.true)
 
     def junction_fork(self, operator: str, operands: Sequence[_Node]) -> Fork:
         """`and` or `or` over several operands: an operand that decides the result skips the rest."""
@@ -159,6 +195,23 @@ class Lowering(Generic[_Node]):
         if operator == "and":
             return Fork(last.true, last.false + decided)
         return Fork(last.true + decided, last.false)
+
+    def junction_value(
+        self, operator: str, operands: Sequence[_Node], decide: Callable[[_Node], tuple[Fork, Expr]]
+    ) -> Name:
+        """The value of `and` or `or`; `decide` gives the edges of an operand, and its value if it decides."""
+        result = self.builder.temp()
+        after: Ends = []
+        for operand in operands[:-1]:
+            fork, value = decide(operand)
+            undecided, decided = fork if operator == "and" else fork.swapped()
+            self.builder.resume(decided)
+            self.builder.add(Bind(result, value), self.span(operand))
+            after += self.builder.take()
+            self.builder.resume(undecided)
+        self.builder.add(Bind(result, self.value(operands[-1])), self.span(operands[-1]))
+        self.builder.resume(after)
+        return result
 
     def conditional_fork(self, test: _Node, then: _Node, otherwise: _Node) -> Fork:
         """`then if test else otherwise` as a condition."""

@@ -1,17 +1,20 @@
 """Completions in a handler: repeated ones, and where a path leaves without one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Completed, Flow, Path, Stored
+from ackdoctor.flow.events import Completed, Ended, Flow, Path, Stored
 from ackdoctor.flow.state import Token, TokenKind
 from ackdoctor.flow.witness import call_chain, completions, leaving_step, raising_visit
 from ackdoctor.model.cfg import Function
+from ackdoctor.model.dialect import Misuse
+from ackdoctor.model.finding import Finding
 from ackdoctor.model.protocol import Op
 from ackdoctor.model.source import Span
+from ackdoctor.rulebook import Words
 
-__all__ = ["BY_HAND", "Repeat", "leaving_place", "repeats"]
+__all__ = ["BY_HAND", "Repeat", "leaving_place", "missed_completions", "repeats"]
 
 BY_HAND = {Op.ACK: "acked", Op.FAIL: "failed"}  # the completions that code makes, in a message
 
@@ -74,3 +77,17 @@ def leaving_place(
             case _:
                 pass
     return leaving_step(end, frozenset(deciding))
+
+
+def missed_completions(
+    context: RuleContext, words: Words, misuse: Misuse, flow: Flow, missing: Iterable[Ended]
+) -> Iterator[Finding]:
+    """Yield the surest finding for each line at which a path leaves without a completion: the parts of a condition are one."""
+    found: dict[tuple[str, int], Finding] = {}
+    for ended in missing:
+        at = leaving_place(flow, ended.path, ended.token)
+        finding = context.finding(words, misuse, at, flow=flow, path=ended.path, token=ended.token)
+        line = (finding.site.path, finding.site.span.line)
+        if line not in found or finding.confidence > found[line].confidence:
+            found[line] = finding
+    yield from found.values()

@@ -1,6 +1,7 @@
 """Java source to a `Unit`: files, classes with their initialisers, anonymous classes and lambdas."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -250,11 +251,11 @@ def _define_class(file: SourceFile, shape: _Shape, parent: Owner | Frame | None)
     """Lower a class of any kind."""
     owner = Owner(shape.name, shape.qualname, parent, inherits=shape.extends)
     generic = shape.node.child_by_field_name("type_parameters")
-    for each in (
-        () if generic is None else parts(generic)
-    ):  # `S` and `T` of `Base<S, @Nonnull T extends Event>`
-        name = next(part for part in parts(each) if part.type not in ANNOTATIONS)
-        owner.type_parameters |= {file.positions.text(name)}
+    if generic is not None:  # `S` and `T` of `Base<S, @Nonnull T extends Event>`
+        words = (
+            next(part for part in parts(each) if part.type not in ANNOTATIONS) for each in parts(generic)
+        )
+        owner.type_parameters = frozenset(map(file.positions.text, words))
     types = _scan(file, owner, shape)
     constants = Lowering(file, Frame(owner, file.imported), shape.qualname, shape.head)
     info = ClassInfo(
@@ -321,13 +322,17 @@ def _functions(
         kind = each.type
         if kind in _CLASSES:
             _declare(file, each, owner)
-        elif kind in _FIELDS:
-            _add_attributes(constants, each, info)
+        elif kind in _FIELDS and not each.has_error:
+            for declarator, value in _values_of(each):
+                word = constants.name(declarator)
+                info.attrs[word] = constants.pure(value)
+                info.attr_spans[word] = constants.span(declarator)
         elif kind in _METHODS:
             heading = _heading(file, f"{owner.qualname}.", each)
             yield method(file, heading, owner, _body(each), static=is_static(each))
         elif kind in _CONSTRUCTORS:
-            yield _constructor(file, owner, shape, each, instance if constructors < most else [])
+            some = instance if constructors < most else []
+            yield _constructor(file, owner, shape, some, each)
             constructors += 1
     if static:
         heading = _implicit(shape, "<clinit>")
@@ -335,18 +340,7 @@ def _functions(
     if shape.components is not None:
         yield from _record_members(file, owner, shape, instance)
     elif instance and not constructors:
-        yield method(
-            file, _implicit(shape, "<init>"), owner, lambda fn: _run_initialisers(fn, owner, instance)
-        )
-
-
-def _add_attributes(constants: Lowering, node: Node, info: ClassInfo) -> None:
-    for declarator in () if node.has_error else node.children_by_field_name("declarator"):
-        value = declarator.child_by_field_name("value")
-        if value is not None:
-            word = constants.name(declarator)
-            info.attrs[word] = constants.pure(value)
-            info.attr_spans[word] = constants.span(declarator)
+        yield _constructor(file, owner, shape, instance)
 
 
 # ---- methods and constructors ----
@@ -378,23 +372,30 @@ def _body(node: Node) -> Body | None:
 
 
 def _constructor(
-    file: SourceFile, owner: Owner, shape: _Shape, node: Node, initialisers: Sequence[Node]
+    file: SourceFile, owner: Owner, shape: _Shape, initialisers: Sequence[Node], node: Node | None = None
 ) -> Function:
-    body = child(node, "body")
-    first = next(iter(parts(body)), None)
+    """Lower the constructor declared at a node, or the implicit one."""
+    body = None if node is None else child(node, "body")
+    first = None if body is None else next(iter(parts(body)), None)
     explicit = first if first is not None and first.type == "explicit_constructor_invocation" else None
     delegates = explicit is not None and any(each.type == "this" for each in explicit.named_children)
-    heading = _heading(file, f"{owner.qualname}.", node, "<init>")
-    compact = node.type == "compact_constructor_declaration"
-    if compact:
+    heading = (
+        _implicit(shape, "<init>") if node is None else _heading(file, f"{owner.qualname}.", node, "<init>")
+    )
+    # a record's implicit or compact constructor assigns its components at the end
+    assigns = shape.components is not None and (
+        node is None or node.type == "compact_constructor_declaration"
+    )
+    if assigns:
         heading = heading._replace(parameters=shape.components)
 
     def lower(fn: Lowering) -> None:
         if not delegates:
             _run_initialisers(fn, owner, initialisers)
-        fn.statement(body)
-        if compact:
-            _bind_components(fn, shape)
+        if body is not None:
+            fn.statement(body)
+        for param in params_of(file, Frame(None, file.imported), shape.components) if assigns else ():
+            fn.builder.add(Bind(Attr(Name("this"), param.name), Name(param.name)), shape.head)
 
     return method(file, heading, owner, lower)
 
@@ -410,27 +411,18 @@ def _record_members(
         for each in shape.members
     )
     if not any(canonical):
-
-        def lower(fn: Lowering) -> None:
-            _run_initialisers(fn, owner, initialisers)
-            _bind_components(fn, shape)
-
-        heading = _implicit(shape, "<init>")._replace(parameters=shape.components)
-        yield method(file, heading, owner, lower)
+        yield _constructor(file, owner, shape, initialisers)
     text = file.positions.text
     declared = {text(child(each, "name")) for each in shape.members if each.type == "method_declaration"}
     for param in params:
         if param.name not in declared:
-            yield method(file, _implicit(shape, param.name), owner, _accessor(shape, param))
+            value = Attr(Name("this"), param.name)
+            body = partial(_return, value=value, span=shape.head)
+            yield method(file, _implicit(shape, param.name), owner, body)
 
 
-def _accessor(shape: _Shape, param: Param) -> Body:
-    return lambda fn: fn.builder.leave(Attr(Name("this"), param.name), shape.head)
-
-
-def _bind_components(fn: Lowering, shape: _Shape) -> None:
-    for param in params_of(fn.file, Frame(None, fn.file.imported), shape.components):
-        fn.builder.add(Bind(Attr(Name("this"), param.name), Name(param.name)), shape.head)
+def _return(fn: Lowering, value: Expr, span: Span) -> None:
+    fn.builder.leave(value, span)
 
 
 # ---- initialisers ----
@@ -442,6 +434,14 @@ _LITERALS = frozenset(
 )
 
 
+def _values_of(field: Node) -> Iterator[tuple[Node, Node]]:
+    """The declarators of a field that have values, and the values."""
+    for declarator in field.children_by_field_name("declarator"):
+        value = declarator.child_by_field_name("value")
+        if value is not None:
+            yield declarator, value
+
+
 def _initialisers_of(file: SourceFile, members: Iterable[Node]) -> tuple[list[Node], list[Node]]:
     """The initialisers of a class and of its objects; a static field with a literal needs no code."""
     statics: list[Node] = []
@@ -449,10 +449,7 @@ def _initialisers_of(file: SourceFile, members: Iterable[Node]) -> tuple[list[No
     for each in members:
         if each.type in _FIELDS:
             static = is_static(each)
-            written = (
-                part.child_by_field_name("value") for part in each.children_by_field_name("declarator")
-            )
-            values = [value.type for value in written if value is not None]
+            values = [value.type for _, value in _values_of(each)]
             has_code = bool(values) and not (static and _LITERALS.issuperset(values))
         elif each.type in ("block", "static_initializer", "enum_constant"):
             static, has_code = each.type != "block", True
@@ -476,11 +473,9 @@ def _run_initialisers(fn: Lowering, owner: Owner, initialisers: Sequence[Node]) 
     fn.frame = bare
     for each in initialisers:
         if each.type in _FIELDS:
-            for declarator in each.children_by_field_name("declarator"):
-                value = declarator.child_by_field_name("value")
-                if value is not None:
-                    target = fn.frame.resolve(fn.name(declarator))
-                    fn.builder.add(Bind(target, fn.value(value)), fn.span(declarator))
+            for declarator, value in _values_of(each):
+                target = fn.frame.resolve(fn.name(declarator))
+                fn.builder.add(Bind(target, fn.value(value)), fn.span(declarator))
         elif each.type == "enum_constant":
             _enum_constant(fn, owner, each)
         else:
@@ -494,16 +489,8 @@ def _enum_constant(fn: Lowering, owner: Owner, node: Node) -> None:
     args = arguments_of(fn, node) if node.child_by_field_name("arguments") else ()
     body = node.child_by_field_name("body")
     if body is not None and not fn.file.quiet:
-        word = fn.file.anonymous_name(body, owner.qualname)
-        shape = _Shape(
-            word,
-            f"{owner.qualname}.{word}",
-            node,
-            fn.span(child(node, "name")),
-            tuple(_members(body.named_children)),
-            (type_of(owner.name),),
-            whole=not has_error(body.children),
-        )
+        shape = _nested_shape(fn, node, body, child(node, "name"), owner.name)
+        shape = shape._replace(whole=not has_error(body.children))
         _define_class(fn.file, shape, owner)
     result = fn.builder.temp()
     fn.builder.add(Call(result, Global(owner.name), args), fn.span(node))
@@ -511,6 +498,17 @@ def _enum_constant(fn: Lowering, owner: Owner, node: Node) -> None:
 
 
 # ---- lambdas and anonymous classes ----
+
+
+def _nested_shape(fn: Lowering, node: Node, body: Node, head: Node, base: str) -> _Shape:
+    """The shape of a class without a name."""
+    outer = fn.frame.owner()
+    within = "" if outer is None else outer.qualname
+    name = fn.file.anonymous_name(body, within)
+    qualname = f"{within}.{name}" if within else name
+    members = tuple(_members(body.named_children))
+    return _Shape(name, qualname, node, fn.span(head), members, (type_of(base),))
+
 
 _NO_COMPONENTS = frozenset("Runnable Callable Thread TimerTask Comparator Iterator Iterable".split())
 
@@ -545,12 +543,7 @@ def _anonymous(fn: Lowering, node: Node) -> Expr:
     body = node.named_children[-1]
     base = fn.type_name(child(node, "type"))
     args = arguments_of(fn, node)
-    outer = fn.frame.owner()
-    within = "" if outer is None else outer.qualname
-    word = file.anonymous_name(body, within)
-    qualname = f"{within}.{word}" if within else word
-    head = fn.span(child(node, "type"))
-    shape = _Shape(word, qualname, node, head, tuple(_members(body.named_children)), (type_of(base),))
+    shape = _nested_shape(fn, node, body, child(node, "type"), base)
     quiet = file.quiet
     has_methods = any(each.type == "method_declaration" for each in shape.members)
     if not quiet and base not in _NO_COMPONENTS and has_methods:

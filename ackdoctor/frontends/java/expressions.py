@@ -238,8 +238,8 @@ def expression_statement(fn: Lowering, node: Node) -> None:
         lower(fn, node)
         return
     value = fn.value(node)
-    if not isinstance(value, (Name, Global, Literal)):
-        fn.builder.store(value, fn.span(node))
+    if not isinstance(value, Literal):
+        fn.stored(value, node)
 
 
 # ---- annotations: `@Override` is a name, `@Named("x")` a call ----
@@ -286,8 +286,7 @@ def match(fn: Lowering, node: Node, subject: Expr) -> Ends:
 
 def _bind_variable(fn: Lowering, name: Node, written: str, value: Expr) -> None:
     if name.type != "underscore_pattern":
-        declared = None if written == "var" else written
-        fn.builder.add(Bind(fn.frame.declare(fn.text(name), declared), value), fn.span(name))
+        fn.builder.add(Bind(fn.frame.declare(fn.text(name), written), value), fn.span(name))
 
 
 # ---- conditions ----
@@ -339,18 +338,8 @@ def _binary(fn: Lowering, node: Node) -> Expr:
     operator, operands = _operands(node)
     if not operator:
         return _arithmetic(fn, node)
-    result = fn.builder.temp()
-    after: Ends = []
-    for operand in operands[:-1]:
-        fork = fn.fork(operand)
-        undecided, decided = fork if operator == "and" else fork.swapped()
-        fn.builder.resume(decided)
-        fn.builder.add(Bind(result, Literal(operator == "or")), fn.span(operand))
-        after += fn.builder.take()
-        fn.builder.resume(undecided)
-    fn.builder.add(Bind(result, fn.value(operands[-1])), fn.span(operands[-1]))
-    fn.builder.resume(after)
-    return result
+    decided = Literal(operator == "or")
+    return fn.junction_value(operator, operands, lambda operand: (fn.fork(operand), decided))
 
 
 def _pure_binary(fn: Lowering, node: Node) -> Expr:

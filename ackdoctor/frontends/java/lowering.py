@@ -4,7 +4,7 @@ An `Owner` is a class and knows its members.  A `Frame` is a function with its o
 is the Frame or Owner around it: an anonymous class in a method is an Owner in a Frame in an Owner.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -124,6 +124,7 @@ class Frame:
 
     def declare(self, word: str, type_name: str | None) -> Name:
         """Declare a local in the innermost block; a second local of a name with another type is `name#2`."""
+        type_name = None if type_name == "var" else type_name
         name, count = word, 1
         while self.types.get(name, type_name) != type_name:
             count += 1
@@ -152,10 +153,6 @@ class Frame:
             yield
         finally:
             self._blocks.pop()
-
-    def declared(self) -> Mapping[str, str]:
-        """The locals with a written type."""
-        return {name: type_name for name, type_name in self.types.items() if type_name}
 
     def local(self, word: str) -> Name | None:
         """The local of this function that a word refers to."""
@@ -275,14 +272,10 @@ class SourceFile(SharedFile):
         self.quiet = False  # the current code was lowered before: add no classes
         self._unread: list[tuple[int, int]] = []  # byte ranges whose errors are reported
 
-    def qualname(self, node: Node, name: str) -> str:
-        """A unique name for a definition."""
-        return self.unique(node.id, name)
-
     def anonymous_name(self, node: Node, within: str) -> str:
         """The name of an anonymous class: `$1`, `$2` in the order of the enclosing class."""
         prefix = f"{within}.$"
-        return f"${self.unique(node.id, prefix).removeprefix(prefix).lstrip('#') or 1}"
+        return f"${self.qualname(node, prefix).removeprefix(prefix).lstrip('#') or 1}"
 
     def report(self, node: Node, reason: str, skipped: str) -> None:
         """Report a reason at a node and what it makes unreadable; reports at the same place are joined."""
@@ -348,13 +341,12 @@ TABLES = Tables(values=Table(), pure=Table(), forks={}, statements=Table())
 class Lowering(SharedLowering[Node]):
     """The lowering of one function, method or lambda."""
 
-    __slots__ = ("file", "frame", "label", "result")
+    __slots__ = ("file", "frame", "result")
 
     def __init__(self, file: SourceFile, frame: Frame, qualname: str, span: Span) -> None:
         super().__init__(TABLES, qualname, span)
         self.file = file
         self.frame = frame
-        self.label: str | None = None  # of the next statement
         self.result: Name | None = None  # of the enclosing switch expression
 
     def kind(self, node: Node) -> str:
@@ -377,11 +369,6 @@ class Lowering(SharedLowering[Node]):
                 return
             if node.type not in COMMENTS:
                 self.statement(node)
-
-    def take_label(self) -> str | None:
-        """Take the label of the current statement."""
-        label, self.label = self.label, None
-        return label
 
     def span(self, node: Node) -> Span:
         """The position of a node."""

@@ -137,7 +137,7 @@ def function(
         closures=fn.closures,
         captures=frozenset(frame.captures),
         docstring_only=body is None,
-        types=frame.declared(),
+        types={name: written for name, written in frame.types.items() if written},
         returns="" if frame.is_type_parameter(returns) else returns,
     )
 
@@ -166,23 +166,20 @@ def _local(fn: Lowering, node: Node) -> None:
     for declarator in node.children_by_field_name("declarator"):
         value = declarator.child_by_field_name("value")
         if value is None:
-            fn.frame.declare(fn.name(declarator), _declared(written))
-            continue
-        result = fn.value(value)
-        name = fn.frame.declare(fn.name(declarator), _local_type(fn, written, value))
-        fn.builder.add(Bind(name, result), fn.through(first or declarator, declarator))
-        first = None
+            fn.frame.declare(fn.name(declarator), written)
+        else:
+            _bind_local(fn, declarator, written, value, fn.through(first or declarator, declarator))
+            first = None
 
 
-def _declared(written: str) -> str | None:
-    return None if written == "var" else written
-
-
-def _local_type(fn: Lowering, written: str, value: Node) -> str | None:
-    """The written type of a variable; for `var`, the type of the constructor or cast on the right."""
+def _bind_local(fn: Lowering, node: Node, written: str, value: Node, span: Span) -> Name:
+    """Declare a variable with a value; the type of `var` is that of the constructor or cast on the right."""
+    result = fn.value(value)
     if written == "var" and value.type in ("object_creation_expression", "cast_expression"):
-        return fn.type_name(child(value, "type"))
-    return _declared(written)
+        written = fn.type_name(child(value, "type"))
+    name = fn.frame.declare(fn.name(node), written)
+    fn.builder.add(Bind(name, result), span)
+    return name
 
 
 def _return(fn: Lowering, node: Node) -> None:
@@ -197,13 +194,8 @@ def _throw(fn: Lowering, node: Node) -> None:
 
 
 def _assert(fn: Lowering, node: Node) -> None:
-    condition, *message = parts(node)
-    fork = fn.fork(condition)
-    fn.builder.resume(fork.false)
-    for each in message:
-        fn.value(each)
-    fn.builder.throw(Global("AssertionError"), fn.through(node, [condition, *message][-1]))
-    fn.builder.resume(fork.true)
+    inner = parts(node)
+    fn.assertion(inner[0], inner[1:], fn.through(node, inner[-1]))
 
 
 def _jump(fn: Lowering, node: Node) -> None:
@@ -236,8 +228,7 @@ def _labelled(fn: Lowering, node: Node) -> None:
     name, *_, statement = parts(node)
     label = fn.text(name)
     if statement.type in _BREAKABLE:
-        fn.label = label
-        fn.statement(statement)
+        _BREAKABLE[statement.type](fn, statement, label)
     else:
         fn.builder.region(partial(fn.block, statement), label=label)
 
@@ -250,19 +241,12 @@ def _synchronized(fn: Lowering, node: Node) -> None:
 
 
 def _if(fn: Lowering, node: Node) -> None:
-    """A loop over the links of an `else if` chain, since chains may be long."""
-    after: Ends = []
+    links: list[tuple[Node, Callable[[], None]]] = []
     link: Node | None = node
     while link is not None and link.type == "if_statement":
-        fork = fn.fork(child(link, "condition"))
-        fn.builder.resume(fork.true)
-        fn.block(child(link, "consequence"))
-        after += fn.builder.take()
-        fn.builder.resume(fork.false)
+        links.append((child(link, "condition"), partial(fn.block, child(link, "consequence"))))
         link = link.child_by_field_name("alternative")
-    if link is not None:
-        fn.block(link)
-    fn.builder.resume(after)
+    fn.if_chain(links, None if link is None else partial(fn.block, link))
 
 
 def _header(fn: Lowering, node: Node) -> Span:
@@ -270,22 +254,19 @@ def _header(fn: Lowering, node: Node) -> Span:
     return fn.through(node, [each for each in node.children if each.type == ")"][-1])
 
 
-def _while(fn: Lowering, node: Node) -> None:
-    label = fn.take_label()
+def _while(fn: Lowering, node: Node, label: str | None = None) -> None:
     condition = child(node, "condition")
     body = partial(fn.block, child(node, "body"))
     fn.builder.loop_while(fn.through(node, condition), partial(fn.fork, condition), body, label=label)
 
 
-def _do(fn: Lowering, node: Node) -> None:
-    label = fn.take_label()
+def _do(fn: Lowering, node: Node, label: str | None = None) -> None:
     condition = partial(fn.fork, child(node, "condition"))
     body = partial(fn.block, child(node, "body"))
     fn.builder.loop_until(fn.span(node.children[0]), condition, body, label=label)
 
 
-def _for(fn: Lowering, node: Node) -> None:
-    label = fn.take_label()
+def _for(fn: Lowering, node: Node, label: str | None = None) -> None:
     condition = node.child_by_field_name("condition")
     updates = node.children_by_field_name("update")
 
@@ -306,12 +287,11 @@ def _for(fn: Lowering, node: Node) -> None:
         fn.builder.loop_while(_header(fn, node), ask, body, label=label, update=again if updates else None)
 
 
-def _for_each(fn: Lowering, node: Node) -> None:
-    label = fn.take_label()
+def _for_each(fn: Lowering, node: Node, label: str | None = None) -> None:
     iterable = fn.value(child(node, "value"))
     written = fn.type_name(child(node, "type"))
     with fn.frame.block():
-        variable = fn.frame.declare(fn.name(node), _declared(written))
+        variable = fn.frame.declare(fn.name(node), written)
         body = partial(fn.block, child(node, "body"))
         fn.builder.loop_for(_header(fn, node), variable, iterable, body, label=label)
 
@@ -377,18 +357,13 @@ def _resource(fn: Lowering, node: Node) -> Expr:
     value = node.child_by_field_name("value")
     if value is None:
         return fn.value(parts(node)[0])
-    result = fn.value(value)
-    written = fn.type_name(child(node, "type"))
-    name: Name = fn.frame.declare(fn.name(node), _local_type(fn, written, value))
-    fn.builder.add(Bind(name, result), fn.span(node))
-    return name
+    return _bind_local(fn, node, fn.type_name(child(node, "type")), value, fn.span(node))
 
 
 # ---- switch ----
 
 
-def _switch(fn: Lowering, node: Node) -> None:
-    label = fn.take_label()
+def _switch(fn: Lowering, node: Node, label: str | None = None) -> None:
     fn.builder.region(partial(_switch_body, fn, node, None), label=label, unlabelled=True)
 
 
@@ -403,9 +378,7 @@ def _switch_value(fn: Lowering, node: Node) -> Expr:
 
 def _switch_body(fn: Lowering, node: Node, result: Name | None) -> None:
     condition = child(node, "condition")
-    subject = fn.value(condition)
-    if not isinstance(subject, (Name, Global)):
-        subject = fn.builder.store(subject, fn.span(parts(condition)[-1]))
+    subject = fn.stored(fn.value(condition), parts(condition)[-1])
     groups = [(group, *_split_labels(group)) for group in parts(child(node, "body"))]
     after: Ends = []
     with fn.frame.block():
@@ -464,11 +437,7 @@ def _test_label(fn: Lowering, label: Node, subject: Expr, entry: Ends) -> bool:
         if case.type == "identifier" and fn.text(case) == "default":
             is_default = True
             continue
-        missed = _test_case(fn, case, subject)
-        if guard is not None:
-            fork = fn.fork(parts(guard)[0])
-            missed = missed + fork.false
-            fn.builder.resume(fork.true)
+        missed = fn.guarded(_test_case(fn, case, subject), guard and parts(guard)[0])
         entry += fn.builder.take()
         fn.builder.resume(missed)
     return is_default
@@ -485,7 +454,7 @@ def _test_case(fn: Lowering, case: Node, subject: Expr) -> Ends:
     return fn.expect(Compare(subject, operator, constant), case)
 
 
-_BREAKABLE: Mapping[str, Callable[[Lowering, Node], None]] = {
+_BREAKABLE: Mapping[str, Callable[..., None]] = {
     "while_statement": _while,
     "do_statement": _do,
     "for_statement": _for,

@@ -12,7 +12,7 @@ from ackdoctor.frontends import TOO_DEEP, UnknownSyntax, module_body, reason_of
 from ackdoctor.frontends.python.expressions import TABLES, Lowering, Scope, SourceFile, dotted
 from ackdoctor.frontends.python.measure import Positions
 from ackdoctor.frontends.python.source import Translation, decode, is_python2, too_deep, translate
-from ackdoctor.frontends.python.statements import Names, block_parts, names_bound, own_nodes
+from ackdoctor.frontends.python.statements import names_bound
 from ackdoctor.model.cfg import Arg, Bind, Call, ClassInfo, Closure, Expr, Function, Literal, Mix, Param, Unit
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.source import Span
@@ -96,7 +96,7 @@ def _unreadable(path: str, text: str, error: BaseException) -> Unreadable:
 
 
 def _lower_module(file: SourceFile, tree: cst.Module, *, python2: bool) -> Unit:
-    names = _scan(file, tree.body)
+    names = names_bound(file, tree.body)
     imported = {name for node in names.imports for name, _ in file.imported(node)}
     file.module_names = names.bound | imported
     fn = Lowering(file, Scope({}, None), "<module>", file.positions.whole())
@@ -125,12 +125,7 @@ def _lower_module(file: SourceFile, tree: cst.Module, *, python2: bool) -> Unit:
     )
 
 
-def _scan(file: SourceFile, body: Sequence[cst.CSTNode]) -> Names:
-    """The names that a body binds; adds its imports to the file."""
-    names = names_bound(body, walrus=file.has_walrus)
-    for node in names.imports:
-        file.add_import(node)
-    return names
+_PARTS = ("finalbody", "orelse", "handlers", "cases", "body")
 
 
 def _declarations(body: Sequence[cst.CSTNode]) -> Iterator[Any]:
@@ -138,10 +133,12 @@ def _declarations(body: Sequence[cst.CSTNode]) -> Iterator[Any]:
     stack = list(reversed(body))
     while stack:
         node = stack.pop()
-        if type(node) in (cst.FunctionDef, cst.ClassDef, cst.Assign, cst.AnnAssign):
+        if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Assign, cst.AnnAssign)):
             yield node
-        else:
-            stack.extend(block_parts(node))
+            continue
+        for field in _PARTS:
+            value = getattr(node, field, ()) or ()
+            stack.extend([value] if isinstance(value, cst.CSTNode) else reversed(value))
 
 
 def _assigned(fn: Lowering, node: cst.Assign | cst.AnnAssign) -> Iterator[tuple[str, Expr, Span]]:
@@ -173,8 +170,8 @@ def _define_function(
     params = tuple(_params(fn, node.params))
     definition = node if isinstance(node, cst.FunctionDef) else None
     body: Sequence[cst.CSTNode] = [node.body] if isinstance(node, cst.Lambda) else node.body.body
-    names = _scan(file, body)
-    scope = Scope(names.meanings(param.name for param in params), fn.scope)
+    names = names_bound(file, body)
+    scope = Scope(names.meanings({param.name for param in params}), fn.scope)
     inner = Lowering(file, scope, qualname, span)
     if isinstance(node, cst.Lambda):
         inner.builder.leave(inner.value(node.body), fn.span(node.body))
@@ -189,7 +186,7 @@ def _define_function(
         span=span,
         head=fn.span(definition.name) if definition else span,
         is_async=definition is not None and definition.asynchronous is not None,
-        is_generator=file.has_yield and any(type(each) is cst.Yield for each in own_nodes(body)),
+        is_generator=names.yields,
         binding=binding,
         decorators=tuple(fn.pure(each.decorator) for each in (definition.decorators if definition else ())),
         closures=inner.closures,
@@ -270,7 +267,7 @@ def _define_class(fn: Lowering, node: cst.ClassDef, qualname: str) -> ClassInfo:
         decorators=tuple(fn.pure(decorator.decorator) for decorator in node.decorators),
     )
     file.classes[qualname] = info
-    _scan(file, node.body.body)
+    names_bound(file, node.body.body)
     for each in _declarations(node.body.body):
         if isinstance(each, cst.FunctionDef):
             name = file.qualname(each, f"{qualname}.{each.name.value}")

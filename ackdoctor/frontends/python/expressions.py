@@ -1,13 +1,14 @@
 """The state of lowering, and expressions: names, values, calls, and the conditions that become edges."""
 
-import re
+import ast
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import libcst as cst
 
-from ackdoctor.flow.build import Ends, Fork
+from ackdoctor.flow.build import Fork
 from ackdoctor.frontends import Lowering as SharedLowering
 from ackdoctor.frontends import SourceFile as SharedFile
 from ackdoctor.frontends import Table, Tables
@@ -34,7 +35,7 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.source import Span
 
-__all__ = ["TABLES", "Lowering", "Scope", "SourceFile", "bind", "call", "dotted", "target_names"]
+__all__ = ["TABLES", "Lowering", "Scope", "SourceFile", "bind", "call", "dotted"]
 
 # ---- names ----
 
@@ -49,28 +50,20 @@ class Scope:
         self.parent = parent
         self.captures: set[str] = set()
 
-    def resolve(self, word: str) -> Expr:
+    def resolve(self, word: str, *, capture: bool = True) -> Expr:
         """The expression that a name refers to; a name of an enclosing function becomes a capture."""
         crossed: list[Scope] = []
         scope: Scope | None = self
         while scope is not None:
             found = scope.names.get(word)
             if found is not None:
-                if isinstance(found, Name):
+                if capture and isinstance(found, Name):
                     for inner in crossed:
                         inner.captures.add(found.id)
                 return found
             crossed.append(scope)
             scope = scope.parent
         return Global(word)
-
-    def local(self, word: str) -> str | None:
-        """The local variable that a name refers to, without capturing it."""
-        scope: Scope | None = self
-        while scope is not None and word not in scope.names:
-            scope = scope.parent
-        found = None if scope is None else scope.names[word]
-        return found.id if isinstance(found, Name) else None
 
 
 def dotted(node: cst.CSTNode | None) -> str:
@@ -85,21 +78,6 @@ def dotted(node: cst.CSTNode | None) -> str:
     return ".".join(reversed(parts))
 
 
-def target_names(target: cst.CSTNode) -> list[str]:
-    """The plain names that an assignment target binds."""
-    found: list[str] = []
-    stack = [target]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, cst.Name):
-            found.append(node.value)
-        elif isinstance(node, (cst.Tuple, cst.List)):
-            stack.extend(reversed(node.elements))
-        elif isinstance(node, (cst.Element, cst.StarredElement)):
-            stack.append(node.value)
-    return found
-
-
 # ---- the state of lowering ----
 
 
@@ -109,16 +87,11 @@ class SourceFile(SharedFile):
     def __init__(self, *, path: str, module: str, is_package: bool, positions: Positions, text: str) -> None:
         super().__init__(path, module)
         self.positions = positions
-        self.has_yield = "yield" in text
-        self.has_walrus = ":=" in text
+        self.binds_deeply = ":=" in text or "yield" in text  # expressions may bind names or yield
         self.module_names: set[str] = set()  # bound at module level
         parts = module.split(".") if module else []
         self._package = parts if is_package else parts[:-1]
         self._imports: list[tuple[int, str, str]] = []  # offset, name, qualified name
-
-    def qualname(self, node: cst.CSTNode, name: str) -> str:
-        """A unique name for a definition."""
-        return self.unique(id(node), name)
 
     def imported(self, node: cst.Import | cst.ImportFrom) -> list[tuple[str, str]]:
         """The names that a statement binds with the qualified names that they refer to; `*` for a whole module."""
@@ -231,46 +204,25 @@ def bind(fn: Lowering, target: cst.CSTNode, value: Expr, span: Span) -> None:
 # ---- literals ----
 
 _CONSTANTS = {"True": Literal(value=True), "False": Literal(value=False), "None": Literal(value=None)}
-_LITERAL = re.compile(r"([A-Za-z]*)('''|\"\"\"|'|\")(.*)\2", re.DOTALL)
-_ESCAPE = re.compile(
-    r"\\(\r\n|[\r\n\\'\"abfnrtv]|[0-7]{1,3}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U000[0-9A-Fa-f]{5}|U0010[0-9A-Fa-f]{4})"
-)
-_LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 def _string(_fn: Lowering, node: cst.SimpleString) -> Expr:
-    """A string literal; named and invalid escapes stay as written."""
     text = node.value
-    if "\\" not in text and text[0] in "'\"":
+    if "\\" not in text and text[0] in "'\"":  # most strings
         quotes = 3 if text.startswith(("'''", '"""')) else 1
         return Literal(text[quotes:-quotes])
-    match = _LITERAL.fullmatch(text)
-    if match is None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an unknown escape
+            return Literal(ast.literal_eval(text))
+    except (SyntaxError, ValueError):  # Python 2, or a malformed escape
         return Literal(text)
-    prefix, value = match[1].lower(), match[3]
-    if "r" not in prefix and "\\" in value:
-        value = _ESCAPE.sub(_unescape, value)
-    return Literal(value.encode("utf-8", "surrogatepass") if "b" in prefix else value)
-
-
-def _unescape(match: re.Match[str]) -> str:
-    code = match[1]
-    if code[0] in "\r\n":
-        return ""
-    if code[0] in "xuU":
-        return chr(int(code[1:], 16))
-    if code[0].isdigit():
-        return chr(int(code, 8))
-    return _LETTERS.get(code, code)
 
 
 def _number(_fn: Lowering, node: cst.Integer | cst.Float) -> Expr:
-    text = node.value
     try:
-        if isinstance(node, cst.Float):
-            return Literal(float(text))
-        return Literal(int(text) if text.isdecimal() and text[0] != "0" else int(text, 0))
-    except ValueError:  # more digits than the interpreter converts
+        return Literal(ast.literal_eval(node.value))
+    except (SyntaxError, ValueError):  # more digits than the interpreter converts
         return Mix("number", ())
 
 
@@ -305,17 +257,18 @@ def _format_parts(fn: Lowering, nodes: Any) -> Iterator[Expr]:
 
 def _subscript(fn: Lowering, node: cst.Subscript) -> Expr:
     obj = fn.value(node.value)
-    keys = [_key(fn, element.slice) for element in node.slice]
+    keys: list[Expr] = []
+    for element in node.slice:
+        key: Any = element.slice
+        if isinstance(key, cst.Index):
+            value = fn.value(key.value)
+            keys.append(Star(value) if key.star else value)
+        else:
+            bounds = (key.lower, key.upper, key.step)
+            values = (Literal(None) if bound is None else fn.value(bound) for bound in bounds)
+            keys.append(Mix("slice", tuple(values)))
     alone = len(keys) == 1 and not isinstance(node.slice[0].comma, cst.Comma)
     return Item(obj, keys[0] if alone else Build("tuple", tuple(keys)))
-
-
-def _key(fn: Lowering, node: Any) -> Expr:
-    if isinstance(node, cst.Index):
-        value = fn.value(node.value)
-        return Star(value) if node.star else value
-    bounds = (node.lower, node.upper, node.step)
-    return Mix("slice", tuple(Literal(None) if bound is None else fn.value(bound) for bound in bounds))
 
 
 def _binary(fn: Lowering, node: cst.BinaryOperation) -> Expr:
@@ -495,21 +448,11 @@ def _comparison_fork(fn: Lowering, node: cst.Comparison) -> Fork:
 
 
 def _boolean(fn: Lowering, node: cst.BooleanOperation) -> Expr:
-    operator, operands = _operands(node)
-    result = fn.builder.temp()
-    after: Ends = []
-    for operand in operands[:-1]:
-        span = fn.span(operand)
+    def decide(operand: cst.CSTNode) -> tuple[Fork, Expr]:
         value = fn.value(operand)
-        fork = fn.test(value, span)
-        undecided, decided = fork if operator == "and" else fork.swapped()
-        fn.builder.resume(decided)
-        fn.builder.add(Bind(result, value), span)
-        after += fn.builder.take()
-        fn.builder.resume(undecided)
-    fn.builder.add(Bind(result, fn.value(operands[-1])), fn.span(operands[-1]))
-    fn.builder.resume(after)
-    return result
+        return fn.test(value, fn.span(operand)), value
+
+    return fn.junction_value(*_operands(node), decide)
 
 
 def _pure_boolean(fn: Lowering, node: cst.BooleanOperation) -> Expr:

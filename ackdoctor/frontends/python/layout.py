@@ -6,6 +6,7 @@ to compute them.  Adding up the widths of the parts is enough (0.28 s instead of
     name  name*     a child, which may be absent; a sequence of children
     _name           white space before or between
     'if'            a keyword or an operator
+    name?'if'       the same if the child is present;  name!'_'  if it is absent
     =name           a string that the node holds
     (  )            the parentheses around an expression; the node proper is between them
     <  >            the node proper begins and ends; `>a/b` ends where its child a, or else b, ends
@@ -57,8 +58,12 @@ Ellipsis ( '...' )
 ConcatenatedString ( left _whitespace_between right )
 FormattedString ( =start parts* =end )
 FormattedStringText =value
+FormattedStringExpression '{' _whitespace_before_expression expression equal _whitespace_after_expression \
+        conversion?'!' =conversion format_spec?':' format_spec* '}'
 TemplatedString ( =start parts* =end )
 TemplatedStringText =value
+TemplatedStringExpression '{' _whitespace_before_expression expression equal _whitespace_after_expression \
+        conversion?'!' =conversion format_spec?':' format_spec* '}'
 Attribute ( value dot attr )
 Subscript ( value _whitespace_after_value lbracket slice* rbracket )
 SubscriptElement slice comma
@@ -166,6 +171,8 @@ FunctionDef leading_lines* decorators* lines_after_decorators* ^ < asynchronous 
 ClassDef leading_lines* decorators* lines_after_decorators* ^ < 'class' _whitespace_after_class name \
         _whitespace_after_name type_parameters _whitespace_after_type_parameters lpar bases* keywords* \
         rpar _whitespace_before_colon ':' body >body
+MatchCase leading_lines* ^ < 'case' _whitespace_after_case pattern _whitespace_before_if guard?'if' \
+        _whitespace_after_if guard _whitespace_before_colon ':' body >body
 MatchValue < value >
 MatchSingleton < value >
 MatchSequenceElement value comma
@@ -175,6 +182,9 @@ MatchMappingElement key _whitespace_before_colon ':' _whitespace_after_colon pat
 MatchKeywordElement key _whitespace_before_equal '=' _whitespace_after_equal pattern comma
 MatchClass ( cls _whitespace_after_cls '(' _whitespace_before_patterns patterns* kwds* \
         _whitespace_after_kwds ')' )
+MatchAs ( pattern _whitespace_before_as pattern?'as' _whitespace_after_as name name!'_' )
+MatchStar '*' _whitespace_before_name name name!'_' comma
+MatchMapping ( lbrace elements* rest?'**' _whitespace_before_rest rest trailing_comma rbrace )
 MatchOr ( patterns* )
 MatchOrElement pattern separator
 TrailingWhitespace _whitespace comment newline
@@ -185,8 +195,8 @@ Comment =value
 class Part(NamedTuple):
     """One part of a layout.
 
-    `duty` is the part's sign: `_` for a child, `*` for several, else as above, or "" for none; `field` is the name after
-    the sign.  `width` is the width of the fixed text before the part.
+    `duty` is the part's sign: `_` for a child, `*` for several, else as above, or "" for none; `field` is the name beside
+    the sign.  `width` is the width of the fixed text before the part, or of the text that the part may have.
     """
 
     duty: str
@@ -210,9 +220,14 @@ def layouts() -> dict[type, tuple[Part, ...]]:
 def _parts(kind: type[cst.CSTNode], parts: Sequence[str]) -> Iterator[Part]:
     width = 0
     for part in parts:
-        field = part.strip("_=~<>()|^*")
-        if part[0] == "'":
-            width += len(part) - 2
+        name, quote, text = part.partition("'")
+        field = name.strip("_=~<>()|^*?!")
+        if quote and not field:
+            width += len(text) - 1
+        elif quote:
+            yield Part("", "", width)
+            yield Part(name[-1], field, len(text) - 1)
+            width = 0
         elif not field or field.partition("/")[0] in kind.__dataclass_fields__:
             sign = "*" if part[-1] == "*" else part[0]
             yield Part("_" if sign.isalpha() else sign, field, width)

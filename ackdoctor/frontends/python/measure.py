@@ -173,16 +173,21 @@ def _one(node: Any, at: int, tape: _Tape) -> int:
         elif duty == ">":
             tape.extents[id(node)] = (start, _end_of(node, field, tape) if field else at)
         else:
-            at = _measure_rare(node, duty, field, at, tape)
+            at = _rare(node, (duty, field, width), at, tape)
     return at
 
 
-def _measure_rare(node: Any, duty: str, field: str, at: int, tape: _Tape) -> int:
+def _rare(node: Any, part: tuple[str, str, int], at: int, tape: _Tape) -> int:
+    """The end of a part of a less frequent kind."""
+    duty, field, width = part
     if duty == "^":
         return at + tape.indent
     if duty == "=":
         text = getattr(node, field)
         return at + (len(text) if isinstance(text, str) else 0)
+    if duty in ("?", "!"):
+        present = getattr(node, field) is not None
+        return at if present == (duty == "?") else at - width
     if duty == "~" and node.returns is not None:
         return _one(node.returns, at + 1, tape)
     if duty == "|":
@@ -223,12 +228,16 @@ def _parenthesized_space(node: cst.ParenthesizedWhitespace, at: int, tape: _Tape
     return at + len(node.last_line.value) + (tape.indent if node.indent else 0)
 
 
-def _block(node: cst.IndentedBlock, at: int, tape: _Tape) -> int:
-    at = _one(node.header, at, tape)
+def _indented(node: Any, body: Sequence[cst.CSTNode], at: int, tape: _Tape) -> int:
     outer = tape.indent
     tape.indent += len(tape.module.default_indent if node.indent is None else node.indent)
-    at = _all(node.footer, _all(node.body, at, tape), tape)
+    at = _all(node.footer, _all(body, at, tape), tape)
     tape.indent = outer
+    return at
+
+
+def _block(node: cst.IndentedBlock, at: int, tape: _Tape) -> int:
+    at = _indented(node, node.body, _one(node.header, at, tape), tape)
     extents = tape.extents
     extents[id(node)] = (extents[id(node.body[0])][0], extents[id(node.body[-1])][1])
     return at
@@ -256,61 +265,9 @@ def _match(node: cst.Match, at: int, tape: _Tape) -> int:
     start = at = _all(node.leading_lines, at, tape) + tape.indent
     at = _one(node.subject, _one(node.whitespace_after_match, at + len("match"), tape), tape)
     at = _one(node.whitespace_after_colon, _one(node.whitespace_before_colon, at, tape) + len(":"), tape)
-    outer = tape.indent
-    tape.indent += len(tape.module.default_indent if node.indent is None else node.indent)
-    at = _all(node.footer, _all(node.cases, at, tape), tape)
-    tape.indent = outer
+    at = _indented(node, node.cases, at, tape)
     tape.extents[id(node)] = (start, tape.extents[id(node.cases[-1])][1])
     return at
-
-
-def _case(node: cst.MatchCase, at: int, tape: _Tape) -> int:
-    start = at = _all(node.leading_lines, at, tape) + tape.indent
-    at = _one(node.pattern, _one(node.whitespace_after_case, at + len("case"), tape), tape)
-    at = _one(node.whitespace_before_if, at, tape) + (0 if node.guard is None else len("if"))
-    at = _one(node.guard, _one(node.whitespace_after_if, at, tape), tape)
-    at = _one(node.body, _one(node.whitespace_before_colon, at, tape) + len(":"), tape)
-    tape.extents[id(node)] = (start, tape.extents[id(node.body)][1])
-    return at
-
-
-# ---- patterns and strings ----
-
-
-def _as(node: cst.MatchAs, at: int, tape: _Tape) -> int:
-    start = at = _all(node.lpar, at, tape)
-    at = _one(node.whitespace_before_as, _one(node.pattern, at, tape), tape)
-    at = _one(node.whitespace_after_as, at + (0 if node.pattern is None else len("as")), tape)
-    at = _one(node.name, at, tape) + (node.name is None)
-    tape.extents[id(node)] = (start, at)
-    return _all(node.rpar, at, tape)
-
-
-def _star(node: cst.MatchStar, at: int, tape: _Tape) -> int:
-    at = _one(node.whitespace_before_name, at + len("*"), tape)
-    return _one(node.comma, _one(node.name, at, tape) + (node.name is None), tape)
-
-
-def _mapping(node: cst.MatchMapping, at: int, tape: _Tape) -> int:
-    start = at = _all(node.lpar, at, tape)
-    at = _all(node.elements, _one(node.lbrace, at, tape), tape)
-    if node.rest is not None:
-        at = _one(node.rest, _one(node.whitespace_before_rest, at + len("**"), tape), tape)
-        at = _one(node.trailing_comma, at, tape)
-    at = _one(node.rbrace, at, tape)
-    tape.extents[id(node)] = (start, at)
-    return _all(node.rpar, at, tape)
-
-
-def _placeholder(node: Any, at: int, tape: _Tape) -> int:
-    """`{value = !r:>10}` in an f-string or a t-string."""
-    at = _one(node.expression, _one(node.whitespace_before_expression, at + len("{"), tape), tape)
-    at = _one(node.whitespace_after_expression, _one(node.equal, at, tape), tape)
-    if node.conversion is not None:
-        at += len("!") + len(node.conversion)
-    if node.format_spec is not None:
-        at = _all(node.format_spec, at + len(":"), tape)
-    return at + len("}")
 
 
 _Program: TypeAlias = tuple[Part, ...] | Callable[[Any, int, _Tape], int]
@@ -329,12 +286,5 @@ def _programs() -> Table[type, _Program]:
         cst.IndentedBlock: _block,
         cst.If: _if,
         cst.Match: _match,
-        cst.MatchCase: _case,
-        cst.MatchAs: _as,
-        cst.MatchStar: _star,
-        cst.MatchMapping: _mapping,
-        cst.FormattedStringExpression: _placeholder,
     }
-    if hasattr(cst, "TemplatedStringExpression"):
-        programs[cst.TemplatedStringExpression] = _placeholder
     return programs

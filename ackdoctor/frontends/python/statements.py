@@ -1,13 +1,13 @@
 """Statements and comprehensions: the names that they bind, and the steps that they become."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
 import libcst as cst
 
 from ackdoctor.flow.build import Ends, Fork, Handler
-from ackdoctor.frontends.python.expressions import TABLES, Lowering, Scope, bind, call, dotted, target_names
+from ackdoctor.frontends.python.expressions import TABLES, Lowering, Scope, SourceFile, bind, call, dotted
 from ackdoctor.frontends.python.layout import OPERATORS
 from ackdoctor.model.cfg import (
     Attr,
@@ -27,112 +27,103 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.source import Span
 
-__all__ = ["Names", "block_parts", "names_bound", "own_nodes"]
+__all__ = ["names_bound"]
 
 # ---- the names that statements bind ----
 
-_IMPORT_NAMES = ("Import", "ImportFrom", "LazyImport", "LazyImportFrom")
-_IMPORTS: tuple[type, ...] = tuple(getattr(cst, name) for name in _IMPORT_NAMES if hasattr(cst, name))
-_OWN_SCOPE = frozenset({cst.FunctionDef, cst.ClassDef, cst.Lambda})
 _NO_NODE = frozenset({type(None), str, bool, cst.MaybeSentinel})  # isinstance(value, CSTNode) is slow
-_NO_CHILDREN = (
-    "__ whitespace lpar rpar leading_lines comma semicolon header footer lbracket".split()  # fields, by prefix
+_NO_CHILDREN = tuple(  # fields, by prefix
+    "__ whitespace lpar rpar leading_lines comma semicolon header footer lbracket".split()
 )
 
 
 class Names:
-    """The names that a body binds, and its imports."""
+    """The names that a body binds, its imports, and whether it yields."""
 
-    __slots__ = ("bound", "declared", "imports", "outer")
+    __slots__ = ("bound", "declared", "imports", "outer", "yields")
 
     def __init__(self) -> None:
         self.bound: set[str] = set()
         self.outer: set[str] = set()  # nonlocal
         self.declared: set[str] = set()  # global
         self.imports: list[Any] = []
+        self.yields = False
 
-    def meanings(self, params: Iterable[str]) -> dict[str, Expr]:
+    def meanings(self, params: set[str]) -> dict[str, Expr]:
         """The meanings of a function's names, for a `Scope`."""
-        local = (self.bound - self.outer - self.declared) | set(params)
-        meanings: dict[str, Expr] = {word: Name(word) for word in local}
-        meanings.update((word, Global(word)) for word in self.declared)
-        return meanings
+        local = (self.bound - self.outer - self.declared) | params
+        return {**{word: Name(word) for word in local}, **{word: Global(word) for word in self.declared}}
 
     def add(self, node: Any) -> None:
-        """Add the names that a statement, a handler, a case or a context manager binds."""
+        """Add what one node binds."""
         kind = type(node)
-        if kind is cst.Assign:
-            for target in node.targets:
-                self.bound.update(target_names(target.target))
-        elif kind in (cst.AnnAssign, cst.AugAssign, cst.For, cst.Del):
-            self.bound.update(target_names(node.target))
-        elif kind in (cst.FunctionDef, cst.ClassDef):
-            self.bound.add(node.name.value)
-        elif kind in (cst.WithItem, cst.ExceptHandler, cst.ExceptStarHandler):
-            alias = node.asname if kind is cst.WithItem else node.name
-            if alias is not None:
-                self.bound.update(target_names(alias.name))
+        if kind in (cst.MatchAs, cst.MatchStar, cst.MatchMapping):
+            name = node.rest if kind is cst.MatchMapping else node.name
+            self.bound.update(() if name is None else (name.value,))
+        elif kind is cst.AsName:
+            self.bound.update(_target_names(node.name))
         elif kind is cst.Global:
             self.declared.update(item.name.value for item in node.names)
         elif kind is cst.Nonlocal:
             self.outer.update(item.name.value for item in node.names)
+        elif kind is cst.Yield:
+            self.yields = True
         elif kind in _IMPORTS:
             self.imports.append(node)
-        elif kind is cst.MatchCase:
-            for inner in own_nodes([node.pattern]):
-                name = getattr(inner, "rest" if isinstance(inner, cst.MatchMapping) else "name", None)
-                if name is not None:
-                    self.bound.add(name.value)
+        elif kind in _DEFINITIONS:
+            self.bound.add(node.name.value)
+        else:
+            self.bound.update(_target_names(node.target))
 
 
-def names_bound(body: Sequence[cst.CSTNode], *, walrus: bool) -> Names:
-    """Scan statements without nested functions and classes; `walrus`: the file contains `:=`."""
-    names = Names()
-    stack: list[Any] = list(reversed(body))
+_IMPORT_NAMES = ("Import", "ImportFrom", "LazyImport", "LazyImportFrom")
+_IMPORTS: tuple[type, ...] = tuple(getattr(cst, name) for name in _IMPORT_NAMES if hasattr(cst, name))
+_DEFINITIONS = (cst.FunctionDef, cst.ClassDef)
+_ASSIGNMENTS = (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.Del, cst.NamedExpr)
+_CLAUSES = (cst.AsName, cst.MatchAs, cst.MatchStar, cst.MatchMapping, cst.Global, cst.Nonlocal, cst.Yield)
+_BINDING = frozenset({*_IMPORTS, *_DEFINITIONS, *_ASSIGNMENTS, *_CLAUSES})
+_CLOSED = frozenset({*_IMPORTS, *_DEFINITIONS, cst.Lambda})
+
+
+def _target_names(target: cst.CSTNode) -> list[str]:
+    """The plain names that an assignment target binds."""
+    found: list[str] = []
+    stack = [target]
     while stack:
         node = stack.pop()
-        names.add(node)
-        stack.extend(block_parts(node))
-    if walrus:
-        for node in own_nodes(body):
-            if type(node) is cst.NamedExpr:
-                names.bound.update(target_names(node.target))
-    return names
+        if isinstance(node, cst.Name):
+            found.append(node.value)
+        elif isinstance(node, (cst.Tuple, cst.List)):
+            stack.extend(reversed(node.elements))
+        elif isinstance(node, (cst.Element, cst.StarredElement)):
+            stack.append(node.value)
+    return found
 
 
-_PARTS = ("finalbody", "orelse", "handlers", "cases", "body", "items")
-
-
-def block_parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The statements, blocks and clauses in a statement or block, last one first; none for a definition."""
-    if type(node) in _OWN_SCOPE:
-        return
-    for field in _PARTS:
-        value = getattr(node, field, None)
-        if isinstance(value, cst.CSTNode):
-            yield value
-        elif value is not None:
-            yield from reversed(value)
-
-
-def own_nodes(body: Iterable[cst.CSTNode]) -> Iterator[cst.CSTNode]:
-    """All nodes below, in any order, without the bodies of nested functions, classes and lambdas."""
+def names_bound(file: SourceFile, body: Iterable[cst.CSTNode]) -> Names:
+    """Scan code without nested functions, classes and lambdas; adds its imports to the file."""
+    names = Names()
     stack = list(body)
     while stack:
         node = stack.pop()
-        yield node
-        if type(node) in _OWN_SCOPE:
-            continue
-        for name in _child_fields(type(node)):
-            value = getattr(node, name)
+        kind = type(node)
+        if kind in _BINDING:
+            names.add(node)
+        for field in _child_fields(kind, deep=file.binds_deeply):
+            value = getattr(node, field)
             children = value if isinstance(value, (tuple, list)) else (value,)
             stack.extend(child for child in children if type(child) not in _NO_NODE)
+    for node in names.imports:
+        file.add_import(node)
+    return names
 
 
 @cache
-def _child_fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
-    """The fields of a node type without white space and punctuation."""
-    return tuple(name for name in kind.__dataclass_fields__ if not name.startswith(tuple(_NO_CHILDREN)))
+def _child_fields(kind: type[cst.CSTNode], *, deep: bool) -> tuple[str, ...]:
+    """The fields of a node type without white space and punctuation; those of an expression only if `deep`."""
+    if kind in _CLOSED or (issubclass(kind, cst.BaseExpression) and not deep):
+        return ()
+    return tuple(name for name in kind.__dataclass_fields__ if not name.startswith(_NO_CHILDREN))
 
 
 # ---- simple statements ----
@@ -141,8 +132,8 @@ def _child_fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
 def _assign(fn: Lowering, node: cst.Assign) -> None:
     value = fn.value(node.value)
     span = fn.span(node)
-    if len(node.targets) > 1 and not isinstance(value, (Name, Literal, Global)):
-        value = fn.builder.store(value, span)
+    if len(node.targets) > 1 and not isinstance(value, Literal):
+        value = fn.stored(value, node)
     for target in node.targets:
         bind(fn, target.target, value, span)
 
@@ -165,8 +156,8 @@ def _expression(fn: Lowering, node: cst.Expr) -> None:
     value = call(fn, inner, dropped=True) if isinstance(inner, cst.Call) else fn.value(inner)
     if isinstance(value, Literal):
         fn.builder.add(Jump("pass"), fn.span(node))
-    elif not isinstance(value, (Name, Global)):
-        fn.builder.store(value, fn.span(node))
+    else:
+        fn.stored(value, node)
 
 
 def _return(fn: Lowering, node: cst.Return) -> None:
@@ -181,12 +172,7 @@ def _raise(fn: Lowering, node: cst.Raise) -> None:
 
 
 def _assert(fn: Lowering, node: cst.Assert) -> None:
-    fork = fn.fork(node.test)
-    fn.builder.resume(fork.false)
-    if node.msg is not None:
-        fn.value(node.msg)
-    fn.builder.throw(Global("AssertionError"), fn.span(node))
-    fn.builder.resume(fork.true)
+    fn.assertion(node.test, () if node.msg is None else (node.msg,), fn.span(node))
 
 
 def _del(fn: Lowering, node: cst.Del) -> None:
@@ -214,19 +200,12 @@ def _import(fn: Lowering, node: cst.Import | cst.ImportFrom) -> None:
 
 
 def _if(fn: Lowering, node: cst.If) -> None:
-    """A loop over the links of an `elif` chain, since chains may be long."""
-    after: Ends = []
+    links: list[tuple[cst.CSTNode, Callable[[], None]]] = []
     link: cst.If | cst.Else | None = node
     while isinstance(link, cst.If):
-        fork = fn.fork(link.test)
-        fn.builder.resume(fork.true)
-        fn.run(link.body)
-        after += fn.builder.take()
-        fn.builder.resume(fork.false)
+        links.append((link.test, partial(fn.run, link.body)))
         link = link.orelse
-    if link is not None:
-        fn.run(link.body)
-    fn.builder.resume(after)
+    fn.if_chain(links, _block(fn, link))
 
 
 def _block(fn: Lowering, clause: cst.Else | None) -> Callable[[], None] | None:
@@ -361,9 +340,9 @@ def _comprehension_scope(fn: Lowering, clause: cst.CompFor | None) -> Scope:
     """The comprehension's variables; if the function has one of the same name, it is named `%tup`."""
     names: dict[str, Expr] = {}
     while clause is not None:
-        for word in target_names(clause.target):
-            outer = fn.scope.local(word)
-            names[word] = Name(word if outer is None else f"%{outer}")
+        for word in _target_names(clause.target):
+            outer = fn.scope.resolve(word, capture=False)
+            names[word] = Name(f"%{outer.id}" if isinstance(outer, Name) else word)
         clause = clause.inner_for_in
     return Scope(names, fn.scope)
 
@@ -444,16 +423,10 @@ def _pure_comprehension(fn: Lowering, node: cst.BaseComp) -> Expr:
 
 
 def _match(fn: Lowering, node: cst.Match) -> None:
-    subject = fn.value(node.subject)
-    if not isinstance(subject, (Name, Global)):
-        subject = fn.builder.store(subject, fn.span(node.subject))
+    subject = fn.stored(fn.value(node.subject), node.subject)
     after: Ends = []
     for case in node.cases:
-        missed = _pattern(fn, case.pattern, subject)
-        if case.guard is not None:
-            fork = fn.fork(case.guard)
-            missed = missed + fork.false
-            fn.builder.resume(fork.true)
+        missed = fn.guarded(_pattern(fn, case.pattern, subject), case.guard)
         fn.run(case.body)
         after += fn.builder.take()
         fn.builder.resume(missed)
