@@ -26,7 +26,7 @@ from ackdoctor.tracer.components import recalled, role_of, unobserved
 from ackdoctor.tracer.record import CAP, ComponentRecord, Delivery, Mark
 from ackdoctor.tracer.sites import UNKNOWN, Sites, parsed
 
-__all__ = ["POINTS", "RECORDS", "Ledger", "Level", "Playback", "Settlement", "Windows", "merged"]
+__all__ = ["Ledger", "Level", "Playback", "Settlement"]
 
 
 @unique

@@ -44,7 +44,7 @@ from ackdoctor.tracer.trace_files import (
 )
 from ackdoctor.tracer.trace_reader import deaths, parquet_module
 
-__all__ = ["BATCH", "LIMIT", "Recorder", "Template", "at_exit", "finish_killed", "ignoring_interrupts"]
+__all__ = ["BATCH", "Recorder", "Template", "at_exit", "finish_killed", "ignoring_interrupts"]
 
 
 BATCH = 256  # rows of one write, at most

@@ -25,7 +25,6 @@ from ackdoctor.tracer.trace_files import Events
 __all__ = [
     "EARLY",
     "Cause",
-    "Late",
     "Pace",
     "Step",
     "TimedOut",
