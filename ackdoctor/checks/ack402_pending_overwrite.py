@@ -6,7 +6,7 @@ from ackdoctor.checks.facts.dataflow import Definition, canonical_form, definiti
 from ackdoctor.checks.facts.fields import pending_fields, reads_field, stored_inputs, unreleased_fields, uses
 from ackdoctor.checks.facts.spouts import data_emits, stored_under_id
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Emitted, Stored, points_back
+from ackdoctor.flow.events import Emitted, Path, Stored, points_back
 from ackdoctor.flow.expressions import last_name, name_words
 from ackdoctor.model.cfg import Arg, Attr, Bind, Build, Call, Catch, Expr, Item, Literal, Name, Test
 from ackdoctor.model.dialect import Misuse
@@ -37,7 +37,9 @@ def check(context: RuleContext) -> Iterator[Finding]:
     for flow, stored in stored_inputs(context) if fields else ():
         if stored.how != "[]" or stored.key is None or stored.field not in fields:
             continue
-        if not _key_can_repeat(context, stored, stored.key) or _is_multimap(context, stored.field):
+        if not _key_can_repeat(context, stored.path, stored.key, stored.token.name) or _is_multimap(
+            context, stored.field
+        ):
             continue
         call = stored.step.op
         if isinstance(call, Call) and not call.dropped:
@@ -53,9 +55,9 @@ def _is_multimap(context: RuleContext, field: str) -> bool:
     return found is not None and "multi" in found[1].lower()
 
 
-def _key_can_repeat(context: RuleContext, stored: Stored, key: Expr) -> bool:
-    """Whether the key comes from the data and is no id, counter or random number."""
-    found = definition(stored.path, key) or Definition(key, stored.path)
+def _key_can_repeat(context: RuleContext, path: Path, key: Expr, tup: str = "") -> bool:
+    """Whether a key comes from the data and is no id, counter or random number; `tup` is the name of the tuple."""
+    found = definition(path, key) or Definition(key, path)
     while (operand := _operand(found.value)) is not None:
         found = definition(found.visit, operand) or Definition(operand, found.visit)
     match found.value:
@@ -63,7 +65,7 @@ def _key_can_repeat(context: RuleContext, stored: Stored, key: Expr) -> bool:
             return last_name(func) not in _UNIQUE
         case Attr(name="id") | Literal():
             return False
-        case Item(obj=Name(id=name), key=Literal(value=0)) if name == stored.token.name:
+        case Item(obj=Name(id=name), key=Literal(value=0)) if name == tup:
             return False
         case Attr() | Item() as place:
             return context.field(found.visit.function, place) is None
@@ -113,6 +115,8 @@ def _under_values(context: RuleContext) -> Iterator[Finding]:
     for emit in data_emits(context) if stores else ():
         message_id = emit.args.get(emit.verb.message_id or "")
         if message_id is None or not _is_whole_value(emit, message_id):
+            continue
+        if not _key_can_repeat(context, emit.path, message_id):
             continue
         wanted = canonical_form(emit.function, message_id)
         for use in stores:
