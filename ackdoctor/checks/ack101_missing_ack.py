@@ -6,14 +6,30 @@ If no path completes the tuple, there is one finding at the handler; else one fi
 from collections.abc import Iterator
 
 from ackdoctor.checks.facts.completions import BY_HAND, leaving_place, missed_completions
+from ackdoctor.checks.facts.dataflow import reachable
 from ackdoctor.checks.facts.fields import ACKING, depends_on_setting, stored_inputs
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Path, Stored
+from ackdoctor.flow.expressions import assigned_targets
+from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.state import Token, TokenRef
 from ackdoctor.flow.witness import assumes_raise
-from ackdoctor.model.cfg import Attr, Bind, Call, EdgeKind, Function, Unpack
+from ackdoctor.model.cfg import (
+    ENTRY,
+    RAISED,
+    Attr,
+    Bind,
+    Call,
+    EdgeKind,
+    Function,
+    Instr,
+    Literal,
+    Name,
+    Test,
+    Unpack,
+)
 from ackdoctor.model.dialect import EntryKind, Misuse
-from ackdoctor.model.finding import Confidence, Finding
+from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.source import Span
 from ackdoctor.rulebook import Words
 
@@ -24,6 +40,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     """Yield the findings of each data or batch handler, and of each place that empties a buffer."""
     yield from _at_ends(context)
     yield from _dropped(context)
+    yield from _in_endless_loops(context)
 
 
 def _at_ends(context: RuleContext) -> Iterator[Finding]:
@@ -137,3 +154,65 @@ def _never_completed(flow: Flow, token: Token) -> bool:
             case _:
                 pass
     return True
+
+
+# ---- handlers that never return ----
+
+
+def _in_endless_loops(context: RuleContext) -> Iterator[Finding]:
+    """Yield the first loop of each data handler that a path enters and never leaves."""
+    for flow in context.flows:
+        if flow.entry is None or flow.entry.kind not in (EntryKind.DATA, EntryKind.BATCH) or flow.wrapped:
+            continue
+        function = flow.function
+        for head, body in sorted(function.cfg.bodies.items()):
+            certain = reachable(function, [head]) <= {*body, RAISED} and head in reachable(function, [ENTRY])
+            completes = any(
+                isinstance(event, Completed)
+                and event.function is function
+                and event.step in function.cfg.steps[body.start : body.stop]
+                for event in flow.events
+            )
+            if completes or not (certain or _is_kept_going(function, body)):
+                continue  # ack-in-loop reports a completion that the loop repeats
+            handler = f"{context.component.name}.{function.name}"
+            yield context.finding(
+                context.words("never returns", handler=handler),
+                None,
+                (function, function.cfg.steps[head].span),
+                flow=flow,
+                severity=Severity.ERROR,
+                confidence=Confidence.MUST if certain else Confidence.MAY,
+            )
+            break
+
+
+def _is_kept_going(function: Function, body: range) -> bool:
+    """Whether only a local flag ends a loop, and the loop sets it to go on and never back."""
+    steps = function.cfg.steps
+    inside = {*body}
+    ways_out = [
+        (steps[index].op, kind)
+        for index in body
+        for kind, target in steps[index].edges
+        if target not in inside and target != RAISED
+    ]
+    flags = {_tested_flag(op, kind) for op, kind in ways_out}
+    if len(flags) != 1:
+        return False
+    flag, ending = flags.pop() or (None, None)
+    if flag is None or any(flag.id in inner.captures for inner in function.closures.values()):
+        return False
+    targets = [steps[index].op for index in body if flag in assigned_targets(steps[index].op)]
+    values = [
+        op.value.value if isinstance(op, Bind) and isinstance(op.value, Literal) else ending for op in targets
+    ]
+    return bool(values) and all(isinstance(value, bool) and value is not ending for value in values)
+
+
+def _tested_flag(op: Instr, kind: EdgeKind) -> tuple[Name, bool] | None:
+    """Return the local that a branch tests alone, and the value with which the branch is taken."""
+    fact, same = normalise(op.condition) if isinstance(op, Test) else (None, False)
+    if not isinstance(fact, Name) or kind not in (EdgeKind.TRUE, EdgeKind.FALSE):
+        return None
+    return fact, (kind is EdgeKind.TRUE) == same

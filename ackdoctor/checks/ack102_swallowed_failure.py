@@ -1,5 +1,6 @@
 """ACK102: a broad exception handler swallows a failure of the work, and the tuple is acked nevertheless."""
 
+import re
 from collections.abc import Iterator
 
 from ackdoctor.checks.facts.dataflow import (
@@ -15,13 +16,16 @@ from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back, tur
 from ackdoctor.flow.expressions import calls_by_result, last_name
 from ackdoctor.flow.library import LOGGING, PURE_CALLS
 from ackdoctor.flow.state import Token, TokenKind
+from ackdoctor.flow.transfer.dispatch import methods_named
 from ackdoctor.flow.transfer.effects import logged_calls
+from ackdoctor.flow.transfer.liveness import assigned_locals, operands
+from ackdoctor.flow.transfer.origins import is_remote_class, is_remote_module
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
-    Build,
     Call,
     Catch,
+    ClassInfo,
     EdgeKind,
     Function,
     Literal,
@@ -36,6 +40,7 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Op, Stage
+from ackdoctor.rulebook import Words
 from ackdoctor.rulebook.advice import fail_as_well
 
 __all__ = ["check"]
@@ -43,6 +48,11 @@ __all__ = ["check"]
 _BROAD = frozenset({"Exception", "BaseException", "StandardError", "Throwable"})
 _NO_REMEDY = (VerbKind.ACK, VerbKind.LOG, VerbKind.REPORT)
 _EMITS = (VerbKind.EMIT, VerbKind.EMIT_MANY)
+# of the JDK: clients of remote stores raise them as well
+_CLIENT_ERRORS = frozenset({"IOException", "SQLException", "ExecutionException", "TimeoutException"})
+_ABOUT_THE_RECORD = re.compile(  # such an error says what is wrong with the record: another try does not help
+    "Duplicate|Exist|NotFound|Conflict|Integrity|Invalid|Validat|Pars|Decod|Format|Syntax|Schema|Missing|Malformed|BadRequest"
+)
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
@@ -61,7 +71,8 @@ def _in_handlers(context: RuleContext) -> Iterator[Finding]:
         if stage is not Stage.OWED or _is_retried(context, flow, caught, ended.path):
             continue  # it was completed before the exception, or its work was done after it
         if context.is_first(caught.step):
-            yield _finding(context, flow, caught, ended.path, ended.token)
+            words = context.words(tup=_words(ended.token), advice=_advice(context, ended.token))
+            yield _finding(context, flow, words, caught, ended.path, ended.token)
 
 
 def _in_flushes(context: RuleContext) -> Iterator[Finding]:
@@ -74,15 +85,16 @@ def _in_flushes(context: RuleContext) -> Iterator[Finding]:
         if caught is None or not _swallows(context, flow, caught, token.field):
             continue
         if not _is_retried(context, flow, caught, acked.path, token.field) and context.is_first(caught.step):
-            yield _finding(context, flow, caught, acked.path, token)
+            words = context.words(tup=_words(token), advice=_advice(context, token))
+            yield _finding(context, flow, words, caught, acked.path, token)
 
 
-def _finding(context: RuleContext, flow: Flow, caught: Path, path: Path, token: Token) -> Finding:
-    narrow = isinstance(caught.step.op, Catch) and not _is_broad(caught.step.op)
+def _finding(context: RuleContext, flow: Flow, words: Words, at: Path, path: Path, token: Token) -> Finding:
+    narrow = isinstance(at.step.op, Catch) and not _is_broad(at.step.op)
     return context.finding(
-        context.words(tup=_words(token), advice=_advice(context, token)),
+        words,
         Misuse.SWALLOWED,
-        caught,
+        at,
         flow=flow,
         path=path,
         token=token,
@@ -144,20 +156,11 @@ def _swallows(context: RuleContext, flow: Flow, caught: Path, field: str = "") -
     work = [steps[each] for each in tried if _does_work(context, flow, function, steps[each], field)]
     if _is_broad(op):
         return bool(work)
-    has_result = function is not flow.function and any(_returns_value(step) for step in steps)
-    return not has_result and any(_calls_client(context, function, step) for step in work)
-
-
-def _returns_value(step: Step) -> bool:
-    return isinstance(step.op, Return) and step.op.value is not None
-
-
-def _calls_client(context: RuleContext, function: Function, step: Step) -> bool:
-    match step.op:
-        case Call(func=Attr(obj=obj)):
-            return context.is_remote(function, obj)
-        case _:
-            return False
+    returned = [step.op.value for step in steps if isinstance(step.op, Return)]
+    if function is not flow.function and returned.count(None) < len(returned):
+        return False  # the caller of a helper decides by its result
+    calls = (step.op.func for step in work if isinstance(step.op, Call))
+    return any(isinstance(func, Attr) and context.is_remote(function, func.obj) for func in calls)
 
 
 def _is_broad(op: Catch) -> bool:
@@ -166,7 +169,21 @@ def _is_broad(op: Catch) -> bool:
 
 def _is_of_client(context: RuleContext, function: Function, op: Catch) -> bool:
     """Whether an exception handler catches only the errors of a client library: `requests.RequestException`."""
-    return all(context.is_remote_error(function, name) for name in op.types)
+    return all(_is_client_error(context, function, name) for name in op.types)
+
+
+def _is_client_error(context: RuleContext, function: Function, name: str) -> bool:
+    """Whether an exception class, dotted as written, says that a call of a client library failed."""
+    unit = context.program.units[function.path]
+    found = context.program.type_of(unit, name)
+    if isinstance(found, ClassInfo) or _ABOUT_THE_RECORD.search(name) is not None:
+        return False
+    if not context.dialect.objects:
+        return any(is_remote_module(unit, each) for each in found if "." in each)
+    return any(
+        each.rpartition(".")[2] in _CLIENT_ERRORS or (not each.startswith("java.") and is_remote_class(each))
+        for each in found
+    )
 
 
 def _ignores_failure(context: RuleContext, flow: Flow, function: Function, index: int) -> bool:
@@ -213,34 +230,18 @@ def _does_work(context: RuleContext, flow: Flow, function: Function, step: Step,
 
 
 def _names_from(context: RuleContext, function: Function, field: str) -> frozenset[str]:
-    """Return the locals of a function that derive from a field."""
-    names: set[str] = set()
-    for step in function.cfg.steps:
-        match step.op:
-            case Bind(target=Name(id=name), value=value) | Next(target=Name(id=name), iterable=value):
-                if reads_field(context, function, value, field):
-                    names.add(name)
-            case Unpack(targets=targets, value=Build(items=items)) if len(targets) == len(items):
-                for target, item in zip(targets, items, strict=True):
-                    if isinstance(target, Name) and reads_field(context, function, item, field):
-                        names.add(target.id)
-            case Call(result=result, args=args, func=func):
-                if any(
-                    reads_field(context, function, each, field) for each in (func, *(a.value for a in args))
-                ):
-                    names.add(result.id)
-            case _:
-                pass
-    if function not in context.own_names:
-        return derived_names(function, frozenset(names))
-    params = (
-        {param.name for param in function.params[1:]} if function.name not in _entries(context) else set()
-    )
-    return derived_names(function, frozenset(names | params))
-
-
-def _entries(context: RuleContext) -> set[str]:
-    return {entry.method for entry in context.role.entries}
+    """Return the locals that derive from a field, in a helper also from its parameters."""
+    names = {
+        name
+        for step in function.cfg.steps
+        if isinstance(step.op, (Bind, Next, Unpack, Call))
+        if any(reads_field(context, function, value, field) for value in operands(step.op))
+        for name in assigned_locals(step.op)
+    }
+    entries = {entry.method for entry in context.role.entries}
+    if function in context.own_names and function.name not in entries:
+        names.update(param.name for param in function.params[1:])
+    return derived_names(function, frozenset(names))
 
 
 def _uses_resource(context: RuleContext, function: Function, call: Call) -> bool:
@@ -256,36 +257,24 @@ def _uses_resource(context: RuleContext, function: Function, call: Call) -> bool
 def _in_collaborators(context: RuleContext) -> Iterator[Finding]:
     """Yield the calls of another class of the project that hides a failure of the work from the bolt."""
     for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
-        if ended.token is None or not _is_acked(context, ended):
-            continue
-        for visit, _, _ in points_back(ended.path):
-            call = visit.step.op
-            if not isinstance(call, Call) or visit.function not in context.own_names:
+        for visit, _, _ in points_back(ended.path) if _is_acked(context, ended) else ():
+            call, token = visit.step.op, ended.token
+            if not isinstance(call, Call) or token is None or visit.function not in context.own_names:
                 continue
             derived = tuple_names(flow, visit.function)
-            if not any(mentions_any(arg.value, derived) for arg in call.args):
-                continue
-            method = _called_method(context, visit.function, call)
-            handler = _hiding_handler(method) if method is not None else None
-            if method is None or handler is None or not context.is_first(visit.step):
-                continue
-            yield context.finding(
-                context.words(
+            with_data = any(mentions_any(arg.value, derived) for arg in call.args)
+            method = _called_method(context, visit.function, call) if with_data else None
+            handler = _hiding_handler(context, flow, method) if method is not None else None
+            if method is not None and handler is not None and context.is_first(visit.step):
+                words = context.words(
                     "collaborator",
-                    method=f"{method.qualname}",
+                    method=method.qualname,
                     line=f"line {handler.span.line} of {method.path.rpartition('/')[2]}",
-                    tup=_words(ended.token),
+                    tup=_words(token),
                     name=method.name,
-                    advice=_advice(context, ended.token),
-                ),
-                Misuse.SWALLOWED,
-                (visit.function, visit.step.span),
-                flow=flow,
-                path=ended.path,
-                token=ended.token,
-                severity=Severity.WARNING,
-                confidence=Confidence.MAY if flow.limited else Confidence.MUST,
-            )
+                    advice=_advice(context, token),
+                )
+                yield _finding(context, flow, words, visit, ended.path, token)
 
 
 def _called_method(context: RuleContext, function: Function, call: Call) -> Function | None:
@@ -295,38 +284,31 @@ def _called_method(context: RuleContext, function: Function, call: Call) -> Func
     cls = context.project_class(function, call.func.obj)
     if cls is None or cls in context.component.lineage:
         return None
-    name = call.func.name
-    return next(
-        (each.methods[name] for each in context.program.lineage(cls).order if name in each.methods), None
-    )
+    return next(iter(methods_named(context.program.lineage(cls).order, call.func.name)), None)
 
 
-def _hiding_handler(method: Function) -> Step | None:
+def _hiding_handler(context: RuleContext, flow: Flow, method: Function) -> Step | None:
     """Return the broad exception handler in which a method only logs that its work on its arguments failed."""
     steps = method.cfg.steps
     derived = derived_names(method, frozenset(param.name for param in method.params[1:]))
     for index, step in enumerate(steps):
         if not isinstance(step.op, Catch) or not _is_broad(step.op):
             continue
-        if not all(_only_logs(steps[each]) for each in handler_steps(method, index)):
-            continue
-        if any(_works_on(method, steps[each], derived) for each in raising_steps(method, index)):
+        hides = all(_hides_failure(context, flow, method, each) for each in handler_steps(method, index))
+        if hides and any(_works_on(method, steps[each], derived) for each in raising_steps(method, index)):
             return step
     return None
 
 
-def _only_logs(step: Step) -> bool:
-    match step.op:
-        case Throw() | Unpack() | Update():
+def _hides_failure(context: RuleContext, flow: Flow, method: Function, index: int) -> bool:
+    """Whether a step of the exception handler leaves no trace of the failure that the bolt could ask for."""
+    match method.cfg.steps[index].op:
+        case Update():
             return False
-        case Return(value=value):
-            return value is None or value == Literal(None)
-        case Call() as call:
-            return last_name(call.func) in LOGGING | PURE_CALLS
-        case Bind(target=target):
-            return isinstance(target, Name) and target.id.startswith("%")
-        case _:
+        case Return(value=Literal(value=None)):
             return True
+        case _:
+            return _ignores_failure(context, flow, method, index)
 
 
 def _works_on(method: Function, step: Step, derived: frozenset[str]) -> bool:

@@ -1,6 +1,5 @@
 """The input of a check: one component with everything the flow engine recorded, and a factory for findings."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
@@ -13,7 +12,7 @@ from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import FrameworkObject, Instance, SelfRef, State, Token, Value
 from ackdoctor.flow.symbols import Symbol
 from ackdoctor.flow.transfer.evaluate import evaluate
-from ackdoctor.flow.transfer.origins import is_remote, is_remote_class, is_remote_module, project_class
+from ackdoctor.flow.transfer.origins import is_remote, project_class
 from ackdoctor.flow.transfer.verbs import external_verb, own_verb
 from ackdoctor.flow.witness import assumes_raise, was_widened, witness
 from ackdoctor.model.cfg import Attr, Call, ClassInfo, Component, Expr, Function, Global, Item, Name
@@ -26,12 +25,6 @@ __all__ = ["Place", "RuleContext"]
 
 S = TypeVar("S", bound=Event)
 Place: TypeAlias = Completed | Emitted | Stored | Path | Function | tuple[Function, Span]
-
-# of the JDK: clients of remote stores raise them as well
-_ABOUT_THE_RECORD = re.compile(  # such an error says what is wrong with the record: another try does not help
-    "Duplicate|Exist|NotFound|Conflict|Integrity|Invalid|Validat|Pars|Decod|Format|Syntax|Schema|Missing|Malformed|BadRequest"
-)
-_CLIENT_ERRORS = frozenset({"IOException", "SQLException", "ExecutionException", "TimeoutException"})
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -215,21 +208,8 @@ class RuleContext:
         return self.component.method(name) if name is not None else None
 
     def is_remote(self, function: Function, expr: Expr) -> bool:
-        """Return whether an object or a module is of a library whose calls may fail."""
+        """Whether an object or a module is of a library whose calls may fail."""
         return is_remote(self._engine, function, expr)
-
-    def is_remote_error(self, function: Function, name: str) -> bool:
-        """Return whether an exception class, dotted as written, is of a library whose calls may fail."""
-        unit = self.program.units[function.path]
-        found = self.program.type_of(unit, name)
-        if isinstance(found, ClassInfo) or _ABOUT_THE_RECORD.search(name) is not None:
-            return False
-        if self.dialect.objects:
-            names = (each for each in found if not each.startswith("java."))
-            return any(map(is_remote_class, names)) or any(
-                each.rpartition(".")[2] in _CLIENT_ERRORS for each in found
-            )
-        return any(is_remote_module(unit, each) for each in found if "." in each)
 
     def project_class(self, function: Function, expr: Expr) -> ClassInfo | None:
         """Return the class of the project that an object certainly has."""

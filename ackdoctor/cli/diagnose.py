@@ -91,22 +91,32 @@ def _logs(words: Sequence[str], faults: list[str]) -> list[Path]:
     Raise UsageError for a file that does not exist and for a directory without logs.  `faults` gets directories that cannot
     be read.
     """
+    kinds = [_kind(word) for word in words]
     if len(words) == 1:
         if words[0] == STDIN:
             return [Path(STDIN)]
         if not _exists(words[0]):
             return []
-    elif not (any(map(_is_file, words)) or _is_directory(words[0]) or all(map(_looks_like_a_file, words))):
+    elif "file" not in kinds and kinds[0] != "directory" and not all(map(_looks_like_a_file, words)):
         return []
     found: dict[Path, None] = {}
-    for word in words:
-        if _is_directory(word):
+    for word, kind in zip(words, kinds, strict=True):
+        if kind == "directory":
             found |= dict.fromkeys(_logs_in(word, faults))
-        elif _is_file(word) or len(words) == 1:
+        elif kind == "file" or len(words) == 1:
             found[Path(word)] = None
         else:
             raise UsageError(f"{word}: no such file")
     return sorted(found, key=_begin) if len(found) > 1 else list(found)
+
+
+def _kind(word: str) -> str:
+    """Return `directory`, `file`, or '' for a name without either."""
+    try:
+        path = Path(word)
+        return "directory" if path.is_dir() else "file" if path.is_file() or path.is_fifo() else ""
+    except (OSError, ValueError):  # too long for a name, or a null character
+        return ""
 
 
 def _logs_in(directory: str, faults: list[str]) -> list[Path]:
@@ -176,17 +186,3 @@ def _looks_like_a_file(text: str) -> bool:
 
 def _is_one_word(text: str) -> bool:
     return not any(map(str.isspace, text))
-
-
-def _is_file(word: str) -> bool:
-    try:
-        return Path(word).is_file() or Path(word).is_fifo()
-    except (OSError, ValueError):  # too long for a name, or a null character
-        return False
-
-
-def _is_directory(word: str) -> bool:
-    try:
-        return Path(word).is_dir()
-    except (OSError, ValueError):
-        return False

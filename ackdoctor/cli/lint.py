@@ -3,7 +3,7 @@
 import os.path
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
@@ -24,11 +24,11 @@ from ackdoctor.cli.commands import (
 )
 from ackdoctor.cli.output import (
     FOR_PEOPLE,
-    Progress,
     complain,
     context_for,
     destination,
     escaped_report,
+    progress,
     require_not_an_input,
     require_writable,
 )
@@ -199,7 +199,16 @@ class Lint:
             if self.stdin_filename is None and _JAVA.match(text[1]):
                 raise UsageError("standard input is Java; name it with --stdin-filename NAME.java")
         cache, no_cache_reason = _cache(self, settings)
-        report = _lint(self, settings, root, text, cache)
+        with progress(quiet=self.quiet) as show:
+            report = lint(
+                [] if text else [Path(path) for path in self.paths or (".",)],
+                settings,
+                root=root,
+                stdin=text,
+                jobs=self.jobs,
+                cache=cache,
+                progress=show,
+            )
         if not report.files and not report.unreadable:
             nothing = f"no Python or Java file under {', '.join(self.paths or ('.',))}"
             raise UsageError("; ".join((nothing, *report.notes)))
@@ -312,13 +321,9 @@ def _check_selectors(
     """
     names = {code: rule.name for code, rule in rules.items()}
     typed = {
-        selector: option
-        for option, selectors in (
-            ("--select", options.select),
-            ("--ignore", options.ignore),
-            ("--extend-select", options.extend_select),
-        )
-        for selector in selectors or ()
+        **dict.fromkeys(options.select or (), "--select"),
+        **dict.fromkeys(options.ignore or (), "--ignore"),
+        **dict.fromkeys(options.extend_select or (), "--extend-select"),
     }
     for selector in settings.selectors():
         if not any(code.startswith(selector) or selector == name for code, name in names.items()):
@@ -371,30 +376,6 @@ def _cache(options: Lint, settings: Settings) -> tuple[CacheFolder | None, str]:
         return CacheFolder("lint", outside=outside), ""
     except NoCacheError as error:
         return None, str(error)
-
-
-def _lint(
-    options: Lint,
-    settings: Settings,
-    root: Path,
-    text: tuple[str, bytes] | None,
-    cache: CacheFolder | None,
-) -> Report:
-    progress = Progress(sys.stderr) if sys.stderr.isatty() and not options.quiet else None
-    show: Callable[[int, int], None] | None = progress.show if progress else None
-    try:
-        return lint(
-            [] if text else [Path(path) for path in options.paths or (".",)],
-            settings,
-            root=root,
-            stdin=text,
-            jobs=options.jobs,
-            cache=cache,
-            progress=show,
-        )
-    finally:
-        if progress:
-            progress.clear()
 
 
 # ---- what is printed ----

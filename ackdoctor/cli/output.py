@@ -33,13 +33,13 @@ from ackdoctor.reporters import (
 __all__ = [
     "COLOURED",
     "FOR_PEOPLE",
-    "Progress",
     "complain",
     "context_for",
     "destination",
     "escaped_report",
     "filter_findings",
     "palette_for",
+    "progress",
     "require_not_an_input",
     "require_writable",
     "settings_for",
@@ -125,28 +125,31 @@ def complain(text: str, *, prefix: str = "ackdoctor: ") -> None:
     write_error(line)
 
 
-class Progress:
-    """The progress of a long run on the terminal's last line, which is cleared at the end."""
+@contextmanager
+def progress(*, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """Yield a function that shows the progress of a long run on the terminal's last line; None without a terminal.
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._next = time.monotonic() + _DELAY
-        self._visible = False
+    It takes the work that is done and in total.  The line changes ten times a second at most, and is cleared at the end.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    due, visible = time.monotonic() + _DELAY, False
 
-    def show(self, done: int, total: int) -> None:
-        """Update the line, at most ten times a second."""
+    def show(done: int, total: int) -> None:
+        nonlocal due, visible
         now = time.monotonic()
-        if now >= self._next:
-            self._next = now + _INTERVAL
-            self._visible = True
-            self._stream.write(f"\rackdoctor: {done:,} of {total:,}")
-            self._stream.flush()
+        if now >= due:
+            due, visible = now + _INTERVAL, True
+            sys.stderr.write(f"\rackdoctor: {done:,} of {total:,}")
+            sys.stderr.flush()
 
-    def clear(self) -> None:
-        """Clear the line."""
-        if self._visible:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
+    try:
+        yield show
+    finally:
+        if visible:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
 
 
 # ---- where a report goes ----

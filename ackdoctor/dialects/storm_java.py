@@ -216,11 +216,13 @@ def objects(root: str, *, tasks: str, spouts: str, topology: str, windows: bool 
         )
         for name in names
     }
+    found[f"{root}.utils.BatchHelper"] = _BATCH_HELPER
     return {**found, f"{root}.windowing.TupleWindow": "window"} if windows else found
 
 
 # ---- calls ----
 
+_BATCH_HELPER = "batch helper"  # keeps tuples and completes them: utils/BatchHelper.java @ v2.8.8
 _TAKES = {"taskId": "number", "streamId": "text", "anchor": "tuple", "anchors": "list", "tuple": "list"}
 
 
@@ -251,6 +253,10 @@ _OTHERS = (
     (_BASIC, "setContext"),
 )
 _VERBS = (
+    *(
+        Verb(name, VerbKind.HOLD, on=_BATCH_HELPER, params=("tuple",), subject="tuple")
+        for name in ("shouldHandle", "addBatch")
+    ),
     *(
         Verb(name, kind, on=_COLLECTOR, params=("input",), subject="input")
         for kind, name in _ON_INPUT.items()

@@ -11,7 +11,7 @@ from pathlib import Path
 from ackdoctor.heap.entries import STORM, AckObjects, ClojureMaps, Entries, entry_bytes
 from ackdoctor.heap.hprof import INSTANCE, OBJECT, OBJECTS, Hprof
 from ackdoctor.heap.objects import Objects, oops_of
-from ackdoctor.heap.pending import Acker, Clock, Holder, OldEntries, look_up, walk
+from ackdoctor.heap.pending import Acker, Holder, OldEntries, look_up, walk
 from ackdoctor.heap.sweep import ARRAYS, Classes, Oops, Taker, Takers, sweep
 
 __all__ = ["ClassRow", "HeapDump", "Roles", "Timeout", "held_bytes", "read_dump"]
@@ -129,9 +129,8 @@ def read_dump(path: Path, *, samples: int = 3, timeout_s: int | None = None) -> 
         for entries in roles.entries:
             same = [acker for acker in ackers if acker.clojure == entries.clojure and acker.maps]
             age_ms = timeout.seconds * 1000 * (1 if entries.clojure else 2)
-            clock = Clock(dump.taken_ms, dump.taken_ms - age_ms)
             if same:
-                old_entries += walk(same, entries, objects, samples=samples, clock=clock)
+                old_entries += walk(same, entries, objects, samples=samples, age_ms=age_ms)
         others = list(_others(roles, objects, samples))
         pending = look_up(old_entries, [holder for holder in others if holder.role == "spout"], objects)
         oops = oops_of(objects)

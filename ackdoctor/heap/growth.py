@@ -223,6 +223,12 @@ class ClassTrend:
     bounds: tuple[int, int] | None = None
 
     @property
+    def rises(self) -> bool:
+        """Whether it grows along a line, and by enough to matter."""
+        straight = self.monotone and self.line.fit >= _STRAIGHT and self.line.per_second > 0
+        return straight and self.gained >= _NOTABLE_BYTES
+
+    @property
     def means(self) -> str:
         """What the instances are; empty if unknown."""
         if self.sign is None:
@@ -304,21 +310,21 @@ class Growth:
 
 def growth(found: Sequence[Histogram], *, dated: bool, limit: int = 0) -> Growth:
     """Return the trends. `limit` is the -Xmx in bytes, 0 if unknown. One histogram gives rows without trends."""
-    names = {name for histogram in found for name in histogram.classes}
-    rows = [_row(name, found, dated=dated) for name in names]
-    growing = {row.name: row for row in rows if _grows(row, len(found))}
+    times_ms = [each.time_ms or 0 for each in found] if dated else [1000 * at for at in range(len(found))]
+    rows = [_row(name, found, times_ms) for name in {name for each in found for name in each.classes}]
+    sufficient = len(found) >= _FEWEST_POINTS
+    growing = {row.name: row for row in rows if sufficient and row.rises}
     signed = [_with_sign(row, growing, found) for row in rows]
-    whole = trend(_points([each.size for each in found], found, dated=dated))
+    whole = _line(times_ms, [each.size for each in found])
     left = limit - found[-1].size
     full_in = ""
     if limit and left <= 0:
         full_in = "no time: the live objects already exceed it"
-    elif limit and dated and len(found) >= _FEWEST_POINTS and whole.per_second > 0 and whole.fit >= _STRAIGHT:
+    elif limit and dated and sufficient and whole.per_second > 0 and whole.fit >= _STRAIGHT:
         full_in = filled_in(whole.per_second, left)
-    seconds = ((found[-1].time_ms or 0) - (found[0].time_ms or 0)) / 1000 if dated else 0.0
     return Growth(
         points=len(found),
-        seconds=seconds,
+        seconds=(times_ms[-1] - times_ms[0]) / 1000 if dated else 0.0,
         dated=dated,
         first_size=found[0].size,
         last_size=found[-1].size,
@@ -332,34 +338,21 @@ def growth(found: Sequence[Histogram], *, dated: bool, limit: int = 0) -> Growth
     )
 
 
-def _points(sizes: Sequence[int], found: Sequence[Histogram], *, dated: bool) -> list[GrowthPoint]:
-    return [
-        GrowthPoint(time_ms=(each.time_ms or 0) if dated else place * 1000, pending=size)
-        for place, (each, size) in enumerate(zip(found, sizes, strict=True))
-    ]
+def _line(times_ms: Sequence[int], amounts: Sequence[int]) -> Trend:
+    points = zip(times_ms, amounts, strict=True)
+    return trend([GrowthPoint(time_ms=time_ms, pending=amount) for time_ms, amount in points])
 
 
-def _row(name: str, found: Sequence[Histogram], *, dated: bool) -> ClassTrend:
-    amounts = [each.instances(name) for each in found]
-    sizes = [each.classes.get(name, (0, 0))[1] for each in found]
+def _row(name: str, found: Sequence[Histogram], times_ms: Sequence[int]) -> ClassTrend:
+    amounts, sizes = zip(*(each.classes.get(name, (0, 0)) for each in found), strict=True)
     return ClassTrend(
         name=name,
         first=amounts[0],
         last=amounts[-1],
         size=sizes[-1],
         gained=sizes[-1] - sizes[0],
-        line=trend(_points(amounts, found, dated=dated)),
+        line=_line(times_ms, amounts),
         monotone=all(before <= after for before, after in pairwise(amounts)),
-    )
-
-
-def _grows(row: ClassTrend, points: int) -> bool:
-    return (
-        points >= _FEWEST_POINTS
-        and row.monotone
-        and row.gained >= _NOTABLE_BYTES
-        and row.line.fit >= _STRAIGHT
-        and row.line.per_second > 0
     )
 
 
@@ -372,7 +365,7 @@ def _with_sign(row: ClassTrend, growing: dict[str, ClassTrend], found: Sequence[
             most = min(new + _most(found[0]), _most(found[-1]))  # some of the first may be gone
             return replace(row, sign=sign, growing=True, bounds=(new, most) if sign.shared else None)
     for sign in signs:
-        if sign.exact:
+        if not sign.with_:
             return replace(row, sign=sign)
         if sign.shared and len(found) < _FEWEST_POINTS:
             return replace(row, sign=sign, bounds=(0, _most(found[-1])))

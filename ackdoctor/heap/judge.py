@@ -11,7 +11,7 @@ from ackdoctor.heap.dump import HeapDump
 from ackdoctor.heap.entries import Kind, entry_bytes
 from ackdoctor.heap.growth import ClassTrend, Growth
 from ackdoctor.heap.pending import Acker, Holder
-from ackdoctor.heap.signs import CAUSES, LABELS, Sign
+from ackdoctor.heap.signs import KINDS, Sign
 from ackdoctor.model.acker import AckerVersion
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, TreeWitness, Unreadable, stamp
 from ackdoctor.model.source import NOWHERE, Site
@@ -114,7 +114,7 @@ def _acker_findings(dump: HeapDump, keeper: AckerVersion | None) -> Iterator[Fin
         )
     if orphans := _count(ackers, *_ORPHANS):
         most = max(_ORPHANS, key=lambda kind: _count(ackers, kind))
-        reason = CAUSES[most].causes[0].text
+        reason = KINDS[most].causes[0].text
         notable = orphans > _count(ackers, Kind.WAITING) or _count_old(ackers, *_ORPHANS)
         yield heap_finding(
             ORPHAN_ENTRY,
@@ -189,7 +189,7 @@ def _witness(
     least_ms = dump.timeout.seconds * 1000 * (1 if clojure else 2) if old else -1
     present = [kind for kind in kinds if _count(ackers, kind)]
     lines = [
-        f"{LABELS[kind]}: {_count(ackers, kind):,}, {_count_old(ackers, kind):,} of them old"
+        f"{KINDS[kind].label}: {_count(ackers, kind):,}, {_count_old(ackers, kind):,} of them old"
         for kind in present
     ]
     if len(ackers) > 1:

@@ -13,7 +13,7 @@ from ackdoctor.heap.objects import Objects
 from ackdoctor.heap.sweep import Classes, Rows, Takers, sweep
 from ackdoctor.model.trace import PendingEntry
 
-__all__ = ["Acker", "Bucket", "Clock", "Holder", "OldEntries", "Tally", "Waits", "look_up", "walk"]
+__all__ = ["Acker", "Bucket", "Holder", "OldEntries", "Tally", "Waits", "look_up", "walk"]
 
 
 _HASH_NODES = ("java.util.HashMap$Node", "java.util.HashMap$Entry")  # Java 8 or later, and before
@@ -129,17 +129,6 @@ class Holder:
     tasks: frozenset[int] = frozenset()
 
 
-class Clock(NamedTuple):
-    """The time of the dump, and the time before which an entry is old, both in ms since the epoch."""
-
-    taken_ms: int
-    old_before_ms: int
-
-    def known(self, start: int) -> int:
-        """Return the start of an entry; 0 if it uses another clock."""
-        return start if self.taken_ms - _NO_AGE_MS < start else 0
-
-
 class OldEntries(NamedTuple):
     """An acker's old tracked entries: ids of their keys, and their spouts' tasks (1.x: ids of the Integers)."""
 
@@ -149,11 +138,11 @@ class OldEntries(NamedTuple):
 
 
 def walk(
-    ackers: Sequence[Acker], entries: Entries, objects: Objects, *, samples: int, clock: Clock
+    ackers: Sequence[Acker], entries: Entries, objects: Objects, *, samples: int, age_ms: int
 ) -> Sequence[OldEntries]:
     """Fill the tallies of the ackers, all of one Storm generation; this is one more pass over the dump.
 
-    `samples` entries of each kind are read in full.
+    An entry older than `age_ms` is old.  `samples` entries of each kind are read in full.
     """
     entries.sort()
     nodes = Rows("IQQ")  # row of the entry, next node, key
@@ -173,7 +162,7 @@ def walk(
     sweep(objects.dump, choose, objects.census)
     entries.sort()
     nodes.sort()
-    counter, marks = _EntryCounter(entries, objects, samples, clock), _Marks(nodes, objects)
+    counter, marks = _EntryCounter(entries, objects, samples, age_ms), _Marks(nodes, objects)
     for acker in ackers:
         acker.tally = Tally()
         for number, map_id in enumerate(acker.maps):
@@ -215,8 +204,10 @@ class _Marks:
 class _EntryCounter:
     """Counts the marked nodes by bucket, kind and age, and samples each group."""
 
-    def __init__(self, entries: Entries, objects: Objects, samples: int, clock: Clock) -> None:
-        self._entries, self._objects, self._most, self._clock = entries, objects, samples, clock
+    def __init__(self, entries: Entries, objects: Objects, samples: int, age_ms: int) -> None:
+        self._entries, self._objects, self._most = entries, objects, samples
+        self._taken_ms = objects.dump.taken_ms
+        self._old_before_ms = self._taken_ms - age_ms
         self.buckets: list[tuple[Acker, Bucket]] = []
         self._samples: defaultdict[int, list[int]] = defaultdict(list)
         self._oldest: dict[int, int] = {}  # earliest start in each bucket
@@ -228,8 +219,8 @@ class _EntryCounter:
         rows, _, keys = (list(compress(each[at : at + _AT_ONCE], part)) for each in nodes.columns)
         ids = list(compress(nodes.ids[at : at + _AT_ONCE], part))
         kinds, begun, tasks = self._entries.read(rows)
-        starts = list(map(self._clock.known, begun))
-        old = [_OLD if 0 < start < self._clock.old_before_ms else 0 for start in starts]
+        starts = list(map(self._known, begun))
+        old = [_OLD if 0 < start < self._old_before_ms else 0 for start in starts]
         numbers = list(filter(None, part))
         codes = [number * _CODES + age + kind for number, age, kind in zip(numbers, old, kinds, strict=True)]
         for code, amount in Counter(codes).items():
@@ -249,6 +240,10 @@ class _EntryCounter:
                 self.old[acker.id].keys.append(key)
                 self.old[acker.id].tasks.append(max(0, task))
 
+    def _known(self, start: int) -> int:
+        """Return the start of an entry; 0 if it uses another clock."""
+        return start if self._taken_ms - _NO_AGE_MS < start else 0
+
     def read_samples(self) -> None:
         """Read the samples in full, old ones first, and set the age of each acker's oldest entry."""
         for code, nodes in sorted(self._samples.items(), key=lambda each: (not each[0] & _OLD, each[0])):
@@ -257,7 +252,7 @@ class _EntryCounter:
                 self._add_sample(acker.tally, Kind(code % _OLD), node, bucket.number)
         for number, start in self._oldest.items():
             tally = self.buckets[number - 1][0].tally
-            tally.oldest_ms = max(tally.oldest_ms, self._clock.taken_ms - start)
+            tally.oldest_ms = max(tally.oldest_ms, self._taken_ms - start)
 
     def _add_sample(self, tally: Tally, kind: Kind, node: int, bucket: int) -> None:
         known = tally.samples.setdefault(kind, [])
@@ -266,8 +261,8 @@ class _EntryCounter:
         if len(known) >= self._most or root is None or kind is Kind.OTHER:
             return
         value, task, failed, begun = self._entries.read_one(fields["value"], self._objects)
-        start = self._clock.known(begun)
-        age_ms = max(0, self._clock.taken_ms - start) if start > 0 else 0
+        start = self._known(begun)
+        age_ms = max(0, self._taken_ms - start) if start > 0 else 0
         known.append(
             PendingEntry(root=root, value=value, task=task, failed=failed, age_ms=age_ms, bucket=bucket)
         )

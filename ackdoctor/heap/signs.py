@@ -21,8 +21,7 @@ from ackdoctor.rulebook import (
 from ackdoctor.tracer.acker_findings import ACKER
 
 __all__ = [
-    "CAUSES",
-    "LABELS",
+    "KINDS",
     "LONG",
     "MAP_1",
     "NODE",
@@ -52,8 +51,8 @@ class Sign:
     """A row of the table: the meaning of a class's instances, and the reason (`because`) if they grow.
 
     `each` is the size of an entry in bytes, 0 if unknown.  A row with a `code` yields a finding with the words of
-    the case `grows` for the component `of`.  `exact`: every instance has this meaning, whatever else grows.  `shared`: other
-    code uses the class as well, so only bounds are known.
+    the case `grows` for the component `of`.  Without `with_`, every instance has this meaning.  `shared`: other code uses
+    the class as well, so only bounds are known.
     """
 
     pattern: str
@@ -68,7 +67,6 @@ class Sign:
     without: str = ""  # a class whose growth explains this one
     help: str = ""
     acking: bool = False
-    exact: bool = True
     shared: bool = False
 
     @property
@@ -108,7 +106,6 @@ SIGNS = (
         without=r"clojure\.lang\.PersistentVector",
         grows="histogram",
         acking=True,
-        exact=False,
         shared=True,
     ),
     Sign(
@@ -134,7 +131,6 @@ SIGNS = (
         grows="histogram of a spout",
         with_=r"clojure\.lang\.PersistentArrayMap",
         acking=True,
-        exact=False,
     ),
     # ---- ShellBolt ----
     Sign(
@@ -151,7 +147,6 @@ SIGNS = (
         with_=_MESSAGE,
         help=_SLOW_CHILD,
         acking=True,
-        exact=False,
     ),
     Sign(
         pattern=_TUPLE,
@@ -162,7 +157,6 @@ SIGNS = (
         with_=r"java\.util\.concurrent\.ConcurrentHashMap\$Node",
         without=_MESSAGE,
         acking=True,
-        exact=False,
     ),
     # ---- queues between executors and workers ----
     Sign(
@@ -172,7 +166,6 @@ SIGNS = (
         with_=rf"{_STORM}tuple\.AddressedTuple",
         help=_QUEUE_HELP,
         acking=True,
-        exact=False,
     ),
     Sign(
         pattern=rf"{_STORM}tuple\.AddressedTuple",
@@ -243,30 +236,21 @@ SIGNS = (
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Meaning:
-    """The meaning of a kind of entry, and its likely causes, most likely first."""
+    """The name and the meaning of a kind of entry, and its likely causes, most likely first."""
 
+    label: str
     meaning: str
     causes: tuple[Cause, ...]
 
-
-LABELS: Mapping[Kind, str] = MappingProxyType(
-    {
-        Kind.WAITING: "tracked",
-        Kind.ORPHAN: "orphan",
-        Kind.ZERO: "orphan, zero",
-        Kind.FAILED: "orphan, failed",
-        Kind.NIL: "orphan, nil",
-        Kind.OTHER: "not an entry",
-    }
-)
 
 _LATE = Cause(
     text="acks under way when the tree failed or timed out: correct programs also leave them", law="L4"
 )
 
-CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
+KINDS: Mapping[Kind, Meaning] = MappingProxyType(
     {
         Kind.WAITING: Meaning(
+            label="tracked",
             meaning="a spout task is known and the value is not zero: under way, or, if old, never to complete",
             causes=(
                 Cause(
@@ -286,6 +270,7 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
             ),
         ),
         Kind.ORPHAN: Meaning(
+            label="orphan",
             meaning="no spout waits for it, and no message can remove it",
             causes=(
                 Cause(
@@ -301,6 +286,7 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
             ),
         ),
         Kind.ZERO: Meaning(
+            label="orphan, zero",
             meaning="no spout waits for it; a value of zero alone does not remove it",
             causes=(
                 Cause(
@@ -312,6 +298,7 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
             ),
         ),
         Kind.FAILED: Meaning(
+            label="orphan, failed",
             meaning="no spout waits for it; a fail came after the tree had ended, or before it began",
             causes=(
                 Cause(text="several tuples of one tree failed: correct programs also leave it", law="L4"),
@@ -322,9 +309,12 @@ CAUSES: Mapping[Kind, Meaning] = MappingProxyType(
             ),
         ),
         Kind.NIL: Meaning(
+            label="orphan, nil",
             meaning="no spout waits for it, and it never had a value",
             causes=(Cause(text="a timeout was reset after the tree had ended"),),
         ),
-        Kind.OTHER: Meaning(meaning="an acker never stores this value, or the dump lacks it", causes=()),
+        Kind.OTHER: Meaning(
+            label="not an entry", meaning="an acker never stores this value, or the dump lacks it", causes=()
+        ),
     }
 )

@@ -44,6 +44,7 @@ class VerbKind(Enum):
     LOG = "log"
     TICK_TEST = "tick-test"  # tests whether a tuple is a tick
     HEARTBEAT_TEST = "heartbeat-test"  # tests whether it is Storm's heartbeat
+    HOLD = "hold"  # an object of the framework gets the tuple and completes it later
     SYNC = "sync"  # answers a heartbeat; completes nothing
     OTHER = "other"
 

@@ -13,7 +13,7 @@ from ackdoctor.heap.growth import TOP, ClassTrend, Growth
 from ackdoctor.heap.pending import Acker, Holder
 from ackdoctor.heap.python_heap import Snapshot
 from ackdoctor.heap.python_judge import HoldingRow, TypeRow, holding_rows, type_rows
-from ackdoctor.heap.signs import CAUSES, LABELS, TUPLES, Cause
+from ackdoctor.heap.signs import KINDS, TUPLES, Cause
 from ackdoctor.model.finding import Finding, HeapWitness, Report
 from ackdoctor.model.trace import PendingEntry
 from ackdoctor.reporters import Context, counted, printable
@@ -232,13 +232,13 @@ def _acker(number: int, acker: Acker, dump: HeapDump, context: Context, width: i
         {
             "bucket": str(bucket.number),
             "entries": f"{bucket.size:,}",
-            **{LABELS[kind]: f"{bucket.kinds[kind]:,}" for kind in present},
+            **{KINDS[kind].label: f"{bucket.kinds[kind]:,}" for kind in present},
             **({"old": f"{sum(bucket.old.values()):,}"} if any(tally.old.values()) else {}),
             **({"lost": f"{bucket.lost:,}"} if tally.lost else {}),
         }
         for bucket in tally.buckets
     ]
-    numbers = {"bucket", "entries", "old", "lost", *LABELS.values()}
+    numbers = {"bucket", "entries", "old", "lost", *(kind.label for kind in KINDS.values())}
     return block(printable(title), rows, context, width, numbers=numbers) or f"{printable(title)}\n"
 
 
@@ -250,14 +250,14 @@ def _kinds(dump: HeapDump, context: Context, width: int) -> str:
         if not amount:
             continue
         samples = [entry for acker in dump.ackers for entry in acker.tally.samples.get(kind, ())]
-        causes = CAUSES[kind].causes[:_MAX_CAUSES]
+        causes = KINDS[kind].causes[:_MAX_CAUSES]
         lines = [f"{place}. {_cause(cause)}" for place, cause in enumerate(causes, start=1)]
         rows.append(
             {
-                "entries": f"{amount:,} {LABELS[kind]}",
+                "entries": f"{amount:,} {KINDS[kind].label}",
                 "example": _example(samples[0]) if samples else "",
                 "likely causes, in order": "\n".join(
-                    [f"{CAUSES[kind].meaning}:", *lines] if lines else [CAUSES[kind].meaning]
+                    [f"{KINDS[kind].meaning}:", *lines] if lines else [KINDS[kind].meaning]
                 ),
             }
         )
@@ -315,7 +315,7 @@ def _next_commands(report: Report, dump: HeapDump) -> str:
     if not dump.entries:
         return ""
     most = Kind.WAITING if 2 * tracked > dump.entries else Kind.ORPHAN
-    rules = ",".join(dict.fromkeys(rule for cause in CAUSES[most].causes for rule in cause.rules))
+    rules = ",".join(dict.fromkeys(rule for cause in KINDS[most].causes for rule in cause.rules))
     lines = [f"ackdoctor lint --select {rules} SOURCES"] if rules else []
     if not report.notes:  # else --trace was given
         lines.append(

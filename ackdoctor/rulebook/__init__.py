@@ -187,11 +187,6 @@ def find(rules: Mapping[str, R], word: str) -> R | None:
     return next((rule for rule in rules.values() if rule.name == wanted.lower()), None)
 
 
-def rule_url(code: str) -> str:
-    """Return the address of a rule's published page; KeyError for a code without a page."""
-    return _rules()[code].url
-
-
 def rule_name(code: str) -> str:
     """Return the rule's name; '' for an unknown code or a page that does not parse."""
     return _rules()[code].name if code in _rules() else ""

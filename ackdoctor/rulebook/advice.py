@@ -35,10 +35,7 @@ def reaches_system(discipline: Discipline, misuse: Misuse) -> bool:
 
 def clause(discipline: Discipline, misuse: Misuse) -> str:
     """Return the consequence of a misuse, as one clause."""
-    note = discipline.notes.get(misuse)
-    if note is not None:
-        return note
-    return "; ".join(price.value for price in discipline.prices.get(misuse, (Price.NOTHING,)))
+    return discipline.notes.get(misuse, Price.NOTHING.value)
 
 
 def complete_by_hand(role: Role, *, call: bool = True) -> str:

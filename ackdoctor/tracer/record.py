@@ -14,7 +14,7 @@ from ackdoctor.model.protocol import TABLE, Breach, Op, Stage
 from ackdoctor.model.trace import Access, AccessKind, ComponentTally, TracedComponent, Violation
 from ackdoctor.tracer.sites import Sites
 
-__all__ = ["ACK", "BREACHES", "CAP", "ComponentRecord", "Delivery", "Mark", "Opened", "PendingTuple"]
+__all__ = ["BREACHES", "CAP", "ComponentRecord", "Delivery", "Mark", "Opened", "PendingTuple"]
 
 
 Delivery = Hashable
@@ -69,8 +69,8 @@ _OPS = (Op.ACK, Op.FAIL)
 ACK, _FAIL = range(len(_OPS))
 PendingTuple: TypeAlias = tuple[int, int, str]
 """Time of receipt, number of the handler call, and the delivery as JSON if rows are written."""
-_Completion: TypeAlias = tuple[PendingTuple, int, int, int, Mark | None]
-"""A Closed as plain numbers."""
+_Completion: TypeAlias = tuple[int, int, int, int, int, Mark | None]
+"""A Closed as plain numbers: time and handler call of the receipt; op, site, handler call and mark of the completion."""
 _Call: TypeAlias = tuple[int, str]
 """The number of the handler call, and its handler."""
 
@@ -130,7 +130,7 @@ class ComponentRecord:
         if opened is None or mark is not None:
             self._completed(delivery, Op.ACK, opened, site, mark)
         else:
-            self.done[delivery] = (opened, ACK, site, self.entry, None)
+            self.done[delivery] = (opened[0], opened[1], ACK, site, self.entry, None)
         return opened
 
     def failed(self, delivery: Delivery, site: int = 0, mark: Mark | None = None) -> None:
@@ -303,7 +303,7 @@ class ComponentRecord:
 
     def _closed(self, delivery: Delivery) -> Closed | None:
         row = self.done.get(delivery) or self._older.get(delivery)
-        return None if row is None else Closed(Opened(*row[0][:2]), _OPS[row[1]], *row[2:])
+        return None if row is None else Closed(Opened(*row[:2]), _OPS[row[2]], *row[3:])
 
     # ---- the slow path of the verbs ----
 
@@ -317,7 +317,7 @@ class ComponentRecord:
                 if not more:
                     del self._twins[delivery]
             if opened is not None:
-                self.done[delivery] = (opened, _OPS.index(op), site, self.entry, mark)
+                self.done[delivery] = (*opened[:2], _OPS.index(op), site, self.entry, mark)
             elif delivery in self.ticks:
                 self._tick_completed(delivery, op, site, mark)
             else:

@@ -79,8 +79,8 @@ def judge_trace(
     acker = replay(rows(first.listen(events())), profile, message_timeout_s=message_timeout_s)
     settled = first.playback.settle()
     trees = _explained(acker.trees, events, profile) if any(tree.entry for tree in acker.trees) else ()
-    charged = [tree for tree in trees if not under_way(tree, patience_s)]
-    found = list(findings(settled.violations, charged, profile=profile, places=places, nowhere=nowhere))
+    at_fault = [tree for tree in trees if not under_way(tree, patience_s)]
+    found = list(findings(settled.violations, at_fault, profile=profile, places=places, nowhere=nowhere))
     growth = tuple(first.loaded(acker.growth)) if first.of_acker else settled.growth
     grown = growth_finding(growth, profile=profile, nowhere=nowhere) if first.of_acker else None
     gone = [tree for tree in trees or acker.trees if tree.verdict is Verdict.EXPIRED]

@@ -12,9 +12,8 @@ import pytest
 
 from ackdoctor import __version__
 from ackdoctor.cli import lint
-from ackdoctor.rulebook import rule_url
 from tests.cli.running import BOLT
-from tests.rule_pages import load_rules
+from tests.rule_pages import load_metadata, load_rules
 
 RULES = load_rules()
 
@@ -201,7 +200,7 @@ def test_explain_prints_the_fix_first_and_the_address_last(shell, wanted):
     headings = ["How to fix", "Why is this bad", "Example", "Limits"]
     assert [line for line in lines if line in headings] == headings
     assert lines[4] == headings[0]
-    assert lines[-1] == rule_url("ACK101")
+    assert lines[-1] == load_metadata()["ACK101"].url
 
 
 @pytest.mark.parametrize("code", RULES)

@@ -1,12 +1,12 @@
 """The laws and rules that a heap report names for an entry exist."""
 
 from ackdoctor.diagnose.symptoms import table
-from ackdoctor.heap.signs import CAUSES
+from ackdoctor.heap.signs import KINDS
 from tests.rule_pages import load_rules
 
 PAGES = load_rules()
 CAUSES_OF_ALL = [
-    *(cause for meaning in CAUSES.values() for cause in meaning.causes),
+    *(cause for meaning in KINDS.values() for cause in meaning.causes),
     *(cause for symptom in table().symptoms for cause in symptom.causes),
 ]
 

@@ -7,7 +7,7 @@ import pytest
 
 from ackdoctor.model import RulebookError
 from ackdoctor.model.finding import Severity
-from ackdoctor.rulebook import find, locate, rule_url, survey
+from ackdoctor.rulebook import find, locate, survey
 from ackdoctor.rulebook.pages import explanation
 from tests.rule_pages import CaseFile, Expected, cases_of, load_metadata, load_rules, read_case_page
 
@@ -460,4 +460,7 @@ def test_the_rules_directory_is_found_in_a_source_checkout() -> None:
 
 
 def test_a_rule_has_an_address() -> None:
-    assert rule_url("ACK101") == "https://ackdoctor.readthedocs.io/en/latest/rules/ACK101-missing-ack/"
+    assert (
+        load_metadata()["ACK101"].url
+        == "https://ackdoctor.readthedocs.io/en/latest/rules/ACK101-missing-ack/"
+    )

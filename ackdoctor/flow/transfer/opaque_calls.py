@@ -41,6 +41,7 @@ from ackdoctor.flow.state import (
     Instance,
     LoopState,
     Partial,
+    SelfRef,
     State,
     SuperRef,
     TickTest,
@@ -225,7 +226,7 @@ def run_later(
     """Record the callables among the arguments as code that runs later."""
     threaded = runner in THREADS or (context.typed and runner in EXECUTORS)
     awaited = runner in SCHEDULERS or (context.typed and runner in CALLBACKS)
-    for target in _callables(values):
+    for target in (*_callables(values), *_own_thread(context, path, values, runner)):
         deferral = Deferral(runner, path.function, path.step, threaded, threaded or awaited)
         args = tuple(_passed_on(context, target, values))
         context.record(
@@ -236,6 +237,23 @@ def run_later(
         emits_later = context.component.role.kind is Kind.SPOUT  # a callback needs no tuple to emit one
         if emits_later or threaded or awaited or any(map(_carries, (target, *args))):
             context.deferred_calls.append(DeferredCall(target, args, state, deferral, path))
+
+
+def _own_thread(
+    context: Context, path: Path, values: tuple[Value | None, ...], runner: str
+) -> tuple[Value, ...]:
+    """Return the component's own `run` if the component is a Runnable that is handed to a thread, or starts itself."""
+    if context.component.method("run") is None:
+        return ()
+    handed = context.typed and (runner in THREADS or runner in EXECUTORS) and SelfRef() in values
+    match path.step.op:
+        case Call(func=Attr(obj=obj, name="start")) if not context.typed:
+            foreign = context.program.lineage(context.component.cls).foreign
+            is_thread = any(name.rpartition(".")[2] == "Thread" for name in foreign)
+            handed = is_thread and evaluate(context, path.function, path.state, obj) == SelfRef()
+        case _:
+            pass
+    return (BoundMethod("run"),) if handed else ()
 
 
 def _passed_on(context: Context, target: Value, values: tuple[Value | None, ...]) -> Iterator[Value]:

@@ -23,6 +23,7 @@ from ackdoctor.flow.state import (
     Value,
     tokens_in,
 )
+from ackdoctor.flow.transfer.escape import escape
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.model.cfg import Arg, Attr, Build, Call, Expr, Literal, Name
 from ackdoctor.model.dialect import Anchoring, Misuse, Verb, VerbKind
@@ -98,6 +99,10 @@ def apply_verb(context: Context, path: Path, call: Call, verb: Verb) -> tuple[St
             return _complete_value(context, path, state, _OPS[verb.kind], value, verb), Const(None)
         case VerbKind.EMIT | VerbKind.EMIT_MANY:
             return _emit(context, path, bound, verb), None
+        case VerbKind.HOLD:
+            subject = bound.args.get(verb.subject or "")
+            held = evaluate(context, function, state, subject) if subject is not None else None
+            return escape(context, path, state, (held,), verb.on), None
         case VerbKind.TICK_TEST | VerbKind.HEARTBEAT_TEST:
             subject = bound.args.get(verb.subject or "")
             kind = Tick.YES if verb.kind is VerbKind.TICK_TEST else Tick.HEARTBEAT
