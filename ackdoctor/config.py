@@ -12,7 +12,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
-from ackdoctor.globs import matches_glob
 from ackdoctor.model import ConfigError
 from ackdoctor.model.finding import Confidence, Severity
 from ackdoctor.model.source import read_file
@@ -60,17 +59,10 @@ class Settings:
 
     def selects(self, code: str, name: str, *, default: bool = True) -> bool:
         """Whether a rule runs; `default` says whether it runs without a selection."""
-        wanted = _exactness((*self.select, *self.extend_select), code, name)
+        wanted = exactness((*self.select, *self.extend_select), code, name)
         if not self.select and default:
             wanted = max(wanted, 1)
-        return wanted > _exactness(self.ignore, code, name)
-
-    def ignores(self, path: str, code: str, name: str) -> bool:
-        """Whether per-file-ignores silences the rule in a file; `path` is relative to `directory`."""
-        return any(
-            matches_glob(path, glob) and _exactness(selectors, code, name)
-            for glob, selectors in self.per_file_ignores.items()
-        )
+        return wanted > exactness(self.ignore, code, name)
 
     def selectors(self) -> tuple[str, ...]:
         """Return every selector that the user wrote, in order, to check them against the rulebook."""
@@ -78,7 +70,7 @@ class Settings:
         return tuple(dict.fromkeys((*self.select, *self.extend_select, *self.ignore, *per_file)))
 
 
-def _exactness(selectors: Iterable[str], code: str, name: str) -> int:
+def exactness(selectors: Iterable[str], code: str, name: str) -> int:
     """Return how exactly the best selector names the rule: 0 not at all, most by its name or whole code."""
     return max(
         (

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.config import Settings, find_config, load_settings
-from ackdoctor.globs import matches_glob
 from ackdoctor.model import ConfigError
 from ackdoctor.model.finding import Confidence, Severity
 
@@ -199,41 +198,6 @@ def test_a_selected_rule_runs_even_if_it_is_off_by_default():
     assert not Settings().selects("ACK901", "unused-ignore", default=False)
     assert Settings(extend_select=("ACK9",)).selects("ACK901", "unused-ignore", default=False)
     assert Settings(select=("ACK",)).selects("ACK901", "unused-ignore", default=False)
-
-
-@pytest.mark.parametrize(
-    ("path", "glob", "matches"),
-    [
-        ("tests/test_a.py", "tests/**", True),
-        ("tests/unit/test_a.py", "tests/*", True),
-        ("src/tests/test_a.py", "tests/**", False),
-        ("src/tests/test_a.py", "**/tests/**", True),
-        ("tests/test_a.py", "**/tests/**", True),
-        ("src/tests/test_a.py", "tests", True),
-        ("src/a_pb2.py", "*_pb2.py", True),
-        ("src/a_pb2.pyi", "*_pb2.py", False),
-        ("src/a.py", "src/?.py", True),
-        ("src/x/a.py", "src/?.py", False),
-        ("src+/a.py", "src+/a.py", True),
-        ("src/v2/a.py", "src/v[0-9]/**", True),
-        ("src/vx/a.py", "src/v[0-9]/**", False),
-        ("src/vx/a.py", "src/v[!0-9]/**", True),
-        ("src/v[/a.py", "src/v[[]/**", True),
-        ("src/v^]/a.py", "src/v[]^][]]/**", True),
-        ("src/v/a.py", "src[!a]v/**", False),
-        ("src/[/a.py", "src/[/a.py", True),
-        ("src/[z-a]/a.py", "src/[z-a]/a.py", True),
-    ],
-)
-def test_a_glob_matches_as_in_gitignore(path, glob, matches):
-    assert matches_glob(path, glob) is matches
-
-
-def test_per_file_ignores_apply_by_glob():
-    settings = Settings(per_file_ignores={"tests/**": ("ACK1",)})
-    assert settings.ignores("tests/a.py", "ACK101", "missing-ack")
-    assert not settings.ignores("tests/a.py", "ACK201", "unanchored-emit")
-    assert not settings.ignores("src/a.py", "ACK101", "missing-ack")
 
 
 def test_settings_can_be_pickled(tmp_path):

@@ -166,7 +166,7 @@ def _in_endless_loops(context: RuleContext) -> Iterator[Finding]:
             continue
         function = flow.function
         for head, body in sorted(function.cfg.bodies.items()):
-            certain = reachable(function, [head]) <= {*body, RAISED} and head in reachable(function, [ENTRY])
+            certain = _never_ends(function, head, body) and head in reachable(function, [ENTRY])
             completes = any(
                 isinstance(event, Completed)
                 and event.function is function
@@ -185,6 +185,18 @@ def _in_endless_loops(context: RuleContext) -> Iterator[Finding]:
                 confidence=Confidence.MUST if certain else Confidence.MAY,
             )
             break
+
+
+def _never_ends(function: Function, head: int, body: range) -> bool:
+    """Whether only an exception that no handler catches leaves a loop."""
+    inside = reachable(function, [head]) & {*body}
+    ways_out = {
+        (kind, target)
+        for index in inside
+        for kind, target in function.cfg.steps[index].edges
+        if target not in inside
+    }
+    return ways_out <= {(EdgeKind.RAISE, RAISED)}
 
 
 def _is_kept_going(function: Function, body: range) -> bool:

@@ -82,11 +82,29 @@ def _in_flushes(context: RuleContext) -> Iterator[Finding]:
         if acked.op is not Op.ACK or acked.breach is not None or token is None or acked.deferral is not None:
             continue
         caught = _last_catch(acked) if token.kind is TokenKind.STORED else None
-        if caught is None or not _swallows(context, flow, caught, token.field):
+        if (
+            caught is None
+            or _is_another_tuple(acked, caught)
+            or not _swallows(context, flow, caught, token.field)
+        ):
             continue
         if not _is_retried(context, flow, caught, acked.path, token.field) and context.is_first(caught.step):
             words = context.words(tup=_words(token), advice=_advice(context, token))
             yield _finding(context, flow, words, caught, acked.path, token)
+
+
+def _is_another_tuple(acked: Completed, caught: Path) -> bool:
+    """Whether the exception was about one tuple of a buffer, and the path acks another one."""
+    field = acked.token.field if acked.token is not None else ""
+    in_hand = any(token.field == field for token in caught.state.tokens)
+    if not in_hand and all(memory.field != field for memory in caught.state.loops.values()):
+        return False
+    for visit, after, _ in points_back(acked.path):
+        if visit is caught:
+            return False
+        if after is not None and after.via is EdgeKind.BACK:
+            return True
+    return False
 
 
 def _finding(context: RuleContext, flow: Flow, words: Words, at: Path, path: Path, token: Token) -> Finding:

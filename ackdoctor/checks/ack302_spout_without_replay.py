@@ -49,7 +49,8 @@ def _loss(context: RuleContext, found: list[Emitted]) -> tuple[str, Severity] | 
     completed = _source_acks(failed) & _source_acks(acked)
     if completed and actions <= _DROPS | ({effect.word for effect in acked} - {"="}):
         return context.phrase("acked", component=name, call=min(completed)), Severity.WARNING
-    if not actions <= _DROPS or any(_is_at_source(context, effect) for effect in acked):
+    calls = [each for each in acked if each.is_call and not (each.field and each.word in CONTAINER_STORES)]
+    if not actions <= _DROPS or not all(each.field and is_container(context, each.field) for each in calls):
         return None  # `fail` does something, or the source keeps every record that `ack` does not complete
     stored = stored_under_id(context)
     drained = drained_fields(context, reach(context, EntryKind.NEXT))
@@ -66,11 +67,3 @@ def _loss(context: RuleContext, found: list[Emitted]) -> tuple[str, Severity] | 
 def _source_acks(effects: list[Effect]) -> set[str]:
     """The calls that complete a record at its source, as `field.method`."""
     return {f"{each.field}.{each.word}" for each in effects if each.field and each.word in _COMPLETES}
-
-
-def _is_at_source(context: RuleContext, effect: Effect) -> bool:
-    """Whether an effect is a call of something other than the spout's own containers."""
-    own = effect.field is not None and (
-        is_container(context, effect.field) or effect.word in CONTAINER_STORES
-    )
-    return effect.is_call and not own

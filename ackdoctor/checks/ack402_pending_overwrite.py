@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.dataflow import Definition, definition
-from ackdoctor.checks.facts.fields import pending_fields, reads_field, stored_inputs, unreleased_fields
+from ackdoctor.checks.facts.dataflow import Definition, canonical_form, definition
+from ackdoctor.checks.facts.fields import pending_fields, reads_field, stored_inputs, unreleased_fields, uses
+from ackdoctor.checks.facts.spouts import data_emits, stored_under_id
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Stored, points_back
-from ackdoctor.flow.expressions import last_name
-from ackdoctor.model.cfg import Arg, Attr, Bind, Call, Catch, Expr, Item, Literal, Name, Test
+from ackdoctor.flow.events import Emitted, Path, Stored, points_back
+from ackdoctor.flow.expressions import last_name, name_words
+from ackdoctor.model.cfg import Arg, Attr, Bind, Build, Call, Catch, Expr, Item, Literal, Name, Test
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.model.finding import Finding, Severity
+from ackdoctor.model.finding import Confidence, Finding, Severity
 
 __all__ = ["check"]
 
@@ -22,16 +23,23 @@ _UNIQUE = frozenset(
     "randomUUID incrementAndGet getAndIncrement nextLong nanoTime currentTimeMillis getMessageId".split()
 )
 
+_ID_WORDS = frozenset(
+    "id ids uuid key offset seq sequence number num index counter cursor path file uri url".split()
+)
+
 
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each store under a key from the data that does not look up the key first."""
     if context.component.opaque:
         return
+    yield from _under_values(context)
     fields = pending_fields(context) - unreleased_fields(context)
     for flow, stored in stored_inputs(context) if fields else ():
         if stored.how != "[]" or stored.key is None or stored.field not in fields:
             continue
-        if not _key_can_repeat(context, stored, stored.key) or _is_multimap(context, stored.field):
+        if not _key_can_repeat(context, stored.path, stored.key, stored.token.name) or _is_multimap(
+            context, stored.field
+        ):
             continue
         call = stored.step.op
         if isinstance(call, Call) and not call.dropped:
@@ -47,9 +55,9 @@ def _is_multimap(context: RuleContext, field: str) -> bool:
     return found is not None and "multi" in found[1].lower()
 
 
-def _key_can_repeat(context: RuleContext, stored: Stored, key: Expr) -> bool:
-    """Whether the key comes from the data and is no id, counter or random number."""
-    found = definition(stored.path, key) or Definition(key, stored.path)
+def _key_can_repeat(context: RuleContext, path: Path, key: Expr, tup: str = "") -> bool:
+    """Whether a key comes from the data and is no id, counter or random number; `tup` is the name of the tuple."""
+    found = definition(path, key) or Definition(key, path)
     while (operand := _operand(found.value)) is not None:
         found = definition(found.visit, operand) or Definition(operand, found.visit)
     match found.value:
@@ -57,7 +65,7 @@ def _key_can_repeat(context: RuleContext, stored: Stored, key: Expr) -> bool:
             return last_name(func) not in _UNIQUE
         case Attr(name="id") | Literal():
             return False
-        case Item(obj=Name(id=name), key=Literal(value=0)) if name == stored.token.name:
+        case Item(obj=Name(id=name), key=Literal(value=0)) if name == tup:
             return False
         case Attr() | Item() as place:
             return context.field(found.visit.function, place) is None
@@ -96,3 +104,47 @@ def _looked_up(context: RuleContext, stored: Stored) -> bool:
             case _:
                 pass
     return False
+
+
+# ---- spouts whose message id is the value itself ----
+
+
+def _under_values(context: RuleContext) -> Iterator[Finding]:
+    """Yield the stores of a spout under a message id that is the whole emitted value: equal records share an entry."""
+    stores = stored_under_id(context)
+    for emit in data_emits(context) if stores else ():
+        message_id = emit.args.get(emit.verb.message_id or "")
+        if message_id is None or not _is_whole_value(emit, message_id):
+            continue
+        if not _key_can_repeat(context, emit.path, message_id):
+            continue
+        wanted = canonical_form(emit.function, message_id)
+        for use in stores:
+            key = next(iter(use.values), None) if use.how == "put" else use.key
+            if use.function is not emit.function or key is None:
+                continue
+            looked = any(
+                each.how in _LOOKS for each in uses(context, [use.function], use.field) if each is not use
+            )
+            if canonical_form(use.function, key) == wanted and not looked and context.is_first(use.step):
+                words = context.words("value", field=f"self.{use.field}")
+                at = (use.function, use.step.span)
+                yield context.finding(words, None, at, severity=Severity.WARNING, confidence=Confidence.MAY)
+
+
+def _is_whole_value(emit: Emitted, message_id: Expr) -> bool:
+    """Whether a message id is the only value of the emit, and no id that the spout makes."""
+    payload = emit.args.get(emit.verb.subject or "")
+    made = definition(emit.path, payload) if isinstance(payload, Name) else None
+    match made.value if made is not None else payload:
+        case Build(kind="list" | "tuple", items=(value,)) | Call(args=(Arg(value=value, star=""),)):
+            pass
+        case _:
+            return False
+    function = emit.function
+    if isinstance(message_id, Name) and not _ID_WORDS.isdisjoint(name_words(message_id.id)):
+        return False
+    source = definition(emit.path, message_id)
+    if source is not None and isinstance(source.value, Call) and last_name(source.value.func) in _UNIQUE:
+        return False
+    return canonical_form(function, value) == canonical_form(function, message_id)

@@ -71,8 +71,3 @@ def _ranges(family: Iterable[Dialect]) -> Iterator[str]:
 
 def _dotted(version: Iterable[int]) -> str:
     return ".".join(map(str, version))
-
-
-def words() -> tuple[bytes, ...]:
-    """Byte strings, sorted; every file that imports a framework contains one of them."""
-    return tuple(sorted({word for dialect in known() for word in dialect.words}))

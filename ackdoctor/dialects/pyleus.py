@@ -4,28 +4,15 @@ Read: Yelp/pyleus pyleus/storm/__init__.py, bolt.py, spout.py, component.py, pyl
 pyleus/storm.py @ v0.1.10.  The docstring of SimpleBolt says that it fails tuples; its code never does.
 """
 
-from ackdoctor.dialects.storm_py import (
-    ACKED_ALL_THE_SAME,
-    COMPLETIONS,
-    INIT,
-    LOOP,
-    NO_ID_OF_CHARACTER,
-    SHELL_BOLT,
-    SHELL_SPOUT,
-    SPOUT_ENTRIES,
-    emit,
-    log,
-)
+from ackdoctor.dialects import storm_py
+from ackdoctor.dialects.storm_py import ACKED_ALL_THE_SAME, COMPLETIONS, INIT, LOOP, SPOUT_ENTRIES, emit, log
 from ackdoctor.model.dialect import (
     ON,
     Dialect,
-    Discipline,
     Entry,
     EntryKind,
-    Kind,
     Misuse,
     Price,
-    Role,
     TickDuty,
     TupleShape,
     Verb,
@@ -45,9 +32,7 @@ _REPORTS = (
 _TICK = Entry("process_tick", EntryKind.TICK, subject=None)
 _LOOP = {**LOOP, "run_component": LOOP["run"]}
 
-_BOLT = Role(
-    name="Bolt",
-    kind=Kind.BOLT,
+_BOLT = storm_py.BOLT.derive(
     classes=("pyleus.storm.Bolt", "pyleus.storm.bolt.Bolt"),
     entries=(Entry("process_tuple", EntryKind.DATA), INIT),
     verbs=(
@@ -56,19 +41,14 @@ _BOLT = Role(
         Verb("sync", VerbKind.SYNC, params=(), subject=None),
         *_REPORTS,
     ),
-    discipline=Discipline(
-        tick=TickDuty.REQUIRED,
-        ticks_in_data=True,
-        stdout_is_pipe=True,
+    discipline=storm_py.BOLT.discipline.derive(
         payload_types=("list", "tuple"),
         serializer="msgpack",
         costs={
-            **SHELL_BOLT,
-            Misuse.SUBJECT_ID: cost("an id has no attribute id: AttributeError", Price.ERROR),
             Misuse.ANCHOR_SHAPE: cost(
                 "the fields of the tuple have no attribute id: AttributeError", Price.ERROR
             ),
-            Misuse.ANCHOR_ID: NO_ID_OF_CHARACTER,
+            Misuse.ANCHOR_NONE: None,
             Misuse.PAYLOAD_SHAPE: _SHAPE,
             Misuse.PAYLOAD_TUPLE: cost(
                 "the five fields of the tuple are emitted instead of its values", Price.LOSS
@@ -107,17 +87,14 @@ DIALECTS = (
                 entries=(Entry("extract_fields", EntryKind.DATA, subject=None), _TICK, INIT),
                 owned={"process_tuple": "extract_fields is never called"},
             ),
-            Role(
-                name="Spout",
-                kind=Kind.SPOUT,
+            storm_py.SPOUT.derive(
                 classes=("pyleus.storm.Spout", "pyleus.storm.spout.Spout"),
                 entries=tuple(entry for entry in SPOUT_ENTRIES if entry.kind is not EntryKind.LIFE),
                 verbs=(emit("values stream tup_id direct_task need_task_ids", waits=True), *_REPORTS),
-                discipline=Discipline(
-                    stdout_is_pipe=True,
+                discipline=storm_py.SPOUT.discipline.derive(
                     payload_types=("list", "tuple"),
                     serializer="msgpack",
-                    costs={**SHELL_SPOUT, Misuse.PAYLOAD_SHAPE: _SHAPE, Misuse.PAYLOAD_OPAQUE: _OPAQUE},
+                    costs={Misuse.PAYLOAD_SHAPE: _SHAPE, Misuse.PAYLOAD_OPAQUE: _OPAQUE},
                 ),
                 owned=_LOOP,
             ),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from ackdoctor.flow.events import Deferral, Event, Path
 from ackdoctor.flow.program import Program
-from ackdoctor.flow.state import State, Tick, Token, TokenKind, TokenState, Value
+from ackdoctor.flow.state import TAKEN, UNKNOWN, Contents, State, Tick, Token, TokenKind, TokenState, Value
 from ackdoctor.model.cfg import Component, Function, Unit
 from ackdoctor.model.dialect import Verb, VerbKind
 from ackdoctor.model.protocol import Stage
@@ -77,6 +77,14 @@ class Context:
                 return TokenState(known.stage, Tick.NO)
             return TokenState(self.stored_stages.get(token.field, Stage.OWED), Tick.NO)
         return TokenState(Stage.OWED)
+
+    def touch(self, state: State, field: str, contents: Contents = UNKNOWN) -> State:
+        """The state after a change of a field; other fields than those that hold tuples are not followed."""
+        name = field.removesuffix(TAKEN)
+        holder = f"self.{name}"
+        if name in self.stored_stages or any(holder in held.holder.split() for held in state.tokens.values()):
+            return state.with_contents(field, contents)
+        return state
 
     @property
     def typed(self) -> bool:

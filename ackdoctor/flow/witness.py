@@ -193,7 +193,8 @@ def completions(end: Path, token: Token) -> Iterator[Path]:
         if after is None or after.inner is not None or not isinstance(visit.step.op, Call):
             continue
         before, now = visit.state.tokens.get(token), after.state.tokens.get(token)
-        if now is not None and now != before and now.stage.value in ("acked", "failed"):
+        changed = now is not None and (before is None or before.stage is not now.stage)
+        if changed and now is not None and now.stage.value in ("acked", "failed"):
             yield visit
 
 

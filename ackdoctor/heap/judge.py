@@ -92,18 +92,19 @@ def findings(dump: HeapDump, keeper: AckerVersion | None = None) -> tuple[Findin
     return stamp(sorted(found, key=lambda finding: (finding.code, finding.component, finding.cause)))
 
 
-def _count(ackers: Sequence[Acker], *kinds: Kind) -> int:
-    return sum(acker.tally.kinds[kind] for acker in ackers for kind in kinds)
+def _kinds(ackers: Iterable[Acker]) -> Counter[Kind]:
+    return sum((acker.tally.kinds for acker in ackers), Counter[Kind]())
 
 
-def _count_old(ackers: Sequence[Acker], *kinds: Kind) -> int:
-    return sum(acker.tally.old[kind] for acker in ackers for kind in kinds)
+def _old(ackers: Iterable[Acker]) -> Counter[Kind]:
+    return sum((acker.tally.old for acker in ackers), Counter[Kind]())
 
 
 def _acker_findings(dump: HeapDump, keeper: AckerVersion | None) -> Iterator[Finding]:
     """At most one finding of each rule, over all ackers of the worker."""
     site, ackers = Site(dump.path, NOWHERE), dump.ackers
-    if waiting := _count_old(ackers, Kind.WAITING):
+    kinds, old = _kinds(ackers), _old(ackers)
+    if waiting := old[Kind.WAITING]:
         known, lines, certain = _given_up(dump)
         yield heap_finding(
             NEVER_ZERO_ENTRY,
@@ -112,10 +113,9 @@ def _acker_findings(dump: HeapDump, keeper: AckerVersion | None) -> Iterator[Fin
             severity=Severity.ERROR if certain else Severity.WARNING,
             witness=_witness(ackers, dump, (Kind.WAITING,), amount=waiting, more=lines, old=True),
         )
-    if orphans := _count(ackers, *_ORPHANS):
-        most = max(_ORPHANS, key=lambda kind: _count(ackers, kind))
-        reason = KINDS[most].causes[0].text
-        notable = orphans > _count(ackers, Kind.WAITING) or _count_old(ackers, *_ORPHANS)
+    if orphans := sum(kinds[kind] for kind in _ORPHANS):
+        reason = KINDS[max(_ORPHANS, key=kinds.__getitem__)].causes[0].text
+        notable = orphans > kinds[Kind.WAITING] or any(old[kind] for kind in _ORPHANS)
         yield heap_finding(
             ORPHAN_ENTRY,
             words(ORPHAN_ENTRY, "dump", reason=reason, stays=stays(keeper)),
@@ -187,19 +187,17 @@ def _witness(
     """What these ackers hold of these kinds; with `old`, the sample roots are those of old entries."""
     clojure = ackers[0].clojure
     least_ms = dump.timeout.seconds * 1000 * (1 if clojure else 2) if old else -1
-    present = [kind for kind in kinds if _count(ackers, kind)]
-    lines = [
-        f"{KINDS[kind].label}: {_count(ackers, kind):,}, {_count_old(ackers, kind):,} of them old"
-        for kind in present
-    ]
+    amounts, aged = _kinds(ackers), _old(ackers)
+    present = [kind for kind in kinds if amounts[kind]]
+    lines = [f"{KINDS[kind].label}: {amounts[kind]:,}, {aged[kind]:,} of them old" for kind in present]
     if len(ackers) > 1:
         parts = (
-            f"{_count([acker], *kinds):,} in acker {number}"
+            f"{sum(acker.tally.kinds[kind] for kind in kinds):,} in acker {number}"
             for number, acker in enumerate(dump.ackers, start=1)
             if acker in ackers
         )
         lines.append(", ".join(parts))
-    size = sum(_count(ackers, kind) * entry_bytes(kind, dump.oops, clojure=clojure) for kind in present)
+    size = sum(amounts[kind] * entry_bytes(kind, dump.oops, clojure=clojure) for kind in present)
     samples = (
         entry.root
         for kind in present
@@ -210,7 +208,7 @@ def _witness(
     return HeapWitness(
         path=_path(ackers),
         entries=amount,
-        size=size * amount // max(1, _count(ackers, *kinds)),
+        size=size * amount // max(1, sum(amounts[kind] for kind in kinds)),
         roots=tuple(islice(samples, _SAMPLE_ROOTS)),
         left=(*lines, *more),
     )

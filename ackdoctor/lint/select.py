@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from ackdoctor.config import Settings, nearest
-from ackdoctor.lint.discover import language_of
+from ackdoctor.config import Settings, exactness, nearest
+from ackdoctor.lint.discover import language_of, matches_glob
 from ackdoctor.lint.files import MARK
 from ackdoctor.model.finding import (
     Confidence,
@@ -107,8 +107,11 @@ def _is_ignored(finding: Finding, settings: Settings, root: str) -> bool:
     if not settings.per_file_ignores:
         return False
     directory = os.path.abspath(settings.directory or root)
-    path = os.path.relpath(os.path.join(root, finding.site.path), directory)
-    return settings.ignores(path.replace(os.sep, "/"), finding.code, finding.name)
+    path = os.path.relpath(os.path.join(root, finding.site.path), directory).replace(os.sep, "/")
+    return any(
+        matches_glob(path, glob) and exactness(selectors, finding.code, finding.name)
+        for glob, selectors in settings.per_file_ignores.items()
+    )
 
 
 def filter_report(report: Report, settings: Settings, comparison: "Comparison | None") -> Report:

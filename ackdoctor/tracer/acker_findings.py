@@ -5,7 +5,7 @@ with acks still under way leaves one behind in a correct program, too. A map tha
 leaks if it rises in every window of the later half, close to a straight line, and the load does not explain it.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from statistics import StatisticsError, correlation, linear_regression
@@ -20,7 +20,6 @@ from ackdoctor.model.trace import (
     CallSite,
     Culprit,
     GrowthPoint,
-    PendingEntry,
     Residue,
     TupleTree,
     Verdict,
@@ -144,7 +143,9 @@ def left_by(tree: TupleTree) -> str:
     if entry is None:
         return f"acker: root {tree.root} is gone; {answer}"
     kind = "an orphan" if entry.task is None else "a tracked entry"
-    return f"acker: root {tree.root} leaves {kind}, {_value(entry)}; {answer}"
+    value = "no value" if entry.value is None else f"value {entry.value}"
+    failed = ", failed" if entry.failed else ""
+    return f"acker: root {tree.root} leaves {kind}, {value}{failed}; {answer}"
 
 
 def times(acks: int) -> str:
@@ -183,7 +184,8 @@ def _never_zero(
     first = next((culprit for culprit in tree.culprits if not culprit.lost), None)
     calls = [call for culprit in tree.culprits for site in culprit.sites if (call := parsed(site))]
     blame = _blame(tree)
-    advice = _advice(tree.culprits)
+    lost = "lost" if all(culprit.lost for culprit in tree.culprits) else "culprits"
+    advice = phrase(NEVER_ZERO_ENTRY, lost if tree.culprits else "no culprit")
     return acker_finding(
         NEVER_ZERO_ENTRY,
         words(NEVER_ZERO_ENTRY, "trace", never=never, blame=blame, stays=stays(profile), advice=advice),
@@ -267,11 +269,6 @@ def _did(culprit: Culprit) -> str:
     return f"a tuple{whose} was {times(culprit.acks)}"
 
 
-def _advice(culprits: Collection[Culprit]) -> str:
-    lost = all(culprit.lost for culprit in culprits)
-    return phrase(NEVER_ZERO_ENTRY, "no culprit" if not culprits else "lost" if lost else "culprits")
-
-
 def _named(culprit: Culprit) -> str:
     if culprit.lost:
         return f"law L1: {culprit.value} is the value of what {culprit.component}[{culprit.task}] sent"
@@ -285,11 +282,6 @@ def _steps(culprit: Culprit, places: Places) -> Iterator[PathStep]:
     known: list[CallSite] = [call for site in culprit.sites if (call := parsed(site))]
     for number, call in enumerate(known):
         yield PathStep(site=places.of(call), note="acked again" if number else "acked", state="acked")
-
-
-def _value(entry: PendingEntry) -> str:
-    value = "no value" if entry.value is None else f"value {entry.value}"
-    return f"{value}, failed" if entry.failed else value
 
 
 _MOST_WINDOWS = 12

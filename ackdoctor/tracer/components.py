@@ -30,13 +30,14 @@ from ackdoctor.tracer.sites import parsed
 
 __all__ = [
     "MULTILANG",
-    "NODES",
     "STORM",
     "UNOBSERVED",
     "belongs",
     "describe",
     "described",
     "holders",
+    "overrides",
+    "played_by",
     "recalled",
     "role_of",
     "switched_on",

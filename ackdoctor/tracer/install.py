@@ -177,7 +177,9 @@ class Installation:
         self._patches = Patches()
         self._lock = RLock()
         self._live = False
-        self._arrivals = Arrivals(self._is_wanted, self._arrived)
+        self._arrivals = Arrivals(
+            lambda name: any(self._has_module(d, name) for d in self._dialects), self._arrived
+        )
         records = cast("dict[int, LiveRecord]", ledger.records)  # under the id of a component is a live one
         self._written = WrittenMethods()
         self._wrappers = Wrappers(ledger, records, self._attach, self._recorder)
@@ -194,8 +196,9 @@ class Installation:
 
     def _wrap_all(self) -> None:
         for dialect in self._dialects:
-            for module in self._modules(dialect):
-                self._wrap(dialect, module)
+            for name, module in list(sys.modules.items()):
+                if self._has_module(dialect, name):
+                    self._wrap(dialect, module)
 
     def mend(self) -> None:
         """Wrap the attributes that a test's patch has restored meanwhile."""
@@ -211,9 +214,6 @@ class Installation:
 
     # ---- which modules ----
 
-    def _is_wanted(self, name: str) -> bool:
-        return any(self._has_module(dialect, name) for dialect in self._dialects)
-
     def _has_module(self, dialect: Dialect, name: str) -> bool:
         """Whether a module belongs to the framework: in its packages, or a project's own copy."""
         modules = dialect.wire.modules if dialect.wire else ()
@@ -221,11 +221,6 @@ class Installation:
             return True
         copied = dialect.vendored and name.rpartition(".")[2] in modules
         return copied and not any(self._has_module(d, name) for d in self._dialects if not d.vendored)
-
-    def _modules(self, dialect: Dialect) -> Iterator[ModuleType]:
-        for name, module in list(sys.modules.items()):
-            if self._has_module(dialect, name):
-                yield module
 
     def _arrived(self, module: ModuleType) -> None:
         try:

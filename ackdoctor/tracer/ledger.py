@@ -26,7 +26,7 @@ from ackdoctor.tracer.components import recalled, role_of, unobserved
 from ackdoctor.tracer.record import CAP, ComponentRecord, Delivery, Mark
 from ackdoctor.tracer.sites import UNKNOWN, Sites, parsed
 
-__all__ = ["POINTS", "RECORDS", "Ledger", "Level", "Playback", "Settlement", "Windows", "merged"]
+__all__ = ["Ledger", "Level", "Playback", "Settlement"]
 
 
 @unique
@@ -434,7 +434,8 @@ class Playback:
     def _begin(self, key: _Key, traced: TracedComponent) -> None:
         role, ledger = role_of(traced), self._ledger(key.test)
         record = _ReplayedRecord(traced, role, ledger.sites)
-        record.handler = _handler(role)
+        methods = (e.method for e in role.entries if e.kind in (EntryKind.DATA, EntryKind.BATCH))
+        record.handler = next(methods, "")
         ledger.keep(id(record), record)
         self._records[key] = record
 
@@ -466,8 +467,3 @@ def _mark(event: Event) -> Mark | None:
     if not event.thread and not bare:
         return None
     return Mark(thread=event.thread, time_ns=event.time_ns, bare=bare)
-
-
-def _handler(role: Role) -> str:
-    methods = (e.method for e in role.entries if e.kind in (EntryKind.DATA, EntryKind.BATCH))
-    return next(methods, "")

@@ -88,7 +88,10 @@ def read_parquet(path: Path, run: str, worker: str) -> Iterator[Event]:
 
 def _opened(path: Path) -> Any:
     """The file, checked: FaultError if it is no part of a trace."""
-    if not _has_footer(path):
+    with path.open("rb") as data:
+        data.seek(max(path.stat().st_size - len(_END), 0))
+        end = data.read()
+    if end != _END:
         raise FaultError("no Parquet footer: the file is cut off, or was never finished")
     file = pq.ParquetFile(path, page_checksum_verification=True)
     marks = file.schema_arrow.metadata or {}
@@ -129,12 +132,6 @@ def _values(column: Any) -> list[Any]:
         return list(column.to_pylist())
     texts = column.dictionary.to_pylist()
     return [texts[code] for code in column.indices.to_pylist()]
-
-
-def _has_footer(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(max(path.stat().st_size - len(_END), 0))
-        return file.read() == _END
 
 
 def _reason(error: Exception) -> str:

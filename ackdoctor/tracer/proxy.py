@@ -30,22 +30,7 @@ from ackdoctor.model.trace import IN_HAND, RELIABLE, TICK, EventKind
 from ackdoctor.tracer.recorder import Recorder
 from ackdoctor.tracer.run import KILLED, exit_code, forwarding, name_of_run, start
 
-__all__ = [
-    "LONGEST",
-    "Chunk",
-    "Conversation",
-    "Direction",
-    "Frames",
-    "Lane",
-    "Row",
-    "Tap",
-    "Watch",
-    "chunks",
-    "observe",
-    "parse",
-    "proxy",
-    "pump",
-]
+__all__ = ["proxy"]
 
 
 _HEAD = Struct("<BIIq")  # direction, messages missed before, length, time_ns
@@ -392,13 +377,13 @@ def pump(lanes: tuple[Lane, Lane], tap: Tap, *, ended: Callable[[], bool], wake:
                 lane.read(tap)
 
 
-Watch = Callable[[Iterable[Chunk], Path, str, str], None]
+_Watch = Callable[[Iterable[Chunk], Path, str, str], None]
 
 _OBSERVER_S = 2.0  # seconds that the observer may take to finish after the component has ended
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
-def proxy(argv: Sequence[str], directory: Path, *, run: str = "", watch: Watch = observe) -> int:
+def proxy(argv: Sequence[str], directory: Path, *, run: str = "", watch: _Watch = observe) -> int:
     """Run a component with its standard streams joined to ours; its exit code, 128 + n for signal n.
 
     `watch` handles the chunks; a test may replace `observe`.
@@ -456,7 +441,7 @@ def _shut(descriptor: int) -> None:
     os.close(nothing)
 
 
-def _observer(watch: Watch, directory: Path, run: str, name: str) -> tuple[int, Tap]:
+def _observer(watch: _Watch, directory: Path, run: str, name: str) -> tuple[int, Tap]:
     """Start the observer, before there is any pipe that it could keep open."""
     theirs, ours = os.pipe()
     sys.stderr.flush()

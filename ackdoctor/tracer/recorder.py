@@ -44,7 +44,7 @@ from ackdoctor.tracer.trace_files import (
 )
 from ackdoctor.tracer.trace_reader import deaths, parquet_module
 
-__all__ = ["BATCH", "LIMIT", "Recorder", "Template", "at_exit", "finish_killed", "ignoring_interrupts"]
+__all__ = ["BATCH", "Recorder", "Template", "at_exit", "finish_killed", "ignoring_interrupts"]
 
 
 BATCH = 256  # rows of one write, at most
@@ -55,8 +55,7 @@ _BATCH_NS = (
 _RETRY_NS = 5_000_000_000  # until a full disk is tried again
 _DRAFT_AGE_S = 60  # after which an unfinished draft is deleted
 _MAX_TEXT = 4_096  # characters
-_MIN_LONG, _MAX_LONG = -(1 << 63), (1 << 63) - 1
-_MIN_INT, _MAX_INT = -(1 << 31), (1 << 31) - 1
+_INT, _LONG = 1 << 31, 1 << 63
 
 
 Template: TypeAlias = str
@@ -148,7 +147,7 @@ class Recorder:
         note: str = "",
     ) -> None:
         """Write one row with the next batch; a number that fits no column drops the row."""
-        if not _fits(task, root, value):
+        if not (-_INT <= task < _INT and -_LONG <= root < _LONG and -_LONG <= value < _LONG):
             self._drop(1)
             return
         template = self.template(kind, component, task, stream, site, flags, thread, root, value, note)
@@ -481,10 +480,6 @@ def _row_count(path: Path) -> int:
 
 def _cut(text: str) -> str:
     return printable(text if len(text) <= _MAX_TEXT else text[:_MAX_TEXT] + "...")
-
-
-def _fits(task: int, root: int, value: int) -> bool:
-    return _MIN_INT <= task <= _MAX_INT and _MIN_LONG <= root <= _MAX_LONG and _MIN_LONG <= value <= _MAX_LONG
 
 
 # ---- the end of the process ----

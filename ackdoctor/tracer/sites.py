@@ -23,17 +23,7 @@ from typing import Any, cast
 from ackdoctor.model.source import NOWHERE, Site, Span
 from ackdoctor.model.trace import CallSite, TracedComponent
 
-__all__ = [
-    "UNKNOWN",
-    "CallPath",
-    "Places",
-    "Sites",
-    "called_function",
-    "is_mock_frame",
-    "may_loop",
-    "parsed",
-    "passes",
-]
+__all__ = ["UNKNOWN", "CallPath", "Places", "Sites", "called_function", "is_mock_frame", "parsed", "passes"]
 
 
 UNKNOWN = 0

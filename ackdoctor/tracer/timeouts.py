@@ -25,7 +25,6 @@ from ackdoctor.tracer.trace_files import Events
 __all__ = [
     "EARLY",
     "Cause",
-    "Late",
     "Pace",
     "Step",
     "TimedOut",
@@ -228,7 +227,7 @@ def _finding(
         time=times.get(way, ""),
         limit=limit,
         component=who,
-        components=_listed(names),
+        components=" and ".join(filter(None, (", ".join(names[:-1]), names[-1]))),
         roots=f"{roots:,}",
         total=f"{total:,}",
         longer=longer,
@@ -285,10 +284,6 @@ def _advice(timeout_s: int | None, longer: str, pace: Pace | None) -> str:
 
 def _phrase(name: str, **values: str) -> str:
     return phrase(FLUSH_SLOWER_THAN_TIMEOUT, name, **values)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _s(ms: float) -> str:

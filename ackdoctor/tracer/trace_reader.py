@@ -70,7 +70,8 @@ def deaths(path: Path, rows: Iterable[Event]) -> list[Event]:
         end = row
         if row.component:
             last[row.component, row.task, row.test] = row
-    if end is None or _began_another(Stem.of(path), path.parent):
+    stem, files = Stem.of(path), (*parts(path.parent), *live_files(path.parent))
+    if end is None or any(other.pid == stem.pid and other.first > stem.first for other, _ in files):
         return []
     dead = [key for key, row in last.items() if row.kind is not EventKind.DIED]
     time_ns = max(row.time_ns for row in (end, *last.values()))
@@ -112,7 +113,7 @@ class Reading:
             self._add_file(path)
         elif _GLOB.isdisjoint(str(path)):
             self._fault(path, "no such file or directory")
-        elif found := _expand(path):
+        elif found := sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor)))):
             for each in found:
                 self.add(each)
         else:
@@ -216,22 +217,12 @@ class Reading:
             self.sources[path] = place
 
 
-def _began_another(stem: Stem, folder: Path) -> bool:
-    others = (other for found in (parts, live_files) for other, _ in found(folder))
-    return any(other.pid == stem.pid and other.first > stem.first for other in others)
-
-
 def _is_same(path: Path, other: Path) -> bool:
     """Whether two files have the same bytes; False if they cannot be compared: reading them reports why."""
     try:
         return path.samefile(other) or cmp(path, other, shallow=False)
     except OSError:
         return False
-
-
-def _expand(pattern: Path) -> list[Path]:
-    fixed = Path(pattern.anchor) if pattern.anchor else Path()
-    return sorted(fixed.glob(str(pattern.relative_to(fixed))))
 
 
 def _why_foreign(path: Path) -> str:

@@ -226,8 +226,9 @@ class WorkerLogs:
         rows = [row for path in sorted(self.paths, key=_first_stamp) for row in self._rows(path)]
         taken = [row for row in rows if row.kind is EventKind.ACK and not row.delivery]
         for row in rows:
-            if row.kind is EventKind.LINKED and not self._acks_named and self._left(row):
-                continue
+            is_bare_link = row.kind is EventKind.LINKED and not self._acks_named
+            if is_bare_link and any(value == row.value for _, value in self._sent.get(row.root, ())):
+                continue  # an ack with the edge of the tuple left for the acker
             if row.kind is not EventKind.ACK or row.delivery:
                 yield row._replace(component=row.component or self._components.get(row.task, ""))
         for row in taken:
@@ -235,10 +236,6 @@ class WorkerLogs:
                 self._tied[row.task, row.root, row.value] -= 1
             else:
                 yield row
-
-    def _left(self, row: Event) -> bool:
-        """Whether an ack with the edge of a tuple left for the acker."""
-        return any(value == row.value for _, value in self._sent.get(row.root, ()))
 
     def _rows(self, path: Path) -> Iterator[Event]:
         wanted = set(map(str, self.roots))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.globs import Patterns, matches_glob
+from ackdoctor.lint.discover import Patterns, matches_glob
 from tests.cli.running import BOLT
 
 STARS = "*a*a*a*a*a*a*a*a*a*a*a*b"

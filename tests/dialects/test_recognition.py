@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from ackdoctor.dialects import known, load, words
+from ackdoctor.dialects import known, load
 from ackdoctor.model import ConfigError
 from ackdoctor.model.dialect import Misuse
 
@@ -153,10 +153,6 @@ def test_a_file_that_imports_a_framework_contains_one_of_its_words() -> None:
         for role in dialect.roles:
             for path in role.classes:
                 assert any(word in path.encode() for word in dialect.words), path
-
-
-def test_the_words_are_sorted_and_unique() -> None:
-    assert list(words()) == sorted(set(words()))
 
 
 def test_dialects_come_sorted_by_name_without_older_versions() -> None:

@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from struct import pack
+
+from ackdoctor.heap.dump import HeapDump, read_dump
 
 TYPES = {"object": 2, "boolean": 4, "char": 5, "byte": 8, "int": 10, "long": 11}
 CODES = {4: ">?", 5: ">H", 8: ">b", 10: ">i", 11: ">q"}
@@ -74,6 +77,13 @@ class Heap:
 
     def _id(self, id_: int) -> bytes:
         return id_.to_bytes(self.id_size, "big")
+
+
+def read(heap: Heap, folder: Path, **words: int) -> HeapDump:
+    """What is read of the heap; the words are options of `read_dump`."""
+    path = folder / "worker.hprof"
+    path.write_bytes(heap.hprof())
+    return read_dump(path, **words)
 
 
 def _record(tag: int, body: bytes) -> bytes:

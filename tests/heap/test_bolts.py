@@ -7,7 +7,7 @@ import pytest
 from ackdoctor.heap import dump as heap_dump
 from ackdoctor.heap import judge
 from ackdoctor.heap.dump import read_dump
-from tests.heap.hprof_writer import Heap
+from tests.heap.hprof_writer import Heap, read
 
 OBJECT = "java.lang.Object"
 TUPLES = 1_000
@@ -37,9 +37,7 @@ def worker(tuples: int = TUPLES, prefix: str = "org.apache.storm") -> Heap:
 
 
 def held(heap: Heap, folder: Path) -> list[tuple[str, str, int, bool]]:
-    path = folder / "worker.hprof"
-    path.write_bytes(heap.hprof())
-    dump = read_dump(path)
+    dump = read(heap, folder)
     assert judge.findings(dump) == ()  # a heap does not show whether they are acked
     return [(holder.path, holder.owner, holder.entries, holder.more) for holder in dump.holders]
 

@@ -10,7 +10,7 @@ from ackdoctor.heap.entries import Kind
 from ackdoctor.heap.judge import findings
 from tests.differential.conftest import _jars
 from tests.heap.conftest import JAVA, _run
-from tests.heap.hprof_writer import Heap
+from tests.heap.hprof_writer import Heap, read
 
 JSTORM = "com.alibaba.jstorm:jstorm-core:2.1.1"
 LOGGING = ("storm-client", "2.8.3")  # which brings slf4j
@@ -70,9 +70,7 @@ def jstorm_heap():
 
 
 def test_every_kind_of_entry_of_jstorm_is_distinguished(tmp_path):
-    file = tmp_path / "worker.hprof"
-    file.write_bytes(jstorm_heap().hprof())
-    dump = read_dump(file)
+    dump = read(jstorm_heap(), tmp_path)
     [acker] = dump.ackers
     assert (acker.path, acker.trouble, dump.storm) == ("Acker.pending.buckets", "", True)
     assert [
@@ -90,9 +88,7 @@ def test_every_kind_of_entry_of_jstorm_is_distinguished(tmp_path):
 
 
 def test_a_spout_of_jstorm_is_found_with_its_pending_tuples(tmp_path):
-    file = tmp_path / "worker.hprof"
-    file.write_bytes(jstorm_heap().hprof())
-    [holder] = read_dump(file).holders
+    [holder] = read(jstorm_heap(), tmp_path).holders
     assert (holder.role, holder.path, holder.entries, holder.roots) == (
         "spout",
         "SingleThreadSpoutExecutors.pending.buckets",

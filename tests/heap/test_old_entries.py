@@ -7,7 +7,7 @@ from ackdoctor.heap.judge import findings, trees, with_culprits
 from ackdoctor.model.finding import Severity
 from ackdoctor.model.trace import Culprit, Verdict
 from ackdoctor.tracer.sites import Places
-from tests.heap.hprof_writer import TAKEN_MS, Heap, acker_heap
+from tests.heap.hprof_writer import TAKEN_MS, Heap, acker_heap, read
 
 STORM = "org.apache.storm"
 NODE = "java.util.HashMap$Node"
@@ -82,12 +82,6 @@ def add_acker(heap: Heap, held) -> None:
         )
     places = [at + 0x8000 + 64 * number for number in range(len(held))]
     add_map(heap, at + 0x1000, [(place, place + 32) for place in places])
-
-
-def read(heap, tmp_path, **words):
-    path = tmp_path / "worker.hprof"
-    path.write_bytes(heap.hprof())
-    return read_dump(path, **words)
 
 
 def entries(amount, task=7):

@@ -1,8 +1,7 @@
 """Storm 1.x: entries are Clojure maps, a spout is a closure, the configuration a PersistentHashMap."""
 
-from ackdoctor.heap.dump import read_dump
 from ackdoctor.heap.judge import findings
-from tests.heap.hprof_writer import TAKEN_MS, Heap
+from tests.heap.hprof_writer import TAKEN_MS, Heap, read
 from tests.heap.test_old_entries import add_map, add_text
 
 CLOSURE = "org.apache.storm.daemon.executor$fn__4976$fn__4991$fn__5022"
@@ -99,9 +98,7 @@ def worker() -> Heap:
 
 
 def test_old_entries_are_looked_up_in_the_closure_s_map(tmp_path):
-    path = tmp_path / "worker.hprof"
-    path.write_bytes(worker().hprof())
-    dump = read_dump(path)
+    dump = read(worker(), tmp_path)
     assert (dump.timeout.seconds, dump.timeout.source) == (10, "the dump's topology configuration")
     [acker] = dump.ackers
     waits = acker.tally.waits

@@ -1,13 +1,13 @@
-"""A pass counts every object and passes it to its taker, also in runs of repeated records."""
+"""A pass counts every object and passes it to its taker; `Rows` finds the same rows as a dict."""
 
+from array import array
 from collections import Counter
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ackdoctor.heap.hprof import Hprof
-from ackdoctor.heap.sweep import sweep
+from ackdoctor.heap.sweep import Rows, sweep
 from tests.heap.hprof_writer import Heap
 
 KINDS = ("Point", "Pair", "[LPoint;", "byte[]")
@@ -77,16 +77,18 @@ def test_every_object_is_counted_and_handed_out_once(tmp_path_factory, phrases, 
     }
 
 
-@pytest.mark.parametrize("strange", [49, 50, 51, 99])
-def test_a_run_of_ids_ends_where_an_object_changes(strange, tmp_path):
-    heap, _ = heap_of([([("Point", 0), ("Pair", 0)], 50)], 8)
-    heap.body[strange] = heap.body[strange].replace(heap.body[0][13:21], heap.body[1][13:21])
-    file = tmp_path / "worker.hprof"
-    file.write_bytes(heap.hprof())
-    with Hprof(file) as dump:
-        census = sweep(dump, lambda _: {})
-    moved = 0 if strange % 2 else 1
-    assert {census.classes.name(id_): amount for id_, amount in census.instances.items()} == {
-        "Point": 50 - moved,
-        "Pair": 50 + moved,
-    }
+IDS = st.lists(st.integers(0, (1 << 64) - 1) | st.integers(0, 400), unique=True)
+
+
+@given(IDS, st.lists(st.integers(0, 500)), st.integers(1, 5))
+def test_every_id_is_found_in_its_row_and_no_other(ids, strangers, at_once):
+    rows = Rows("q")
+    for first in range(0, len(ids), at_once):
+        part = ids[first : first + at_once]
+        rows.extend(array("Q", part), array("q", range(first, first + len(part))))
+    rows.sort()
+    values = rows.columns[0]
+    assert [values[place] for place in rows.find(ids)] == list(range(len(ids)))
+    assert [values[place] for place in rows.find(sorted(ids))] == sorted(range(len(ids)), key=ids.__getitem__)
+    foreign = [id_ for id_ in strangers if id_ not in ids]
+    assert list(rows.find(foreign)) == [-1] * len(foreign)

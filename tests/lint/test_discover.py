@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.config import Settings
-from ackdoctor.globs import Patterns
-from ackdoctor.lint.discover import discover
+from ackdoctor.lint.discover import Patterns, discover, matches_glob
 from ackdoctor.model import UsageError
 from tests.lint.project import write
 
@@ -206,6 +205,34 @@ def test_patterns_mean_the_same_as_in_git(tmp_path, text):
         return bool(patterns.verdict(place, folder=False))
 
     assert [p for p in PLACES if left_out(p)] == [p for p in PLACES if p in asked.stdout.decode().split("\0")]
+
+
+@pytest.mark.parametrize(
+    ("path", "glob", "matches"),
+    [
+        ("tests/test_a.py", "tests/**", True),
+        ("tests/unit/test_a.py", "tests/*", True),
+        ("src/tests/test_a.py", "tests/**", False),
+        ("src/tests/test_a.py", "**/tests/**", True),
+        ("tests/test_a.py", "**/tests/**", True),
+        ("src/tests/test_a.py", "tests", True),
+        ("src/a_pb2.py", "*_pb2.py", True),
+        ("src/a_pb2.pyi", "*_pb2.py", False),
+        ("src/a.py", "src/?.py", True),
+        ("src/x/a.py", "src/?.py", False),
+        ("src+/a.py", "src+/a.py", True),
+        ("src/v2/a.py", "src/v[0-9]/**", True),
+        ("src/vx/a.py", "src/v[0-9]/**", False),
+        ("src/vx/a.py", "src/v[!0-9]/**", True),
+        ("src/v[/a.py", "src/v[[]/**", True),
+        ("src/v^]/a.py", "src/v[]^][]]/**", True),
+        ("src/v/a.py", "src[!a]v/**", False),
+        ("src/[/a.py", "src/[/a.py", True),
+        ("src/[z-a]/a.py", "src/[z-a]/a.py", True),
+    ],
+)
+def test_a_glob_matches_as_in_gitignore(path, glob, matches):
+    assert matches_glob(path, glob) is matches
 
 
 def test_a_name_that_is_no_text_is_escaped(tmp_path):

@@ -42,6 +42,12 @@ def test_per_file_ignores_start_at_the_settings_file(tmp_path):
     assert lines(lint_project(tmp_path, settings=settings)) == ["p/new/a.py:9 ACK103"]
 
 
+def test_per_file_ignores_apply_by_glob_and_selector(tmp_path):
+    write(tmp_path, {"tests/a.py": BOLT, "src/a.py": BOLT})
+    settings = Settings(per_file_ignores={"tests/**": ("ACK1",), "src/**": ("ACK2",)}, directory=tmp_path)
+    assert lines(lint_project(tmp_path, settings=settings)) == ["src/a.py:9 ACK103"]
+
+
 def test_a_comment_silences_a_finding_and_an_unused_one_is_reported(tmp_path):
     silenced = BOLT[:-1] + "  # ackdoctor: ignore[ACK103] the broker counts\n"
     write(tmp_path, {"a.py": silenced, "b.py": "x = 1  # ackdoctor: ignore[ACK103] nothing here\n"})

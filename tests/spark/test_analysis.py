@@ -408,8 +408,7 @@ def test_the_high_water_mark_counts_milliseconds(spark):
 def test_a_message_that_comes_again_is_a_replay(spark):
     emit = Event(EventKind.EMITTED, 0, component="kafka", task=1, flags=RELIABLE, pid=1)
     rows = [emit._replace(delivery=name, seq=seq) for seq, name in enumerate(["a", "b", "a", "c", "a", "b"])]
-    found = [Replays(spout=row["component"], **{name: row[name] for name in ("ids", "emits", "most", "worst")})
-             for row in replays(events(spark, rows), ["kafka"]).collect()]  # fmt: skip
+    found = [Replays(**row.asDict()) for row in replays(events(spark, rows), ["kafka"]).collect()]
     assert found == [Replays(spout="kafka", ids=2, emits=5, most=3, worst="a")]
 
 

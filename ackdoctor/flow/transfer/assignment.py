@@ -9,7 +9,6 @@ from ackdoctor.flow.invalidation import drop_facts, invalidate_size, invalidate_
 from ackdoctor.flow.library import COLLECTION_WRAPPERS
 from ackdoctor.flow.pure_calls import iterator_facts, split_results
 from ackdoctor.flow.state import (
-    UNKNOWN,
     BoundMethod,
     Const,
     Container,
@@ -205,7 +204,7 @@ def _replaced(context: Context, path: Path, state: State, target: Attr) -> State
         and last_name(made.func) in COLLECTION_WRAPPERS
         and all(isinstance(arg.value, (Literal, Global)) for arg in made.args)
     )
-    return empty_buffer(context, path, state, field) if is_new else state.with_contents(field, UNKNOWN)
+    return empty_buffer(context, path, state, field) if is_new else context.touch(state, field)
 
 
 def _forget_place(state: State, whole: Token) -> State:

@@ -20,7 +20,7 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Dropped, Path
 from ackdoctor.flow.expressions import calls_by_result, last_name, memoize
 from ackdoctor.flow.facts import normalise
-from ackdoctor.flow.library import QUEUES
+from ackdoctor.flow.library import CONTAINER_REMOVALS, QUEUES
 from ackdoctor.flow.pure_calls import inline_calls, measured, nonempty_facts
 from ackdoctor.flow.state import (
     EMPTY,
@@ -97,7 +97,9 @@ def _indexed_fields(function: Function) -> frozenset[str]:
     found += [
         step.op.func.obj
         for step in function.cfg.steps
-        if isinstance(step.op, Call) and isinstance(step.op.func, Attr) and step.op.func.name == "get"
+        if isinstance(step.op, Call)
+        and isinstance(step.op.func, Attr)
+        and step.op.func.name in CONTAINER_REMOVALS | {"get"}
     ]
     return frozenset(obj.name for obj in found if isinstance(obj, Attr))
 
@@ -146,10 +148,13 @@ def remove_tuple(context: Context, path: Path, state: State, field: str) -> Stat
     if _is_removed(state, field):
         _record_dropped(context, path, field, removed=True)
     known = state.contents.get(field)
+    if known == OWED:
+        state = state.with_contents(field, None)  # it may be empty now
+    elif known is not None and not known.every:
+        state = state.with_contents(field, UNKNOWN)
+    removed = stored_tuple(field).token
     state = _next_tuple(state, field)
-    if known is not None and known.every and known.stage in _DONE:
-        return state
-    return state.with_token(stored_tuple(field).token, TokenState(context.stored_stages[field]))
+    return state.with_token(removed, context.token_state(state, removed))
 
 
 def is_queue(context: Context, field: str) -> bool:

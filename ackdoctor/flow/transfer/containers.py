@@ -20,12 +20,10 @@ from ackdoctor.flow.library import (
 )
 from ackdoctor.flow.pure_calls import is_field, is_read_only
 from ackdoctor.flow.state import (
-    UNKNOWN,
     Batch,
     BoundMethod,
     Const,
     Container,
-    Contents,
     Count,
     Field,
     FunctionRef,
@@ -123,9 +121,7 @@ def method_call(
             if name in CONTAINER_VIEWS or done is None:
                 return done and replace(done, value=receiver)
             after = done.state.with_contents(field, state.contents.get(field))
-            return replace(
-                done, state=after if is_read_only(call) else after.with_contents(receiver.buffer, UNKNOWN)
-            )
+            return replace(done, state=after if is_read_only(call) else context.touch(after, receiver.buffer))
         case Field(name=field):
             return _field_method(context, path, call, field, name)
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
@@ -216,7 +212,7 @@ def _field_method(
     if name == "drainTo" and call.args and isinstance(call.args[0].value, Name):
         drained = stored_tuple(field)
         target = call.args[0].value.id
-        state = state.with_contents(field, UNKNOWN)
+        state = context.touch(state, field)
         return CallEffect(state.bind(target, Container(frozenset({drained}))), None, may_raise=False)
     if inner and context.typed and not carried and (name.startswith("get") or _reads_part(call, name)):
         return CallEffect(state, stored_tuple(field, f".{name}"), may_raise=False)
@@ -230,13 +226,12 @@ def _field_method(
     if name in CONTAINER_READS:
         read = stored_tuple(field, f".{name}" if inner else "")
         if not inner and _takes_out(context, call, field):
-            state = remove_tuple(
-                context, path, state.with_contents(field, _after_removal(state, field)), field
-            )
+            state = remove_tuple(context, path, state, field)
             return CallEffect(state, read, may_raise=may_raise(context, path.function, call))
         tokens = {token: held for token, held in state.tokens.items() if token != read.token}
-        state = state.replace(tokens=tokens).with_contents(field, _after_removal(state, field))
-        return CallEffect(state, read, may_raise=may_raise(context, path.function, call))
+        return CallEffect(
+            state.replace(tokens=tokens), read, may_raise=may_raise(context, path.function, call)
+        )
     if name in CONTAINER_VIEWS:
         return CallEffect(state, stored_tuple(field, ".view") if inner else Field(field), may_raise=False)
     if name == "clear" and not inner and field in context.stored_stages:
@@ -244,7 +239,7 @@ def _field_method(
         return CallEffect(empty_buffer(context, path, state, field), None, may_raise=False)
     if name in CONTAINER_OTHERS:
         if not is_read_only(call) and name not in REORDERING:
-            state = state.with_contents(field, UNKNOWN)
+            state = context.touch(state, field)
         return CallEffect(state, None, may_raise=may_raise(context, path.function, call))
     if carried or name in NEVER_RAISES or name in LOGGING:
         return None
@@ -259,12 +254,6 @@ def _takes_out(context: Context, call: Call, field: str) -> bool:
         return False
     name = call.func.name
     return name in CONTAINER_REMOVALS or (name == "get" and is_queue(context, field))
-
-
-def _after_removal(state: State, field: str) -> Contents:
-    """Return the contents of a field after one of its tuples was removed, or looked up and perhaps completed."""
-    known = state.contents.get(field)
-    return known if known is not None and known.every else UNKNOWN
 
 
 def _reads_part(call: Call, name: str) -> bool:

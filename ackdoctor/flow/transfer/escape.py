@@ -152,7 +152,7 @@ def escape(
     for value in values:
         if isinstance(value, Field):
             release(context, path, value.name)
-            state = state.with_contents(value.buffer, UNKNOWN)
+            state = context.touch(state, value.buffer)
         elif isinstance(value, SelfRef):
             release(context, path, EVERYTHING)
         for token in tokens_in(value):

@@ -28,7 +28,6 @@ from ackdoctor.flow.library import (
 )
 from ackdoctor.flow.pure_calls import is_immutable
 from ackdoctor.flow.state import (
-    UNKNOWN,
     Batch,
     BoundMethod,
     Const,
@@ -184,7 +183,7 @@ def opaque_call(
 def _touch_receiver(context: Context, path: Path, state: State, obj: Expr) -> State:
     """Return the state after an unknown method of a field: it may change what the field holds."""
     receiver = evaluate(context, path.function, state, obj) if context.stored_stages else None
-    return state.with_contents(receiver.buffer, UNKNOWN) if isinstance(receiver, Field) else state
+    return context.touch(state, receiver.buffer) if isinstance(receiver, Field) else state
 
 
 def _forget_emptiness(state: State, call: Call, values: tuple[Value | None, ...]) -> State:

@@ -25,7 +25,6 @@ from ackdoctor.flow.library import EXCEPTIONS
 from ackdoctor.flow.pure_calls import nonempty_facts, split_results
 from ackdoctor.flow.state import (
     EMPTY_GENERATOR,
-    UNKNOWN,
     Batch,
     Const,
     Container,
@@ -308,7 +307,7 @@ def _done(context: Context, path: Path, step: Step) -> State:
         case Drop(target=Item(obj=whole)):
             held = evaluate(context, function, state, whole)
             if isinstance(held, Field):
-                state = state.with_contents(held.buffer, UNKNOWN)
+                state = context.touch(state, held.buffer)
             return invalidate_contents(state, whole, step.op)
         case Return(value=value):
             return state.bind(
@@ -458,7 +457,7 @@ def _part_iterations(
     if again:
         yield False, state.replace(loops=loops)
     else:  # the collection may be empty
-        yield False, fresh.with_contents(token.buffer, UNKNOWN)
+        yield False, context.touch(fresh, token.buffer)
 
 
 def _batch_iterations(

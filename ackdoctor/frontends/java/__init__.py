@@ -1,7 +1,6 @@
 """Java source to a `Unit`: files, classes with their initialisers, anonymous classes and lambdas."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -416,13 +415,11 @@ def _record_members(
     declared = {text(child(each, "name")) for each in shape.members if each.type == "method_declaration"}
     for param in params:
         if param.name not in declared:
-            value = Attr(Name("this"), param.name)
-            body = partial(_return, value=value, span=shape.head)
-            yield method(file, _implicit(shape, param.name), owner, body)
+            yield method(file, _implicit(shape, param.name), owner, _accessor(shape, param.name))
 
 
-def _return(fn: Lowering, value: Expr, span: Span) -> None:
-    fn.builder.leave(value, span)
+def _accessor(shape: _Shape, name: str) -> Body:
+    return lambda fn: fn.builder.leave(Attr(Name("this"), name), shape.head)
 
 
 # ---- initialisers ----

@@ -71,8 +71,8 @@ def _number(fn: Lowering, node: Node) -> Expr:
     text = fn.text(node).replace("_", "").lower()
     try:
         if "floating" in node.type:
-            is_hex = text.startswith("0x")
-            return Literal(float.fromhex(text.rstrip("fd")) if is_hex else float(text.rstrip("fd")))
+            number = float.fromhex if text.startswith("0x") else float
+            return Literal(number(text.rstrip("fd")))
         text = text.rstrip("l")
         octal = text[:1] == "0" and text.isdecimal()
         return Literal(int(text, 8 if octal else 0))
@@ -380,10 +380,7 @@ def arguments_of(fn: Lowering, node: Node) -> tuple[Arg, ...]:
 def _call(fn: Lowering, node: Node, *, dropped: bool = False) -> Expr:
     """A call, after the calls that it is chained to; a loop, since chains may be long."""
     chain = [node]
-    while True:
-        receiver = chain[-1].child_by_field_name("object")
-        if receiver is None or receiver.type != "method_invocation":
-            break
+    while (receiver := chain[-1].child_by_field_name("object")) and receiver.type == "method_invocation":
         chain.append(receiver)
         if len(chain) > _MOST_CALLS:
             raise RecursionError(TOO_DEEP)
@@ -428,12 +425,9 @@ def _equality(fn: Lowering, obj: Expr, name: str, node: Node) -> Expr | None:
     if name not in ("equals", "equalsIgnoreCase"):
         return None
     operands = parts(child(node, "arguments"))
-    if len(operands) == 1:
-        return _compare(obj, "==", fn.value(operands[0]))
     if len(operands) == 2 and obj == Global("Objects"):  # noqa: PLR2004
-        left = fn.value(operands[0])
-        return _compare(left, "==", fn.value(operands[1]))
-    return None
+        obj = fn.value(operands.pop(0))
+    return _compare(obj, "==", fn.value(operands[0])) if len(operands) == 1 else None
 
 
 def _for_each(fn: Lowering, node: Node, iterable: Expr, name: str) -> bool:

@@ -106,19 +106,17 @@ class Owner:
     type_parameters: frozenset[str] = frozenset()
 
 
+@dataclass(slots=True, eq=False)
 class Frame:
     """A function: its open blocks, the types of its locals, its captures, and the captures of its local classes."""
 
-    __slots__ = ("_blocks", "_caught", "captures", "classes", "imported", "parent", "types")
-
-    def __init__(self, parent: "Place | None", imported: Imported) -> None:
-        self.parent = parent
-        self.imported = imported
-        self.types: dict[str, str | None] = {}
-        self.captures: set[str] = set()
-        self.classes: dict[str, frozenset[str]] = {}
-        self._blocks: list[dict[str, Name]] = [{}]
-        self._caught: set[str] = set()
+    parent: "Place | None"
+    imported: Imported
+    types: dict[str, str | None] = field(default_factory=dict)
+    captures: set[str] = field(default_factory=set)
+    classes: dict[str, frozenset[str]] = field(default_factory=dict)
+    _blocks: list[dict[str, Name]] = field(default_factory=lambda: [{}])
+    _caught: set[str] = field(default_factory=set)
 
     # ---- locals ----
 
@@ -292,8 +290,6 @@ class SourceFile(SharedFile):
     def report_error(self, node: Node, skipped: str) -> None:
         """Report the first syntax error in a node and what it makes unreadable."""
         self._unread.append((node.start_byte, node.end_byte))
-        if len(self.broken) == _MOST:
-            return
         error = _first_error(node)
         if error.is_missing:
             what = f"`{error.type}` is missing"

@@ -307,10 +307,7 @@ def _try(fn: Lowering, node: Node) -> None:
     resources = node.child_by_field_name("resources")
     if resources is not None:
         body = partial(_with_resources, fn, parts(resources), body)
-    if not handlers and final is None:
-        body()
-    else:
-        fn.builder.attempt(body, handlers, None, final)
+    fn.builder.attempt(body, handlers, None, final)
 
 
 def _handler(fn: Lowering, node: Node) -> Handler:
@@ -379,7 +376,11 @@ def _switch_value(fn: Lowering, node: Node) -> Expr:
 def _switch_body(fn: Lowering, node: Node, result: Name | None) -> None:
     condition = child(node, "condition")
     subject = fn.stored(fn.value(condition), parts(condition)[-1])
-    groups = [(group, *_split_labels(group)) for group in parts(child(node, "body"))]
+    groups: list[tuple[Node, list[Node], list[Node]]] = []  # with labels and statements
+    for group in parts(child(node, "body")):
+        inner = parts(group)
+        labels = [each for each in inner if each.type == "switch_label"]
+        groups.append((group, labels, inner[len(labels) :]))
     after: Ends = []
     with fn.frame.block():
         entries, missed = _test_labels(fn, [labels for _, labels, _ in groups], subject)
@@ -402,13 +403,6 @@ def _switch_body(fn: Lowering, node: Node, result: Name | None) -> None:
     fn.builder.resume(after)
 
 
-def _split_labels(group: Node) -> tuple[list[Node], list[Node]]:
-    """The labels of a group of a switch, and its statements."""
-    inner = parts(group)
-    labels = [each for each in inner if each.type == "switch_label"]
-    return labels, inner[len(labels) :]
-
-
 def _test_labels(fn: Lowering, groups: Iterable[Sequence[Node]], subject: Expr) -> tuple[list[Ends], Ends]:
     """The entry edges of each group of labels, and the edges that no label matches."""
     entries: list[Ends] = []
@@ -419,11 +413,11 @@ def _test_labels(fn: Lowering, groups: Iterable[Sequence[Node]], subject: Expr) 
             if _test_label(fn, label, subject, entry):
                 default = entry
         entries.append(entry)
-    rest = fn.builder.take()
-    if default is None:
-        return entries, rest
-    default.extend(rest)
-    return entries, []
+    missed = fn.builder.take()
+    if default is not None:
+        default += missed
+        missed = []
+    return entries, missed
 
 
 def _test_label(fn: Lowering, label: Node, subject: Expr, entry: Ends) -> bool:

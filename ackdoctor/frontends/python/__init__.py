@@ -249,6 +249,8 @@ def _nested_function(fn: Lowering, node: cst.FunctionDef) -> None:
 
 # ---- classes ----
 
+_BINDINGS = {"staticmethod": "static", "classmethod": "class"}
+
 
 def _define_class(fn: Lowering, node: cst.ClassDef, qualname: str) -> ClassInfo:
     """Lower a class with its members, and add it to the file's classes."""
@@ -271,7 +273,9 @@ def _define_class(fn: Lowering, node: cst.ClassDef, qualname: str) -> ClassInfo:
     for each in _declarations(node.body.body):
         if isinstance(each, cst.FunctionDef):
             name = file.qualname(each, f"{qualname}.{each.name.value}")
-            info.methods[each.name.value] = _define_function(fn, each, name, _binding(each))
+            written = (dotted(decorator.decorator) for decorator in each.decorators)
+            bindings = (_BINDINGS[word] for word in written if word in _BINDINGS)
+            info.methods[each.name.value] = _define_function(fn, each, name, next(bindings, "instance"))
         elif isinstance(each, cst.ClassDef):
             _define_class(fn, each, file.qualname(each, f"{qualname}.{each.name.value}"))
         else:
@@ -279,12 +283,6 @@ def _define_class(fn: Lowering, node: cst.ClassDef, qualname: str) -> ClassInfo:
                 info.attrs[target] = value
                 info.attr_spans[target] = span
     return info
-
-
-def _binding(node: cst.FunctionDef) -> str:
-    written = (dotted(decorator.decorator) for decorator in node.decorators)
-    bindings = (word.removesuffix("method") for word in written if word in ("staticmethod", "classmethod"))
-    return next(bindings, "instance")
 
 
 def _nested_class(fn: Lowering, node: cst.ClassDef) -> None:

@@ -4,6 +4,7 @@ import ast
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import libcst as cst
@@ -40,15 +41,13 @@ __all__ = ["TABLES", "Lowering", "Scope", "SourceFile", "bind", "call", "dotted"
 # ---- names ----
 
 
+@dataclass(slots=True, eq=False)
 class Scope:
     """The names of a function, a module or a comprehension, and the enclosing scope."""
 
-    __slots__ = ("captures", "names", "parent")
-
-    def __init__(self, names: dict[str, Expr], parent: "Scope | None") -> None:
-        self.names = names
-        self.parent = parent
-        self.captures: set[str] = set()
+    names: dict[str, Expr]
+    parent: "Scope | None"
+    captures: set[str] = field(default_factory=set)
 
     def resolve(self, word: str, *, capture: bool = True) -> Expr:
         """The expression that a name refers to; a name of an enclosing function becomes a capture."""
@@ -348,10 +347,12 @@ def _map_loop(fn: Lowering, node: cst.Call) -> Expr | None:
     inner = node.args[0].value if node.args else None
     if not isinstance(inner, cst.Call) or len(inner.args) != _FUNCTION_AND_ITEMS:
         return None
-    if any(arg.star for arg in inner.args):
-        return None
     is_map = isinstance(inner.func, cst.Name) and fn.scope.resolve(inner.func.value) == Global("map")
-    if not is_map or not fn.file.module_names.isdisjoint(("map", *_MATERIALIZERS - {"deque"})):
+    if (
+        not is_map
+        or any(arg.star for arg in inner.args)
+        or not fn.file.module_names.isdisjoint(("map", *_MATERIALIZERS - {"deque"}))
+    ):
         return None
     function, items = (fn.value(arg.value) for arg in inner.args)
     result, element, span = fn.builder.temp(), fn.builder.temp(), fn.span(inner)
@@ -470,10 +471,6 @@ def _pure_comparison(fn: Lowering, node: cst.Comparison) -> Expr:
     return links[0] if len(links) == 1 else Mix("and", tuple(links))
 
 
-def _comparison(fn: Lowering, node: cst.Comparison) -> Expr:
-    return _pure_comparison(fn, node) if len(node.comparisons) == 1 else fn.condition_value(node)
-
-
 # ---- tables ----
 
 _Values: TypeAlias = Mapping[type, Callable[[Lowering, Any], Expr]]
@@ -506,7 +503,9 @@ _VALUES: _Values = {
     cst.NamedExpr: _walrus,
     cst.IfExp: lambda fn, node: fn.conditional_value(node.test, node.body, node.orelse),
     cst.BooleanOperation: _boolean,
-    cst.Comparison: _comparison,
+    cst.Comparison: lambda fn, node: (
+        fn.condition_value(node) if len(node.comparisons) > 1 else _pure_comparison(fn, node)
+    ),
 }
 _PURE: _Values = {
     **_STEPLESS,

@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -29,7 +30,7 @@ class Positions:
     """
 
     def __init__(self, module: cst.Module, text: str, translation: Translation | None = None) -> None:
-        tape = _Tape(module)
+        tape = _Tape(module, _programs())
         length = _measure(module, tape)
         self._extents = tape.extents
         self._headers = tape.headers
@@ -114,18 +115,16 @@ def _aligned(code: str, text: str) -> tuple[list[int], list[int]]:
 # ---- measuring ----
 
 
+@dataclass(slots=True, eq=False)
 class _Tape:
     """The result of measuring: the offsets of nodes, and of the ends of their headers, by `id`."""
 
-    __slots__ = ("extents", "headers", "indent", "module", "newline", "programs")
-
-    def __init__(self, module: cst.Module) -> None:
-        self.extents: dict[int, tuple[int, int]] = {}
-        self.headers: dict[int, int] = {}
-        self.indent = 0
-        self.newline = 0  # the width of the last line end
-        self.module = module
-        self.programs = _programs()
+    module: cst.Module
+    programs: "Table[type, _Program]"
+    extents: dict[int, tuple[int, int]] = field(default_factory=dict)
+    headers: dict[int, int] = field(default_factory=dict)
+    indent: int = 0
+    newline: int = 0  # the width of the last line end
 
 
 def _measure(module: cst.Module, tape: _Tape) -> int:
@@ -152,16 +151,16 @@ def _one(node: Any, at: int, tape: _Tape) -> int:
     if not isinstance(program, tuple):
         return program(node, at, tape)
     start = at
-    for duty, field, width in program:
+    for duty, name, width in program:
         at += width
         if duty == "_":
-            inner = getattr(node, field)
+            inner = getattr(node, name)
             if type(inner) is _Space:
                 at += len(inner.value)
             elif inner is not None and inner is not _DEFAULT:
                 at = _one(inner, at, tape)
         elif duty == "*":
-            inner = getattr(node, field)
+            inner = getattr(node, name)
             at = _all(inner if isinstance(inner, (tuple, list)) else (inner,), at, tape)
         elif duty == "(":
             at = start = _all(node.lpar, at, tape)
@@ -171,22 +170,22 @@ def _one(node: Any, at: int, tape: _Tape) -> int:
         elif duty == "<":
             start = at
         elif duty == ">":
-            tape.extents[id(node)] = (start, _end_of(node, field, tape) if field else at)
+            tape.extents[id(node)] = (start, _end_of(node, name, tape) if name else at)
         else:
-            at = _rare(node, (duty, field, width), at, tape)
+            at = _rare(node, (duty, name, width), at, tape)
     return at
 
 
 def _rare(node: Any, part: tuple[str, str, int], at: int, tape: _Tape) -> int:
     """The end of a part of a less frequent kind."""
-    duty, field, width = part
+    duty, name, width = part
     if duty == "^":
         return at + tape.indent
     if duty == "=":
-        text = getattr(node, field)
+        text = getattr(node, name)
         return at + (len(text) if isinstance(text, str) else 0)
     if duty in ("?", "!"):
-        present = getattr(node, field) is not None
+        present = getattr(node, name) is not None
         return at if present == (duty == "?") else at - width
     if duty == "~" and node.returns is not None:
         return _one(node.returns, at + 1, tape)

@@ -1,6 +1,7 @@
 """Statements and comprehensions: the names that they bind, and the steps that they become."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
@@ -37,17 +38,15 @@ _NO_CHILDREN = tuple(  # fields, by prefix
 )
 
 
+@dataclass(slots=True, eq=False)
 class Names:
     """The names that a body binds, its imports, and whether it yields."""
 
-    __slots__ = ("bound", "declared", "imports", "outer", "yields")
-
-    def __init__(self) -> None:
-        self.bound: set[str] = set()
-        self.outer: set[str] = set()  # nonlocal
-        self.declared: set[str] = set()  # global
-        self.imports: list[Any] = []
-        self.yields = False
+    bound: set[str] = field(default_factory=set)
+    outer: set[str] = field(default_factory=set)  # nonlocal
+    declared: set[str] = field(default_factory=set)  # global
+    imports: list[Any] = field(default_factory=list)
+    yields: bool = False
 
     def meanings(self, params: set[str]) -> dict[str, Expr]:
         """The meanings of a function's names, for a `Scope`."""
@@ -109,8 +108,8 @@ def names_bound(file: SourceFile, body: Iterable[cst.CSTNode]) -> Names:
         kind = type(node)
         if kind in _BINDING:
             names.add(node)
-        for field in _child_fields(kind, deep=file.binds_deeply):
-            value = getattr(node, field)
+        for name in _child_fields(kind, deep=file.binds_deeply):
+            value = getattr(node, name)
             children = value if isinstance(value, (tuple, list)) else (value,)
             stack.extend(child for child in children if type(child) not in _NO_NODE)
     for node in names.imports:
@@ -158,10 +157,6 @@ def _expression(fn: Lowering, node: cst.Expr) -> None:
         fn.builder.add(Jump("pass"), fn.span(node))
     else:
         fn.stored(value, node)
-
-
-def _return(fn: Lowering, node: cst.Return) -> None:
-    fn.builder.leave(None if node.value is None else fn.value(node.value), fn.span(node))
 
 
 def _raise(fn: Lowering, node: cst.Raise) -> None:
@@ -315,7 +310,7 @@ def _comprehension(fn: Lowering, node: cst.BaseComp) -> Expr:
     outer = fn.value(node.for_in.iter)  # the first iterable belongs to the enclosing scope
     fn.builder.add(Bind(result, Build(_KINDS.get(type(node), "dict"), ())), fn.span(node))
     with fn.inside(_comprehension_scope(fn, node.for_in)):
-        _comprehension_loop(fn, node.for_in, outer, lambda: _add_element(fn, node, result))
+        _loop(fn, node.for_in, outer, lambda: _add_element(fn, node, result))
     return result
 
 
@@ -347,9 +342,7 @@ def _comprehension_scope(fn: Lowering, clause: cst.CompFor | None) -> Scope:
     return Scope(names, fn.scope)
 
 
-def _comprehension_loop(
-    fn: Lowering, clause: cst.CompFor, iterable: Expr, element: Callable[[], None]
-) -> None:
+def _loop(fn: Lowering, clause: cst.CompFor, iterable: Expr, element: Callable[[], None]) -> None:
     target = clause.target
     is_name = isinstance(target, cst.Name)
     variable = fn.value(target) if is_name else fn.builder.temp()
@@ -366,7 +359,7 @@ def _comprehension_loop(
         if inner is None:
             element()
         else:
-            _comprehension_loop(fn, inner, fn.value(inner.iter), element)
+            _loop(fn, inner, fn.value(inner.iter), element)
         fn.builder.resume(skipped)
 
     fn.builder.loop_for(fn.span(clause), variable, iterable, body)
@@ -513,7 +506,7 @@ _STATEMENTS: Mapping[type, Callable[[Lowering, Any], object]] = {
     cst.Assign: _assign,
     cst.AnnAssign: _annotated,
     cst.AugAssign: _augmented,
-    cst.Return: _return,
+    cst.Return: lambda fn, node: fn.builder.leave(node.value and fn.value(node.value), fn.span(node)),
     cst.Raise: _raise,
     cst.Assert: _assert,
     cst.Del: _del,

@@ -14,7 +14,7 @@ from ackdoctor.acker.versions import profile
 from ackdoctor.heap.python_heap import ACKER, BOLT, EXACT, SPOUT, Holder, containers, weigh
 from ackdoctor.lab.bench import Bench, SpoutBench
 from ackdoctor.model.acker import AckInit, Tick
-from tests.heap.python.shortest import shortest_path
+from tests.heap.shortest import shortest_path
 
 
 def filled(entries: int, version: str = "storm-2.8") -> StormAcker:

@@ -19,7 +19,7 @@ from ackdoctor.heap.python_judge import findings, holding_rows, type_rows, with_
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, TreeWitness
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.tracer.sites import Places
-from tests.heap.python.leaking import leaked
+from tests.heap.leaking import leaked
 
 PLACES = Places(folder="/")
 EMPTY = Census(objects=0, size=0, types={})
