@@ -483,7 +483,7 @@ def _batch_iterations(
         state = _remove_token(state, token, filled)
     else:
         memory = LoopState(now, None, containers=_collections(state, token))
-    done_inside = state.contents.get(token.words) if again else None
+    done_inside = state.contents.get(token.words) if again and not isinstance(element, Index) else None
     base = memory.base or now
     if done_inside is not None and done_inside.stage is not None:  # by a loop over the whole batch
         base = base._replace(stage=done_inside.stage)
