@@ -31,6 +31,7 @@ from ackdoctor.flow.state import (
     Field,
     LoopState,
     State,
+    Token,
     TokenRef,
     TokenState,
     fields_in,
@@ -279,6 +280,15 @@ def _rest(state: State, memory: LoopState) -> TokenState:
     for held in done or [held for held in own if held.stage is Stage.HELD]:
         now = worse_state(None if now.stage is Stage.OWED else now, held)
     return worse_state(memory.rest, now)
+
+
+def complete_batch(
+    context: Context, function: Function, state: State, loop: int, token: Token, rest: TokenState
+) -> State:
+    """Return the state after a loop over a batch: if it completes each tuple, a loop around it sees all of them done."""
+    if rest.stage in _DONE and state.loops and _completes_each(context, function, loop):
+        return state.with_contents(token.words, Contents(rest.stage, every=True))
+    return state
 
 
 def leave_field_loops(
