@@ -1,9 +1,9 @@
 """The graph builder, called as a frontend calls it."""
 
 from ackdoctor.flow.build import CfgBuilder, Fork, Handler
-from ackdoctor.flow.dump import dump
 from ackdoctor.model.cfg import Bind, Call, EdgeKind, Global, Item, Jump, Literal, Name, Way
 from ackdoctor.model.source import NOWHERE
+from tests.flow.cfg_dump import dump
 
 
 def call(builder, name):

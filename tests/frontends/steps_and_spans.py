@@ -1,7 +1,7 @@
 """Helpers for lowered code of either language: its instructions, and the text that a span covers."""
 
-from ackdoctor.flow.dump import show_instr
 from ackdoctor.model.cfg import Function
+from tests.flow.cfg_dump import show_instr
 
 __all__ = ["steps", "text_of"]
 

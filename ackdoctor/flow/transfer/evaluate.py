@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.expressions import memoize
 from ackdoctor.flow.library import TICK
-from ackdoctor.flow.roles import may_reassign
+from ackdoctor.flow.program import may_reassign
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.facts import current_definition, normalise, subject_of, tested_subjects
-from ackdoctor.flow.final_fields import recall_final, remember_final
 from ackdoctor.flow.induction import (
     body_counters,
     induction_variables,
@@ -19,6 +18,7 @@ from ackdoctor.flow.induction import (
     minus,
     split_offset,
 )
+from ackdoctor.flow.invalidation import recall_final, remember_final
 from ackdoctor.flow.pure_calls import inline_calls, is_size, normalise_emptiness, size_calls
 from ackdoctor.flow.state import (
     Batch,

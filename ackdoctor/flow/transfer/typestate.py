@@ -53,7 +53,12 @@ from ackdoctor.flow.transfer.assignment import (
     unpack,
     update,
 )
-from ackdoctor.flow.transfer.buffers import field_iterations, learn_emptiness, leave_field_loops
+from ackdoctor.flow.transfer.buffers import (
+    complete_batch,
+    field_iterations,
+    learn_emptiness,
+    leave_field_loops,
+)
 from ackdoctor.flow.transfer.escape import after_store, completes_any, worse_state
 from ackdoctor.flow.transfer.evaluate import evaluate, stored_tuple
 from ackdoctor.flow.transfer.heap_cells import assign_place, new_box
@@ -358,6 +363,8 @@ def _tested(context: Context, path: Path, condition: Expr) -> Iterator[NextStep]
     step = path.step
     for truth, learnt in branch(context, path.function, path.state, condition):
         after = learn_emptiness(context, path.function, learnt, condition, truth=truth)
+        if after is None:
+            continue
         after = _forget_temporary(after, condition)
         wanted = EdgeKind.TRUE if truth else EdgeKind.FALSE
         for kind, target in step.edges:
@@ -472,12 +479,17 @@ def _batch_iterations(
         done = {loop: memory for loop, memory in state.loops.items() if loop != op.loop}
         filled = _collections(state, token) - memory.containers
         rest = now if filled else worse_state(memory.rest, now)
-        yield False, state.replace(loops=done).with_token(token, rest)
+        left = state.replace(loops=done).with_token(token, rest)
+        yield False, complete_batch(context, path.function, left, op.loop, token, rest)
         memory = memory._replace(rest=None if filled else rest)
         state = _remove_token(state, token, filled)
     else:
         memory = LoopState(now, None, containers=_collections(state, token))
-    state = state.replace(loops={**state.loops, op.loop: memory}).with_token(token, memory.base or now)
+    done_inside = state.contents.get(token.words) if again and not isinstance(element, Index) else None
+    base = memory.base or now
+    if done_inside is not None and done_inside.stage is not None:  # by a loop over the whole batch
+        base = base._replace(stage=done_inside.stage)
+    state = state.replace(loops={**state.loops, op.loop: memory}).with_token(token, base)
     yield True, assign(context, path, state, op.target, element)
 
 

@@ -3,10 +3,10 @@
 import textwrap
 from collections.abc import Iterator
 
-from ackdoctor.flow.dump import dump, show
 from ackdoctor.frontends.java import Lowered, lower_source
 from ackdoctor.model.cfg import ClassInfo, Function, Unit
 from ackdoctor.model.finding import Unreadable
+from tests.flow.cfg_dump import dump, show
 
 PATH = "src/app/Bolts.java"
 

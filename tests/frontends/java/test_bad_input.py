@@ -2,9 +2,9 @@
 
 import pytest
 
-from ackdoctor.flow.dump import show
 from ackdoctor.frontends.java import Lowered
 from ackdoctor.model.finding import Unreadable
+from tests.flow.cfg_dump import show
 from tests.frontends.java.lowered import PATH, all_functions, lower
 from tests.frontends.steps_and_spans import steps
 

@@ -3,10 +3,10 @@
 import textwrap
 from collections.abc import Iterator
 
-from ackdoctor.flow.dump import dump, show
 from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.cfg import Function, Unit
 from ackdoctor.model.finding import Unreadable
+from tests.flow.cfg_dump import dump, show
 
 
 def unit(source: str | bytes, *, module: str = "app.bolts", is_package: bool = False) -> Unit:

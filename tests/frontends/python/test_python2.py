@@ -2,9 +2,9 @@
 
 import pytest
 
-from ackdoctor.flow.dump import show_instr
 from ackdoctor.frontends.python.source import translate
 from ackdoctor.model.finding import Unreadable
+from tests.flow.cfg_dump import show_instr
 from tests.frontends.python.lowered import all_functions, lower, picture, unit
 from tests.frontends.steps_and_spans import text_of
 
