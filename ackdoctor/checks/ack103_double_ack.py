@@ -47,7 +47,8 @@ def _kept(context: RuleContext) -> Iterator[Finding]:
                 continue
             acked = (token for token, held in ended.state.tokens.items() if held.stage is Stage.ACKED)
             token = next((each for each in acked if each.field == each.buffer == field), None)
-            first = next(completions(ended.path, token), None) if token is not None else None
+            places = list(completions(ended.path, token)) if token is not None else []
+            first = places[0] if len({id(place.step) for place in places}) == 1 else None  # else `_repeated`
             if first is not None and context.is_first(field):
                 words = context.words("kept", field=f"self.{field}")
                 yield context.finding(words, Misuse.TWICE, first, flow=flow, path=ended.path, token=token)

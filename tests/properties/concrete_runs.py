@@ -17,7 +17,7 @@ from typing import Any
 from ackdoctor.model.protocol import Breach, Op, Stage, move
 from tests.properties.bolt_settings import Setting
 
-__all__ = ["MAX_ROWS", "PATH", "Event", "Exploration", "Run", "explore", "next_script"]
+__all__ = ["MAX_ROWS", "PATH", "Event", "Exploration", "Run", "explore", "next_script", "user_lines"]
 
 PATH = "bolt.py"
 MAX_CHOICES = 18
@@ -174,7 +174,7 @@ def _opaque(script: _Script, deliveries: _Deliveries) -> dict[str, Any]:
     }
 
 
-def _user_lines(frame: FrameType | None) -> tuple[int, ...]:
+def user_lines(frame: FrameType | None) -> tuple[int, ...]:
     lines: list[int] = []
     while frame is not None:
         if frame.f_code.co_filename == PATH:
@@ -206,17 +206,17 @@ def _framework(script: _Script, deliveries: _Deliveries, setting: Setting) -> ty
             return mode[0]
 
         def ack(self, tup: object) -> None:
-            deliveries.do(Op.ACK, tup, _user_lines(sys._getframe(1)))
+            deliveries.do(Op.ACK, tup, user_lines(sys._getframe(1)))
 
         def fail(self, tup: object) -> None:
-            deliveries.do(Op.FAIL, tup, _user_lines(sys._getframe(1)))
+            deliveries.do(Op.FAIL, tup, user_lines(sys._getframe(1)))
 
         def emit(self, values: object, anchors: list[object] | None = None) -> None:
             if script.choose(2):
                 raise ValueError
             default = list(deliveries.tuples) if setting.module == "streamparse" else []
             for tup in default if anchors is None else anchors:
-                deliveries.do(Op.ANCHOR, tup, _user_lines(sys._getframe(1)))
+                deliveries.do(Op.ANCHOR, tup, user_lines(sys._getframe(1)))
 
     return Bolt
 

@@ -12,6 +12,7 @@ A loop that an exception or a `break` leaves has completed some of the tuples.  
 alike makes the contents unknown.
 """
 
+import operator
 from collections.abc import Iterator, Mapping
 
 from ackdoctor.flow.aliases import named_closures
@@ -20,7 +21,7 @@ from ackdoctor.flow.events import Dropped, Path
 from ackdoctor.flow.expressions import calls_by_result, last_name, memoize
 from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.library import CONTAINER_REMOVALS, QUEUES
-from ackdoctor.flow.pure_calls import inline_calls, nonempty_facts
+from ackdoctor.flow.pure_calls import inline_calls, measured, nonempty_facts
 from ackdoctor.flow.state import (
     EMPTY,
     FOUND,
@@ -72,6 +73,7 @@ __all__ = [
 
 _DONE = (Stage.ACKED, Stage.FAILED)
 _FOUND = (None, FOUND, OWED)
+_HOLDS = {"<": operator.lt, ">": operator.gt, "==": operator.eq}  # the comparisons of normal forms
 
 
 # ---- changes of a buffer ----
@@ -138,7 +140,10 @@ def _record_dropped(context: Context, path: Path, field: str, *, removed: bool =
 
 
 def remove_tuple(context: Context, path: Path, state: State, field: str) -> State:
-    """Return the state after a tuple was removed from a field and given a name: it is owed, and other code has lost it."""
+    """Return the state after a tuple was removed from a field and given a name: other code has lost it.
+
+    It is in the stage in which its handler left it, unless the path has completed all tuples of the field.
+    """
     if field not in context.stored_stages:
         return state
     if _is_removed(state, field):
@@ -187,8 +192,11 @@ def _has_used(state: State, field: str) -> bool:
 
 def learn_emptiness(
     context: Context, function: Function, state: State, condition: Expr, *, truth: bool
-) -> State:
-    """Return the state after a test that may show that a field is empty, or that there was no tuple to remove."""
+) -> State | None:
+    """Return the state after a test that may show that a field is empty, or that there was no tuple to remove.
+
+    The result is None if the path has emptied the field and the test says that it is not empty.
+    """
     if not context.stored_stages:
         return state
     fact, same = normalise(inline_calls(function, condition))
@@ -198,11 +206,22 @@ def learn_emptiness(
             nothing = not nothing
         case Mix(op="any", parts=(tested,)):
             pass
+        case Compare(left=left, op=op, right=Literal(value=int(bound))) if (
+            whole := measured(left)
+        ) is not None:
+            size = evaluate(context, function, state, whole)
+            known = state.contents.get(size.buffer) if isinstance(size, Field) else None
+            is_possible = known != EMPTY or op not in _HOLDS or _HOLDS[op](0, bound) != nothing
+            return state if is_possible else None
         case _:
             tested = fact
     match evaluate(context, function, state, tested):
+        case Field(buffer=buffer) if nothing:
+            return state.with_contents(buffer, EMPTY)
+        case Field(buffer=buffer) if state.contents.get(buffer) == EMPTY:
+            return None
         case Field(buffer=buffer) if state.contents.get(buffer) in _FOUND:
-            return state.with_contents(buffer, EMPTY if nothing else OWED)
+            return state.with_contents(buffer, OWED)
         case TokenRef(token=token) if token.field and nothing:
             return _next_tuple(state, token.field)
         case _:

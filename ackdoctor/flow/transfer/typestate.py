@@ -363,6 +363,8 @@ def _tested(context: Context, path: Path, condition: Expr) -> Iterator[NextStep]
     step = path.step
     for truth, learnt in branch(context, path.function, path.state, condition):
         after = learn_emptiness(context, path.function, learnt, condition, truth=truth)
+        if after is None:
+            continue
         after = _forget_temporary(after, condition)
         wanted = EdgeKind.TRUE if truth else EdgeKind.FALSE
         for kind, target in step.edges:
