@@ -139,9 +139,10 @@ class TokenRef:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Batch:
-    """The list of tuples that a batch handler receives; `token` is any one of them."""
+    """The list of tuples that a batch handler receives, or a part of it; `token` is any one of them."""
 
     token: Token
+    whole: bool = True
 
 
 @dataclass(slots=True, unsafe_hash=True)

@@ -406,7 +406,7 @@ def _slice(context: Context, batch: Batch, bounds: list[Value | None]) -> Value:
     """Return a slice of a batch: `tups[:]` is the batch, `tups[i:i + 100]` the part of this iteration; the contents of any other slice are unknown."""
     if context.component.auto_ack or all(bound == Const(None) for bound in bounds):
         return batch
-    return batch if bounds[0] == Index(batch.token) else batch_part(batch)
+    return Batch(batch.token, whole=False) if bounds[0] == Index(batch.token) else batch_part(batch)
 
 
 def batch_part(batch: Batch) -> Container:

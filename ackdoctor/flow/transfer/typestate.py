@@ -405,8 +405,8 @@ def _rounds(
     context: Context, path: Path, op: Next, iterable: Value | None, *, again: bool
 ) -> Iterator[tuple[bool, State]]:
     match iterable:
-        case Batch(token=token):
-            yield from _batch_iterations(context, path, op, token, TokenRef(token), again=again)
+        case Batch(token=token, whole=whole):
+            yield from _batch_iterations(context, path, op, token, TokenRef(token), again=again, whole=whole)
         case Zipped(token=token, column=column, numbered=numbered):
             yield from _batch_iterations(context, path, op, token, Row(token, column, numbered), again=again)
         case Count(of=Batch(token=token)):
@@ -466,7 +466,14 @@ def _part_iterations(
 
 
 def _batch_iterations(
-    context: Context, path: Path, op: Next, token: Token, element: TokenRef | Row | Index, *, again: bool
+    context: Context,
+    path: Path,
+    op: Next,
+    token: Token,
+    element: TokenRef | Row | Index,
+    *,
+    again: bool,
+    whole: bool = False,
 ) -> Iterator[tuple[bool, State]]:
     """Yield the iterations over a batch: at least one, each with an element in the state before the loop and in no list that the loop fills.
 
@@ -480,12 +487,12 @@ def _batch_iterations(
         filled = _collections(state, token) - memory.containers
         rest = now if filled else worse_state(memory.rest, now)
         left = state.replace(loops=done).with_token(token, rest)
-        yield False, complete_batch(context, path.function, left, op.loop, token, rest)
+        yield False, complete_batch(context, path.function, left, op.loop, token, rest) if whole else left
         memory = memory._replace(rest=None if filled else rest)
         state = _remove_token(state, token, filled)
     else:
         memory = LoopState(now, None, containers=_collections(state, token))
-    done_inside = state.contents.get(token.words) if again and not isinstance(element, Index) else None
+    done_inside = state.contents.get(token.words) if again and whole else None
     base = memory.base or now
     if done_inside is not None and done_inside.stage is not None:  # by a loop over the whole batch
         base = base._replace(stage=done_inside.stage)
