@@ -8,6 +8,7 @@ from ackdoctor.checks.facts.dataflow import (
     handler_steps,
     mentions_any,
     raising_steps,
+    reachable,
     tuple_names,
 )
 from ackdoctor.checks.facts.fields import reads_field
@@ -313,7 +314,9 @@ def _hiding_handler(context: RuleContext, flow: Flow, method: Function) -> Step 
         if not isinstance(step.op, Catch) or not _is_broad(step.op):
             continue
         hides = all(_hides_failure(context, flow, method, each) for each in handler_steps(method, index))
-        if hides and any(_works_on(method, steps[each], derived) for each in raising_steps(method, index)):
+        work = {each for each in raising_steps(method, index) if _works_on(method, steps[each], derived)}
+        caught = [edge.target for edge in step.edges if edge.kind is EdgeKind.TRUE]
+        if hides and work and work.isdisjoint(reachable(method, caught)):  # and does not try again
             return step
     return None
 

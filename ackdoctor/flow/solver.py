@@ -2,8 +2,8 @@
 
 A path is a chain of visits (`Path`).  Two paths that reach a step in equal states, restricted to what is live there
 (`transfer.liveness`), are joined: only the first goes on (property simulation).  So the number of visits is bounded by
-steps x states.  Beyond `MAX_STATES` states at a step, new states are widened; beyond twice that, paths are dropped and
-the result is marked as limited.
+steps x states.  Beyond `MAX_STATES` states at a step, new states forget the tuples in fields; beyond twice that they are
+widened; beyond three times that, paths are dropped and the result is marked as limited.
 
 Helpers are analysed by summaries: a function is solved once for each state in which it is entered.  A recursive
 function is solved again until its exits stop growing, at most `MAX_PASSES` times.
@@ -50,7 +50,7 @@ from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, Call, EdgeKind, Function
 
 __all__ = ["FunctionExit", "Solver"]
 
-MAX_STATES = 32  # at one step before new states are widened
+MAX_STATES = 32  # at one step before new states forget something
 MAX_DEPTH = 10  # of helper calls
 MAX_LITERALS = 4  # different literals that a helper may return before its result is unknown
 MAX_PASSES = 3  # over a recursive function
@@ -147,9 +147,11 @@ class Solver:
             state = live_here.of(state)
             keys = visited.setdefault(way.target, set())
             if len(keys) >= MAX_STATES:
+                state = state.without_buffers()
+            if len(keys) >= 2 * MAX_STATES:
                 state = state.widen()
                 widened = True
-                if len(keys) >= 2 * MAX_STATES:
+                if len(keys) >= 3 * MAX_STATES:
                     self.context.limited = True
                     return None
             key = state.key()

@@ -548,6 +548,15 @@ class State:
         others = {name: known for name, known in self.contents.items() if name != field}
         return self.replace(contents=others if contents is None else {**others, field: contents})
 
+    def without_buffers(self) -> "State":
+        """This state without what it knows of the tuples in fields, unless they are completed."""
+        tokens = {
+            token: held
+            for token, held in self.tokens.items()
+            if token.kind is not TokenKind.STORED or held.stage in (Stage.ACKED, Stage.FAILED)
+        }
+        return self.replace(contents={}, tokens=tokens)
+
     def widen(self) -> "State":
         """This state without facts and constants, which only prune paths."""
         env = {name: value for name, value in self.env.items() if not isinstance(value, Const)}
