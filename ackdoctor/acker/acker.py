@@ -20,18 +20,6 @@ from ackdoctor.acker.versions import Age, Engine, Profile
 from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
 from ackdoctor.model.trace import PendingEntry
 
-__all__ = [
-    "AckEmit",
-    "AckObject",
-    "Acker",
-    "AckerTask",
-    "HeronStreamManager",
-    "JStormAcker",
-    "StormAcker",
-    "StreamManagerError",
-    "make_acker",
-]
-
 
 class Acker(Protocol):
     """One acker task and its pending roots."""

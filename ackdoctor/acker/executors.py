@@ -25,21 +25,6 @@ from ackdoctor.acker.runtime import Clock, IdSource, RotatingMap
 from ackdoctor.acker.versions import Engine, NoTargets, Profile
 from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout
 
-__all__ = [
-    "BoltCollector",
-    "Emission",
-    "MessageId",
-    "Reason",
-    "SpoutEmission",
-    "SpoutExecutor",
-    "SpoutResult",
-    "TaskMismatchError",
-    "TupleImpl",
-    "TupleInfo",
-    "make_collector",
-]
-
-
 MessageId: TypeAlias = Mapping[int, int]  # {root: edge}; empty for an unanchored tuple
 
 

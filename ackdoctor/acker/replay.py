@@ -13,8 +13,6 @@ from ackdoctor.acker.versions import Engine, Profile, Schedule
 from ackdoctor.model.acker import AckAck, AckFail, AckInit, AnswerKind, Message, ResetTimeout, Tick
 from ackdoctor.model.trace import Event, EventKind, GrowthPoint, PendingEntry, RunTally, TupleTree, Verdict
 
-__all__ = ["MOST_ROOTS", "MOST_TREES", "RootLedger", "Row", "replay", "rows"]
-
 MOST_ROOTS = 2_000_000  # about 450 MB
 MOST_TREES = 10_000
 _WINDOW_MS = 1000

@@ -18,8 +18,6 @@ from operator import xor
 
 from ackdoctor.model.trace import Culprit, Event, EventKind, PendingEntry, Residue, TupleTree, Verdict
 
-__all__ = ["Solution", "TracedTuple", "find_culprits", "residue", "solve", "traced_tuples"]
-
 _BITS = 64
 _LONG = (1 << _BITS) - 1
 _MAX_SITES = 16  # per tuple

@@ -8,17 +8,6 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Generic, Protocol, TypeVar
 
-__all__ = [
-    "Clock",
-    "IdSource",
-    "JavaRandom",
-    "RotatingMap",
-    "VirtualClock",
-    "acker_index",
-    "java_hash",
-    "signed",
-]
-
 _MASK_48 = (1 << 48) - 1
 
 

@@ -33,8 +33,6 @@ from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.source import Span
 from ackdoctor.rulebook import Words
 
-__all__ = ["check"]
-
 
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield the findings of each data or batch handler, and of each place that empties a buffer."""

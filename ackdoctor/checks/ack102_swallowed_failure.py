@@ -44,8 +44,6 @@ from ackdoctor.model.protocol import Op, Stage
 from ackdoctor.rulebook import Words
 from ackdoctor.rulebook.advice import fail_as_well
 
-__all__ = ["check"]
-
 _BROAD = frozenset({"Exception", "BaseException", "StandardError", "Throwable"})
 _NO_REMEDY = (VerbKind.ACK, VerbKind.LOG, VerbKind.REPORT)
 _EMITS = (VerbKind.EMIT, VerbKind.EMIT_MANY)

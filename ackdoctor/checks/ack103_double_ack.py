@@ -13,8 +13,6 @@ from ackdoctor.model.finding import Finding
 from ackdoctor.model.protocol import Breach, Stage
 from ackdoctor.rulebook.advice import leave_first
 
-__all__ = ["check"]
-
 
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each second ack that the component's own code makes."""

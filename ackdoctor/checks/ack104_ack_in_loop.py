@@ -9,8 +9,6 @@ from ackdoctor.model.cfg import Call, Closure
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding
 
-__all__ = ["check"]
-
 
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each completion that its own loop repeats."""

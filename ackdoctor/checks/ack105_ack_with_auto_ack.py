@@ -12,8 +12,6 @@ from ackdoctor.model.finding import Finding, Severity
 from ackdoctor.model.protocol import Op
 from ackdoctor.rulebook.advice import complete_by_hand, fail_instead
 
-__all__ = ["check"]
-
 
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each explicit ack or fail that the framework repeats."""

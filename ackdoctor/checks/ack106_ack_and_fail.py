@@ -14,8 +14,6 @@ from ackdoctor.model.finding import Confidence, Finding
 from ackdoctor.model.protocol import Breach, Op
 from ackdoctor.rulebook.advice import ack_after_try, leave_first
 
-__all__ = ["check"]
-
 _MIXED = {
     Breach.ACK_AFTER_FAIL: ("failed", "acked"),
     Breach.FAIL_AFTER_ACK: ("acked", "failed"),

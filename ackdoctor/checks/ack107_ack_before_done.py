@@ -16,8 +16,6 @@ from ackdoctor.model.protocol import Op, Stage
 from ackdoctor.rulebook import Words
 from ackdoctor.rulebook.advice import ack_after_try
 
-__all__ = ["check"]
-
 _STARTS = THREADS | {"create_task", "ensure_future", "run_async", "defer"} - {"add_done_callback"}
 _WAITS = frozenset(
     "join result exception wait gather as_completed get run run_until_complete shutdown wait_for done __exit__ "

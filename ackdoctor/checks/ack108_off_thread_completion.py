@@ -9,8 +9,6 @@ from ackdoctor.model.finding import Finding
 from ackdoctor.model.protocol import Op
 from ackdoctor.rulebook.advice import complete_on_framework_thread, emit_off_thread
 
-__all__ = ["check"]
-
 _VERBS = {Op.ACK: "acks", Op.FAIL: "fails"}
 
 

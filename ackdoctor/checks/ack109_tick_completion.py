@@ -17,8 +17,6 @@ from ackdoctor.model.dialect import EntryKind, Misuse, TickDuty, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.rulebook.advice import test_tick
 
-__all__ = ["check"]
-
 
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield every mistake in the handling of ticks and heartbeats."""

@@ -6,8 +6,6 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding
 
-__all__ = ["check"]
-
 
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each such handler; the framework neither iterates nor awaits its result."""

@@ -11,8 +11,6 @@ from ackdoctor.model.finding import Confidence, Finding
 from ackdoctor.model.protocol import Breach
 from ackdoctor.rulebook import advice
 
-__all__ = ["check"]
-
 
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each emit call that some path reaches with a completed anchor."""

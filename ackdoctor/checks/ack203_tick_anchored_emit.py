@@ -16,8 +16,6 @@ from ackdoctor.model.cfg import Attr, Build, Closure, Expr, Function, Global, Na
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
 
-__all__ = ["check"]
-
 _APPENDS = CONTAINER_STORES - {"update", "setdefault"}
 _EMPTIES = frozenset(
     "clear pop popleft get_nowait get poll pollFirst pollLast take removeFirst removeLast del".split()

@@ -12,8 +12,6 @@ from ackdoctor.model.dialect import Anchoring, Misuse, VerbKind
 from ackdoctor.model.finding import Finding, Severity
 from ackdoctor.rulebook import Words
 
-__all__ = ["check"]
-
 
 class _Fault(NamedTuple):
     """A mistake in an emit call; `misuse` decides its price."""

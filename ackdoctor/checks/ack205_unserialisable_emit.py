@@ -26,8 +26,6 @@ from ackdoctor.model.dialect import Misuse, VerbKind
 from ackdoctor.model.finding import Finding
 from ackdoctor.rulebook import Words
 
-__all__ = ["check"]
-
 _MAX_DEPTH = 6  # of nested containers
 _KINDS = {
     "set": "a set",

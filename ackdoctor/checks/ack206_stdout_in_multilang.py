@@ -9,8 +9,6 @@ from ackdoctor.model.cfg import ENTRY, Call, Compare, EdgeKind, Expr, Function, 
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding, Severity
 
-__all__ = ["check"]
-
 _STDOUT = frozenset(("sys.stdout", "sys.__stdout__", "sys.stdout.buffer"))
 _PRINTS = frozenset(("print", "builtins.print"))
 _WRITES = frozenset(f"{stream}.{verb}" for stream in _STDOUT for verb in ("write", "writelines"))

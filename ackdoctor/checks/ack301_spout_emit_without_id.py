@@ -24,8 +24,6 @@ from ackdoctor.model.cfg import Bind, Function, Item, Name
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
 
-__all__ = ["check"]
-
 _ID_NAME = re.compile(
     r"(?:.*_)?(?:msg|message|mess|tup|tuple|emit|storm)_?u?u?id|uuid|guid|.*_uuid", re.IGNORECASE
 )

@@ -21,8 +21,6 @@ from ackdoctor.flow.library import CONTAINER_STORES
 from ackdoctor.model.dialect import EntryKind
 from ackdoctor.model.finding import Finding, Severity
 
-__all__ = ["check"]
-
 _DROPS = REMOVALS | {"del"}
 _COMPLETES = frozenset(
     "ack acknowledge basicAck basic_ack commit commitAsync commitSync deleteMessage delete_message".split()

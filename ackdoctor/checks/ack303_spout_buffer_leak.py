@@ -9,8 +9,6 @@ from ackdoctor.model.cfg import Function
 from ackdoctor.model.dialect import EntryKind
 from ackdoctor.model.finding import Finding
 
-__all__ = ["check"]
-
 
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each field that only grows, and for each override that disables the framework's cleanup."""

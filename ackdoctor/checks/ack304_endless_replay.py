@@ -23,8 +23,6 @@ from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Function, Global, Mix
 from ackdoctor.model.dialect import EntryKind
 from ackdoctor.model.finding import Finding, Severity
 
-__all__ = ["check"]
-
 _ORDERS = frozenset(("<", "<=", ">", ">=", "==", "!="))
 _PAUSES = frozenset("sleep wait call_later Timer sleep_for".split())
 # a part of a name; neither `country` nor `account`

@@ -18,8 +18,6 @@ from ackdoctor.model.cfg import EXIT, Attr, Call, Catch, EdgeKind, Expr, Functio
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding
 
-__all__ = ["check"]
-
 # factory of an endless iterator -> its library, and the argument that makes it end.  Sources: kafka-python 2.0.2 consumer/group.py,
 # pykafka 2.8.0 simpleconsumer.py and balancedconsumer.py, redis-py client.py `PubSub.listen`, pika 1.4.4 `BlockingChannel.consume`
 _ENDLESS = {

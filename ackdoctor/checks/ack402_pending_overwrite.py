@@ -12,8 +12,6 @@ from ackdoctor.model.cfg import Arg, Attr, Bind, Build, Call, Catch, Expr, Item,
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
 
-__all__ = ["check"]
-
 _LOOKS = frozenset(
     "get pop setdefault has_key __contains__ keys containsKey getIfPresent getOrDefault putIfAbsent computeIfAbsent "
     "compute merge remove".split()

@@ -19,8 +19,6 @@ from ackdoctor.model.cfg import Build, Call, Closure, Function, Literal, Test
 from ackdoctor.model.dialect import Misuse, VerbKind
 from ackdoctor.model.finding import Finding, Severity
 
-__all__ = ["check"]
-
 _CACHES = frozenset(
     f"cachetools.{name}"
     for name in "Cache FIFOCache LFUCache LRUCache MRUCache RRCache TTLCache TLRUCache".split()

@@ -24,8 +24,6 @@ from ackdoctor.model.cfg import ENTRY, Attr, Compare, EdgeKind, Expr, Function, 
 from ackdoctor.model.dialect import EntryKind, TickDuty
 from ackdoctor.model.finding import Finding, Severity
 
-__all__ = ["check"]
-
 _ORDERS = (">=", ">", "==", "<", "<=", "!=")
 _CLOCKS = frozenset(
     "time monotonic now utcnow perf_counter clock timestamp currentTimeMillis nanoTime elapsed".split()

@@ -21,8 +21,6 @@ from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, 
 from ackdoctor.model.source import Site, Span
 from ackdoctor.rulebook import Words, advice, phrase, words
 
-__all__ = ["Place", "RuleContext"]
-
 S = TypeVar("S", bound=Event)
 Place: TypeAlias = Completed | Emitted | Stored | Path | Function | tuple[Function, Span]
 

@@ -60,8 +60,6 @@ from ackdoctor.spark.inputs import Inputs, inside
 from ackdoctor.spark.tables import Analysis, Deaths
 from ackdoctor.tracer.findings import gathered
 
-__all__ = ["Analyze", "add_deaths"]
-
 _FORMATS = ("full", "json", "json-lines", "sarif", "parquet", "html")
 _NEVER, _INCOMPLETE = "never", "incomplete"
 _DEFAULT_TIMEOUT_S = 30  # Storm's own

@@ -31,35 +31,6 @@ if TYPE_CHECKING:
 
     from ackdoctor.rulebook import Rule
 
-__all__ = [
-    "STDIN",
-    "AckerVersion",
-    "Isolated",
-    "MessageTimeout",
-    "MinSeverity",
-    "SparkConf",
-    "SparkMaster",
-    "acker_option",
-    "app",
-    "bytes_of",
-    "callback_of",
-    "complete_rules",
-    "complete_words",
-    "find_rule",
-    "formats_option",
-    "known_word",
-    "lines_of",
-    "milliseconds_of",
-    "nonempty",
-    "path_parser",
-    "require_spark",
-    "rule_names",
-    "rule_pages",
-    "rulebook",
-    "seconds_option",
-    "severity_of",
-    "spark_settings",
-]
 
 V = TypeVar("V")
 STDIN = "-"  # as a path

@@ -22,8 +22,6 @@ from ackdoctor.reporters import counted
 from ackdoctor.reporters.diagnosis import document, screen
 from ackdoctor.tracer.worker_log import open_log
 
-__all__ = ["Diagnose"]
-
 _FORMATS = ("full", "json")
 _LOG_SUFFIXES = frozenset({".log", ".err", ".out"})  # not the last suffix of a rotated log
 _SUFFIXES = _LOG_SUFFIXES | {".txt", ".gz"}

@@ -40,7 +40,6 @@ from ackdoctor.tracer.sites import Places
 if TYPE_CHECKING:
     from typer._click import Command, Context
 
-__all__ = ["Dump", "Hist", "heap"]
 
 _MAX_CHARACTERS = 256 << 20  # of a file with histograms
 _FORMATS = ("full", "json", "json-lines", "concise", "sarif")

@@ -42,7 +42,6 @@ from ackdoctor.reporters import Sources, counted, reporter
 if TYPE_CHECKING:
     from ackdoctor.rulebook import Rule
 
-__all__ = ["Lint", "exit_code"]
 
 _EXCLUSIVE = (
     ("--config", "--isolated"),

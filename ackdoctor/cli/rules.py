@@ -16,8 +16,6 @@ from ackdoctor.cli.output import COLOURED, complain, context_for, destination, p
 from ackdoctor.model import UsageError
 from ackdoctor.rulebook import Rule
 
-__all__ = ["Explain", "Rules"]
-
 _NARROWEST = 100  # columns; a narrower table has no room for the summary
 _WIDEST = 80  # columns of an explanation
 

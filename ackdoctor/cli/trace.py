@@ -50,8 +50,6 @@ from ackdoctor.tracer.sites import Places
 from ackdoctor.tracer.trace_files import line
 from ackdoctor.tracer.trace_reader import Reading, read
 
-__all__ = ["Cat", "Proxy", "ReportCommand", "Run", "explain_root", "trace"]
-
 _DEFAULT_TIMEOUT_S = 30  # Storm's own: a younger root may still complete
 _NOT_STARTED = {126, 127}  # exit codes of shells
 _MAX_FAULTS = 10  # of one kind that are printed

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from ackdoctor.spark.certain import LiveTerms
     from ackdoctor.spark.watch import Watch as Stream
 
-__all__ = ["Watch", "sentences"]
 
 _FORMATS = ("full", "json-lines")
 _WAITING = (

@@ -24,8 +24,6 @@ from ackdoctor.diagnose.stacks import Exceptions, Part, Threads, Thrown, relevan
 from ackdoctor.diagnose.symptoms import DAEMONS, Death, Diagnosis, Occurrence, Sign, Symptom, fatal, table
 from ackdoctor.tracer.worker_log import bare
 
-__all__ = ["Places", "deaths", "deaths_of", "diagnose"]
-
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _LONGEST = 400  # characters kept of a matching line
 _LONGEST_LINE = 20_000  # characters searched in a line; the rest is data

@@ -8,8 +8,6 @@ from pathlib import PurePath
 from ackdoctor.diagnose.log_lines import Moment, component_of, kind_of_name, moment_of
 from ackdoctor.diagnose.symptoms import Occurrence, Sign, fatal, table
 
-__all__ = ["Lives", "Silence", "silent_logs", "without_announcements", "without_echoes"]
-
 _LAUNCHING = "Launching worker for "
 _LAUNCHED = re.compile(rf"{_LAUNCHING}|Starting worker |Launching virtual worker")
 _STOPS = re.compile(

@@ -11,20 +11,6 @@ from typing import NamedTuple
 
 from ackdoctor.tracer.worker_log import log_text
 
-__all__ = [
-    "Moment",
-    "component_of",
-    "entries",
-    "instance_of",
-    "is_logged",
-    "kind_of_line",
-    "kind_of_name",
-    "lines_in",
-    "moment_of",
-    "unpacked",
-]
-
-
 _LONGEST_LINE = 10_000_000  # characters kept of a line
 _MOST_OF_LINE = 250_000_000  # characters; a file with a longer line is not a log
 _UNPACKED = 1 << 24  # characters after which a compressed log may be a bomb

@@ -7,9 +7,6 @@ from dataclasses import dataclass, field
 from ackdoctor.diagnose.log_lines import component_of, is_logged
 from ackdoctor.dialects import known
 
-__all__ = ["TRACEBACK", "Exceptions", "Frame", "Part", "Threads", "Thrown", "is_own", "relevant_frames"]
-
-
 _MOST = 6  # frames shown
 _JAVA = re.compile(r"^\s*at (?:[\w.@-]*/)*(?P<where>[\w$.<>/-]+)\(")
 _PYTHON = re.compile(r'^\s*File "(?P<file>[^"]*)", line \d+')

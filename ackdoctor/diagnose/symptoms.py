@@ -17,7 +17,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["DAEMONS", "Death", "Diagnosis", "Occurrence", "Sign", "Symptom", "Table", "fatal", "table"]
 
 DAEMONS = frozenset({"nimbus", "supervisor", "drpc", "ui"})
 _SEEN_BY_SUPERVISORS = frozenset({"supervisor", "worker"})

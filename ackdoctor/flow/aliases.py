@@ -62,19 +62,6 @@ from ackdoctor.model.cfg import (
     Update,
 )
 
-__all__ = [
-    "ALIAS",
-    "access_path",
-    "alias_field_result",
-    "bind_aliases",
-    "changed_aliases",
-    "collection_paths",
-    "collections",
-    "measured_collections",
-    "named_closures",
-    "new_aliases",
-]
-
 ALIAS = "also"  # the operator of an alias fact
 _ELEMENT = "*"
 _GETTER, _SETTER = re.compile(r"get(?![a-z])"), re.compile(r"set(?=[A-Z_])")

@@ -60,8 +60,6 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.source import NOWHERE, Span
 
-__all__ = ["CfgBuilder", "Ends", "Fork", "Handler"]
-
 End: TypeAlias = tuple[int, EdgeKind]
 Ends: TypeAlias = list[End]
 Body: TypeAlias = Callable[[], None]

@@ -38,8 +38,6 @@ from ackdoctor.model.cfg import Attr, Bind, Call, Component, Expr, Function, Nam
 from ackdoctor.model.dialect import Entry, EntryKind, Moment, TickDuty
 from ackdoctor.model.protocol import Op, Stage, move
 
-__all__ = ["solve_component"]
-
 DATA_ENTRIES = (EntryKind.DATA, EntryKind.BATCH)
 MAX_DEFERRED = 24  # callbacks that are solved for one handler
 

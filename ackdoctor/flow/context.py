@@ -10,8 +10,6 @@ from ackdoctor.model.cfg import Component, Function, Unit
 from ackdoctor.model.dialect import Verb, VerbKind
 from ackdoctor.model.protocol import Stage
 
-__all__ = ["Context", "DeferredCall"]
-
 
 @dataclass(slots=True, unsafe_hash=True)
 class DeferredCall:

@@ -31,25 +31,6 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.dialect import Entry, Verb
 from ackdoctor.model.protocol import Breach, Op
 
-__all__ = [
-    "Anchors",
-    "CallbackPassed",
-    "Completed",
-    "Deferral",
-    "Dropped",
-    "Emitted",
-    "Ended",
-    "Event",
-    "Flow",
-    "Path",
-    "PathPoint",
-    "Released",
-    "Stored",
-    "points_back",
-    "turns_back",
-    "turns_forward",
-]
-
 _STRAIGHT = (Bind, Call, Drop, Unpack, Update, Yield)
 
 

@@ -30,22 +30,6 @@ from ackdoctor.model.cfg import (
     Yield,
 )
 
-__all__ = [
-    "assigned_targets",
-    "callee_text",
-    "calls_by_result",
-    "condition_text",
-    "facts_about",
-    "last_name",
-    "memoize",
-    "mentions",
-    "name_words",
-    "names_in",
-    "subexpressions",
-    "without_facts",
-]
-
-
 _Args = ParamSpec("_Args")
 _Result = TypeVar("_Result")
 

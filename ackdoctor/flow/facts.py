@@ -41,17 +41,6 @@ from ackdoctor.model.cfg import (
     Test,
 )
 
-__all__ = [
-    "DEFINED_AS",
-    "current_definition",
-    "definition_of",
-    "definitions",
-    "normalise",
-    "subject_of",
-    "tested_names",
-    "tested_subjects",
-]
-
 DEFINED_AS = "means"  # the operator of a definition: Compare(local, DEFINED_AS, condition)
 _NEGATIONS = {"!=": "==", "is not": "is", "not in": "in", ">=": "<", "<=": ">"}
 _NUMBERS = ("call", "len", "+", "-")

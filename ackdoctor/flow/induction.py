@@ -52,18 +52,6 @@ from ackdoctor.model.cfg import (
     Update,
 )
 
-__all__ = [
-    "BodyCounter",
-    "CountedLoop",
-    "body_counters",
-    "counted_loops",
-    "induction_variables",
-    "integer_bounds",
-    "is_number",
-    "minus",
-    "split_offset",
-]
-
 MAX_BOUNDS = 4  # that an induction variable may be compared with
 _COMPARISONS = ("<", ">", "==", "<=", ">=", "!=")
 _RANGES = ("range", "xrange")

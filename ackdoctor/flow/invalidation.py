@@ -63,18 +63,6 @@ from ackdoctor.model.cfg import (
     Test,
 )
 
-__all__ = [
-    "drop_facts",
-    "invalidate_aliases",
-    "invalidate_by_call",
-    "invalidate_contents",
-    "invalidate_receiver",
-    "invalidate_size",
-    "invalidate_target",
-    "recall_final",
-    "remember_final",
-]
-
 
 def drop_facts(state: State, stale: Collection[Expr]) -> State:
     """The state without these facts; the same state if there are none."""

@@ -6,40 +6,6 @@ A call is known by the last part of its dotted name: `self.log.warning`, `loggin
 
 import re
 
-__all__ = [
-    "AGGREGATES",
-    "ARRAYS",
-    "CALLBACKS",
-    "CLEANUP",
-    "COLLECTION_LITERALS",
-    "COLLECTION_WRAPPERS",
-    "COMPATIBILITY_NAMES",
-    "CONTAINER_BULK_STORES",
-    "CONTAINER_OTHERS",
-    "CONTAINER_READS",
-    "CONTAINER_REMOVALS",
-    "CONTAINER_STORES",
-    "CONTAINER_VIEWS",
-    "EXCEPTIONS",
-    "EXECUTORS",
-    "IMMEDIATE_CALLBACKS",
-    "IMMUTABLE_TYPES",
-    "LAZY",
-    "LIVE_VIEWS",
-    "LOGGING",
-    "NEVER_RAISES",
-    "PLAIN_BASES",
-    "PURE_CALLS",
-    "PURE_PREFIXES",
-    "QUEUES",
-    "REORDERING",
-    "SCHEDULERS",
-    "THREADS",
-    "TICK",
-    "TRANSPARENT_DECORATORS",
-]
-
-
 TICK = re.compile(r"tick(?!et|er|le)", re.IGNORECASE)  # but not "ticket", "ticker", "tickle"
 
 LOGGING = frozenset(

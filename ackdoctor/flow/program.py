@@ -29,9 +29,6 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.dialect import Dialect, EntryKind, Kind, Role, Switch
 from ackdoctor.model.finding import UnknownBase
 
-__all__ = ["Program", "may_reassign", "resolve_role", "switch_value", "unknown_bases"]
-
-
 # ---- switches ----
 
 

@@ -24,27 +24,6 @@ from ackdoctor.flow.library import (
 )
 from ackdoctor.model.cfg import Attr, Build, Call, Compare, Expr, Function, Global, Literal, Mix, Name, Star
 
-__all__ = [
-    "PURE_FUNCTIONS",
-    "SELF_NAMES",
-    "escaping_parts",
-    "inline_calls",
-    "is_field",
-    "is_immutable",
-    "is_mutable_local",
-    "is_read_only",
-    "is_size",
-    "iterator_facts",
-    "measured",
-    "nonempty_facts",
-    "normalise_emptiness",
-    "pure_calls",
-    "size_calls",
-    "size_facts",
-    "split_results",
-]
-
-
 SELF_NAMES = frozenset({"this", "self"})
 PURE_FUNCTIONS = PURE_CALLS | COLLECTION_WRAPPERS | AGGREGATES  # do not change their arguments
 _READ_ONLY = COLLECTION_LITERALS | LOGGING | CONTAINER_VIEWS | {"get"}

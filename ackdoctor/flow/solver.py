@@ -48,8 +48,6 @@ from ackdoctor.flow.transfer.opaque_calls import Enter
 from ackdoctor.flow.transfer.typestate import NextStep, next_steps, split_by_element
 from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, Call, EdgeKind, Function
 
-__all__ = ["FunctionExit", "Solver"]
-
 MAX_STATES = 32  # at one step before new states forget something
 MAX_DEPTH = 10  # of helper calls
 MAX_LITERALS = 4  # different literals that a helper may return before its result is unknown

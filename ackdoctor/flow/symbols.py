@@ -32,17 +32,6 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.dialect import Dialect, Role
 
-__all__ = [
-    "MAX_ANCESTORS",
-    "UNKNOWN",
-    "AttributeAssignment",
-    "FrameworkClass",
-    "Lineage",
-    "Symbol",
-    "SymbolTable",
-    "attribute_assignments",
-]
-
 Symbol = ClassInfo | Function | str
 _MAX_REEXPORTS = 12  # followed for one name
 MAX_ANCESTORS = 100  # of one class; a component with more is not analysed

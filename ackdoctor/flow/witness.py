@@ -31,18 +31,6 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.finding import PathStep, PathWitness
 from ackdoctor.model.source import Site, Span
 
-__all__ = [
-    "assumes_raise",
-    "breach_site",
-    "call_chain",
-    "completions",
-    "leaving_step",
-    "line_text",
-    "raising_visit",
-    "was_widened",
-    "witness",
-]
-
 _MAX_STEPS = 40  # of one witness; the middle of a longer path is left out
 _MAX_DEPTH = 6  # of helper calls that the reader sees as indentation
 

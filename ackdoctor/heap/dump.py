@@ -14,9 +14,6 @@ from ackdoctor.heap.objects import Objects, oops_of
 from ackdoctor.heap.pending import Acker, Holder, OldEntries, look_up, walk
 from ackdoctor.heap.sweep import ARRAYS, Classes, Oops, Taker, Takers, sweep
 
-__all__ = ["ClassRow", "HeapDump", "Roles", "Timeout", "held_bytes", "read_dump"]
-
-
 _JSTORM = r"com\.alibaba\.jstorm\.task\."
 _ACKER_2 = re.compile(rf"{STORM}daemon\.Acker|{_JSTORM}acker\.Acker")  # and JStorm's
 _ACKER_1 = re.compile(rf"{STORM}daemon\.acker\$mk_acker_bolt\$reify__\d+")

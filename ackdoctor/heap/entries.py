@@ -10,8 +10,6 @@ from ackdoctor.heap.hprof import BOOLEAN, INT, LONG, OBJECT, Heads
 from ackdoctor.heap.objects import COMPRESSED, Objects
 from ackdoctor.heap.sweep import LONGEST_ARRAY, Classes, Oops, Rows, Taker, Takers
 
-__all__ = ["NIL_ROW", "STORM", "AckObjects", "ClojureMaps", "Entries", "Kind", "entry_bytes"]
-
 
 @unique
 class Kind(IntEnum):

@@ -11,18 +11,6 @@ from ackdoctor.heap.sweep import java_name
 from ackdoctor.model.trace import GrowthPoint
 from ackdoctor.tracer.acker_findings import Trend, filled_in, trend
 
-__all__ = [
-    "TOP",
-    "ClassTrend",
-    "Growth",
-    "Histogram",
-    "growth",
-    "most_common_jvm",
-    "parse",
-    "timed",
-]
-
-
 _HEAD = re.compile(r"\bnum\s+(?:#instances\s+#bytes|(?P<openj9>object count\s+total size)\b)")
 _COUNT = r"([0-9]{1,18})"  # instances or bytes; 18 digits are enough for any heap
 _ROW = re.compile(rf"^\s*[0-9]+:\s+{_COUNT}\s+{_COUNT}\s+(\S+)")

@@ -19,31 +19,6 @@ from typing import BinaryIO, NamedTuple
 
 from ackdoctor.tracer.worker_log import GZIP, PACKED
 
-__all__ = [
-    "BOOLEAN",
-    "CHAR",
-    "CLASS",
-    "HEAP",
-    "INSTANCE",
-    "INT",
-    "LOAD_CLASS",
-    "LONG",
-    "OBJECT",
-    "OBJECTS",
-    "PRIMITIVE",
-    "STRING",
-    "WIDTHS",
-    "ClassDump",
-    "Damage",
-    "Heads",
-    "Hprof",
-    "HprofError",
-    "Record",
-    "open_file",
-    "parse_class",
-]
-
-
 _PATIENCE_S = 8.0  # wait for the first byte of a named pipe
 _OF_SHELLS = ("/dev/", "/proc/")  # pipes of <(command), which have a writer
 _STDIN = "-"  # in place of a path

@@ -30,17 +30,6 @@ from ackdoctor.tracer.sites import Places
 from ackdoctor.tracer.trace_reader import read
 from ackdoctor.tracer.worker_log import WorkerLogs, is_log
 
-__all__ = [
-    "RunEvidence",
-    "findings",
-    "growth_findings",
-    "heap_finding",
-    "run_evidence",
-    "trees",
-    "with_culprits",
-]
-
-
 _NO_TRACE = "no part of a trace"
 _LOGS = ("*.log", "*.log.*")
 _ORPHANS = (Kind.ORPHAN, Kind.ZERO, Kind.FAILED, Kind.NIL)

@@ -22,9 +22,6 @@ from ackdoctor.heap.hprof import (
 )
 from ackdoctor.heap.sweep import Census, Columns, Oops
 
-__all__ = ["COMPRESSED", "NARROW", "SPLIT", "HeapObject", "Objects", "oops_of"]
-
-
 _STRETCH = 1 << 17
 _ELEMENTS = 1 << 16  # elements of an array read at once
 _LONGEST_TEXT = 1 << 14  # bytes of a String; names and commands are shorter

@@ -13,9 +13,6 @@ from ackdoctor.heap.objects import Objects
 from ackdoctor.heap.sweep import Classes, Rows, Takers, sweep
 from ackdoctor.model.trace import PendingEntry
 
-__all__ = ["Acker", "Bucket", "Holder", "OldEntries", "Tally", "Waits", "look_up", "walk"]
-
-
 _HASH_NODES = ("java.util.HashMap$Node", "java.util.HashMap$Entry")  # Java 8 or later, and before
 _OLD = 8  # added to the kind of an old entry
 _OLD_WAITING = _OLD + Kind.WAITING.value

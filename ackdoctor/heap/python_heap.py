@@ -22,34 +22,6 @@ from ackdoctor.tracer.ledger import Ledger
 from ackdoctor.tracer.live import LiveRecord
 from ackdoctor.tracer.recorder import at_exit
 
-__all__ = [
-    "ACKER",
-    "BOLT",
-    "EXACT",
-    "LAST",
-    "SPOUT",
-    "AckerMap",
-    "Census",
-    "Container",
-    "Holder",
-    "Holding",
-    "Snapshot",
-    "SnapshotSeries",
-    "Weight",
-    "attach",
-    "census",
-    "components",
-    "containers",
-    "files",
-    "load",
-    "missing",
-    "name_of",
-    "save",
-    "take",
-    "weigh",
-]
-
-
 ACKER, BOLT, SPOUT = "acker", "bolt", "spout"
 LAST = "end"  # the label of the last snapshot; a killed process has none
 _INSTALL = "pip install 'ackdoctor[heap]'"

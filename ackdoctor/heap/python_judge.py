@@ -20,18 +20,6 @@ from ackdoctor.rulebook import (
 from ackdoctor.tracer.acker_findings import stays, trend
 from ackdoctor.tracer.sites import Places
 
-__all__ = [
-    "ACKER_CODES",
-    "OPEN_TUPLE_CODES",
-    "HoldingRow",
-    "TypeRow",
-    "findings",
-    "holding_rows",
-    "type_rows",
-    "with_heap_evidence",
-]
-
-
 _FEW = 10  # smaller containers are listed only if they are known to hold tuples
 OPEN_TUPLE_CODES = frozenset(
     {UNDRAINED_BUFFER, NEVER_ZERO_ENTRY, PENDING_GROWTH}

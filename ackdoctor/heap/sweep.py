@@ -33,21 +33,6 @@ from ackdoctor.heap.hprof import (
     parse_class,
 )
 
-__all__ = [
-    "ARRAYS",
-    "LONGEST_ARRAY",
-    "Census",
-    "Classes",
-    "Columns",
-    "Oops",
-    "Rows",
-    "Taker",
-    "Takers",
-    "java_name",
-    "sweep",
-]
-
-
 _TOGETHER = 64  # ids compared at once
 _STRETCH = 1 << 16
 _OBJECT_TAGS = re.compile(rb"[\x20-\x22]")  # records that name a class

@@ -25,9 +25,6 @@ from ackdoctor.model.acker import AckAck, AckFail, Answer, Message, Tick
 from ackdoctor.model.dialect import Kind, WireForm
 from ackdoctor.model.trace import PendingEntry, Verdict
 
-__all__ = ["AUTO", "BaseBench", "Bench", "Emitted", "SpoutBench"]
-
-
 __tracebackhide__ = True  # pytest shows the line of the test, not of the bench
 
 _SPOUT, _BOLT, _SINK = 1, 2, 3  # task ids

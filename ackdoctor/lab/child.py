@@ -15,9 +15,6 @@ from typing import Any, TextIO
 
 from ackdoctor.lab.component import WorkerDiedError
 
-__all__ = ["HALTED", "SUICIDE", "Child", "Exit", "Looped", "ProcessState", "ShellError", "uncaught"]
-
-
 HALTED = 11  # ShellBolt.die, ShellSpout.die: System.exit(11)
 SUICIDE = 1  # an exception that leaves an executor: Utils.mkSuicideFn, "Worker died"
 

@@ -28,8 +28,6 @@ from ackdoctor.lab.worker import Agenda, LossModel, Parcel, Record, Route, Worke
 from ackdoctor.model.acker import Tick
 from ackdoctor.model.trace import EventKind, PendingEntry
 
-__all__ = ["Cluster", "Death", "Phases", "RestlessError", "in_phase", "spread_phases"]
-
 _MANY_STEPS = 1_000_000
 
 Phases: TypeAlias = Callable[[str, int, float], float]

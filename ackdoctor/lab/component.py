@@ -7,25 +7,6 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from ackdoctor.acker.executors import TupleImpl
 
-__all__ = [
-    "BasicBolt",
-    "Bolt",
-    "BoltInfo",
-    "Context",
-    "EmitInfo",
-    "FailedError",
-    "Feed",
-    "Feeder",
-    "OutputCollector",
-    "Spout",
-    "SpoutInfo",
-    "SpoutOutputCollector",
-    "TaskHook",
-    "Time",
-    "Tup",
-    "WorkerDiedError",
-]
-
 
 @dataclass(slots=True, eq=False, repr=False, kw_only=True)
 class Tup(TupleImpl):

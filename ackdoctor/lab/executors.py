@@ -17,7 +17,6 @@ from ackdoctor.tracer.components import belongs, describe, described
 
 C = TypeVar("C", bound=Bolt | Spout)
 
-__all__ = ["AckerThread", "BoltThread", "Executor", "SpoutThread"]
 
 _RECEIVED = {AckInit: EventKind.INIT, AckFail: EventKind.FAIL, ResetTimeout: EventKind.RESET}
 _ANSWERED = {

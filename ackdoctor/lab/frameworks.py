@@ -28,17 +28,6 @@ from ackdoctor.lab.messages import Setup, Transcript
 from ackdoctor.model.dialect import Dialect, Role
 from ackdoctor.tracer.components import belongs
 
-__all__ = [
-    "HeronBolt",
-    "HeronSpout",
-    "HeronTuple",
-    "InstanceDiedError",
-    "NotAComponentError",
-    "descent",
-    "launcher",
-]
-
-
 _LOG = logging.getLogger("heron.instance")
 _LEVELS = {
     "trace": logging.DEBUG,

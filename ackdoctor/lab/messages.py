@@ -18,21 +18,6 @@ from typing import Any, NoReturn
 
 from ackdoctor.lab.child import ShellError
 
-__all__ = [
-    "ILLEGAL_ARGUMENT",
-    "NULL_POINTER",
-    "RUNTIME",
-    "Json",
-    "Setup",
-    "ShellMsg",
-    "Transcript",
-    "java_text",
-    "json_of",
-    "parse",
-    "shell_msg",
-]
-
-
 RUNTIME = "java.lang.RuntimeException"
 NULL_POINTER = "java.lang.NullPointerException"
 ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"

@@ -9,35 +9,6 @@ from typing import TypeAlias
 from ackdoctor.acker.runtime import java_hash
 from ackdoctor.lab.component import Bolt, Spout
 
-__all__ = [
-    "ACKER",
-    "ALL",
-    "DEFAULT_STREAM",
-    "DIRECT",
-    "GLOBAL",
-    "LOCAL_OR_SHUFFLE",
-    "NONE",
-    "SHUFFLE",
-    "SYSTEM",
-    "SYSTEM_STREAM",
-    "SYSTEM_TASK",
-    "TICK_STREAM",
-    "Assignment",
-    "BoltSpec",
-    "Grouping",
-    "InvalidEmitError",
-    "InvalidTopologyError",
-    "Outputs",
-    "Router",
-    "Settings",
-    "SpoutSpec",
-    "Topology",
-    "TopologyBuilder",
-    "assign",
-    "check_emit",
-    "fields_of",
-]
-
 ACKER = "__acker"
 SYSTEM = "__system"
 SYSTEM_TASK = -1

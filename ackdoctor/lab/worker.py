@@ -27,20 +27,6 @@ from ackdoctor.model.acker import AckFail, AckInit, Answer, Message, ResetTimeou
 from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.tracer.sites import Sites
 
-__all__ = [
-    "Agenda",
-    "Inbox",
-    "LossModel",
-    "Parcel",
-    "Record",
-    "Route",
-    "TaskContext",
-    "Worker",
-    "choose_weighted",
-    "draw_speed",
-    "lossy",
-]
-
 _ACK_STREAMS = {AckInit: "__ack_init", AckFail: "__ack_fail", ResetTimeout: "__ack_reset_timeout"}
 _LOOP = "BoltThread.begin"  # frames above it belong to the caller of the cluster
 Route: TypeAlias = tuple[int, int]  # sender task, receiver task

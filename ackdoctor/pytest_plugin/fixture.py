@@ -30,9 +30,6 @@ from ackdoctor.tracer.components import holders
 from ackdoctor.tracer.ledger import Ledger
 from ackdoctor.tracer.sites import Places
 
-__all__ = ["Counts", "Fixture", "Look", "TestHeap"]
-
-
 _WIDTH = 120
 _MOST_COUNTS = 3  # per session, for tests with findings that did not call `heap()`
 

@@ -39,8 +39,6 @@ from ackdoctor.tracer.trace_files import live_files, lock, parts
 if TYPE_CHECKING:
     from ackdoctor.pytest_plugin.fixture import Counts, Fixture, TestHeap
 
-__all__ = ["TEST_OPTIONS", "Hooks", "Refusal", "SessionTracer", "TestSeparation", "TraceFiles", "wait"]
-
 
 _POLL_S = 0.005
 TEST_OPTIONS = pytest.StashKey[Options | str]()  # the options of a traced test, or the error in its marks

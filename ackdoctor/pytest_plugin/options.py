@@ -10,20 +10,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-__all__ = [
-    "FAILED_BY_ACKDOCTOR",
-    "LEVELS",
-    "MARK",
-    "NAME",
-    "OPTIONS",
-    "Options",
-    "Spec",
-    "add_options",
-    "options_of_test",
-    "read_options",
-    "tracing_flags",
-]
-
 NAME = "ackdoctor"  # of the mark and of the fixture
 
 

@@ -32,24 +32,6 @@ from ackdoctor.rulebook import (
 if TYPE_CHECKING:
     from ackdoctor.reporters import Context
 
-__all__ = [
-    "COUNTS",
-    "PROPERTY",
-    "SECTION",
-    "Judge",
-    "Judgement",
-    "Row",
-    "context_of",
-    "count_by_rule",
-    "fail",
-    "format_findings",
-    "one_line",
-    "read_row",
-    "summary",
-    "totals",
-    "waiting_note",
-]
-
 
 PROPERTY = "ackdoctor"  # name of the user property, and of the testcase's property in JUnit
 SECTION = "ackdoctor"

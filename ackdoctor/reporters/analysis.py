@@ -16,19 +16,6 @@ from ackdoctor.reporters.trace import incomplete as trace_incomplete
 from ackdoctor.reporters.trace import verdict as trace_verdict
 from ackdoctor.spark.tables import Analysis, TreeCount
 
-__all__ = [
-    "about",
-    "asides",
-    "books",
-    "culprits_of",
-    "document",
-    "forecast",
-    "incomplete",
-    "meaning",
-    "screen",
-    "verdict",
-]
-
 _MAX_LINES = 10
 _MAX_ROWS = 50  # of components, and of spouts
 _MAX_CAUSES = 3  # of deaths

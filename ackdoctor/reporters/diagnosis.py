@@ -12,8 +12,6 @@ from ackdoctor.diagnose.symptoms import Diagnosis, Sign
 from ackdoctor.dialects import known
 from ackdoctor.reporters import Palette, counted, printable
 
-__all__ = ["document", "screen"]
-
 _MAX_CAUSES = 5
 _WIDTH = 80
 _PYTHON_ONLY = ("ackdoctor lint ", "pytest ")  # commands for components in Python or Java

@@ -21,16 +21,6 @@ from ackdoctor.reporters.machine import document
 from ackdoctor.reporters.tables import block, bytes_in_words, span
 from ackdoctor.reporters.terminal import full, headline, more_findings, nothing_wrong
 
-__all__ = [
-    "dump_document",
-    "dump_screen",
-    "dump_verdict",
-    "growth_document",
-    "growth_screen",
-    "growth_verdict",
-    "snapshots_screen",
-]
-
 _MAX_NOTES = 5
 _MAX_FAULTS = 5
 _MAX_CAUSES = 3

@@ -20,8 +20,6 @@ from ackdoctor.reporters.tables import span
 from ackdoctor.reporters.terminal import finding_place, worst_first
 from ackdoctor.spark.tables import Analysis, Completions, Forecast, Latency, Life, LifeRow
 
-__all__ = ["page"]
-
 _MAX_FINDINGS = 50
 _OPEN_FINDINGS = 5  # the curve should be visible without much scrolling
 _MAX_LEFT = 6  # lines about what a finding left behind

@@ -27,7 +27,6 @@ from ackdoctor.reporters import Context, Sources, escape_commands, printable
 if TYPE_CHECKING:
     from ackdoctor.rulebook import Rule
 
-__all__ = ["document", "github", "lines", "sarif", "statistics"]
 
 Json: TypeAlias = dict[str, object]
 

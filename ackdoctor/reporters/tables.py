@@ -9,7 +9,6 @@ from ackdoctor.reporters import PLAIN, UNICODE, Context
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["block", "bytes_in_words", "grid", "span", "sparkline", "table"]
 
 _BARS, _ASCII_BARS = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 _SPARKLINE_WIDTH = 48

@@ -26,22 +26,6 @@ from ackdoctor.model.finding import (
 from ackdoctor.model.source import NOWHERE
 from ackdoctor.reporters import Context, Glyphs, counted, printable
 
-__all__ = [
-    "concise",
-    "evidence_notes",
-    "files",
-    "finding_place",
-    "full",
-    "headline",
-    "more_findings",
-    "nothing_wrong",
-    "one_line",
-    "rule_counts",
-    "statistics",
-    "summary",
-    "worst_first",
-]
-
 _VERDICT_STYLES = {"BROKEN": "error", "GROWING": "warning", "INCOMPLETE": "warning", "EMPTY": "warning"}
 _MEGABYTE = 1_000_000
 _MIN_DIGITS = 5  # of line numbers, so that the frames of one report are aligned

@@ -22,19 +22,6 @@ from ackdoctor.reporters.terminal import (
 )
 from ackdoctor.tracer.replay import Life, Moment
 
-__all__ = [
-    "About",
-    "caveats",
-    "document",
-    "growth",
-    "incomplete",
-    "life",
-    "plain_tally",
-    "plain_tree",
-    "screen",
-    "verdict",
-]
-
 _MAX_KINDS = 10  # of entries
 _MAX_NOTES = 5
 _NARROW = 72  # a table on fewer columns drops the columns that matter least

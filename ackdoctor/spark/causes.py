@@ -26,17 +26,6 @@ from ackdoctor.spark.tables import Analysis, Completions, Expired
 from ackdoctor.spark.verdicts import tree
 from ackdoctor.tracer.timeouts import EARLY, Cause, Pace, Step, TimedOut, burst_period, cause_of, causes_of
 
-__all__ = [
-    "Slow",
-    "by_messages",
-    "by_tasks",
-    "explain",
-    "explained",
-    "judge_timeouts",
-    "name_deliveries",
-    "unexplained",
-]
-
 _MOST_SITES = 16
 _MOST_EXPLAINED = 500  # trees whose value is looked into, because no single tuple explains it
 _LONG = (1 << 64) - 1

@@ -38,22 +38,6 @@ from ackdoctor.spark.replay import replay_all, schedule_ms
 from ackdoctor.spark.schema import CARRIED, COMPLETION, DONE, MESSAGES, ROOT_KEY
 from ackdoctor.spark.session import expressions, literal_table
 
-__all__ = [
-    "ACKED_TWICE",
-    "NEVER_ZERO",
-    "OVER_ACKED",
-    "TWICE",
-    "Clock",
-    "LiveTerms",
-    "carried_roots",
-    "delivery_rows",
-    "done",
-    "judged",
-    "read_so_far",
-    "remembered",
-    "replayed_lives",
-]
-
 NEVER_ZERO, OVER_ACKED, ACKED_TWICE = "never-zero", "over-acked", "acked-twice"
 
 _MAX_LONG = (1 << 63) - 1

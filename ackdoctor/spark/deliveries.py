@@ -32,34 +32,6 @@ from ackdoctor.spark.tables import Completions
 from ackdoctor.tracer.components import STORM, UNOBSERVED, described
 from ackdoctor.tracer.ledger import Playback
 
-__all__ = [
-    "DELIVERY_KEY",
-    "NO_PROCESS",
-    "QUANTILE_COLUMNS",
-    "Ends",
-    "Life",
-    "completion_tables",
-    "completions",
-    "component_tallies",
-    "count_events",
-    "deaths",
-    "deliveries",
-    "irregular",
-    "is_tick",
-    "last_rows",
-    "life",
-    "limited",
-    "mark_in_hand",
-    "open_over_time",
-    "quantiles",
-    "shapes",
-    "shapes_of_bare_emits",
-    "violations",
-    "without_dead",
-    "without_unobserved",
-    "without_waiting",
-]
-
 Life: TypeAlias = tuple[str, str, int]  # of a worker: run, worker, process
 Ends: TypeAlias = Mapping[Life, int]  # in ns
 LEDGER_KEY = ("run", "worker", "pid", "component", "task", "test")

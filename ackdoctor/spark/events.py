@@ -25,19 +25,6 @@ from ackdoctor.spark.schema import EVENTS, QUARANTINE
 from ackdoctor.spark.session import Cache, spark_errors
 from ackdoctor.spark.tables import Books, Quarantined
 
-__all__ = [
-    "Opened",
-    "books",
-    "constant_columns",
-    "files_at",
-    "opened",
-    "quarantined",
-    "refused",
-    "remove_unreadable",
-    "traces",
-    "with_addresses",
-]
-
 # ---- traces ----
 
 _FOLDERS = ("run", "worker")

@@ -14,21 +14,6 @@ from typing import BinaryIO
 from ackdoctor.model.trace import SCHEMA
 from ackdoctor.tracer.worker_log import GZIP, LEVELS, LOG_LINE, PACKED, bare, encoding_of, open_log
 
-__all__ = [
-    "LONGEST_LINE",
-    "FileKind",
-    "ForeignFileError",
-    "UnreadableFileError",
-    "first_stamp_ns",
-    "is_expected",
-    "kind_by_name",
-    "kind_of",
-    "last_stamp_ns",
-    "need_rows",
-    "need_schema",
-    "stamp_ns",
-]
-
 _HEAD = 1 << 16  # bytes
 _HEAD_LINES = 200  # of a text, blank ones not counted
 _TRACE_LINES = 100_000  # of stack traces at the beginning of a rotated log

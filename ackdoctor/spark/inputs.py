@@ -29,20 +29,6 @@ from ackdoctor.spark.file_kinds import (
 )
 from ackdoctor.tracer.trace_files import Stem, is_checkpoint
 
-__all__ = [
-    "EMPTY_FOLDER",
-    "File",
-    "Inputs",
-    "find_inputs",
-    "inside",
-    "literally",
-    "local",
-    "run_and_worker",
-    "shorten",
-    "unescaped",
-    "unzipped",
-]
-
 _MOST_NAMED = 3  # errors in one line
 _BEST_FIRST = (".parquet", ".jsonl", ".jsonl.gz")
 _BLOCK = 1 << 20

@@ -32,8 +32,6 @@ from ackdoctor.tracer.findings import findings, gathered
 from ackdoctor.tracer.sites import Places
 from ackdoctor.tracer.timeouts import slow_findings
 
-__all__ = ["Frames", "Terms", "examine"]
-
 _MOST_LIVES = 20
 _MOST_NAMED = 3  # components
 _MOST_TASKS = 10

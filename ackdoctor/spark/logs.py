@@ -39,20 +39,6 @@ from ackdoctor.spark.log_lines import CONTINUED, FOREIGN, LOADS, QUARANTINED, TI
 from ackdoctor.spark.schema import EVENTS, QUARANTINE
 from ackdoctor.spark.session import Persist, as_table, expressions, literal_table, quoted
 
-__all__ = [
-    "Log",
-    "Survey",
-    "events",
-    "in_rotation_order",
-    "lines",
-    "missing_tasks",
-    "notes",
-    "observed",
-    "parsed_lines",
-    "quarantine",
-    "read_logs",
-]
-
 _ROW_BITS = 33  # of `row`: the line in its task
 _BLOCK_BITS = 20  # a block is a MiB; 20 bits of `row` are left for the blocks of a file
 _TURN_BITS, _MOST_TURNS = 53, 1 << 10  # of `seq`: above the row in its file

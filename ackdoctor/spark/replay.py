@@ -19,23 +19,6 @@ from ackdoctor.model.trace import EventKind
 from ackdoctor.spark.schema import ENTRIES, ESTIMATED, EXACT, MESSAGES, ROOT_KEY
 from ackdoctor.spark.session import Persist, as_table, expressions, literal_table, uncached
 
-__all__ = [
-    "ACKER",
-    "MOST_MESSAGES",
-    "Replay",
-    "acker_version",
-    "expired_by_restarts",
-    "may_be_dropped",
-    "messages",
-    "proved",
-    "rank",
-    "replay",
-    "replay_all",
-    "rotations",
-    "schedule_ms",
-    "sums",
-]
-
 ACKER = ("run", "acker", "incarnation")
 _MS = 1_000_000
 _INIT, _ACK = int(EventKind.INIT), int(EventKind.ACK)

@@ -15,26 +15,6 @@ from ackdoctor.spark.deliveries import DELIVERY_KEY, QUANTILE_COLUMNS, quantiles
 from ackdoctor.spark.session import expressions
 from ackdoctor.spark.tables import AckerLoad, Comb, Life, LifeRow, TreeCount
 
-__all__ = [
-    "ackers",
-    "combs",
-    "examples",
-    "growth",
-    "handled",
-    "holders",
-    "latencies",
-    "life_tables",
-    "lives",
-    "load_tables",
-    "points",
-    "replays",
-    "slowest_s",
-    "timeouts",
-    "tree_counts",
-    "window",
-    "witnessed",
-]
-
 _MOST_ROWS = 200  # of one root's life
 _EMITTED, _LINKED, _TIMED_OUT = int(EventKind.EMITTED), int(EventKind.LINKED), int(EventKind.TIMED_OUT)
 _ANSWERS = (int(EventKind.COMPLETED), int(EventKind.GAVE_UP), _TIMED_OUT)

@@ -18,21 +18,6 @@ from pyspark.sql.types import (
     StructType,
 )
 
-__all__ = [
-    "CARRIED",
-    "COMPLETION",
-    "CULPRIT",
-    "DONE",
-    "ENTRIES",
-    "ESTIMATED",
-    "EVENTS",
-    "EXACT",
-    "MESSAGES",
-    "QUARANTINE",
-    "ROOT_KEY",
-    "VERDICTS",
-]
-
 ROOT_KEY = ("run", "acker", "incarnation", "root")
 
 EXACT = "exact"  # one process saw all messages of the root, in order

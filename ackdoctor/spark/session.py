@@ -25,21 +25,6 @@ from pyspark.sql.types import StructType
 
 from ackdoctor.model import ConfigError, UsageError
 
-__all__ = [
-    "LARGE_BYTES",
-    "Cache",
-    "Persist",
-    "as_table",
-    "collect_together",
-    "expressions",
-    "literal_table",
-    "quoted",
-    "session",
-    "spark_errors",
-    "uncached",
-]
-
-
 _SMALL_BYTES = 2_000_000  # of input; below, Spark spends more on compiling a plan than on running it
 LARGE_BYTES = 100_000_000  # of input; below, the JVM's C1 compiler alone costs less CPU than C1 and C2
 

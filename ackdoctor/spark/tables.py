@@ -8,24 +8,6 @@ from dataclasses import dataclass, field
 from ackdoctor.model.finding import Finding, Unreadable
 from ackdoctor.model.trace import RunTally, TupleTree
 
-__all__ = [
-    "AckerLoad",
-    "Analysis",
-    "Books",
-    "Comb",
-    "Completions",
-    "Deaths",
-    "Expired",
-    "Forecast",
-    "Holder",
-    "Latency",
-    "Life",
-    "LifeRow",
-    "Quarantined",
-    "Replays",
-    "TreeCount",
-]
-
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Completions:

@@ -26,8 +26,6 @@ from ackdoctor.spark.replay import Replay
 from ackdoctor.spark.schema import CULPRIT, ESTIMATED, EXACT, ROOT_KEY, VERDICTS
 from ackdoctor.spark.session import Persist, expressions, quoted, uncached
 
-__all__ = ["Outages", "bad", "kinds", "late", "sampled", "tree", "verdicts", "ways"]
-
 _KEY = list(ROOT_KEY)
 _MOST_SITES = 16
 _NO_CULPRITS = f"cast(array() as {VERDICTS['culprits'].dataType.simpleString()})"

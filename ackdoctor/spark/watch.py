@@ -49,18 +49,6 @@ from ackdoctor.tracer.findings import RULE_MESSAGES, Case
 from ackdoctor.tracer.sites import Places, parsed
 from ackdoctor.tracer.trace_files import LOCK, SUFFIXES, TERMS, Stem, is_checkpoint, partition
 
-__all__ = [
-    "Journal",
-    "Parts",
-    "Watch",
-    "arrived",
-    "delivery_lines",
-    "held",
-    "part_lines",
-    "same_terms",
-    "waiting",
-]
-
 Line = Mapping[str, Any]
 
 _INIT, _ACK, _ROTATED = int(EventKind.INIT), int(EventKind.ACK), int(EventKind.ROTATED)

@@ -28,24 +28,6 @@ from ackdoctor.model.trace import (
 from ackdoctor.rulebook import NEVER_ZERO_ENTRY, ORPHAN_ENTRY, PENDING_GROWTH, Words, phrase, rule_name, words
 from ackdoctor.tracer.sites import Places, parsed
 
-__all__ = [
-    "ACKER",
-    "WORKER_HEAP",
-    "Causes",
-    "Trend",
-    "acker_finding",
-    "entry_bytes",
-    "filled_in",
-    "growth_finding",
-    "left_by",
-    "stays",
-    "times",
-    "tree_findings",
-    "trend",
-    "under_way",
-]
-
-
 _LIFE: Mapping[Engine, str] = {
     Engine.CLOJURE: "stays for one to two message timeouts after its last message",
     Engine.JAVA: "stays for two to three message timeouts",

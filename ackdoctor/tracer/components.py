@@ -28,23 +28,6 @@ from ackdoctor.model.dialect import (
 from ackdoctor.model.trace import CallSite, TracedComponent
 from ackdoctor.tracer.sites import parsed
 
-__all__ = [
-    "MULTILANG",
-    "STORM",
-    "UNOBSERVED",
-    "belongs",
-    "describe",
-    "described",
-    "holders",
-    "overrides",
-    "played_by",
-    "recalled",
-    "role_of",
-    "switched_on",
-    "tuples_in",
-    "unobserved",
-]
-
 
 @lru_cache  # of the last classes: tests make some each, and one that is kept alive is wrapped by every installation to come
 def belongs(cls: type) -> tuple[Dialect, Role] | None:

@@ -31,13 +31,6 @@ from ackdoctor.tracer.acker_findings import Causes, left_by, stays, tree_finding
 from ackdoctor.tracer.components import MULTILANG, role_of
 from ackdoctor.tracer.sites import Places
 
-__all__ = [
-    "RULE_MESSAGES",
-    "Case",
-    "findings",
-    "gathered",
-]
-
 
 @unique
 class Case(Enum):

@@ -20,9 +20,6 @@ from ackdoctor.tracer.mocks import WrittenMethods, is_mock, is_ours, ours, unmar
 from ackdoctor.tracer.recorder import Recorder
 from ackdoctor.tracer.wrappers import Wrappers
 
-__all__ = ["Installation", "install"]
-
-
 _HANDLERS = {EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK, EntryKind.NEXT}
 
 

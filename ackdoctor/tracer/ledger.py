@@ -26,8 +26,6 @@ from ackdoctor.tracer.components import recalled, role_of, unobserved
 from ackdoctor.tracer.record import CAP, ComponentRecord, Delivery, Mark
 from ackdoctor.tracer.sites import UNKNOWN, Sites, parsed
 
-__all__ = ["Ledger", "Level", "Playback", "Settlement"]
-
 
 @unique
 class Level(IntEnum):

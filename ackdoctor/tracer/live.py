@@ -23,8 +23,6 @@ from ackdoctor.tracer.recorder import Recorder, Template
 from ackdoctor.tracer.sites import CallPath, called_function, passes
 from ackdoctor.tracer.trace_files import printable, quoted
 
-__all__ = ["HEARTBEAT", "TICKS", "LiveRecord", "exception", "id_of"]
-
 TICKS = "__tick"
 HEARTBEAT = "__heartbeat"
 _SYSTEM = frozenset({TICKS, HEARTBEAT})

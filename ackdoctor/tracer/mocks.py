@@ -13,21 +13,6 @@ from weakref import WeakKeyDictionary
 from ackdoctor.model.dialect import Dialect, Role, Verb, VerbKind, WireForm
 from ackdoctor.tracer.components import tuples_in
 
-__all__ = [
-    "Effect",
-    "MockArguments",
-    "Mocked",
-    "Standing",
-    "WrittenMethods",
-    "effect",
-    "is_mock",
-    "is_ours",
-    "look",
-    "ours",
-    "unmark",
-]
-
-
 _MARK = "__ackdoctor__"
 
 

@@ -15,9 +15,6 @@ import pyarrow.parquet as pq
 from ackdoctor.model.trace import SCHEMA, Event, EventKind
 from ackdoctor.tracer.trace_files import FaultError, newer_schema
 
-__all__ = ["convert", "read_parquet", "row_count"]
-
-
 _SMALL = {"kind": pa.int8(), "flags": pa.int8(), "task": pa.int32(), "pid": pa.int32()}
 _TEXTS = ("component", "stream", "delivery", "site", "thread", "test", "note")
 _COLUMNS = [name for name in Event._fields if name not in ("run", "worker")]

@@ -30,9 +30,6 @@ from ackdoctor.model.trace import IN_HAND, RELIABLE, TICK, EventKind
 from ackdoctor.tracer.recorder import Recorder
 from ackdoctor.tracer.run import KILLED, exit_code, forwarding, name_of_run, start
 
-__all__ = ["proxy"]
-
-
 _HEAD = Struct("<BIIq")  # direction, messages missed before, length, time_ns
 _ROOM = 1 << 20  # bytes asked of the kernel
 _DRAIN_S = 2.0  # seconds for the last chunks, when the component has ended already

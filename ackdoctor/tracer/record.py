@@ -14,9 +14,6 @@ from ackdoctor.model.protocol import TABLE, Breach, Op, Stage
 from ackdoctor.model.trace import Access, AccessKind, ComponentTally, TracedComponent, Violation
 from ackdoctor.tracer.sites import Sites
 
-__all__ = ["BREACHES", "CAP", "ComponentRecord", "Delivery", "Mark", "Opened", "PendingTuple"]
-
-
 Delivery = Hashable
 
 

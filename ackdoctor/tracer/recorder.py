@@ -44,9 +44,6 @@ from ackdoctor.tracer.trace_files import (
 )
 from ackdoctor.tracer.trace_reader import deaths, parquet_module
 
-__all__ = ["BATCH", "Recorder", "Template", "at_exit", "finish_killed", "ignoring_interrupts"]
-
-
 BATCH = 256  # rows of one write, at most
 LIMIT = 4 << 30  # bytes of parts in one worker's folder; the recorder deletes the oldest
 _BATCH_NS = (

@@ -38,9 +38,6 @@ from ackdoctor.tracer.sites import Places
 from ackdoctor.tracer.timeouts import asides, causes_of, slow_findings, timed_out
 from ackdoctor.tracer.trace_files import Events
 
-__all__ = ["Life", "Moment", "TraceReport", "judge_trace", "life_of_delivery", "life_of_root"]
-
-
 _INIT, _NAMED, _ROTATED = EventKind.INIT, EventKind.NAMED, EventKind.ROTATED
 _TIMED_OUT = EventKind.TIMED_OUT
 _HEARD: dict[AnswerKind | None, Verdict] = {AnswerKind.ACK: Verdict.COMPLETE, AnswerKind.FAIL: Verdict.FAILED}

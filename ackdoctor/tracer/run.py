@@ -21,9 +21,6 @@ from ackdoctor.tracer.install import Installation, install
 from ackdoctor.tracer.ledger import Ledger, Level
 from ackdoctor.tracer.recorder import Recorder, at_exit, finish_killed
 
-__all__ = ["KILLED", "begin", "begun", "exit_code", "forwarding", "name_of_run", "run", "start"]
-
-
 _CANNOT_RUN, _NOT_FOUND, KILLED = 126, 127, 128  # as a shell says it
 
 _FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT", "SIGWINCH")

@@ -23,9 +23,6 @@ from typing import Any, cast
 from ackdoctor.model.source import NOWHERE, Site, Span
 from ackdoctor.model.trace import CallSite, TracedComponent
 
-__all__ = ["UNKNOWN", "CallPath", "Places", "Sites", "called_function", "is_mock_frame", "parsed", "passes"]
-
-
 UNKNOWN = 0
 _OWN = __name__.partition(".")[0]  # the frames of our wrappers are no sites
 _MOCKS = ("unittest.mock", "mock", "pytest_mock")  # a spy calls the function that it replaces through these

@@ -22,21 +22,6 @@ from ackdoctor.rulebook import FLUSH_SLOWER_THAN_TIMEOUT, phrase, words
 from ackdoctor.tracer.acker_findings import acker_finding
 from ackdoctor.tracer.trace_files import Events
 
-__all__ = [
-    "EARLY",
-    "Cause",
-    "Pace",
-    "Step",
-    "TimedOut",
-    "asides",
-    "burst_period",
-    "cause_of",
-    "causes_of",
-    "slow_findings",
-    "timed_out",
-]
-
-
 _FEWEST_BURSTS, _FEWEST_IN_BURST = 3, 2
 EARLY = 0.9  # of the timeout: the acker takes note of a root a little later than the spout
 _LOOSE = 0.1  # of the period, by which two bursts may be off

@@ -22,31 +22,6 @@ from urllib.parse import quote, unquote
 
 from ackdoctor.model.trace import SCHEMA, Event, EventKind
 
-__all__ = [
-    "JSON_LINES",
-    "LOCK",
-    "PARQUET",
-    "ROWS_PER_PART",
-    "SUFFIXES",
-    "TERMS",
-    "Events",
-    "FaultError",
-    "Stem",
-    "create",
-    "is_checkpoint",
-    "line",
-    "live_files",
-    "lock",
-    "newer_schema",
-    "partition",
-    "parts",
-    "printable",
-    "quoted",
-    "read_lines",
-    "worker_folder",
-]
-
-
 ROWS_PER_PART = 65_536
 PARQUET, JSON_LINES = ".parquet", ".jsonl"
 SUFFIXES = (PARQUET, JSON_LINES)

@@ -29,9 +29,6 @@ from ackdoctor.tracer.trace_files import (
 )
 from ackdoctor.tracer.worker_log import is_log
 
-__all__ = ["Reading", "deaths", "parquet_module", "read"]
-
-
 _GLOB = frozenset("*?[")
 _FOREIGN = "no part of a trace"
 _LOG = "no part of a trace but a worker's log: `ackdoctor analyze` reads it"

@@ -35,25 +35,6 @@ from typing import TextIO
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.trace import Event, EventKind
 
-__all__ = [
-    "GZIP",
-    "LEVELS",
-    "LOADS",
-    "LOG_LINE",
-    "OTHER_BEGIN",
-    "OTHER_LAYOUT",
-    "PACKED",
-    "PUT_BEFORE",
-    "REORDERED",
-    "WorkerLogs",
-    "bare",
-    "encoding_of",
-    "is_log",
-    "log_text",
-    "open_log",
-]
-
-
 LEVELS = "TRACE|DEBUG|INFO|WARN|ERROR|FATAL"
 
 _SECOND = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"

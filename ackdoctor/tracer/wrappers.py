@@ -25,8 +25,6 @@ from ackdoctor.tracer.mocks import Standing, ours
 from ackdoctor.tracer.recorder import Recorder, ignoring_interrupts
 from ackdoctor.tracer.sites import is_mock_frame
 
-__all__ = ["Wrappers"]
-
 __tracebackhide__ = True  # pytest leaves out the frames of this module
 
 # the handler calls of a framework that look for a first mock; a test's own calls always do

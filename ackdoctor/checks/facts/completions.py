@@ -14,8 +14,6 @@ from ackdoctor.model.protocol import Op
 from ackdoctor.model.source import Span
 from ackdoctor.rulebook import Words
 
-__all__ = ["BY_HAND", "Repeat", "leaving_place", "missed_completions", "repeats"]
-
 BY_HAND = {Op.ACK: "acked", Op.FAIL: "failed"}  # the completions that code makes, in a message
 
 

@@ -32,20 +32,6 @@ from ackdoctor.model.cfg import (
     Update,
 )
 
-__all__ = [
-    "Definition",
-    "argument_of",
-    "canonical_form",
-    "definition",
-    "derived_names",
-    "handler_steps",
-    "mentions_any",
-    "raising_steps",
-    "reachable",
-    "tuple_names",
-]
-
-
 # ---- steps ----
 
 

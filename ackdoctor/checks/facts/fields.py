@@ -46,28 +46,6 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.dialect import EntryKind
 from ackdoctor.model.protocol import Stage
 
-__all__ = [
-    "ACKING",
-    "ANCHORING",
-    "INITIALISERS",
-    "LISTENERS",
-    "Use",
-    "builders",
-    "depends_on_setting",
-    "drained_fields",
-    "initial_values",
-    "is_container",
-    "is_size_of",
-    "names_tick_frequency",
-    "pending_fields",
-    "reads_field",
-    "shrunk_fields",
-    "stored_inputs",
-    "unreleased_fields",
-    "uses",
-]
-
-
 # ---- uses ----
 
 

@@ -47,25 +47,6 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.dialect import EntryKind, VerbKind
 
-__all__ = [
-    "REMOVALS",
-    "Effect",
-    "Source",
-    "calls_super",
-    "data_emits",
-    "emits",
-    "entry_method",
-    "has_id",
-    "lasting_effects",
-    "payload_source",
-    "provenance",
-    "reach",
-    "stored_for_ever",
-    "stored_under_id",
-    "values_of",
-]
-
-
 # ---- methods and what they reach ----
 
 

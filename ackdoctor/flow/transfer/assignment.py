@@ -51,8 +51,6 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.protocol import Stage
 
-__all__ = ["alias_list", "assign", "assign_next_number", "copy_facts", "unpack", "update"]
-
 
 def assign(context: Context, path: Path, state: State, target: Expr | None, value: Value | None) -> State:
     """Apply `target = value`."""

@@ -60,17 +60,6 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.protocol import Stage
 
-__all__ = [
-    "drop_at_end",
-    "empty_buffer",
-    "field_iterations",
-    "is_queue",
-    "learn_emptiness",
-    "leave_field_loops",
-    "remove_tuple",
-    "take_buffer",
-]
-
 _DONE = (Stage.ACKED, Stage.FAILED)
 _FOUND = (None, FOUND, OWED)
 _HOLDS = {"<": operator.lt, ">": operator.gt, "==": operator.eq}  # the comparisons of normal forms

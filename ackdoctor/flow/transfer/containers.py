@@ -49,8 +49,6 @@ from ackdoctor.flow.transfer.liveness import assigned_locals, operands
 from ackdoctor.flow.transfer.origins import may_raise
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Function, Name
 
-__all__ = ["CallEffect", "arguments", "elements", "method_call", "packed_arguments"]
-
 _KEY_AND_VALUE = 2
 _ELEMENTS = (TokenRef, Container, Batch, Instance)
 _CALLABLE = (BoundMethod, FunctionRef, Partial)

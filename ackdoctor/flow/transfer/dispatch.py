@@ -46,24 +46,6 @@ from ackdoctor.model.cfg import Arg, Attr, Bind, Call, ClassInfo, Expr, Function
 from ackdoctor.model.dialect import Kind, Moment, Verb
 from ackdoctor.model.protocol import Stage
 
-__all__ = [
-    "GetterEffect",
-    "MethodTarget",
-    "argument_sort",
-    "callbacks",
-    "captured_by_class",
-    "choose_functions",
-    "choose_verb",
-    "method_of",
-    "methods_named",
-    "new_instance",
-    "read_getter",
-    "thread_task",
-    "type_text",
-    "verb_on",
-]
-
-
 _SORTS = {
     **dict.fromkeys("String CharSequence StringBuilder".split(), "text"),
     **dict.fromkeys("int long short byte Integer Long Short Byte".split(), "number"),

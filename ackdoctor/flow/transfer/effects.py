@@ -51,18 +51,6 @@ from ackdoctor.model.cfg import (
     Throw,
 )
 
-__all__ = [
-    "ANY",
-    "callees",
-    "changed_fields",
-    "cleanup_calls",
-    "forget_changed_fields",
-    "helper_may_raise",
-    "is_skippable",
-    "logged_calls",
-    "surviving_facts",
-]
-
 
 @memoize
 def cleanup_calls(function: Function) -> frozenset[int]:

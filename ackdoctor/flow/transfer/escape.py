@@ -47,20 +47,6 @@ from ackdoctor.flow.transfer.heap_cells import (
 from ackdoctor.model.cfg import Attr, Call, Closure, Expr, Function, Item, Name
 from ackdoctor.model.protocol import Stage
 
-__all__ = [
-    "EVERYTHING",
-    "after_opaque_call",
-    "after_own_call",
-    "after_store",
-    "completes_any",
-    "escape",
-    "is_part_of",
-    "release",
-    "store",
-    "worse_state",
-]
-
-
 EVERYTHING = "*"  # the name that releases all fields: the component itself escapes
 
 WORST = (Stage.OWED, Stage.HELD, Stage.FAILED, Stage.ACKED)

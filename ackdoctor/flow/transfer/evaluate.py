@@ -54,27 +54,6 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.dialect import Dialect, Role
 
-__all__ = [
-    "as_stored_tuple",
-    "batch_part",
-    "class_of",
-    "declared_field",
-    "declared_field_of",
-    "declared_local",
-    "declared_result",
-    "declared_type",
-    "defining_step",
-    "enclosing_class",
-    "evaluate",
-    "framework_kind",
-    "instance_attribute",
-    "offset_value",
-    "single_item",
-    "stored_tuple",
-    "tick_comparison",
-    "tick_test_of_name",
-]
-
 
 def _handle_of(dialect: Dialect, names: tuple[str, ...]) -> FrameworkObject | None:
     """Return the framework object that one of these qualified class names denotes."""

@@ -39,29 +39,6 @@ from ackdoctor.model.cfg import (
     Update,
 )
 
-__all__ = [
-    "BOX",
-    "after_call",
-    "apply_value_object",
-    "assign_cell",
-    "assign_place",
-    "box_value",
-    "cell_name",
-    "cell_value",
-    "drop_boxes",
-    "drop_cells",
-    "forget_box",
-    "forget_cells",
-    "is_box",
-    "is_value_method",
-    "local_boxes",
-    "new_box",
-    "shared_locals",
-    "tested_places",
-    "value_operands",
-    "without_boxes",
-]
-
 
 def cell_value(function: Function, state: State, name: str) -> Value | None:
     """Return the constant in a local's cell, if it is known."""

@@ -43,8 +43,6 @@ from ackdoctor.model.cfg import (
     Yield,
 )
 
-__all__ = ["Live", "assigned_locals", "indexed_containers", "live_at", "operands"]
-
 Place: TypeAlias = str | Expr
 
 _RESULT, _YIELDED, _OWN = "%return", "%yield", "this"

@@ -57,9 +57,6 @@ from ackdoctor.flow.transfer.origins import is_remote, may_raise
 from ackdoctor.model.cfg import Arg, Attr, Call, Compare, Expr, Function, Literal, Name
 from ackdoctor.model.dialect import Kind
 
-__all__ = ["Enter", "enter", "library_call", "opaque_call", "run_later"]
-
-
 _CODE = (BoundMethod, FunctionRef, Partial)
 
 

@@ -35,8 +35,6 @@ from ackdoctor.model.cfg import (
     Unit,
 )
 
-__all__ = ["is_remote", "is_remote_class", "is_remote_module", "may_raise", "project_class"]
-
 _REMOTE_MODULES = frozenset(  # of Python's standard library
     "asyncore ftplib http httplib imaplib multiprocessing poplib shelve smtplib socket sqlite3 ssl subprocess "
     "telnetlib urllib urllib2 xmlrpc xmlrpclib dbm".split()

@@ -54,9 +54,6 @@ from ackdoctor.model.cfg import (
     Not,
 )
 
-__all__ = ["assign_counter", "branch", "compare", "increment_counter", "known_truth"]
-
-
 _FLIPPED = {"<": ">", ">": "<", "==": "=="}
 _INTEGER_TYPES = frozenset("int long short byte Integer Long Short Byte".split())
 

@@ -90,9 +90,6 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.protocol import Op, Stage
 
-__all__ = ["NextStep", "catches", "counted_loop_steps", "next_steps", "split_by_element"]
-
-
 _CATCH_ALL = frozenset({"Exception", "BaseException", "StandardError", "Throwable"})
 
 

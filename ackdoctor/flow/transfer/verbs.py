@@ -29,8 +29,6 @@ from ackdoctor.model.cfg import Arg, Attr, Build, Call, Expr, Literal, Name
 from ackdoctor.model.dialect import Anchoring, Misuse, Verb, VerbKind
 from ackdoctor.model.protocol import Breach, Op, Stage, move
 
-__all__ = ["apply_verb", "complete", "external_verb", "never_raises", "own_verb"]
-
 _OPS = {VerbKind.ACK: Op.ACK, VerbKind.FAIL: Op.FAIL}
 
 

@@ -29,8 +29,6 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.source import Span
 
-__all__ = ["PATTERNS", "arguments_of", "constructor_call", "expression_statement", "match"]
-
 # ---- literals ----
 
 _ESCAPE = re.compile(r"\\(u+[0-9A-Fa-f]{4}|[0-3]?[0-7]{1,2}|\r?\n|.)", re.DOTALL)

@@ -18,21 +18,6 @@ from ackdoctor.model.cfg import Attr, Expr, Global, Mix, Name
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.source import Span
 
-__all__ = [
-    "TABLES",
-    "TYPES",
-    "UNREADABLE",
-    "Frame",
-    "Lowering",
-    "Owner",
-    "SourceFile",
-    "dotted",
-    "has_error",
-    "looks_like_type",
-    "type_name",
-    "type_of",
-]
-
 # ---- types ----
 
 TYPES = (

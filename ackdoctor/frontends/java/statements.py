@@ -34,8 +34,6 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.source import Span
 
-__all__ = ["Body", "Heading", "function", "is_static", "method", "params_of", "split_modifiers", "start"]
-
 # ---- functions ----
 
 

@@ -36,8 +36,6 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.source import Span
 
-__all__ = ["TABLES", "Lowering", "Scope", "SourceFile", "bind", "call", "dotted"]
-
 # ---- names ----
 
 

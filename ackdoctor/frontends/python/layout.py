@@ -20,8 +20,6 @@ from typing import NamedTuple
 
 import libcst as cst
 
-__all__ = ["OPERATORS", "Part", "layouts"]
-
 
 def _node_types(text: str) -> Mapping[type, str]:
     words = text.split()

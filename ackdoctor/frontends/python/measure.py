@@ -14,8 +14,6 @@ from ackdoctor.frontends.python.layout import Part, layouts
 from ackdoctor.frontends.python.source import Translation
 from ackdoctor.model.source import Span
 
-__all__ = ["Positions"]
-
 _DEFAULT = cst.MaybeSentinel.DEFAULT
 _Space = cst.SimpleWhitespace
 _BLANKS = tuple(" \t\f\r\n\\")

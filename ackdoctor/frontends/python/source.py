@@ -13,8 +13,6 @@ from ackdoctor.frontends import TOO_DEEP, unreadable_after
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.source import Comment, codec_of, cookie_of, lines_of
 
-__all__ = ["Translation", "comments_of", "decode", "is_python2", "too_deep", "translate"]
-
 # ---- decoding ----
 
 
