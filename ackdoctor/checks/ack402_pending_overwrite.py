@@ -33,18 +33,30 @@ def check(context: RuleContext) -> Iterator[Finding]:
     yield from _under_values(context)
     fields = pending_fields(context) - unreleased_fields(context)
     for flow, stored in stored_inputs(context) if fields else ():
-        if stored.how != "[]" or stored.key is None or stored.field not in fields:
+        key = _stored_key(stored)
+        if key is None or stored.field not in fields:
             continue
-        if not _key_can_repeat(context, stored.path, stored.key, stored.token.name) or _is_multimap(
+        if not _key_can_repeat(context, stored.path, key, stored.token.name) or _is_multimap(
             context, stored.field
         ):
             continue
         call = stored.step.op
-        if isinstance(call, Call) and not call.dropped:
+        if stored.how == "[]" and isinstance(call, Call) and not call.dropped:
             continue  # the code uses the previous value: `before = waiting.put(key, tuple)`
         if not _looked_up(context, stored) and context.is_first(stored.step):
             words = context.words(field=f"self.{stored.field}")
             yield context.finding(words, Misuse.NEVER, stored, flow=flow, severity=Severity.WARNING)
+
+
+def _stored_key(stored: Stored) -> Expr | None:
+    """Return the key of `pending[key] = tup`, `pending.put(key, tup)` and `pending.update({key: tup})`."""
+    match stored.how, stored.step.op:
+        case "[]", _:
+            return stored.key
+        case "update", Call(args=(Arg(value=Build(kind="dict", items=(key, _))),)):
+            return key
+        case _:
+            return None
 
 
 def _is_multimap(context: RuleContext, field: str) -> bool:

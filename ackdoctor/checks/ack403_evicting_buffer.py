@@ -1,4 +1,4 @@
-"""ACK403: a bolt stores tuples in a bounded or expiring container whose eviction completes nothing."""
+"""ACK403: a bolt stores tuples in a bounded or expiring container that evicts or refuses some without completing them."""
 
 from collections.abc import Iterator
 
@@ -33,6 +33,11 @@ _TIMED = frozenset(  # the second argument, if there is one, is the listener of 
 _BOUNDS = frozenset(
     "maximumSize maximumWeight expireAfterWrite expireAfterAccess expireAfter weakKeys weakValues softValues".split()
 )
+_OFFERS = frozenset({"offer", "offerFirst", "offerLast"})
+_BOUNDED = frozenset(  # with a size, `offer` answers false when they are full
+    f"java.util.concurrent.{name}"
+    for name in "ArrayBlockingQueue LinkedBlockingQueue LinkedBlockingDeque".split()
+)
 _DEQUES = frozenset({"collections.deque", "deque"})
 _COMPLETES = (VerbKind.ACK, VerbKind.FAIL)
 
@@ -41,10 +46,26 @@ def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each such container, at the first store."""
     never_drained = unreleased_fields(context)
     for flow, stored in stored_inputs(context):
-        what = _eviction(context, stored) if stored.field not in never_drained else None
+        if stored.field in never_drained:
+            continue
+        if _may_be_refused(context, stored) and context.is_first(stored.step):
+            words = context.words("refused", tup=f"`{stored.token.name}`", field=f"self.{stored.field}")
+            yield context.finding(words, Misuse.NEVER, stored, flow=flow, severity=Severity.WARNING)
+        what = _eviction(context, stored)
         if what is not None and context.is_first(stored.field):
             words = context.words(field=f"self.{stored.field}", what=what)
             yield context.finding(words, Misuse.NEVER, stored, flow=flow, severity=Severity.WARNING)
+
+
+def _may_be_refused(context: RuleContext, stored: Stored) -> bool:
+    """Whether a tuple is offered to a queue with a limit and nothing looks at the answer."""
+    call = stored.step.op
+    if stored.how not in _OFFERS or not isinstance(call, Call) or not call.dropped:
+        return False
+    return any(
+        isinstance(value, Call) and value.args and context.qualified_names(function, value.func) & _BOUNDED
+        for function, value in initial_values(context, stored.field)
+    )
 
 
 def _eviction(context: RuleContext, stored: Stored) -> str | None:
