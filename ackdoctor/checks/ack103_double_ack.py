@@ -29,8 +29,11 @@ def _repeated(context: RuleContext) -> Iterator[Finding]:
             continue
         site = breach_site(path, token)
         leave = leave_first(alone=token.kind is TokenKind.INPUT)
-        where = f" (first on {line_text(repeat.first, site.function)})" if repeat.first is not None else ""
-        words = context.words(tup=token.words, or_leave=context.phrase("leave", leave=leave, where=where))
+        or_leave = ""  # the first ack is in another handler
+        if repeat.first is not None:
+            where = f" (first on {line_text(repeat.first, site.function)})"
+            or_leave = context.phrase("leave", leave=leave, where=where)
+        words = context.words(tup=token.words, or_leave=or_leave)
         yield context.finding(words, Misuse.TWICE, site, flow=repeat.flow, path=path, token=token)
 
 
