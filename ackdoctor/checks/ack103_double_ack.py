@@ -29,8 +29,8 @@ def _repeated(context: RuleContext) -> Iterator[Finding]:
             continue
         site = breach_site(path, token)
         leave = leave_first(alone=token.kind is TokenKind.INPUT)
-        or_leave = ""  # the first ack is in another handler
-        if repeat.first is not None:
+        or_leave = ""  # the first ack is in another loop or handler
+        if repeat.first is not None and not repeat.in_other_loop:
             where = f" (first on {line_text(repeat.first, site.function)})"
             or_leave = context.phrase("leave", leave=leave, where=where)
         words = context.words(tup=token.words, or_leave=or_leave)

@@ -35,7 +35,8 @@ def _by_hand(context: RuleContext, repeat: Repeat) -> Iterator[Finding]:
     if breach in _MIXED:
         first, then = _MIXED[breach]
         leave = leave_first(alone=token.kind is TokenKind.INPUT)
-        words = context.words(tup=token.words, first=first, then=then, leave=leave)
+        case = "other loop" if repeat.in_other_loop else "message"
+        words = context.words(case, tup=token.words, first=first, then=then, leave=leave)
         site = breach_site(path, token)
         yield context.finding(words, Misuse.MIXED, site, flow=repeat.flow, path=path, token=token)
 

@@ -35,6 +35,15 @@ class Repeat:
         return call_chain(end, self.first) == call_chain(end, end)
 
     @property
+    def in_other_loop(self) -> bool:
+        """Whether another loop over the same tuples makes the first completion: no `continue` helps."""
+        function, first = self.second.path.function, self.first
+        if self.token.kind is TokenKind.INPUT or first is None or first.function is not function:
+            return False
+        bodies = function.cfg.bodies.values()
+        return not any(first.index in body and self.second.path.index in body for body in bodies)
+
+    @property
     def automatic(self) -> bool:
         """Whether the framework makes the second completion."""
         return self.second.op not in BY_HAND
