@@ -16,7 +16,7 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back, turns_back
 from ackdoctor.flow.expressions import calls_by_result, last_name
 from ackdoctor.flow.library import LOGGING, PURE_CALLS
-from ackdoctor.flow.state import Token, TokenKind
+from ackdoctor.flow.state import Field, Token, TokenKind
 from ackdoctor.flow.transfer.dispatch import methods_named
 from ackdoctor.flow.transfer.effects import logged_calls
 from ackdoctor.flow.transfer.liveness import assigned_locals, operands
@@ -96,7 +96,8 @@ def _is_another_tuple(acked: Completed, caught: Path) -> bool:
     """Whether the exception was about one tuple of a buffer, and the path acks another one."""
     field = acked.token.field if acked.token is not None else ""
     in_hand = any(token.field == field for token in caught.state.tokens)
-    if not in_hand and all(memory.field != field for memory in caught.state.loops.values()):
+    loops = (memory.field for memory in caught.state.loops.values() if memory.field is not None)
+    if not in_hand and Field(field) not in loops:
         return False
     for visit, after, _ in points_back(acked.path):
         if visit is caught:

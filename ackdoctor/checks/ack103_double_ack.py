@@ -6,7 +6,7 @@ from ackdoctor.checks.facts.completions import repeats
 from ackdoctor.checks.facts.fields import shrunk_fields
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Ended
-from ackdoctor.flow.state import Contents, TokenKind
+from ackdoctor.flow.state import Contents, Field, TokenKind
 from ackdoctor.flow.witness import breach_site, completions, line_text
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding
@@ -44,12 +44,13 @@ def _kept(context: RuleContext) -> Iterator[Finding]:
     shrunk = shrunk_fields(context, context.functions)
     for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK):
         for field, contents in ended.state.contents.items() if ended.raised is None else ():
-            if contents != Contents(Stage.ACKED, every=True) or field in shrunk:
+            acked_all = contents == Contents(Stage.ACKED, every=True)
+            if not acked_all or not isinstance(field, Field) or field.taken or field.name in shrunk:
                 continue
             acked = (token for token, held in ended.state.tokens.items() if held.stage is Stage.ACKED)
-            token = next((each for each in acked if each.field == each.buffer == field), None)
+            token = next((each for each in acked if each.collection == field), None)
             places = list(completions(ended.path, token)) if token is not None else []
             first = places[0] if len({id(place.step) for place in places}) == 1 else None  # else `_repeated`
-            if first is not None and context.is_first(field):
-                words = context.words("kept", field=f"self.{field}")
+            if first is not None and context.is_first(field.name):
+                words = context.words("kept", field=f"self.{field.name}")
                 yield context.finding(words, Misuse.TWICE, first, flow=flow, path=ended.path, token=token)

@@ -16,6 +16,7 @@ from ackdoctor.flow.state import (
     OWED,
     Batch,
     BoundMethod,
+    Field,
     FunctionRef,
     SelfRef,
     State,
@@ -306,7 +307,7 @@ def _is_acked_on_arrival(field: str, ended: Iterable[Ended]) -> bool:
         held.stage
         for event in ended
         if event.token is not None and (held := event.state.tokens.get(event.token)) is not None
-        if f"self.{field}" in held.holder.split() and event.state.contents.get(field) in (None, OWED)
+        if f"self.{field}" in held.holder.split() and event.state.contents.get(Field(field)) in (None, OWED)
     }
     return stages == {Stage.ACKED}
 

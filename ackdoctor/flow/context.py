@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from ackdoctor.flow.events import Deferral, Event, Path
 from ackdoctor.flow.program import Program
-from ackdoctor.flow.state import TAKEN, UNKNOWN, Contents, State, Tick, Token, TokenKind, TokenState, Value
+from ackdoctor.flow.state import UNKNOWN, Field, State, Tick, Token, TokenKind, TokenState, Value
 from ackdoctor.model.cfg import Component, Function, Unit
 from ackdoctor.model.dialect import Verb, VerbKind
 from ackdoctor.model.protocol import Stage
@@ -70,18 +70,17 @@ class Context:
         if token in state.tokens:
             return state.tokens[token]
         if token.kind is TokenKind.STORED:
-            known = state.contents.get(token.buffer)
+            known = state.contents.get(token.collection)
             if known is not None and known.every and known.stage in (Stage.ACKED, Stage.FAILED):
                 return TokenState(known.stage, Tick.NO)
             return TokenState(self.stored_stages.get(token.field, Stage.OWED), Tick.NO)
         return TokenState(Stage.OWED)
 
-    def touch(self, state: State, field: str, contents: Contents = UNKNOWN) -> State:
+    def touch(self, state: State, field: Field) -> State:
         """The state after a change of a field; other fields than those that hold tuples are not followed."""
-        name = field.removesuffix(TAKEN)
-        holder = f"self.{name}"
-        if name in self.stored_stages or any(holder in held.holder.split() for held in state.tokens.values()):
-            return state.with_contents(field, contents)
+        holder, held = f"self.{field.name}", state.tokens.values()
+        if field.name in self.stored_stages or any(holder in each.holder.split() for each in held):
+            return state.with_contents(field, UNKNOWN)
         return state
 
     @property

@@ -70,7 +70,6 @@ __all__ = [
     "finish_generator",
     "iterated_locals",
     "suspend_generator",
-    "taken_buffer",
     "tokens_in",
     "widen",
 ]
@@ -78,12 +77,7 @@ __all__ = [
 
 # ---- tokens ----
 
-TAKEN = "^"
-
-
-def taken_buffer(field: str) -> str:
-    """The name in `State.contents` of the collection that was taken out of a field."""
-    return f"{field}{TAKEN}"
+TAKEN = "^"  # begins the path of a tuple from a collection that was taken out of its field
 
 
 @unique
@@ -97,10 +91,7 @@ class TokenKind(Enum):
 
 @dataclass(slots=True, unsafe_hash=True)
 class Token:
-    """One tuple: `name` is its name in the source; `field` and `path` locate a stored one.
-
-    The path of a tuple from a collection that was taken out of the field begins with `TAKEN`.
-    """
+    """One tuple: `name` is its name in the source; `field` and `path` locate a stored one."""
 
     kind: TokenKind
     name: str
@@ -108,9 +99,9 @@ class Token:
     path: str = ""
 
     @property
-    def buffer(self) -> str:
-        """The name of its collection in `State.contents`."""
-        return taken_buffer(self.field) if self.path.startswith(TAKEN) else self.field
+    def collection(self) -> "Field":
+        """The collection that holds a stored tuple."""
+        return Field(self.field, taken=self.path.startswith(TAKEN))
 
     @property
     def words(self) -> str:
@@ -282,11 +273,6 @@ class Field:
     taken: bool = False
 
     @property
-    def buffer(self) -> str:
-        """The name of this collection in `State.contents`."""
-        return taken_buffer(self.name) if self.taken else self.name
-
-    @property
     def element(self) -> Token:
         """Any one tuple in this collection."""
         return Token(TokenKind.STORED, f"self.{self.name}", self.name, TAKEN if self.taken else "")
@@ -418,7 +404,7 @@ def _truncate(value: Value, depth: int) -> Value:
 
 
 class Contents(NamedTuple):
-    """What a path has done with the tuples in a field: all of them, or some, are in this stage."""
+    """What a path has done with the tuples in a collection: all of them, or some, are in this stage."""
 
     stage: Stage | None
     every: bool
@@ -436,14 +422,14 @@ class LoopState(NamedTuple):
     `base` is the state of the batch's token before the loop, `rest` the worst state in which an earlier iteration left
     it.  `containers` are the locals that held the token in a container before the loop.  In a loop over known elements,
     `position` is the index of the next one; in a loop with a body counter, whether iterations were missed.  In a loop
-    over a field, `field` is its name and `before` its contents before the loop.
+    over a field, `field` is that collection and `before` its contents before the loop.
     """
 
     base: TokenState | None
     rest: TokenState | None
     position: int = 0
     containers: frozenset[str] = frozenset()
-    field: str = ""
+    field: Field | None = None
     before: Contents | None = None
 
 
@@ -454,7 +440,7 @@ class State:
     """What one path knows at one step; immutable.
 
     `env` maps the locals of the current function to values, `fields` the component's fields; `tokens` maps each
-    tuple to its state; `contents` maps each field that the path has worked on to what it did with all tuples in it;
+    tuple to its state; `contents` maps each collection that the path has worked on to what it did with all tuples in it;
     `facts` are the conditions that the path has decided; `loops` are the enclosing loops;
     `caught` is the handler (path, line) that it last entered; `raising` is the class of the exception in flight.
     """
@@ -478,7 +464,7 @@ class State:
         env: Mapping[str, Value] = _EMPTY,
         tokens: Mapping[Token, TokenState] | None = None,
         fields: Mapping[str, Value] = _EMPTY,
-        contents: Mapping[str, Contents] | None = None,
+        contents: Mapping[Field | Batch, Contents] | None = None,
         facts: Mapping[Expr, bool] | None = None,
         loops: Mapping[int, LoopState] | None = None,
         caught: tuple[str, int] | None = None,
@@ -541,12 +527,12 @@ class State:
             return self
         return self.replace(tokens={**self.tokens, token: token_state})
 
-    def with_contents(self, field: str, contents: Contents | None) -> "State":
-        """This state with other contents of one field; None if its tuples are as the handler found them."""
-        if self.contents.get(field) == contents:
+    def with_contents(self, collection: Field | Batch, contents: Contents | None) -> "State":
+        """This state with other contents of one collection; None if its tuples are as the handler found them."""
+        if self.contents.get(collection) == contents:
             return self
-        others = {name: known for name, known in self.contents.items() if name != field}
-        return self.replace(contents=others if contents is None else {**others, field: contents})
+        others = {each: known for each, known in self.contents.items() if each != collection}
+        return self.replace(contents=others if contents is None else {**others, collection: contents})
 
     def without_buffers(self) -> "State":
         """This state without what it knows of the tuples in fields, unless they are completed."""

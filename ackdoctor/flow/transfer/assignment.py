@@ -202,7 +202,7 @@ def _replaced(context: Context, path: Path, state: State, target: Attr) -> State
         and last_name(made.func) in COLLECTION_WRAPPERS
         and all(isinstance(arg.value, (Literal, Global)) for arg in made.args)
     )
-    return empty_buffer(context, path, state, field) if is_new else context.touch(state, field)
+    return empty_buffer(context, path, state, field) if is_new else context.touch(state, Field(field))
 
 
 def _forget_place(state: State, whole: Token) -> State:

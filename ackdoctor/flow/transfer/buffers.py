@@ -27,6 +27,7 @@ from ackdoctor.flow.state import (
     FOUND,
     OWED,
     UNKNOWN,
+    Batch,
     Contents,
     Field,
     LoopState,
@@ -35,13 +36,12 @@ from ackdoctor.flow.state import (
     TokenRef,
     TokenState,
     fields_in,
-    taken_buffer,
     tokens_in,
 )
 from ackdoctor.flow.symbols import attribute_assignments
 from ackdoctor.flow.transfer.effects import callees
 from ackdoctor.flow.transfer.escape import worse_state
-from ackdoctor.flow.transfer.evaluate import evaluate, stored_tuple
+from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.liveness import indexed_containers
 from ackdoctor.model.cfg import (
     ENTRY,
@@ -75,9 +75,10 @@ def empty_buffer(context: Context, path: Path, state: State, field: str) -> Stat
     """
     leaves = path.step.way is Way.RAISE
     indexed = field in _indexed_fields(path.function)
-    if state.contents.get(field) in _FOUND and not (leaves or indexed or _is_in_use(state, field)):
+    found = state.contents.get(Field(field)) in _FOUND
+    if found and not (leaves or indexed or _is_in_use(state, field)):
         _record_dropped(context, path, field)
-    return state.with_contents(field, EMPTY)
+    return state.with_contents(Field(field), EMPTY)
 
 
 @memoize
@@ -96,18 +97,19 @@ def _indexed_fields(function: Function) -> frozenset[str]:
 
 def take_buffer(state: State, field: str) -> State:
     """Return the state in which the locals that refer to a field keep its collection: the field gets another one."""
-    taken = {name: Field(field, taken=True) for name, value in state.env.items() if value == Field(field)}
-    if not taken:
+    collection, taken = Field(field), Field(field, taken=True)
+    locals_ = dict.fromkeys((name for name, value in state.env.items() if value == collection), taken)
+    if not locals_:
         return state
-    state = state.replace(env={**state.env, **taken})
-    return state.with_contents(taken_buffer(field), state.contents.get(field) or FOUND)
+    state = state.replace(env={**state.env, **locals_})
+    return state.with_contents(taken, state.contents.get(collection) or FOUND)
 
 
 def drop_at_end(context: Context, path: Path, state: State) -> None:
     """Record what a handler took out of a field and left as it found it: a tuple, or after an exception a collection."""
     for field in context.stored_stages:
-        taken = state.contents.get(taken_buffer(field)) in (FOUND, OWED) and not _has_used(state, field)
-        if taken and state.caught is not None:
+        taken = state.contents.get(Field(field, taken=True)) in (FOUND, OWED)
+        if taken and state.caught is not None and not _has_used(state, field):
             _record_dropped(context, path, field)
         elif _is_removed(state, field):
             _record_dropped(context, path, field, removed=True)
@@ -137,13 +139,14 @@ def remove_tuple(context: Context, path: Path, state: State, field: str) -> Stat
         return state
     if _is_removed(state, field):
         _record_dropped(context, path, field, removed=True)
-    known = state.contents.get(field)
+    collection = Field(field)
+    known = state.contents.get(collection)
     if known == OWED:
-        state = state.with_contents(field, None)  # it may be empty now
+        state = state.with_contents(collection, None)  # it may be empty now
     elif known is not None and not known.every:
-        state = state.with_contents(field, UNKNOWN)
-    removed = stored_tuple(field).token
-    state = _next_tuple(state, field)
+        state = state.with_contents(collection, UNKNOWN)
+    removed = collection.element
+    state = _next_tuple(state, collection)
     return state.with_token(removed, context.token_state(state, removed))
 
 
@@ -199,20 +202,20 @@ def learn_emptiness(
             whole := measured(left)
         ) is not None:
             size = evaluate(context, function, state, whole)
-            known = state.contents.get(size.buffer) if isinstance(size, Field) else None
+            known = state.contents.get(size) if isinstance(size, Field) else None
             is_possible = known != EMPTY or op not in _HOLDS or _HOLDS[op](0, bound) != nothing
             return state if is_possible else None
         case _:
             tested = fact
     match evaluate(context, function, state, tested):
-        case Field(buffer=buffer) if nothing:
-            return state.with_contents(buffer, EMPTY)
-        case Field(buffer=buffer) if state.contents.get(buffer) == EMPTY:
+        case Field() as field if nothing:
+            return state.with_contents(field, EMPTY)
+        case Field() as field if state.contents.get(field) == EMPTY:
             return None
-        case Field(buffer=buffer) if state.contents.get(buffer) in _FOUND:
-            return state.with_contents(buffer, OWED)
+        case Field() as field if state.contents.get(field) in _FOUND:
+            return state.with_contents(field, OWED)
         case TokenRef(token=token) if token.field and nothing:
-            return _next_tuple(state, token.field)
+            return _next_tuple(state, Field(token.field))
         case _:
             return state
 
@@ -220,13 +223,10 @@ def learn_emptiness(
 # ---- loops over a buffer ----
 
 
-def field_iterations(
-    context: Context, path: Path, op: Next, collection: Field
-) -> Iterator[tuple[bool, State]]:
+def field_iterations(context: Context, path: Path, op: Next, field: Field) -> Iterator[tuple[bool, State]]:
     """Yield whether a loop over a field has another iteration, with the state before its target is assigned."""
-    state, field = path.state, collection.buffer
-    memory = state.loops.get(op.loop)
-    if collection.name not in context.stored_stages:
+    state, memory = path.state, path.state.loops.get(op.loop)
+    if field.name not in context.stored_stages:
         yield True, _next_tuple(state, field)
         yield False, state
     elif memory is None:
@@ -254,16 +254,15 @@ def _stages_at_start(before: Contents | None) -> tuple[Contents, ...]:
     return (before,) if before.every else (before._replace(every=True), OWED)
 
 
-def _next_tuple(state: State, field: str) -> State:
+def _next_tuple(state: State, field: Field) -> State:
     """Return the state in an iteration over a field: its tuple is another one than those before."""
-    return state.replace(
-        tokens={token: held for token, held in state.tokens.items() if token.buffer != field}
-    )
+    tokens = {token: held for token, held in state.tokens.items() if token.collection != field}
+    return state.replace(tokens=tokens)
 
 
 def _rest(state: State, memory: LoopState) -> TokenState:
     """Return the worst state in which this or an earlier iteration leaves its tuple."""
-    own = [held for token, held in state.tokens.items() if token.buffer == memory.field]
+    own = [held for token, held in state.tokens.items() if token.collection == memory.field]
     done = [held for held in own if held.stage in _DONE]
     now = TokenState(Stage.OWED)
     for held in done or [held for held in own if held.stage is Stage.HELD]:
@@ -276,7 +275,7 @@ def complete_batch(
 ) -> State:
     """Return the state after a loop over a batch: if it completes each tuple, a loop around it sees all of them done."""
     if rest.stage in _DONE and state.loops and _completes_each(context, function, loop):
-        return state.with_contents(token.words, Contents(rest.stage, every=True))
+        return state.with_contents(Batch(token), Contents(rest.stage, every=True))
     return state
 
 
@@ -289,9 +288,9 @@ def leave_field_loops(
     """
     rare = kind is EdgeKind.RAISE and _is_framework_call(context, path)
     for loop, memory in left.items():
-        if memory.field and rare:
+        if memory.field is not None and rare:
             state = state.with_contents(memory.field, UNKNOWN)
-        elif memory.field:
+        elif memory.field is not None:
             rest = (
                 memory.rest
                 if memory.rest is not None and memory.rest.stage in _DONE
@@ -323,16 +322,17 @@ def _after_loop(
 ) -> State:
     loops = {each: kept for each, kept in state.loops.items() if each != loop}
     state = state.replace(loops=loops)
-    now = state.contents.get(memory.field)
-    if now == UNKNOWN:  # the body changes the field
+    field = memory.field
+    now = state.contents.get(field) if field is not None else UNKNOWN
+    if field is None or now == UNKNOWN:  # the body changes the field
         return state
     if rest.stage in _DONE and _completes_each(context, function, loop):
         whole = every or (now is not None and now.every)
-        return state.with_contents(memory.field, Contents(rest.stage, every=whole))
+        return state.with_contents(field, Contents(rest.stage, every=whole))
     if rest.stage is Stage.OWED and not _completes_some(context, function, loop):
         kept = memory.before is not None and memory.before.stage is not Stage.OWED
-        return state.with_contents(memory.field, memory.before if kept else OWED)
-    return state.with_contents(memory.field, UNKNOWN)
+        return state.with_contents(field, memory.before if kept else OWED)
+    return state.with_contents(field, UNKNOWN)
 
 
 # ---- which loops complete each tuple ----

@@ -118,8 +118,9 @@ def method_call(
             done = _field_method(context, path, call, field, name)
             if name in CONTAINER_VIEWS or done is None:
                 return done and replace(done, value=receiver)
-            after = done.state.with_contents(field, state.contents.get(field))
-            return replace(done, state=after if is_read_only(call) else context.touch(after, receiver.buffer))
+            attached = Field(field)
+            after = done.state.with_contents(attached, state.contents.get(attached))
+            return replace(done, state=after if is_read_only(call) else context.touch(after, receiver))
         case Field(name=field):
             return _field_method(context, path, call, field, name)
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
@@ -210,7 +211,7 @@ def _field_method(
     if name == "drainTo" and call.args and isinstance(call.args[0].value, Name):
         drained = stored_tuple(field)
         target = call.args[0].value.id
-        state = context.touch(state, field)
+        state = context.touch(state, Field(field))
         return CallEffect(state.bind(target, Container(frozenset({drained}))), None, may_raise=False)
     if inner and context.typed and not carried and (name.startswith("get") or _reads_part(call, name)):
         return CallEffect(state, stored_tuple(field, f".{name}"), may_raise=False)
@@ -237,7 +238,7 @@ def _field_method(
         return CallEffect(empty_buffer(context, path, state, field), None, may_raise=False)
     if name in CONTAINER_OTHERS:
         if not is_read_only(call) and name not in REORDERING:
-            state = context.touch(state, field)
+            state = context.touch(state, Field(field))
         return CallEffect(state, None, may_raise=may_raise(context, path.function, call))
     if carried or name in NEVER_RAISES or name in LOGGING:
         return None

@@ -99,9 +99,9 @@ def store(
             token,
         )
         state = _add_holder(state, token, context.token_state(state, token), f"self.{field}")
-        known = state.contents.get(field)
+        known = state.contents.get(Field(field))
         if known is not None and known != OWED:
-            state = state.with_contents(field, OWED if known == EMPTY else UNKNOWN)
+            state = state.with_contents(Field(field), OWED if known == EMPTY else UNKNOWN)
     return state
 
 
@@ -138,7 +138,7 @@ def escape(
     for value in values:
         if isinstance(value, Field):
             release(context, path, value.name)
-            state = context.touch(state, value.buffer)
+            state = context.touch(state, value)
         elif isinstance(value, SelfRef):
             release(context, path, EVERYTHING)
         for token in tokens_in(value):

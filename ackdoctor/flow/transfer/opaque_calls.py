@@ -180,7 +180,7 @@ def opaque_call(
 def _touch_receiver(context: Context, path: Path, state: State, obj: Expr) -> State:
     """Return the state after an unknown method of a field: it may change what the field holds."""
     receiver = evaluate(context, path.function, state, obj) if context.stored_stages else None
-    return context.touch(state, receiver.buffer) if isinstance(receiver, Field) else state
+    return context.touch(state, receiver) if isinstance(receiver, Field) else state
 
 
 def _forget_emptiness(state: State, call: Call, values: tuple[Value | None, ...]) -> State:
@@ -375,7 +375,9 @@ def _holds_in_callee(path: Path, function: Function, right: Expr) -> bool:
 
 def _loops_in_callee(before: State) -> Mapping[int, LoopState]:
     """Return the loop memory for a helper that is called in a loop over a batch: earlier iterations left some element so."""
-    rest = [memory.rest for memory in before.loops.values() if memory.rest is not None and not memory.field]
+    rest = [
+        memory.rest for memory in before.loops.values() if memory.rest is not None and memory.field is None
+    ]
     return {_AROUND: LoopState(None, rest[0])} if rest else {}
 
 

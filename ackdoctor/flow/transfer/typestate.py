@@ -309,7 +309,7 @@ def _done(context: Context, path: Path, step: Step) -> State:
         case Drop(target=Item(obj=whole)):
             held = evaluate(context, function, state, whole)
             if isinstance(held, Field):
-                state = context.touch(state, held.buffer)
+                state = context.touch(state, held)
             return invalidate_contents(state, whole, step.op)
         case Return(value=value):
             return state.bind(
@@ -459,7 +459,7 @@ def _part_iterations(
     if again:
         yield False, state.replace(loops=loops)
     else:  # the collection may be empty
-        yield False, context.touch(fresh, token.buffer)
+        yield False, context.touch(fresh, token.collection)
 
 
 def _batch_iterations(
@@ -489,7 +489,7 @@ def _batch_iterations(
         state = _remove_token(state, token, filled)
     else:
         memory = LoopState(now, None, containers=_collections(state, token))
-    done_inside = state.contents.get(token.words) if again and whole else None
+    done_inside = state.contents.get(Batch(token)) if again and whole else None
     base = memory.base or now
     if done_inside is not None and done_inside.stage is not None:  # by a loop over the whole batch
         base = base._replace(stage=done_inside.stage)
