@@ -114,8 +114,9 @@ def events_of(spark: "SparkSession", folder: Path) -> "DataFrame":
 
 def analysis(folder: Path) -> dict[str, object]:
     """Run `ackdoctor analyze` without its report."""
-    from ackdoctor.spark.analysis import Terms, analyze
+    from ackdoctor.spark.analysis import analyze
     from ackdoctor.spark.inputs import find_inputs
+    from ackdoctor.spark.judge import Terms
     from ackdoctor.spark.replay import acker_version
 
     spark = spark_session("1g", folder, "local[1]")

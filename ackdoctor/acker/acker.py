@@ -16,8 +16,19 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from ackdoctor.acker.runtime import Clock, RotatingMap
-from ackdoctor.acker.versions import Age, Engine, Profile
-from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
+from ackdoctor.acker.versions import Profile
+from ackdoctor.model.acker import (
+    AckAck,
+    AckFail,
+    AckInit,
+    Age,
+    Answer,
+    AnswerKind,
+    Engine,
+    Message,
+    ResetTimeout,
+    Tick,
+)
 from ackdoctor.model.trace import PendingEntry
 
 

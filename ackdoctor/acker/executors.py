@@ -22,8 +22,18 @@ from typing import NamedTuple, TypeAlias
 
 from ackdoctor.acker.acker import AckEmit
 from ackdoctor.acker.runtime import Clock, IdSource, RotatingMap
-from ackdoctor.acker.versions import Engine, NoTargets, Profile
-from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout
+from ackdoctor.acker.versions import Profile
+from ackdoctor.model.acker import (
+    AckAck,
+    AckFail,
+    AckInit,
+    Answer,
+    AnswerKind,
+    Engine,
+    Message,
+    NoTargets,
+    ResetTimeout,
+)
 
 MessageId: TypeAlias = Mapping[int, int]  # {root: edge}; empty for an unanchored tuple
 

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from ackdoctor.acker.acker import make_acker
 from ackdoctor.acker.residue import residue
-from ackdoctor.acker.versions import Engine, Profile, Schedule
-from ackdoctor.model.acker import AckAck, AckFail, AckInit, AnswerKind, Message, ResetTimeout, Tick
+from ackdoctor.acker.versions import Profile, Schedule
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, AnswerKind, Engine, Message, ResetTimeout, Tick
 from ackdoctor.model.trace import Event, EventKind, GrowthPoint, PendingEntry, RunTally, TupleTree, Verdict
 
 MOST_ROOTS = 2_000_000  # about 450 MB

@@ -8,9 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 from ackdoctor.model.acker import NEWEST as NEWEST_VERSION
-from ackdoctor.model.acker import AckerVersion, Age, Engine, NoTargets, ackers, ambiguous
-
-__all__ = ["NEWEST", "Age", "Engine", "NoTargets", "Profile", "Schedule", "profile"]
+from ackdoctor.model.acker import AckerVersion, Engine, ackers, ambiguous
 
 _WORKER_START_S = 120  # JStorm: supervisor.worker.start.timeout.secs
 

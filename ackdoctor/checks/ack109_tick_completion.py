@@ -10,11 +10,11 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, points_back
 from ackdoctor.flow.expressions import last_name, subexpressions
 from ackdoctor.flow.library import TICK
-from ackdoctor.flow.state import Tick
 from ackdoctor.flow.transfer.liveness import operands
 from ackdoctor.model.cfg import Bind, Call, Literal, Name, Test, Unpack
 from ackdoctor.model.dialect import EntryKind, Misuse, TickDuty, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
+from ackdoctor.model.protocol import Tick
 from ackdoctor.rulebook.advice import test_tick
 
 

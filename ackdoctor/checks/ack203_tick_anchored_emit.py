@@ -11,10 +11,10 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors, Emitted, Flow
 from ackdoctor.flow.expressions import calls_by_result, last_name
 from ackdoctor.flow.library import COLLECTION_WRAPPERS, CONTAINER_STORES
-from ackdoctor.flow.state import Tick
 from ackdoctor.model.cfg import Attr, Build, Closure, Expr, Function, Global, Name
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
+from ackdoctor.model.protocol import Tick
 
 _APPENDS = CONTAINER_STORES - {"update", "setdefault"}
 _EMPTIES = frozenset(

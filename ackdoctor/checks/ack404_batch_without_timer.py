@@ -18,11 +18,11 @@ from ackdoctor.checks.facts.fields import (
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Flow, Path, Released, turns_back
 from ackdoctor.flow.expressions import calls_by_result, last_name, subexpressions
-from ackdoctor.flow.state import Tick
 from ackdoctor.flow.transfer.escape import EVERYTHING
 from ackdoctor.model.cfg import ENTRY, Attr, Compare, EdgeKind, Expr, Function, Item, Name, Test
 from ackdoctor.model.dialect import EntryKind, TickDuty
 from ackdoctor.model.finding import Finding, Severity
+from ackdoctor.model.protocol import Tick
 
 _ORDERS = (">=", ">", "==", "<", "<=", "!=")
 _CLOCKS = frozenset(

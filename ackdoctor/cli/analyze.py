@@ -222,8 +222,9 @@ def _fail_on(value: str | None) -> _FailOn:
 
 
 def _analysis(options: Analyze) -> Analysis:
-    from ackdoctor.spark.analysis import Terms, analyze
+    from ackdoctor.spark.analysis import analyze
     from ackdoctor.spark.inputs import find_inputs
+    from ackdoctor.spark.judge import Terms
     from ackdoctor.spark.replay import acker_version
     from ackdoctor.spark.session import LARGE_BYTES, session, spark_errors
 

@@ -30,25 +30,6 @@ from ackdoctor.reporters import (
     reporter,
 )
 
-__all__ = [
-    "COLOURED",
-    "FOR_PEOPLE",
-    "complain",
-    "context_for",
-    "destination",
-    "escaped_report",
-    "filter_findings",
-    "palette_for",
-    "progress",
-    "require_not_an_input",
-    "require_writable",
-    "settings_for",
-    "tolerant",
-    "width_for",
-    "write_error",
-    "write_report",
-]
-
 FOR_PEOPLE = frozenset({"full", "concise"})
 _PIPE_WIDTH = 100  # columns
 _DELAY = 0.6  # seconds before progress is shown

@@ -12,8 +12,9 @@ from typing import Annotated
 import typer
 
 from ackdoctor.cli.commands import complete_rules, find_rule, formats_option, path_parser, rulebook
-from ackdoctor.cli.output import COLOURED, complain, context_for, destination, palette_for, width_for
+from ackdoctor.cli.output import complain, context_for, destination, palette_for, width_for
 from ackdoctor.model import UsageError
+from ackdoctor.reporters import COLOURED
 from ackdoctor.rulebook import Rule
 
 _NARROWEST = 100  # columns; a narrower table has no room for the summary

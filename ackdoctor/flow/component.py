@@ -20,7 +20,6 @@ from ackdoctor.flow.state import (
     FunctionRef,
     SelfRef,
     State,
-    Tick,
     Token,
     TokenKind,
     TokenRef,
@@ -37,7 +36,7 @@ from ackdoctor.flow.transfer.opaque_calls import Enter
 from ackdoctor.flow.transfer.verbs import complete
 from ackdoctor.model.cfg import Attr, Bind, Call, Component, Expr, Function, Name
 from ackdoctor.model.dialect import Entry, EntryKind, Moment, TickDuty
-from ackdoctor.model.protocol import Op, Stage, move
+from ackdoctor.model.protocol import Op, Stage, Tick, move
 
 DATA_ENTRIES = (EntryKind.DATA, EntryKind.BATCH)
 MAX_DEFERRED = 24  # callbacks that are solved for one handler

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 from ackdoctor.flow.events import Deferral, Event, Path
 from ackdoctor.flow.program import Program
-from ackdoctor.flow.state import UNKNOWN, Field, State, Tick, Token, TokenKind, TokenState, Value
+from ackdoctor.flow.state import UNKNOWN, Field, State, Token, TokenKind, TokenState, Value
 from ackdoctor.model.cfg import Component, Function, Unit
 from ackdoctor.model.dialect import Verb, VerbKind
-from ackdoctor.model.protocol import Stage
+from ackdoctor.model.protocol import Stage, Tick
 
 
 @dataclass(slots=True, unsafe_hash=True)

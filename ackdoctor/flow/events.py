@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum, unique
 from typing import NamedTuple, TypeAlias
 
-from ackdoctor.flow.state import State, Tick, Token, Value
+from ackdoctor.flow.state import State, Token, Value
 from ackdoctor.model.cfg import (
     Arg,
     Bind,
@@ -29,7 +29,7 @@ from ackdoctor.model.cfg import (
     Yield,
 )
 from ackdoctor.model.dialect import Entry, Verb
-from ackdoctor.model.protocol import Breach, Op
+from ackdoctor.model.protocol import Breach, Op, Tick
 
 _STRAIGHT = (Bind, Call, Drop, Unpack, Update, Yield)
 

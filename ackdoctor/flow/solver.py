@@ -31,7 +31,8 @@ from ackdoctor.flow.state import (
     suspend_generator,
 )
 from ackdoctor.flow.transfer.assignment import assign
-from ackdoctor.flow.transfer.calls import CallEffect, resolve_call
+from ackdoctor.flow.transfer.calls import resolve_call
+from ackdoctor.flow.transfer.containers import CallEffect
 from ackdoctor.flow.transfer.effects import (
     ANY,
     callees,

@@ -29,52 +29,6 @@ from ackdoctor.flow.expressions import facts_about, memoize, names_in, without_f
 from ackdoctor.model.cfg import Bind, ClassInfo, Expr, Function, Name, Next, Yield
 from ackdoctor.model.protocol import Stage, Tick
 
-__all__ = [
-    "EMPTY",
-    "EMPTY_GENERATOR",
-    "FOUND",
-    "OWED",
-    "TAKEN",
-    "UNKNOWN",
-    "Batch",
-    "BoundMethod",
-    "Const",
-    "Container",
-    "Contents",
-    "Count",
-    "ExceptionValue",
-    "External",
-    "Field",
-    "FrameworkObject",
-    "FunctionRef",
-    "GeneratorResult",
-    "Index",
-    "Instance",
-    "LoopState",
-    "Partial",
-    "Picked",
-    "Row",
-    "SelfRef",
-    "State",
-    "SuperRef",
-    "Tick",
-    "TickTest",
-    "Token",
-    "TokenKind",
-    "TokenRef",
-    "TokenState",
-    "TupleAttribute",
-    "Value",
-    "Zipped",
-    "fields_in",
-    "finish_generator",
-    "iterated_locals",
-    "suspend_generator",
-    "tokens_in",
-    "widen",
-]
-
-
 # ---- tokens ----
 
 TAKEN = "^"  # begins the path of a tuple from a collection that was taken out of its field

@@ -20,20 +20,6 @@ from ackdoctor.rulebook import (
 )
 from ackdoctor.tracer.acker_findings import ACKER
 
-__all__ = [
-    "KINDS",
-    "LONG",
-    "MAP_1",
-    "NODE",
-    "SIGNS",
-    "SPOUTS",
-    "TUPLES",
-    "Cause",
-    "Meaning",
-    "Sign",
-]
-
-
 _STORM = r"(?:org\.apache|backtype)\.storm\."
 _SHADED = r"(?:org\.apache\.storm\.shade\.)?"
 MAP_1 = "clojure.lang.PersistentArrayMap"

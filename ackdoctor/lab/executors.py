@@ -6,11 +6,20 @@ from typing import Generic, TypeVar
 
 from ackdoctor.acker.acker import Acker, StreamManagerError
 from ackdoctor.acker.executors import BoltCollector, Reason, SpoutExecutor, SpoutResult, make_collector
-from ackdoctor.acker.versions import Engine
 from ackdoctor.lab.component import Bolt, BoltInfo, Spout, SpoutInfo, Tup, WorkerDiedError
 from ackdoctor.lab.topology import ACKER, DEFAULT_STREAM
 from ackdoctor.lab.worker import Inbox, Parcel, TaskContext, Worker, draw_speed
-from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
+from ackdoctor.model.acker import (
+    AckAck,
+    AckFail,
+    AckInit,
+    Answer,
+    AnswerKind,
+    Engine,
+    Message,
+    ResetTimeout,
+    Tick,
+)
 from ackdoctor.model.dialect import Dialect, Discipline, Kind, Role
 from ackdoctor.model.trace import RELIABLE, TICK, EventKind
 from ackdoctor.tracer.components import belongs, describe, described

@@ -20,9 +20,6 @@ from ackdoctor.lab.messages import (
     shell_msg,
 )
 
-__all__ = ["Setup", "Shell", "ShellBolt", "ShellSpout"]
-
-
 _HEARTBEAT_TIMEOUT = "topology.subprocess.timeout.secs"
 _DEFAULT_TIMEOUT_SECS = 30  # supervisor.worker.timeout.secs
 _HEARTBEAT_LOST = "subprocess heartbeat timeout"

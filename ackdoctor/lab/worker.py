@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ackdoctor.acker.executors import MessageId
 from ackdoctor.acker.runtime import IdSource, VirtualClock, acker_index
-from ackdoctor.acker.versions import Engine, Profile, Schedule
+from ackdoctor.acker.versions import Profile, Schedule
 from ackdoctor.lab.component import BasicBolt, EmitInfo, TaskHook, Tup
 from ackdoctor.lab.topology import (
     ACKER,
@@ -23,7 +23,7 @@ from ackdoctor.lab.topology import (
     Router,
     Topology,
 )
-from ackdoctor.model.acker import AckFail, AckInit, Answer, Message, ResetTimeout, Tick
+from ackdoctor.model.acker import AckFail, AckInit, Answer, Engine, Message, ResetTimeout, Tick
 from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.tracer.sites import Sites
 

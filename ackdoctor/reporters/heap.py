@@ -13,9 +13,9 @@ from ackdoctor.heap.growth import TOP, ClassTrend, Growth
 from ackdoctor.heap.pending import Acker, Holder
 from ackdoctor.heap.python_heap import Snapshot
 from ackdoctor.heap.python_judge import HoldingRow, TypeRow, holding_rows, type_rows
-from ackdoctor.heap.signs import KINDS, TUPLES, Cause
+from ackdoctor.heap.signs import KINDS, TUPLES
 from ackdoctor.model.finding import Finding, HeapWitness, Report
-from ackdoctor.model.trace import PendingEntry
+from ackdoctor.model.trace import Cause, PendingEntry
 from ackdoctor.reporters import Context, counted, printable
 from ackdoctor.reporters.machine import document
 from ackdoctor.reporters.tables import block, bytes_in_words, span

@@ -37,8 +37,6 @@ from ackdoctor.spark.tables import Analysis
 from ackdoctor.spark.verdicts import verdicts
 from ackdoctor.tracer.timeouts import asides
 
-__all__ = ["Terms", "analyze", "frames", "need_place"]
-
 _SMALL_BYTES = 30_000_000  # of input
 
 

@@ -18,23 +18,7 @@ from collections.abc import Iterable
 from pyspark.sql import DataFrame
 
 from ackdoctor.model.trace import RELIABLE, EventKind
-from ackdoctor.tracer.worker_log import LEVELS, LOADS, OTHER_BEGIN, OTHER_LAYOUT, PUT_BEFORE, REORDERED
-
-__all__ = [
-    "CONTINUED",
-    "DROPPED",
-    "DROPS",
-    "FOREIGN",
-    "LOADS",
-    "QUARANTINED",
-    "TIMELESS",
-    "TIMEOUT",
-    "USED",
-    "classified",
-    "parsed",
-    "reason",
-]
-
+from ackdoctor.tracer.worker_log import LEVELS, OTHER_BEGIN, OTHER_LAYOUT, PUT_BEFORE, REORDERED
 
 USED, CONTINUED, FOREIGN, QUARANTINED = 0, 1, 2, 3  # the class of a line
 

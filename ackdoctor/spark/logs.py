@@ -35,9 +35,10 @@ from ackdoctor.spark import log_lines
 from ackdoctor.spark.deliveries import NO_PROCESS, Life
 from ackdoctor.spark.file_kinds import stamp_ns
 from ackdoctor.spark.inputs import literally, run_and_worker, unescaped
-from ackdoctor.spark.log_lines import CONTINUED, FOREIGN, LOADS, QUARANTINED, TIMELESS, TIMEOUT, USED
+from ackdoctor.spark.log_lines import CONTINUED, FOREIGN, QUARANTINED, TIMELESS, TIMEOUT, USED
 from ackdoctor.spark.schema import EVENTS, QUARANTINE
 from ackdoctor.spark.session import Persist, as_table, expressions, literal_table, quoted
+from ackdoctor.tracer.worker_log import LOADS
 
 _ROW_BITS = 33  # of `row`: the line in its task
 _BLOCK_BITS = 20  # a block is a MiB; 20 bits of `row` are left for the blocks of a file

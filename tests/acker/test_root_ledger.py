@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from ackdoctor.acker.acker import make_acker
 from ackdoctor.acker.replay import RootLedger
 from ackdoctor.acker.runtime import VirtualClock
-from ackdoctor.acker.versions import Engine, profile
-from ackdoctor.model.acker import AckAck, AckFail, AckInit, AnswerKind, ResetTimeout, Tick
+from ackdoctor.acker.versions import profile
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, AnswerKind, Engine, ResetTimeout, Tick
 from ackdoctor.model.trace import GrowthPoint, PendingEntry
 
 ROOTS = st.sampled_from([5, -6, 7, 2**63 - 1])

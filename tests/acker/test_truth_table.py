@@ -6,8 +6,8 @@ from operator import is_
 import pytest
 
 from ackdoctor.acker.acker import AckEmit
-from ackdoctor.acker.versions import Engine, profile
-from ackdoctor.model.acker import AckAck, ResetTimeout
+from ackdoctor.acker.versions import profile
+from ackdoctor.model.acker import AckAck, Engine, ResetTimeout
 from tests.acker.messages import (
     ACK_FAIL,
     AE,

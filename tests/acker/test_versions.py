@@ -2,9 +2,9 @@
 
 import pytest
 
-from ackdoctor.acker.versions import NEWEST, Age, Engine, NoTargets, Schedule, profile
+from ackdoctor.acker.versions import NEWEST, Schedule, profile
 from ackdoctor.model import ConfigError
-from ackdoctor.model.acker import RELEASES
+from ackdoctor.model.acker import RELEASES, Age, Engine, NoTargets
 
 EVERY_RELEASE = """0.8.0 0.8.1 0.8.2 0.9.0-rc1 0.9.0-rc2 0.9.0-rc3 0.9.0 0.9.1 0.9.2 0.9.3 0.9.4 0.9.5 0.9.6 0.9.7
     0.10.0 0.10.1 0.10.2 1.0.0 1.0.1 1.0.2 1.0.3 1.0.4 1.0.5 1.0.6 1.0.7 1.1.0 1.1.1 1.1.2 1.1.3 1.1.4

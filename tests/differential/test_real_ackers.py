@@ -8,8 +8,8 @@ import pytest
 
 from ackdoctor.acker.acker import StormAcker
 from ackdoctor.acker.runtime import JavaRandom, VirtualClock, acker_index
-from ackdoctor.acker.versions import Engine, profile
-from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, Message, ResetTimeout, Tick
+from ackdoctor.acker.versions import profile
+from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, Engine, Message, ResetTimeout, Tick
 from ackdoctor.model.trace import PendingEntry
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]

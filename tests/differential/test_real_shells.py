@@ -13,8 +13,8 @@ from pystorm import Bolt, Spout
 
 from ackdoctor.lab.child import ShellError
 from ackdoctor.lab.component import TaskHook, Tup
-from ackdoctor.lab.messages import java_text, json_of
-from ackdoctor.lab.multilang import Setup, ShellBolt, ShellSpout
+from ackdoctor.lab.messages import Setup, java_text, json_of
+from ackdoctor.lab.multilang import ShellBolt, ShellSpout
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 

@@ -6,7 +6,8 @@ from pystorm import Bolt, ReliableSpout
 
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import Feed
-from ackdoctor.lab.multilang import Setup, ShellBolt, ShellSpout
+from ackdoctor.lab.messages import Setup
+from ackdoctor.lab.multilang import ShellBolt, ShellSpout
 from ackdoctor.lab.topology import Settings, TopologyBuilder
 
 

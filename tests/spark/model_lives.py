@@ -7,8 +7,18 @@ from typing import Any, NamedTuple
 
 from ackdoctor.acker.acker import Acker, JStormAcker, make_acker
 from ackdoctor.acker.runtime import VirtualClock
-from ackdoctor.acker.versions import Engine, Profile
-from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, AnswerKind, Message, ResetTimeout, Tick
+from ackdoctor.acker.versions import Profile
+from ackdoctor.model.acker import (
+    AckAck,
+    AckFail,
+    AckInit,
+    Answer,
+    AnswerKind,
+    Engine,
+    Message,
+    ResetTimeout,
+    Tick,
+)
 from ackdoctor.model.trace import EventKind, PendingEntry
 
 KINDS = {

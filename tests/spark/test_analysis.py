@@ -11,10 +11,10 @@ pytest.importorskip("pyspark")
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.trace import RELIABLE, Event, EventKind
-from ackdoctor.spark.analysis import Terms, analyze, frames
+from ackdoctor.spark.analysis import analyze, frames
 from ackdoctor.spark.events import quarantined
 from ackdoctor.spark.inputs import find_inputs
-from ackdoctor.spark.judge import examine
+from ackdoctor.spark.judge import Terms, examine
 from ackdoctor.spark.replay import acker_version
 from ackdoctor.spark.roots import growth, holders, replays
 from ackdoctor.spark.schema import ENTRIES, EVENTS, QUARANTINE

@@ -13,7 +13,7 @@ from ackdoctor.tracer.sites import Places
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.analysis import Terms, frames
+from ackdoctor.spark.analysis import frames
 from ackdoctor.spark.deliveries import (
     completions,
     deaths,
@@ -29,7 +29,7 @@ from ackdoctor.spark.deliveries import (
     without_unobserved,
     without_waiting,
 )
-from ackdoctor.spark.judge import examine
+from ackdoctor.spark.judge import Terms, examine
 from tests.spark.event_tables import events
 
 RECEIVED, EMITTED, ACKED, FAILED, NAMED = (

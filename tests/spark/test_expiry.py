@@ -13,8 +13,9 @@ from ackdoctor.model.trace import EventKind
 from ackdoctor.reporters.analysis import verdict
 from ackdoctor.reporters.trace import About
 from ackdoctor.reporters.trace import verdict as verdict_of_run
-from ackdoctor.spark.analysis import Terms, analyze
+from ackdoctor.spark.analysis import analyze
 from ackdoctor.spark.inputs import find_inputs
+from ackdoctor.spark.judge import Terms
 from ackdoctor.spark.replay import acker_version
 from ackdoctor.spark.tables import Analysis
 from ackdoctor.tracer.replay import judge_trace

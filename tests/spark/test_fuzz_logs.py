@@ -11,9 +11,10 @@ import pytest
 pytest.importorskip("pyspark")
 
 from ackdoctor.model import UsageError
-from ackdoctor.spark.analysis import Terms, analyze
+from ackdoctor.spark.analysis import analyze
 from ackdoctor.spark.file_kinds import stamp_ns
 from ackdoctor.spark.inputs import find_inputs
+from ackdoctor.spark.judge import Terms
 from ackdoctor.tracer.worker_log import WorkerLogs, is_log
 from tests.spark.workers import Topology, lines_of
 

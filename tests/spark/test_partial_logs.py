@@ -8,8 +8,9 @@ pytest.importorskip("pyspark")
 
 from ackdoctor.model.finding import Report
 from ackdoctor.reporters.analysis import incomplete, verdict
-from ackdoctor.spark.analysis import Terms, analyze
+from ackdoctor.spark.analysis import analyze
 from ackdoctor.spark.inputs import find_inputs
+from ackdoctor.spark.judge import Terms
 from tests.spark.workers import Topology
 
 ALL = ("spout", "split", "store", "audit", "__acker")

@@ -7,8 +7,9 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.analysis import Terms, analyze
+from ackdoctor.spark.analysis import analyze
 from ackdoctor.spark.inputs import find_inputs
+from ackdoctor.spark.judge import Terms
 from ackdoctor.spark.replay import acker_version
 
 TERMS = Terms(version=acker_version("2.8.8"), nowhere="log")

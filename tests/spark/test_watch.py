@@ -24,12 +24,13 @@ from ackdoctor.model import UsageError
 from ackdoctor.model.acker import AckAck, AckInit, Tick
 from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.spark import certain
-from ackdoctor.spark.analysis import Terms, analyze
+from ackdoctor.spark.analysis import analyze
 from ackdoctor.spark.certain import LiveTerms
 from ackdoctor.spark.deliveries import deliveries
 from ackdoctor.spark.events import traces
 from ackdoctor.spark.file_kinds import FileKind
 from ackdoctor.spark.inputs import find_inputs
+from ackdoctor.spark.judge import Terms
 from ackdoctor.spark.replay import acker_version, messages, replay
 from ackdoctor.spark.schema import CARRIED, DONE, EVENTS
 from ackdoctor.spark.watch import Journal, Watch

@@ -41,8 +41,6 @@ from ackdoctor.flow.transfer.verbs import apply_verb, external_verb, never_raise
 from ackdoctor.model.cfg import Arg, Attr, Call, ClassInfo, Function, Global, Name
 from ackdoctor.model.dialect import Verb
 
-__all__ = ["CallEffect", "apply_value", "resolve_call"]
-
 
 def resolve_call(context: Context, path: Path, call: Call) -> CallEffect | Enter:
     """Return the effect of a call, or the functions of the project that it enters."""

@@ -24,7 +24,6 @@ from ackdoctor.flow.state import (
     Partial,
     SelfRef,
     State,
-    Tick,
     Token,
     TokenKind,
     TokenRef,
@@ -44,7 +43,7 @@ from ackdoctor.flow.transfer.evaluate import (
 from ackdoctor.flow.transfer.liveness import operands as read_by
 from ackdoctor.model.cfg import Arg, Attr, Bind, Call, ClassInfo, Expr, Function, Global, Literal, Mix, Name
 from ackdoctor.model.dialect import Kind, Moment, Verb
-from ackdoctor.model.protocol import Stage
+from ackdoctor.model.protocol import Stage, Tick
 
 _SORTS = {
     **dict.fromkeys("String CharSequence StringBuilder".split(), "text"),

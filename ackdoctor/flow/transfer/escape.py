@@ -25,7 +25,6 @@ from ackdoctor.flow.state import (
     Partial,
     SelfRef,
     State,
-    Tick,
     Token,
     TokenKind,
     TokenState,
@@ -45,7 +44,7 @@ from ackdoctor.flow.transfer.heap_cells import (
     value_operands,
 )
 from ackdoctor.model.cfg import Attr, Call, Closure, Expr, Function, Item, Name
-from ackdoctor.model.protocol import Stage
+from ackdoctor.model.protocol import Stage, Tick
 
 EVERYTHING = "*"  # the name that releases all fields: the component itself escapes
 

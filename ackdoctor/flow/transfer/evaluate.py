@@ -24,7 +24,6 @@ from ackdoctor.flow.state import (
     SelfRef,
     State,
     SuperRef,
-    Tick,
     TickTest,
     Token,
     TokenKind,
@@ -53,6 +52,7 @@ from ackdoctor.model.cfg import (
     Unit,
 )
 from ackdoctor.model.dialect import Dialect, Role
+from ackdoctor.model.protocol import Tick
 
 
 def _handle_of(dialect: Dialect, names: tuple[str, ...]) -> FrameworkObject | None:

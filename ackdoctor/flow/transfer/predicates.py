@@ -31,7 +31,6 @@ from ackdoctor.flow.state import (
     Instance,
     SelfRef,
     State,
-    Tick,
     TickTest,
     TokenKind,
     TokenRef,
@@ -53,6 +52,7 @@ from ackdoctor.model.cfg import (
     Name,
     Not,
 )
+from ackdoctor.model.protocol import Tick
 
 _FLIPPED = {"<": ">", ">": "<", "==": "=="}
 _INTEGER_TYPES = frozenset("int long short byte Integer Long Short Byte".split())

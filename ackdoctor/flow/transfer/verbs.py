@@ -14,7 +14,6 @@ from ackdoctor.flow.state import (
     Index,
     Picked,
     State,
-    Tick,
     TickTest,
     Token,
     TokenKind,
@@ -27,7 +26,7 @@ from ackdoctor.flow.transfer.escape import escape
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.model.cfg import Arg, Attr, Build, Call, Expr, Literal, Name
 from ackdoctor.model.dialect import Anchoring, Misuse, Verb, VerbKind
-from ackdoctor.model.protocol import Breach, Op, Stage, move
+from ackdoctor.model.protocol import Breach, Op, Stage, Tick, move
 
 _OPS = {VerbKind.ACK: Op.ACK, VerbKind.FAIL: Op.FAIL}
 
