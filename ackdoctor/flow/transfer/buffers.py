@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping
 from ackdoctor.flow.aliases import named_closures
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Dropped, Path
-from ackdoctor.flow.expressions import calls_by_result, last_name, memoize
+from ackdoctor.flow.expressions import last_name, memoize
 from ackdoctor.flow.facts import normalise
-from ackdoctor.flow.library import CONTAINER_REMOVALS, QUEUES
+from ackdoctor.flow.library import CONTAINER_REMOVALS
 from ackdoctor.flow.pure_calls import inline_calls, measured, nonempty_facts
 from ackdoctor.flow.state import (
     EMPTY,
@@ -38,7 +38,6 @@ from ackdoctor.flow.state import (
     fields_in,
     tokens_in,
 )
-from ackdoctor.flow.symbols import attribute_assignments
 from ackdoctor.flow.transfer.effects import callees
 from ackdoctor.flow.transfer.escape import worse_state
 from ackdoctor.flow.transfer.evaluate import evaluate
@@ -148,18 +147,6 @@ def remove_tuple(context: Context, path: Path, state: State, field: str) -> Stat
     removed = collection.element
     state = _next_tuple(state, collection)
     return state.with_token(removed, context.token_state(state, removed))
-
-
-def is_queue(context: Context, field: str) -> bool:
-    """Whether every assignment makes a field a queue, whose `get` removes an element."""
-    made = [
-        last_name(call.func)
-        for cls in context.component.lineage
-        for method in cls.methods.values()
-        for each in attribute_assignments(method)
-        if each.name == field and (call := calls_by_result(method).get(each.value)) is not None
-    ]
-    return bool(made) and all(name in QUEUES for name in made)
 
 
 def _is_removed(state: State, field: str) -> bool:

@@ -36,7 +36,7 @@ from ackdoctor.flow.state import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.transfer.buffers import empty_buffer, is_queue, remove_tuple, take_buffer
+from ackdoctor.flow.transfer.buffers import empty_buffer, remove_tuple, take_buffer
 from ackdoctor.flow.transfer.escape import escape, release, store
 from ackdoctor.flow.transfer.evaluate import (
     as_stored_tuple,
@@ -46,7 +46,7 @@ from ackdoctor.flow.transfer.evaluate import (
     tick_test_of_name,
 )
 from ackdoctor.flow.transfer.liveness import assigned_locals, operands
-from ackdoctor.flow.transfer.origins import may_raise
+from ackdoctor.flow.transfer.origins import is_queue, may_raise
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Function, Name
 
 _KEY_AND_VALUE = 2

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, name_words
-from ackdoctor.flow.library import LOGGING, NEVER_RAISES
+from ackdoctor.flow.library import LOGGING, NEVER_RAISES, QUEUES
 from ackdoctor.flow.state import State
 from ackdoctor.flow.symbols import attribute_assignments
 from ackdoctor.flow.transfer.evaluate import class_of, declared_type
@@ -160,6 +160,12 @@ def _field_values(context: Context, field: str) -> Iterator[tuple[Function, Expr
             for each in attribute_assignments(method):
                 if each.name == field:
                     yield method, calls_by_result(method).get(each.value, each.value)
+
+
+def is_queue(context: Context, field: str) -> bool:
+    """Whether every assignment makes a field a queue, whose `get` removes an element."""
+    made = [last_name(value.func) for _, value in _field_values(context, field) if isinstance(value, Call)]
+    return bool(made) and all(name in QUEUES for name in made)
 
 
 def _is_remote_name(context: Context, unit: Unit, expr: Expr, depth: int) -> bool:
