@@ -17,15 +17,13 @@ from ackdoctor.model import UsageError
 from ackdoctor.model.finding import Report, Severity
 from ackdoctor.model.source import replacing
 from ackdoctor.reporters import (
-    ASCII,
     COLOURED,
     PLAIN,
-    UNICODE,
     Context,
-    Glyphs,
     Palette,
     Sources,
     escape_commands,
+    glyphs_for,
     printable,
     reporter,
 )
@@ -46,15 +44,6 @@ def palette_for(stream: TextIO) -> Palette:
     if os.environ.get("FORCE_COLOR", "0") not in {"", "0"}:
         return COLOURED
     return COLOURED if stream.isatty() and os.environ.get("TERM") != "dumb" else PLAIN
-
-
-def glyphs_for(stream: TextIO) -> Glyphs:
-    """Return line-drawing characters if the stream's encoding has them."""
-    try:
-        "╭├╰╶│─⋮·".encode(stream.encoding or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return ASCII
-    return UNICODE
 
 
 def width_for(stream: TextIO) -> int:
@@ -81,7 +70,7 @@ def context_for(stream: TextIO, form: str = "full", sources: Sources | None = No
         sources=sources or Sources(root=Path.cwd()),
         workspace=os.environ.get("GITHUB_WORKSPACE", ""),
         palette=palette_for(stream) if form in FOR_PEOPLE else PLAIN,
-        glyphs=glyphs_for(stream),
+        glyphs=glyphs_for(stream.encoding),
         pages=rule_pages,
     )
 

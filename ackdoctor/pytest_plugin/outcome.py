@@ -437,15 +437,7 @@ def format_findings(findings: Sequence[Finding], *, root: Path, verbosity: int) 
 
 def context_of(root: Path) -> "Context":
     """Return the terminal's glyphs and the folder of the sources, for reporters."""
-    from ackdoctor.reporters import ASCII, UNICODE, Context, Sources
+    from ackdoctor.reporters import Context, Sources, glyphs_for
 
-    return Context(sources=Sources(root=root), glyphs=UNICODE if _shows_unicode() else ASCII)
-
-
-def _shows_unicode() -> bool:
-    """Whether the terminal supports line-drawing characters; an xdist worker assumes its own encoding."""
-    try:
-        "╭·".encode(getattr(sys.__stdout__, "encoding", None) or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
+    encoding = getattr(sys.__stdout__, "encoding", None)  # an xdist worker assumes its own
+    return Context(sources=Sources(root=root), glyphs=glyphs_for(encoding))

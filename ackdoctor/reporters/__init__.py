@@ -27,6 +27,7 @@ __all__ = [
     "Sources",
     "counted",
     "escape_commands",
+    "glyphs_for",
     "printable",
     "reporter",
 ]
@@ -62,6 +63,15 @@ class Glyphs(NamedTuple):
 
 UNICODE = Glyphs(first="╭", middle="├", last="╰", only="╶", through="│", into="─", fold="⋮", dot="·")
 ASCII = Glyphs(first=",", middle="|", last="`", only="-", through="|", into="-", fold=":", dot="-")
+
+
+def glyphs_for(encoding: str | None) -> Glyphs:
+    """Return line-drawing characters if the encoding of a stream has them; None is ASCII."""
+    try:
+        "".join(UNICODE).encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return UNICODE
 
 
 class Palette(NamedTuple):
