@@ -90,7 +90,6 @@ class AccessKind(Enum):
     ACKED = "acked"
     FAILED = "failed"
     RETURNED = "handler returned"
-    LOST = "garbage collected"
     ENDED = "end of the run"
 
 

@@ -187,7 +187,6 @@ _NOTES: Mapping[AccessKind, str] = {
     AccessKind.ACKED: "acked",
     AccessKind.FAILED: "failed",
     AccessKind.RETURNED: "returns to the framework",
-    AccessKind.LOST: "garbage collected, still owed",
     AccessKind.ENDED: "the run ends",
 }
 _FRAMEWORK: Mapping[AccessKind, str] = {
