@@ -104,6 +104,16 @@ def take_buffer(state: State, field: str) -> State:
     return state.with_contents(taken, state.contents.get(collection) or FOUND)
 
 
+def put_back(context: Context, state: State, field: str) -> State:
+    """Return the state after a collection that was taken out of a field was added to the new one.
+
+    Its tuples are in two collections then, and what happens to one happens to the other: neither is followed further.
+    """
+    taken = Field(field, taken=True)
+    env = {name: value for name, value in state.env.items() if value != taken}
+    return context.touch(context.touch(state.replace(env=env), taken), Field(field))
+
+
 def drop_at_end(context: Context, path: Path, state: State) -> None:
     """Record what a handler took out of a field and left as it found it: a tuple, or after an exception a collection."""
     for field in context.stored_stages:

@@ -36,7 +36,7 @@ from ackdoctor.flow.state import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.transfer.buffers import empty_buffer, remove_tuple, take_buffer
+from ackdoctor.flow.transfer.buffers import empty_buffer, put_back, remove_tuple, take_buffer
 from ackdoctor.flow.transfer.escape import escape, release, store
 from ackdoctor.flow.transfer.evaluate import (
     as_stored_tuple,
@@ -206,6 +206,9 @@ def _field_method(
     values = arguments(context, path, call)
     carried = [value for value in values if value is not None and any(tokens_in(value))]
     state = invalidate_receiver(path.state, call)
+    if name in CONTAINER_BULK_STORES and Field(field, taken=True) in values:
+        release(context, path, field)
+        return CallEffect(put_back(context, state, field), None, may_raise=False)
     if context.typed and name in CONTAINER_STORES:
         state = _store_added(state, call, values, stored_tuple(field))
     if name == "drainTo" and call.args and isinstance(call.args[0].value, Name):
