@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ackdoctor.flow.aliases import ALIAS, changed_aliases, collection_paths, collections, measured_collections
+from ackdoctor.flow.aliases import changed_aliases, collection_paths, collections, measured_collections
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.expressions import (
     assigned_targets,
@@ -74,7 +74,7 @@ def drop_facts(state: State, stale: Collection[Expr]) -> State:
 
 def invalidate_target(state: State, target: Expr) -> State:
     """The state after an assignment to the target: no fact about it holds any more."""
-    return drop_facts(state, facts_about(state.facts, target))
+    return state.forget(target)
 
 
 def invalidate_receiver(state: State, call: Call) -> State:
@@ -88,14 +88,8 @@ def invalidate_contents(state: State, whole: Expr, op: Instr) -> State:
     """The state after a step that may change the contents of an object."""
     if isinstance(op, Call) and last_name(op.func) in REORDERING:
         return _invalidate_order(state, whole)
-    return drop_facts(
-        state,
-        [
-            fact
-            for fact in facts_about(state.facts, whole)
-            if not (_is_identity_fact(fact, whole) or _is_alias_fact(fact))
-        ],
-    )
+    about = facts_about(state.facts, whole)
+    return drop_facts(state, [fact for fact in about if not _is_identity_fact(fact, whole)])
 
 
 def invalidate_size(state: State, whole: Expr, key: Expr | None = None) -> State:
@@ -136,7 +130,7 @@ def invalidate_aliases(
         fact
         for fact, truth in after.facts.items()
         if (is_collection and fact in others)
-        or (not _is_alias_fact(fact) and any(_reads_contents(part, others) for part in subexpressions(fact)))
+        or any(_reads_contents(part, others) for part in subexpressions(fact))
         # an added element leaves a non-empty collection non-empty
         if not (truth and _only_adds(op) and (fact in others or isinstance(fact, Mix)))
     ]
@@ -226,10 +220,6 @@ def _is_identity_fact(fact: Expr, whole: Expr) -> bool:
             return tested == whole
         case _:
             return False
-
-
-def _is_alias_fact(fact: Expr) -> bool:
-    return isinstance(fact, Compare) and fact.op == ALIAS
 
 
 def _reads_contents(part: Expr, wholes: frozenset[Expr]) -> bool:

@@ -125,9 +125,11 @@ def copy_facts(path: Path, context: Context, after: State, target: Expr, value: 
     for fact, truth in path.state.facts.items():
         if isinstance(fact, Compare) and fact.left == value:
             facts[Compare(target, fact.op, fact.right)] = truth
+    copied = {(target, right) for left, right in path.state.aliases if left == value}
     condition = definition_of(path.function, target.id, value)
     if condition is not None:
         facts[Compare(target, DEFINED_AS, condition)] = True
+    after = after.replace(aliases=after.aliases | copied) if copied else after
     return after.replace(facts=facts) if len(facts) > len(after.facts) else after
 
 

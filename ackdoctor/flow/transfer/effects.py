@@ -7,7 +7,6 @@ framework, pass code on, raise or catch an exception themselves, or touch a fiel
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ackdoctor.flow import aliases
 from ackdoctor.flow.aliases import access_path, named_closures
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.expressions import assigned_targets, last_name, memoize, names_in, subexpressions
@@ -112,7 +111,7 @@ def changed_fields(context: Context, function: Function) -> frozenset[str]:
 
 def forget_changed_fields(context: Context, function: Function, state: State, call: Call) -> State:
     """Return the state after an opaque call: without the fields that the methods and closures among its arguments may change."""
-    if not call.args or not (state.facts or state.fields):
+    if not call.args or not (state.facts or state.aliases or state.fields):
         return state
     values = (
         evaluate(context, function, state, arg.value)
@@ -124,14 +123,18 @@ def forget_changed_fields(context: Context, function: Function, state: State, ca
     )
     if not fields or ANY in fields:
         return state
-    stale = [fact for fact in state.facts if any(_is_one(part, fields) for part in subexpressions(fact))]
+    stale = [fact for fact in state.facts if _reads_one(fact, fields)]
+    aliases = frozenset(pair for pair in state.aliases if not any(_reads_one(side, fields) for side in pair))
     known = {name: value for name, value in state.fields.items() if name not in fields}
     state = drop_facts(state, stale)
+    state = state.replace(aliases=aliases) if len(aliases) < len(state.aliases) else state
     return state.replace(fields=known) if len(known) < len(state.fields) else state
 
 
-def _is_one(expr: Expr, fields: frozenset[str]) -> bool:
-    return isinstance(expr, Attr) and is_field(expr) and expr.name in fields
+def _reads_one(expr: Expr, fields: frozenset[str]) -> bool:
+    """Whether an expression reads one of these fields."""
+    parts = (part for part in subexpressions(expr) if isinstance(part, Attr))
+    return any(is_field(part) and part.name in fields for part in parts)
 
 
 def _code(context: Context, value: Value | None) -> tuple[Function, ...]:
@@ -306,8 +309,6 @@ def surviving_facts(facts: Mapping[Expr, bool], fields: frozenset[str]) -> Mappi
 
 def _reads_field(expr: Expr, fields: frozenset[str]) -> bool:
     match expr:
-        case Compare(op=aliases.ALIAS):
-            return False
         case Attr(name=name) if is_field(expr) and ANY not in fields:
             return name in fields
         case Attr(name=name) | Global(id=name):

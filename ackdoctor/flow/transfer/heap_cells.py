@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
-from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, mentions, subexpressions
-from ackdoctor.flow.invalidation import drop_facts
+from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, subexpressions
 from ackdoctor.flow.library import CONTAINER_STORES
 from ackdoctor.flow.state import Const, State, Value
 from ackdoctor.flow.transfer.liveness import assigned_locals, operands
@@ -67,10 +66,11 @@ def drop_cells(function: Function, state: State) -> State:
 
 def after_call(function: Function, state: State) -> State:
     """Return the state after a call, without the facts about locals in cells: the call may have assigned them."""
-    if not state.facts or not (function.closures or function.captures):
+    if not (state.facts or state.aliases) or not (function.closures or function.captures):
         return state
-    names = [Name(name) for name in _cell_keys(function)]
-    return drop_facts(state, [fact for fact in state.facts if any(mentions(fact, name) for name in names)])
+    for name in _cell_keys(function):
+        state = state.forget(Name(name))
+    return state
 
 
 def forget_cells(state: State, cells: AbstractSet[str]) -> State:

@@ -56,12 +56,16 @@ class Live(NamedTuple):
 
     def of(self, state: State) -> State:
         """Return a state without its dead places."""
-        env, facts = state.env, state.facts
+        env, facts, aliases = state.env, state.facts, state.aliases
         if not env.keys() <= self.names:
             env = {name: value for name, value in env.items() if name in self.names}
         if facts and not all(subject_of(fact) in self.subjects for fact in facts):
             facts = {fact: truth for fact, truth in facts.items() if subject_of(fact) in self.subjects}
-        return state if env is state.env and facts is state.facts else state.replace(env=env, facts=facts)
+        if aliases and not all(name in self.subjects for name, _ in aliases):
+            aliases = frozenset(pair for pair in aliases if pair[0] in self.subjects)
+        if env is state.env and facts is state.facts and aliases is state.aliases:
+            return state
+        return state.replace(env=env, facts=facts, aliases=aliases)
 
 
 @memoize
@@ -69,7 +73,7 @@ def live_at(function: Function) -> Mapping[int, Live]:
     """Return the live places at a function's entry and at the steps where paths meet."""
     numbers: dict[Place, int] = {}
     read = [_bit_mask(numbers, _read_places(function, step.op)) for step in function.cfg.steps]
-    named = (fact.left for facts in new_aliases(function).values() for fact in facts)
+    named = (name for pairs in new_aliases(function).values() for name, _ in pairs)
     own = _bit_mask(numbers, (_OWN, *named))  # a call on `super()` uses `this` without naming it
     live = _live(function, [places | own for places in read], _assigned_places(function, numbers))
     places = list(numbers)
