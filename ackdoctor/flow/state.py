@@ -375,13 +375,14 @@ class LoopState(NamedTuple):
 
     `base` is the state of the batch's token before the loop, `rest` the worst state in which an earlier iteration left
     it.  `containers` are the locals that held the token in a container before the loop.  In a loop over known elements,
-    `position` is the index of the next one; in a loop with a body counter, whether iterations were missed.  In a loop
-    over a field, `field` is that collection and `before` its contents before the loop.
+    `position` is the index of the next one; in a loop with a body counter, whether iterations were missed, and `counted`
+    whether the current one has been counted.  In a loop over a field, `field` is that collection and `before` its contents before the loop.
     """
 
     base: TokenState | None
     rest: TokenState | None
     position: int = 0
+    counted: bool = False
     containers: frozenset[str] = frozenset()
     field: Field | None = None
     before: Contents | None = None

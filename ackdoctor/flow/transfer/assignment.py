@@ -3,7 +3,7 @@
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import calls_by_result, last_name, mentions
-from ackdoctor.flow.facts import DEFINED_AS, definition_of, tested_names
+from ackdoctor.flow.facts import definition_of, tested_names
 from ackdoctor.flow.induction import counted_loops, induction_variables
 from ackdoctor.flow.invalidation import drop_facts, invalidate_size, invalidate_target
 from ackdoctor.flow.library import COLLECTION_WRAPPERS
@@ -128,7 +128,7 @@ def copy_facts(path: Path, context: Context, after: State, target: Expr, value: 
     copied = {(target, right) for left, right in path.state.aliases if left == value}
     condition = definition_of(path.function, target.id, value)
     if condition is not None:
-        facts[Compare(target, DEFINED_AS, condition)] = True
+        facts[Compare(target, "==", condition)] = True
     after = after.replace(aliases=after.aliases | copied) if copied else after
     return after.replace(facts=facts) if len(facts) > len(after.facts) else after
 

@@ -125,9 +125,12 @@ def assign_counter(
             truth = apart.holds(op) if apart is not None else None
             if truth is not None:
                 facts[Compare(Name(name), op, bound)] = truth
-    for pace in body_counters(function).values():
-        if pace.name == name and pace.mark in before.facts:
-            facts[pace.mark] = True
+    counting = {
+        counter.loop: after.loops[counter.loop]._replace(counted=True)
+        for counter in body_counters(function).values()
+        if counter.name == name and counter.loop in after.loops
+    }
+    after = after.replace(loops={**after.loops, **counting}) if counting else after
     return after.replace(facts=facts) if len(facts) > len(after.facts) else after
 
 

@@ -174,7 +174,7 @@ def _body_counter_iterations(
     """Yield the iterations that a local counts: as many as there are elements, so the local ends at the size unless an iteration skips it."""
     state = path.state
     memory = state.loops.get(op.loop)
-    at = _counter_position(memory, pace, state) if memory is not None else _LOST
+    at = _counter_position(memory) if memory is not None else _LOST
     emptiness = nonempty_facts(path.function, op.iterable)
     known = None
     if memory is None and known_truth(context, path.function, state, pace.first):
@@ -186,7 +186,7 @@ def _body_counter_iterations(
     for more, after in ways:
         if known is not None and more != known:
             continue
-        facts = {fact: truth for fact, truth in after.facts.items() if fact != pace.mark}
+        facts = dict(after.facts)
         if at == _AT_ELEMENT:
             facts[pace.more] = more
             if memory is None:  # and whether there is any element
@@ -198,15 +198,12 @@ def _body_counter_iterations(
             yield False, after.replace(facts=facts, loops=loops)
             continue
         loops = {**state.loops, op.loop: LoopState(None, None, position=at)}
-        assigned = assign(context, path, after.replace(facts=facts, loops=loops), op.target, None)
-        yield True, assigned if at == _LOST else assigned.replace(facts={**assigned.facts, pace.mark: False})
+        yield True, assign(context, path, after.replace(facts=facts, loops=loops), op.target, None)
 
 
-def _counter_position(memory: LoopState, pace: BodyCounter, state: State) -> int:
+def _counter_position(memory: LoopState) -> int:
     """Return the position of a counting local after an iteration, if the path still knows it."""
-    if memory.position == _LOST or pace.mark not in state.facts:
-        return _LOST
-    return memory.position if state.facts[pace.mark] else _BEFORE_ELEMENT
+    return memory.position if memory.counted or memory.position == _LOST else _BEFORE_ELEMENT
 
 
 def _unknown_iterations(
