@@ -13,7 +13,7 @@ Final fields: fields that only the constructor and setters assign, so that a fac
 field counts as final here if several functions test it, no code assigns it while the component runs, and a test
 decides whether a call that leads to a verb is made.
 
-The facts about final fields travel with `State.fields`, under a name of their own, into helpers and callbacks.
+The facts about final fields, `State.final`, hold in helpers and callbacks as well.
 """
 
 import re
@@ -46,7 +46,7 @@ from ackdoctor.flow.pure_calls import (
     pure_calls,
     size_calls,
 )
-from ackdoctor.flow.state import Const, SelfRef, State
+from ackdoctor.flow.state import SelfRef, State
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -245,7 +245,6 @@ def _reads_element(part: Expr, whole: Expr, key: Expr | None) -> bool:
             return False
 
 
-_FINAL_FACTS = "%final"
 _MAX_FACTS = 4  # that a path remembers: each may double the number of paths
 _INITIALISER = re.compile(r"<init>|<clinit>|__init__|prepare|open|initialize")
 _SETTER = re.compile(r"(?:set|with)(?:_|[A-Z])")
@@ -255,24 +254,16 @@ def remember_final(context: Context, state: State, fact: Expr, *, truth: bool) -
     """The state that remembers a fact for other functions, if the fact is about final fields only."""
     if not _is_about_final(context, state, fact):
         return state
-    known = _final_facts(state)
-    if len(known) >= _MAX_FACTS or fact in known:
+    if len(state.final) >= _MAX_FACTS or fact in state.final:
         return state
-    facts = Const(frozenset({*known.items(), (fact, truth)}))
-    return state.replace(fields={**state.fields, _FINAL_FACTS: facts})
+    return state.replace(final={**state.final, fact: truth})
 
 
 def recall_final(context: Context, state: State, fact: Expr) -> State:
     """The state with the remembered facts among its facts, if `fact` is about final fields only."""
-    known = _final_facts(state)
-    if not known or not _is_about_final(context, state, fact):
+    if not state.final or not _is_about_final(context, state, fact):
         return state
-    return state.replace(facts={**known, **state.facts})
-
-
-def _final_facts(state: State) -> Mapping[Expr, bool]:
-    found = state.fields.get(_FINAL_FACTS)
-    return dict(found.value) if isinstance(found, Const) and isinstance(found.value, frozenset) else {}
+    return state.replace(facts={**state.final, **state.facts})
 
 
 def _is_about_final(context: Context, state: State, fact: Expr) -> bool:

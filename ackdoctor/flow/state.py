@@ -370,6 +370,51 @@ OWED = Contents(Stage.OWED, every=True)  # the same, and there is one
 UNKNOWN = Contents(None, every=False)  # its tuples have different stages
 
 
+class Cell(NamedTuple):
+    """A place that a path knows: in the object of a local, by the local's shared name, or "" for the local itself."""
+
+    local: str
+    place: str = ""
+
+
+_NO_CELLS: Mapping[Cell, "Const"] = {}
+_NO_BOXES: Mapping[str, str] = {}
+
+
+class Heap(NamedTuple):
+    """What a path knows of memory that several functions share.
+
+    `cells` holds the known constants.  `boxes` maps each box to the class of an object that holds one value, or "".
+    Opaque code may write the locals that are `exposed`.
+    """
+
+    cells: Mapping[Cell, "Const"] = _NO_CELLS
+    boxes: Mapping[str, str] = _NO_BOXES
+    exposed: frozenset[str] = frozenset()
+
+    def store(self, cell: Cell, value: "Value | None") -> "Heap":
+        """This memory with another value in one cell; only constants are kept."""
+        cells = {each: held for each, held in self.cells.items() if each != cell}
+        if isinstance(value, Const):
+            cells[cell] = value
+        return self._replace(cells=cells)
+
+    def without_places(self, local: str) -> "Heap":
+        """This memory without the places in the object of a local."""
+        cells = {cell: held for cell, held in self.cells.items() if cell.local != local or not cell.place}
+        return self._replace(cells=cells)
+
+
+NO_HEAP = Heap()
+
+
+class Live(NamedTuple):
+    """What later steps read: locals by name, and the subjects of facts."""
+
+    names: frozenset[str]
+    subjects: frozenset[Expr]
+
+
 class LoopState(NamedTuple):
     """What a path remembers of a loop.
 
@@ -397,6 +442,7 @@ class State:
     `env` maps the locals of the current function to values, `fields` the component's fields; `tokens` maps each
     tuple to its state; `contents` maps each collection that the path has worked on to what it did with all tuples in it;
     `facts` are the conditions that the path has decided; `aliases` are pairs of access paths of one object;
+    `final` are the conditions on final fields that other functions may test; `heap` is shared memory;
     `loops` are the enclosing loops;
     `caught` is the handler (path, line) that it last entered; `raising` is the class of the exception in flight.
     """
@@ -410,6 +456,8 @@ class State:
         "facts",
         "facts_read",
         "fields",
+        "final",
+        "heap",
         "loops",
         "raising",
         "tokens",
@@ -424,6 +472,8 @@ class State:
         contents: Mapping[Field | Batch, Contents] | None = None,
         facts: Mapping[Expr, bool] | None = None,
         aliases: frozenset[tuple[Expr, Expr]] = frozenset(),
+        final: Mapping[Expr, bool] | None = None,
+        heap: Heap = NO_HEAP,
         loops: Mapping[int, LoopState] | None = None,
         caught: tuple[str, int] | None = None,
         raising: str | None = None,
@@ -434,6 +484,8 @@ class State:
         self.contents = contents if contents is not None else {}
         self.facts = facts if facts is not None else {}
         self.aliases = aliases
+        self.final = final if final is not None else {}
+        self.heap = heap
         self.loops = loops if loops is not None else {}
         self.caught = caught
         self.raising = raising
@@ -450,6 +502,10 @@ class State:
                 frozenset(self.contents.items()),
                 frozenset(self.facts.items()),
                 self.aliases,
+                frozenset(self.final.items()),
+                frozenset(self.heap.cells.items()),
+                frozenset(self.heap.boxes.items()),
+                self.heap.exposed,
                 frozenset(self.loops.items()),
                 self.caught,
                 self.raising,
@@ -460,7 +516,7 @@ class State:
         """This state with some attributes replaced."""
         new = State.__new__(State)
         new.env, new.tokens, new.fields, new.facts = self.env, self.tokens, self.fields, self.facts
-        new.contents, new.aliases = self.contents, self.aliases
+        new.contents, new.aliases, new.final, new.heap = self.contents, self.aliases, self.final, self.heap
         new.loops, new.caught, new.raising, new.cached_key = self.loops, self.caught, self.raising, None
         new.facts_read = None if "facts" in changes or "aliases" in changes else self.facts_read
         for name, value in changes.items():

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import last_name, memoize, mentions, names_in
+from ackdoctor.flow.expressions import assigned_locals, last_name, memoize, mentions, names_in, operands
 from ackdoctor.flow.invalidation import invalidate_receiver, invalidate_size
 from ackdoctor.flow.library import (
     CONTAINER_BULK_STORES,
@@ -45,7 +45,6 @@ from ackdoctor.flow.transfer.evaluate import (
     stored_tuple,
     tick_test_of_name,
 )
-from ackdoctor.flow.transfer.liveness import assigned_locals, operands
 from ackdoctor.flow.transfer.origins import is_queue, may_raise
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Function, Name
 

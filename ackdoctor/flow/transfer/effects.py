@@ -9,7 +9,14 @@ from typing import NamedTuple
 
 from ackdoctor.flow.aliases import access_path, named_closures
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.expressions import assigned_targets, last_name, memoize, names_in, subexpressions
+from ackdoctor.flow.expressions import (
+    assigned_targets,
+    last_name,
+    memoize,
+    names_in,
+    operands,
+    subexpressions,
+)
 from ackdoctor.flow.invalidation import drop_facts
 from ackdoctor.flow.library import CLEANUP, LOGGING
 from ackdoctor.flow.pure_calls import PURE_FUNCTIONS, SELF_NAMES, is_field, is_immutable, is_read_only
@@ -27,7 +34,6 @@ from ackdoctor.flow.state import (
     tokens_in,
 )
 from ackdoctor.flow.transfer.evaluate import declared_field, evaluate
-from ackdoctor.flow.transfer.liveness import operands
 from ackdoctor.flow.transfer.origins import may_raise
 from ackdoctor.model.cfg import (
     Attr,

@@ -8,15 +8,15 @@ from there reads it before it is assigned.  A set of places is a bit mask.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from ackdoctor.flow.aliases import new_aliases
-from ackdoctor.flow.expressions import assigned_targets, memoize, names_in, subexpressions
+from ackdoctor.flow.expressions import assigned_locals, memoize, names_in, operands, subexpressions
 from ackdoctor.flow.facts import definitions, normalise, subject_of, tested_names
 from ackdoctor.flow.induction import body_counters, counted_loops, induction_variables
 from ackdoctor.flow.library import CONTAINER_STORES
 from ackdoctor.flow.pure_calls import inline_calls, is_field, iterator_facts, nonempty_facts, size_facts
-from ackdoctor.flow.state import State
+from ackdoctor.flow.state import Live, State
 from ackdoctor.model.cfg import (
     ENTRY,
     Attr,
@@ -25,7 +25,6 @@ from ackdoctor.model.cfg import (
     Catch,
     Closure,
     Compare,
-    Drop,
     EdgeKind,
     Expr,
     Function,
@@ -35,10 +34,7 @@ from ackdoctor.model.cfg import (
     Name,
     Next,
     Not,
-    Return,
     Test,
-    Throw,
-    Unpack,
     Update,
     Yield,
 )
@@ -48,24 +44,18 @@ Place: TypeAlias = str | Expr
 _RESULT, _YIELDED, _OWN = "%return", "%yield", "this"
 
 
-class Live(NamedTuple):
-    """The live places at a step: locals by name, and subjects of facts."""
-
-    names: frozenset[str]
-    subjects: frozenset[Expr]
-
-    def of(self, state: State) -> State:
-        """Return a state without its dead places."""
-        env, facts, aliases = state.env, state.facts, state.aliases
-        if not env.keys() <= self.names:
-            env = {name: value for name, value in env.items() if name in self.names}
-        if facts and not all(subject_of(fact) in self.subjects for fact in facts):
-            facts = {fact: truth for fact, truth in facts.items() if subject_of(fact) in self.subjects}
-        if aliases and not all(name in self.subjects for name, _ in aliases):
-            aliases = frozenset(pair for pair in aliases if pair[0] in self.subjects)
-        if env is state.env and facts is state.facts and aliases is state.aliases:
-            return state
-        return state.replace(env=env, facts=facts, aliases=aliases)
+def restrict(state: State, live: Live) -> State:
+    """Return a state without its dead places."""
+    env, facts, aliases = state.env, state.facts, state.aliases
+    if not env.keys() <= live.names:
+        env = {name: value for name, value in env.items() if name in live.names}
+    if facts and not all(subject_of(fact) in live.subjects for fact in facts):
+        facts = {fact: truth for fact, truth in facts.items() if subject_of(fact) in live.subjects}
+    if aliases and not all(name in live.subjects for name, _ in aliases):
+        aliases = frozenset(pair for pair in aliases if pair[0] in live.subjects)
+    if env is state.env and facts is state.facts and aliases is state.aliases:
+        return state
+    return state.replace(env=env, facts=facts, aliases=aliases)
 
 
 @memoize
@@ -166,15 +156,6 @@ def _writes(op: Instr, kind: EdgeKind) -> bool:
     return kind is EdgeKind.TRUE if isinstance(op, (Next, Catch)) else kind is not EdgeKind.RAISE
 
 
-def assigned_locals(op: Instr) -> Iterator[str]:
-    """Yield the locals that an instruction assigns."""
-    for target in assigned_targets(op):
-        if isinstance(target, Name):
-            yield target.id
-    if isinstance(op, Return):
-        yield _RESULT
-
-
 def _read_places(function: Function, op: Instr) -> Iterator[Place]:
     """Yield the places that an instruction reads."""
     for expr in operands(op):
@@ -228,31 +209,6 @@ def _compared(condition: Expr) -> Iterator[Place]:
     if isinstance(condition, Compare):
         yield from (part for part in subexpressions(condition) if isinstance(part, Name) or is_field(part))
     yield from size_facts(condition)
-
-
-def operands(op: Instr) -> tuple[Expr, ...]:
-    """Return the expressions that an instruction evaluates; a local that is only assigned is not among them."""
-    match op:
-        case Call(func=func, args=args):
-            return (func, *(arg.value for arg in args))
-        case Test(condition=value):
-            return (value,)
-        case Bind(target=target, value=value) | Next(target=target, iterable=value):
-            return (value, *_target_operands(target))
-        case Unpack(targets=targets, value=value):
-            return (value, *(expr for target in targets for expr in _target_operands(target)))
-        case Update(target=target, value=value):
-            return (target, value)
-        case Drop(target=value):
-            return (value,)
-        case Return(value=value) | Throw(value=value) | Yield(value=value) if value is not None:
-            return (value,)
-        case _:
-            return ()
-
-
-def _target_operands(target: Expr | None) -> tuple[Expr, ...]:
-    return () if target is None or isinstance(target, Name) else (target,)
 
 
 def _condition_subjects(condition: Expr) -> Iterator[Expr]:

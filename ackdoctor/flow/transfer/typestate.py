@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ackdoctor.flow.aliases import bind_aliases
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import memoize
 from ackdoctor.flow.induction import (
@@ -59,9 +60,8 @@ from ackdoctor.flow.transfer.buffers import (
     learn_emptiness,
     leave_field_loops,
 )
-from ackdoctor.flow.transfer.escape import after_store, completes_any, worse_state
+from ackdoctor.flow.transfer.escape import completes_any, worse_state
 from ackdoctor.flow.transfer.evaluate import evaluate, stored_tuple
-from ackdoctor.flow.transfer.heap_cells import assign_place, new_box
 from ackdoctor.flow.transfer.predicates import branch, known_truth
 from ackdoctor.flow.transfer.verbs import complete
 from ackdoctor.model.cfg import (
@@ -289,18 +289,13 @@ def _done(context: Context, path: Path, step: Step) -> State:
         case Bind(target=target, value=value):
             assigned = evaluate(context, function, state, value)
             after = assign(context, path, state, target, assigned)
-            if isinstance(target, Name):
-                after = new_box(function, after, target.id, value)
-            else:
-                after = assign_place(function, after, target, assigned)
-            if not isinstance(target, Name) or (isinstance(value, Build) and value.kind != "object"):
-                after = after_store(after, assigned)
+            after = HEAP_CELLS.assign(context, path, after, target, value, assigned)
             return alias_list(copy_facts(path, context, after, target, value), target, value)
         case Unpack(targets=targets, value=value):
             return unpack(context, path, targets, value)
         case Update(target=target, value=value):
             after = update(context, path, target, evaluate(context, function, state, value))
-            return assign_place(function, after, target, None)
+            return HEAP_CELLS.assign_place(function, after, target, None)
         case Drop(target=Name(id=name)):
             return state.bind(name, None)
         case Drop(target=Item(obj=whole)):
