@@ -32,7 +32,6 @@ from ackdoctor.flow.library import (
 )
 from ackdoctor.flow.pure_calls import (
     PURE_FUNCTIONS,
-    SELF_NAMES,
     escaping_parts,
     is_field,
     is_immutable,
@@ -65,7 +64,6 @@ _ELEMENT = "*"
 _GETTER, _SETTER = re.compile(r"get(?![a-z])"), re.compile(r"set(?=[A-Z_])")
 _SHALLOW = CONTAINER_STORES | CONTAINER_READS | CONTAINER_OTHERS | REORDERING
 _KEEPS_RECEIVER = (CONTAINER_READS - CONTAINER_REMOVALS - CONTAINER_STORES) | {"next"}
-_COMPONENT = frozenset(map(Name, SELF_NAMES))
 _NOTHING: frozenset[Expr] = frozenset()
 _CHANGES_SIZE = CONTAINER_STORES | CONTAINER_REMOVALS | {"clear"}
 _COPIES = COLLECTION_WRAPPERS | NEVER_RAISES - COLLECTION_LITERALS
@@ -126,7 +124,7 @@ def changed_aliases(
     effect = _effects(function).get(index)
     if effect is None:
         return _NOTHING, _NOTHING
-    roots = _changed_roots(effect, fields)
+    roots = _changed_roots(function, effect, fields)
     reached = set(effect.paths)
     grew = bool(state.aliases)
     while grew:
@@ -153,11 +151,11 @@ class _Effect(NamedTuple):
     shallow: bool = False
 
 
-def _changed_roots(effect: _Effect, fields: frozenset[str] | None) -> tuple[Expr, ...]:
+def _changed_roots(function: Function, effect: _Effect, fields: frozenset[str] | None) -> tuple[Expr, ...]:
     """The access paths below which a step may change anything."""
     if effect.receiver is None:
         return ()
-    if fields is None or effect.receiver not in _COMPONENT:
+    if fields is None or effect.receiver != Name(function.receiver):
         return (effect.receiver,)
     return tuple(Attr(effect.receiver, field) for field in sorted(fields))
 
@@ -210,7 +208,7 @@ def _captured_locals(function: Function, code: Expr) -> frozenset[str]:
     """The locals that a closure, or a name bound to one, captures; without the component."""
     code = named_closures(function).get(code, code)
     inner = function.closures.get(code.key) if isinstance(code, Closure) else None
-    return inner.captures - SELF_NAMES if inner is not None else frozenset()
+    return inner.captures - {function.receiver} if inner is not None else frozenset()
 
 
 @memoize
@@ -232,8 +230,10 @@ def _tested_paths(function: Function) -> frozenset[Expr]:
     parts = {part for fact in tested_subjects(function) for part in subexpressions(fact)}
     return frozenset(
         part
-        for part in parts - _COMPONENT
-        if isinstance(part, (Name, Attr, Item)) and not _is_temporary(part)
+        for part in parts
+        if isinstance(part, (Name, Attr, Item))
+        and not _is_temporary(part)
+        and part != Name(function.receiver)
     )
 
 
@@ -302,7 +302,7 @@ def measured_collections(fact: Expr) -> Iterator[Expr]:
 def _is_own_call(function: Function, expr: Expr) -> bool:
     """Whether an expression is the result of one of the component's own methods."""
     call = calls_by_result(function).get(expr)
-    return call is not None and is_field(call.func)
+    return call is not None and is_field(function, call.func)
 
 
 def _is_temporary(expr: Expr) -> bool:
@@ -352,7 +352,7 @@ def _stored_arguments(function: Function, call: Call, whole: Expr) -> Iterator[t
     path = access_path(function, whole)
     for arg in call.args:
         named = isinstance(arg.value, (Name, Attr)) and not _is_temporary(arg.value)
-        if path is not None and named and arg.value not in _COMPONENT:
+        if path is not None and named and arg.value != Name(function.receiver):
             yield arg.value, Attr(path, _ELEMENT)
 
 

@@ -87,7 +87,7 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
             case Test(condition=condition):
                 inlined = inline_calls(function, condition)
                 uses[_normal_subject(inlined)] += 2 if index in looped else 1
-                uses.update(_bound_subjects(inlined.right) if isinstance(inlined, Compare) else ())
+                uses.update(_bound_subjects(function, inlined.right) if isinstance(inlined, Compare) else ())
             case Bind(value=Name() | Attr() | Item() | Compare() | Not() | IsType() | Mix() as value):
                 inlined = inline_calls(function, value)
                 if not isinstance(value, Mix):
@@ -98,15 +98,15 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
             case Next(iterable=iterable, loop=loop):
                 counted = counted_loops(function).get(loop)
                 uses.update(nonempty_facts(function, iterable))
-                uses.update(_bound_subjects(counted.stop) if counted else ())
+                uses.update(_bound_subjects(function, counted.stop) if counted else ())
             case _:
                 pass
     return frozenset(subject for subject, count in uses.items() if count > 1)
 
 
-def _bound_subjects(bound: Expr) -> Iterator[Expr]:
+def _bound_subjects(function: Function, bound: Expr) -> Iterator[Expr]:
     """What a comparison with this bound tests as well: the locals and fields in it, and their emptiness."""
-    yield from (part for part in subexpressions(bound) if isinstance(part, Name) or is_field(part))
+    yield from (part for part in subexpressions(bound) if isinstance(part, Name) or is_field(function, part))
     yield from size_facts(bound)
 
 

@@ -181,7 +181,7 @@ def _tested_objects(function: Function) -> Mapping[Expr, frozenset[Expr]]:
     """The objects of inlined pure calls that each call may change, by the call's result."""
     inlined = (*pure_calls(function).values(), *size_calls(function).values())
     objects = {part for expr in inlined for part in subexpressions(expr)}
-    objects = {part for part in objects if is_field(part) or is_mutable_local(function, part)}
+    objects = {part for part in objects if is_field(function, part) or is_mutable_local(function, part)}
     calls = calls_by_result(function) if objects else {}
     return {
         result: frozenset(part for expr in _touched(call) for part in subexpressions(expr) if part in objects)
@@ -250,31 +250,31 @@ _INITIALISER = re.compile(r"<init>|<clinit>|__init__|prepare|open|initialize")
 _SETTER = re.compile(r"(?:set|with)(?:_|[A-Z])")
 
 
-def remember_final(context: Context, state: State, fact: Expr, *, truth: bool) -> State:
+def remember_final(context: Context, function: Function, state: State, fact: Expr, *, truth: bool) -> State:
     """The state that remembers a fact for other functions, if the fact is about final fields only."""
-    if not _is_about_final(context, state, fact):
+    if not _is_about_final(context, function, state, fact):
         return state
     if len(state.final) >= _MAX_FACTS or fact in state.final:
         return state
     return state.replace(final={**state.final, fact: truth})
 
 
-def recall_final(context: Context, state: State, fact: Expr) -> State:
+def recall_final(context: Context, function: Function, state: State, fact: Expr) -> State:
     """The state with the remembered facts among its facts, if `fact` is about final fields only."""
-    if not state.final or not _is_about_final(context, state, fact):
+    if not state.final or not _is_about_final(context, function, state, fact):
         return state
     return state.replace(facts={**state.final, **state.facts})
 
 
-def _is_about_final(context: Context, state: State, fact: Expr) -> bool:
+def _is_about_final(context: Context, function: Function, state: State, fact: Expr) -> bool:
     """Whether a fact tests a final field and reads nothing else that may change."""
-    if not is_field(subject_of(fact)):
+    if not is_field(function, subject_of(fact)):
         return False
     if not all(isinstance(state.env.get(name), SelfRef) for name in names_in(fact)):
         return False
     if context.final_fields is None:
         context.final_fields = frozenset(_find_final_fields(context))
-    return set(_fields(fact)) <= context.final_fields
+    return set(_fields(function, fact)) <= context.final_fields
 
 
 def _find_final_fields(context: Context) -> Iterator[str]:
@@ -334,22 +334,25 @@ def _field_uses(function: Function) -> _FieldUses:
     for index, step in enumerate(function.cfg.steps):
         match step.op:
             case Test(condition=condition):
-                for field in _fields(subject_of(normalise(inline_calls(function, condition))[0])):
+                for field in _fields(function, subject_of(normalise(inline_calls(function, condition))[0])):
                     decides[field] = decides.get(field, frozenset()) | _decided_calls(function, index)
             case Call(func=func):
-                changed.update(_fields(func.obj) if isinstance(func, Attr) else ())
+                changed.update(_fields(function, func.obj) if isinstance(func, Attr) else ())
                 called.add(last_name(func))
             case _:
                 pass
         for target in assigned_targets(step.op):
-            changed.update(_fields(target))
-            elsewhere.update((target.name,) if isinstance(target, Attr) and not is_field(target) else ())
+            changed.update(_fields(function, target))
+            elsewhere.update(
+                (target.name,) if isinstance(target, Attr) and not is_field(function, target) else ()
+            )
     return _FieldUses(decides, *map(frozenset, (changed, elsewhere, called)))
 
 
-def _fields(expr: Expr) -> Iterator[str]:
+def _fields(function: Function, expr: Expr) -> Iterator[str]:
     """The fields of the component in an expression."""
-    return (part.name for part in subexpressions(expr) if isinstance(part, Attr) and is_field(part))
+    parts = subexpressions(expr)
+    return (part.name for part in parts if isinstance(part, Attr) and is_field(function, part))
 
 
 def _decided_calls(function: Function, index: int) -> frozenset[str]:

@@ -194,9 +194,9 @@ class Solver:
 
     def _havoc(self, path: Path, op: Call, after: State) -> State:
         """The state after a call that may change everything reachable from its receiver and its arguments."""
-        if path.state.facts and not self._may_be_verb(op):
+        if path.state.facts and not self._may_be_verb(path.function, op):
             fields = self._changed_fields(
-                callees(self.context, last_name(op.func)) if is_field(op.func) else ()
+                callees(self.context, last_name(op.func)) if is_field(path.function, op.func) else ()
             )
             after = invalidate_aliases(path.function, path.index, path.state, after, fields)
         after = forget_changed_fields(self.context, path.function, after, op)
@@ -211,12 +211,12 @@ class Solver:
             return None
         return frozenset[str]().union(*changed)
 
-    def _may_be_verb(self, op: Call) -> bool:
+    def _may_be_verb(self, function: Function, op: Call) -> bool:
         """Whether a call may be a verb of the framework, by its name.
 
         If the framework's objects have declared types, the component itself has no verbs.
         """
-        if self.context.typed and is_field(op.func):
+        if self.context.typed and is_field(function, op.func):
             return False
         return last_name(op.func) in self.context.verb_names
 
@@ -249,7 +249,7 @@ class Solver:
                 contents=each.state.contents,
                 final=each.state.final,
                 heap=each.state.heap,
-                facts=surviving_facts(before.facts, changed),
+                facts=surviving_facts(path.function, before.facts, changed),
                 caught=each.state.caught,
             )
             after = invalidate_aliases(path.function, path.index, before, after, fields)

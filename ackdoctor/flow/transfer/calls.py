@@ -117,7 +117,9 @@ def _enter_one(
         fields = frozenset[str]().union(*(changed_fields(context, function) for function in functions))
         may_raise = any(helper_may_raise(context, function) for function in functions)
         return CallEffect(
-            path.state.replace(facts=surviving_facts(path.state.facts, fields)), result, may_raise
+            path.state.replace(facts=surviving_facts(path.function, path.state.facts, fields)),
+            result,
+            may_raise,
         )
     entered = [
         enter(
@@ -258,7 +260,7 @@ def _super_method(
     functions = methods_named(context.program.lineage(after).order[1:], name)
     function = _overload(context, path, call, functions, values)
     if function is not None and not function.docstring_only:
-        return enter(context, path, call, function, path.state.env.get("this"), preset)
+        return enter(context, path, call, function, path.state.env.get(path.function.receiver), preset)
     handle = framework_kind(context, after)
     if handle is not None:
         return _apply(context, path, call, BoundMethod(name, on=handle.kind), preset)

@@ -226,7 +226,7 @@ def _field_method(
         return CallEffect(state, element, may_raise=may_raise(context, path.function, call))
     if name in CONTAINER_READS:
         read = stored_tuple(field, f".{name}" if inner else "")
-        if not inner and _takes_out(context, call, field):
+        if not inner and _takes_out(context, path.function, call, field):
             state = remove_tuple(context, path, state, field)
             return CallEffect(state, read, may_raise=may_raise(context, path.function, call))
         tokens = {token: held for token, held in state.tokens.items() if token != read.token}
@@ -249,9 +249,9 @@ def _field_method(
     return None
 
 
-def _takes_out(context: Context, call: Call, field: str) -> bool:
+def _takes_out(context: Context, function: Function, call: Call, field: str) -> bool:
     """Whether a call removes a tuple from a field and gives it a name; an iterator's `next` removes nothing."""
-    if call.dropped or not isinstance(call.func, Attr) or not is_field(call.func.obj):
+    if call.dropped or not isinstance(call.func, Attr) or not is_field(function, call.func.obj):
         return False
     name = call.func.name
     return name in CONTAINER_REMOVALS or (name == "get" and is_queue(context, field))

@@ -147,7 +147,7 @@ def class_of(context: Context, function: Function, state: State, expr: Expr) -> 
             if not text and name.startswith("%"):
                 return _made(context, function, name)
             return _project(context, unit, text)
-        case Attr(obj=Name(id=own), name=name) if own in _OWN:
+        case Attr(obj=Name(id=own), name=name) if own == function.receiver:
             value = state.env.get(own)
             found = (
                 declared_field_of(context, value.cls, name)
@@ -157,9 +157,6 @@ def class_of(context: Context, function: Function, state: State, expr: Expr) -> 
             return _project(context, context.program.units[found[0].path], found[1]) if found else None
         case _:
             return None
-
-
-_OWN = ("this", "self")
 
 
 def _project(context: Context, unit: Unit, text: str) -> ClassInfo | None:

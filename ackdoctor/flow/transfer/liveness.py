@@ -41,7 +41,7 @@ from ackdoctor.model.cfg import (
 
 Place: TypeAlias = str | Expr
 
-_RESULT, _YIELDED, _OWN = "%return", "%yield", "this"
+_RESULT, _YIELDED = "%return", "%yield"
 
 
 def restrict(state: State, live: Live) -> State:
@@ -64,7 +64,7 @@ def live_at(function: Function) -> Mapping[int, Live]:
     numbers: dict[Place, int] = {}
     read = [_bit_mask(numbers, _read_places(function, step.op)) for step in function.cfg.steps]
     named = (name for pairs in new_aliases(function).values() for name, _ in pairs)
-    own = _bit_mask(numbers, (_OWN, *named))  # a call on `super()` uses `this` without naming it
+    own = _bit_mask(numbers, (function.receiver, *named))  # `super()` uses it without naming it
     live = _live(function, [places | own for places in read], _assigned_places(function, numbers))
     places = list(numbers)
     known: dict[int, Live] = {}
@@ -164,11 +164,11 @@ def _read_places(function: Function, op: Instr) -> Iterator[Place]:
         case Test(condition=condition):
             yield from _condition_subjects(condition)
             yield from _condition_subjects(inline_calls(function, condition))
-            yield from _compared(inline_calls(function, condition))
+            yield from _compared(function, inline_calls(function, condition))
             for name in names_in(condition):
                 for meant in definitions(function).get(name, ()):
                     yield from _condition_subjects(meant)
-                    yield from _compared(meant)
+                    yield from _compared(function, meant)
         case Update(target=Name(id=name)) | Bind(target=Name(id=name)) if name in induction_variables(
             function
         ):
@@ -177,7 +177,7 @@ def _read_places(function: Function, op: Instr) -> Iterator[Place]:
         case Bind(target=Name(id=name), value=value) if name in tested_names(function):
             yield value  # the facts about the value hold for the new name
             yield from _condition_subjects(value)
-            yield from _compared(value)
+            yield from _compared(function, value)
         case Next(iterable=iterable, loop=loop):
             yield from nonempty_facts(function, iterable)
             for loops in (counted_loops(function), body_counters(function)):
@@ -200,14 +200,18 @@ def _counter_places(function: Function, counter: str) -> Iterator[Place]:
     yield Name(counter)
     yield counter
     for bound in induction_variables(function)[counter]:
-        yield from (part for part in subexpressions(bound) if isinstance(part, Name) or is_field(part))
+        yield from (
+            part for part in subexpressions(bound) if isinstance(part, Name) or is_field(function, part)
+        )
         yield from size_facts(bound)
 
 
-def _compared(condition: Expr) -> Iterator[Place]:
+def _compared(function: Function, condition: Expr) -> Iterator[Place]:
     """Yield the operands of comparisons, since each may be an alias, and the emptiness of the containers among them."""
     if isinstance(condition, Compare):
-        yield from (part for part in subexpressions(condition) if isinstance(part, Name) or is_field(part))
+        yield from (
+            part for part in subexpressions(condition) if isinstance(part, Name) or is_field(function, part)
+        )
     yield from size_facts(condition)
 
 

@@ -270,7 +270,7 @@ def branch(
         for truth, learnt in branch(context, function, state, meant):
             yield truth == positive, _learn(context, function, learnt, fact, truth=truth)
         return
-    known = _decide(context, function, recall_final(context, state, fact), fact)
+    known = _decide(context, function, recall_final(context, function, state, fact), fact)
     if known is not None and isinstance(evaluate(context, function, state, subject_of(fact)), Const):
         yield known == positive, state  # the constant decides it every time
         return
@@ -292,7 +292,7 @@ def known_truth(context: Context, function: Function, state: State, condition: E
     if not isinstance(condition, (Name, Attr, Item, Compare, Not)):
         return None
     fact, positive = _normalised(context, function, state, condition)
-    known = _decide(context, function, recall_final(context, state, fact), fact)
+    known = _decide(context, function, recall_final(context, function, state, fact), fact)
     return None if known is None else known == positive
 
 
@@ -453,7 +453,7 @@ def _truth(value: Value | None) -> bool | None:
 
 
 def _learn(context: Context, function: Function, state: State, fact: Expr, *, truth: bool) -> State:
-    state = remember_final(context, state, fact, truth=truth)
+    state = remember_final(context, function, state, fact, truth=truth)
     if (
         len(state.facts) < MOST_FACTS
         and subject_of(fact) in tested_subjects(function)
