@@ -301,7 +301,7 @@ def _normalised(context: Context, function: Function, state: State, condition: E
     fact, positive = normalise(condition)
     if isinstance(fact, Name) and fact.id in induction_variables(function):
         return Compare(fact, "==", Literal(0)), not positive
-    if context.typed or not isinstance(fact, Compare):
+    if not isinstance(fact, Compare):
         return fact, positive
     match fact.op, fact.right:
         case "==" | "is", Attr() | Global() as named:
