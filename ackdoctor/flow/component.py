@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ackdoctor.flow.context import Context, DeferredCall
 from ackdoctor.flow.domains.heap_cells import when_deferred
+from ackdoctor.flow.domains.tuples import drop_at_end
 from ackdoctor.flow.events import Ended, Flow, Stored
 from ackdoctor.flow.library import TRANSPARENT_DECORATORS
 from ackdoctor.flow.program import Program
@@ -27,7 +28,6 @@ from ackdoctor.flow.state import (
     TokenState,
     Value,
 )
-from ackdoctor.flow.transfer.buffers import drop_at_end
 from ackdoctor.flow.transfer.calls import apply_value
 from ackdoctor.flow.transfer.containers import packed_arguments
 from ackdoctor.flow.transfer.dispatch import methods_named
