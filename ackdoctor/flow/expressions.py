@@ -26,7 +26,10 @@ from ackdoctor.model.cfg import (
     Name,
     Next,
     Not,
+    Return,
     Star,
+    Test,
+    Throw,
     Unpack,
     Update,
     Yield,
@@ -131,6 +134,40 @@ def assigned_targets(op: Instr) -> Iterator[Expr]:
             yield Name(name)
         case _:
             pass
+
+
+def assigned_locals(op: Instr) -> Iterator[str]:
+    """The locals that an instruction assigns."""
+    for target in assigned_targets(op):
+        if isinstance(target, Name):
+            yield target.id
+    if isinstance(op, Return):
+        yield "%return"
+
+
+def operands(op: Instr) -> tuple[Expr, ...]:
+    """The expressions that an instruction evaluates; a local that is only assigned is not among them."""
+    match op:
+        case Call(func=func, args=args):
+            return (func, *(arg.value for arg in args))
+        case Test(condition=value):
+            return (value,)
+        case Bind(target=target, value=value) | Next(target=target, iterable=value):
+            return (value, *_target_operands(target))
+        case Unpack(targets=targets, value=value):
+            return (value, *(expr for target in targets for expr in _target_operands(target)))
+        case Update(target=target, value=value):
+            return (target, value)
+        case Drop(target=value):
+            return (value,)
+        case Return(value=value) | Throw(value=value) | Yield(value=value) if value is not None:
+            return (value,)
+        case _:
+            return ()
+
+
+def _target_operands(target: Expr | None) -> tuple[Expr, ...]:
+    return () if target is None or isinstance(target, Name) else (target,)
 
 
 # ---- the text of an expression in a message, close to the source ----

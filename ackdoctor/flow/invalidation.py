@@ -13,14 +13,14 @@ Final fields: fields that only the constructor and setters assign, so that a fac
 field counts as final here if several functions test it, no code assigns it while the component runs, and a test
 decides whether a call that leads to a verb is made.
 
-The facts about final fields travel with `State.fields`, under a name of their own, into helpers and callbacks.
+The facts about final fields, `State.final`, hold in helpers and callbacks as well.
 """
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ackdoctor.flow.aliases import ALIAS, changed_aliases, collection_paths, collections, measured_collections
+from ackdoctor.flow.aliases import changed_aliases, collection_paths, collections, measured_collections
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.expressions import (
     assigned_targets,
@@ -46,7 +46,7 @@ from ackdoctor.flow.pure_calls import (
     pure_calls,
     size_calls,
 )
-from ackdoctor.flow.state import Const, SelfRef, State
+from ackdoctor.flow.state import SelfRef, State
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -74,7 +74,7 @@ def drop_facts(state: State, stale: Collection[Expr]) -> State:
 
 def invalidate_target(state: State, target: Expr) -> State:
     """The state after an assignment to the target: no fact about it holds any more."""
-    return drop_facts(state, facts_about(state.facts, target))
+    return state.forget(target)
 
 
 def invalidate_receiver(state: State, call: Call) -> State:
@@ -88,14 +88,8 @@ def invalidate_contents(state: State, whole: Expr, op: Instr) -> State:
     """The state after a step that may change the contents of an object."""
     if isinstance(op, Call) and last_name(op.func) in REORDERING:
         return _invalidate_order(state, whole)
-    return drop_facts(
-        state,
-        [
-            fact
-            for fact in facts_about(state.facts, whole)
-            if not (_is_identity_fact(fact, whole) or _is_alias_fact(fact))
-        ],
-    )
+    about = facts_about(state.facts, whole)
+    return drop_facts(state, [fact for fact in about if not _is_identity_fact(fact, whole)])
 
 
 def invalidate_size(state: State, whole: Expr, key: Expr | None = None) -> State:
@@ -136,7 +130,7 @@ def invalidate_aliases(
         fact
         for fact, truth in after.facts.items()
         if (is_collection and fact in others)
-        or (not _is_alias_fact(fact) and any(_reads_contents(part, others) for part in subexpressions(fact)))
+        or any(_reads_contents(part, others) for part in subexpressions(fact))
         # an added element leaves a non-empty collection non-empty
         if not (truth and _only_adds(op) and (fact in others or isinstance(fact, Mix)))
     ]
@@ -187,7 +181,7 @@ def _tested_objects(function: Function) -> Mapping[Expr, frozenset[Expr]]:
     """The objects of inlined pure calls that each call may change, by the call's result."""
     inlined = (*pure_calls(function).values(), *size_calls(function).values())
     objects = {part for expr in inlined for part in subexpressions(expr)}
-    objects = {part for part in objects if is_field(part) or is_mutable_local(function, part)}
+    objects = {part for part in objects if is_field(function, part) or is_mutable_local(function, part)}
     calls = calls_by_result(function) if objects else {}
     return {
         result: frozenset(part for expr in _touched(call) for part in subexpressions(expr) if part in objects)
@@ -228,10 +222,6 @@ def _is_identity_fact(fact: Expr, whole: Expr) -> bool:
             return False
 
 
-def _is_alias_fact(fact: Expr) -> bool:
-    return isinstance(fact, Compare) and fact.op == ALIAS
-
-
 def _reads_contents(part: Expr, wholes: frozenset[Expr]) -> bool:
     """Whether an expression reads the contents of one of these objects."""
     match part:
@@ -255,45 +245,36 @@ def _reads_element(part: Expr, whole: Expr, key: Expr | None) -> bool:
             return False
 
 
-_FINAL_FACTS = "%final"
 _MAX_FACTS = 4  # that a path remembers: each may double the number of paths
 _INITIALISER = re.compile(r"<init>|<clinit>|__init__|prepare|open|initialize")
 _SETTER = re.compile(r"(?:set|with)(?:_|[A-Z])")
 
 
-def remember_final(context: Context, state: State, fact: Expr, *, truth: bool) -> State:
+def remember_final(context: Context, function: Function, state: State, fact: Expr, *, truth: bool) -> State:
     """The state that remembers a fact for other functions, if the fact is about final fields only."""
-    if not _is_about_final(context, state, fact):
+    if not _is_about_final(context, function, state, fact):
         return state
-    known = _final_facts(state)
-    if len(known) >= _MAX_FACTS or fact in known:
+    if len(state.final) >= _MAX_FACTS or fact in state.final:
         return state
-    facts = Const(frozenset({*known.items(), (fact, truth)}))
-    return state.replace(fields={**state.fields, _FINAL_FACTS: facts})
+    return state.replace(final={**state.final, fact: truth})
 
 
-def recall_final(context: Context, state: State, fact: Expr) -> State:
+def recall_final(context: Context, function: Function, state: State, fact: Expr) -> State:
     """The state with the remembered facts among its facts, if `fact` is about final fields only."""
-    known = _final_facts(state)
-    if not known or not _is_about_final(context, state, fact):
+    if not state.final or not _is_about_final(context, function, state, fact):
         return state
-    return state.replace(facts={**known, **state.facts})
+    return state.replace(facts={**state.final, **state.facts})
 
 
-def _final_facts(state: State) -> Mapping[Expr, bool]:
-    found = state.fields.get(_FINAL_FACTS)
-    return dict(found.value) if isinstance(found, Const) and isinstance(found.value, frozenset) else {}
-
-
-def _is_about_final(context: Context, state: State, fact: Expr) -> bool:
+def _is_about_final(context: Context, function: Function, state: State, fact: Expr) -> bool:
     """Whether a fact tests a final field and reads nothing else that may change."""
-    if not is_field(subject_of(fact)):
+    if not is_field(function, subject_of(fact)):
         return False
     if not all(isinstance(state.env.get(name), SelfRef) for name in names_in(fact)):
         return False
     if context.final_fields is None:
         context.final_fields = frozenset(_find_final_fields(context))
-    return set(_fields(fact)) <= context.final_fields
+    return set(_fields(function, fact)) <= context.final_fields
 
 
 def _find_final_fields(context: Context) -> Iterator[str]:
@@ -353,22 +334,25 @@ def _field_uses(function: Function) -> _FieldUses:
     for index, step in enumerate(function.cfg.steps):
         match step.op:
             case Test(condition=condition):
-                for field in _fields(subject_of(normalise(inline_calls(function, condition))[0])):
+                for field in _fields(function, subject_of(normalise(inline_calls(function, condition))[0])):
                     decides[field] = decides.get(field, frozenset()) | _decided_calls(function, index)
             case Call(func=func):
-                changed.update(_fields(func.obj) if isinstance(func, Attr) else ())
+                changed.update(_fields(function, func.obj) if isinstance(func, Attr) else ())
                 called.add(last_name(func))
             case _:
                 pass
         for target in assigned_targets(step.op):
-            changed.update(_fields(target))
-            elsewhere.update((target.name,) if isinstance(target, Attr) and not is_field(target) else ())
+            changed.update(_fields(function, target))
+            elsewhere.update(
+                (target.name,) if isinstance(target, Attr) and not is_field(function, target) else ()
+            )
     return _FieldUses(decides, *map(frozenset, (changed, elsewhere, called)))
 
 
-def _fields(expr: Expr) -> Iterator[str]:
+def _fields(function: Function, expr: Expr) -> Iterator[str]:
     """The fields of the component in an expression."""
-    return (part.name for part in subexpressions(expr) if isinstance(part, Attr) and is_field(part))
+    parts = subexpressions(expr)
+    return (part.name for part in parts if isinstance(part, Attr) and is_field(function, part))
 
 
 def _decided_calls(function: Function, index: int) -> frozenset[str]:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from ackdoctor.flow.aliases import alias_field_result, bind_aliases
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import last_name
 from ackdoctor.flow.invalidation import invalidate_aliases, invalidate_by_call
@@ -25,6 +26,7 @@ from ackdoctor.flow.state import (
     Const,
     Container,
     GeneratorResult,
+    Live,
     State,
     Value,
     iterated_locals,
@@ -41,10 +43,9 @@ from ackdoctor.flow.transfer.effects import (
     forget_changed_fields,
     surviving_facts,
 )
-from ackdoctor.flow.transfer.escape import after_opaque_call, after_own_call, completes_any
+from ackdoctor.flow.transfer.escape import completes_any
 from ackdoctor.flow.transfer.evaluate import declared_result
-from ackdoctor.flow.transfer.heap_cells import after_call, drop_boxes, drop_cells
-from ackdoctor.flow.transfer.liveness import Live, live_at
+from ackdoctor.flow.transfer.liveness import live_at, restrict
 from ackdoctor.flow.transfer.opaque_calls import Enter
 from ackdoctor.flow.transfer.typestate import NextStep, next_steps, split_by_element
 from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, Call, EdgeKind, Function
@@ -83,7 +84,7 @@ class Solver:
 
     def solve(self, function: Function, state: State, call: Path | None = None) -> list[FunctionExit]:
         """All exits of `function` entered in `state`; `call` is the visit of the call, if there is one."""
-        state = live_at(function)[ENTRY].of(state)
+        state = restrict(state, live_at(function)[ENTRY])
         key = (id(function), state.key())
         known = self._summaries.get(key)
         if known is not None:
@@ -143,7 +144,7 @@ class Solver:
         widened = False
         live_here = live.get(way.target)
         if live_here is not None:
-            state = live_here.of(state)
+            state = restrict(state, live_here)
             keys = visited.setdefault(way.target, set())
             if len(keys) >= MAX_STATES:
                 state = state.without_buffers()
@@ -193,15 +194,14 @@ class Solver:
 
     def _havoc(self, path: Path, op: Call, after: State) -> State:
         """The state after a call that may change everything reachable from its receiver and its arguments."""
-        if path.state.facts and not self._may_be_verb(op):
+        if path.state.facts and not self._may_be_verb(path.function, op):
             fields = self._changed_fields(
-                callees(self.context, last_name(op.func)) if is_field(op.func) else ()
+                callees(self.context, last_name(op.func)) if is_field(path.function, op.func) else ()
             )
             after = invalidate_aliases(path.function, path.index, path.state, after, fields)
         after = forget_changed_fields(self.context, path.function, after, op)
-        after = after_opaque_call(
-            self.context, path.function, invalidate_by_call(path.function, after, op), op
-        )
+        after = invalidate_by_call(path.function, after, op)
+        after = HEAP_CELLS.havoc(self.context, path, after, op, None)
         return bind_aliases(path.function, path.index, after)
 
     def _changed_fields(self, methods: tuple[Function, ...]) -> frozenset[str] | None:
@@ -211,12 +211,12 @@ class Solver:
             return None
         return frozenset[str]().union(*changed)
 
-    def _may_be_verb(self, op: Call) -> bool:
+    def _may_be_verb(self, function: Function, op: Call) -> bool:
         """Whether a call may be a verb of the framework, by its name.
 
         If the framework's objects have declared types, the component itself has no verbs.
         """
-        if self.context.typed and is_field(op.func):
+        if self.context.typed and is_field(function, op.func):
             return False
         return last_name(op.func) in self.context.verb_names
 
@@ -247,12 +247,14 @@ class Solver:
                 tokens=each.state.tokens,
                 fields=each.state.fields,
                 contents=each.state.contents,
-                facts=surviving_facts(before.facts, changed),
+                final=each.state.final,
+                heap=each.state.heap,
+                facts=surviving_facts(path.function, before.facts, changed),
                 caught=each.state.caught,
             )
             after = invalidate_aliases(path.function, path.index, before, after, fields)
-            after = after_own_call(path.function, invalidate_by_call(path.function, after, op), op)
-            after = after_call(path.function, after)
+            after = invalidate_by_call(path.function, after, op)
+            after = HEAP_CELLS.havoc(self.context, path, after, op, enter.function)
             for kind, target in path.step.edges:
                 if each.raised and kind is EdgeKind.RAISE:
                     yield NextStep(kind, target, after.replace(raising=each.state.raising or "")), each.path
@@ -308,11 +310,13 @@ def _exit_key(function_exit: FunctionExit, *, outermost: bool) -> object:
 
 def _leave(path: Path) -> FunctionExit:
     raised = path.index == RAISED
-    state = drop_boxes(path.function, drop_cells(path.function, path.state))
+    state = HEAP_CELLS.leave(path.function, path.state)
     after = State(
         tokens=state.tokens,
         fields=state.fields,
         contents=state.contents,
+        final=state.final,
+        heap=state.heap,
         caught=state.caught,
         raising=state.raising,
     )

@@ -1,9 +1,10 @@
 """Transfer function of assignments: to a local, a field, an item of either, or several targets at once."""
 
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import calls_by_result, last_name, mentions
-from ackdoctor.flow.facts import DEFINED_AS, definition_of, tested_names
+from ackdoctor.flow.facts import definition_of, tested_names
 from ackdoctor.flow.induction import counted_loops, induction_variables
 from ackdoctor.flow.invalidation import drop_facts, invalidate_size, invalidate_target
 from ackdoctor.flow.library import COLLECTION_WRAPPERS
@@ -29,7 +30,6 @@ from ackdoctor.flow.state import (
 from ackdoctor.flow.transfer.buffers import empty_buffer, take_buffer
 from ackdoctor.flow.transfer.escape import escape, is_part_of, store
 from ackdoctor.flow.transfer.evaluate import evaluate, offset_value, stored_tuple
-from ackdoctor.flow.transfer.heap_cells import assign_cell, cell_value
 from ackdoctor.flow.transfer.liveness import indexed_containers
 from ackdoctor.flow.transfer.predicates import assign_counter, increment_counter, known_truth
 from ackdoctor.model.cfg import (
@@ -72,7 +72,7 @@ def assign(context: Context, path: Path, state: State, target: Expr | None, valu
 
 
 def _assign_local(path: Path, state: State, name: str, value: Value | None) -> State:
-    in_cell = assign_cell(path.function, state, name, value)
+    in_cell = HEAP_CELLS.assign_shared(path.function, state, name, value)
     if in_cell is not None:
         return in_cell
     if isinstance(value, Const) and name not in tested_names(path.function) and not name.startswith("%"):
@@ -125,9 +125,11 @@ def copy_facts(path: Path, context: Context, after: State, target: Expr, value: 
     for fact, truth in path.state.facts.items():
         if isinstance(fact, Compare) and fact.left == value:
             facts[Compare(target, fact.op, fact.right)] = truth
+    copied = {(target, right) for left, right in path.state.aliases if left == value}
     condition = definition_of(path.function, target.id, value)
     if condition is not None:
-        facts[Compare(target, DEFINED_AS, condition)] = True
+        facts[Compare(target, "==", condition)] = True
+    after = after.replace(aliases=after.aliases | copied) if copied else after
     return after.replace(facts=facts) if len(facts) > len(after.facts) else after
 
 
@@ -328,10 +330,10 @@ def update(context: Context, path: Path, target: Expr, value: Value | None) -> S
         state = invalidate_size(state, target.obj, target.key)
     if value is None or not any(tokens_in(value)):
         if isinstance(target, Name):
-            before = cell_value(path.function, state, target.id) or state.env.get(target.id)
+            before = evaluate(context, path.function, state, target)
             if isinstance(before, (Const, Count, Index)):
                 after = offset_value(before)
-                in_cell = assign_cell(path.function, state, target.id, after)
+                in_cell = HEAP_CELLS.assign_shared(path.function, state, target.id, after)
                 state = in_cell if in_cell is not None else state.bind(target.id, after)
             state = _count_on(context, path, state, target.id)
             return _forget_looked_up(context, path, state, target.id)

@@ -344,6 +344,8 @@ def enter(
         tokens=before.tokens,
         fields=before.fields,
         contents=before.contents,
+        final=before.final,
+        heap=before.heap,
         facts=_facts_about(path, function, passed),
         loops=_loops_in_callee(before),
         caught=before.caught,

@@ -125,9 +125,12 @@ def assign_counter(
             truth = apart.holds(op) if apart is not None else None
             if truth is not None:
                 facts[Compare(Name(name), op, bound)] = truth
-    for pace in body_counters(function).values():
-        if pace.name == name and pace.mark in before.facts:
-            facts[pace.mark] = True
+    counting = {
+        counter.loop: after.loops[counter.loop]._replace(counted=True)
+        for counter in body_counters(function).values()
+        if counter.name == name and counter.loop in after.loops
+    }
+    after = after.replace(loops={**after.loops, **counting}) if counting else after
     return after.replace(facts=facts) if len(facts) > len(after.facts) else after
 
 
@@ -267,7 +270,7 @@ def branch(
         for truth, learnt in branch(context, function, state, meant):
             yield truth == positive, _learn(context, function, learnt, fact, truth=truth)
         return
-    known = _decide(context, function, recall_final(context, state, fact), fact)
+    known = _decide(context, function, recall_final(context, function, state, fact), fact)
     if known is not None and isinstance(evaluate(context, function, state, subject_of(fact)), Const):
         yield known == positive, state  # the constant decides it every time
         return
@@ -289,7 +292,7 @@ def known_truth(context: Context, function: Function, state: State, condition: E
     if not isinstance(condition, (Name, Attr, Item, Compare, Not)):
         return None
     fact, positive = _normalised(context, function, state, condition)
-    known = _decide(context, function, recall_final(context, state, fact), fact)
+    known = _decide(context, function, recall_final(context, function, state, fact), fact)
     return None if known is None else known == positive
 
 
@@ -298,7 +301,7 @@ def _normalised(context: Context, function: Function, state: State, condition: E
     fact, positive = normalise(condition)
     if isinstance(fact, Name) and fact.id in induction_variables(function):
         return Compare(fact, "==", Literal(0)), not positive
-    if context.typed or not isinstance(fact, Compare):
+    if not isinstance(fact, Compare):
         return fact, positive
     match fact.op, fact.right:
         case "==" | "is", Attr() | Global() as named:
@@ -450,7 +453,7 @@ def _truth(value: Value | None) -> bool | None:
 
 
 def _learn(context: Context, function: Function, state: State, fact: Expr, *, truth: bool) -> State:
-    state = remember_final(context, state, fact, truth=truth)
+    state = remember_final(context, function, state, fact, truth=truth)
     if (
         len(state.facts) < MOST_FACTS
         and subject_of(fact) in tested_subjects(function)

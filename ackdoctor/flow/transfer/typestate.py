@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ackdoctor.flow.aliases import bind_aliases
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import memoize
 from ackdoctor.flow.induction import (
@@ -59,9 +60,8 @@ from ackdoctor.flow.transfer.buffers import (
     learn_emptiness,
     leave_field_loops,
 )
-from ackdoctor.flow.transfer.escape import after_store, completes_any, worse_state
+from ackdoctor.flow.transfer.escape import completes_any, worse_state
 from ackdoctor.flow.transfer.evaluate import evaluate, stored_tuple
-from ackdoctor.flow.transfer.heap_cells import assign_place, new_box
 from ackdoctor.flow.transfer.predicates import branch, known_truth
 from ackdoctor.flow.transfer.verbs import complete
 from ackdoctor.model.cfg import (
@@ -174,7 +174,7 @@ def _body_counter_iterations(
     """Yield the iterations that a local counts: as many as there are elements, so the local ends at the size unless an iteration skips it."""
     state = path.state
     memory = state.loops.get(op.loop)
-    at = _counter_position(memory, pace, state) if memory is not None else _LOST
+    at = _counter_position(memory) if memory is not None else _LOST
     emptiness = nonempty_facts(path.function, op.iterable)
     known = None
     if memory is None and known_truth(context, path.function, state, pace.first):
@@ -186,7 +186,7 @@ def _body_counter_iterations(
     for more, after in ways:
         if known is not None and more != known:
             continue
-        facts = {fact: truth for fact, truth in after.facts.items() if fact != pace.mark}
+        facts = dict(after.facts)
         if at == _AT_ELEMENT:
             facts[pace.more] = more
             if memory is None:  # and whether there is any element
@@ -198,15 +198,12 @@ def _body_counter_iterations(
             yield False, after.replace(facts=facts, loops=loops)
             continue
         loops = {**state.loops, op.loop: LoopState(None, None, position=at)}
-        assigned = assign(context, path, after.replace(facts=facts, loops=loops), op.target, None)
-        yield True, assigned if at == _LOST else assigned.replace(facts={**assigned.facts, pace.mark: False})
+        yield True, assign(context, path, after.replace(facts=facts, loops=loops), op.target, None)
 
 
-def _counter_position(memory: LoopState, pace: BodyCounter, state: State) -> int:
+def _counter_position(memory: LoopState) -> int:
     """Return the position of a counting local after an iteration, if the path still knows it."""
-    if memory.position == _LOST or pace.mark not in state.facts:
-        return _LOST
-    return memory.position if state.facts[pace.mark] else _BEFORE_ELEMENT
+    return memory.position if memory.counted or memory.position == _LOST else _BEFORE_ELEMENT
 
 
 def _unknown_iterations(
@@ -292,18 +289,13 @@ def _done(context: Context, path: Path, step: Step) -> State:
         case Bind(target=target, value=value):
             assigned = evaluate(context, function, state, value)
             after = assign(context, path, state, target, assigned)
-            if isinstance(target, Name):
-                after = new_box(function, after, target.id, value)
-            else:
-                after = assign_place(function, after, target, assigned)
-            if not isinstance(target, Name) or (isinstance(value, Build) and value.kind != "object"):
-                after = after_store(after, assigned)
+            after = HEAP_CELLS.assign(context, path, after, target, value, assigned)
             return alias_list(copy_facts(path, context, after, target, value), target, value)
         case Unpack(targets=targets, value=value):
             return unpack(context, path, targets, value)
         case Update(target=target, value=value):
             after = update(context, path, target, evaluate(context, function, state, value))
-            return assign_place(function, after, target, None)
+            return HEAP_CELLS.assign_place(function, after, target, None)
         case Drop(target=Name(id=name)):
             return state.bind(name, None)
         case Drop(target=Item(obj=whole)):
