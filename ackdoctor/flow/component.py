@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from ackdoctor.flow.context import Context, DeferredCall
 from ackdoctor.flow.events import Ended, Flow, Stored
-from ackdoctor.flow.library import TRANSPARENT_DECORATORS
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.solver import FunctionExit, Solver
 from ackdoctor.flow.state import (
@@ -34,6 +33,7 @@ from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.heap_cells import without_boxes
 from ackdoctor.flow.transfer.opaque_calls import Enter
 from ackdoctor.flow.transfer.verbs import complete
+from ackdoctor.libraries.vocabulary import TRANSPARENT_DECORATORS
 from ackdoctor.model.cfg import Attr, Bind, Call, Component, Expr, Function, Name
 from ackdoctor.model.dialect import Entry, EntryKind, Moment, TickDuty
 from ackdoctor.model.protocol import Op, Stage, Tick, move

@@ -18,10 +18,10 @@ from ackdoctor.flow.expressions import (
     name_words,
     subexpressions,
 )
-from ackdoctor.flow.library import CONTAINER_STORES, CONTAINER_VIEWS, LOGGING, PURE_CALLS
-from ackdoctor.flow.pure_calls import measured, size_calls
+from ackdoctor.flow.pure_calls import size_calls, size_of
 from ackdoctor.flow.state import TokenKind
 from ackdoctor.flow.transfer.escape import EVERYTHING
+from ackdoctor.libraries.vocabulary import CONTAINER_STORES, CONTAINER_VIEWS, LOGGING, PURE_CALLS
 from ackdoctor.model.cfg import (
     Arg,
     Attr,
@@ -145,7 +145,7 @@ def reads_field(context: RuleContext, function: Function, expr: Expr, field: str
 
 def is_size_of(context: RuleContext, function: Function, expr: Expr, field: str) -> bool:
     """Whether an expression is the size of a field: `len(self.field)`, or the result of `field.size()`."""
-    whole = measured(size_calls(function).get(expr, expr))
+    whole = size_of(size_calls(function).get(expr, expr))
     return whole is not None and context.field(function, whole) == field
 
 

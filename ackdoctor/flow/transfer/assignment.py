@@ -6,8 +6,7 @@ from ackdoctor.flow.expressions import calls_by_result, last_name, mentions
 from ackdoctor.flow.facts import DEFINED_AS, definition_of, tested_names
 from ackdoctor.flow.induction import counted_loops, induction_variables
 from ackdoctor.flow.invalidation import drop_facts, invalidate_size, invalidate_target
-from ackdoctor.flow.library import COLLECTION_WRAPPERS
-from ackdoctor.flow.pure_calls import iterator_facts, split_results
+from ackdoctor.flow.pure_calls import iterator_facts, nonempty_results
 from ackdoctor.flow.state import (
     BoundMethod,
     Const,
@@ -32,6 +31,7 @@ from ackdoctor.flow.transfer.evaluate import evaluate, offset_value, stored_tupl
 from ackdoctor.flow.transfer.heap_cells import assign_cell, cell_value
 from ackdoctor.flow.transfer.liveness import indexed_containers
 from ackdoctor.flow.transfer.predicates import assign_counter, increment_counter, known_truth
+from ackdoctor.libraries.vocabulary import COLLECTION_WRAPPERS
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -110,7 +110,7 @@ def copy_facts(path: Path, context: Context, after: State, target: Expr, value: 
     known_facts = iterator_facts(path.function).get(value, ())
     for first in (path.state.facts[fact] for fact in known_facts if fact in path.state.facts):
         after = after.replace(facts={**after.facts, Mix("call", (Attr(target, "hasNext"),)): first})
-    if not context.typed and value in split_results(path.function):
+    if value in nonempty_results(path.function, context.library.nonempty):
         after = after.replace(facts={**after.facts, target: True})
     if target.id not in tested_names(path.function):
         return after

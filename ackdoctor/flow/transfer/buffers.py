@@ -20,8 +20,7 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Dropped, Path
 from ackdoctor.flow.expressions import last_name, memoize
 from ackdoctor.flow.facts import normalise
-from ackdoctor.flow.library import CONTAINER_REMOVALS
-from ackdoctor.flow.pure_calls import inline_calls, measured, nonempty_facts
+from ackdoctor.flow.pure_calls import inline_calls, nonempty_facts, size_of
 from ackdoctor.flow.state import (
     EMPTY,
     FOUND,
@@ -42,6 +41,7 @@ from ackdoctor.flow.transfer.effects import callees
 from ackdoctor.flow.transfer.escape import worse_state
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.liveness import indexed_containers
+from ackdoctor.libraries.vocabulary import CONTAINER_REMOVALS
 from ackdoctor.model.cfg import (
     ENTRY,
     EXIT,
@@ -196,7 +196,7 @@ def learn_emptiness(
         case Mix(op="any", parts=(tested,)):
             pass
         case Compare(left=left, op=op, right=Literal(value=int(bound))) if (
-            whole := measured(left)
+            whole := size_of(left)
         ) is not None:
             size = evaluate(context, function, state, whole)
             known = state.contents.get(size) if isinstance(size, Field) else None

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.library import IMMEDIATE_CALLBACKS, PURE_CALLS, TRANSPARENT_DECORATORS
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
@@ -38,6 +37,7 @@ from ackdoctor.flow.transfer.evaluate import declared_result, evaluate, framewor
 from ackdoctor.flow.transfer.heap_cells import apply_value_object
 from ackdoctor.flow.transfer.opaque_calls import Enter, enter, library_call, opaque_call, run_later
 from ackdoctor.flow.transfer.verbs import apply_verb, external_verb, never_raises, own_verb
+from ackdoctor.libraries.vocabulary import IMMEDIATE_CALLBACKS, PURE_CALLS, TRANSPARENT_DECORATORS
 from ackdoctor.model.cfg import Arg, Attr, Call, ClassInfo, Function, Global, Name
 from ackdoctor.model.dialect import Verb
 

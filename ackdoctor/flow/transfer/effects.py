@@ -12,7 +12,6 @@ from ackdoctor.flow.aliases import access_path, named_closures
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.expressions import assigned_targets, last_name, memoize, names_in, subexpressions
 from ackdoctor.flow.invalidation import drop_facts
-from ackdoctor.flow.library import CLEANUP, LOGGING
 from ackdoctor.flow.pure_calls import PURE_FUNCTIONS, is_field, is_immutable, is_read_only
 from ackdoctor.flow.state import (
     Batch,
@@ -30,6 +29,7 @@ from ackdoctor.flow.state import (
 from ackdoctor.flow.transfer.evaluate import declared_field, evaluate
 from ackdoctor.flow.transfer.liveness import operands
 from ackdoctor.flow.transfer.origins import may_raise
+from ackdoctor.libraries.vocabulary import CLEANUP, LOGGING
 from ackdoctor.model.cfg import (
     Attr,
     Bind,

@@ -11,7 +11,6 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Path, Released, Stored
 from ackdoctor.flow.expressions import last_name, memoize
 from ackdoctor.flow.invalidation import invalidate_contents, invalidate_target
-from ackdoctor.flow.library import COLLECTION_WRAPPERS, LOGGING, NEVER_RAISES, PURE_CALLS
 from ackdoctor.flow.pure_calls import is_read_only
 from ackdoctor.flow.state import (
     EMPTY,
@@ -43,6 +42,7 @@ from ackdoctor.flow.transfer.heap_cells import (
     tested_places,
     value_operands,
 )
+from ackdoctor.libraries.vocabulary import COLLECTION_WRAPPERS, LOGGING, NEVER_RAISES, PURE_CALLS
 from ackdoctor.model.cfg import Attr, Call, Closure, Expr, Function, Item, Name
 from ackdoctor.model.protocol import Stage, Tick
 

@@ -12,9 +12,18 @@ from collections.abc import Set as AbstractSet
 
 from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, mentions, subexpressions
 from ackdoctor.flow.invalidation import drop_facts
-from ackdoctor.flow.library import CONTAINER_STORES
 from ackdoctor.flow.state import Const, State, Value
 from ackdoctor.flow.transfer.liveness import assigned_locals, operands
+from ackdoctor.libraries.vocabulary import (
+    ARRAY_ZEROES,
+    CONTAINER_STORES,
+    EVENT,
+    EVENT_METHODS,
+    VALUE_HOLDERS,
+    VALUE_READS,
+    VALUE_SETS,
+    VALUE_TAKES,
+)
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -106,21 +115,7 @@ def shared_locals(function: Function) -> frozenset[str]:
     return frozenset(shared - function.captures)
 
 
-_EVENT = "Event"
-_HOLDERS = {  # objects that hold one value -> their initial value
-    "AtomicBoolean": False,
-    "AtomicInteger": 0,
-    "AtomicLong": 0,
-    "AtomicReference": None,
-    "MutableBoolean": False,
-    _EVENT: False,
-}
-_EMPTY = {"boolean": False, "int": 0, "long": 0}  # initial elements of Java's arrays
-_READS = frozenset("get getPlain getAcquire is_set isSet booleanValue isTrue getValue".split())
-_SETS = frozenset("set lazySet setPlain setRelease setValue".split())
-_TAKES = frozenset({"getAndSet", "compareAndSet", "clear"})
-_OF_EVENTS = frozenset("is_set isSet set clear".split())
-_METHODS = _READS | _SETS | _TAKES | CONTAINER_STORES  # no place has one of these names
+_METHODS = VALUE_READS | VALUE_SETS | VALUE_TAKES | CONTAINER_STORES  # no place has one of these names
 _VALUE = "()"  # the place of an object that holds one value
 _MARK, _HOLDS = "{}", "{()}"  # mark a box, and a box that is an object with one value
 BOX = "box "  # no field of a component has this name
@@ -176,13 +171,13 @@ def apply_value_object(
     key = _box_key(function, call.func.obj.id)
     now = state.fields.get(key + _VALUE)
     match call.func.name, values:
-        case name, () if name in _READS:
+        case name, () if name in VALUE_READS:
             return state, now
         case "set", ():
             return _set_value(state, key, Const(value=True)), None
         case "clear", ():
             return _set_value(state, key, Const(value=False)), None
-        case name, (value,) if name in _SETS:
+        case name, (value,) if name in VALUE_SETS:
             return _set_value(state, key, value), None
         case "getAndSet", (value,):
             return _set_value(state, key, value), now
@@ -247,7 +242,7 @@ def is_value_method(function: Function, state: State, name: str, method: str) ->
     holder = state.fields.get(key + _HOLDS) if key is not None else None
     if not isinstance(holder, Const):
         return False
-    return method in (_OF_EVENTS if holder.value == _EVENT else _READS | _SETS | _TAKES)
+    return method in (EVENT_METHODS if holder.value == EVENT else VALUE_READS | VALUE_SETS | VALUE_TAKES)
 
 
 def _set_value(state: State, key: str, value: Value | None) -> State:
@@ -349,7 +344,7 @@ def tested_places(function: Function) -> Iterator[str]:
                 exprs = list(subexpressions(condition))
             case Bind(value=value):
                 exprs = list(subexpressions(value))
-            case Call(func=Attr(obj=Name(id=name), name=method)) if method in _READS | _TAKES:
+            case Call(func=Attr(obj=Name(id=name), name=method)) if method in VALUE_READS | VALUE_TAKES:
                 yield name
                 continue
             case _:
@@ -363,9 +358,9 @@ def _initial_places(function: Function, key: str, name: str, value: Expr) -> Ite
             for place, held in zip(items[::2], items[1::2], strict=False):
                 if isinstance(place, Literal) and isinstance(held, Literal):
                     yield f"{key}[{place.value!r}]", Const(held.value)
-        case Build(items=()) if function.types.get(name) in _EMPTY:
+        case Build(items=()) if function.types.get(name) in ARRAY_ZEROES:
             for number in range(_FEW):
-                yield f"{key}[{number}]", Const(_EMPTY[function.types[name]])
+                yield f"{key}[{number}]", Const(ARRAY_ZEROES[function.types[name]])
         case Build(items=items):
             for number, held in enumerate(items):
                 if isinstance(held, Literal):
@@ -373,9 +368,9 @@ def _initial_places(function: Function, key: str, name: str, value: Expr) -> Ite
         case Name():
             maker = calls_by_result(function).get(value)
             kind = last_name(maker.func) if maker is not None else ""
-            if maker is not None and kind in _HOLDERS and len(maker.args) <= (kind != _EVENT):
+            if maker is not None and kind in VALUE_HOLDERS and len(maker.args) <= (kind != EVENT):
                 yield key + _HOLDS, Const(kind)
-                first = maker.args[0].value if maker.args else Literal(_HOLDERS[kind])
+                first = maker.args[0].value if maker.args else Literal(VALUE_HOLDERS[kind])
                 if isinstance(first, Literal):
                     yield key + _VALUE, Const(first.value)
         case _:

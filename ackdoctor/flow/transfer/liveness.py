@@ -14,9 +14,9 @@ from ackdoctor.flow.aliases import new_aliases
 from ackdoctor.flow.expressions import assigned_targets, memoize, names_in, subexpressions
 from ackdoctor.flow.facts import definitions, normalise, subject_of, tested_names
 from ackdoctor.flow.induction import body_counters, counted_loops, induction_variables
-from ackdoctor.flow.library import CONTAINER_STORES
 from ackdoctor.flow.pure_calls import inline_calls, is_field, iterator_facts, nonempty_facts, size_facts
 from ackdoctor.flow.state import State
+from ackdoctor.libraries.vocabulary import CONTAINER_STORES
 from ackdoctor.model.cfg import (
     ENTRY,
     Attr,

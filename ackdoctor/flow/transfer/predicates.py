@@ -38,6 +38,7 @@ from ackdoctor.flow.state import (
     Value,
 )
 from ackdoctor.flow.transfer.evaluate import declared_type, evaluate, tick_comparison
+from ackdoctor.libraries.vocabulary import INTEGER_TYPES
 from ackdoctor.model.cfg import (
     Attr,
     Build,
@@ -55,7 +56,6 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.protocol import Tick
 
 _FLIPPED = {"<": ">", ">": "<", "==": "=="}
-_INTEGER_TYPES = frozenset("int long short byte Integer Long Short Byte".split())
 
 
 class _Line(NamedTuple):
@@ -238,7 +238,7 @@ def _is_integer(function: Function, base: Expr | None) -> bool:
         return True
     declared = declared_type(function, base.id).rpartition(".")[2] if isinstance(base, Name) else ""
     if declared or not isinstance(base, (Name, Attr)):
-        return declared in _INTEGER_TYPES
+        return declared in INTEGER_TYPES
     return base in integer_bounds(function) or (
         isinstance(base, Name) and base.id in induction_variables(function)
     )

@@ -21,8 +21,7 @@ from ackdoctor.flow.induction import (
     minus,
 )
 from ackdoctor.flow.invalidation import invalidate_aliases, invalidate_contents, invalidate_target
-from ackdoctor.flow.library import EXCEPTIONS
-from ackdoctor.flow.pure_calls import nonempty_facts, split_results
+from ackdoctor.flow.pure_calls import nonempty_facts, nonempty_results
 from ackdoctor.flow.state import (
     EMPTY_GENERATOR,
     Batch,
@@ -64,6 +63,7 @@ from ackdoctor.flow.transfer.evaluate import evaluate, stored_tuple
 from ackdoctor.flow.transfer.heap_cells import assign_place, new_box
 from ackdoctor.flow.transfer.predicates import branch, known_truth
 from ackdoctor.flow.transfer.verbs import complete
+from ackdoctor.libraries.vocabulary import CATCH_ALL, EXCEPTIONS
 from ackdoctor.model.cfg import (
     RAISED,
     Bind,
@@ -90,14 +90,12 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.protocol import Op, Stage
 
-_CATCH_ALL = frozenset({"Exception", "BaseException", "StandardError", "Throwable"})
-
 
 def catches(op: Catch, raising: str) -> tuple[bool, bool]:
     """Return whether an exception handler certainly catches what is raised, and whether it possibly does."""
     names = {name.rpartition(".")[2] for name in op.types}
     raised = raising.rpartition(".")[2]
-    if not op.types or names & _CATCH_ALL:
+    if not op.types or names & CATCH_ALL:
         return True, True
     if not raised:
         return False, True
@@ -218,7 +216,7 @@ def _unknown_iterations(
         (state.facts[fact] for fact in nonempty_facts(path.function, op.iterable) if fact in state.facts),
         None,
     )
-    if known is None and not context.typed and op.iterable in split_results(path.function):
+    if known is None and op.iterable in nonempty_results(path.function, context.library.nonempty):
         known = True
     if known is not False:
         more = state.replace(loops={**state.loops, op.loop: LoopState(None, None)}) if known else state
