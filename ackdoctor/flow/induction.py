@@ -57,7 +57,6 @@ MAX_BOUNDS = 4  # that an induction variable may be compared with
 _COMPARISONS = ("<", ">", "==", "<=", ">=", "!=")
 _START_STOP = 2  # arguments of `range(start, stop)`
 _ARGUMENT_NAMES = (None, "start")  # `enumerate(rows, start=1)`
-_PACES = "paces"  # the operator of `BodyCounter.mark`
 
 
 # ---- arithmetic on expressions ----
@@ -173,11 +172,6 @@ class BodyCounter(NamedTuple):
     first: Compare
     more: Compare
     lagging: Compare
-
-    @property
-    def mark(self) -> Compare:
-        """The fact that says whether the current iteration has been counted."""
-        return Compare(Name(self.name), _PACES, Literal(self.loop))
 
 
 @memoize

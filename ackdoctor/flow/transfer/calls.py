@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.state import (
     Batch,
@@ -34,7 +35,6 @@ from ackdoctor.flow.transfer.dispatch import (
 )
 from ackdoctor.flow.transfer.effects import changed_fields, helper_may_raise, is_skippable, surviving_facts
 from ackdoctor.flow.transfer.evaluate import declared_result, evaluate, framework_kind, stored_tuple
-from ackdoctor.flow.transfer.heap_cells import apply_value_object
 from ackdoctor.flow.transfer.opaque_calls import Enter, enter, library_call, opaque_call, run_later
 from ackdoctor.flow.transfer.verbs import apply_verb, external_verb, never_raises, own_verb
 from ackdoctor.libraries.vocabulary import IMMEDIATE_CALLBACKS, PURE_CALLS, TRANSPARENT_DECORATORS
@@ -46,7 +46,8 @@ def resolve_call(context: Context, path: Path, call: Call) -> CallEffect | Enter
     """Return the effect of a call, or the functions of the project that it enters."""
     call, path = _expand_stars(context, path, call)
     function, state = path.function, path.state
-    held = apply_value_object(function, state, call, arguments(context, path, call)) if state.fields else None
+    values = arguments(context, path, call) if state.heap.boxes else ()
+    held = HEAP_CELLS.call_method(function, state, call, values)
     if held is not None:
         return CallEffect(*held, may_raise=False)
     if context.typed:

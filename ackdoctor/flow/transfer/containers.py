@@ -4,9 +4,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.invalidation import invalidate_receiver, invalidate_size
+from ackdoctor.flow.domains.tuples import empty_buffer, put_back, remove_tuple, take_buffer
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import last_name, memoize, mentions, names_in
-from ackdoctor.flow.invalidation import invalidate_receiver, invalidate_size
+from ackdoctor.flow.expressions import assigned_locals, last_name, memoize, mentions, names_in, operands
 from ackdoctor.flow.pure_calls import is_field, is_read_only
 from ackdoctor.flow.state import (
     Batch,
@@ -25,7 +26,6 @@ from ackdoctor.flow.state import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.transfer.buffers import empty_buffer, put_back, remove_tuple, take_buffer
 from ackdoctor.flow.transfer.escape import escape, release, store
 from ackdoctor.flow.transfer.evaluate import (
     as_stored_tuple,
@@ -34,7 +34,6 @@ from ackdoctor.flow.transfer.evaluate import (
     stored_tuple,
     tick_test_of_name,
 )
-from ackdoctor.flow.transfer.liveness import assigned_locals, operands
 from ackdoctor.flow.transfer.origins import is_queue, may_raise
 from ackdoctor.libraries.vocabulary import (
     CONTAINER_BULK_STORES,

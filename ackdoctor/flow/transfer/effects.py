@@ -7,11 +7,17 @@ framework, pass code on, raise or catch an exception themselves, or touch a fiel
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ackdoctor.flow import aliases
-from ackdoctor.flow.aliases import access_path, named_closures
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.expressions import assigned_targets, last_name, memoize, names_in, subexpressions
-from ackdoctor.flow.invalidation import drop_facts
+from ackdoctor.flow.domains.aliases import access_path, named_closures
+from ackdoctor.flow.domains.invalidation import drop_facts
+from ackdoctor.flow.expressions import (
+    assigned_targets,
+    last_name,
+    memoize,
+    names_in,
+    operands,
+    subexpressions,
+)
 from ackdoctor.flow.pure_calls import PURE_FUNCTIONS, is_field, is_immutable, is_read_only
 from ackdoctor.flow.state import (
     Batch,
@@ -27,7 +33,6 @@ from ackdoctor.flow.state import (
     tokens_in,
 )
 from ackdoctor.flow.transfer.evaluate import declared_field, evaluate
-from ackdoctor.flow.transfer.liveness import operands
 from ackdoctor.flow.transfer.origins import may_raise
 from ackdoctor.libraries.vocabulary import CLEANUP, LOGGING
 from ackdoctor.model.cfg import (
@@ -112,7 +117,7 @@ def changed_fields(context: Context, function: Function) -> frozenset[str]:
 
 def forget_changed_fields(context: Context, function: Function, state: State, call: Call) -> State:
     """Return the state after an opaque call: without the fields that the methods and closures among its arguments may change."""
-    if not call.args or not (state.facts or state.fields):
+    if not call.args or not (state.facts or state.aliases or state.fields):
         return state
     values = (
         evaluate(context, function, state, arg.value)
@@ -124,16 +129,20 @@ def forget_changed_fields(context: Context, function: Function, state: State, ca
     )
     if not fields or ANY in fields:
         return state
-    stale = [
-        fact for fact in state.facts if any(_is_one(function, part, fields) for part in subexpressions(fact))
-    ]
+    stale = [fact for fact in state.facts if _reads_one(function, fact, fields)]
+    aliases = frozenset(
+        pair for pair in state.aliases if not any(_reads_one(function, side, fields) for side in pair)
+    )
     known = {name: value for name, value in state.fields.items() if name not in fields}
     state = drop_facts(state, stale)
+    state = state.replace(aliases=aliases) if len(aliases) < len(state.aliases) else state
     return state.replace(fields=known) if len(known) < len(state.fields) else state
 
 
-def _is_one(function: Function, expr: Expr, fields: frozenset[str]) -> bool:
-    return isinstance(expr, Attr) and is_field(function, expr) and expr.name in fields
+def _reads_one(function: Function, expr: Expr, fields: frozenset[str]) -> bool:
+    """Whether an expression reads one of these fields."""
+    parts = (part for part in subexpressions(expr) if isinstance(part, Attr))
+    return any(is_field(function, part) and part.name in fields for part in parts)
 
 
 def _code(context: Context, value: Value | None) -> tuple[Function, ...]:
@@ -310,8 +319,6 @@ def surviving_facts(
 
 def _reads_field(function: Function, expr: Expr, fields: frozenset[str]) -> bool:
     match expr:
-        case Compare(op=aliases.ALIAS):
-            return False
         case Attr(name=name) if is_field(function, expr) and ANY not in fields:
             return name in fields
         case Attr(name=name) | Global(id=name):

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.expressions import memoize
 from ackdoctor.flow.program import may_reassign
 from ackdoctor.flow.pure_calls import size_of
@@ -31,7 +32,6 @@ from ackdoctor.flow.state import (
     TupleAttribute,
     Value,
 )
-from ackdoctor.flow.transfer.heap_cells import box_value, cell_value
 from ackdoctor.libraries.vocabulary import TICK
 from ackdoctor.model.cfg import (
     Attr,
@@ -200,7 +200,7 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
     """Return the abstract value of a pure expression; None if it does not matter to the protocol."""
     match expr:
         case Name(id=name):
-            value = cell_value(function, state, name) or state.env.get(name)
+            value = HEAP_CELLS.evaluate(context, function, state, expr) or state.env.get(name)
             if value is not None or name.startswith("%"):
                 return value
             return declared_local(context, function, name)
@@ -209,10 +209,11 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
         case Global():
             return _global(context, function, expr)
         case Attr(obj=obj, name=name):
-            boxed = box_value(function, state, expr)
+            boxed = HEAP_CELLS.evaluate(context, function, state, expr)
             return boxed or _attribute(context, function, state, expr, obj, name)
         case Item(obj=obj, key=key):
-            return box_value(function, state, expr) or _subscript(context, function, state, obj, key)
+            boxed = HEAP_CELLS.evaluate(context, function, state, expr)
+            return boxed or _subscript(context, function, state, obj, key)
         case Build(kind="dict", items=items):
             values = _collection(context, function, state, items[1::2])
             return values if values.items else _collection(context, function, state, items)

@@ -1,7 +1,7 @@
 """Must-alias analysis: several names of one object, so that a change through one of them is a change of all.
 
-After `batch = self.rows`, the call `self.rows.clear()` also changes the size of `batch`.  An alias is a fact like any
-other: the path remembers `Compare(batch, ALIAS, self.rows)` from the assignment until one of the names is reassigned.
+After `batch = self.rows`, the call `self.rows.clear()` also changes the size of `batch`.  The path remembers the pair
+(`batch`, `self.rows`) from the assignment until one of the names is reassigned.
 Only names in conditions that the function tests are tracked.
 
 An *access path* is how an object is reached: `rows`, `order.rows`.  The access path of an object in a container, or
@@ -17,8 +17,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.domain import Domain
+from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, mentions, subexpressions
-from ackdoctor.flow.facts import tested_subjects
+from ackdoctor.flow.facts import tested_names, tested_subjects
 from ackdoctor.flow.pure_calls import (
     PURE_FUNCTIONS,
     escaping_parts,
@@ -27,7 +30,7 @@ from ackdoctor.flow.pure_calls import (
     is_read_only,
     nonempty_facts,
 )
-from ackdoctor.flow.state import Field, State, Value
+from ackdoctor.flow.state import Container, Field, Live, State, Value
 from ackdoctor.libraries.vocabulary import (
     COLLECTION_LITERALS,
     COLLECTION_WRAPPERS,
@@ -61,7 +64,6 @@ from ackdoctor.model.cfg import (
     Update,
 )
 
-ALIAS = "also"  # the operator of an alias fact
 _ELEMENT = "*"
 _GETTER, _SETTER = re.compile(r"get(?![a-z])"), re.compile(r"set(?=[A-Z_])")
 _SHALLOW = CONTAINER_STORES | CONTAINER_READS | CONTAINER_OTHERS | REORDERING
@@ -71,12 +73,58 @@ _CHANGES_SIZE = CONTAINER_STORES | CONTAINER_REMOVALS | {"clear"}
 _COPIES = COLLECTION_WRAPPERS | NEVER_RAISES - COLLECTION_LITERALS
 
 
-# ---- alias facts ----
+class Aliases(Domain):
+    """What a path knows of `State.aliases`."""
+
+    def assign(
+        self, context: Context, path: Path, after: State, target: Expr, source: Expr, value: Value | None
+    ) -> State:
+        """After `target = source` both names mean one object, and `target` has the aliases of `source`."""
+        del context, value
+        copied = {(target, other) for name, other in path.state.aliases if name == source}
+        if copied and isinstance(target, Name) and target.id in tested_names(path.function):
+            after = after.replace(aliases=after.aliases | copied)
+        return self.bind(path, _same_list(after, target, source))
+
+    def bind(self, path: Path, after: State) -> State:
+        """The state after a step, with the aliases that the step creates."""
+        created = new_aliases(path.function).get(path.index)
+        return after.replace(aliases=after.aliases | created) if created else after
+
+    def havoc(self, context: Context, path: Path, after: State, call: Call, callee: Function | None) -> State:
+        """An opaque call may store its arguments in its receiver."""
+        del context, call
+        return self.bind(path, after) if callee is None else after
+
+    def join(self, state: State, live: Live) -> State:
+        """An alias ends with the last step that reads the name."""
+        if all(name in live.subjects for name, _ in state.aliases):
+            return state
+        return state.replace(aliases=frozenset(pair for pair in state.aliases if pair[0] in live.subjects))
+
+
+ALIASES = Aliases()
+
+
+def _same_list(after: State, target: Expr, value: Expr) -> State:
+    """The state after `target = good`: both names are one local list from here on."""
+    if not isinstance(target, Name) or not isinstance(value, Name):
+        return after
+    if not isinstance(after.env.get(target.id), Container):
+        return after
+    first = value
+    for fact in after.facts:
+        if isinstance(fact, Compare) and fact.op == "is" and fact.left == value:
+            first = fact.right if isinstance(fact.right, Name) else first
+    return after.replace(facts={**after.facts, Compare(target, "is", first): True})
+
+
+# ---- the aliases of a path ----
 
 
 @memoize
-def new_aliases(function: Function) -> Mapping[int, tuple[Compare, ...]]:
-    """The alias facts that each step creates, by step index; only those that may matter to a tested condition."""
+def new_aliases(function: Function) -> Mapping[int, frozenset[tuple[Expr, Expr]]]:
+    """The aliases that each step creates, by step index; only those that may matter to a tested condition."""
     pairs = {index: tuple(_alias_pairs(function, step.op)) for index, step in enumerate(function.cfg.steps)}
     every = [pair for some in pairs.values() for pair in some]
     if not every:
@@ -85,11 +133,11 @@ def new_aliases(function: Function) -> Mapping[int, tuple[Compare, ...]]:
     relevant = tested & _alias_closure(every, collection_paths(function) | _measured_paths(function))
     uses = Counter(each for pair in every for each in pair)
     return {
-        index: facts
+        index: created
         for index, some in pairs.items()
         if (
-            facts := tuple(
-                Compare(one, ALIAS, other)
+            created := frozenset(
+                (one, other)
                 for one, other in some
                 if one in relevant
                 and (uses[other] > 1 or not _is_temporary(other) or _is_own_call(function, other))
@@ -98,24 +146,15 @@ def new_aliases(function: Function) -> Mapping[int, tuple[Compare, ...]]:
     }
 
 
-def bind_aliases(function: Function, index: int, state: State) -> State:
-    """The state after a step, with the aliases that the step creates."""
-    if not (aliases := new_aliases(function).get(index)):
-        return state
-    added: Mapping[Expr, bool] = dict.fromkeys(aliases, True)
-    return state.replace(facts={**state.facts, **added})
-
-
 def alias_field_result(function: Function, state: State, call: Call, value: Value | None) -> State:
     """The state after a helper call; if the helper returned a field of the component, the result is its alias."""
     result = access_path(function, call.result)
     if not isinstance(value, Field) or result is None or not _is_own_call(function, call.result):
         return state
-    aliases = new_aliases(function).values()
-    if not any(result in (fact.left, fact.right) for facts in aliases for fact in facts):
+    if not any(result in pair for pairs in new_aliases(function).values() for pair in pairs):
         return state
     field = Attr(call.func.obj, value.name)  # type: ignore[union-attr]  # _is_own_call
-    return state.replace(facts={**state.facts, Compare(result, ALIAS, field): True})
+    return state.replace(aliases=state.aliases | {(result, field)})
 
 
 def changed_aliases(
@@ -128,18 +167,15 @@ def changed_aliases(
     effect = _effects(function).get(index)
     if effect is None:
         return _NOTHING, _NOTHING
-    aliases = [fact for fact in state.facts if isinstance(fact, Compare) and fact.op == ALIAS]
     roots = _changed_roots(function, effect, fields)
     reached = set(effect.paths)
-    grew = bool(aliases)
+    grew = bool(state.aliases)
     while grew:
         found = {
             each
-            for fact in aliases
-            if any(
-                side in reached or _is_changed_part(side, roots, effect) for side in (fact.left, fact.right)
-            )
-            for each in (fact.left, fact.right)
+            for pair in state.aliases
+            if any(side in reached or _is_changed_part(side, roots, effect) for side in pair)
+            for each in pair
         }
         grew = not found <= reached
         reached |= found
