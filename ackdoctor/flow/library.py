@@ -44,6 +44,8 @@ COLLECTION_WRAPPERS = frozenset(
     "synchronizedList synchronizedMap emptyList emptyMap".split()
 )
 
+ATTRIBUTE_READS = frozenset({"getattr"})  # of an object, the attribute's name and perhaps a default
+
 COLLECTION_LITERALS = frozenset(
     "asList of singletonList singleton Values".split()
 )  # their arguments, together

@@ -252,6 +252,8 @@ def _assign_item(
         match evaluate(context, path.function, state, obj):
             case Field(name=field):
                 return _store_empty_collection(path, state, value, stored_tuple(field))
+            case Container(items=items, keys=keys) if keys and isinstance(obj, Name):
+                return state.bind(obj.id, Container(items if value is None else items | {value}))
             case _:
                 return state
     match evaluate(context, path.function, state, obj):
@@ -303,7 +305,7 @@ def _unpacked_values(whole: Value | None, count: int) -> list[Value | None]:
             return [TokenRef(token, "id"), *[None] * (count - 1)]
         case Field(name=name):
             return [stored_tuple(name, f"#{index}") for index in range(count)]
-        case Container(order=tuple(order)) if len(order) == count:
+        case Container(order=tuple(order), keys=()) if len(order) == count:
             return list(order)
         case Container(items=items) if len(items) == 1:
             return [next(iter(items))] * count

@@ -1,7 +1,8 @@
 """Transfer function of method calls on containers: locals, fields, and objects stored in fields."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Path
@@ -41,8 +42,10 @@ from ackdoctor.flow.transfer.escape import escape, release, store
 from ackdoctor.flow.transfer.evaluate import (
     as_stored_tuple,
     evaluate,
+    one_of,
     single_item,
     stored_tuple,
+    table_entry,
     tick_test_of_name,
 )
 from ackdoctor.flow.transfer.liveness import assigned_locals, operands
@@ -75,10 +78,12 @@ def elements(context: Context, values: Iterable[Value | None]) -> frozenset[Valu
 
 
 def packed_arguments(
-    context: Context, function: Function, more: Sequence[Value | None], named: Collection[str | None] = ()
+    context: Context,
+    function: Function,
+    more: Sequence[Value | None],
+    named: Mapping[str, Value | None] = MappingProxyType({}),
 ) -> Iterator[tuple[str, Value]]:
     """Return what `*args` and `**kwargs` hold of a call: the arguments that no parameter took, in Java perhaps as one array."""
-    own = {param.name for param in function.params}
     for param in function.params:
         if param.kind == "positional" or param.name in _rebound_names(function):
             continue
@@ -86,8 +91,11 @@ def packed_arguments(
             array = more[0] if context.typed and len(more) == 1 else None
             together = Container(elements(context, more), tuple(more))
             yield param.name, array if isinstance(array, (Batch, Container, Field)) else together
-        elif param.kind == "**" and own.issuperset(named):
-            yield param.name, Container(frozenset(), ())
+        elif param.kind == "**":
+            yield (
+                param.name,
+                Container(elements(context, named.values()), tuple(named.values()), tuple(named)),
+            )
 
 
 @memoize
@@ -144,7 +152,8 @@ def _local_method(context: Context, path: Path, call: Call, held: Container, fun
     if name in CONTAINER_VIEWS:
         return CallEffect(state, held, may_raise=False)
     if name in CONTAINER_READS:
-        value = single_item(held, *arguments(context, path, call))
+        values = arguments(context, path, call)
+        value = table_entry(held, *values[:2]) if held.keys else one_of(items) or single_item(held, *values)
         is_getter = (context.typed and name in CONTAINER_REMOVALS) or any(
             mentions(fact, func.obj) for fact in state.facts
         )

@@ -60,7 +60,7 @@ from ackdoctor.flow.transfer.buffers import (
     leave_field_loops,
 )
 from ackdoctor.flow.transfer.escape import after_store, completes_any, worse_state
-from ackdoctor.flow.transfer.evaluate import evaluate, stored_tuple
+from ackdoctor.flow.transfer.evaluate import evaluate, one_of, stored_tuple
 from ackdoctor.flow.transfer.heap_cells import assign_place, new_box
 from ackdoctor.flow.transfer.predicates import branch, known_truth
 from ackdoctor.flow.transfer.verbs import complete
@@ -410,7 +410,14 @@ def _rounds(
             yield from _batch_iterations(context, path, op, token, Index(token), again=again)
         case Count(of=Container(items=items) as listed) if any(tokens_in(listed)):
             yield from _list_iterations(context, path, op, [None] * len(items))
-        case Container(items=items) if any(tokens_in(iterable)) or any(isinstance(i, Picked) for i in items):
+        case Container() if isinstance(op.iterable, Build) and one_of(iterable.items):
+            values = [evaluate(context, path.function, path.state, item) for item in op.iterable.items]
+            yield from _list_iterations(context, path, op, values)
+        case Container(items=items, keys=keys) if (
+            any(tokens_in(iterable))
+            or any(isinstance(i, Picked) for i in items)
+            or (one_of(items) and not keys)
+        ):
             yield from _list_iterations(context, path, op, sorted(items, key=repr))
         case Field() as buffer:
             element = TokenRef(buffer.element)
