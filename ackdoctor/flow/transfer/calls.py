@@ -5,6 +5,7 @@ from itertools import zip_longest
 from typing import TypeAlias
 
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.library import IMMEDIATE_CALLBACKS, PURE_CALLS, TRANSPARENT_DECORATORS
 from ackdoctor.flow.state import (
@@ -38,7 +39,6 @@ from ackdoctor.flow.transfer.dispatch import (
 )
 from ackdoctor.flow.transfer.effects import changed_fields, helper_may_raise, is_skippable, surviving_facts
 from ackdoctor.flow.transfer.evaluate import declared_result, evaluate, framework_kind, stored_tuple
-from ackdoctor.flow.transfer.heap_cells import apply_value_object
 from ackdoctor.flow.transfer.opaque_calls import Enter, enter, library_call, opaque_call, run_later
 from ackdoctor.flow.transfer.verbs import apply_verb, external_verb, never_raises, own_verb, unbound_verb
 from ackdoctor.model.cfg import Arg, Attr, Call, ClassInfo, Function, Global, Name
@@ -51,7 +51,8 @@ def resolve_call(context: Context, path: Path, call: Call) -> Outcomes:
     """Return the effect of a call, or the function of the project that it enters; several if it may mean several."""
     call, path = _expand_stars(context, path, call)
     function, state = path.function, path.state
-    held = apply_value_object(function, state, call, arguments(context, path, call)) if state.fields else None
+    values = arguments(context, path, call) if state.heap.boxes else ()
+    held = HEAP_CELLS.call_method(function, state, call, values)
     if held is not None:
         return (CallEffect(*held, may_raise=False),)
     if context.typed:
@@ -135,11 +136,8 @@ def _enter_one(
     if functions and all(is_skippable(context, path.state, function, seen) for function in functions):
         fields = frozenset[str]().union(*(changed_fields(context, function) for function in functions))
         may_raise = any(helper_may_raise(context, function) for function in functions)
-        return (
-            CallEffect(
-                path.state.replace(facts=surviving_facts(path.state.facts, fields)), result, may_raise
-            ),
-        )
+        facts = surviving_facts(path.function, path.state.facts, fields)
+        return (CallEffect(path.state.replace(facts=facts), result, may_raise),)
     outcomes = (
         enter(
             context, path, call, function, method.receiver, None, captured_by_class(function, method.receiver)
@@ -288,7 +286,7 @@ def _super_method(
     functions = methods_named(context.program.lineage(after).order[1:], name)
     function = _overload(context, path, call, functions, values)
     if function is not None and not function.docstring_only:
-        return enter(context, path, call, function, path.state.env.get("this"), preset)
+        return enter(context, path, call, function, path.state.env.get(path.function.receiver), preset)
     handle = framework_kind(context, after)
     if handle is not None:
         return _apply(context, path, call, BoundMethod(name, on=handle.kind), preset)

@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.invalidation import invalidate_receiver, invalidate_size
+from ackdoctor.flow.domains.tuples import empty_buffer, put_back, remove_tuple, take_buffer
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import last_name, memoize, mentions, names_in
-from ackdoctor.flow.invalidation import invalidate_receiver, invalidate_size
+from ackdoctor.flow.expressions import assigned_locals, last_name, memoize, mentions, names_in, operands
 from ackdoctor.flow.library import (
     CONTAINER_BULK_STORES,
     CONTAINER_OTHERS,
@@ -37,7 +38,6 @@ from ackdoctor.flow.state import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.transfer.buffers import empty_buffer, put_back, remove_tuple, take_buffer
 from ackdoctor.flow.transfer.escape import escape, release, store
 from ackdoctor.flow.transfer.evaluate import (
     as_stored_tuple,
@@ -48,7 +48,6 @@ from ackdoctor.flow.transfer.evaluate import (
     table_entry,
     tick_test_of_name,
 )
-from ackdoctor.flow.transfer.liveness import assigned_locals, operands
 from ackdoctor.flow.transfer.origins import is_queue, may_raise
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Function, Name
 
@@ -236,7 +235,7 @@ def _field_method(
         return CallEffect(state, element, may_raise=may_raise(context, path.function, call))
     if name in CONTAINER_READS:
         read = stored_tuple(field, f".{name}" if inner else "")
-        if not inner and _takes_out(context, call, field):
+        if not inner and _takes_out(context, path.function, call, field):
             state = remove_tuple(context, path, state, field)
             return CallEffect(state, read, may_raise=may_raise(context, path.function, call))
         tokens = {token: held for token, held in state.tokens.items() if token != read.token}
@@ -259,9 +258,9 @@ def _field_method(
     return None
 
 
-def _takes_out(context: Context, call: Call, field: str) -> bool:
+def _takes_out(context: Context, function: Function, call: Call, field: str) -> bool:
     """Whether a call removes a tuple from a field and gives it a name; an iterator's `next` removes nothing."""
-    if call.dropped or not isinstance(call.func, Attr) or not is_field(call.func.obj):
+    if call.dropped or not isinstance(call.func, Attr) or not is_field(function, call.func.obj):
         return False
     name = call.func.name
     return name in CONTAINER_REMOVALS or (name == "get" and is_queue(context, field))
