@@ -163,11 +163,6 @@ def _hold_stored(context: Context, state: State, token: Token, holder: str) -> S
     return state.with_token(token, known._replace(stage=Stage.HELD, holder=holder))
 
 
-def is_part_of(token: Token, whole: Token) -> bool:
-    """Whether a tuple is one that was read from a field, or a part of it."""
-    return token.kind is TokenKind.STORED and token.field == whole.field and token.path.startswith(whole.path)
-
-
 _EXPOSED = f"{BOX}exposed"
 _CODE = (FunctionRef, Partial, Container, Instance)
 _RUNS_NOTHING = (LOGGING | PURE_CALLS | NEVER_RAISES | COLLECTION_WRAPPERS) - {

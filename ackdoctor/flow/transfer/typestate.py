@@ -55,12 +55,14 @@ from ackdoctor.flow.transfer.assignment import (
 )
 from ackdoctor.flow.transfer.buffers import (
     complete_batch,
+    empty_buffer,
     field_iterations,
+    is_whole_slice,
     learn_emptiness,
     leave_field_loops,
 )
 from ackdoctor.flow.transfer.escape import after_store, completes_any, worse_state
-from ackdoctor.flow.transfer.evaluate import evaluate, stored_tuple
+from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.heap_cells import assign_place, new_box
 from ackdoctor.flow.transfer.predicates import branch, known_truth
 from ackdoctor.flow.transfer.verbs import complete
@@ -308,7 +310,9 @@ def _done(context: Context, path: Path, step: Step) -> State:
             return state.bind(name, None)
         case Drop(target=Item(obj=whole)):
             held = evaluate(context, function, state, whole)
-            if isinstance(held, Field):
+            if isinstance(held, Field) and is_whole_slice(step.op.target) and not held.taken:
+                state = empty_buffer(context, path, state, held.name)
+            elif isinstance(held, Field):
                 state = context.touch(state, held)
             return invalidate_contents(state, whole, step.op)
         case Return(value=value):
@@ -413,11 +417,9 @@ def _rounds(
         case Container(items=items) if any(tokens_in(iterable)) or any(isinstance(i, Picked) for i in items):
             yield from _list_iterations(context, path, op, sorted(items, key=repr))
         case Field() as buffer:
-            element = TokenRef(buffer.element)
-            for more, after in field_iterations(context, path, op, buffer):
-                yield more, assign(context, path, after, op.target, element) if more else after
+            yield from _buffer_iterations(context, path, op, buffer)
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
-            yield from _part_iterations(context, path, op, stored_tuple(token.field, f"{token.path}[*]"))
+            yield from _buffer_iterations(context, path, op, token.members)
         case GeneratorResult() if iterable == EMPTY_GENERATOR:
             yield False, path.state
         case GeneratorResult(items=items) as result:
@@ -440,26 +442,11 @@ def _finish_generator(context: Context, path: Path, state: State, result: Genera
     return finish_generator(state, result)
 
 
-def _part_iterations(
-    context: Context, path: Path, op: Next, element: TokenRef
-) -> Iterator[tuple[bool, State]]:
-    """Yield the iterations over one of the collections in a field: any number, each with a tuple not seen before."""
-    state, token = path.state, element.token
-    fresh = state.replace(
-        tokens={each: held for each, held in state.tokens.items() if each.field != token.field}
-    )
-    loops = {loop: memory for loop, memory in state.loops.items() if loop != op.loop}
-    again = op.loop in state.loops
-    yield (
-        True,
-        assign(
-            context, path, fresh.replace(loops={**loops, op.loop: LoopState(None, None)}), op.target, element
-        ),
-    )
-    if again:
-        yield False, state.replace(loops=loops)
-    else:  # the collection may be empty
-        yield False, context.touch(fresh, token.collection)
+def _buffer_iterations(context: Context, path: Path, op: Next, buffer: Field) -> Iterator[tuple[bool, State]]:
+    """Yield the iterations over a field, or over a collection in it."""
+    element = TokenRef(buffer.element)
+    for more, after in field_iterations(context, path, op, buffer):
+        yield more, assign(context, path, after, op.target, element) if more else after
 
 
 def _batch_iterations(
