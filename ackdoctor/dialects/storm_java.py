@@ -393,7 +393,6 @@ STORM = Dialect(
     roles=roles("for two to three timeouts", persistence=True),
     verbs=verbs(_ROOT),
     shape=_SHAPE,
-    own="this",
     objects=objects(_ROOT, tasks="task", spouts="spout", topology="topology"),
     advice={
         Misuse.UNANCHORED: "give `{name}` as the argument before the values; an emit that needs no replay may stay as it is",

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, unique
 from typing import NamedTuple, TypeAlias
 
-from ackdoctor.flow.expressions import facts_about, memoize, names_in, without_facts
+from ackdoctor.flow.expressions import facts_about, memoize, mentions, names_in, without_facts
 from ackdoctor.model.cfg import Bind, ClassInfo, Expr, Function, Name, Next, Yield
 from ackdoctor.model.protocol import Stage, Tick
 
@@ -405,18 +405,64 @@ OWED = Contents(Stage.OWED, every=True)  # the same, and there is one
 UNKNOWN = Contents(None, every=False)  # its tuples have different stages
 
 
+class Cell(NamedTuple):
+    """A place that a path knows: in the object of a local, by the local's shared name, or "" for the local itself."""
+
+    local: str
+    place: str = ""
+
+
+_NO_CELLS: Mapping[Cell, "Const"] = {}
+_NO_BOXES: Mapping[str, str] = {}
+
+
+class Heap(NamedTuple):
+    """What a path knows of memory that several functions share.
+
+    `cells` holds the known constants.  `boxes` maps each box to the class of an object that holds one value, or "".
+    Opaque code may write the locals that are `exposed`.
+    """
+
+    cells: Mapping[Cell, "Const"] = _NO_CELLS
+    boxes: Mapping[str, str] = _NO_BOXES
+    exposed: frozenset[str] = frozenset()
+
+    def store(self, cell: Cell, value: "Value | None") -> "Heap":
+        """This memory with another value in one cell; only constants are kept."""
+        cells = {each: held for each, held in self.cells.items() if each != cell}
+        if isinstance(value, Const):
+            cells[cell] = value
+        return self._replace(cells=cells)
+
+    def without_places(self, local: str) -> "Heap":
+        """This memory without the places in the object of a local."""
+        cells = {cell: held for cell, held in self.cells.items() if cell.local != local or not cell.place}
+        return self._replace(cells=cells)
+
+
+NO_HEAP = Heap()
+
+
+class Live(NamedTuple):
+    """What later steps read: locals by name, and the subjects of facts."""
+
+    names: frozenset[str]
+    subjects: frozenset[Expr]
+
+
 class LoopState(NamedTuple):
     """What a path remembers of a loop.
 
     `base` is the state of the batch's token before the loop, `rest` the worst state in which an earlier iteration left
     it.  `containers` are the locals that held the token in a container before the loop.  In a loop over known elements,
-    `position` is the index of the next one; in a loop with a body counter, whether iterations were missed.  In a loop
-    over a field, `field` is that collection and `before` its contents before the loop.
+    `position` is the index of the next one; in a loop with a body counter, whether iterations were missed, and `counted`
+    whether the current one has been counted.  In a loop over a field, `field` is that collection and `before` its contents before the loop.
     """
 
     base: TokenState | None
     rest: TokenState | None
     position: int = 0
+    counted: bool = False
     containers: frozenset[str] = frozenset()
     field: Field | None = None
     before: Contents | None = None
@@ -430,18 +476,23 @@ class State:
 
     `env` maps the locals of the current function to values, `fields` the component's fields; `tokens` maps each
     tuple to its state; `contents` maps each collection that the path has worked on to what it did with all tuples in it;
-    `facts` are the conditions that the path has decided; `loops` are the enclosing loops;
+    `facts` are the conditions that the path has decided; `aliases` are pairs of access paths of one object;
+    `final` are the conditions on final fields that other functions may test; `heap` is shared memory;
+    `loops` are the enclosing loops;
     `caught` is the handler (path, line) that it last entered; `raising` is the class of the exception in flight.
     """
 
     __slots__ = (
+        "aliases",
         "cached_key",
         "caught",
         "contents",
         "env",
-        "fact_names",
         "facts",
+        "facts_read",
         "fields",
+        "final",
+        "heap",
         "loops",
         "raising",
         "tokens",
@@ -455,6 +506,9 @@ class State:
         fields: Mapping[str, Value] = _EMPTY,
         contents: Mapping[Field | Batch, Contents] | None = None,
         facts: Mapping[Expr, bool] | None = None,
+        aliases: frozenset[tuple[Expr, Expr]] = frozenset(),
+        final: Mapping[Expr, bool] | None = None,
+        heap: Heap = NO_HEAP,
         loops: Mapping[int, LoopState] | None = None,
         caught: tuple[str, int] | None = None,
         raising: str | None = None,
@@ -464,11 +518,14 @@ class State:
         self.fields = fields
         self.contents = contents if contents is not None else {}
         self.facts = facts if facts is not None else {}
+        self.aliases = aliases
+        self.final = final if final is not None else {}
+        self.heap = heap
         self.loops = loops if loops is not None else {}
         self.caught = caught
         self.raising = raising
         self.cached_key: object = None
-        self.fact_names: frozenset[str] | None = None  # the locals in the facts
+        self.facts_read: frozenset[str] | None = None  # the locals in the facts and aliases
 
     def key(self) -> object:
         """A hashable key; two states with equal keys are joined."""
@@ -479,6 +536,11 @@ class State:
                 frozenset(self.fields.items()),
                 frozenset(self.contents.items()),
                 frozenset(self.facts.items()),
+                self.aliases,
+                frozenset(self.final.items()),
+                frozenset(self.heap.cells.items()),
+                frozenset(self.heap.boxes.items()),
+                self.heap.exposed,
                 frozenset(self.loops.items()),
                 self.caught,
                 self.raising,
@@ -489,26 +551,32 @@ class State:
         """This state with some attributes replaced."""
         new = State.__new__(State)
         new.env, new.tokens, new.fields, new.facts = self.env, self.tokens, self.fields, self.facts
-        new.contents = self.contents
+        new.contents, new.aliases, new.final, new.heap = self.contents, self.aliases, self.final, self.heap
         new.loops, new.caught, new.raising, new.cached_key = self.loops, self.caught, self.raising, None
-        new.fact_names = self.fact_names if changes.get("facts", self.facts) is self.facts else None
+        new.facts_read = None if "facts" in changes or "aliases" in changes else self.facts_read
         for name, value in changes.items():
             setattr(new, name, value)
         return new
 
     def bind(self, name: str, value: Value | None) -> "State":
         """Assign a value to a local; facts about the local are dropped."""
-        if self.fact_names is None:
-            self.fact_names = frozenset(each for fact in self.facts for each in names_in(fact))
-        stale = facts_about(self.facts, Name(name)) if name in self.fact_names else ()
-        facts = without_facts(self.facts, stale)
-        if value is None:
-            if name not in self.env:
-                return self if facts is self.facts else self.replace(facts=facts)
-            env = {key: old for key, old in self.env.items() if key != name}
-        else:
-            env = {**self.env, name: widen(value)}
-        return self.replace(env=env, facts=facts)
+        if self.facts_read is None:
+            read = (*self.facts, *(side for pair in self.aliases for side in pair))
+            self.facts_read = frozenset(each for expr in read for each in names_in(expr))
+        state = self.forget(Name(name)) if name in self.facts_read else self
+        if value is not None:
+            return state.replace(env={**self.env, name: widen(value)})
+        if name not in self.env:
+            return state
+        return state.replace(env={key: old for key, old in self.env.items() if key != name})
+
+    def forget(self, target: Expr) -> "State":
+        """This state without the facts and aliases that mention the target."""
+        stale = facts_about(self.facts, target)
+        aliases = [pair for pair in self.aliases if not any(mentions(side, target) for side in pair)]
+        if not stale and len(aliases) == len(self.aliases):
+            return self
+        return self.replace(facts=without_facts(self.facts, stale), aliases=frozenset(aliases))
 
     def with_token(self, token: Token, token_state: TokenState) -> "State":
         """This state with another state of one token."""
@@ -551,9 +619,9 @@ class State:
         return self.replace(contents={}, tokens=tokens)
 
     def widen(self) -> "State":
-        """This state without facts and constants, which only prune paths."""
+        """This state without facts, aliases and constants, which only prune paths."""
         env = {name: value for name, value in self.env.items() if not isinstance(value, Const)}
-        return self.replace(facts={}, env=env)
+        return self.replace(facts={}, aliases=frozenset(), env=env)
 
 
 # ---- generators ----

@@ -1,13 +1,22 @@
 """Transfer function of assignments: to a local, a field, an item of either, or several targets at once."""
 
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
+from ackdoctor.flow.domains.intervals import INTERVALS
+from ackdoctor.flow.domains.invalidation import drop_facts, invalidate_size, invalidate_target
+from ackdoctor.flow.domains.tuples import (
+    empty_buffer,
+    forget_place,
+    is_named,
+    is_whole_slice,
+    other_tuple,
+    take_buffer,
+)
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import calls_by_result, last_name, mentions
-from ackdoctor.flow.facts import DEFINED_AS, definition_of, tested_names
+from ackdoctor.flow.expressions import calls_by_result, last_name
+from ackdoctor.flow.facts import tested_names
 from ackdoctor.flow.induction import counted_loops, induction_variables
-from ackdoctor.flow.invalidation import drop_facts, invalidate_size, invalidate_target
 from ackdoctor.flow.library import COLLECTION_WRAPPERS, CONTAINER_READS, SAME_PART
-from ackdoctor.flow.pure_calls import iterator_facts, split_results
 from ackdoctor.flow.state import (
     BoundMethod,
     Const,
@@ -25,19 +34,9 @@ from ackdoctor.flow.state import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.transfer.buffers import (
-    empty_buffer,
-    forget_place,
-    is_named,
-    is_whole_slice,
-    other_tuple,
-    take_buffer,
-)
 from ackdoctor.flow.transfer.escape import escape, release, store
 from ackdoctor.flow.transfer.evaluate import evaluate, offset_value, stored_tuple
-from ackdoctor.flow.transfer.heap_cells import assign_cell, cell_value
 from ackdoctor.flow.transfer.liveness import indexed_containers
-from ackdoctor.flow.transfer.predicates import assign_counter, increment_counter, known_truth
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -78,7 +77,7 @@ def assign(context: Context, path: Path, state: State, target: Expr | None, valu
 
 
 def _assign_local(path: Path, state: State, name: str, value: Value | None) -> State:
-    in_cell = assign_cell(path.function, state, name, value)
+    in_cell = HEAP_CELLS.assign_shared(path.function, state, name, value)
     if in_cell is not None:
         return in_cell
     if isinstance(value, Const) and name not in tested_names(path.function) and not name.startswith("%"):
@@ -103,47 +102,6 @@ def _forget_looked_up(context: Context, path: Path, state: State, name: str) -> 
     for whole in wholes:
         state = forget_place(state, whole)
     return state
-
-
-def copy_facts(path: Path, context: Context, after: State, target: Expr, value: Expr) -> State:
-    """Copy the facts about a value to its new name, if a condition tests that name."""
-    if not isinstance(target, Name):
-        return after
-    known_facts = iterator_facts(path.function).get(value, ())
-    for first in (path.state.facts[fact] for fact in known_facts if fact in path.state.facts):
-        after = after.replace(facts={**after.facts, Mix("call", (Attr(target, "hasNext"),)): first})
-    if not context.typed and value in split_results(path.function):
-        after = after.replace(facts={**after.facts, target: True})
-    if target.id not in tested_names(path.function):
-        return after
-    if target.id in induction_variables(path.function):
-        after = assign_counter(context, path.function, path.state, after, target.id, value)
-    if mentions(value, target):
-        return after
-    facts = dict(after.facts)
-    known = known_truth(context, path.function, path.state, value)
-    if known is not None:
-        facts[target] = known
-    for fact, truth in path.state.facts.items():
-        if isinstance(fact, Compare) and fact.left == value:
-            facts[Compare(target, fact.op, fact.right)] = truth
-    condition = definition_of(path.function, target.id, value)
-    if condition is not None:
-        facts[Compare(target, DEFINED_AS, condition)] = True
-    return after.replace(facts=facts) if len(facts) > len(after.facts) else after
-
-
-def alias_list(after: State, target: Expr, value: Expr) -> State:
-    """Apply `target = good`: both names are one list from here on."""
-    if not isinstance(target, Name) or not isinstance(value, Name):
-        return after
-    if not isinstance(after.env.get(target.id), Container):
-        return after
-    first = value
-    for fact in after.facts:
-        if isinstance(fact, Compare) and fact.op == "is" and fact.left == value:
-            first = fact.right if isinstance(fact.right, Name) else first
-    return after.replace(facts={**after.facts, Compare(target, "is", first): True})
 
 
 def _copies(op: Instr, value: TokenRef, state: State) -> bool:
@@ -290,7 +248,7 @@ def assign_next_number(context: Context, path: Path, before: State, after: State
     for loop, (name, start, stop, element, step) in counted_loops(path.function).items():
         if element == row and loop in before.loops and name in induction_variables(path.function):
             if before.loops[loop].position:
-                return increment_counter(context, path.function, before, after, name, step)
+                return INTERVALS.increment(context, path.with_state(before), after, name, step)
             after = after.bind(name, evaluate(context, path.function, before, start))
             return after.replace(facts={**after.facts, Compare(Name(name), "<", stop): True})
     return after
@@ -321,7 +279,7 @@ def _count_on(context: Context, path: Path, after: State, name: str) -> State:
     match path.step.op:
         case Update(op="+" | "-" as sign, value=Literal(value=int() as step)):
             by = step if sign == "+" else -step
-            return increment_counter(context, path.function, path.state, after, name, by)
+            return INTERVALS.increment(context, path, after, name, by)
         case _:
             return after
 
@@ -333,10 +291,10 @@ def update(context: Context, path: Path, target: Expr, value: Value | None) -> S
         state = invalidate_size(state, target.obj, target.key)
     if value is None or not any(tokens_in(value)):
         if isinstance(target, Name):
-            before = cell_value(path.function, state, target.id) or state.env.get(target.id)
+            before = evaluate(context, path.function, state, target)
             if isinstance(before, (Const, Count, Index)):
                 after = offset_value(before)
-                in_cell = assign_cell(path.function, state, target.id, after)
+                in_cell = HEAP_CELLS.assign_shared(path.function, state, target.id, after)
                 state = in_cell if in_cell is not None else state.bind(target.id, after)
             state = _count_on(context, path, state, target.id)
             return _forget_looked_up(context, path, state, target.id)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.library import IMMEDIATE_CALLBACKS, PURE_CALLS, TRANSPARENT_DECORATORS
 from ackdoctor.flow.state import (
@@ -35,7 +36,6 @@ from ackdoctor.flow.transfer.dispatch import (
 )
 from ackdoctor.flow.transfer.effects import changed_fields, helper_may_raise, is_skippable, surviving_facts
 from ackdoctor.flow.transfer.evaluate import declared_result, evaluate, framework_kind, stored_tuple
-from ackdoctor.flow.transfer.heap_cells import apply_value_object
 from ackdoctor.flow.transfer.opaque_calls import Enter, enter, library_call, opaque_call, run_later
 from ackdoctor.flow.transfer.verbs import apply_verb, external_verb, never_raises, own_verb
 from ackdoctor.model.cfg import Arg, Attr, Call, ClassInfo, Function, Global, Name
@@ -46,7 +46,8 @@ def resolve_call(context: Context, path: Path, call: Call) -> CallEffect | Enter
     """Return the effect of a call, or the functions of the project that it enters."""
     call, path = _expand_stars(context, path, call)
     function, state = path.function, path.state
-    held = apply_value_object(function, state, call, arguments(context, path, call)) if state.fields else None
+    values = arguments(context, path, call) if state.heap.boxes else ()
+    held = HEAP_CELLS.call_method(function, state, call, values)
     if held is not None:
         return CallEffect(*held, may_raise=False)
     if context.typed:
@@ -116,7 +117,9 @@ def _enter_one(
         fields = frozenset[str]().union(*(changed_fields(context, function) for function in functions))
         may_raise = any(helper_may_raise(context, function) for function in functions)
         return CallEffect(
-            path.state.replace(facts=surviving_facts(path.state.facts, fields)), result, may_raise
+            path.state.replace(facts=surviving_facts(path.function, path.state.facts, fields)),
+            result,
+            may_raise,
         )
     entered = [
         enter(
@@ -257,7 +260,7 @@ def _super_method(
     functions = methods_named(context.program.lineage(after).order[1:], name)
     function = _overload(context, path, call, functions, values)
     if function is not None and not function.docstring_only:
-        return enter(context, path, call, function, path.state.env.get("this"), preset)
+        return enter(context, path, call, function, path.state.env.get(path.function.receiver), preset)
     handle = framework_kind(context, after)
     if handle is not None:
         return _apply(context, path, call, BoundMethod(name, on=handle.kind), preset)

@@ -4,9 +4,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.invalidation import invalidate_receiver, invalidate_size
+from ackdoctor.flow.domains.tuples import drain_buffer, empty_buffer, forget_place, put_back, remove_tuple
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import last_name, memoize, mentions, names_in
-from ackdoctor.flow.invalidation import invalidate_receiver, invalidate_size
+from ackdoctor.flow.expressions import assigned_locals, last_name, memoize, mentions, names_in, operands
 from ackdoctor.flow.library import (
     CONTAINER_BULK_STORES,
     CONTAINER_OTHERS,
@@ -38,7 +39,6 @@ from ackdoctor.flow.state import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.transfer.buffers import drain_buffer, empty_buffer, forget_place, put_back, remove_tuple
 from ackdoctor.flow.transfer.escape import escape, release, store
 from ackdoctor.flow.transfer.evaluate import (
     as_stored_tuple,
@@ -47,7 +47,6 @@ from ackdoctor.flow.transfer.evaluate import (
     stored_tuple,
     tick_test_of_name,
 )
-from ackdoctor.flow.transfer.liveness import assigned_locals, operands
 from ackdoctor.flow.transfer.origins import is_queue, may_raise
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Function, Name
 
@@ -231,7 +230,7 @@ def _field_method(
         return CallEffect(state, element, may_raise=may_raise(context, path.function, call))
     if name in CONTAINER_READS:
         read = TokenRef(inner.at(f".{name}")) if inner else stored_tuple(field)
-        takes = not inner and _takes_out(context, call, field)
+        takes = not inner and _takes_out(context, path.function, call, field)
         state = remove_tuple(context, path, state, field) if takes else forget_place(state, read.token)
         return CallEffect(state, read, may_raise=may_raise(context, path.function, call))
     if name in CONTAINER_VIEWS:
@@ -249,9 +248,9 @@ def _field_method(
     return None
 
 
-def _takes_out(context: Context, call: Call, field: str) -> bool:
+def _takes_out(context: Context, function: Function, call: Call, field: str) -> bool:
     """Whether a call removes a tuple from a field and gives it a name; an iterator's `next` removes nothing."""
-    if call.dropped or not isinstance(call.func, Attr) or not is_field(call.func.obj):
+    if call.dropped or not isinstance(call.func, Attr) or not is_field(function, call.func.obj):
         return False
     name = call.func.name
     return name in CONTAINER_REMOVALS or (name == "get" and is_queue(context, field))

@@ -4,9 +4,11 @@ import re
 from collections.abc import Mapping
 
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.expressions import memoize
 from ackdoctor.flow.library import TICK
 from ackdoctor.flow.program import may_reassign
+from ackdoctor.flow.pure_calls import measured
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
@@ -31,7 +33,6 @@ from ackdoctor.flow.state import (
     TupleAttribute,
     Value,
 )
-from ackdoctor.flow.transfer.heap_cells import box_value, cell_value
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -147,7 +148,7 @@ def class_of(context: Context, function: Function, state: State, expr: Expr) -> 
             if not text and name.startswith("%"):
                 return _made(context, function, name)
             return _project(context, unit, text)
-        case Attr(obj=Name(id=own), name=name) if own in _OWN:
+        case Attr(obj=Name(id=own), name=name) if own == function.receiver:
             value = state.env.get(own)
             found = (
                 declared_field_of(context, value.cls, name)
@@ -157,9 +158,6 @@ def class_of(context: Context, function: Function, state: State, expr: Expr) -> 
             return _project(context, context.program.units[found[0].path], found[1]) if found else None
         case _:
             return None
-
-
-_OWN = ("this", "self")
 
 
 def _project(context: Context, unit: Unit, text: str) -> ClassInfo | None:
@@ -202,8 +200,8 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
     """Return the abstract value of a pure expression; None if it does not matter to the protocol."""
     match expr:
         case Name(id=name):
-            value = cell_value(function, state, name) or state.env.get(name)
-            if value is not None or name.startswith("%") or not context.typed:
+            value = HEAP_CELLS.evaluate(context, function, state, expr) or state.env.get(name)
+            if value is not None or name.startswith("%"):
                 return value
             return declared_local(context, function, name)
         case Literal(value=value):
@@ -211,10 +209,11 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
         case Global():
             return _global(context, function, expr)
         case Attr(obj=obj, name=name):
-            boxed = box_value(function, state, expr)
+            boxed = HEAP_CELLS.evaluate(context, function, state, expr)
             return boxed or _attribute(context, function, state, expr, obj, name)
         case Item(obj=obj, key=key):
-            return box_value(function, state, expr) or _subscript(context, function, state, obj, key)
+            boxed = HEAP_CELLS.evaluate(context, function, state, expr)
+            return boxed or _subscript(context, function, state, obj, key)
         case Build(kind="dict", items=items):
             values = _collection(context, function, state, items[1::2])
             return values if values.items else _collection(context, function, state, items)
@@ -240,10 +239,9 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
 
 def _global(context: Context, function: Function, expr: Expr) -> Value | None:
     unit = context.unit(function)
-    if not context.typed:
-        constant = context.program.constant(unit, expr)
-        if constant is not None:
-            return Const(constant.value)
+    constant = context.program.constant(unit, expr)
+    if constant is not None:
+        return Const(constant.value)
     symbols = context.program.resolve(unit, expr)
     functions = [symbol for symbol in symbols if isinstance(symbol, Function)]
     if functions:
@@ -274,7 +272,7 @@ def _attribute(
         case Field(name=field):
             return Field(f"{field}.{name}")
         case Container() as collection:
-            return Count(collection) if context.typed and name == "length" else collection
+            return Count(collection) if measured(expr) is not None else collection
         case External(names=names):
             return External(tuple(f"{base}.{name}" for base in names))
         case _:
@@ -313,12 +311,11 @@ def _self_field(context: Context, state: State, name: str) -> Value:
 def _declared_self_field(context: Context, name: str) -> Value:
     """Return the value of `self.name` that the class alone determines."""
     component = context.component
-    if context.typed:
-        handle = declared_field(context, name)
-        if handle is not None and handle != _A_TUPLE:
-            return handle
-        if component.declared(name) is not None:
-            return _constant(component, name) or Field(name)
+    handle = declared_field(context, name)
+    if handle is not None and handle != _A_TUPLE:
+        return handle
+    if component.declared(name) is not None:
+        return _constant(component, name) or Field(name)
     if component.method(name) is not None:
         return BoundMethod(name)
     if any(verb.name == name and verb.on == "self" for verb in context.verbs()):
@@ -448,11 +445,10 @@ def _closure(context: Context, function: Function, state: State, key: str) -> Va
     if inner is None:
         return None
     known = {name: state.env[name] for name in inner.captures if name in state.env}
-    if context.typed:
-        for name in inner.captures - known.keys():
-            value = declared_local(context, function, name)
-            if value is not None:
-                known[name] = value
+    for name in inner.captures - known.keys():
+        value = declared_local(context, function, name)
+        if value is not None:
+            known[name] = value
     captured = tuple(sorted(known.items(), key=lambda pair: pair[0]))
     return FunctionRef(inner, captured)
 
@@ -466,7 +462,7 @@ def tick_comparison(
     """Return the test of a comparison such as `tup.stream == "__tick"`: whether the tuple is a tick or another system tuple."""
     names = context.component.dialect.shape.tick_names
     for one, other in ((condition.left, condition.right), (condition.right, condition.left)):
-        match evaluate(context, function, state, one) if context.typed else None:
+        match evaluate(context, function, state, one):
             case TupleAttribute(token=token) if kind := _system_kind(context, function, other, names):
                 return TickTest(token, kind)
             case _:

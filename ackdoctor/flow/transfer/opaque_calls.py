@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ackdoctor.flow.context import Context, DeferredCall
+from ackdoctor.flow.domains.invalidation import invalidate_receiver
 from ackdoctor.flow.events import CallbackPassed, Deferral, Path
 from ackdoctor.flow.expressions import last_name, names_in
 from ackdoctor.flow.facts import tested_names
-from ackdoctor.flow.invalidation import invalidate_receiver
 from ackdoctor.flow.library import (
     ARRAYS,
     CALLBACKS,
@@ -344,6 +344,8 @@ def enter(
         tokens=before.tokens,
         fields=before.fields,
         contents=before.contents,
+        final=before.final,
+        heap=before.heap,
         facts=_facts_about(path, function, passed),
         loops=_loops_in_callee(before),
         caught=before.caught,

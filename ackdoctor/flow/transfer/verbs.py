@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.tuples import forget_other_key
 from ackdoctor.flow.events import Anchors, Completed, Emitted, Path, Released
 from ackdoctor.flow.expressions import mentions
 from ackdoctor.flow.state import (
@@ -22,7 +23,6 @@ from ackdoctor.flow.state import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.transfer.buffers import forget_other_key
 from ackdoctor.flow.transfer.escape import escape
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.model.cfg import Arg, Attr, Build, Call, Expr, Item, Literal, Name

@@ -41,11 +41,21 @@ from ackdoctor.model.source import Span
 
 @dataclass(slots=True, eq=False)
 class Scope:
-    """The names of a function, a module or a comprehension, and the enclosing scope."""
+    """The names of a function, a module or a comprehension, and the enclosing scope; `own` is the name of a method's object."""
 
     names: dict[str, Expr]
     parent: "Scope | None"
+    own: str = ""
     captures: set[str] = field(default_factory=set)
+
+    def receiver(self) -> str:
+        """The name of the object whose method this is, or encloses it and is used here; "" without one."""
+        if self.own:
+            return self.own
+        around = self.parent
+        while around is not None and not around.own:
+            around = around.parent
+        return around.own if around is not None and around.own in self.captures else ""
 
     def resolve(self, word: str, *, capture: bool = True) -> Expr:
         """The expression that a name refers to; a name of an enclosing function becomes a capture."""

@@ -1,4 +1,6 @@
-"""Buffers: what a path has done with all tuples that a field of the component holds.
+"""Tuples: what a path knows of one tuple, and what it has done with all tuples that a field of the component holds.
+
+A test may show that a tuple is a tick, or that a field is empty.
 
 A loop over a field ends with the same thing done to each tuple if its body completes one on every way through it.
 Then the field's tuples are known to be acked or failed until the field changes:
@@ -15,8 +17,9 @@ alike makes the contents unknown.
 import operator
 from collections.abc import Iterator, Mapping
 
-from ackdoctor.flow.aliases import named_closures
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.aliases import named_closures
+from ackdoctor.flow.domains.domain import Domain
 from ackdoctor.flow.events import Dropped, Path
 from ackdoctor.flow.expressions import last_name, memoize, names_in
 from ackdoctor.flow.facts import normalise
@@ -32,8 +35,10 @@ from ackdoctor.flow.state import (
     Container,
     Contents,
     Field,
+    Live,
     LoopState,
     State,
+    TickTest,
     Token,
     TokenRef,
     TokenState,
@@ -42,7 +47,7 @@ from ackdoctor.flow.state import (
 )
 from ackdoctor.flow.transfer.effects import callees
 from ackdoctor.flow.transfer.escape import worse_state
-from ackdoctor.flow.transfer.evaluate import evaluate
+from ackdoctor.flow.transfer.evaluate import evaluate, tick_comparison
 from ackdoctor.flow.transfer.liveness import container_keys
 from ackdoctor.model.cfg import (
     ENTRY,
@@ -61,11 +66,52 @@ from ackdoctor.model.cfg import (
     Next,
     Way,
 )
-from ackdoctor.model.protocol import Stage
+from ackdoctor.model.protocol import Stage, Tick
 
 _DONE = (Stage.ACKED, Stage.FAILED)
 _FOUND = (None, FOUND, OWED)
 _HOLDS = {"<": operator.lt, ">": operator.gt, "==": operator.eq}  # the comparisons of normal forms
+
+
+class Tuples(Domain):
+    """What a path knows of `State.tokens` and `State.contents`."""
+
+    def assume(
+        self, context: Context, path: Path, after: State, condition: Expr, *, truth: bool
+    ) -> State | None:
+        """A test may show what a tuple is, or that a field holds none."""
+        test = tick_test(context, path.function, after, condition)
+        if test is None:
+            return _learn_emptiness(context, path.function, after, condition, truth=truth)
+        held = context.token_state(after, test.token)
+        if isinstance(condition, Compare) and condition.op in ("!=", "is not", "not in"):
+            truth = not truth
+        if truth:
+            unknown = (Tick.MAYBE,) if test.kind is Tick.YES else (Tick.MAYBE, Tick.NO)
+            if held.tick not in (*unknown, test.kind):
+                return None
+            return after.with_token(test.token, held._replace(tick=test.kind))
+        if held.tick is test.kind:
+            return None
+        known = Tick.NO if test.kind is Tick.YES and held.tick is Tick.MAYBE else held.tick
+        return after.with_token(test.token, held._replace(tick=known))
+
+    def join(self, state: State, live: Live) -> State:
+        """A local ends with the last step that reads it."""
+        if state.env.keys() <= live.names:
+            return state
+        return state.replace(env={name: value for name, value in state.env.items() if name in live.names})
+
+
+TUPLES = Tuples()
+
+
+def tick_test(context: Context, function: Function, state: State, condition: Expr) -> TickTest | None:
+    """The test that a condition makes of a tuple: whether it is a tick, or another system tuple."""
+    if isinstance(condition, Compare):
+        return tick_comparison(context, function, state, condition)
+    value = evaluate(context, function, state, condition)
+    return value if isinstance(value, TickTest) else None
 
 
 # ---- changes of a buffer ----
@@ -258,7 +304,7 @@ def _has_used(state: State, field: str) -> bool:
     return any(token.field == field and held.stage is not Stage.OWED for token, held in state.tokens.items())
 
 
-def learn_emptiness(
+def _learn_emptiness(
     context: Context, function: Function, state: State, condition: Expr, *, truth: bool
 ) -> State | None:
     """Return the state after a test that may show that a field is empty, or that there was no tuple to remove.
