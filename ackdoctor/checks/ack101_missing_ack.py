@@ -9,9 +9,10 @@ from ackdoctor.checks.facts.completions import BY_HAND, leaving_place, missed_co
 from ackdoctor.checks.facts.dataflow import reachable
 from ackdoctor.checks.facts.fields import ACKING, depends_on_setting, stored_inputs
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Path, Stored, points_back
+from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Path, Stored, points_back, turns_back
 from ackdoctor.flow.expressions import assigned_targets
 from ackdoctor.flow.facts import normalise
+from ackdoctor.flow.library import STOPS
 from ackdoctor.flow.state import Token, TokenRef
 from ackdoctor.flow.witness import assumes_raise
 from ackdoctor.model.cfg import (
@@ -20,6 +21,7 @@ from ackdoctor.model.cfg import (
     Attr,
     Bind,
     Call,
+    Catch,
     EdgeKind,
     Function,
     Instr,
@@ -81,11 +83,15 @@ def _dropped(context: RuleContext) -> Iterator[Finding]:
         return
     completed = {event.field for _, event in context.releases() if event.completed}
     held = completed & {stored.field for _, stored in stored_inputs(context)}
-    for flow, dropped in context.events(Dropped, EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK):
-        if dropped.field not in held or dropped.deferral is not None:
+    entries = (EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK)
+    for flow, dropped in context.events(Dropped):
+        is_handler = flow.entry is not None and flow.entry.kind in entries
+        if dropped.field not in held or not (is_handler or dropped.deferral is not None):
             continue
-        if dropped.removed and not _completes_whole(flow, dropped.field):
-            continue  # what was removed is a collection or a record
+        if dropped.removed and not _completes_removed(flow, dropped.field):
+            continue
+        if _is_stopped(dropped.path):
+            continue
         function, span = _place(flow, dropped)
         if context.is_first((function.path, span.line)):
             words, at = context.words("dropped", field=f"self.{dropped.field}"), (function, span)
@@ -94,14 +100,23 @@ def _dropped(context: RuleContext) -> Iterator[Finding]:
             )
 
 
-def _completes_whole(flow: Flow, field: str) -> bool:
-    """Whether the handler completes what it removes from a field, not a part of it."""
+def _completes_removed(flow: Flow, field: str) -> bool:
+    """Whether the handler completes what it removes from a field, or a tuple in it."""
+    tokens = [event.token for event in flow.events if isinstance(event, Completed) and event.token]
+    paths = {token.path for token in tokens if token.field == field}
+    return bool(paths) and all("[]" not in path for path in paths)  # looked up one by one, perhaps in none
+
+
+def _is_stopped(end: Path) -> bool:
+    """Whether a path goes through a handler of the exception that stops a thread."""
+    caught = (
+        visit.step.op
+        for visit, after, _ in turns_back(end)
+        if after is not None and after.via is EdgeKind.TRUE
+    )
     return any(
-        isinstance(event, Completed)
-        and event.token is not None
-        and event.token.field == field
-        and not event.token.path
-        for event in flow.events
+        isinstance(op, Catch) and op.types and {name.rpartition(".")[2] for name in op.types} <= STOPS
+        for op in caught
     )
 
 

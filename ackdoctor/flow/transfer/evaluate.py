@@ -292,7 +292,7 @@ def _part(context: Context, token: Token, name: str) -> Value | None:
         shape.task,
     ):
         return None
-    return stored_tuple(token.field, f"{token.path}.{name}")
+    return TokenRef(token.at(f".{name}"))
 
 
 _A_TUPLE = FrameworkObject(
@@ -362,7 +362,7 @@ def _item(container: Value | None, key: Expr, place: Value | None) -> Value | No
                 return container
             return stored_tuple(field)
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
-            return stored_tuple(token.field, f"{token.path}[{key.value if isinstance(key, Literal) else ''}]")
+            return TokenRef(token.at(f"[{key.value if isinstance(key, Literal) else ''}]"))
         case TokenRef(token=token, part="") if key == Literal(0):
             return TokenRef(token, "id")
         case Row(token=token, column=column):

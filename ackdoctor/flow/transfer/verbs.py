@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.tuples import forget_other_key
 from ackdoctor.flow.events import Anchors, Completed, Emitted, Path, Released
 from ackdoctor.flow.expressions import mentions
 from ackdoctor.flow.state import (
@@ -24,7 +25,7 @@ from ackdoctor.flow.state import (
 )
 from ackdoctor.flow.transfer.escape import escape
 from ackdoctor.flow.transfer.evaluate import evaluate
-from ackdoctor.model.cfg import Arg, Attr, Build, Call, Expr, Literal, Name
+from ackdoctor.model.cfg import Arg, Attr, Build, Call, Expr, Item, Literal, Name
 from ackdoctor.model.dialect import Anchoring, Misuse, Verb, VerbKind
 from ackdoctor.model.protocol import Breach, Op, Stage, Tick, move
 
@@ -102,6 +103,8 @@ def apply_verb(context: Context, path: Path, call: Call, verb: Verb) -> tuple[St
             value = evaluate(context, function, state, subject) if subject is not None else None
             if isinstance(subject, Attr):
                 value = _single_tuple(value)
+            if isinstance(subject, Item) and isinstance(value, TokenRef) and value.token.field:
+                state = forget_other_key(function, state, subject, value.token)
             return _complete_value(context, path, state, _OPS[verb.kind], value, verb), Const(None)
         case VerbKind.EMIT | VerbKind.EMIT_MANY:
             return _emit(context, path, bound, verb), None
