@@ -239,7 +239,7 @@ class _ComponentSolver:
             breach=breach,
         )
         context.record(ended, function_exit.raised, id(path))
-        if not function_exit.raised and entry is not None:
+        if not function_exit.raised and (entry is not None or context.deferral is not None):
             drop_at_end(context, path, function_exit.state)
 
     def _final_op(self, token_state: TokenState, *, raised: bool) -> Op | None:

@@ -8,6 +8,7 @@ from ackdoctor.flow.domains.aliases import ALIASES
 from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.domains.invalidation import invalidate_aliases, invalidate_contents, invalidate_target
 from ackdoctor.flow.domains.product import PRODUCT
+from ackdoctor.flow.domains.tuples import empty_buffer, is_whole_slice
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.state import (
     EMPTY_GENERATOR,
@@ -145,7 +146,9 @@ def _done(context: Context, path: Path, step: Step) -> State:
             return state.bind(name, None)
         case Drop(target=Item(obj=whole)):
             held = evaluate(context, function, state, whole)
-            if isinstance(held, Field):
+            if isinstance(held, Field) and is_whole_slice(step.op.target) and not held.taken:
+                state = empty_buffer(context, path, state, held.name)
+            elif isinstance(held, Field):
                 state = context.touch(state, held)
             return invalidate_contents(state, whole, step.op)
         case Return(value=value):
