@@ -408,7 +408,6 @@ STORM = Dialect(
     roles=roles("for two to three timeouts", persistence=True),
     verbs=verbs(_ROOT),
     shape=_SHAPE,
-    own="this",
     outputs="declareOutputFields",
     objects=objects(_ROOT, tasks="task", spouts="spout", topology="topology"),
     advice={

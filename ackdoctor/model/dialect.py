@@ -354,8 +354,7 @@ class Dialect(_Derivable):
     the module of a `vendored` framework: "storm.Bolt" is then also "<any package>.storm.Bolt", unless another dialect
     has that name.  A dialect that `replaces` another describes an older version, from `since` on, with the same
     classes; it is used only if the configuration names such a version.  `objects` maps the qualified classes of
-    objects with verbs to the name in `Verb.on`.  `own` is the name of a method's own component.  `advice` replaces
-    the words of a rule about a misuse; "{name}" in it is the tuple.
+    objects with verbs to the name in `Verb.on`.  `advice` replaces the words of a rule about a misuse; "{name}" in it is the tuple.
     """
 
     name: str
@@ -382,7 +381,6 @@ class Dialect(_Derivable):
     )
     runners: tuple[str, ...] = ()  # programs that run its components
     acker: str = ""  # the version of the acker that the bench uses; "" for Storm's newest
-    own: str = "self"
     objects: Mapping[str, str] = field(default_factory=dict)
     advice: Mapping[Misuse, str] = field(default_factory=dict)
     wire: Wire | None = None

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ackdoctor.flow.events import Flow, Path
-from ackdoctor.flow.expressions import assigned_targets, memoize, names_in
-from ackdoctor.flow.transfer.liveness import assigned_locals, operands
+from ackdoctor.flow.expressions import assigned_locals, assigned_targets, memoize, names_in, operands
 from ackdoctor.model.cfg import (
     ENTRY,
     Attr,

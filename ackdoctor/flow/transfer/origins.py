@@ -125,7 +125,7 @@ def is_remote(context: Context, function: Function, expr: Expr, depth: int = 0) 
     match expr:
         case Global():
             return _is_remote_name(context, context.unit(function), expr, depth)
-        case Attr(name=field) if is_field(expr):
+        case Attr(name=field) if is_field(function, expr):
             return _all_remote(context, _field_values(context, field), depth)
         case Attr(obj=obj) | Item(obj=obj):
             return is_remote(context, function, obj, depth + 1)
@@ -209,7 +209,7 @@ def _is_remote_type(context: Context, function: Function, expr: Expr) -> bool:
             return isinstance(made.func, Attr) and _is_remote_type(context, function, made.func.obj)
         case Name(id=name):
             text, unit = declared_type(function, name), context.unit(function)
-        case Attr(name=field) if is_field(expr):
+        case Attr(name=field) if is_field(function, expr):
             found = context.component.declared(field)
             text, unit = (
                 (found[1], context.program.units[found[0].path]) if found else ("", context.unit(function))
@@ -227,7 +227,7 @@ def project_class(context: Context, function: Function, expr: Expr) -> ClassInfo
     if context.typed:
         return class_of(context, function, State(), expr)
     match expr:
-        case Attr(name=field) if is_field(expr):
+        case Attr(name=field) if is_field(function, expr):
             values = list(_field_values(context, field))
         case Name():
             values = list(_local_values(function, expr))

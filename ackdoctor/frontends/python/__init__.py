@@ -181,7 +181,9 @@ def _define_function(
     definition = node if isinstance(node, cst.FunctionDef) else None
     body: Sequence[cst.CSTNode] = [node.body] if isinstance(node, cst.Lambda) else node.body.body
     names = names_bound(file, body)
-    scope = Scope(names.meanings({param.name for param in params}), fn.scope)
+    named = [param.name for param in params]
+    own = named[0] if named and binding == "instance" else "self" if "self" in named else ""
+    scope = Scope(names.meanings(set(named)), fn.scope, own)
     inner = Lowering(file, scope, qualname, span)
     if isinstance(node, cst.Lambda):
         inner.builder.leave(inner.value(node.body), fn.span(node.body))
@@ -201,6 +203,7 @@ def _define_function(
         decorators=tuple(fn.pure(each.decorator) for each in (definition.decorators if definition else ())),
         closures=inner.closures,
         captures=frozenset(scope.captures),
+        receiver=scope.receiver(),
         docstring_only=all(map(_is_stub, body)),
     )
 
