@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ackdoctor.flow.context import Context, DeferredCall
 from ackdoctor.flow.domains.heap_cells import when_deferred
+from ackdoctor.flow.domains.tuples import drop_at_end
 from ackdoctor.flow.events import Ended, Flow, Stored
 from ackdoctor.flow.library import TRANSPARENT_DECORATORS
 from ackdoctor.flow.program import Program
@@ -27,7 +28,6 @@ from ackdoctor.flow.state import (
     TokenState,
     Value,
 )
-from ackdoctor.flow.transfer.buffers import drop_at_end
 from ackdoctor.flow.transfer.calls import apply_value
 from ackdoctor.flow.transfer.containers import packed_arguments
 from ackdoctor.flow.transfer.dispatch import methods_named
@@ -239,7 +239,7 @@ class _ComponentSolver:
             breach=breach,
         )
         context.record(ended, function_exit.raised, id(path))
-        if not function_exit.raised and entry is not None:
+        if not function_exit.raised and (entry is not None or context.deferral is not None):
             drop_at_end(context, path, function_exit.state)
 
     def _final_op(self, token_state: TokenState, *, raised: bool) -> Op | None:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.domain import Domain
+from ackdoctor.flow.domains.invalidation import invalidate_contents, invalidate_target
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import (
     assigned_locals,
@@ -25,7 +26,6 @@ from ackdoctor.flow.expressions import (
     operands,
     subexpressions,
 )
-from ackdoctor.flow.invalidation import invalidate_contents, invalidate_target
 from ackdoctor.flow.library import COLLECTION_WRAPPERS, CONTAINER_STORES, LOGGING, NEVER_RAISES, PURE_CALLS
 from ackdoctor.flow.pure_calls import is_read_only
 from ackdoctor.flow.state import Cell, Const, Container, FunctionRef, Heap, Instance, Partial, State, Value

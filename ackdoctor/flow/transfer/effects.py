@@ -7,8 +7,9 @@ framework, pass code on, raise or catch an exception themselves, or touch a fiel
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ackdoctor.flow.aliases import access_path, named_closures
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.aliases import access_path, named_closures
+from ackdoctor.flow.domains.invalidation import drop_facts
 from ackdoctor.flow.expressions import (
     assigned_targets,
     last_name,
@@ -17,7 +18,6 @@ from ackdoctor.flow.expressions import (
     operands,
     subexpressions,
 )
-from ackdoctor.flow.invalidation import drop_facts
 from ackdoctor.flow.library import CLEANUP, LOGGING
 from ackdoctor.flow.pure_calls import PURE_FUNCTIONS, is_field, is_immutable, is_read_only
 from ackdoctor.flow.state import (

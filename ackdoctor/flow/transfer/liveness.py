@@ -10,13 +10,13 @@ from there reads it before it is assigned.  A set of places is a bit mask.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from ackdoctor.flow.aliases import new_aliases
+from ackdoctor.flow.domains.aliases import new_aliases
 from ackdoctor.flow.expressions import assigned_locals, memoize, names_in, operands, subexpressions
-from ackdoctor.flow.facts import definitions, normalise, subject_of, tested_names
+from ackdoctor.flow.facts import definitions, normalise, tested_names
 from ackdoctor.flow.induction import body_counters, counted_loops, induction_variables
 from ackdoctor.flow.library import CONTAINER_STORES
 from ackdoctor.flow.pure_calls import inline_calls, is_field, iterator_facts, nonempty_facts, size_facts
-from ackdoctor.flow.state import Live, State
+from ackdoctor.flow.state import Live
 from ackdoctor.model.cfg import (
     ENTRY,
     Attr,
@@ -44,20 +44,6 @@ Place: TypeAlias = str | Expr
 _RESULT, _YIELDED = "%return", "%yield"
 
 
-def restrict(state: State, live: Live) -> State:
-    """Return a state without its dead places."""
-    env, facts, aliases = state.env, state.facts, state.aliases
-    if not env.keys() <= live.names:
-        env = {name: value for name, value in env.items() if name in live.names}
-    if facts and not all(subject_of(fact) in live.subjects for fact in facts):
-        facts = {fact: truth for fact, truth in facts.items() if subject_of(fact) in live.subjects}
-    if aliases and not all(name in live.subjects for name, _ in aliases):
-        aliases = frozenset(pair for pair in aliases if pair[0] in live.subjects)
-    if env is state.env and facts is state.facts and aliases is state.aliases:
-        return state
-    return state.replace(env=env, facts=facts, aliases=aliases)
-
-
 @memoize
 def live_at(function: Function) -> Mapping[int, Live]:
     """Return the live places at a function's entry and at the steps where paths meet."""
@@ -83,15 +69,21 @@ def _meetings(function: Function) -> list[int]:
 
 
 @memoize
-def indexed_containers(function: Function) -> Mapping[str, tuple[Expr, ...]]:
-    """Return the containers that the code indexes with a local: `self.pending` in `self.pending[key]`."""
-    found: dict[str, tuple[Expr, ...]] = {}
+def container_keys(function: Function) -> Mapping[Expr, frozenset[Expr]]:
+    """Return the containers that the code indexes, with their keys: `self.pending` in `self.pending[key]`."""
+    found: dict[Expr, frozenset[Expr]] = {}
     for step in function.cfg.steps:
         for part in (each for expr in operands(step.op) for each in subexpressions(expr)):
             if isinstance(part, Item):
-                for name in names_in(part.key):
-                    found[name] = (*found.get(name, ()), part.obj)
+                found[part.obj] = found.get(part.obj, frozenset()) | {part.key}
     return found
+
+
+def indexed_containers(function: Function, name: str) -> Iterator[Expr]:
+    """Yield the containers that the code indexes with a local."""
+    return (
+        obj for obj, keys in container_keys(function).items() if any(name in names_in(key) for key in keys)
+    )
 
 
 # ---- the analysis ----

@@ -17,8 +17,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.domain import Domain
+from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, mentions, subexpressions
-from ackdoctor.flow.facts import tested_subjects
+from ackdoctor.flow.facts import tested_names, tested_subjects
 from ackdoctor.flow.library import (
     COLLECTION_LITERALS,
     COLLECTION_WRAPPERS,
@@ -38,13 +41,14 @@ from ackdoctor.flow.pure_calls import (
     is_read_only,
     nonempty_facts,
 )
-from ackdoctor.flow.state import Field, State, Value
+from ackdoctor.flow.state import Container, Field, Live, State, Value
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
     Build,
     Call,
     Closure,
+    Compare,
     Drop,
     Expr,
     Function,
@@ -67,6 +71,52 @@ _KEEPS_RECEIVER = (CONTAINER_READS - CONTAINER_REMOVALS - CONTAINER_STORES) | {"
 _NOTHING: frozenset[Expr] = frozenset()
 _CHANGES_SIZE = CONTAINER_STORES | CONTAINER_REMOVALS | {"clear"}
 _COPIES = COLLECTION_WRAPPERS | NEVER_RAISES - COLLECTION_LITERALS
+
+
+class Aliases(Domain):
+    """What a path knows of `State.aliases`."""
+
+    def assign(
+        self, context: Context, path: Path, after: State, target: Expr, source: Expr, value: Value | None
+    ) -> State:
+        """After `target = source` both names mean one object, and `target` has the aliases of `source`."""
+        del context, value
+        copied = {(target, other) for name, other in path.state.aliases if name == source}
+        if copied and isinstance(target, Name) and target.id in tested_names(path.function):
+            after = after.replace(aliases=after.aliases | copied)
+        return self.bind(path, _same_list(after, target, source))
+
+    def bind(self, path: Path, after: State) -> State:
+        """The state after a step, with the aliases that the step creates."""
+        created = new_aliases(path.function).get(path.index)
+        return after.replace(aliases=after.aliases | created) if created else after
+
+    def havoc(self, context: Context, path: Path, after: State, call: Call, callee: Function | None) -> State:
+        """An opaque call may store its arguments in its receiver."""
+        del context, call
+        return self.bind(path, after) if callee is None else after
+
+    def join(self, state: State, live: Live) -> State:
+        """An alias ends with the last step that reads the name."""
+        if all(name in live.subjects for name, _ in state.aliases):
+            return state
+        return state.replace(aliases=frozenset(pair for pair in state.aliases if pair[0] in live.subjects))
+
+
+ALIASES = Aliases()
+
+
+def _same_list(after: State, target: Expr, value: Expr) -> State:
+    """The state after `target = good`: both names are one local list from here on."""
+    if not isinstance(target, Name) or not isinstance(value, Name):
+        return after
+    if not isinstance(after.env.get(target.id), Container):
+        return after
+    first = value
+    for fact in after.facts:
+        if isinstance(fact, Compare) and fact.op == "is" and fact.left == value:
+            first = fact.right if isinstance(fact.right, Name) else first
+    return after.replace(facts={**after.facts, Compare(target, "is", first): True})
 
 
 # ---- the aliases of a path ----
@@ -94,13 +144,6 @@ def new_aliases(function: Function) -> Mapping[int, frozenset[tuple[Expr, Expr]]
             )
         )
     }
-
-
-def bind_aliases(function: Function, index: int, state: State) -> State:
-    """The state after a step, with the aliases that the step creates."""
-    if not (aliases := new_aliases(function).get(index)):
-        return state
-    return state.replace(aliases=state.aliases | aliases)
 
 
 def alias_field_result(function: Function, state: State, call: Call, value: Value | None) -> State:
