@@ -2,6 +2,7 @@
 
 from ackdoctor.libraries.library import Library
 from ackdoctor.libraries.vocabulary import (
+    ARRAYS,
     COLLECTION_LITERALS,
     CONTAINER_REMOVALS,
     EXECUTORS,
@@ -37,7 +38,7 @@ JAVA = Library(
     ),
     runners=THREADS | EXECUTORS,
     literals=COLLECTION_LITERALS,
-    arrays=frozenset("asList of".split()),
+    arrays=ARRAYS,
     removals=CONTAINER_REMOVALS,
     questions=tuple("get is has to parse extract map convert format read validate".split()),
     closed_callbacks=True,

@@ -49,6 +49,7 @@ ATTRIBUTE_READS = frozenset({"getattr"})  # of an object, the attribute's name a
 COLLECTION_LITERALS = frozenset(
     "asList of singletonList singleton Values".split()
 )  # their arguments, together
+ARRAYS = frozenset("asList of".split())  # of these, those that take one array as all elements
 
 CONTAINER_STORES = frozenset(
     "append appendleft add insert put put_nowait push extend extendleft setdefault update enqueue offer "
