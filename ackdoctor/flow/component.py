@@ -11,7 +11,6 @@ from ackdoctor.flow.context import Context, DeferredCall
 from ackdoctor.flow.domains.heap_cells import when_deferred
 from ackdoctor.flow.domains.tuples import drop_at_end
 from ackdoctor.flow.events import Ended, Flow, Stored
-from ackdoctor.flow.library import TRANSPARENT_DECORATORS
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.solver import FunctionExit, Solver
 from ackdoctor.flow.state import (
@@ -34,6 +33,7 @@ from ackdoctor.flow.transfer.dispatch import methods_named
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.opaque_calls import Enter
 from ackdoctor.flow.transfer.verbs import complete
+from ackdoctor.libraries.vocabulary import TRANSPARENT_DECORATORS
 from ackdoctor.model.cfg import Attr, Bind, Call, Component, Expr, Function, Name
 from ackdoctor.model.dialect import Entry, EntryKind, Moment, TickDuty
 from ackdoctor.model.protocol import Op, Stage, Tick, move
@@ -239,7 +239,7 @@ class _ComponentSolver:
             breach=breach,
         )
         context.record(ended, function_exit.raised, id(path))
-        if not function_exit.raised and entry is not None:
+        if not function_exit.raised and (entry is not None or context.deferral is not None):
             drop_at_end(context, path, function_exit.state)
 
     def _final_op(self, token_state: TokenState, *, raised: bool) -> Op | None:

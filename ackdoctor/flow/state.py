@@ -21,7 +21,7 @@ completed (`suspend_generator`, `finish_generator`).
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, unique
 from typing import NamedTuple, TypeAlias
 
@@ -32,6 +32,8 @@ from ackdoctor.model.protocol import Stage, Tick
 # ---- tokens ----
 
 TAKEN = "^"  # begins the path of a tuple from a collection that was taken out of its field
+EACH = "[*]"  # in a path: any element of a collection that lies in a field
+_MAX_PATH = 48  # characters of a path; a longer one is not extended
 
 
 @unique
@@ -54,8 +56,21 @@ class Token:
 
     @property
     def collection(self) -> "Field":
-        """The collection that holds a stored tuple."""
-        return Field(self.field, taken=self.path.startswith(TAKEN))
+        """The collection that holds a stored tuple, or the collection in the field that does."""
+        inside = self.path.removeprefix(TAKEN)
+        part = inside[: inside.rfind(EACH) + len(EACH)] if EACH in inside else ""
+        return Field(self.field, taken=self.path.startswith(TAKEN), part=part)
+
+    @property
+    def members(self) -> "Field":
+        """The collection that a stored object is: a list in a map of lists."""
+        return self.at(EACH).collection
+
+    def at(self, step: str) -> "Token":
+        """A part of a stored object."""
+        return (
+            self if len(self.path) > _MAX_PATH else Token(self.kind, self.name, self.field, self.path + step)
+        )
 
     @property
     def words(self) -> str:
@@ -191,10 +206,18 @@ class FunctionRef:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Partial:
-    """`functools.partial(target, *args)`."""
+    """`functools.partial(target, *args)`; `names` are those of the arguments, with None for one by position."""
 
     target: "Value"
     args: tuple["Value | None", ...]
+    names: tuple[str | None, ...] = ()
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class OneOf:
+    """One of these pieces of code: `{True: self.ack, False: self.fail}[ok]`."""
+
+    items: frozenset["Value"]
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -213,23 +236,44 @@ class Const:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Container:
-    """A local list, tuple, set, dict or object that holds these values; `order` lists all elements if known."""
+    """A local list, tuple, set, dict or object that holds these values; `order` lists all elements if known, and `keys` those of a dict."""
 
     items: frozenset["Value"]
     order: tuple["Value | None", ...] | None = None
+    keys: tuple[object, ...] = ()
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Field:
-    """The value of `self.name`, or a view of it; `taken` if the field has got another collection since."""
+    """The value of `self.name`, or a view of it; `taken` if the field has got another collection since.
+
+    `part` is the path of the elements of a collection inside it, such as a list in a map of lists.
+    """
 
     name: str
     taken: bool = False
+    part: str = ""
 
     @property
     def element(self) -> Token:
         """Any one tuple in this collection."""
-        return Token(TokenKind.STORED, f"self.{self.name}", self.name, TAKEN if self.taken else "")
+        return Token(
+            TokenKind.STORED, f"self.{self.name}", self.name, (TAKEN if self.taken else "") + self.part
+        )
+
+    @property
+    def place(self) -> Token:
+        """Where a collection inside a field lies: in any element of the collection around it."""
+        return replace(self.element, path=self.element.path.removesuffix(EACH))
+
+    def collection_is_in(self, token: Token) -> bool:
+        """Whether a collection inside a field is a stored object, or a part of it."""
+        return replace(self, part="").holds(token) and self.place.path.startswith(token.path)
+
+    def holds(self, token: Token) -> bool:
+        """Whether a tuple lies in this collection, perhaps in a part of it."""
+        same = token.field == self.name and token.path.startswith(TAKEN) == self.taken
+        return same and token.path.removeprefix(TAKEN).startswith(self.part)
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -277,6 +321,7 @@ Value: TypeAlias = (
     | TupleAttribute
     | FunctionRef
     | Partial
+    | OneOf
     | External
     | Const
     | Container
@@ -292,7 +337,7 @@ def tokens_in(value: Value | None) -> Iterator[Token]:
     match value:
         case TokenRef(token=token) | Batch(token=token) | Zipped(token=token) | Row(token=token):
             yield token
-        case Container(items=items) | GeneratorResult(items=items):
+        case Container(items=items) | GeneratorResult(items=items) | OneOf(items=items):
             for item in sorted(items, key=repr):
                 yield from tokens_in(item)
         case FunctionRef(captured=parts) | Instance(fields=parts):
@@ -336,15 +381,17 @@ def _truncate(value: Value, depth: int) -> Value:
         return _truncate(each, depth - 1)
 
     match value:
-        case Container(items=items, order=order):
+        case Container(items=items, order=order, keys=keys):
             row = None if order is None else tuple(each if each is None else inner(each) for each in order)
-            return Container(frozenset(map(inner, items)), row)
+            return Container(frozenset(map(inner, items)), row, keys)
         case FunctionRef(function=function, captured=captured, bare=bare):
             return FunctionRef(function, tuple((name, inner(each)) for name, each in captured), bare)
         case Instance(cls=cls, fields=fields):
             return Instance(cls, tuple((name, inner(each)) for name, each in fields))
-        case Partial(target=target, args=args):
-            return Partial(inner(target), tuple(each if each is None else inner(each) for each in args))
+        case Partial(target=target, args=args, names=names):
+            return Partial(
+                inner(target), tuple(each if each is None else inner(each) for each in args), names
+            )
         case Count(of=Container() as whole, less=less):
             counted = inner(whole)
             return Count(counted, less) if isinstance(counted, Container) else value
@@ -550,11 +597,29 @@ class State:
         return self.replace(tokens={**self.tokens, token: token_state})
 
     def with_contents(self, collection: Field | Batch, contents: Contents | None) -> "State":
-        """This state with other contents of one collection; None if its tuples are as the handler found them."""
-        if self.contents.get(collection) == contents:
-            return self
-        others = {each: known for each, known in self.contents.items() if each != collection}
-        return self.replace(contents=others if contents is None else {**others, collection: contents})
+        """This state with other contents of one collection; None if its tuples are as the handler found them.
+
+        What the path knew of the collections in it is forgotten.
+        """
+        others = {
+            each: known
+            for each, known in self.contents.items()
+            if not (
+                isinstance(each, Field) and isinstance(collection, Field) and collection.holds(each.element)
+            )
+            and each != collection
+        }
+        if contents is not None:
+            others[collection] = contents
+        return self if others == self.contents else self.replace(contents=others)
+
+    def known_contents(self, collection: "Field") -> Contents | None:
+        """What the path has done with the tuples in a collection, or with all in the collection around it."""
+        known = self.contents.get(collection)
+        if known is not None or not collection.part:
+            return known
+        around = self.known_contents(collection.place.collection)
+        return around if around is not None and around.stage in (None, Stage.ACKED, Stage.FAILED) else None
 
     def without_buffers(self) -> "State":
         """This state without what it knows of the tuples in fields, unless they are completed."""

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 
 from ackdoctor.flow.events import Path, PathPoint, points_back, turns_back, turns_forward
-from ackdoctor.flow.expressions import callee_text, condition_text
+from ackdoctor.flow.expressions import callee_text, condition_text, last_name
 from ackdoctor.flow.state import State, Token
 from ackdoctor.model.cfg import (
     ENTRY,
@@ -89,7 +89,8 @@ def _steps(
 
 def _visits(inner: Path, function: Function, span: Span) -> bool:
     return any(
-        point.visit.function is function and point.visit.step.span == span for point in turns_back(inner)
+        point.visit.function is function and span in (point.visit.step.span, function.head)
+        for point in turns_back(inner)
     )
 
 
@@ -262,6 +263,10 @@ def leaving_step(end: Path, completing: frozenset[int]) -> tuple[Function, Span]
                 if after is not None and _is_decisive(function, visit, after):
                     return function, step.span
                 fallback = fallback or (function, step.span)
+            case Call(func=func) if after is not None and after.inner is not None:
+                chosen = after.inner.function  # by a table of handlers, or a name that only a run knows
+                if chosen.name != last_name(func) and id(chosen) not in completing:
+                    fallback = fallback or (chosen, chosen.head)
             case _:
                 continue
     return fallback or (end.function, end.function.head)

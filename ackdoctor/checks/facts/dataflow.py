@@ -194,9 +194,7 @@ def definition(visit: Path, expr: Expr) -> Definition | None:
     for _ in range(_HOPS):
         if not isinstance(expr, Name):
             return Definition(expr, visit)
-        maker = next(
-            (each for each in _earlier_visits(visit) if expr in assigned_targets(each.step.op)), None
-        )
+        maker = next((each for each in earlier_visits(visit) if expr in assigned_targets(each.step.op)), None)
         if maker is None:
             caller = visit.entry.before
             call = caller.step.op if caller is not None else None
@@ -215,7 +213,7 @@ def definition(visit: Path, expr: Expr) -> Definition | None:
     return None
 
 
-def _earlier_visits(visit: Path) -> Iterator[Path]:
+def earlier_visits(visit: Path) -> Iterator[Path]:
     """Yield the earlier visits in the same function, nearest first."""
     while visit.via is not None and visit.before is not None:
         visit = visit.before

@@ -1,26 +1,17 @@
 """Transfer function of method calls on containers: locals, fields, and objects stored in fields."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.invalidation import invalidate_receiver, invalidate_size
-from ackdoctor.flow.domains.tuples import empty_buffer, put_back, remove_tuple, take_buffer
+from ackdoctor.flow.domains.tuples import drain_buffer, empty_buffer, forget_place, put_back, remove_tuple
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import assigned_locals, last_name, memoize, mentions, names_in, operands
-from ackdoctor.flow.library import (
-    CONTAINER_BULK_STORES,
-    CONTAINER_OTHERS,
-    CONTAINER_READS,
-    CONTAINER_REMOVALS,
-    CONTAINER_STORES,
-    CONTAINER_VIEWS,
-    LOGGING,
-    NEVER_RAISES,
-    REORDERING,
-)
 from ackdoctor.flow.pure_calls import is_field, is_read_only
 from ackdoctor.flow.state import (
+    UNKNOWN,
     Batch,
     BoundMethod,
     Const,
@@ -32,6 +23,7 @@ from ackdoctor.flow.state import (
     Partial,
     State,
     TickTest,
+    Token,
     TokenKind,
     TokenRef,
     Value,
@@ -41,15 +33,32 @@ from ackdoctor.flow.transfer.escape import escape, release, store
 from ackdoctor.flow.transfer.evaluate import (
     as_stored_tuple,
     evaluate,
+    one_of,
     single_item,
     stored_tuple,
+    table_entry,
     tick_test_of_name,
 )
 from ackdoctor.flow.transfer.origins import is_queue, may_raise
+from ackdoctor.libraries.vocabulary import (
+    CONTAINER_BULK_STORES,
+    CONTAINER_OTHERS,
+    CONTAINER_READS,
+    CONTAINER_REMOVALS,
+    CONTAINER_STORES,
+    CONTAINER_VIEWS,
+    EMPTINESS,
+    ITERATOR_TESTS,
+    LOGGING,
+    NEVER_RAISES,
+    REORDERING,
+    SIZES,
+)
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Function, Name
 
 _KEY_AND_VALUE = 2
 _ELEMENTS = (TokenRef, Container, Batch, Instance)
+_CHANGES = CONTAINER_REMOVALS | CONTAINER_OTHERS  # also read-only ones
 _CALLABLE = (BoundMethod, FunctionRef, Partial)
 
 
@@ -74,19 +83,24 @@ def elements(context: Context, values: Iterable[Value | None]) -> frozenset[Valu
 
 
 def packed_arguments(
-    context: Context, function: Function, more: Sequence[Value | None], named: Collection[str | None] = ()
+    context: Context,
+    function: Function,
+    more: Sequence[Value | None],
+    named: Mapping[str, Value | None] = MappingProxyType({}),
 ) -> Iterator[tuple[str, Value]]:
     """Return what `*args` and `**kwargs` hold of a call: the arguments that no parameter took, in Java perhaps as one array."""
-    own = {param.name for param in function.params}
     for param in function.params:
         if param.kind == "positional" or param.name in _rebound_names(function):
             continue
         if param.kind == "*":
-            array = more[0] if context.typed and len(more) == 1 else None
+            array = more[0] if context.library.array_arguments and len(more) == 1 else None
             together = Container(elements(context, more), tuple(more))
             yield param.name, array if isinstance(array, (Batch, Container, Field)) else together
-        elif param.kind == "**" and own.issuperset(named):
-            yield param.name, Container(frozenset(), ())
+        elif param.kind == "**":
+            yield (
+                param.name,
+                Container(elements(context, named.values()), tuple(named.values()), tuple(named)),
+            )
 
 
 @memoize
@@ -123,7 +137,7 @@ def method_call(
         case Field(name=field):
             return _field_method(context, path, call, field, name)
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
-            return _field_method(context, path, call, token.field, name, inner=True)
+            return _field_method(context, path, call, token.field, name, inner=token)
         case TokenRef(token=token, part="") if kind := tick_test_of_name(name):
             return CallEffect(state, TickTest(token, kind), may_raise=False)
         case Container() as held:
@@ -143,23 +157,18 @@ def _local_method(context: Context, path: Path, call: Call, held: Container, fun
     if name in CONTAINER_VIEWS:
         return CallEffect(state, held, may_raise=False)
     if name in CONTAINER_READS:
-        value = single_item(held, *arguments(context, path, call))
-        is_getter = (context.typed and name in CONTAINER_REMOVALS) or any(
-            mentions(fact, func.obj) for fact in state.facts
-        )
-        quiet = not may_raise(context, path.function, call) or bool(items) or is_getter
+        values = arguments(context, path, call)
+        value = table_entry(held, *values[:2]) if held.keys else one_of(items) or single_item(held, *values)
+        quiet = name in context.library.removals or bool(items) or not may_raise(context, path.function, call)
+        quiet = quiet or any(mentions(fact, func.obj) for fact in state.facts)
         if name in CONTAINER_REMOVALS and value is not None:
             state = _emptied(state, func.obj)
         return CallEffect(state, value, may_raise=not quiet)
-    match name:
-        case "size":
-            return CallEffect(state, Count(held) if items else None, may_raise=False)
-        case "isEmpty" | "hasNext" | "isPresent" if items:
-            return CallEffect(state, Const(name != "isEmpty"), may_raise=False)
-        case "clear":
-            return CallEffect(_emptied(state, func.obj), None, may_raise=False)
-        case _:
-            return None
+    if name in SIZES:
+        return CallEffect(state, Count(held) if items else None, may_raise=False)
+    if items and name in EMPTINESS | ITERATOR_TESTS:
+        return CallEffect(state, Const(name not in EMPTINESS), may_raise=False)
+    return CallEffect(_emptied(state, func.obj), None, may_raise=False) if name == "clear" else None
 
 
 def _emptied(state: State, obj: Expr) -> State:
@@ -200,43 +209,39 @@ def _add_to_same(after: State, before: State, obj: Name, added: frozenset[Value]
 
 
 def _field_method(
-    context: Context, path: Path, call: Call, field: str, name: str, *, inner: bool = False
+    context: Context, path: Path, call: Call, field: str, name: str, *, inner: Token | None = None
 ) -> CallEffect | None:
+    """Apply a method call on a field, or on the object `inner` that the field holds."""
     values = arguments(context, path, call)
     carried = [value for value in values if value is not None and any(tokens_in(value))]
     state = invalidate_receiver(path.state, call)
+    if inner and name in _CHANGES and not is_read_only(call):
+        state = state.with_contents(inner.members, UNKNOWN)
     if name in CONTAINER_BULK_STORES and Field(field, taken=True) in values:
         release(context, path, field)
         return CallEffect(put_back(context, state, field), None, may_raise=False)
     if context.typed and name in CONTAINER_STORES:
         state = _store_added(state, call, values, stored_tuple(field))
     if name == "drainTo" and call.args and isinstance(call.args[0].value, Name):
-        drained = stored_tuple(field)
-        target = call.args[0].value.id
-        state = context.touch(state, Field(field))
-        return CallEffect(state.bind(target, Container(frozenset({drained}))), None, may_raise=False)
+        state = drain_buffer(context, path, state, field, call.args[0].value.id)
+        return CallEffect(state, None, may_raise=False)
     if inner and context.typed and not carried and (name.startswith("get") or _reads_part(call, name)):
-        return CallEffect(state, stored_tuple(field, f".{name}"), may_raise=False)
-    if name in CONTAINER_STORES and carried and not any(isinstance(v, _CALLABLE) for v in values):
-        keyed = context.typed and name == "put" and len(call.args) == _KEY_AND_VALUE
+        return CallEffect(state, TokenRef(inner.at(f".{name}")), may_raise=False)
+    if carried and name in CONTAINER_STORES and not any(isinstance(v, _CALLABLE) for v in values):
+        keyed = name == "put" and len(call.args) == _KEY_AND_VALUE and values[1] in carried
         how, key = ("[]", call.args[0].value) if keyed else (name, None)
         for value in carried:
             state = store(context, path, state, field, value, how=how, key=key)
         element = stored_tuple(field) if name == "setdefault" else None
         return CallEffect(state, element, may_raise=may_raise(context, path.function, call))
     if name in CONTAINER_READS:
-        read = stored_tuple(field, f".{name}" if inner else "")
-        if not inner and _takes_out(context, path.function, call, field):
-            state = remove_tuple(context, path, state, field)
-            return CallEffect(state, read, may_raise=may_raise(context, path.function, call))
-        tokens = {token: held for token, held in state.tokens.items() if token != read.token}
-        return CallEffect(
-            state.replace(tokens=tokens), read, may_raise=may_raise(context, path.function, call)
-        )
+        read = TokenRef(inner.at(f".{name}")) if inner else stored_tuple(field)
+        takes = not inner and _takes_out(context, path.function, call, field)
+        state = remove_tuple(context, path, state, field) if takes else forget_place(state, read.token)
+        return CallEffect(state, read, may_raise=may_raise(context, path.function, call))
     if name in CONTAINER_VIEWS:
-        return CallEffect(state, stored_tuple(field, ".view") if inner else Field(field), may_raise=False)
-    if name == "clear" and not inner and field in context.stored_stages:
-        state = take_buffer(state, field)
+        return CallEffect(state, TokenRef(inner) if inner else Field(field), may_raise=False)
+    if name == "clear" and not inner:
         return CallEffect(empty_buffer(context, path, state, field), None, may_raise=False)
     if name in CONTAINER_OTHERS:
         if not is_read_only(call) and name not in REORDERING:

@@ -133,8 +133,3 @@ def _hold_stored(context: Context, state: State, token: Token, holder: str) -> S
     if known.stage is not Stage.OWED or token.field not in context.stored_stages:
         return state
     return state.with_token(token, known._replace(stage=Stage.HELD, holder=holder))
-
-
-def is_part_of(token: Token, whole: Token) -> bool:
-    """Whether a tuple is one that was read from a field, or a part of it."""
-    return token.kind is TokenKind.STORED and token.field == whole.field and token.path.startswith(whole.path)

@@ -14,9 +14,9 @@ from ackdoctor.flow.domains.aliases import new_aliases
 from ackdoctor.flow.expressions import assigned_locals, memoize, names_in, operands, subexpressions
 from ackdoctor.flow.facts import definitions, normalise, tested_names
 from ackdoctor.flow.induction import body_counters, counted_loops, induction_variables
-from ackdoctor.flow.library import CONTAINER_STORES
 from ackdoctor.flow.pure_calls import inline_calls, is_field, iterator_facts, nonempty_facts, size_facts
 from ackdoctor.flow.state import Live
+from ackdoctor.libraries.vocabulary import CONTAINER_STORES
 from ackdoctor.model.cfg import (
     ENTRY,
     Attr,
@@ -69,15 +69,21 @@ def _meetings(function: Function) -> list[int]:
 
 
 @memoize
-def indexed_containers(function: Function) -> Mapping[str, tuple[Expr, ...]]:
-    """Return the containers that the code indexes with a local: `self.pending` in `self.pending[key]`."""
-    found: dict[str, tuple[Expr, ...]] = {}
+def container_keys(function: Function) -> Mapping[Expr, frozenset[Expr]]:
+    """Return the containers that the code indexes, with their keys: `self.pending` in `self.pending[key]`."""
+    found: dict[Expr, frozenset[Expr]] = {}
     for step in function.cfg.steps:
         for part in (each for expr in operands(step.op) for each in subexpressions(expr)):
             if isinstance(part, Item):
-                for name in names_in(part.key):
-                    found[name] = (*found.get(name, ()), part.obj)
+                found[part.obj] = found.get(part.obj, frozenset()) | {part.key}
     return found
+
+
+def indexed_containers(function: Function, name: str) -> Iterator[Expr]:
+    """Yield the containers that the code indexes with a local."""
+    return (
+        obj for obj, keys in container_keys(function).items() if any(name in names_in(key) for key in keys)
+    )
 
 
 # ---- the analysis ----

@@ -8,8 +8,8 @@ from ackdoctor.flow.domains.aliases import ALIASES
 from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.domains.invalidation import invalidate_aliases, invalidate_contents, invalidate_target
 from ackdoctor.flow.domains.product import PRODUCT
+from ackdoctor.flow.domains.tuples import empty_buffer, is_whole_slice
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.library import EXCEPTIONS
 from ackdoctor.flow.state import (
     EMPTY_GENERATOR,
     Const,
@@ -25,6 +25,7 @@ from ackdoctor.flow.transfer.assignment import assign, unpack, update
 from ackdoctor.flow.transfer.escape import completes_any
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.loops import NextStep, complete_generator, iterations
+from ackdoctor.libraries.vocabulary import CATCH_ALL, EXCEPTIONS
 from ackdoctor.model.cfg import (
     RAISED,
     Bind,
@@ -49,14 +50,12 @@ from ackdoctor.model.cfg import (
     Yield,
 )
 
-_CATCH_ALL = frozenset({"Exception", "BaseException", "StandardError", "Throwable"})
-
 
 def catches(op: Catch, raising: str) -> tuple[bool, bool]:
     """Return whether an exception handler certainly catches what is raised, and whether it possibly does."""
     names = {name.rpartition(".")[2] for name in op.types}
     raised = raising.rpartition(".")[2]
-    if not op.types or names & _CATCH_ALL:
+    if not op.types or names & CATCH_ALL:
         return True, True
     if not raised:
         return False, True
@@ -147,7 +146,9 @@ def _done(context: Context, path: Path, step: Step) -> State:
             return state.bind(name, None)
         case Drop(target=Item(obj=whole)):
             held = evaluate(context, function, state, whole)
-            if isinstance(held, Field):
+            if isinstance(held, Field) and is_whole_slice(step.op.target) and not held.taken:
+                state = empty_buffer(context, path, state, held.name)
+            elif isinstance(held, Field):
                 state = context.touch(state, held)
             return invalidate_contents(state, whole, step.op)
         case Return(value=value):
