@@ -35,7 +35,7 @@ from ackdoctor.flow.transfer.opaque_calls import Enter
 from ackdoctor.flow.transfer.verbs import complete
 from ackdoctor.libraries.vocabulary import TRANSPARENT_DECORATORS
 from ackdoctor.model.cfg import Attr, Bind, Call, Component, Expr, Function, Name
-from ackdoctor.model.dialect import Entry, EntryKind, Moment, TickDuty
+from ackdoctor.model.dialect import OWN, Entry, EntryKind, Moment, TickDuty
 from ackdoctor.model.protocol import Op, Stage, Tick, move
 
 DATA_ENTRIES = (EntryKind.DATA, EntryKind.BATCH)
@@ -80,8 +80,8 @@ class _ComponentSolver:
 
     def _other_methods(self, entries: list[tuple[Entry, Function]], entered: set[int]) -> Iterator[Function]:
         """The methods that are neither entries nor verbs, and that no handler has entered."""
-        names = {entry.method for entry, _ in entries} | {"<clinit>"}
-        verbs = {verb.name for verb in self.component.role.verbs if verb.on == "self"}
+        names = {entry.method for entry, _ in entries}
+        verbs = {verb.name for verb in self.component.role.verbs if verb.on == OWN}
         seen: set[str] = set()
         for cls in self.component.lineage:
             for name, method in cls.methods.items():
@@ -109,7 +109,7 @@ class _ComponentSolver:
     ) -> Flow:
         subject = _subject(entry, method)
         if entry is not None and (method.is_async or method.is_generator):
-            wrapped = bool(method.decorators) and not self.component.dialect.objects
+            wrapped = bool(method.decorators)
             return Flow(entry=entry, function=method, events=(), limited=False, wrapped=wrapped)
         context = Context(
             program=self.program,
@@ -141,8 +141,6 @@ class _ComponentSolver:
         The second value is true if a decorator that cannot be analysed wraps the method.
         """
         target = FunctionRef(method, bare=True)
-        if context.typed:  # annotations, which wrap nothing
-            return target, False
         unit = context.unit(method)
         for decorator in reversed(method.decorators):
             symbol = next(iter(self.program.resolve(unit, decorator)), None)

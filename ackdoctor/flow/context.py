@@ -8,7 +8,7 @@ from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import UNKNOWN, Field, State, Token, TokenKind, TokenState, Value
 from ackdoctor.libraries import LIBRARIES, Library
 from ackdoctor.model.cfg import Component, Function, Unit
-from ackdoctor.model.dialect import Verb, VerbKind
+from ackdoctor.model.dialect import OWN, Verb, VerbKind
 from ackdoctor.model.protocol import Stage, Tick
 
 
@@ -43,6 +43,7 @@ class Context:
     entered: dict[int, Function] = field(default_factory=dict)  # functions analysed, by id
     library: Library = field(init=False)
     verb_names: frozenset[str] = field(init=False)
+    own_verbs: frozenset[str] = field(init=False)  # of these, those of the component itself
     completing_names: frozenset[str] = field(init=False)  # of these, ack and fail
     # caches
     field_values: dict[str, Value] = field(default_factory=dict)  # of fields that the path does not know
@@ -55,6 +56,7 @@ class Context:
         """Collect the verbs' names: almost every call is compared with them."""
         self.library = LIBRARIES[self.component.dialect.language]
         self.verb_names = frozenset(verb.name for verb in self.verbs())
+        self.own_verbs = frozenset(verb.name for verb in self.verbs() if verb.on == OWN)
         self.completing_names = frozenset(
             verb.name for verb in self.verbs() if verb.kind in (VerbKind.ACK, VerbKind.FAIL)
         )

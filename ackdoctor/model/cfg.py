@@ -26,6 +26,9 @@ from ackdoctor.model.dialect import Dialect, Role
 from ackdoctor.model.source import Span
 
 ENTRY, EXIT, RAISED = 0, 1, 2
+CONSTRUCTORS = frozenset(
+    {"<init>", "<clinit>", "__init__"}
+)  # names of functions that initialise objects and classes
 
 
 # ---- expressions ----
@@ -356,8 +359,8 @@ class Function:
 class ClassInfo:
     """A class: its bases as written (pure expressions), its methods and its class-level assignments.
 
-    `types` are the declared types of its fields, as written and without type arguments.  If a language has overloads,
-    `overloads` lists all methods of an overloaded name in source order, and `methods` has the first of them.
+    `types` are the declared types of its fields, as written and without type arguments.  `overloads` lists all methods of
+    an overloaded name in source order, and `methods` has the first of them; it is None if the language has no overloads.
     """
 
     name: str
@@ -372,11 +375,11 @@ class ClassInfo:
     attr_spans: dict[str, Span]
     decorators: tuple[Expr, ...] = ()
     types: Mapping[str, str] = field(default_factory=dict)
-    overloads: Mapping[str, tuple[Function, ...]] = field(default_factory=dict)
+    overloads: Mapping[str, tuple[Function, ...]] | None = None
 
     def named(self, name: str) -> tuple[Function, ...]:
         """The methods of that name that the class defines itself, overloads included."""
-        return self.overloads.get(name, (self.methods[name],) if name in self.methods else ())
+        return (self.overloads or {}).get(name, (self.methods[name],) if name in self.methods else ())
 
     def all_methods(self) -> Iterator[Function]:
         """Every method that the class defines itself, overloads included."""

@@ -47,7 +47,20 @@ from ackdoctor.libraries.vocabulary import (
     SORTS_OF_RESULTS,
     TASK_METHODS,
 )
-from ackdoctor.model.cfg import Arg, Attr, Bind, Call, ClassInfo, Expr, Function, Global, Literal, Mix, Name
+from ackdoctor.model.cfg import (
+    CONSTRUCTORS,
+    Arg,
+    Attr,
+    Bind,
+    Call,
+    ClassInfo,
+    Expr,
+    Function,
+    Global,
+    Literal,
+    Mix,
+    Name,
+)
 from ackdoctor.model.dialect import Kind, Moment, Verb
 from ackdoctor.model.protocol import Stage, Tick
 
@@ -214,9 +227,6 @@ def _fits(
     return score
 
 
-CONSTRUCTOR = "<init>"
-
-
 class MethodTarget(NamedTuple):
     """The project's own functions of one name that a call may denote, and the object they are called on."""
 
@@ -239,6 +249,8 @@ def methods_named(order: Sequence[ClassInfo], name: str) -> tuple[Function, ...]
         found += [
             function for function in cls.named(name) if not any(_overrides(each, function) for each in found)
         ]
+        if found and cls.overloads is None:  # overridden by name
+            break
     return tuple(found)
 
 
@@ -352,7 +364,7 @@ def new_instance(context: Context, path: Path, call: Call, values: tuple[Value |
     pairs = [(arg.name, value) for arg, value in zip(call.args, values, strict=True)]
     plain = tuple(value for name, value in pairs if name is None)
     captured = ((name, value) for name, value in pairs if name is not None and value is not None)
-    maker = _constructor(context, cls, len(plain))
+    maker = _constructor(cls, len(plain))
     fields = (*(_constructor_fields(maker, plain) if maker else ()), *captured)
     only_read = (
         _read_only_params(maker, frozenset(context.component.dialect.shape.getters))
@@ -370,9 +382,9 @@ def _dotted(expr: Expr) -> bool:
     return not isinstance(expr, Name)
 
 
-def _constructor(context: Context, cls: ClassInfo, count: int) -> Function | None:
+def _constructor(cls: ClassInfo, count: int) -> Function | None:
     """Return the first constructor with so many parameters."""
-    offered = methods_named(context.program.lineage(cls).order[:1], CONSTRUCTOR)
+    offered = (function for name in CONSTRUCTORS for function in cls.named(name))
     return next((function for function in offered if len(function.params) == count + 1), None)
 
 
@@ -419,7 +431,7 @@ def callbacks(value: Value | None) -> Iterator[Value]:
     if not isinstance(value, Instance) or not value.fields:
         return
     for name, function in value.cls.methods.items():
-        if name != CONSTRUCTOR and function.binding == "instance" and not function.docstring_only:
+        if name not in CONSTRUCTORS and function.binding == "instance" and not function.docstring_only:
             yield Partial(FunctionRef(function, captured_by_class(function, value), bare=True), (value,))
 
 
