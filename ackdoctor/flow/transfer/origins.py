@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, name_words
-from ackdoctor.flow.library import LOGGING, NEVER_RAISES, QUEUES
+from ackdoctor.flow.library import COLLECTION_WRAPPERS, LOGGING, NEVER_RAISES, QUEUES
 from ackdoctor.flow.pure_calls import is_field
 from ackdoctor.flow.state import State
 from ackdoctor.flow.symbols import attribute_assignments
@@ -22,6 +22,7 @@ from ackdoctor.flow.transfer.evaluate import class_of, declared_type
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
+    Build,
     Call,
     Catch,
     ClassInfo,
@@ -64,6 +65,11 @@ _JAVA_LOCAL = (  # packages of collections, text, dates and serialisers
     "it.unimi.dsi.",
 )
 _JAVA_REMOTE = ("java.sql.", "java.net.", "java.rmi.", "javax.sql.", "javax.jms.", "javax.net.")
+_MEMORY_MODULES = frozenset(  # of Python's standard library
+    "array bisect collections copy datetime decimal fractions functools heapq itertools math operator queue Queue "
+    "random re statistics string time uuid".split()
+)
+_JAVA_MEMORY = ("java.util.", "java.text.", "java.lang.", "java.time.", "java.math.")
 _QUIET_WORDS = frozenset(
     "metric metrics stats statsd counter counters count meter timer gauge monitor histogram log logger logging".split()
 )
@@ -80,13 +86,17 @@ def may_raise(context: Context, function: Function, call: Call) -> bool:
         return False
     if name not in NEVER_RAISES and name not in _ACCESSES:
         return True
-    if call.result in _lone_calls(function):
+    if call.result in _lone_calls(function) and not _is_in_memory_access(context, function, call):
         return True
     if name not in _ACCESSES or not isinstance(call.func, Attr):
         return name not in NEVER_RAISES
     if _QUIET_WORDS.intersection(word for part in _dotted(call.func) for word in name_words(part)):
         return False
     return name not in NEVER_RAISES or is_remote(context, function, call.func.obj)
+
+
+def _is_in_memory_access(context: Context, function: Function, call: Call) -> bool:
+    return isinstance(call.func, Attr) and is_in_memory(context, function, call.func.obj)
 
 
 def _dotted(expr: Expr) -> Iterator[str]:
@@ -207,6 +217,13 @@ def _is_remote_type(context: Context, function: Function, expr: Expr) -> bool:
     match expr:
         case Name() if isinstance(made := calls_by_result(function).get(expr), Call):
             return isinstance(made.func, Attr) and _is_remote_type(context, function, made.func.obj)
+        case _:
+            return any(map(is_remote_class, _declared_names(context, function, expr)))
+
+
+def _declared_names(context: Context, function: Function, expr: Expr) -> tuple[str, ...]:
+    """Return the qualified names that the declared type of an object may refer to; none if it is a class of the project."""
+    match expr:
         case Name(id=name):
             text, unit = declared_type(function, name), context.unit(function)
         case Attr(name=field) if is_field(expr):
@@ -214,12 +231,44 @@ def _is_remote_type(context: Context, function: Function, expr: Expr) -> bool:
             text, unit = (
                 (found[1], context.program.units[found[0].path]) if found else ("", context.unit(function))
             )
+        case Attr(obj=Global() as owner, name=field):
+            symbols = context.program.resolve(context.unit(function), owner)
+            cls = next((symbol for symbol in symbols if isinstance(symbol, ClassInfo)), None)
+            if cls is None:
+                return ()
+            text, unit = cls.types.get(field, ""), context.program.units[cls.path]
+        case _:
+            return ()
+    names = context.program.type_of(unit, text) if text else ()
+    return () if isinstance(names, ClassInfo) else names
+
+
+def is_in_memory(context: Context, function: Function, expr: Expr) -> bool:
+    """Whether an object certainly lives in the process: a collection, a date, a text."""
+    if context.typed:
+        names = _declared_names(context, function, expr)
+        return bool(names) and all(name.startswith(_JAVA_MEMORY) for name in names)
+    match expr:
+        case Attr(name=field) if is_field(expr):
+            values = list(_field_values(context, field))
+        case Name():
+            values = list(_local_values(function, expr))
         case _:
             return False
-    names = context.program.type_of(unit, text) if text else ()
-    if isinstance(names, ClassInfo):
-        return False
-    return any(map(is_remote_class, names))
+    known = [(where, value) for where, value in values if value != Literal(None)]
+    return bool(known) and all(_is_made_in_memory(context, where, value) for where, value in known)
+
+
+def _is_made_in_memory(context: Context, function: Function, value: Expr | Call) -> bool:
+    """Whether a value is a display, or comes from a standard module that only computes."""
+    if not isinstance(value, Call):
+        return isinstance(value, (Build, Literal))
+    symbols = context.program.resolve(context.unit(function), value.func)
+    return bool(symbols) and all(
+        isinstance(symbol, str)
+        and (symbol in COLLECTION_WRAPPERS or symbol.partition(".")[0] in _MEMORY_MODULES)
+        for symbol in symbols
+    )
 
 
 def project_class(context: Context, function: Function, expr: Expr) -> ClassInfo | None:
@@ -231,11 +280,15 @@ def project_class(context: Context, function: Function, expr: Expr) -> ClassInfo
             values = list(_field_values(context, field))
         case Name():
             values = list(_local_values(function, expr))
-        case Global():
-            assigned = context.program.module_value(context.unit(function), expr.id)
-            if assigned is None or not isinstance(assigned[1], Mix) or assigned[1].op != "call":
+        case Global() | Attr():
+            unit = context.unit(function)
+            assigned = (
+                context.program.module_value(unit, name) for name in context.program.qualify(unit, expr)
+            )
+            home, value = next((each for each in assigned if each is not None), (unit, None))
+            if not isinstance(value, Mix) or value.op != "call":
                 return None
-            return _class_named(context, assigned[0], assigned[1].parts[0])
+            return _class_named(context, home, value.parts[0])
         case _:
             return None
     made = {

@@ -12,6 +12,7 @@ from ackdoctor.flow.aliases import bind_aliases
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import memoize
+from ackdoctor.flow.facts import tested_subjects
 from ackdoctor.flow.induction import (
     BodyCounter,
     CountedLoop,
@@ -362,7 +363,7 @@ def _tested(context: Context, path: Path, condition: Expr) -> Iterator[NextStep]
         after = learn_emptiness(context, path.function, learnt, condition, truth=truth)
         if after is None:
             continue
-        after = _forget_temporary(after, condition)
+        after = _forget_temporary(path.function, after, condition)
         wanted = EdgeKind.TRUE if truth else EdgeKind.FALSE
         for kind, target in step.edges:
             if kind is wanted or (
@@ -374,10 +375,10 @@ def _tested(context: Context, path: Path, condition: Expr) -> Iterator[NextStep]
             yield NextStep(kind, target, _raising(context, path, step))
 
 
-def _forget_temporary(state: State, condition: Expr) -> State:
-    """Return the state without the facts about a temporary, which is tested once."""
+def _forget_temporary(function: Function, state: State, condition: Expr) -> State:
+    """Return the state without the facts about a temporary that is tested once: only `match` and `switch` test one again."""
     subject = condition.left if isinstance(condition, Compare) else condition
-    if isinstance(subject, Name) and subject.id.startswith("%"):
+    if isinstance(subject, Name) and subject.id.startswith("%") and subject not in tested_subjects(function):
         return invalidate_target(state, subject)
     return state
 

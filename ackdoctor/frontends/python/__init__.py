@@ -8,6 +8,7 @@ from typing import Any
 
 import libcst as cst
 
+from ackdoctor.flow.expressions import last_name
 from ackdoctor.frontends import TOO_DEEP, UnknownSyntax, module_body, reason_of
 from ackdoctor.frontends.python.expressions import TABLES, Lowering, Scope, SourceFile, dotted
 from ackdoctor.frontends.python.measure import Positions
@@ -282,6 +283,8 @@ def _define_class(fn: Lowering, node: cst.ClassDef, qualname: str) -> ClassInfo:
             for target, value, span in _assigned(fn, each):
                 info.attrs[target] = value
                 info.attr_spans[target] = span
+    if any(last_name(base).endswith("Enum") for base in info.bases):
+        info.constants = frozenset(name for name in info.attrs if not name.startswith("_"))
     return info
 
 
