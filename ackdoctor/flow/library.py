@@ -167,6 +167,6 @@ EXCEPTIONS = {  # of Java, each with its parent
 }
 
 TRANSPARENT_DECORATORS = frozenset(
-    "staticmethod classmethod override final wraps abstractmethod lru_cache cache wrapt total_ordering "
+    "staticmethod classmethod override final wraps update_wrapper abstractmethod lru_cache cache wrapt total_ordering "
     "typechecked beartype identity profile timeit log_calls".split()
 )

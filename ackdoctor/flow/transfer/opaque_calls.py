@@ -310,12 +310,15 @@ def enter(
         return opaque_call(context, path, call, preset)
     env: dict[str, Value] = {"%return": Const(None), **dict(captured)}
     params = [param for param in function.params if param.kind == "positional"]
-    if receiver is not None and function.binding != "static" and params:
-        env[params.pop(0).name] = receiver
+    more: list[Value | None] = []
+    if receiver is not None and function.binding != "static":
+        if params:
+            env[params.pop(0).name] = receiver
+        else:
+            more.append(receiver)  # `*args` of a decorator's inner function
     args = call.args if preset is None else tuple(Arg(Name("")) for _ in preset)
     values = arguments(context, path, call) if preset is None else preset
     filled: set[str | None] = set()
-    more: list[Value | None] = []
     passed: dict[str, Expr] = {}
     for arg, value in zip(args, values, strict=True):
         name = arg.name
