@@ -9,9 +9,10 @@ from ackdoctor.checks.facts.completions import BY_HAND, leaving_place, missed_co
 from ackdoctor.checks.facts.dataflow import reachable
 from ackdoctor.checks.facts.fields import ACKING, depends_on_setting, stored_inputs
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Path, Stored
+from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Path, Stored, points_back, turns_back
 from ackdoctor.flow.expressions import assigned_targets
 from ackdoctor.flow.facts import normalise
+from ackdoctor.flow.library import STOPS
 from ackdoctor.flow.state import Token, TokenRef
 from ackdoctor.flow.witness import assumes_raise
 from ackdoctor.model.cfg import (
@@ -20,6 +21,7 @@ from ackdoctor.model.cfg import (
     Attr,
     Bind,
     Call,
+    Catch,
     EdgeKind,
     Function,
     Instr,
@@ -28,10 +30,12 @@ from ackdoctor.model.cfg import (
     Test,
     Unpack,
 )
-from ackdoctor.model.dialect import EntryKind, Misuse
+from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.source import Span
 from ackdoctor.rulebook import Words
+
+_COMPLETING = (VerbKind.ACK, VerbKind.FAIL)
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
@@ -60,7 +64,7 @@ def _at_ends(context: RuleContext) -> Iterator[Finding]:
         if _never_completed(flow, token):
             first = next((ended for ended in missing if not assumes_raise(ended.path)), missing[0])
             yield context.finding(
-                _words(context, "no path", flow, token),
+                _words(context, "no path", flow, token, first.path),
                 Misuse.NEVER,
                 flow.function,
                 flow=flow,
@@ -69,7 +73,7 @@ def _at_ends(context: RuleContext) -> Iterator[Finding]:
                 confidence=Confidence.MAY if flow.limited else Confidence.MUST,  # every path shows it
             )
         else:
-            words = _words(context, "one path", flow, token)
+            words = _words(context, "one path", flow, token, missing[0].path)
             yield from missed_completions(context, words, Misuse.NEVER, flow, missing)
 
 
@@ -79,11 +83,15 @@ def _dropped(context: RuleContext) -> Iterator[Finding]:
         return
     completed = {event.field for _, event in context.releases() if event.completed}
     held = completed & {stored.field for _, stored in stored_inputs(context)}
-    for flow, dropped in context.events(Dropped, EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK):
-        if dropped.field not in held or dropped.deferral is not None:
+    entries = (EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK)
+    for flow, dropped in context.events(Dropped):
+        is_handler = flow.entry is not None and flow.entry.kind in entries
+        if dropped.field not in held or not (is_handler or dropped.deferral is not None):
             continue
-        if dropped.removed and not _completes_whole(flow, dropped.field):
-            continue  # what was removed is a collection or a record
+        if dropped.removed and not _completes_removed(flow, dropped.field):
+            continue
+        if _is_stopped(dropped.path):
+            continue
         function, span = _place(flow, dropped)
         if context.is_first((function.path, span.line)):
             words, at = context.words("dropped", field=f"self.{dropped.field}"), (function, span)
@@ -92,14 +100,23 @@ def _dropped(context: RuleContext) -> Iterator[Finding]:
             )
 
 
-def _completes_whole(flow: Flow, field: str) -> bool:
-    """Whether the handler completes what it removes from a field, not a part of it."""
+def _completes_removed(flow: Flow, field: str) -> bool:
+    """Whether the handler completes what it removes from a field, or a tuple in it."""
+    tokens = [event.token for event in flow.events if isinstance(event, Completed) and event.token]
+    paths = {token.path for token in tokens if token.field == field}
+    return bool(paths) and all("[]" not in path for path in paths)  # looked up one by one, perhaps in none
+
+
+def _is_stopped(end: Path) -> bool:
+    """Whether a path goes through a handler of the exception that stops a thread."""
+    caught = (
+        visit.step.op
+        for visit, after, _ in turns_back(end)
+        if after is not None and after.via is EdgeKind.TRUE
+    )
     return any(
-        isinstance(event, Completed)
-        and event.token is not None
-        and event.token.field == field
-        and not event.token.path
-        for event in flow.events
+        isinstance(op, Catch) and op.types and {name.rpartition(".")[2] for name in op.types} <= STOPS
+        for op in caught
     )
 
 
@@ -122,9 +139,15 @@ def _end_of_iteration(dropped: Dropped) -> Path:
     return dropped.path
 
 
-def _words(context: RuleContext, case: str, flow: Flow, token: Token) -> Words:
+def _words(context: RuleContext, case: str, flow: Flow, token: Token, path: Path) -> Words:
     handler = f"{context.component.name}.{flow.function.name}"
     words = context.words(case, tup=token.words, handler=handler)
+    override = _override(context, path)
+    if override is not None:
+        line, name = override.head.line, override.name
+        return words._replace(
+            help=context.phrase("replaced verb", verb=name, method=override.qualname, line=line)
+        )
     for event in flow.events:
         match event:
             case Completed(token=None, value=TokenRef(part="id"), verb=verb) if verb is not None:
@@ -134,6 +157,13 @@ def _words(context: RuleContext, case: str, flow: Flow, token: Token) -> Words:
             case _:
                 pass
     return words
+
+
+def _override(context: RuleContext, path: Path) -> Function | None:
+    """Return the component's own `ack` or `fail` that a path enters; it does not call the framework's."""
+    verbs = {verb.name for verb in context.role.verbs if verb.on == "self" and verb.kind in _COMPLETING}
+    entered = (visit.function for visit, _, _ in points_back(path) if visit.function.name in verbs)
+    return next((each for each in entered if each is context.component.method(each.name)), None)
 
 
 def _never_completed(flow: Flow, token: Token) -> bool:

@@ -16,12 +16,11 @@ from ackdoctor.checks.facts.dataflow import (
 from ackdoctor.checks.facts.fields import reads_field
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back, turns_back
-from ackdoctor.flow.expressions import calls_by_result, last_name
+from ackdoctor.flow.expressions import assigned_locals, calls_by_result, last_name, operands
 from ackdoctor.flow.library import LOGGING, PURE_CALLS
 from ackdoctor.flow.state import Field, Token, TokenKind
 from ackdoctor.flow.transfer.dispatch import methods_named
 from ackdoctor.flow.transfer.effects import cleanup_calls
-from ackdoctor.flow.transfer.liveness import assigned_locals, operands
 from ackdoctor.flow.transfer.origins import is_remote_class, is_remote_module
 from ackdoctor.model.cfg import (
     Attr,

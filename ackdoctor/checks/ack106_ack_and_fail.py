@@ -48,7 +48,9 @@ def _auto_failed(context: RuleContext, repeat: Repeat) -> Iterator[Finding]:
     if thrown is None or first is None:
         return
     if first.step.way is Way.RAISE:
-        words = context.words("finally", tup=token.words, advice=ack_after_try(token.words, context.catch))
+        words = context.words(
+            "finally", tup=token.words, advice=ack_after_try(token.words, context.notation.catch)
+        )
         yield context.finding(words, Misuse.MIXED, first, flow=repeat.flow, path=path, token=token)
         return
     call = thrown.step.op

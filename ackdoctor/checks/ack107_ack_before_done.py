@@ -154,7 +154,9 @@ def _in_finally(context: RuleContext, flow: Flow, ended: Ended) -> Iterator[Find
     if context.is_first((done.function, done.step.span.line)):
         yield context.finding(
             context.words(
-                "finally", tup=f"`{token.name}`", advice=ack_after_try(f"`{token.name}`", context.catch)
+                "finally",
+                tup=f"`{token.name}`",
+                advice=ack_after_try(f"`{token.name}`", context.notation.catch),
             ),
             Misuse.EARLY,
             done,

@@ -10,10 +10,10 @@ from ackdoctor.checks.facts.dataflow import reachable
 from ackdoctor.checks.facts.spouts import provenance, values_of
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
-from ackdoctor.flow.expressions import calls_by_result, last_name, subexpressions
+from ackdoctor.flow.expressions import calls_by_result, last_name, operands, subexpressions
 from ackdoctor.flow.facts import normalise
+from ackdoctor.flow.library import STOPS
 from ackdoctor.flow.symbols import attribute_assignments
-from ackdoctor.flow.transfer.liveness import operands
 from ackdoctor.model.cfg import EXIT, Attr, Call, Catch, EdgeKind, Expr, Function, Literal, Next, Test, Throw
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding
@@ -27,8 +27,6 @@ _ENDLESS = {
     "listen": ("redis.", ""),
     "consume": ("pika.", ""),
 }
-# raised when another thread ends this one or the process, never by the loop's own work
-_STOPS = frozenset("InterruptedException WakeupException KeyboardInterrupt SystemExit GeneratorExit".split())
 _STOPPED = frozenset({"isInterrupted", "interrupted"})
 _ANY = frozenset({"Exception", "BaseException", "Throwable"})
 # entries that the framework never calls while the loop runs on its thread.  Sources: SpoutExecutor.java @ 04b753ef5,
@@ -56,7 +54,7 @@ def _endless_loop(context: RuleContext, function: Function, index: int) -> int |
     if not heads:
         return None
     closed = {*_interruptions(function)}
-    closed |= {(at, EdgeKind.TRUE) for at in _handlers_of(function, _STOPS)}
+    closed |= {(at, EdgeKind.TRUE) for at in _handlers_of(function, STOPS)}
     for head in heads:
         step, body = function.cfg.steps[head], function.cfg.bodies[head]
         if isinstance(step.op, Next) and _never_ends(context, function, step.op.iterable):

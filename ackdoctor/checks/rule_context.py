@@ -18,6 +18,7 @@ from ackdoctor.flow.witness import assumes_raise, was_widened, witness
 from ackdoctor.model.cfg import Attr, Call, ClassInfo, Component, Expr, Function, Global, Item, Name
 from ackdoctor.model.dialect import Dialect, Discipline, EntryKind, Kind, Misuse, Role, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, Severity
+from ackdoctor.model.notation import BY_LANGUAGE, Notation
 from ackdoctor.model.source import Site, Span
 from ackdoctor.rulebook import Words, advice, phrase, words
 
@@ -240,16 +241,13 @@ class RuleContext:
         return self.dialect.advice.get(misuse, "").replace("{name}", name)
 
     @property
-    def catch(self) -> str:
-        """The language's keyword for the part of a `try` that handles exceptions."""
-        return "except" if self.dialect.own == "self" else "catch"
+    def notation(self) -> Notation:
+        """How the component's language spells quoted code."""
+        return BY_LANGUAGE[self.dialect.language]
 
-    def _in_own_language(self, text: str) -> str:
-        """Replace Python's `self` and `None` by the words of the component's language."""
-        if self.dialect.own == "self":
-            return text
-        text = text.replace("self.", f"{self.dialect.own}.")
-        return text.replace(" is not None`", " != null`").replace(" is None`", " == null`")
+    def _in_own_notation(self, text: str) -> str:
+        """Name fields as the component's language does; the flow engine and the checks write `self.field`."""
+        return text.replace("self.", f"{self.notation.own}.")
 
     # ---- findings ----
 
@@ -284,17 +282,17 @@ class RuleContext:
                     token = token or (at.subject if isinstance(at, Emitted) else at.token)
         site = Site(function.path, span)
         if path is not None:
-            evidence = witness(path, token, words.note, (function, span))
+            evidence = witness(path, token, words.note, (function, span), self.notation)
         else:
             evidence = PathWitness(steps=(PathStep(site=site, note=words.note),))
-        steps = tuple(replace(step, note=self._in_own_language(step.note)) for step in evidence.steps)
+        steps = tuple(replace(step, note=self._in_own_notation(step.note)) for step in evidence.steps)
         if confidence is None:
             assumed = path is not None and (assumes_raise(path) or was_widened(path))
             limited = flow is not None and (flow.limited or flow.wrapped)
             confidence = Confidence.MAY if assumed or limited else Confidence.MUST
         if severity is None:
             severity = max(self.severity(misuse), Severity.WARNING) if misuse else Severity.WARNING
-        message = self._in_own_language(words.message)
+        message = self._in_own_notation(words.message)
         cost = self.price(misuse) if misuse is not None else ""
         home = self.component.cls.path
         return Finding(
@@ -309,7 +307,7 @@ class RuleContext:
             dialect=self.dialect.name,
             evidence=replace(evidence, steps=steps),
             cause="|".join((function.qualname, words.case, *(step.note for step in steps[-6:-1]))),
-            help=self._in_own_language(words.help),
+            help=self._in_own_notation(words.help),
             home=home if home != site.path else "",
             heritage=self._heritage(function),
         )

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ackdoctor.flow.context import Context, DeferredCall
+from ackdoctor.flow.domains.heap_cells import when_deferred
+from ackdoctor.flow.domains.tuples import drop_at_end
 from ackdoctor.flow.events import Ended, Flow, Stored
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.solver import FunctionExit, Solver
@@ -25,13 +27,11 @@ from ackdoctor.flow.state import (
     TokenState,
     Value,
 )
-from ackdoctor.flow.transfer.buffers import drop_at_end
 from ackdoctor.flow.transfer.calls import apply_value
 from ackdoctor.flow.transfer.containers import packed_arguments
 from ackdoctor.flow.transfer.decorators import decorated
 from ackdoctor.flow.transfer.dispatch import methods_named
 from ackdoctor.flow.transfer.evaluate import evaluate
-from ackdoctor.flow.transfer.heap_cells import without_boxes
 from ackdoctor.flow.transfer.opaque_calls import Enter
 from ackdoctor.flow.transfer.verbs import complete
 from ackdoctor.model.cfg import Attr, Bind, Call, Component, Expr, Function, Name
@@ -210,7 +210,7 @@ class _ComponentSolver:
             breach=breach,
         )
         context.record(ended, function_exit.raised, id(path))
-        if not function_exit.raised and entry is not None:
+        if not function_exit.raised and (entry is not None or context.deferral is not None):
             drop_at_end(context, path, function_exit.state)
 
     def _final_op(self, token_state: TokenState, *, raised: bool) -> Op | None:
@@ -240,7 +240,10 @@ class _ComponentSolver:
 
     def _solve_deferred(self, context: Context, subject: Token | None, deferred: DeferredCall) -> None:
         tokens = self._tokens_when_deferred(deferred, subject)
-        state = State(tokens=tokens, fields=without_boxes(deferred.state.fields))
+        before = deferred.state
+        state = State(
+            tokens=tokens, fields=before.fields, final=before.final, heap=when_deferred(before.heap)
+        )
         path = deferred.path.with_state(state)
         context.deferral = deferred.deferral
         call = deferred.path.step.op

@@ -70,7 +70,7 @@ class Context:
         if token in state.tokens:
             return state.tokens[token]
         if token.kind is TokenKind.STORED:
-            known = state.contents.get(token.collection)
+            known = state.known_contents(token.collection)
             if known is not None and known.every and known.stage in (Stage.ACKED, Stage.FAILED):
                 return TokenState(known.stage, Tick.NO)
             return TokenState(self.stored_stages.get(token.field, Stage.OWED), Tick.NO)

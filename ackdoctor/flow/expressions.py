@@ -1,7 +1,9 @@
 """Queries on expressions and instructions: subexpressions, names, assigned targets, the text in a message."""
 
+import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -24,11 +26,15 @@ from ackdoctor.model.cfg import (
     Name,
     Next,
     Not,
+    Return,
     Star,
+    Test,
+    Throw,
     Unpack,
     Update,
     Yield,
 )
+from ackdoctor.model.notation import Notation
 
 _Args = ParamSpec("_Args")
 _Result = TypeVar("_Result")
@@ -130,6 +136,40 @@ def assigned_targets(op: Instr) -> Iterator[Expr]:
             pass
 
 
+def assigned_locals(op: Instr) -> Iterator[str]:
+    """The locals that an instruction assigns."""
+    for target in assigned_targets(op):
+        if isinstance(target, Name):
+            yield target.id
+    if isinstance(op, Return):
+        yield "%return"
+
+
+def operands(op: Instr) -> tuple[Expr, ...]:
+    """The expressions that an instruction evaluates; a local that is only assigned is not among them."""
+    match op:
+        case Call(func=func, args=args):
+            return (func, *(arg.value for arg in args))
+        case Test(condition=value):
+            return (value,)
+        case Bind(target=target, value=value) | Next(target=target, iterable=value):
+            return (value, *_target_operands(target))
+        case Unpack(targets=targets, value=value):
+            return (value, *(expr for target in targets for expr in _target_operands(target)))
+        case Update(target=target, value=value):
+            return (target, value)
+        case Drop(target=value):
+            return (value,)
+        case Return(value=value) | Throw(value=value) | Yield(value=value) if value is not None:
+            return (value,)
+        case _:
+            return ()
+
+
+def _target_operands(target: Expr | None) -> tuple[Expr, ...]:
+    return () if target is None or isinstance(target, Name) else (target,)
+
+
 # ---- the text of an expression in a message, close to the source ----
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
@@ -163,9 +203,9 @@ def name_words(name: str) -> list[str]:
     return [part.lower() for part in _WORD.findall(name)]
 
 
-def condition_text(function: Function, expr: Expr) -> str:
+def condition_text(function: Function, expr: Expr, notation: Notation) -> str:
     """A condition in back quotes, or "" if it is too long or reads a temporary with no text."""
-    text = _text(expr, _temporaries(function))
+    text = _Printer(_temporaries(function), notation).text(expr)
     return f"`{text}`" if 0 < len(text) <= _MAX_CONDITION and "%" not in text.replace(" % ", "") else ""
 
 
@@ -184,53 +224,83 @@ def _temporaries(function: Function) -> Mapping[str, Expr | Call]:
     return temps
 
 
-def _text(expr: Expr | Call, temps: Mapping[str, Expr | Call], inside: tuple[str, ...] = ()) -> str:
-    match expr:
-        case Name(id=name) if name.startswith("%") and name.lstrip("%").isidentifier():
+@dataclass(slots=True, eq=False)
+class _Printer:
+    """Prints expressions of one function in the notation of its language."""
+
+    temps: Mapping[str, Expr | Call]
+    notation: Notation
+    inside: tuple[str, ...] = ()  # the temporaries that are being printed
+
+    def text(self, expr: Expr | Call) -> str:
+        """The text of an expression; "%" in it stands for a part without text."""
+        text, notation = self.text, self.notation
+        match expr:
+            case Name(id=name) if name.startswith("%"):
+                return self._temporary(name)
+            case Name(id=name) | Global(id=name):
+                return name
+            case Attr(obj=obj, name=name):
+                return f"{text(obj)}.{name}"
+            case Item(obj=obj, key=key):
+                return f"{text(obj)}[{text(key)}]"
+            case Literal(value=value):
+                return self._literal(value)
+            case Compare(left=left, op="==", right=Literal(value=str()) as right):
+                return notation.text_equals.format(text(left), text(right))
+            case Compare(left=left, op=op, right=right):
+                form = notation.comparisons.get(op, f"{{0}} {op} {{1}}")
+                return form.format(self._operand(left), self._operand(right))
+            case Not(value=value):
+                return notation.negation.format(text(value))
+            case IsType(value=value, types=types):
+                return notation.is_type.format(text(value), ", ".join(map(text, types)))
+            case Mix() as mix:
+                return self._mixed(mix)
+            case Call(func=func, args=args):
+                return self._call(func, [arg.value for arg in args if arg.name is None and not arg.star])
+            case Build(items=()) if not notation.creation:
+                return "[]"
+            case Star() | Build():
+                return "..."
+            case _:
+                return "%"
+
+    def _temporary(self, name: str) -> str:
+        if name.lstrip("%").isidentifier():
             return name.lstrip("%")  # a variable of a comprehension
-        case Name(id=name) if name.startswith("%"):
-            return _text(temps[name], temps, (*inside, name)) if name in temps and name not in inside else "%"
-        case Name(id=name) | Global(id=name):
-            return name
-        case Attr(obj=obj, name=name):
-            return f"{_text(obj, temps, inside)}.{name}"
-        case Item(obj=obj, key=key):
-            return f"{_text(obj, temps, inside)}[{_text(key, temps, inside)}]"
-        case Literal(value=value):
-            return '"' + value + '"' if isinstance(value, str) and '"' not in value else repr(value)
-        case Compare(left=left, op=op, right=right):
-            return f"{_text(left, temps, inside)} {op} {_text(right, temps, inside)}"
-        case Not(value=value):
-            return f"not {_text(value, temps, inside)}"
-        case IsType(value=value, types=types):
-            return f"isinstance({_text(value, temps, inside)}, {', '.join(_text(t, temps, inside) for t in types)})"
-        case Mix() as mix:
-            return _mixed(mix, temps, inside)
-        case Call(func=func, args=args):
-            arguments = ", ".join(
-                _text(arg.value, temps, inside) for arg in args if arg.name is None and not arg.star
-            )
-            return f"{_text(func, temps, inside)}({arguments})"
-        case Build(items=()):
-            return "[]"
-        case Star() | Build():
-            return "..."
-        case _:
+        if name not in self.temps or name in self.inside:
             return "%"
+        return replace(self, inside=(*self.inside, name)).text(self.temps[name])
 
+    def _literal(self, value: object) -> str:
+        if isinstance(value, str):
+            return json.dumps(value, ensure_ascii=False)
+        if value is None or isinstance(value, bool):
+            return self.notation.constants.get(value, repr(value))
+        return repr(value)
 
-def _mixed(mix: Mix, temps: Mapping[str, Expr | Call], inside: tuple[str, ...]) -> str:
-    match mix.op, mix.parts:
-        case ("len" | "bool" | "type" | "id" as op, (part,)):
-            return f"{op}({_text(part, temps, inside)})"
-        case "call", (func, *args) if not any(isinstance(arg, Star) for arg in args):
-            return f"{_text(func, temps, inside)}({', '.join(_text(arg, temps, inside) for arg in args)})"
-        case ("+" | "-" | "*" | "/" | "//" | "%" | "&" | "|" as op, (left, right)):
-            return f"{_text(left, temps, inside)} {op} {_text(right, temps, inside)}"
-        case "match", (subject, Literal(value=int() as least), Literal(value=bool() as exact)):
-            return f"len({_text(subject, temps, inside)}) {'==' if exact else '>='} {least}"
-        case "match", (subject, Literal(value=str()), *_) as parts:
-            keys = ", ".join(_text(key, temps, inside) for key in parts[1:])
-            return f"{keys} in {_text(subject, temps, inside)}"
-        case _:
-            return "..."
+    def _operand(self, expr: Expr) -> str:
+        """The text of a side of a comparison, in parentheses if it binds less tightly."""
+        text = self.text(expr)
+        return f"({text})" if isinstance(expr, Mix) and expr.op in ("&", "|") else text
+
+    def _call(self, func: Expr, args: Iterable[Expr]) -> str:
+        is_class = isinstance(func, Global) and func.id[:1].isupper()
+        return f"{self.notation.creation if is_class else ''}{self.text(func)}({', '.join(map(self.text, args))})"
+
+    def _mixed(self, mix: Mix) -> str:
+        text = self.text
+        match mix.op, mix.parts:
+            case ("len" | "bool" | "type" | "id" as op, (part,)):
+                return f"{op}({text(part)})"
+            case "call", (func, *args) if not any(isinstance(arg, Star) for arg in args):
+                return self._call(func, args)
+            case ("+" | "-" | "*" | "/" | "//" | "%" | "&" | "|" as op, (left, right)):
+                return f"{text(left)} {op} {text(right)}"
+            case "match", (subject, Literal(value=int() as least), Literal(value=bool() as exact)):
+                return f"len({text(subject)}) {'==' if exact else '>='} {least}"
+            case "match", (subject, Literal(value=str()), *_) as parts:
+                return f"{', '.join(map(text, parts[1:]))} in {text(subject)}"
+            case _:
+                return "..."

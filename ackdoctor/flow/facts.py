@@ -5,7 +5,7 @@ condition to its truth.  Remembering every condition would give a path for every
 conditions that are tested again are kept (`tested_subjects`, `tested_names`).
 
 A local may be defined by a condition or a number: `last` by `i == n - 1`, `total` by `len(rows)`.  What a path decides
-about one of the two then holds for the other.  A definition is itself a fact, so an assignment to either side drops it.
+about one of the two then holds for the other.  A definition is the fact `last == (i == n - 1)`.
 """
 
 from collections import Counter
@@ -41,7 +41,6 @@ from ackdoctor.model.cfg import (
     Test,
 )
 
-DEFINED_AS = "means"  # the operator of a definition: Compare(local, DEFINED_AS, condition)
 _NEGATIONS = {"!=": "==", "is not": "is", "not in": "in", ">=": "<", "<=": ">"}
 _NUMBERS = ("call", "len", "+", "-")
 
@@ -88,7 +87,7 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
             case Test(condition=condition):
                 inlined = inline_calls(function, condition)
                 uses[_normal_subject(inlined)] += 2 if index in looped else 1
-                uses.update(_bound_subjects(inlined.right) if isinstance(inlined, Compare) else ())
+                uses.update(_bound_subjects(function, inlined.right) if isinstance(inlined, Compare) else ())
             case Bind(value=Name() | Attr() | Item() | Compare() | Not() | IsType() | Mix() as value):
                 inlined = inline_calls(function, value)
                 if not isinstance(value, Mix):
@@ -99,21 +98,21 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
             case Next(iterable=iterable, loop=loop):
                 counted = counted_loops(function).get(loop)
                 uses.update(nonempty_facts(function, iterable))
-                uses.update(_bound_subjects(counted.stop) if counted else ())
+                uses.update(_bound_subjects(function, counted.stop) if counted else ())
             case _:
                 pass
     return frozenset(subject for subject, count in uses.items() if count > 1)
 
 
-def _bound_subjects(bound: Expr) -> Iterator[Expr]:
+def _bound_subjects(function: Function, bound: Expr) -> Iterator[Expr]:
     """What a comparison with this bound tests as well: the locals and fields in it, and their emptiness."""
-    yield from (part for part in subexpressions(bound) if isinstance(part, Name) or is_field(part))
+    yield from (part for part in subexpressions(bound) if isinstance(part, Name) or is_field(function, part))
     yield from size_facts(bound)
 
 
 @memoize
 def tested_names(function: Function) -> frozenset[str]:
-    """The locals whose constant value matters: tested, returned, passed to a function or captured by a closure."""
+    """The locals whose constant value matters: tested, a key, returned, passed to a function or captured by a closure."""
     names: set[str] = set()
     for step in function.cfg.steps:
         match step.op:
@@ -122,6 +121,8 @@ def tested_names(function: Function) -> frozenset[str]:
                 names.update((condition.id,) if isinstance(condition, Name) else ())
             case Bind(value=Compare() as condition):
                 names.update(names_in(condition))
+            case Bind(value=Item(key=Name(id=name))) | Call(func=Item(key=Name(id=name))):
+                names.add(name)
             case Return(value=Name(id=name)):
                 names.add(name)
             case Call(func=Name() | Global() | Attr(obj=Name()), args=args):
@@ -157,21 +158,19 @@ def definition_of(function: Function, local: str, value: Expr) -> Expr | None:
 
 def current_definition(function: Function, state: State, local: Expr) -> Expr | None:
     """The definition of a local on this path."""
-    if not isinstance(local, Name) or not state.facts or local.id not in definitions(function):
+    if not isinstance(local, Name) or not state.facts:
         return None
-    for fact in state.facts:
-        if isinstance(fact, Compare) and fact.op == DEFINED_AS and fact.left == local:
-            return fact.right
-    return None
+    known = definitions(function).get(local.id, ())
+    return next((value for value in known if state.facts.get(Compare(local, "==", value))), None)
 
 
 @memoize
-def definitions(function: Function) -> Mapping[str, frozenset[Expr]]:
-    """All definitions that a local may have."""
-    found: dict[str, frozenset[Expr]] = {}
+def definitions(function: Function) -> Mapping[str, tuple[Expr, ...]]:
+    """All definitions that a local may have, without duplicates."""
+    found: dict[str, dict[Expr, None]] = {}
     for name, value in _defining_assignments(function):
-        found[name] = found.get(name, frozenset()) | {value}
-    return found
+        found.setdefault(name, {})[value] = None
+    return {name: tuple(values) for name, values in found.items()}
 
 
 def _defining_assignments(function: Function) -> Iterator[tuple[str, Expr]]:

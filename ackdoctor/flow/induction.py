@@ -57,7 +57,6 @@ _COMPARISONS = ("<", ">", "==", "<=", ">=", "!=")
 _RANGES = ("range", "xrange")
 _START_STOP = 2  # arguments of `range(start, stop)`
 _ARGUMENT_NAMES = (None, "start")  # `enumerate(rows, start=1)`
-_PACES = "paces"  # the operator of `BodyCounter.mark`
 _FULL_VIEWS = frozenset("items values keys iteritems itervalues iterkeys entrySet keySet copy".split())
 _FULL_ITERATORS = frozenset("enumerate iter list reversed sorted tuple".split())
 
@@ -175,11 +174,6 @@ class BodyCounter(NamedTuple):
     first: Compare
     more: Compare
     lagging: Compare
-
-    @property
-    def mark(self) -> Compare:
-        """The fact that says whether the current iteration has been counted."""
-        return Compare(Name(self.name), _PACES, Literal(self.loop))
 
 
 @memoize

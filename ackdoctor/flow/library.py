@@ -44,6 +44,8 @@ COLLECTION_WRAPPERS = frozenset(
     "synchronizedList synchronizedMap emptyList emptyMap".split()
 )
 
+ATTRIBUTE_READS = frozenset({"getattr"})  # of an object, the attribute's name and perhaps a default
+
 COLLECTION_LITERALS = frozenset(
     "asList of singletonList singleton Values".split()
 )  # their arguments, together
@@ -65,6 +67,7 @@ CONTAINER_REMOVALS = frozenset(  # of these, those that also remove the element
     "pop popleft popitem remove dequeue poll take pollFirst pollLast takeFirst takeLast removeFirst removeLast next "
     "pollFirstEntry".split()
 )
+SAME_PART = CONTAINER_READS & {"getValue"}  # of these, those that read the same part of an entry each time
 QUEUES = frozenset("Queue LifoQueue PriorityQueue SimpleQueue JoinableQueue".split())  # `get` removes
 CONTAINER_OTHERS = frozenset(
     "sort reverse index count remove rotate discard clear size isEmpty contains containsKey containsValue hasNext "
@@ -130,6 +133,9 @@ PLAIN_BASES = frozenset(
     "Externalizable Constants Function".split()
 )  # bases that pass on no handler
 
+STOPS = frozenset(  # raised when another thread ends this one or the process, never by the work itself
+    "InterruptedException WakeupException KeyboardInterrupt SystemExit GeneratorExit".split()
+)
 EXCEPTIONS = {  # of Java, each with its parent
     "Exception": "Throwable",
     "Error": "Throwable",

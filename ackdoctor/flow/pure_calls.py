@@ -24,7 +24,6 @@ from ackdoctor.flow.library import (
 )
 from ackdoctor.model.cfg import Attr, Build, Call, Compare, Expr, Function, Global, Literal, Mix, Name, Star
 
-SELF_NAMES = frozenset({"this", "self"})
 PURE_FUNCTIONS = PURE_CALLS | COLLECTION_WRAPPERS | AGGREGATES  # do not change their arguments
 _READ_ONLY = COLLECTION_LITERALS | LOGGING | CONTAINER_VIEWS | {"get"}
 _SIZE_METHODS = ("isEmpty", "size", "length")
@@ -69,7 +68,7 @@ def size_calls(function: Function) -> Mapping[Expr, Expr]:
         if isinstance(call.func, Attr)
         and call.func.name in ("size", "length")
         and not call.args
-        and (_local_name(call.func.obj) or is_field(call.func.obj))
+        and (_local_name(call.func.obj) or is_field(function, call.func.obj))
         and _local_name(call.func.obj) not in captured
     }
 
@@ -98,7 +97,9 @@ def pure_calls(function: Function) -> Mapping[Expr, Expr]:
         names = {
             name for part in parts for name in names_in(part)
         }  # none: static state, which any code may change
-        stable = _is_field_size(call.func) or all(_is_stable(function, part, captured) for part in parts)
+        stable = _is_field_size(function, call.func) or all(
+            _is_stable(function, part, captured) for part in parts
+        )
         if names and stable:
             found[call.result] = Mix("call", (Attr(parts[0], call.func.name), *parts[1:]))
     return found
@@ -114,8 +115,8 @@ def _has_pure_name(call: Call) -> bool:
     return name in _PURE_WORDS or _PURE_NAME.match(name) is not None
 
 
-def _is_field_size(func: Attr) -> bool:
-    return is_field(func.obj) and func.name in _SIZE_METHODS
+def _is_field_size(function: Function, func: Attr) -> bool:
+    return is_field(function, func.obj) and func.name in _SIZE_METHODS
 
 
 def _is_stable(function: Function, part: Expr, captured: frozenset[str]) -> bool:
@@ -125,14 +126,14 @@ def _is_stable(function: Function, part: Expr, captured: frozenset[str]) -> bool
     if not isinstance(part, (Name, Global, Literal, Attr, Mix)):
         return False
     names = list(names_in(part))
-    if any(name in SELF_NAMES for name in names):
+    if function.receiver in names:
         return False
     return all(_type(function, name) in IMMUTABLE_TYPES or name not in captured for name in names)
 
 
 def is_mutable_local(function: Function, part: Expr) -> bool:
     """Whether an expression is a local whose object may change."""
-    return isinstance(part, Name) and part.id not in SELF_NAMES and not is_immutable(function, part)
+    return isinstance(part, Name) and part.id != function.receiver and not is_immutable(function, part)
 
 
 def is_immutable(function: Function, expr: Expr) -> bool:
@@ -145,9 +146,9 @@ def _type(function: Function, name: str) -> str:
     return (written or "").rpartition(".")[2]
 
 
-def is_field(expr: Expr) -> bool:
-    """Whether an expression is a field of the component."""
-    return isinstance(expr, Attr) and isinstance(expr.obj, Name) and expr.obj.id in SELF_NAMES
+def is_field(function: Function, expr: Expr) -> bool:
+    """Whether an expression is a field of the function's own object."""
+    return isinstance(expr, Attr) and isinstance(expr.obj, Name) and expr.obj.id == function.receiver
 
 
 def escaping_parts(expr: Expr) -> Iterator[Expr]:

@@ -14,17 +14,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ackdoctor.flow.aliases import alias_field_result, bind_aliases
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.aliases import alias_field_result
+from ackdoctor.flow.domains.product import PRODUCT
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import last_name
-from ackdoctor.flow.invalidation import invalidate_aliases, invalidate_by_call
-from ackdoctor.flow.pure_calls import is_field
 from ackdoctor.flow.state import (
     EMPTY_GENERATOR,
     Const,
     Container,
     GeneratorResult,
+    Live,
     State,
     Value,
     iterated_locals,
@@ -33,20 +32,13 @@ from ackdoctor.flow.state import (
 from ackdoctor.flow.transfer.assignment import assign
 from ackdoctor.flow.transfer.calls import resolve_call
 from ackdoctor.flow.transfer.containers import CallEffect
-from ackdoctor.flow.transfer.effects import (
-    ANY,
-    callees,
-    changed_fields,
-    cleanup_calls,
-    forget_changed_fields,
-    surviving_facts,
-)
-from ackdoctor.flow.transfer.escape import after_opaque_call, after_own_call, completes_any
+from ackdoctor.flow.transfer.effects import cleanup_calls
+from ackdoctor.flow.transfer.escape import completes_any
 from ackdoctor.flow.transfer.evaluate import declared_result
-from ackdoctor.flow.transfer.heap_cells import after_call, drop_boxes, drop_cells
-from ackdoctor.flow.transfer.liveness import Live, live_at
+from ackdoctor.flow.transfer.liveness import live_at
+from ackdoctor.flow.transfer.loops import NextStep, split_by_element
 from ackdoctor.flow.transfer.opaque_calls import Enter
-from ackdoctor.flow.transfer.typestate import NextStep, next_steps, split_by_element
+from ackdoctor.flow.transfer.step import next_steps
 from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, Call, EdgeKind, Function
 
 MAX_STATES = 32  # at one step before new states forget something
@@ -83,7 +75,7 @@ class Solver:
 
     def solve(self, function: Function, state: State, call: Path | None = None) -> list[FunctionExit]:
         """All exits of `function` entered in `state`; `call` is the visit of the call, if there is one."""
-        state = live_at(function)[ENTRY].of(state)
+        state = PRODUCT.join(state, live_at(function)[ENTRY])
         key = (id(function), state.key())
         known = self._summaries.get(key)
         if known is not None:
@@ -143,7 +135,7 @@ class Solver:
         widened = False
         live_here = live.get(way.target)
         if live_here is not None:
-            state = live_here.of(state)
+            state = PRODUCT.join(state, live_here)
             keys = visited.setdefault(way.target, set())
             if len(keys) >= MAX_STATES:
                 state = state.without_buffers()
@@ -168,57 +160,29 @@ class Solver:
             for way in next_steps(self.context, path):
                 yield way, None
             return
-        outcome = resolve_call(self.context, path, op)
-        if isinstance(outcome, Enter) and self._depth > MAX_DEPTH:
-            self.context.limited = True
-            outcome = CallEffect(path.state, None, may_raise=True)
-        if isinstance(outcome, CallEffect):
-            yield from self._step_over(path, op, outcome)
-        else:
-            for each in (outcome, *outcome.others):
-                yield from self._step_into(path, op, each)
+        for outcome in resolve_call(self.context, path, op):
+            if isinstance(outcome, CallEffect):
+                yield from self._step_over(path, op, outcome)
+            elif self._depth <= MAX_DEPTH:
+                yield from self._step_into(path, op, outcome)
+            else:
+                self.context.limited = True
+                yield from self._step_over(path, op, CallEffect(path.state, None, may_raise=True))
 
     def _step_over(self, path: Path, op: Call, done: CallEffect) -> Iterator[tuple[NextStep, Path | None]]:
         """The successors of a call whose effect is known without entering a function."""
-        after = self._havoc(path, op, done.state)
+        after = PRODUCT.havoc(self.context, path, done.state, op, None)
         for kind, target in path.step.edges:
             if kind is not EdgeKind.RAISE:
                 yield NextStep(kind, target, assign(self.context, path, after, op.result, done.value)), None
             elif done.may_raise and self._follows_exception(path, target):
                 # the call may have had a part of its effect before it raised
-                raised = after if done.state is path.state else self._havoc(path, op, path.state)
+                raised = after
+                if done.state is not path.state:
+                    raised = PRODUCT.havoc(self.context, path, path.state, op, None)
                 if raised.raising is None:
                     raised = raised.replace(raising="")
                 yield NextStep(kind, target, raised), None
-
-    def _havoc(self, path: Path, op: Call, after: State) -> State:
-        """The state after a call that may change everything reachable from its receiver and its arguments."""
-        if path.state.facts and not self._may_be_verb(op):
-            fields = self._changed_fields(
-                callees(self.context, last_name(op.func)) if is_field(op.func) else ()
-            )
-            after = invalidate_aliases(path.function, path.index, path.state, after, fields)
-        after = forget_changed_fields(self.context, path.function, after, op)
-        after = after_opaque_call(
-            self.context, path.function, invalidate_by_call(path.function, after, op), op
-        )
-        return bind_aliases(path.function, path.index, after)
-
-    def _changed_fields(self, methods: tuple[Function, ...]) -> frozenset[str] | None:
-        """The fields that these methods may change; None if that is unknown."""
-        changed = [changed_fields(self.context, method) for method in methods]
-        if not changed or any(ANY in each for each in changed):
-            return None
-        return frozenset[str]().union(*changed)
-
-    def _may_be_verb(self, op: Call) -> bool:
-        """Whether a call may be a verb of the framework, by its name.
-
-        If the framework's objects have declared types, the component itself has no verbs.
-        """
-        if self.context.typed and is_field(op.func):
-            return False
-        return last_name(op.func) in self.context.verb_names
 
     def _follows_exception(self, path: Path, target: int) -> bool:
         """Whether a path follows an exception that a call might raise.
@@ -240,19 +204,16 @@ class Solver:
         literals = {each.value for each in exits if _is_literal(each.value)}
         drop_literals = op.dropped or len(literals) > MAX_LITERALS
         seen: set[object] = set()
-        changed = changed_fields(self.context, enter.function) if before.facts else frozenset()
-        fields = None if ANY in changed else changed
         for each in exits:
             after = before.replace(
                 tokens=each.state.tokens,
                 fields=each.state.fields,
                 contents=each.state.contents,
-                facts=surviving_facts(before.facts, changed),
+                final=each.state.final,
+                heap=each.state.heap,
                 caught=each.state.caught,
             )
-            after = invalidate_aliases(path.function, path.index, before, after, fields)
-            after = after_own_call(path.function, invalidate_by_call(path.function, after, op), op)
-            after = after_call(path.function, after)
+            after = PRODUCT.havoc(self.context, path, after, op, enter.function)
             for kind, target in path.step.edges:
                 if each.raised and kind is EdgeKind.RAISE:
                     yield NextStep(kind, target, after.replace(raising=each.state.raising or "")), each.path
@@ -308,11 +269,13 @@ def _exit_key(function_exit: FunctionExit, *, outermost: bool) -> object:
 
 def _leave(path: Path) -> FunctionExit:
     raised = path.index == RAISED
-    state = drop_boxes(path.function, drop_cells(path.function, path.state))
+    state = PRODUCT.leave(path.function, path.state)
     after = State(
         tokens=state.tokens,
         fields=state.fields,
         contents=state.contents,
+        final=state.final,
+        heap=state.heap,
         caught=state.caught,
         raising=state.raising,
     )

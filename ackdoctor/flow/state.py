@@ -21,17 +21,19 @@ completed (`suspend_generator`, `finish_generator`).
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, unique
 from typing import NamedTuple, TypeAlias
 
-from ackdoctor.flow.expressions import facts_about, memoize, names_in, without_facts
+from ackdoctor.flow.expressions import facts_about, memoize, mentions, names_in, without_facts
 from ackdoctor.model.cfg import Bind, ClassInfo, Expr, Function, Name, Next, Yield
 from ackdoctor.model.protocol import Stage, Tick
 
 # ---- tokens ----
 
 TAKEN = "^"  # begins the path of a tuple from a collection that was taken out of its field
+EACH = "[*]"  # in a path: any element of a collection that lies in a field
+_MAX_PATH = 48  # characters of a path; a longer one is not extended
 
 
 @unique
@@ -54,8 +56,21 @@ class Token:
 
     @property
     def collection(self) -> "Field":
-        """The collection that holds a stored tuple."""
-        return Field(self.field, taken=self.path.startswith(TAKEN))
+        """The collection that holds a stored tuple, or the collection in the field that does."""
+        inside = self.path.removeprefix(TAKEN)
+        part = inside[: inside.rfind(EACH) + len(EACH)] if EACH in inside else ""
+        return Field(self.field, taken=self.path.startswith(TAKEN), part=part)
+
+    @property
+    def members(self) -> "Field":
+        """The collection that a stored object is: a list in a map of lists."""
+        return self.at(EACH).collection
+
+    def at(self, step: str) -> "Token":
+        """A part of a stored object."""
+        return (
+            self if len(self.path) > _MAX_PATH else Token(self.kind, self.name, self.field, self.path + step)
+        )
 
     @property
     def words(self) -> str:
@@ -191,10 +206,18 @@ class FunctionRef:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Partial:
-    """`functools.partial(target, *args)`."""
+    """`functools.partial(target, *args)`; `names` are those of the arguments, with None for one by position."""
 
     target: "Value"
     args: tuple["Value | None", ...]
+    names: tuple[str | None, ...] = ()
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class OneOf:
+    """One of these pieces of code: `{True: self.ack, False: self.fail}[ok]`."""
+
+    items: frozenset["Value"]
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -213,23 +236,44 @@ class Const:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Container:
-    """A local list, tuple, set, dict or object that holds these values; `order` lists all elements if known."""
+    """A local list, tuple, set, dict or object that holds these values; `order` lists all elements if known, and `keys` those of a dict."""
 
     items: frozenset["Value"]
     order: tuple["Value | None", ...] | None = None
+    keys: tuple[object, ...] = ()
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Field:
-    """The value of `self.name`, or a view of it; `taken` if the field has got another collection since."""
+    """The value of `self.name`, or a view of it; `taken` if the field has got another collection since.
+
+    `part` is the path of the elements of a collection inside it, such as a list in a map of lists.
+    """
 
     name: str
     taken: bool = False
+    part: str = ""
 
     @property
     def element(self) -> Token:
         """Any one tuple in this collection."""
-        return Token(TokenKind.STORED, f"self.{self.name}", self.name, TAKEN if self.taken else "")
+        return Token(
+            TokenKind.STORED, f"self.{self.name}", self.name, (TAKEN if self.taken else "") + self.part
+        )
+
+    @property
+    def place(self) -> Token:
+        """Where a collection inside a field lies: in any element of the collection around it."""
+        return replace(self.element, path=self.element.path.removesuffix(EACH))
+
+    def collection_is_in(self, token: Token) -> bool:
+        """Whether a collection inside a field is a stored object, or a part of it."""
+        return replace(self, part="").holds(token) and self.place.path.startswith(token.path)
+
+    def holds(self, token: Token) -> bool:
+        """Whether a tuple lies in this collection, perhaps in a part of it."""
+        same = token.field == self.name and token.path.startswith(TAKEN) == self.taken
+        return same and token.path.removeprefix(TAKEN).startswith(self.part)
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -277,6 +321,7 @@ Value: TypeAlias = (
     | TupleAttribute
     | FunctionRef
     | Partial
+    | OneOf
     | External
     | Const
     | Container
@@ -292,7 +337,7 @@ def tokens_in(value: Value | None) -> Iterator[Token]:
     match value:
         case TokenRef(token=token) | Batch(token=token) | Zipped(token=token) | Row(token=token):
             yield token
-        case Container(items=items) | GeneratorResult(items=items):
+        case Container(items=items) | GeneratorResult(items=items) | OneOf(items=items):
             for item in sorted(items, key=repr):
                 yield from tokens_in(item)
         case FunctionRef(captured=parts) | Instance(fields=parts):
@@ -336,15 +381,17 @@ def _truncate(value: Value, depth: int) -> Value:
         return _truncate(each, depth - 1)
 
     match value:
-        case Container(items=items, order=order):
+        case Container(items=items, order=order, keys=keys):
             row = None if order is None else tuple(each if each is None else inner(each) for each in order)
-            return Container(frozenset(map(inner, items)), row)
+            return Container(frozenset(map(inner, items)), row, keys)
         case FunctionRef(function=function, captured=captured, bare=bare):
             return FunctionRef(function, tuple((name, inner(each)) for name, each in captured), bare)
         case Instance(cls=cls, fields=fields):
             return Instance(cls, tuple((name, inner(each)) for name, each in fields))
-        case Partial(target=target, args=args):
-            return Partial(inner(target), tuple(each if each is None else inner(each) for each in args))
+        case Partial(target=target, args=args, names=names):
+            return Partial(
+                inner(target), tuple(each if each is None else inner(each) for each in args), names
+            )
         case Count(of=Container() as whole, less=less):
             counted = inner(whole)
             return Count(counted, less) if isinstance(counted, Container) else value
@@ -370,18 +417,64 @@ OWED = Contents(Stage.OWED, every=True)  # the same, and there is one
 UNKNOWN = Contents(None, every=False)  # its tuples have different stages
 
 
+class Cell(NamedTuple):
+    """A place that a path knows: in the object of a local, by the local's shared name, or "" for the local itself."""
+
+    local: str
+    place: str = ""
+
+
+_NO_CELLS: Mapping[Cell, "Const"] = {}
+_NO_BOXES: Mapping[str, str] = {}
+
+
+class Heap(NamedTuple):
+    """What a path knows of memory that several functions share.
+
+    `cells` holds the known constants.  `boxes` maps each box to the class of an object that holds one value, or "".
+    Opaque code may write the locals that are `exposed`.
+    """
+
+    cells: Mapping[Cell, "Const"] = _NO_CELLS
+    boxes: Mapping[str, str] = _NO_BOXES
+    exposed: frozenset[str] = frozenset()
+
+    def store(self, cell: Cell, value: "Value | None") -> "Heap":
+        """This memory with another value in one cell; only constants are kept."""
+        cells = {each: held for each, held in self.cells.items() if each != cell}
+        if isinstance(value, Const):
+            cells[cell] = value
+        return self._replace(cells=cells)
+
+    def without_places(self, local: str) -> "Heap":
+        """This memory without the places in the object of a local."""
+        cells = {cell: held for cell, held in self.cells.items() if cell.local != local or not cell.place}
+        return self._replace(cells=cells)
+
+
+NO_HEAP = Heap()
+
+
+class Live(NamedTuple):
+    """What later steps read: locals by name, and the subjects of facts."""
+
+    names: frozenset[str]
+    subjects: frozenset[Expr]
+
+
 class LoopState(NamedTuple):
     """What a path remembers of a loop.
 
     `base` is the state of the batch's token before the loop, `rest` the worst state in which an earlier iteration left
     it.  `containers` are the locals that held the token in a container before the loop.  In a loop over known elements,
-    `position` is the index of the next one; in a loop with a body counter, whether iterations were missed.  In a loop
-    over a field, `field` is that collection and `before` its contents before the loop.
+    `position` is the index of the next one; in a loop with a body counter, whether iterations were missed, and `counted`
+    whether the current one has been counted.  In a loop over a field, `field` is that collection and `before` its contents before the loop.
     """
 
     base: TokenState | None
     rest: TokenState | None
     position: int = 0
+    counted: bool = False
     containers: frozenset[str] = frozenset()
     field: Field | None = None
     before: Contents | None = None
@@ -395,18 +488,23 @@ class State:
 
     `env` maps the locals of the current function to values, `fields` the component's fields; `tokens` maps each
     tuple to its state; `contents` maps each collection that the path has worked on to what it did with all tuples in it;
-    `facts` are the conditions that the path has decided; `loops` are the enclosing loops;
+    `facts` are the conditions that the path has decided; `aliases` are pairs of access paths of one object;
+    `final` are the conditions on final fields that other functions may test; `heap` is shared memory;
+    `loops` are the enclosing loops;
     `caught` is the handler (path, line) that it last entered; `raising` is the class of the exception in flight.
     """
 
     __slots__ = (
+        "aliases",
         "cached_key",
         "caught",
         "contents",
         "env",
-        "fact_names",
         "facts",
+        "facts_read",
         "fields",
+        "final",
+        "heap",
         "loops",
         "raising",
         "tokens",
@@ -420,6 +518,9 @@ class State:
         fields: Mapping[str, Value] = _EMPTY,
         contents: Mapping[Field | Batch, Contents] | None = None,
         facts: Mapping[Expr, bool] | None = None,
+        aliases: frozenset[tuple[Expr, Expr]] = frozenset(),
+        final: Mapping[Expr, bool] | None = None,
+        heap: Heap = NO_HEAP,
         loops: Mapping[int, LoopState] | None = None,
         caught: tuple[str, int] | None = None,
         raising: str | None = None,
@@ -429,11 +530,14 @@ class State:
         self.fields = fields
         self.contents = contents if contents is not None else {}
         self.facts = facts if facts is not None else {}
+        self.aliases = aliases
+        self.final = final if final is not None else {}
+        self.heap = heap
         self.loops = loops if loops is not None else {}
         self.caught = caught
         self.raising = raising
         self.cached_key: object = None
-        self.fact_names: frozenset[str] | None = None  # the locals in the facts
+        self.facts_read: frozenset[str] | None = None  # the locals in the facts and aliases
 
     def key(self) -> object:
         """A hashable key; two states with equal keys are joined."""
@@ -444,6 +548,11 @@ class State:
                 frozenset(self.fields.items()),
                 frozenset(self.contents.items()),
                 frozenset(self.facts.items()),
+                self.aliases,
+                frozenset(self.final.items()),
+                frozenset(self.heap.cells.items()),
+                frozenset(self.heap.boxes.items()),
+                self.heap.exposed,
                 frozenset(self.loops.items()),
                 self.caught,
                 self.raising,
@@ -454,26 +563,32 @@ class State:
         """This state with some attributes replaced."""
         new = State.__new__(State)
         new.env, new.tokens, new.fields, new.facts = self.env, self.tokens, self.fields, self.facts
-        new.contents = self.contents
+        new.contents, new.aliases, new.final, new.heap = self.contents, self.aliases, self.final, self.heap
         new.loops, new.caught, new.raising, new.cached_key = self.loops, self.caught, self.raising, None
-        new.fact_names = self.fact_names if changes.get("facts", self.facts) is self.facts else None
+        new.facts_read = None if "facts" in changes or "aliases" in changes else self.facts_read
         for name, value in changes.items():
             setattr(new, name, value)
         return new
 
     def bind(self, name: str, value: Value | None) -> "State":
         """Assign a value to a local; facts about the local are dropped."""
-        if self.fact_names is None:
-            self.fact_names = frozenset(each for fact in self.facts for each in names_in(fact))
-        stale = facts_about(self.facts, Name(name)) if name in self.fact_names else ()
-        facts = without_facts(self.facts, stale)
-        if value is None:
-            if name not in self.env:
-                return self if facts is self.facts else self.replace(facts=facts)
-            env = {key: old for key, old in self.env.items() if key != name}
-        else:
-            env = {**self.env, name: widen(value)}
-        return self.replace(env=env, facts=facts)
+        if self.facts_read is None:
+            read = (*self.facts, *(side for pair in self.aliases for side in pair))
+            self.facts_read = frozenset(each for expr in read for each in names_in(expr))
+        state = self.forget(Name(name)) if name in self.facts_read else self
+        if value is not None:
+            return state.replace(env={**self.env, name: widen(value)})
+        if name not in self.env:
+            return state
+        return state.replace(env={key: old for key, old in self.env.items() if key != name})
+
+    def forget(self, target: Expr) -> "State":
+        """This state without the facts and aliases that mention the target."""
+        stale = facts_about(self.facts, target)
+        aliases = [pair for pair in self.aliases if not any(mentions(side, target) for side in pair)]
+        if not stale and len(aliases) == len(self.aliases):
+            return self
+        return self.replace(facts=without_facts(self.facts, stale), aliases=frozenset(aliases))
 
     def with_token(self, token: Token, token_state: TokenState) -> "State":
         """This state with another state of one token."""
@@ -482,11 +597,29 @@ class State:
         return self.replace(tokens={**self.tokens, token: token_state})
 
     def with_contents(self, collection: Field | Batch, contents: Contents | None) -> "State":
-        """This state with other contents of one collection; None if its tuples are as the handler found them."""
-        if self.contents.get(collection) == contents:
-            return self
-        others = {each: known for each, known in self.contents.items() if each != collection}
-        return self.replace(contents=others if contents is None else {**others, collection: contents})
+        """This state with other contents of one collection; None if its tuples are as the handler found them.
+
+        What the path knew of the collections in it is forgotten.
+        """
+        others = {
+            each: known
+            for each, known in self.contents.items()
+            if not (
+                isinstance(each, Field) and isinstance(collection, Field) and collection.holds(each.element)
+            )
+            and each != collection
+        }
+        if contents is not None:
+            others[collection] = contents
+        return self if others == self.contents else self.replace(contents=others)
+
+    def known_contents(self, collection: "Field") -> Contents | None:
+        """What the path has done with the tuples in a collection, or with all in the collection around it."""
+        known = self.contents.get(collection)
+        if known is not None or not collection.part:
+            return known
+        around = self.known_contents(collection.place.collection)
+        return around if around is not None and around.stage in (None, Stage.ACKED, Stage.FAILED) else None
 
     def without_buffers(self) -> "State":
         """This state without what it knows of the tuples in fields, unless they are completed."""
@@ -498,9 +631,9 @@ class State:
         return self.replace(contents={}, tokens=tokens)
 
     def widen(self) -> "State":
-        """This state without facts and constants, which only prune paths."""
+        """This state without facts, aliases and constants, which only prune paths."""
         env = {name: value for name, value in self.env.items() if not isinstance(value, Const)}
-        return self.replace(facts={}, env=env)
+        return self.replace(facts={}, aliases=frozenset(), env=env)
 
 
 # ---- generators ----

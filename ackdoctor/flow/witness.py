@@ -5,10 +5,11 @@ tuple's state unchanged are left out.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 
 from ackdoctor.flow.events import Path, PathPoint, points_back, turns_back, turns_forward
-from ackdoctor.flow.expressions import callee_text, condition_text
+from ackdoctor.flow.expressions import callee_text, condition_text, last_name
 from ackdoctor.flow.state import State, Token
 from ackdoctor.model.cfg import (
     ENTRY,
@@ -31,6 +32,7 @@ from ackdoctor.model.cfg import (
     Way,
 )
 from ackdoctor.model.finding import PathStep, PathWitness
+from ackdoctor.model.notation import PYTHON, Notation
 from ackdoctor.model.source import Site, Span
 
 _MAX_STEPS = 40  # of one witness; the middle of a longer path is left out
@@ -41,9 +43,13 @@ _MAX_DEPTH = 6  # of helper calls that the reader sees as indentation
 
 
 def witness(
-    end: Path, token: Token | None, last: str, at: tuple[Function, Span] | None = None
+    end: Path,
+    token: Token | None,
+    last: str,
+    at: tuple[Function, Span] | None = None,
+    notation: Notation = PYTHON,
 ) -> PathWitness:
-    """The witness of a path; `last` is the note of its last step.
+    """The witness of a path; `last` is the note of its last step, and `notation` that of the quoted code.
 
     Helpers that do not change the state of `token` are left out, except for one that contains the site `at`.
     """
@@ -57,19 +63,22 @@ def witness(
             and not (inside is not None and visit.inner is not None and _visits(visit.inner, *inside))
         )
 
-    steps = list(islice(_steps(turns_back(end, skip), end, token, last), _MAX_STEPS + 1))
+    steps_of = partial(_steps, end=end, token=token, last=last, notation=notation)
+    steps = list(islice(steps_of(turns_back(end, skip)), _MAX_STEPS + 1))
     steps.reverse()
     if len(steps) > _MAX_STEPS:
         half = _MAX_STEPS // 2
-        steps[:-half] = islice(_steps(turns_forward(end, skip), end, token, last), half)
+        steps[:-half] = islice(steps_of(turns_forward(end, skip)), half)
     return PathWitness(steps=tuple(steps))
 
 
-def _steps(points: Iterator[PathPoint], end: Path, token: Token | None, last: str) -> Iterator[PathStep]:
+def _steps(
+    points: Iterator[PathPoint], end: Path, token: Token | None, last: str, notation: Notation
+) -> Iterator[PathStep]:
     """The steps of the points that have a note."""
     for point in points:
         is_last = point.visit is end
-        note = last if is_last else _note(point, token)
+        note = last if is_last else _note(point, token, notation)
         if note:
             after = None if is_last or (point.after is not None and point.after.inner) else point.after
             state = _stage(after.state if after is not None else point.visit.state, token)
@@ -82,7 +91,8 @@ def _steps(points: Iterator[PathPoint], end: Path, token: Token | None, last: st
 
 def _visits(inner: Path, function: Function, span: Span) -> bool:
     return any(
-        point.visit.function is function and point.visit.step.span == span for point in turns_back(inner)
+        point.visit.function is function and span in (point.visit.step.span, function.head)
+        for point in turns_back(inner)
     )
 
 
@@ -104,7 +114,7 @@ def _stage(state: State, token: Token | None) -> str:
     return state.tokens[token].stage.value
 
 
-def _note(point: PathPoint, token: Token | None) -> str:
+def _note(point: PathPoint, token: Token | None, notation: Notation) -> str:
     visit, after = point.visit, point.after
     via = after.via if after is not None else None
     match visit.step.op:
@@ -119,7 +129,7 @@ def _note(point: PathPoint, token: Token | None) -> str:
         case _ if via is EdgeKind.RAISE:
             return "if this raises"
         case Test(condition=condition):
-            return _branch_note(visit, condition, via)
+            return _branch_note(visit, condition, via, notation)
         case Next():
             return {EdgeKind.TRUE: "next iteration", EdgeKind.FALSE: "loop ends"}.get(via, "") if via else ""
         case Return() if point.depth == 0:
@@ -148,11 +158,11 @@ def _is_bookkeeping(condition: Expr) -> bool:
     )
 
 
-def _branch_note(visit: Path, condition: Expr, via: EdgeKind | None) -> str:
+def _branch_note(visit: Path, condition: Expr, via: EdgeKind | None, notation: Notation) -> str:
     if _is_bookkeeping(condition):
         return ""
     word = {EdgeKind.TRUE: "true", EdgeKind.FALSE: "false"}.get(via, "") if via else ""
-    text = condition_text(visit.function, condition) if word else ""
+    text = condition_text(visit.function, condition, notation) if word else ""
     return f"{text} is {word}" if text else word
 
 
@@ -173,7 +183,7 @@ def _stage_note(visit: Path, after: Path | None, token: Token | None) -> str:
     if now is None or before == now or (before is not None and before.stage is now.stage):
         return ""
     if now.stage.value == "held":
-        return f"held by {now.holder.replace(' self.', ' and self.')}"
+        return f"held by {' and '.join(now.holder.split())}"
     return now.stage.value
 
 
@@ -268,6 +278,10 @@ def leaving_step(end: Path, completing: frozenset[int]) -> tuple[Function, Span]
                 if after is not None and _is_decisive(function, visit, after):
                     return function, step.span
                 fallback = fallback or (function, step.span)
+            case Call(func=func) if after is not None and after.inner is not None:
+                chosen = after.inner.function  # by a table of handlers, or a name that only a run knows
+                if chosen.name != last_name(func) and id(chosen) not in completing:
+                    fallback = fallback or (chosen, chosen.head)
             case _:
                 continue
     return fallback or (end.function, end.function.head)

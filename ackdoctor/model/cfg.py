@@ -320,8 +320,9 @@ class Function:
     """A function, method, lambda or module body, lowered.
 
     `qualname` is unique in its unit: "CountBolt.process", "CountBolt.process.<locals>.done", "<module>".
-    `captures` are the names that it reads from enclosing functions.  `types` are the declared types of its locals and
-    `returns` the declared type of its result, as written and without type arguments.
+    `captures` are the names that it reads from enclosing functions.  `receiver` is the local that holds the object
+    whose method this is, or encloses it; "" without one.  `types` are the declared types of its locals and `returns`
+    the declared type of its result, as written and without type arguments.
     """
 
     name: str
@@ -337,6 +338,7 @@ class Function:
     decorators: tuple[Expr, ...] = ()
     closures: dict[str, "Function"] = field(default_factory=dict)
     captures: frozenset[str] = frozenset()
+    receiver: str = ""
     # the body is only pass, ..., a docstring or `raise NotImplementedError`
     docstring_only: bool = False
     types: Mapping[str, str] = field(default_factory=dict)

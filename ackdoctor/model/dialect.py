@@ -103,6 +103,9 @@ class Misuse(Enum):
     PAYLOAD_SHAPE = "payload is not a list"
     PAYLOAD_TUPLE = "payload is the input tuple itself"
     PAYLOAD_OPAQUE = "payload cannot be serialised"
+    FIELDS = "payload has another number of fields than its stream declares"
+    STREAM = "stream is not declared"
+    STREAM_TYPE = "stream is not a string"
     SWALLOWED = "exception swallowed"
     STDOUT = "written to stdout"
     OFF_THREAD = "completed from another thread"
@@ -351,8 +354,7 @@ class Dialect(_Derivable):
     the module of a `vendored` framework: "storm.Bolt" is then also "<any package>.storm.Bolt", unless another dialect
     has that name.  A dialect that `replaces` another describes an older version, from `since` on, with the same
     classes; it is used only if the configuration names such a version.  `objects` maps the qualified classes of
-    objects with verbs to the name in `Verb.on`.  `own` is the name of a method's own component.  `advice` replaces
-    the words of a rule about a misuse; "{name}" in it is the tuple.
+    objects with verbs to the name in `Verb.on`.  `advice` replaces the words of a rule about a misuse; "{name}" in it is the tuple.
     """
 
     name: str
@@ -367,6 +369,8 @@ class Dialect(_Derivable):
         int, ...
     ] = ()  # the last version described, up to these digits; () if a newer dialect follows
     replaces: str = ""
+    outputs: str = ""  # the class attribute or the method that declares the output streams
+    stream_classes: tuple[str, ...] = ()  # of a declared stream: called with its fields and its name
     default: bool = False  # the framework to suggest if a file imports none
     vendored: bool = False
     python2: bool = False  # runs on Python 2 only
@@ -377,7 +381,6 @@ class Dialect(_Derivable):
     )
     runners: tuple[str, ...] = ()  # programs that run its components
     acker: str = ""  # the version of the acker that the bench uses; "" for Storm's newest
-    own: str = "self"
     objects: Mapping[str, str] = field(default_factory=dict)
     advice: Mapping[Misuse, str] = field(default_factory=dict)
     wire: Wire | None = None

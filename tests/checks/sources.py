@@ -10,7 +10,7 @@ from ackdoctor.frontends.java import lower_source as lower_java
 from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.finding import Finding, Unreadable
 
-__all__ = ["HANDLER_LINE", "codes", "findings", "in_bolt", "java_codes"]
+__all__ = ["HANDLER_LINE", "codes", "findings", "in_bolt", "java_codes", "java_findings"]
 
 HANDLER_LINE = 8  # the line of the first statement of `body` in `in_bolt(body)`
 
@@ -55,16 +55,20 @@ def codes(source: str) -> list[tuple[int, str]]:
     return list(dict.fromkeys((finding.site.span.line, finding.code) for finding in findings(source)))
 
 
-def java_codes(body: str) -> list[str]:
-    """The codes of all that is found in a bolt of Storm's with these methods, line by line; `collector` and `client` are its fields."""
+def java_findings(body: str) -> list[Finding]:
+    """Everything found in a bolt of Storm's with these methods; `collector` and `client` are its fields."""
     lowered = lower_java(path="Made.java", data=(_JAVA_HEAD + dedent(body) + "\n}\n").encode())
     assert isinstance(lowered, Lowered)
     assert lowered.broken == ()
     program = Program([lowered.unit], load())
+    return [finding for component in program.components for finding in check_component(program, component)]
+
+
+def java_codes(body: str) -> list[str]:
+    """The codes of `java_findings` of severity warning or error, line by line."""
     found = {
         (finding.site.span.line, finding.code)
-        for component in program.components
-        for finding in check_component(program, component)
+        for finding in java_findings(body)
         if finding.severity.word != "info"
     }
     return [code for _, code in sorted(found)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.checks.sources import findings, in_bolt
+from tests.checks.sources import findings, in_bolt, java_findings
 
 EARLY_RETURN = """
 def process(self, tup):
@@ -100,3 +100,26 @@ def test_the_path_of_a_finding(name, golden):
                 shown.append(f"  {'  ' * step.depth}{span.line}: {text} -- {step.note} [{step.state}]\n")
 
     golden(f"path-{name}", "".join(shown))
+
+
+@pytest.mark.parametrize(
+    ("condition", "note"),
+    [
+        ("v == null", "`v == null` is true"),
+        ("v != null", "`v != null` is true"),
+        ("!(v instanceof String)", "`v instanceof String` is false"),
+        ('"x".equals(tuple.getSourceStreamId())', '`tuple.getSourceStreamId().equals("x")` is true'),
+        (r'v.equals("a\"b")', r'`v.equals("a\"b")` is true'),
+        ("this.on == true", "`this.on == true` is true"),
+        ("v == new Object()", "`v == new Object()` is true"),
+        ("(tuple.size() & 1) == 0", "`(tuple.size() & 1) == 0` is true"),
+        ("(v == null | on) == on", "`(v == null | on) == on` is true"),
+        ("tuple.size() > 3", "`tuple.size() > 3` is true"),
+    ],
+)
+def test_the_path_of_a_java_finding_quotes_java(condition, note):
+    (finding,) = java_findings(
+        f"public void execute(Tuple tuple) {{ Object v = read(tuple); boolean on = isOn();\n"
+        f"if ({condition}) {{ return; }} collector.ack(tuple); }}"
+    )
+    assert note in [step.note for step in finding.evidence.steps]

@@ -10,7 +10,7 @@ from ackdoctor.flow.events import Completed, Path, points_back
 from ackdoctor.flow.expressions import mentions
 from ackdoctor.flow.state import Const, SelfRef, State, Token, TokenKind, TokenRef, TokenState, Value
 from ackdoctor.flow.transfer.escape import worse_state
-from ackdoctor.flow.transfer.typestate import next_steps
+from ackdoctor.flow.transfer.step import next_steps
 from ackdoctor.model.cfg import Call, Compare, EdgeKind, Literal, Name
 from ackdoctor.model.protocol import Op, Stage, Tick, move
 from tests.properties.bolt_settings import Setting

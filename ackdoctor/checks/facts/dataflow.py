@@ -9,9 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ackdoctor.flow.events import Flow, Path
-from ackdoctor.flow.expressions import assigned_targets, memoize, names_in
-from ackdoctor.flow.pure_calls import SELF_NAMES
-from ackdoctor.flow.transfer.liveness import assigned_locals, operands
+from ackdoctor.flow.expressions import assigned_locals, assigned_targets, memoize, names_in, operands
 from ackdoctor.model.cfg import (
     ENTRY,
     Attr,
@@ -92,8 +90,7 @@ def tuple_names(flow: Flow, function: Function) -> frozenset[str]:
 def data_params(function: Function) -> list[str]:
     """Return the parameters of a function without the object or the class that a method gets first."""
     names = [param.name for param in function.params]
-    is_method = function.binding in ("instance", "class") or not SELF_NAMES.isdisjoint(names[:1])
-    return names[1:] if is_method else names
+    return names[1:] if function.binding == "class" or names[:1] == [function.receiver] else names
 
 
 @memoize
@@ -203,9 +200,7 @@ def definition(visit: Path, expr: Expr) -> Definition | None:
     for _ in range(_HOPS):
         if not isinstance(expr, Name):
             return Definition(expr, visit)
-        maker = next(
-            (each for each in _earlier_visits(visit) if expr in assigned_targets(each.step.op)), None
-        )
+        maker = next((each for each in earlier_visits(visit) if expr in assigned_targets(each.step.op)), None)
         if maker is None:
             caller = visit.entry.before
             call = caller.step.op if caller is not None else None
@@ -224,7 +219,7 @@ def definition(visit: Path, expr: Expr) -> Definition | None:
     return None
 
 
-def _earlier_visits(visit: Path) -> Iterator[Path]:
+def earlier_visits(visit: Path) -> Iterator[Path]:
     """Yield the earlier visits in the same function, nearest first."""
     while visit.via is not None and visit.before is not None:
         visit = visit.before

@@ -20,10 +20,9 @@ from ackdoctor.checks.facts.dataflow import argument_of, canonical_form, derived
 from ackdoctor.checks.facts.fields import Use, is_container, shrunk_fields, uses
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
-from ackdoctor.flow.expressions import assigned_targets, calls_by_result, last_name, subexpressions
+from ackdoctor.flow.expressions import assigned_targets, calls_by_result, last_name, operands, subexpressions
 from ackdoctor.flow.library import CONTAINER_STORES, LOGGING, PURE_CALLS
 from ackdoctor.flow.symbols import Symbol
-from ackdoctor.flow.transfer.liveness import operands
 from ackdoctor.model.cfg import (
     Attr,
     Bind,

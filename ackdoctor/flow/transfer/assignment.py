@@ -1,13 +1,22 @@
 """Transfer function of assignments: to a local, a field, an item of either, or several targets at once."""
 
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
+from ackdoctor.flow.domains.intervals import INTERVALS
+from ackdoctor.flow.domains.invalidation import drop_facts, invalidate_size, invalidate_target
+from ackdoctor.flow.domains.tuples import (
+    empty_buffer,
+    forget_place,
+    is_named,
+    is_whole_slice,
+    other_tuple,
+    take_buffer,
+)
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import calls_by_result, last_name, mentions
-from ackdoctor.flow.facts import DEFINED_AS, definition_of, tested_names
+from ackdoctor.flow.expressions import calls_by_result, last_name
+from ackdoctor.flow.facts import tested_names
 from ackdoctor.flow.induction import counted_loops, induction_variables
-from ackdoctor.flow.invalidation import drop_facts, invalidate_size, invalidate_target
-from ackdoctor.flow.library import COLLECTION_WRAPPERS
-from ackdoctor.flow.pure_calls import iterator_facts, split_results
+from ackdoctor.flow.library import COLLECTION_WRAPPERS, CONTAINER_READS, SAME_PART
 from ackdoctor.flow.state import (
     BoundMethod,
     Const,
@@ -20,18 +29,14 @@ from ackdoctor.flow.state import (
     Row,
     SelfRef,
     State,
-    Token,
     TokenKind,
     TokenRef,
     Value,
     tokens_in,
 )
-from ackdoctor.flow.transfer.buffers import empty_buffer, take_buffer
-from ackdoctor.flow.transfer.escape import escape, is_part_of, store
+from ackdoctor.flow.transfer.escape import escape, release, store
 from ackdoctor.flow.transfer.evaluate import evaluate, offset_value, stored_tuple
-from ackdoctor.flow.transfer.heap_cells import assign_cell, cell_value
 from ackdoctor.flow.transfer.liveness import indexed_containers
-from ackdoctor.flow.transfer.predicates import assign_counter, increment_counter, known_truth
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -72,13 +77,15 @@ def assign(context: Context, path: Path, state: State, target: Expr | None, valu
 
 
 def _assign_local(path: Path, state: State, name: str, value: Value | None) -> State:
-    in_cell = assign_cell(path.function, state, name, value)
+    in_cell = HEAP_CELLS.assign_shared(path.function, state, name, value)
     if in_cell is not None:
         return in_cell
     if isinstance(value, Const) and name not in tested_names(path.function) and not name.startswith("%"):
         value = None
     if isinstance(value, TokenRef) and value.token.kind is TokenKind.STORED:
-        state = state if _copies(path.step.op, value, state) else _forget_place(state, value.token)
+        state = state if _copies(path.step.op, value, state) else forget_place(state, value.token)
+        is_alias = isinstance(path.step.op, Bind) and is_named(path.step.op.value)
+        state = other_tuple(state, value) if is_named(Name(name)) and not is_alias else state
     return state.bind(name, value)
 
 
@@ -86,72 +93,28 @@ def _forget_looked_up(context: Context, path: Path, state: State, name: str) -> 
     """Forget what a field holds under `name` after an assignment to it: `self.pending[name]` is now another tuple."""
     if not any(token.field for token in state.tokens):
         return state
-    looked = (
-        evaluate(context, path.function, state, obj)
-        for obj in indexed_containers(path.function).get(name, ())
-    )
+    looked = (evaluate(context, path.function, state, obj) for obj in indexed_containers(path.function, name))
     wholes = [
         stored_tuple(value.name).token if isinstance(value, Field) else value.token
         for value in looked
         if isinstance(value, (Field, TokenRef))
     ]
-    remaining = {
-        token: held
-        for token, held in state.tokens.items()
-        if not any(is_part_of(token, each) for each in wholes)
-    }
-    return state.replace(tokens=remaining) if len(remaining) < len(state.tokens) else state
-
-
-def copy_facts(path: Path, context: Context, after: State, target: Expr, value: Expr) -> State:
-    """Copy the facts about a value to its new name, if a condition tests that name."""
-    if not isinstance(target, Name):
-        return after
-    known_facts = iterator_facts(path.function).get(value, ())
-    for first in (path.state.facts[fact] for fact in known_facts if fact in path.state.facts):
-        after = after.replace(facts={**after.facts, Mix("call", (Attr(target, "hasNext"),)): first})
-    if not context.typed and value in split_results(path.function):
-        after = after.replace(facts={**after.facts, target: True})
-    if target.id not in tested_names(path.function):
-        return after
-    if target.id in induction_variables(path.function):
-        after = assign_counter(context, path.function, path.state, after, target.id, value)
-    if mentions(value, target):
-        return after
-    facts = dict(after.facts)
-    known = known_truth(context, path.function, path.state, value)
-    if known is not None:
-        facts[target] = known
-    for fact, truth in path.state.facts.items():
-        if isinstance(fact, Compare) and fact.left == value:
-            facts[Compare(target, fact.op, fact.right)] = truth
-    condition = definition_of(path.function, target.id, value)
-    if condition is not None:
-        facts[Compare(target, DEFINED_AS, condition)] = True
-    return after.replace(facts=facts) if len(facts) > len(after.facts) else after
-
-
-def alias_list(after: State, target: Expr, value: Expr) -> State:
-    """Apply `target = good`: both names are one list from here on."""
-    if not isinstance(target, Name) or not isinstance(value, Name):
-        return after
-    if not isinstance(after.env.get(target.id), Container):
-        return after
-    first = value
-    for fact in after.facts:
-        if isinstance(fact, Compare) and fact.op == "is" and fact.left == value:
-            first = fact.right if isinstance(fact.right, Name) else first
-    return after.replace(facts={**after.facts, Compare(target, "is", first): True})
+    for whole in wholes:
+        state = forget_place(state, whole)
+    return state
 
 
 def _copies(op: Instr, value: TokenRef, state: State) -> bool:
     """Whether a step gives a known tuple a name: `a = b` does, and a removal; `a = self.f[k]` reads the field again."""
     match op:
-        case Bind(value=Name()) | Unpack(value=Name()):
+        case Bind(value=Name(id=name)):
+            return state.env.get(name) == value
+        case Unpack(value=Name()):
             return value.token.path == ""
-        case Call():
+        case Call(func=func, args=args):
             held = state.tokens.get(value.token)
-            return held is not None and held.stage is Stage.OWED
+            is_getter = last_name(func) not in CONTAINER_READS - SAME_PART and not args
+            return (is_getter and value.token.path != "") or (held is not None and held.stage is Stage.OWED)
         case _:
             return False
 
@@ -166,6 +129,9 @@ def _assign_attribute(
                 state = store(context, path, state, name, value, how="=", key=None)
             elif name in context.stored_stages:
                 state = _replaced(context, path, state, target)
+            if isinstance(value, Field) and not value.taken and value.name != name:
+                release(context, path, value.name)  # another field has these tuples now
+                state = context.touch(state, value)
             state = _store_empty_collection(path, state, value, Field(name))
             fields = {field: old for field, old in state.fields.items() if field != name}
             if isinstance(value, (TokenRef, Const, BoundMethod, FunctionRef)) or (
@@ -176,7 +142,7 @@ def _assign_attribute(
         case Field(name=field) if value is not None:
             return store(context, path, state, f"{field}.{name}", value, how="=", key=None)
         case TokenRef(token=token) if token.kind is TokenKind.STORED:
-            state = _forget_place(state, stored_tuple(token.field, f"{token.path}.{name}").token)
+            state = forget_place(state, token.at(f".{name}"))
             return store(context, path, state, token.field, value, how="=", key=None) if value else state
         case Container(items=items) if value is not None and any(tokens_in(value)) and isinstance(obj, Name):
             return state.bind(obj.id, Container(items | {value}))
@@ -187,7 +153,6 @@ def _assign_attribute(
 def _replaced(context: Context, path: Path, state: State, target: Attr) -> State:
     """Return the state after a field that held tuples got a value without any: it is empty, or unknown."""
     field = target.name
-    state = take_buffer(state, field)
     expr: Expr | None = None
     match path.step.op:
         case Bind(value=value):
@@ -202,13 +167,9 @@ def _replaced(context: Context, path: Path, state: State, target: Attr) -> State
         and last_name(made.func) in COLLECTION_WRAPPERS
         and all(isinstance(arg.value, (Literal, Global)) for arg in made.args)
     )
-    return empty_buffer(context, path, state, field) if is_new else context.touch(state, Field(field))
-
-
-def _forget_place(state: State, whole: Token) -> State:
-    """Forget the tuple that was stored there: the place holds another tuple, or none."""
-    remaining = {token: held for token, held in state.tokens.items() if not is_part_of(token, whole)}
-    return state.replace(tokens=remaining) if len(remaining) < len(state.tokens) else state
+    if is_new:
+        return empty_buffer(context, path, state, field)
+    return context.touch(take_buffer(context, path, state, field), Field(field))
 
 
 def _store_empty_collection(path: Path, state: State, value: Value | None, holder: Field | TokenRef) -> State:
@@ -250,8 +211,12 @@ def _assign_item(
 ) -> State:
     if value is None or not any(tokens_in(value)):
         match evaluate(context, path.function, state, obj):
+            case Field(name=field, taken=False) if is_whole_slice(Item(obj, key)):
+                return empty_buffer(context, path, state, field)
             case Field(name=field):
                 return _store_empty_collection(path, state, value, stored_tuple(field))
+            case Container(items=items, keys=keys) if keys and isinstance(obj, Name):
+                return state.bind(obj.id, Container(items if value is None else items | {value}))
             case _:
                 return state
     match evaluate(context, path.function, state, obj):
@@ -285,7 +250,7 @@ def assign_next_number(context: Context, path: Path, before: State, after: State
     for loop, (name, start, stop, element, step) in counted_loops(path.function).items():
         if element == row and loop in before.loops and name in induction_variables(path.function):
             if before.loops[loop].position:
-                return increment_counter(context, path.function, before, after, name, step)
+                return INTERVALS.increment(context, path.with_state(before), after, name, step)
             after = after.bind(name, evaluate(context, path.function, before, start))
             return after.replace(facts={**after.facts, Compare(Name(name), "<", stop): True})
     return after
@@ -295,7 +260,7 @@ def _unpacked_values(whole: Value | None, count: int) -> list[Value | None]:
     """Yield the value of each target of an unpacking."""
     match whole:
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
-            return [stored_tuple(token.field, f"{token.path}#{index}") for index in range(count)]
+            return [TokenRef(token.at(f"#{index}")) for index in range(count)]
         case Row(token=token, column=column, numbered=numbered):
             first = Index(token) if numbered else None
             return [TokenRef(token) if index == column else first for index in range(count)]
@@ -303,7 +268,7 @@ def _unpacked_values(whole: Value | None, count: int) -> list[Value | None]:
             return [TokenRef(token, "id"), *[None] * (count - 1)]
         case Field(name=name):
             return [stored_tuple(name, f"#{index}") for index in range(count)]
-        case Container(order=tuple(order)) if len(order) == count:
+        case Container(order=tuple(order), keys=()) if len(order) == count:
             return list(order)
         case Container(items=items) if len(items) == 1:
             return [next(iter(items))] * count
@@ -316,7 +281,7 @@ def _count_on(context: Context, path: Path, after: State, name: str) -> State:
     match path.step.op:
         case Update(op="+" | "-" as sign, value=Literal(value=int() as step)):
             by = step if sign == "+" else -step
-            return increment_counter(context, path.function, path.state, after, name, by)
+            return INTERVALS.increment(context, path, after, name, by)
         case _:
             return after
 
@@ -328,10 +293,10 @@ def update(context: Context, path: Path, target: Expr, value: Value | None) -> S
         state = invalidate_size(state, target.obj, target.key)
     if value is None or not any(tokens_in(value)):
         if isinstance(target, Name):
-            before = cell_value(path.function, state, target.id) or state.env.get(target.id)
+            before = evaluate(context, path.function, state, target)
             if isinstance(before, (Const, Count, Index)):
                 after = offset_value(before)
-                in_cell = assign_cell(path.function, state, target.id, after)
+                in_cell = HEAP_CELLS.assign_shared(path.function, state, target.id, after)
                 state = in_cell if in_cell is not None else state.bind(target.id, after)
             state = _count_on(context, path, state, target.id)
             return _forget_looked_up(context, path, state, target.id)

@@ -1,12 +1,14 @@
 """Transfer function of method calls on containers: locals, fields, and objects stored in fields."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.invalidation import invalidate_receiver, invalidate_size
+from ackdoctor.flow.domains.tuples import drain_buffer, empty_buffer, forget_place, put_back, remove_tuple
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import last_name, memoize, mentions, names_in
-from ackdoctor.flow.invalidation import invalidate_receiver, invalidate_size
+from ackdoctor.flow.expressions import assigned_locals, last_name, memoize, mentions, names_in, operands
 from ackdoctor.flow.library import (
     CONTAINER_BULK_STORES,
     CONTAINER_OTHERS,
@@ -20,6 +22,7 @@ from ackdoctor.flow.library import (
 )
 from ackdoctor.flow.pure_calls import is_field, is_read_only
 from ackdoctor.flow.state import (
+    UNKNOWN,
     Batch,
     BoundMethod,
     Const,
@@ -31,26 +34,28 @@ from ackdoctor.flow.state import (
     Partial,
     State,
     TickTest,
+    Token,
     TokenKind,
     TokenRef,
     Value,
     tokens_in,
 )
-from ackdoctor.flow.transfer.buffers import empty_buffer, put_back, remove_tuple, take_buffer
 from ackdoctor.flow.transfer.escape import escape, release, store
 from ackdoctor.flow.transfer.evaluate import (
     as_stored_tuple,
     evaluate,
+    one_of,
     single_item,
     stored_tuple,
+    table_entry,
     tick_test_of_name,
 )
-from ackdoctor.flow.transfer.liveness import assigned_locals, operands
 from ackdoctor.flow.transfer.origins import is_queue, may_raise
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Function, Name
 
 _KEY_AND_VALUE = 2
 _ELEMENTS = (TokenRef, Container, Batch, Instance)
+_CHANGES = CONTAINER_REMOVALS | CONTAINER_OTHERS  # also read-only ones
 _CALLABLE = (BoundMethod, FunctionRef, Partial)
 
 
@@ -75,10 +80,12 @@ def elements(context: Context, values: Iterable[Value | None]) -> frozenset[Valu
 
 
 def packed_arguments(
-    context: Context, function: Function, more: Sequence[Value | None], named: Collection[str | None] = ()
+    context: Context,
+    function: Function,
+    more: Sequence[Value | None],
+    named: Mapping[str, Value | None] = MappingProxyType({}),
 ) -> Iterator[tuple[str, Value]]:
     """Return what `*args` and `**kwargs` hold of a call: the arguments that no parameter took, in Java perhaps as one array."""
-    own = {param.name for param in function.params}
     for param in function.params:
         if param.kind == "positional" or param.name in _rebound_names(function):
             continue
@@ -86,8 +93,11 @@ def packed_arguments(
             array = more[0] if context.typed and len(more) == 1 else None
             together = Container(elements(context, more), tuple(more))
             yield param.name, array if isinstance(array, (Batch, Container, Field)) else together
-        elif param.kind == "**" and own.issuperset(named):
-            yield param.name, Container(frozenset(), ())
+        elif param.kind == "**":
+            yield (
+                param.name,
+                Container(elements(context, named.values()), tuple(named.values()), tuple(named)),
+            )
 
 
 @memoize
@@ -124,7 +134,7 @@ def method_call(
         case Field(name=field):
             return _field_method(context, path, call, field, name)
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
-            return _field_method(context, path, call, token.field, name, inner=True)
+            return _field_method(context, path, call, token.field, name, inner=token)
         case TokenRef(token=token, part="") if kind := tick_test_of_name(name):
             return CallEffect(state, TickTest(token, kind), may_raise=False)
         case Container() as held:
@@ -144,7 +154,8 @@ def _local_method(context: Context, path: Path, call: Call, held: Container, fun
     if name in CONTAINER_VIEWS:
         return CallEffect(state, held, may_raise=False)
     if name in CONTAINER_READS:
-        value = single_item(held, *arguments(context, path, call))
+        values = arguments(context, path, call)
+        value = table_entry(held, *values[:2]) if held.keys else one_of(items) or single_item(held, *values)
         is_getter = (context.typed and name in CONTAINER_REMOVALS) or any(
             mentions(fact, func.obj) for fact in state.facts
         )
@@ -201,24 +212,25 @@ def _add_to_same(after: State, before: State, obj: Name, added: frozenset[Value]
 
 
 def _field_method(
-    context: Context, path: Path, call: Call, field: str, name: str, *, inner: bool = False
+    context: Context, path: Path, call: Call, field: str, name: str, *, inner: Token | None = None
 ) -> CallEffect | None:
+    """Apply a method call on a field, or on the object `inner` that the field holds."""
     values = arguments(context, path, call)
     carried = [value for value in values if value is not None and any(tokens_in(value))]
     state = invalidate_receiver(path.state, call)
+    if inner and name in _CHANGES and not is_read_only(call):
+        state = state.with_contents(inner.members, UNKNOWN)
     if name in CONTAINER_BULK_STORES and Field(field, taken=True) in values:
         release(context, path, field)
         return CallEffect(put_back(context, state, field), None, may_raise=False)
     if context.typed and name in CONTAINER_STORES:
         state = _store_added(state, call, values, stored_tuple(field))
     if name == "drainTo" and call.args and isinstance(call.args[0].value, Name):
-        drained = stored_tuple(field)
-        target = call.args[0].value.id
-        state = context.touch(state, Field(field))
-        return CallEffect(state.bind(target, Container(frozenset({drained}))), None, may_raise=False)
+        state = drain_buffer(context, path, state, field, call.args[0].value.id)
+        return CallEffect(state, None, may_raise=False)
     if inner and context.typed and not carried and (name.startswith("get") or _reads_part(call, name)):
-        return CallEffect(state, stored_tuple(field, f".{name}"), may_raise=False)
-    if name in CONTAINER_STORES and carried and not any(isinstance(v, _CALLABLE) for v in values):
+        return CallEffect(state, TokenRef(inner.at(f".{name}")), may_raise=False)
+    if carried and name in CONTAINER_STORES and not any(isinstance(v, _CALLABLE) for v in values):
         keyed = context.typed and name == "put" and len(call.args) == _KEY_AND_VALUE
         how, key = ("[]", call.args[0].value) if keyed else (name, None)
         for value in carried:
@@ -226,18 +238,13 @@ def _field_method(
         element = stored_tuple(field) if name == "setdefault" else None
         return CallEffect(state, element, may_raise=may_raise(context, path.function, call))
     if name in CONTAINER_READS:
-        read = stored_tuple(field, f".{name}" if inner else "")
-        if not inner and _takes_out(context, call, field):
-            state = remove_tuple(context, path, state, field)
-            return CallEffect(state, read, may_raise=may_raise(context, path.function, call))
-        tokens = {token: held for token, held in state.tokens.items() if token != read.token}
-        return CallEffect(
-            state.replace(tokens=tokens), read, may_raise=may_raise(context, path.function, call)
-        )
+        read = TokenRef(inner.at(f".{name}")) if inner else stored_tuple(field)
+        takes = not inner and _takes_out(context, path.function, call, field)
+        state = remove_tuple(context, path, state, field) if takes else forget_place(state, read.token)
+        return CallEffect(state, read, may_raise=may_raise(context, path.function, call))
     if name in CONTAINER_VIEWS:
-        return CallEffect(state, stored_tuple(field, ".view") if inner else Field(field), may_raise=False)
-    if name == "clear" and not inner and field in context.stored_stages:
-        state = take_buffer(state, field)
+        return CallEffect(state, TokenRef(inner) if inner else Field(field), may_raise=False)
+    if name == "clear" and not inner:
         return CallEffect(empty_buffer(context, path, state, field), None, may_raise=False)
     if name in CONTAINER_OTHERS:
         if not is_read_only(call) and name not in REORDERING:
@@ -250,9 +257,9 @@ def _field_method(
     return None
 
 
-def _takes_out(context: Context, call: Call, field: str) -> bool:
+def _takes_out(context: Context, function: Function, call: Call, field: str) -> bool:
     """Whether a call removes a tuple from a field and gives it a name; an iterator's `next` removes nothing."""
-    if call.dropped or not isinstance(call.func, Attr) or not is_field(call.func.obj):
+    if call.dropped or not isinstance(call.func, Attr) or not is_field(function, call.func.obj):
         return False
     name = call.func.name
     return name in CONTAINER_REMOVALS or (name == "get" and is_queue(context, field))

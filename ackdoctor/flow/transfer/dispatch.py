@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import last_name, memoize, names_in
+from ackdoctor.flow.expressions import last_name, memoize, names_in, operands
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
@@ -40,7 +40,6 @@ from ackdoctor.flow.transfer.evaluate import (
     evaluate,
     framework_kind,
 )
-from ackdoctor.flow.transfer.liveness import operands as read_by
 from ackdoctor.model.cfg import Arg, Attr, Bind, Call, ClassInfo, Expr, Function, Global, Literal, Mix, Name
 from ackdoctor.model.dialect import Kind, Moment, Verb
 from ackdoctor.model.protocol import Stage, Tick
@@ -422,7 +421,7 @@ def _read_only_params(function: Function, getters: frozenset[str]) -> frozenset[
             case Call(func=Attr(obj=Name(), name=name), args=args) if name in getters:
                 read_there = tuple(arg.value for arg in args)
             case op:
-                read_there = read_by(op)
+                read_there = operands(op)
         used.update(name for expr in read_there for name in names_in(expr))
     return frozenset(at for at, param in enumerate(function.params[1:]) if param.name not in used)
 

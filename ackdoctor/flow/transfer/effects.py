@@ -7,13 +7,19 @@ framework, pass code on, raise or catch an exception themselves, or touch a fiel
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ackdoctor.flow import aliases
-from ackdoctor.flow.aliases import access_path, named_closures
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.expressions import assigned_targets, last_name, memoize, names_in, subexpressions
-from ackdoctor.flow.invalidation import drop_facts
+from ackdoctor.flow.domains.aliases import access_path, named_closures
+from ackdoctor.flow.domains.invalidation import drop_facts
+from ackdoctor.flow.expressions import (
+    assigned_targets,
+    last_name,
+    memoize,
+    names_in,
+    operands,
+    subexpressions,
+)
 from ackdoctor.flow.library import CLEANUP, LOGGING
-from ackdoctor.flow.pure_calls import PURE_FUNCTIONS, SELF_NAMES, is_field, is_immutable, is_read_only
+from ackdoctor.flow.pure_calls import PURE_FUNCTIONS, is_field, is_immutable, is_read_only
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
@@ -28,7 +34,6 @@ from ackdoctor.flow.state import (
     tokens_in,
 )
 from ackdoctor.flow.transfer.evaluate import declared_field, evaluate
-from ackdoctor.flow.transfer.liveness import operands
 from ackdoctor.flow.transfer.origins import may_raise
 from ackdoctor.model.cfg import (
     Attr,
@@ -112,7 +117,7 @@ def changed_fields(context: Context, function: Function) -> frozenset[str]:
 
 def forget_changed_fields(context: Context, function: Function, state: State, call: Call) -> State:
     """Return the state after an opaque call: without the fields that the methods and closures among its arguments may change."""
-    if not call.args or not (state.facts or state.fields):
+    if not call.args or not (state.facts or state.aliases or state.fields):
         return state
     values = (
         evaluate(context, function, state, arg.value)
@@ -124,14 +129,20 @@ def forget_changed_fields(context: Context, function: Function, state: State, ca
     )
     if not fields or ANY in fields:
         return state
-    stale = [fact for fact in state.facts if any(_is_one(part, fields) for part in subexpressions(fact))]
+    stale = [fact for fact in state.facts if _reads_one(function, fact, fields)]
+    aliases = frozenset(
+        pair for pair in state.aliases if not any(_reads_one(function, side, fields) for side in pair)
+    )
     known = {name: value for name, value in state.fields.items() if name not in fields}
     state = drop_facts(state, stale)
+    state = state.replace(aliases=aliases) if len(aliases) < len(state.aliases) else state
     return state.replace(fields=known) if len(known) < len(state.fields) else state
 
 
-def _is_one(expr: Expr, fields: frozenset[str]) -> bool:
-    return isinstance(expr, Attr) and is_field(expr) and expr.name in fields
+def _reads_one(function: Function, expr: Expr, fields: frozenset[str]) -> bool:
+    """Whether an expression reads one of these fields."""
+    parts = (part for part in subexpressions(expr) if isinstance(part, Attr))
+    return any(is_field(function, part) and part.name in fields for part in parts)
 
 
 def _code(context: Context, value: Value | None) -> tuple[Function, ...]:
@@ -168,12 +179,12 @@ def _changed_by(context: Context, function: Function, op: Instr) -> Iterator[str
 
 def _changed_by_call(context: Context, function: Function, call: Call) -> Iterator[str]:
     for arg in call.args:
-        if isinstance(arg.value, Name) and arg.value.id in SELF_NAMES:
+        if arg.value == Name(function.receiver):
             yield ANY
         elif not is_read_only(call) and last_name(call.func) not in PURE_FUNCTIONS:
             yield from _field(function, arg.value)
     match call.func:
-        case Attr(obj=Name(id=own), name=name) if own in SELF_NAMES:
+        case Attr(obj=Name(id=own), name=name) if own == function.receiver:
             methods = callees(context, name)
             for method in methods:
                 yield from changed_fields(context, method)
@@ -193,7 +204,7 @@ def _field(function: Function, expr: Expr) -> Iterator[str]:
     """Yield the field that an expression is, or lies in."""
     at = access_path(function, expr)
     while isinstance(at, (Attr, Item)):
-        if isinstance(at, Attr) and isinstance(at.obj, Name) and at.obj.id in SELF_NAMES:
+        if isinstance(at, Attr) and is_field(function, at):
             yield at.name
         at = at.obj
 
@@ -299,28 +310,28 @@ def _fields(expr: Expr, own: str) -> set[str]:
     return set()
 
 
-def surviving_facts(facts: Mapping[Expr, bool], fields: frozenset[str]) -> Mapping[Expr, bool]:
+def surviving_facts(
+    function: Function, facts: Mapping[Expr, bool], fields: frozenset[str]
+) -> Mapping[Expr, bool]:
     """Return the facts that survive a call of a helper: about locals, and about fields that it cannot change; globals may change."""
-    return {fact: truth for fact, truth in facts.items() if not _reads_field(fact, fields)}
+    return {fact: truth for fact, truth in facts.items() if not _reads_field(function, fact, fields)}
 
 
-def _reads_field(expr: Expr, fields: frozenset[str]) -> bool:
+def _reads_field(function: Function, expr: Expr, fields: frozenset[str]) -> bool:
     match expr:
-        case Compare(op=aliases.ALIAS):
-            return False
-        case Attr(name=name) if is_field(expr) and ANY not in fields:
+        case Attr(name=name) if is_field(function, expr) and ANY not in fields:
             return name in fields
         case Attr(name=name) | Global(id=name):
             return not name.isupper()  # a constant does not change
         case Item():
             return True
         case Compare(left=left, right=right):
-            return _reads_field(left, fields) or _reads_field(right, fields)
+            return _reads_field(function, left, fields) or _reads_field(function, right, fields)
         case Mix(op="call", parts=(Attr(obj=func), *args)):
-            return any(_reads_field(each, fields) for each in (func, *args))
+            return any(_reads_field(function, each, fields) for each in (func, *args))
         case Mix(parts=parts):
-            return any(_reads_field(part, fields) for part in parts)
+            return any(_reads_field(function, part, fields) for part in parts)
         case IsType(value=value) | Not(value=value):
-            return _reads_field(value, fields)
+            return _reads_field(function, value, fields)
         case _:
             return False

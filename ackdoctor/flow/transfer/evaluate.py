@@ -1,12 +1,14 @@
 """The abstract value of an expression: from the state of a path, and from declared types where the language has them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.expressions import memoize
 from ackdoctor.flow.library import TICK
 from ackdoctor.flow.program import may_reassign
+from ackdoctor.flow.pure_calls import measured
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
@@ -19,6 +21,8 @@ from ackdoctor.flow.state import (
     FunctionRef,
     Index,
     Instance,
+    OneOf,
+    Partial,
     Picked,
     Row,
     SelfRef,
@@ -31,7 +35,6 @@ from ackdoctor.flow.state import (
     TupleAttribute,
     Value,
 )
-from ackdoctor.flow.transfer.heap_cells import box_value, cell_value
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -147,7 +150,7 @@ def class_of(context: Context, function: Function, state: State, expr: Expr) -> 
             if not text and name.startswith("%"):
                 return _made(context, function, name)
             return _project(context, unit, text)
-        case Attr(obj=Name(id=own), name=name) if own in _OWN:
+        case Attr(obj=Name(id=own), name=name) if own == function.receiver:
             value = state.env.get(own)
             found = (
                 declared_field_of(context, value.cls, name)
@@ -157,9 +160,6 @@ def class_of(context: Context, function: Function, state: State, expr: Expr) -> 
             return _project(context, context.program.units[found[0].path], found[1]) if found else None
         case _:
             return None
-
-
-_OWN = ("this", "self")
 
 
 def _project(context: Context, unit: Unit, text: str) -> ClassInfo | None:
@@ -202,8 +202,8 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
     """Return the abstract value of a pure expression; None if it does not matter to the protocol."""
     match expr:
         case Name(id=name):
-            value = cell_value(function, state, name) or state.env.get(name)
-            if value is not None or name.startswith("%") or not context.typed:
+            value = HEAP_CELLS.evaluate(context, function, state, expr) or state.env.get(name)
+            if value is not None or name.startswith("%"):
                 return value
             return declared_local(context, function, name)
         case Literal(value=value):
@@ -211,13 +211,13 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
         case Global():
             return _global(context, function, expr)
         case Attr(obj=obj, name=name):
-            boxed = box_value(function, state, expr)
+            boxed = HEAP_CELLS.evaluate(context, function, state, expr)
             return boxed or _attribute(context, function, state, expr, obj, name)
         case Item(obj=obj, key=key):
-            return box_value(function, state, expr) or _subscript(context, function, state, obj, key)
+            boxed = HEAP_CELLS.evaluate(context, function, state, expr)
+            return boxed or _subscript(context, function, state, obj, key)
         case Build(kind="dict", items=items):
-            values = _collection(context, function, state, items[1::2])
-            return values if values.items else _collection(context, function, state, items)
+            return _dict(context, function, state, items)
         case Build(items=items):
             return _collection(context, function, state, items)
         case Star(value=value):
@@ -240,10 +240,9 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
 
 def _global(context: Context, function: Function, expr: Expr) -> Value | None:
     unit = context.unit(function)
-    if not context.typed:
-        constant = context.program.constant(unit, expr)
-        if constant is not None:
-            return Const(constant.value)
+    constant = context.program.constant(unit, expr)
+    if constant is not None:
+        return Const(constant.value)
     symbols = context.program.resolve(unit, expr)
     functions = [symbol for symbol in symbols if isinstance(symbol, Function)]
     if functions:
@@ -274,7 +273,7 @@ def _attribute(
         case Field(name=field):
             return Field(f"{field}.{name}")
         case Container() as collection:
-            return Count(collection) if context.typed and name == "length" else collection
+            return Count(collection) if measured(expr) is not None else collection
         case External(names=names):
             return External(tuple(f"{base}.{name}" for base in names))
         case _:
@@ -293,7 +292,7 @@ def _part(context: Context, token: Token, name: str) -> Value | None:
         shape.task,
     ):
         return None
-    return stored_tuple(token.field, f"{token.path}.{name}")
+    return TokenRef(token.at(f".{name}"))
 
 
 _A_TUPLE = FrameworkObject(
@@ -313,12 +312,11 @@ def _self_field(context: Context, state: State, name: str) -> Value:
 def _declared_self_field(context: Context, name: str) -> Value:
     """Return the value of `self.name` that the class alone determines."""
     component = context.component
-    if context.typed:
-        handle = declared_field(context, name)
-        if handle is not None and handle != _A_TUPLE:
-            return handle
-        if component.declared(name) is not None:
-            return _constant(component, name) or Field(name)
+    handle = declared_field(context, name)
+    if handle is not None and handle != _A_TUPLE:
+        return handle
+    if component.declared(name) is not None:
+        return _constant(component, name) or Field(name)
     if component.method(name) is not None:
         return BoundMethod(name)
     if any(verb.name == name and verb.on == "self" for verb in context.verbs()):
@@ -364,21 +362,51 @@ def _item(container: Value | None, key: Expr, place: Value | None) -> Value | No
                 return container
             return stored_tuple(field)
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
-            return stored_tuple(token.field, f"{token.path}[{key.value if isinstance(key, Literal) else ''}]")
+            return TokenRef(token.at(f"[{key.value if isinstance(key, Literal) else ''}]"))
         case TokenRef(token=token, part="") if key == Literal(0):
             return TokenRef(token, "id")
         case Row(token=token, column=column):
             return TokenRef(token) if key == Literal(column) else None
         case Container(items=items) if isinstance(key, Mix) and key.op == "slice":
             return Container(items)
+        case Container(keys=keys) as table if keys:
+            return table_entry(table, place)
         case Container(order=tuple(order)) if isinstance(place, Const) and isinstance(place.value, int):
             return order[place.value] if -len(order) <= place.value < len(order) else None
         case Batch(token=token):
             return _batch_element(token, place)
         case Container() as listed:
-            return single_item(listed, place)
+            return one_of(listed.items) or single_item(listed, place)
         case _:
             return None
+
+
+def _dict(context: Context, function: Function, state: State, items: tuple[Expr, ...]) -> Container:
+    """Return a dict, with its keys if it has code under literal keys."""
+    held = _collection(context, function, state, items[1::2])
+    keys = tuple(key.value for key in items[::2] if isinstance(key, Literal))
+    if one_of(held.items) and len(keys) == len(items) // 2:
+        return Container(
+            held.items, tuple(evaluate(context, function, state, item) for item in items[1::2]), keys
+        )
+    return held if held.items else _collection(context, function, state, items)
+
+
+def table_entry(table: Container, key: Value | None = None, default: Value | None = None) -> Value | None:
+    """Return what a dict has under a key, or any of its values if the key is unknown."""
+    if not isinstance(key, Const):
+        return one_of((*(table.order or ()), *((default,) if default else ())))
+    return dict(zip(table.keys, table.order or (), strict=True)).get(key.value, default)
+
+
+def one_of(values: Iterable[Value | None]) -> OneOf | None:
+    """Return any one of these values if all of them are code."""
+    items = {item for value in values for item in (value.items if isinstance(value, OneOf) else (value,))}
+    codes = frozenset(item for item in items if isinstance(item, _CODE))
+    return OneOf(codes) if codes and len(codes) == len(items) else None
+
+
+_CODE = (BoundMethod, FunctionRef, Partial, External)
 
 
 def _slice(context: Context, batch: Batch, bounds: list[Value | None]) -> Value:
@@ -421,8 +449,9 @@ def _collection(context: Context, function: Function, state: State, items: tuple
     members = frozenset(
         value
         for value in values
-        if isinstance(value, (TokenRef, Container, Batch, FunctionRef, BoundMethod))
+        if isinstance(value, (TokenRef, Container, Batch, FunctionRef, BoundMethod, Partial))
         or (isinstance(value, Instance) and value.fields)
+        or (isinstance(value, External) and value.names[-1].rpartition(".")[2] in context.verb_names)
     )
     return Container(members)
 
@@ -448,11 +477,10 @@ def _closure(context: Context, function: Function, state: State, key: str) -> Va
     if inner is None:
         return None
     known = {name: state.env[name] for name in inner.captures if name in state.env}
-    if context.typed:
-        for name in inner.captures - known.keys():
-            value = declared_local(context, function, name)
-            if value is not None:
-                known[name] = value
+    for name in inner.captures - known.keys():
+        value = declared_local(context, function, name)
+        if value is not None:
+            known[name] = value
     captured = tuple(sorted(known.items(), key=lambda pair: pair[0]))
     return FunctionRef(inner, captured)
 
@@ -466,7 +494,7 @@ def tick_comparison(
     """Return the test of a comparison such as `tup.stream == "__tick"`: whether the tuple is a tick or another system tuple."""
     names = context.component.dialect.shape.tick_names
     for one, other in ((condition.left, condition.right), (condition.right, condition.left)):
-        match evaluate(context, function, state, one) if context.typed else None:
+        match evaluate(context, function, state, one):
             case TupleAttribute(token=token) if kind := _system_kind(context, function, other, names):
                 return TickTest(token, kind)
             case _:

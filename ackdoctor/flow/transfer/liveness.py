@@ -8,15 +8,15 @@ from there reads it before it is assigned.  A set of places is a bit mask.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from ackdoctor.flow.aliases import new_aliases
-from ackdoctor.flow.expressions import assigned_targets, memoize, names_in, subexpressions
-from ackdoctor.flow.facts import definitions, normalise, subject_of, tested_names
+from ackdoctor.flow.domains.aliases import new_aliases
+from ackdoctor.flow.expressions import assigned_locals, memoize, names_in, operands, subexpressions
+from ackdoctor.flow.facts import definitions, normalise, tested_names
 from ackdoctor.flow.induction import body_counters, counted_loops, induction_variables
 from ackdoctor.flow.library import CONTAINER_STORES
 from ackdoctor.flow.pure_calls import inline_calls, is_field, iterator_facts, nonempty_facts, size_facts
-from ackdoctor.flow.state import State
+from ackdoctor.flow.state import Live
 from ackdoctor.model.cfg import (
     ENTRY,
     Attr,
@@ -25,7 +25,6 @@ from ackdoctor.model.cfg import (
     Catch,
     Closure,
     Compare,
-    Drop,
     EdgeKind,
     Expr,
     Function,
@@ -35,33 +34,14 @@ from ackdoctor.model.cfg import (
     Name,
     Next,
     Not,
-    Return,
     Test,
-    Throw,
-    Unpack,
     Update,
     Yield,
 )
 
 Place: TypeAlias = str | Expr
 
-_RESULT, _YIELDED, _OWN = "%return", "%yield", "this"
-
-
-class Live(NamedTuple):
-    """The live places at a step: locals by name, and subjects of facts."""
-
-    names: frozenset[str]
-    subjects: frozenset[Expr]
-
-    def of(self, state: State) -> State:
-        """Return a state without its dead places."""
-        env, facts = state.env, state.facts
-        if not env.keys() <= self.names:
-            env = {name: value for name, value in env.items() if name in self.names}
-        if facts and not all(subject_of(fact) in self.subjects for fact in facts):
-            facts = {fact: truth for fact, truth in facts.items() if subject_of(fact) in self.subjects}
-        return state if env is state.env and facts is state.facts else state.replace(env=env, facts=facts)
+_RESULT, _YIELDED = "%return", "%yield"
 
 
 @memoize
@@ -69,8 +49,8 @@ def live_at(function: Function) -> Mapping[int, Live]:
     """Return the live places at a function's entry and at the steps where paths meet."""
     numbers: dict[Place, int] = {}
     read = [_bit_mask(numbers, _read_places(function, step.op)) for step in function.cfg.steps]
-    named = (fact.left for facts in new_aliases(function).values() for fact in facts)
-    own = _bit_mask(numbers, (_OWN, *named))  # a call on `super()` uses `this` without naming it
+    named = (name for pairs in new_aliases(function).values() for name, _ in pairs)
+    own = _bit_mask(numbers, (function.receiver, *named))  # `super()` uses it without naming it
     live = _live(function, [places | own for places in read], _assigned_places(function, numbers))
     places = list(numbers)
     known: dict[int, Live] = {}
@@ -89,15 +69,21 @@ def _meetings(function: Function) -> list[int]:
 
 
 @memoize
-def indexed_containers(function: Function) -> Mapping[str, tuple[Expr, ...]]:
-    """Return the containers that the code indexes with a local: `self.pending` in `self.pending[key]`."""
-    found: dict[str, tuple[Expr, ...]] = {}
+def container_keys(function: Function) -> Mapping[Expr, frozenset[Expr]]:
+    """Return the containers that the code indexes, with their keys: `self.pending` in `self.pending[key]`."""
+    found: dict[Expr, frozenset[Expr]] = {}
     for step in function.cfg.steps:
         for part in (each for expr in operands(step.op) for each in subexpressions(expr)):
             if isinstance(part, Item):
-                for name in names_in(part.key):
-                    found[name] = (*found.get(name, ()), part.obj)
+                found[part.obj] = found.get(part.obj, frozenset()) | {part.key}
     return found
+
+
+def indexed_containers(function: Function, name: str) -> Iterator[Expr]:
+    """Yield the containers that the code indexes with a local."""
+    return (
+        obj for obj, keys in container_keys(function).items() if any(name in names_in(key) for key in keys)
+    )
 
 
 # ---- the analysis ----
@@ -162,15 +148,6 @@ def _writes(op: Instr, kind: EdgeKind) -> bool:
     return kind is EdgeKind.TRUE if isinstance(op, (Next, Catch)) else kind is not EdgeKind.RAISE
 
 
-def assigned_locals(op: Instr) -> Iterator[str]:
-    """Yield the locals that an instruction assigns."""
-    for target in assigned_targets(op):
-        if isinstance(target, Name):
-            yield target.id
-    if isinstance(op, Return):
-        yield _RESULT
-
-
 def _read_places(function: Function, op: Instr) -> Iterator[Place]:
     """Yield the places that an instruction reads."""
     for expr in operands(op):
@@ -179,11 +156,11 @@ def _read_places(function: Function, op: Instr) -> Iterator[Place]:
         case Test(condition=condition):
             yield from _condition_subjects(condition)
             yield from _condition_subjects(inline_calls(function, condition))
-            yield from _compared(inline_calls(function, condition))
+            yield from _compared(function, inline_calls(function, condition))
             for name in names_in(condition):
                 for meant in definitions(function).get(name, ()):
                     yield from _condition_subjects(meant)
-                    yield from _compared(meant)
+                    yield from _compared(function, meant)
         case Update(target=Name(id=name)) | Bind(target=Name(id=name)) if name in induction_variables(
             function
         ):
@@ -192,7 +169,7 @@ def _read_places(function: Function, op: Instr) -> Iterator[Place]:
         case Bind(target=Name(id=name), value=value) if name in tested_names(function):
             yield value  # the facts about the value hold for the new name
             yield from _condition_subjects(value)
-            yield from _compared(value)
+            yield from _compared(function, value)
         case Next(iterable=iterable, loop=loop):
             yield from nonempty_facts(function, iterable)
             for loops in (counted_loops(function), body_counters(function)):
@@ -215,40 +192,19 @@ def _counter_places(function: Function, counter: str) -> Iterator[Place]:
     yield Name(counter)
     yield counter
     for bound in induction_variables(function)[counter]:
-        yield from (part for part in subexpressions(bound) if isinstance(part, Name) or is_field(part))
+        yield from (
+            part for part in subexpressions(bound) if isinstance(part, Name) or is_field(function, part)
+        )
         yield from size_facts(bound)
 
 
-def _compared(condition: Expr) -> Iterator[Place]:
+def _compared(function: Function, condition: Expr) -> Iterator[Place]:
     """Yield the operands of comparisons, since each may be an alias, and the emptiness of the containers among them."""
     if isinstance(condition, Compare):
-        yield from (part for part in subexpressions(condition) if isinstance(part, Name) or is_field(part))
+        yield from (
+            part for part in subexpressions(condition) if isinstance(part, Name) or is_field(function, part)
+        )
     yield from size_facts(condition)
-
-
-def operands(op: Instr) -> tuple[Expr, ...]:
-    """Return the expressions that an instruction evaluates; a local that is only assigned is not among them."""
-    match op:
-        case Call(func=func, args=args):
-            return (func, *(arg.value for arg in args))
-        case Test(condition=value):
-            return (value,)
-        case Bind(target=target, value=value) | Next(target=target, iterable=value):
-            return (value, *_target_operands(target))
-        case Unpack(targets=targets, value=value):
-            return (value, *(expr for target in targets for expr in _target_operands(target)))
-        case Update(target=target, value=value):
-            return (target, value)
-        case Drop(target=value):
-            return (value,)
-        case Return(value=value) | Throw(value=value) | Yield(value=value) if value is not None:
-            return (value,)
-        case _:
-            return ()
-
-
-def _target_operands(target: Expr | None) -> tuple[Expr, ...]:
-    return () if target is None or isinstance(target, Name) else (target,)
 
 
 def _condition_subjects(condition: Expr) -> Iterator[Expr]:

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ackdoctor.flow.context import Context, DeferredCall
+from ackdoctor.flow.domains.invalidation import invalidate_receiver
 from ackdoctor.flow.events import CallbackPassed, Deferral, Path
 from ackdoctor.flow.expressions import last_name, names_in
 from ackdoctor.flow.facts import tested_names
-from ackdoctor.flow.invalidation import invalidate_receiver
 from ackdoctor.flow.library import (
     ARRAYS,
+    ATTRIBUTE_READS,
     CALLBACKS,
     COLLECTION_LITERALS,
     COLLECTION_WRAPPERS,
@@ -80,12 +81,12 @@ def library_call(
         and not _may_be_python2(context, path.function)
     ):
         return CallEffect(state, None, may_raise=False)
-    if name == "partial" and values and values[0] is not None:
-        return CallEffect(state, Partial(values[0], values[1:]), may_raise=False)
-    if name == "super":
-        return CallEffect(state, SuperRef(context.program.owner(_outermost(context, path))), may_raise=False)
-    if name == "wraps":
-        return CallEffect(state, External(("identity",)), may_raise=False)
+    if name in ATTRIBUTE_READS:
+        read = _read_attribute(context, path, call, values)
+        return CallEffect(state, read, may_raise(context, path.function, call))
+    code = _made_code(context, path, name, call, values)
+    if code is not None:
+        return CallEffect(state, code, may_raise=False)
     if name in TRANSPARENT_DECORATORS and values:
         return CallEffect(state, values[0], may_raise=False)
     iterable = _batch_iterable(name, values)
@@ -108,6 +109,34 @@ def library_call(
     if name.endswith(("Error", "Exception")):
         return CallEffect(state, ExceptionValue(target.names[-1]), may_raise=False)
     return opaque_call(context, path, call, preset)
+
+
+def _made_code(
+    context: Context, path: Path, name: str, call: Call, values: tuple[Value | None, ...]
+) -> Value | None:
+    """Return the code, or the view of the component, that a call of this name makes."""
+    match name:
+        case "partial" if values and values[0] is not None:
+            names = tuple(arg.name for arg in call.args[1:]) if len(call.args) == len(values) else ()
+            return Partial(values[0], values[1:], names)
+        case "super":
+            return SuperRef(context.program.owner(_outermost(context, path)))
+        case "wraps":
+            return External(("identity",))
+        case _:
+            return None
+
+
+def _read_attribute(
+    context: Context, path: Path, call: Call, values: tuple[Value | None, ...]
+) -> Value | None:
+    """Return the attribute of an object that a call names; where it has a default, only a method or a verb."""
+    match call.args, values:
+        case (obj, _, *default), (_, Const(value=str() as name), *_):
+            value = evaluate(context, path.function, path.state, Attr(obj.value, name))
+            return value if not default or isinstance(value, BoundMethod) else None
+        case _:
+            return None
 
 
 def _batch_iterable(name: str, values: tuple[Value | None, ...]) -> Zipped | Count | Container | None:
@@ -289,11 +318,10 @@ _AROUND = 0  # all loops around the call of a helper; its own are counted from 1
 
 @dataclass(slots=True, unsafe_hash=True)
 class Enter:
-    """The call enters a function of the project with this state; `others` are further overloads that it may mean."""
+    """The call enters a function of the project with this state."""
 
     function: Function
     state: State
-    others: tuple["Enter", ...] = ()
 
 
 def enter(
@@ -310,16 +338,16 @@ def enter(
         return opaque_call(context, path, call, preset)
     env: dict[str, Value] = {"%return": Const(None), **dict(captured)}
     params = [param for param in function.params if param.kind == "positional"]
-    more: list[Value | None] = []
-    if receiver is not None and function.binding != "static":
-        if params:
-            env[params.pop(0).name] = receiver
-        else:
-            more.append(receiver)  # `*args` of a decorator's inner function
+    own = [receiver] if receiver is not None and function.binding != "static" else []
+    env.update(zip((param.name for param in params[:1]), own, strict=False))
+    more: list[Value | None] = [*own] if not params else []  # `*args` of a decorator's inner function
+    params = params[len(own) :]
     args = call.args if preset is None else tuple(Arg(Name("")) for _ in preset)
     values = arguments(context, path, call) if preset is None else preset
     filled: set[str | None] = set()
+    named: dict[str, Value | None] = {}
     passed: dict[str, Expr] = {}
+    names = {param.name for param in function.params}
     for arg, value in zip(args, values, strict=True):
         name = arg.name
         if name is None and not arg.star:
@@ -327,6 +355,9 @@ def enter(
                 name = params.pop(0).name
             else:
                 more.append(value)
+        if name is not None and name not in names:
+            named[name] = value
+            continue
         filled.add(name)
         if name is not None and isinstance(arg.value, (Name, Attr)) and preset is None:
             passed[name] = arg.value
@@ -340,13 +371,15 @@ def enter(
             if isinstance(value, Const) and _matters(function, param.name, value):
                 env[param.name] = value
     if not any(arg.star for arg in args):
-        env.update(packed_arguments(context, function, more, named=filled - {None}))
+        env.update(packed_arguments(context, function, more, named))
     before = path.state
     entered = State(
         env=env,
         tokens=before.tokens,
         fields=before.fields,
         contents=before.contents,
+        final=before.final,
+        heap=before.heap,
         facts=_facts_about(path, function, passed),
         loops=_loops_in_callee(before),
         caught=before.caught,

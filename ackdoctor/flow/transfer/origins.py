@@ -135,7 +135,7 @@ def is_remote(context: Context, function: Function, expr: Expr, depth: int = 0) 
     match expr:
         case Global():
             return _is_remote_name(context, context.unit(function), expr, depth)
-        case Attr(name=field) if is_field(expr):
+        case Attr(name=field) if is_field(function, expr):
             return _all_remote(context, _field_values(context, field), depth)
         case Attr(obj=obj) | Item(obj=obj):
             return is_remote(context, function, obj, depth + 1)
@@ -226,7 +226,7 @@ def _declared_names(context: Context, function: Function, expr: Expr) -> tuple[s
     match expr:
         case Name(id=name):
             text, unit = declared_type(function, name), context.unit(function)
-        case Attr(name=field) if is_field(expr):
+        case Attr(name=field) if is_field(function, expr):
             found = context.component.declared(field)
             text, unit = (
                 (found[1], context.program.units[found[0].path]) if found else ("", context.unit(function))
@@ -247,9 +247,11 @@ def is_in_memory(context: Context, function: Function, expr: Expr) -> bool:
     """Whether an object certainly lives in the process: a collection, a date, a text."""
     if context.typed:
         names = _declared_names(context, function, expr)
-        return bool(names) and all(name.startswith(_JAVA_MEMORY) for name in names)
+        return bool(names) and all(
+            name.startswith(_JAVA_MEMORY) and not name.startswith("java.util.concurrent.") for name in names
+        )
     match expr:
-        case Attr(name=field) if is_field(expr):
+        case Attr(name=field) if is_field(function, expr):
             values = list(_field_values(context, field))
         case Name():
             values = list(_local_values(function, expr))
@@ -276,7 +278,7 @@ def project_class(context: Context, function: Function, expr: Expr) -> ClassInfo
     if context.typed:
         return class_of(context, function, State(), expr)
     match expr:
-        case Attr(name=field) if is_field(expr):
+        case Attr(name=field) if is_field(function, expr):
             values = list(_field_values(context, field))
         case Name():
             values = list(_local_values(function, expr))

@@ -134,6 +134,7 @@ def function(
         decorators=tuple(fn.pure(each) for each in heading.annotations if not each.has_error),
         closures=fn.closures,
         captures=frozenset(frame.captures),
+        receiver="this" if "this" in frame.captures or any(each.name == "this" for each in params) else "",
         docstring_only=body is None,
         types={name: written for name, written in frame.types.items() if written},
         returns="" if frame.is_type_parameter(returns) else returns,

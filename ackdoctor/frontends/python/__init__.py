@@ -131,12 +131,15 @@ def _lower_module(file: SourceFile, tree: cst.Module, *, python2: bool) -> Unit:
 _PARTS = ("finalbody", "orelse", "handlers", "cases", "body")
 
 
+_ASSIGNMENTS = (cst.Assign, cst.AnnAssign, cst.AugAssign)
+
+
 def _declarations(body: Sequence[cst.CSTNode]) -> Iterator[Any]:
     """The functions, classes and assignments of a body, including those in `if`, `try` and other blocks."""
     stack = list(reversed(body))
     while stack:
         node = stack.pop()
-        if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Assign, cst.AnnAssign)):
+        if isinstance(node, (cst.FunctionDef, cst.ClassDef, *_ASSIGNMENTS)):
             yield node
             continue
         for field in _PARTS:
@@ -144,7 +147,9 @@ def _declarations(body: Sequence[cst.CSTNode]) -> Iterator[Any]:
             stack.extend([value] if isinstance(value, cst.CSTNode) else reversed(value))
 
 
-def _assigned(fn: Lowering, node: cst.Assign | cst.AnnAssign) -> Iterator[tuple[str, Expr, Span]]:
+def _assigned(
+    fn: Lowering, node: cst.Assign | cst.AnnAssign | cst.AugAssign
+) -> Iterator[tuple[str, Expr, Span]]:
     """The plain names that a module or class assignment binds, with their values.
 
     If `a, *b = 1, 2` has as many targets as values, the starred target takes one value.
@@ -159,7 +164,12 @@ def _assigned(fn: Lowering, node: cst.Assign | cst.AnnAssign) -> Iterator[tuple[
             pairs = [(part.value, given.value) for part, given in zip(elements, value.elements, strict=False)]
         for name, part in pairs:
             if isinstance(name, cst.Name):
-                yield name.value, fn.pure(part), fn.span(node)
+                found = fn.pure(part)
+                yield (
+                    name.value,
+                    Mix("+=", (found,)) if isinstance(node, cst.AugAssign) else found,
+                    fn.span(node),
+                )
 
 
 # ---- functions ----
@@ -174,7 +184,9 @@ def _define_function(
     definition = node if isinstance(node, cst.FunctionDef) else None
     body: Sequence[cst.CSTNode] = [node.body] if isinstance(node, cst.Lambda) else node.body.body
     names = names_bound(file, body)
-    scope = Scope(names.meanings({param.name for param in params}), fn.scope)
+    named = [param.name for param in params]
+    own = named[0] if named and binding == "instance" else "self" if "self" in named else ""
+    scope = Scope(names.meanings(set(named)), fn.scope, own)
     inner = Lowering(file, scope, qualname, span)
     if isinstance(node, cst.Lambda):
         inner.builder.leave(inner.value(node.body), fn.span(node.body))
@@ -194,6 +206,7 @@ def _define_function(
         decorators=tuple(fn.pure(each.decorator) for each in (definition.decorators if definition else ())),
         closures=inner.closures,
         captures=frozenset(scope.captures),
+        receiver=scope.receiver(),
         docstring_only=all(map(_is_stub, body)),
     )
 

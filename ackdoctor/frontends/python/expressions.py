@@ -41,11 +41,21 @@ from ackdoctor.model.source import Span
 
 @dataclass(slots=True, eq=False)
 class Scope:
-    """The names of a function, a module or a comprehension, and the enclosing scope."""
+    """The names of a function, a module or a comprehension, and the enclosing scope; `own` is the name of a method's object."""
 
     names: dict[str, Expr]
     parent: "Scope | None"
+    own: str = ""
     captures: set[str] = field(default_factory=set)
+
+    def receiver(self) -> str:
+        """The name of the object whose method this is, or encloses it and is used here; "" without one."""
+        if self.own:
+            return self.own
+        around = self.parent
+        while around is not None and not around.own:
+            around = around.parent
+        return around.own if around is not None and around.own in self.captures else ""
 
     def resolve(self, word: str, *, capture: bool = True) -> Expr:
         """The expression that a name refers to; a name of an enclosing function becomes a capture."""
@@ -305,6 +315,25 @@ def _subscript(fn: Lowering, node: cst.Subscript) -> Expr:
     return Item(obj, keys[0] if alone else Build("tuple", tuple(keys)))
 
 
+def _chosen(fn: Lowering, node: cst.Subscript) -> Expr:
+    """`{True: self.ack, False: self.fail}[ok]` and `(self.fail, self.ack)[ok]` are `self.ack if ok else self.fail`."""
+    places: dict[str, cst.CSTNode] = {}
+    match node.value:
+        case cst.Dict(elements=[cst.DictElement() as one, cst.DictElement() as other]):
+            places = {each.key.value: each.value for each in (one, other) if isinstance(each.key, cst.Name)}
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            places = {key: each.value for key, each in zip(("False", "True"), elements, strict=False)}
+            places = places if len(elements) == len(places) else {}
+    match node.slice:
+        case [
+            cst.SubscriptElement(slice=cst.Index(value=cst.Name() | cst.Comparison() | cst.Call() as index))
+        ]:
+            named = all(isinstance(place, (cst.Attribute, cst.Name)) for place in places.values())
+            if named and places.keys() == {"True", "False"}:
+                return fn.conditional_value(index, places["True"], places["False"])
+    return _subscript(fn, node)
+
+
 def _binary(fn: Lowering, node: cst.BinaryOperation) -> Expr:
     """A run of the same operator becomes one flat `Mix`; a loop, since runs may be long."""
     chain: list[cst.BinaryOperation] = []
@@ -533,6 +562,7 @@ _STEPLESS: _Values = {
 _VALUES: _Values = {
     **_STEPLESS,
     cst.Call: call,
+    cst.Subscript: _chosen,
     cst.Await: _await,
     cst.Yield: _yield,
     cst.NamedExpr: _walrus,

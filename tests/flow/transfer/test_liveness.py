@@ -9,7 +9,7 @@ from ackdoctor.flow.events import Ended, Path, points_back, turns_back, turns_fo
 from ackdoctor.flow.solver import Solver
 from ackdoctor.flow.state import Const, SelfRef, State, Token, TokenKind, TokenRef, TokenState, Value
 from ackdoctor.flow.transfer.liveness import live_at
-from ackdoctor.flow.transfer.typestate import next_steps
+from ackdoctor.flow.transfer.step import next_steps
 from ackdoctor.model.cfg import ENTRY, Call
 from ackdoctor.model.protocol import Stage
 from tests.checks.sources import codes, findings, in_bolt

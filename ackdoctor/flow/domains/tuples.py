@@ -1,4 +1,6 @@
-"""Buffers: what a path has done with all tuples that a field of the component holds.
+"""Tuples: what a path knows of one tuple, and what it has done with all tuples that a field of the component holds.
+
+A test may show that a tuple is a tick, or that a field is empty.
 
 A loop over a field ends with the same thing done to each tuple if its body completes one on every way through it.
 Then the field's tuples are known to be acked or failed until the field changes:
@@ -15,10 +17,11 @@ alike makes the contents unknown.
 import operator
 from collections.abc import Iterator, Mapping
 
-from ackdoctor.flow.aliases import named_closures
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.aliases import named_closures
+from ackdoctor.flow.domains.domain import Domain
 from ackdoctor.flow.events import Dropped, Path
-from ackdoctor.flow.expressions import last_name, memoize
+from ackdoctor.flow.expressions import last_name, memoize, names_in
 from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.library import CONTAINER_REMOVALS
 from ackdoctor.flow.pure_calls import inline_calls, measured, nonempty_facts
@@ -26,12 +29,16 @@ from ackdoctor.flow.state import (
     EMPTY,
     FOUND,
     OWED,
+    TAKEN,
     UNKNOWN,
     Batch,
+    Container,
     Contents,
     Field,
+    Live,
     LoopState,
     State,
+    TickTest,
     Token,
     TokenRef,
     TokenState,
@@ -40,8 +47,8 @@ from ackdoctor.flow.state import (
 )
 from ackdoctor.flow.transfer.effects import callees
 from ackdoctor.flow.transfer.escape import worse_state
-from ackdoctor.flow.transfer.evaluate import evaluate
-from ackdoctor.flow.transfer.liveness import indexed_containers
+from ackdoctor.flow.transfer.evaluate import evaluate, tick_comparison
+from ackdoctor.flow.transfer.liveness import container_keys
 from ackdoctor.model.cfg import (
     ENTRY,
     EXIT,
@@ -52,16 +59,59 @@ from ackdoctor.model.cfg import (
     EdgeKind,
     Expr,
     Function,
+    Item,
     Literal,
     Mix,
+    Name,
     Next,
     Way,
 )
-from ackdoctor.model.protocol import Stage
+from ackdoctor.model.protocol import Stage, Tick
 
 _DONE = (Stage.ACKED, Stage.FAILED)
 _FOUND = (None, FOUND, OWED)
 _HOLDS = {"<": operator.lt, ">": operator.gt, "==": operator.eq}  # the comparisons of normal forms
+
+
+class Tuples(Domain):
+    """What a path knows of `State.tokens` and `State.contents`."""
+
+    def assume(
+        self, context: Context, path: Path, after: State, condition: Expr, *, truth: bool
+    ) -> State | None:
+        """A test may show what a tuple is, or that a field holds none."""
+        test = tick_test(context, path.function, after, condition)
+        if test is None:
+            return _learn_emptiness(context, path.function, after, condition, truth=truth)
+        held = context.token_state(after, test.token)
+        if isinstance(condition, Compare) and condition.op in ("!=", "is not", "not in"):
+            truth = not truth
+        if truth:
+            unknown = (Tick.MAYBE,) if test.kind is Tick.YES else (Tick.MAYBE, Tick.NO)
+            if held.tick not in (*unknown, test.kind):
+                return None
+            return after.with_token(test.token, held._replace(tick=test.kind))
+        if held.tick is test.kind:
+            return None
+        known = Tick.NO if test.kind is Tick.YES and held.tick is Tick.MAYBE else held.tick
+        return after.with_token(test.token, held._replace(tick=known))
+
+    def join(self, state: State, live: Live) -> State:
+        """A local ends with the last step that reads it."""
+        if state.env.keys() <= live.names:
+            return state
+        return state.replace(env={name: value for name, value in state.env.items() if name in live.names})
+
+
+TUPLES = Tuples()
+
+
+def tick_test(context: Context, function: Function, state: State, condition: Expr) -> TickTest | None:
+    """The test that a condition makes of a tuple: whether it is a tick, or another system tuple."""
+    if isinstance(condition, Compare):
+        return tick_comparison(context, function, state, condition)
+    value = evaluate(context, function, state, condition)
+    return value if isinstance(value, TickTest) else None
 
 
 # ---- changes of a buffer ----
@@ -72,6 +122,9 @@ def empty_buffer(context: Context, path: Path, state: State, field: str) -> Stat
 
     While an exception leaves the handler, the worker ends, and with it the field.
     """
+    if field not in context.stored_stages:
+        return context.touch(state, Field(field))
+    state = take_buffer(context, path, state, field)
     leaves = path.step.way is Way.RAISE
     indexed = field in _indexed_fields(path.function)
     found = state.contents.get(Field(field)) in _FOUND
@@ -80,10 +133,19 @@ def empty_buffer(context: Context, path: Path, state: State, field: str) -> Stat
     return state.with_contents(Field(field), EMPTY)
 
 
+def is_whole_slice(place: Expr) -> bool:
+    """Whether a place is all of a list: `self.batch[:]`."""
+    match place:
+        case Item(key=Mix(op="slice", parts=bounds)):
+            return all(bound == Literal(None) for bound in bounds)
+        case _:
+            return False
+
+
 @memoize
 def _indexed_fields(function: Function) -> frozenset[str]:
     """Return the fields whose tuples the function looks up one by one: `self.batch[i]`, `batch.get(i)`."""
-    found = [obj for objs in indexed_containers(function).values() for obj in objs]
+    found = [obj for obj, keys in container_keys(function).items() if any([*names_in(key)] for key in keys)]
     found += [
         step.op.func.obj
         for step in function.cfg.steps
@@ -94,14 +156,37 @@ def _indexed_fields(function: Function) -> frozenset[str]:
     return frozenset(obj.name for obj in found if isinstance(obj, Attr))
 
 
-def take_buffer(state: State, field: str) -> State:
+def take_buffer(context: Context, path: Path, state: State, field: str) -> State:
     """Return the state in which the locals that refer to a field keep its collection: the field gets another one."""
     collection, taken = Field(field), Field(field, taken=True)
     locals_ = dict.fromkeys((name for name, value in state.env.items() if value == collection), taken)
     if not locals_:
         return state
+    state = _lose_taken(context, path, state, taken)
     state = state.replace(env={**state.env, **locals_})
     return state.with_contents(taken, state.contents.get(collection) or FOUND)
+
+
+def drain_buffer(context: Context, path: Path, state: State, field: str, target: str) -> State:
+    """Return the state after some tuples of a field were moved into a local list."""
+    taken = Field(field, taken=True)
+    is_new = state.env.get(target) == Container(frozenset()) and all(
+        value != taken for name, value in state.env.items() if name != target
+    )
+    if is_new:
+        state = _lose_taken(context, path, state, taken).bind(target, taken).with_contents(taken, FOUND)
+    else:
+        state = state.bind(target, Container(frozenset({TokenRef(Field(field).element)})))
+    return context.touch(state, Field(field))
+
+
+def _lose_taken(context: Context, path: Path, state: State, taken: Field) -> State:
+    """Return the state without what was taken out of a field before, which no local refers to any more."""
+    if taken in state.env.values():
+        return state
+    if _is_lost(state, taken):
+        _record_dropped(context, path, taken.name)
+    return _next_tuple(state, taken)
 
 
 def put_back(context: Context, state: State, field: str) -> State:
@@ -117,11 +202,16 @@ def put_back(context: Context, state: State, field: str) -> State:
 def drop_at_end(context: Context, path: Path, state: State) -> None:
     """Record what a handler took out of a field and left as it found it: a tuple, or after an exception a collection."""
     for field in context.stored_stages:
-        taken = state.contents.get(Field(field, taken=True)) in (FOUND, OWED)
-        if taken and state.caught is not None and not _has_used(state, field):
+        if _is_lost(state, Field(field, taken=True)):
             _record_dropped(context, path, field)
         elif _is_removed(state, field):
             _record_dropped(context, path, field, removed=True)
+
+
+def _is_lost(state: State, taken: Field) -> bool:
+    """Whether a path has left what it took out of a field as it found it, after an exception."""
+    is_owed = state.contents.get(taken) in (FOUND, OWED) and state.caught is not None
+    return is_owed and not _has_used(state, taken.name)
 
 
 def _record_dropped(context: Context, path: Path, field: str, *, removed: bool = False) -> None:
@@ -155,16 +245,51 @@ def remove_tuple(context: Context, path: Path, state: State, field: str) -> Stat
     elif known is not None and not known.every:
         state = state.with_contents(collection, UNKNOWN)
     removed = collection.element
-    state = _next_tuple(state, collection)
+    state = forget_place(other_tuple(state, TokenRef(removed)), removed)
     return state.with_token(removed, context.token_state(state, removed))
+
+
+def other_tuple(state: State, read: TokenRef) -> State:
+    """Return the state after another stored tuple was read: the locals that hold an earlier one are unknown."""
+    env = {name: value for name, value in state.env.items() if value != read or not is_named(Name(name))}
+    return state if len(env) == len(state.env) else state.replace(env=env)
+
+
+def is_named(expr: Expr) -> bool:
+    """Whether an expression is a local that the source names, no temporary."""
+    return isinstance(expr, Name) and not expr.id.startswith("%")
+
+
+def forget_other_key(function: Function, state: State, expr: Expr, whole: Token) -> State:
+    """Return the state after `self.pending[key]` was read: if the function uses several keys, it is another place."""
+    if not isinstance(expr, Item) or len(container_keys(function)[expr.obj]) == 1:
+        return state
+    return forget_place(state, whole)
+
+
+def forget_place(state: State, whole: Token) -> State:
+    """Return the state after another tuple, or none, has taken the place of a stored one: its parts are unknown."""
+
+    def is_part(token: Token) -> bool:
+        same = token.field == whole.field and token.path.startswith(TAKEN) == whole.path.startswith(TAKEN)
+        return same and token.path.startswith(whole.path)
+
+    tokens = {token: held for token, held in state.tokens.items() if not is_part(token)}
+    contents = {
+        each: known
+        for each, known in state.contents.items()
+        if not (isinstance(each, Field) and each.part and is_part(each.place))
+    }
+    if len(tokens) + len(contents) == len(state.tokens) + len(state.contents):
+        return state
+    return state.replace(tokens=tokens, contents=contents)
 
 
 def _is_removed(state: State, field: str) -> bool:
     """Whether a tuple that the path has removed from a field is still owed, and in no collection."""
     if all(token.field != field for token in state.tokens) or _has_used(state, field):
         return False
-    kept = (value for value in state.env.values() if not isinstance(value, TokenRef))
-    return not any(token.field == field for value in kept for token in tokens_in(value))
+    return not any(token.field == field for value in state.env.values() for token in tokens_in(value))
 
 
 def _is_in_use(state: State, field: str) -> bool:
@@ -179,7 +304,7 @@ def _has_used(state: State, field: str) -> bool:
     return any(token.field == field and held.stage is not Stage.OWED for token, held in state.tokens.items())
 
 
-def learn_emptiness(
+def _learn_emptiness(
     context: Context, function: Function, state: State, condition: Expr, *, truth: bool
 ) -> State | None:
     """Return the state after a test that may show that a field is empty, or that there was no tuple to remove.
@@ -227,15 +352,16 @@ def field_iterations(context: Context, path: Path, op: Next, field: Field) -> It
         yield True, _next_tuple(state, field)
         yield False, state
     elif memory is None:
-        before = state.contents.get(field)
+        state = forget_other_key(path.function, state, op.iterable, field.place)
+        before = state.known_contents(field)
         known = {
             state.facts[fact] for fact in nonempty_facts(path.function, op.iterable) if fact in state.facts
         }
         if True not in known and before in (None, FOUND, EMPTY, UNKNOWN):
-            yield False, state.with_contents(field, EMPTY)
+            yield False, _skip_loop(context, state, field)
         if False not in known and before != EMPTY:
             loops = {**state.loops, op.loop: LoopState(None, None, field=field, before=before)}
-            for at_start in _stages_at_start(before):
+            for at_start in _stages_at_start(context, path.function, op.loop, before):
                 yield True, _next_tuple(state, field).with_contents(field, at_start).replace(loops=loops)
     else:
         rest = _rest(state, memory)
@@ -244,22 +370,39 @@ def field_iterations(context: Context, path: Path, op: Next, field: Field) -> It
         yield True, _next_tuple(state, field).replace(loops=loops)
 
 
-def _stages_at_start(before: Contents | None) -> tuple[Contents, ...]:
-    """Return what may be known of each tuple when a loop starts: of some completed ones, two cases."""
+def _skip_loop(context: Context, state: State, field: Field) -> State:
+    """Return the state after a loop over an empty collection; if it was removed from a field, nothing was lost with it."""
+    if not field.part:
+        return state.with_contents(field, EMPTY)
+    for token, held in state.tokens.items():
+        if held.stage is Stage.OWED and field.collection_is_in(token):
+            state = state.with_token(token, held._replace(stage=Stage.HELD))
+    return context.touch(state, field.place.collection).with_contents(field, EMPTY)
+
+
+def _stages_at_start(
+    context: Context, function: Function, loop: int, before: Contents | None
+) -> tuple[Contents, ...]:
+    """Return what may be known of each tuple when a loop starts: of some completed ones, two cases.
+
+    If the loop chooses among the tuples, it may know which ones are completed.
+    """
     if before is None or before.stage not in _DONE:
         return (OWED,)
-    return (before,) if before.every else (before._replace(every=True), OWED)
+    if before.every:
+        return (before,)
+    return (before._replace(every=True), OWED) if _completes_each(context, function, loop) else (UNKNOWN,)
 
 
 def _next_tuple(state: State, field: Field) -> State:
     """Return the state in an iteration over a field: its tuple is another one than those before."""
-    tokens = {token: held for token, held in state.tokens.items() if token.collection != field}
-    return state.replace(tokens=tokens)
+    return forget_place(state, field.element)
 
 
 def _rest(state: State, memory: LoopState) -> TokenState:
     """Return the worst state in which this or an earlier iteration leaves its tuple."""
-    own = [held for token, held in state.tokens.items() if token.collection == memory.field]
+    field = memory.field
+    own = [held for token, held in state.tokens.items() if field is not None and field.holds(token)]
     done = [held for held in own if held.stage in _DONE]
     now = TokenState(Stage.OWED)
     for held in done or [held for held in own if held.stage is Stage.HELD]:
@@ -324,7 +467,7 @@ def _after_loop(
     if field is None or now == UNKNOWN:  # the body changes the field
         return state
     if rest.stage in _DONE and _completes_each(context, function, loop):
-        whole = every or (now is not None and now.every)
+        whole = every or (now is not None and now.stage in _DONE and now.every)
         return state.with_contents(field, Contents(rest.stage, every=whole))
     if rest.stage is Stage.OWED and not _completes_some(context, function, loop):
         kept = memory.before is not None and memory.before.stage is not Stage.OWED

@@ -1,7 +1,7 @@
 """Must-alias analysis: several names of one object, so that a change through one of them is a change of all.
 
-After `batch = self.rows`, the call `self.rows.clear()` also changes the size of `batch`.  An alias is a fact like any
-other: the path remembers `Compare(batch, ALIAS, self.rows)` from the assignment until one of the names is reassigned.
+After `batch = self.rows`, the call `self.rows.clear()` also changes the size of `batch`.  The path remembers the pair
+(`batch`, `self.rows`) from the assignment until one of the names is reassigned.
 Only names in conditions that the function tests are tracked.
 
 An *access path* is how an object is reached: `rows`, `order.rows`.  The access path of an object in a container, or
@@ -17,8 +17,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.domain import Domain
+from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, mentions, subexpressions
-from ackdoctor.flow.facts import tested_subjects
+from ackdoctor.flow.facts import tested_names, tested_subjects
 from ackdoctor.flow.library import (
     COLLECTION_LITERALS,
     COLLECTION_WRAPPERS,
@@ -32,14 +35,13 @@ from ackdoctor.flow.library import (
 )
 from ackdoctor.flow.pure_calls import (
     PURE_FUNCTIONS,
-    SELF_NAMES,
     escaping_parts,
     is_field,
     is_immutable,
     is_read_only,
     nonempty_facts,
 )
-from ackdoctor.flow.state import Field, State, Value
+from ackdoctor.flow.state import Container, Field, Live, State, Value
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -62,23 +64,67 @@ from ackdoctor.model.cfg import (
     Update,
 )
 
-ALIAS = "also"  # the operator of an alias fact
 _ELEMENT = "*"
 _GETTER, _SETTER = re.compile(r"get(?![a-z])"), re.compile(r"set(?=[A-Z_])")
 _SHALLOW = CONTAINER_STORES | CONTAINER_READS | CONTAINER_OTHERS | REORDERING
 _KEEPS_RECEIVER = (CONTAINER_READS - CONTAINER_REMOVALS - CONTAINER_STORES) | {"next"}
-_COMPONENT = frozenset(map(Name, SELF_NAMES))
 _NOTHING: frozenset[Expr] = frozenset()
 _CHANGES_SIZE = CONTAINER_STORES | CONTAINER_REMOVALS | {"clear"}
 _COPIES = COLLECTION_WRAPPERS | NEVER_RAISES - COLLECTION_LITERALS
 
 
-# ---- alias facts ----
+class Aliases(Domain):
+    """What a path knows of `State.aliases`."""
+
+    def assign(
+        self, context: Context, path: Path, after: State, target: Expr, source: Expr, value: Value | None
+    ) -> State:
+        """After `target = source` both names mean one object, and `target` has the aliases of `source`."""
+        del context, value
+        copied = {(target, other) for name, other in path.state.aliases if name == source}
+        if copied and isinstance(target, Name) and target.id in tested_names(path.function):
+            after = after.replace(aliases=after.aliases | copied)
+        return self.bind(path, _same_list(after, target, source))
+
+    def bind(self, path: Path, after: State) -> State:
+        """The state after a step, with the aliases that the step creates."""
+        created = new_aliases(path.function).get(path.index)
+        return after.replace(aliases=after.aliases | created) if created else after
+
+    def havoc(self, context: Context, path: Path, after: State, call: Call, callee: Function | None) -> State:
+        """An opaque call may store its arguments in its receiver."""
+        del context, call
+        return self.bind(path, after) if callee is None else after
+
+    def join(self, state: State, live: Live) -> State:
+        """An alias ends with the last step that reads the name."""
+        if all(name in live.subjects for name, _ in state.aliases):
+            return state
+        return state.replace(aliases=frozenset(pair for pair in state.aliases if pair[0] in live.subjects))
+
+
+ALIASES = Aliases()
+
+
+def _same_list(after: State, target: Expr, value: Expr) -> State:
+    """The state after `target = good`: both names are one local list from here on."""
+    if not isinstance(target, Name) or not isinstance(value, Name):
+        return after
+    if not isinstance(after.env.get(target.id), Container):
+        return after
+    first = value
+    for fact in after.facts:
+        if isinstance(fact, Compare) and fact.op == "is" and fact.left == value:
+            first = fact.right if isinstance(fact.right, Name) else first
+    return after.replace(facts={**after.facts, Compare(target, "is", first): True})
+
+
+# ---- the aliases of a path ----
 
 
 @memoize
-def new_aliases(function: Function) -> Mapping[int, tuple[Compare, ...]]:
-    """The alias facts that each step creates, by step index; only those that may matter to a tested condition."""
+def new_aliases(function: Function) -> Mapping[int, frozenset[tuple[Expr, Expr]]]:
+    """The aliases that each step creates, by step index; only those that may matter to a tested condition."""
     pairs = {index: tuple(_alias_pairs(function, step.op)) for index, step in enumerate(function.cfg.steps)}
     every = [pair for some in pairs.values() for pair in some]
     if not every:
@@ -87,11 +133,11 @@ def new_aliases(function: Function) -> Mapping[int, tuple[Compare, ...]]:
     relevant = tested & _alias_closure(every, collection_paths(function) | _measured_paths(function))
     uses = Counter(each for pair in every for each in pair)
     return {
-        index: facts
+        index: created
         for index, some in pairs.items()
         if (
-            facts := tuple(
-                Compare(one, ALIAS, other)
+            created := frozenset(
+                (one, other)
                 for one, other in some
                 if one in relevant
                 and (uses[other] > 1 or not _is_temporary(other) or _is_own_call(function, other))
@@ -100,24 +146,15 @@ def new_aliases(function: Function) -> Mapping[int, tuple[Compare, ...]]:
     }
 
 
-def bind_aliases(function: Function, index: int, state: State) -> State:
-    """The state after a step, with the aliases that the step creates."""
-    if not (aliases := new_aliases(function).get(index)):
-        return state
-    added: Mapping[Expr, bool] = dict.fromkeys(aliases, True)
-    return state.replace(facts={**state.facts, **added})
-
-
 def alias_field_result(function: Function, state: State, call: Call, value: Value | None) -> State:
     """The state after a helper call; if the helper returned a field of the component, the result is its alias."""
     result = access_path(function, call.result)
     if not isinstance(value, Field) or result is None or not _is_own_call(function, call.result):
         return state
-    aliases = new_aliases(function).values()
-    if not any(result in (fact.left, fact.right) for facts in aliases for fact in facts):
+    if not any(result in pair for pairs in new_aliases(function).values() for pair in pairs):
         return state
     field = Attr(call.func.obj, value.name)  # type: ignore[union-attr]  # _is_own_call
-    return state.replace(facts={**state.facts, Compare(result, ALIAS, field): True})
+    return state.replace(aliases=state.aliases | {(result, field)})
 
 
 def changed_aliases(
@@ -130,18 +167,15 @@ def changed_aliases(
     effect = _effects(function).get(index)
     if effect is None:
         return _NOTHING, _NOTHING
-    aliases = [fact for fact in state.facts if isinstance(fact, Compare) and fact.op == ALIAS]
-    roots = _changed_roots(effect, fields)
+    roots = _changed_roots(function, effect, fields)
     reached = set(effect.paths)
-    grew = bool(aliases)
+    grew = bool(state.aliases)
     while grew:
         found = {
             each
-            for fact in aliases
-            if any(
-                side in reached or _is_changed_part(side, roots, effect) for side in (fact.left, fact.right)
-            )
-            for each in (fact.left, fact.right)
+            for pair in state.aliases
+            if any(side in reached or _is_changed_part(side, roots, effect) for side in pair)
+            for each in pair
         }
         grew = not found <= reached
         reached |= found
@@ -160,11 +194,11 @@ class _Effect(NamedTuple):
     shallow: bool = False
 
 
-def _changed_roots(effect: _Effect, fields: frozenset[str] | None) -> tuple[Expr, ...]:
+def _changed_roots(function: Function, effect: _Effect, fields: frozenset[str] | None) -> tuple[Expr, ...]:
     """The access paths below which a step may change anything."""
     if effect.receiver is None:
         return ()
-    if fields is None or effect.receiver not in _COMPONENT:
+    if fields is None or effect.receiver != Name(function.receiver):
         return (effect.receiver,)
     return tuple(Attr(effect.receiver, field) for field in sorted(fields))
 
@@ -217,7 +251,7 @@ def _captured_locals(function: Function, code: Expr) -> frozenset[str]:
     """The locals that a closure, or a name bound to one, captures; without the component."""
     code = named_closures(function).get(code, code)
     inner = function.closures.get(code.key) if isinstance(code, Closure) else None
-    return inner.captures - SELF_NAMES if inner is not None else frozenset()
+    return inner.captures - {function.receiver} if inner is not None else frozenset()
 
 
 @memoize
@@ -239,8 +273,10 @@ def _tested_paths(function: Function) -> frozenset[Expr]:
     parts = {part for fact in tested_subjects(function) for part in subexpressions(fact)}
     return frozenset(
         part
-        for part in parts - _COMPONENT
-        if isinstance(part, (Name, Attr, Item)) and not _is_temporary(part)
+        for part in parts
+        if isinstance(part, (Name, Attr, Item))
+        and not _is_temporary(part)
+        and part != Name(function.receiver)
     )
 
 
@@ -309,7 +345,7 @@ def measured_collections(fact: Expr) -> Iterator[Expr]:
 def _is_own_call(function: Function, expr: Expr) -> bool:
     """Whether an expression is the result of one of the component's own methods."""
     call = calls_by_result(function).get(expr)
-    return call is not None and is_field(call.func)
+    return call is not None and is_field(function, call.func)
 
 
 def _is_temporary(expr: Expr) -> bool:
@@ -359,7 +395,7 @@ def _stored_arguments(function: Function, call: Call, whole: Expr) -> Iterator[t
     path = access_path(function, whole)
     for arg in call.args:
         named = isinstance(arg.value, (Name, Attr)) and not _is_temporary(arg.value)
-        if path is not None and named and arg.value not in _COMPONENT:
+        if path is not None and named and arg.value != Name(function.receiver):
             yield arg.value, Attr(path, _ELEMENT)
 
 
