@@ -17,11 +17,12 @@ from ackdoctor.checks.facts.fields import reads_field
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back, turns_back
 from ackdoctor.flow.expressions import assigned_locals, calls_by_result, last_name, operands
-from ackdoctor.flow.library import LOGGING, PURE_CALLS
 from ackdoctor.flow.state import Field, Token, TokenKind
 from ackdoctor.flow.transfer.dispatch import methods_named
 from ackdoctor.flow.transfer.effects import cleanup_calls
-from ackdoctor.flow.transfer.origins import is_remote_class, is_remote_module
+from ackdoctor.flow.transfer.origins import is_remote_library
+from ackdoctor.libraries import LIBRARIES
+from ackdoctor.libraries.vocabulary import LOGGING, PURE_CALLS
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -227,12 +228,11 @@ def _is_client_error(context: RuleContext, function: Function, name: str) -> boo
     found = context.program.type_of(unit, name)
     if isinstance(found, ClassInfo) or _ABOUT_THE_RECORD.search(name) is not None:
         return False
-    if not context.dialect.objects:
-        return any(is_remote_module(unit, each) for each in found if "." in each)
-    return any(
-        each.rpartition(".")[2] in _CLIENT_ERRORS or (not each.startswith("java.") and is_remote_class(each))
-        for each in found
-    )
+    library = LIBRARIES[context.dialect.language]
+    if context.dialect.objects and any(each.rpartition(".")[2] in _CLIENT_ERRORS for each in found):
+        return True
+    outside = (each for each in found if "." in each and not each.startswith("java."))
+    return any(is_remote_library(library, unit, each) for each in outside)
 
 
 def _ignores_failure(context: RuleContext, caught: Path, index: int) -> bool:

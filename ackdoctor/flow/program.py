@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from ackdoctor.flow.expressions import last_name
-from ackdoctor.flow.library import PLAIN_BASES
 from ackdoctor.flow.symbols import UNKNOWN, SymbolTable, attribute_assignments
+from ackdoctor.libraries.vocabulary import PLAIN_BASES
 from ackdoctor.model.cfg import (
     Attr,
     Bind,

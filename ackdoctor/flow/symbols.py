@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ackdoctor.flow.expressions import last_name, memoize
-from ackdoctor.flow.library import PLAIN_BASES
+from ackdoctor.libraries.vocabulary import PLAIN_BASES
 from ackdoctor.model.cfg import (
     Attr,
     Bind,

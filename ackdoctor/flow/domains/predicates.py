@@ -22,7 +22,7 @@ from ackdoctor.flow.facts import (
 )
 from ackdoctor.flow.final_fields import recall_final, remember_final
 from ackdoctor.flow.induction import induction_variables, split_offset
-from ackdoctor.flow.pure_calls import inline_calls, is_field, iterator_facts, split_results
+from ackdoctor.flow.pure_calls import inline_calls, is_field, iterator_facts, nonempty_results
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
@@ -114,7 +114,7 @@ class Predicates(Domain):
         for fact in iterator_facts(path.function).get(source, ()):
             if fact in before.facts:
                 facts[Mix("call", (Attr(target, "hasNext"),))] = before.facts[fact]
-        if not context.typed and source in split_results(path.function):
+        if source in nonempty_results(path.function, context.library.nonempty):
             facts[target] = True
         if target.id in tested_names(path.function) and not mentions(source, target):
             known = self.evaluate(context, path.function, before, source)

@@ -7,7 +7,6 @@ from typing import TypeAlias
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.library import IMMEDIATE_CALLBACKS, PURE_CALLS
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
@@ -42,6 +41,7 @@ from ackdoctor.flow.transfer.effects import changed_fields, helper_may_raise, is
 from ackdoctor.flow.transfer.evaluate import declared_result, evaluate, framework_kind, stored_tuple
 from ackdoctor.flow.transfer.opaque_calls import Enter, enter, library_call, opaque_call, run_later
 from ackdoctor.flow.transfer.verbs import apply_verb, external_verb, never_raises, own_verb, unbound_verb
+from ackdoctor.libraries.vocabulary import IMMEDIATE_CALLBACKS, PURE_CALLS
 from ackdoctor.model.cfg import Arg, Attr, Call, ClassInfo, Function, Global, Name
 from ackdoctor.model.dialect import Verb
 

@@ -11,7 +11,6 @@ from ackdoctor.flow.domains.product import PRODUCT
 from ackdoctor.flow.domains.tuples import empty_buffer, is_whole_slice
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.facts import tested_subjects
-from ackdoctor.flow.library import EXCEPTIONS
 from ackdoctor.flow.state import (
     EMPTY_GENERATOR,
     Const,
@@ -27,6 +26,7 @@ from ackdoctor.flow.transfer.assignment import assign, unpack, update
 from ackdoctor.flow.transfer.escape import completes_any
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.loops import NextStep, complete_generator, iterations
+from ackdoctor.libraries.vocabulary import CATCH_ALL, EXCEPTIONS
 from ackdoctor.model.cfg import (
     RAISED,
     Bind,
@@ -52,14 +52,12 @@ from ackdoctor.model.cfg import (
     Yield,
 )
 
-_CATCH_ALL = frozenset({"Exception", "BaseException", "StandardError", "Throwable"})
-
 
 def catches(op: Catch, raising: str) -> tuple[bool, bool]:
     """Return whether an exception handler certainly catches what is raised, and whether it possibly does."""
     names = {name.rpartition(".")[2] for name in op.types}
     raised = raising.rpartition(".")[2]
-    if not op.types or names & _CATCH_ALL:
+    if not op.types or names & CATCH_ALL:
         return True, True
     if not raised:
         return False, True

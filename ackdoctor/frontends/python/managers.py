@@ -17,8 +17,8 @@ from typing import Any
 import libcst as cst
 
 from ackdoctor.flow.build import Detour
-from ackdoctor.flow.library import LOGGING
 from ackdoctor.frontends.python.expressions import Around, Lowering, Managers, Scope, bind, dotted
+from ackdoctor.libraries.vocabulary import LOGGING
 from ackdoctor.model.cfg import Bind, Expr, Global, Literal, Name
 
 _COMPOUND = (cst.FunctionDef, cst.ClassDef, cst.Lambda, cst.For, cst.While)
