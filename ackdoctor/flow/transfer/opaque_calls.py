@@ -352,12 +352,8 @@ def enter(
             env[name] = value  # type: ignore[assignment]  # _matters refuses None
         elif arg.star and value is not None and any(tokens_in(value)):
             return opaque_call(context, path, call, preset)
-    for param in function.params:
-        if param.name not in filled and param.default is not None and not any(arg.star for arg in args):
-            value = evaluate(context, function, State(), param.default)
-            if isinstance(value, Const) and _matters(function, param.name, value):
-                env[param.name] = value
     if not any(arg.star for arg in args):
+        env.update(_defaults(context, function, filled))
         env.update(packed_arguments(context, function, more, named))
     before = path.state
     entered = State(
@@ -372,6 +368,15 @@ def enter(
         caught=before.caught,
     )
     return Enter(function, entered)
+
+
+def _defaults(context: Context, function: Function, filled: set[str | None]) -> Iterator[tuple[str, Value]]:
+    """Yield the default values of the parameters that a call leaves out."""
+    for param in function.params:
+        if param.name not in filled and param.default is not None:
+            value = evaluate(context, function, State(), param.default)
+            if isinstance(value, Const) and _matters(function, param.name, value):
+                yield param.name, value
 
 
 def _facts_about(path: Path, function: Function, passed: Mapping[str, Expr]) -> Mapping[Expr, bool]:
