@@ -12,9 +12,9 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Path, Stored, points_back, turns_back
 from ackdoctor.flow.expressions import assigned_targets
 from ackdoctor.flow.facts import normalise
-from ackdoctor.flow.library import STOPS
 from ackdoctor.flow.state import Token, TokenRef
 from ackdoctor.flow.witness import assumes_raise
+from ackdoctor.libraries.vocabulary import STOPS
 from ackdoctor.model.cfg import (
     ENTRY,
     RAISED,
