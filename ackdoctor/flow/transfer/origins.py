@@ -212,7 +212,7 @@ def is_in_memory(context: Context, function: Function, expr: Expr) -> bool:
         return all(_is_memory_name(context, name) for name in names)
     match expr:
         case Attr(name=field) if is_field(function, expr):
-            values = list(_field_values(context, field))
+            values = list(field_values(context, field))
         case Name():
             values = list(_local_values(function, expr))
         case _:
