@@ -9,12 +9,12 @@ from ackdoctor.checks.facts.completions import BY_HAND, leaving_place, missed_co
 from ackdoctor.checks.facts.dataflow import reachable
 from ackdoctor.checks.facts.fields import ACKING, depends_on_setting, stored_inputs
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Path, Stored, turns_back
+from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Path, Stored, points_back, turns_back
 from ackdoctor.flow.expressions import assigned_targets
 from ackdoctor.flow.facts import normalise
-from ackdoctor.flow.library import STOPS
 from ackdoctor.flow.state import Token, TokenRef
 from ackdoctor.flow.witness import assumes_raise
+from ackdoctor.libraries.vocabulary import STOPS
 from ackdoctor.model.cfg import (
     ENTRY,
     RAISED,
@@ -30,10 +30,12 @@ from ackdoctor.model.cfg import (
     Test,
     Unpack,
 )
-from ackdoctor.model.dialect import EntryKind, Misuse
+from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.source import Span
 from ackdoctor.rulebook import Words
+
+_COMPLETING = (VerbKind.ACK, VerbKind.FAIL)
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
@@ -62,7 +64,7 @@ def _at_ends(context: RuleContext) -> Iterator[Finding]:
         if _never_completed(flow, token):
             first = next((ended for ended in missing if not assumes_raise(ended.path)), missing[0])
             yield context.finding(
-                _words(context, "no path", flow, token),
+                _words(context, "no path", flow, token, first.path),
                 Misuse.NEVER,
                 flow.function,
                 flow=flow,
@@ -71,7 +73,7 @@ def _at_ends(context: RuleContext) -> Iterator[Finding]:
                 confidence=Confidence.MAY if flow.limited else Confidence.MUST,  # every path shows it
             )
         else:
-            words = _words(context, "one path", flow, token)
+            words = _words(context, "one path", flow, token, missing[0].path)
             yield from missed_completions(context, words, Misuse.NEVER, flow, missing)
 
 
@@ -138,9 +140,15 @@ def _end_of_iteration(dropped: Dropped) -> Path:
     return dropped.path
 
 
-def _words(context: RuleContext, case: str, flow: Flow, token: Token) -> Words:
+def _words(context: RuleContext, case: str, flow: Flow, token: Token, path: Path) -> Words:
     handler = f"{context.component.name}.{flow.function.name}"
     words = context.words(case, tup=token.words, handler=handler)
+    override = _override(context, path)
+    if override is not None:
+        line, name = override.head.line, override.name
+        return words._replace(
+            help=context.phrase("replaced verb", verb=name, method=override.qualname, line=line)
+        )
     for event in flow.events:
         match event:
             case Completed(token=None, value=TokenRef(part="id"), verb=verb) if verb is not None:
@@ -150,6 +158,13 @@ def _words(context: RuleContext, case: str, flow: Flow, token: Token) -> Words:
             case _:
                 pass
     return words
+
+
+def _override(context: RuleContext, path: Path) -> Function | None:
+    """Return the component's own `ack` or `fail` that a path enters; it does not call the framework's."""
+    verbs = {verb.name for verb in context.role.verbs if verb.on == "self" and verb.kind in _COMPLETING}
+    entered = (visit.function for visit, _, _ in points_back(path) if visit.function.name in verbs)
+    return next((each for each in entered if each is context.component.method(each.name)), None)
 
 
 def _never_completed(flow: Flow, token: Token) -> bool:

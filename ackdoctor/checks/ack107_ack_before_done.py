@@ -6,9 +6,9 @@ from ackdoctor.checks.facts.dataflow import definition, mentions_any, tuple_name
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back
 from ackdoctor.flow.expressions import callee_text, calls_by_result, last_name, memoize
-from ackdoctor.flow.library import EXECUTORS, THREADS
 from ackdoctor.flow.state import Token, TokenKind
 from ackdoctor.flow.witness import completions, line_text, raising_visit
+from ackdoctor.libraries.vocabulary import EXECUTORS, THREADS
 from ackdoctor.model.cfg import Attr, Build, Call, Closure, EdgeKind, Expr, Function, Name, Throw, Way
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity

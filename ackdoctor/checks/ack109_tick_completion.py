@@ -9,7 +9,7 @@ from ackdoctor.checks.facts.spouts import calls_super
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, points_back
 from ackdoctor.flow.expressions import last_name, operands, subexpressions
-from ackdoctor.flow.library import TICK
+from ackdoctor.libraries.vocabulary import TICK
 from ackdoctor.model.cfg import Bind, Call, Literal, Name, Test, Unpack
 from ackdoctor.model.dialect import EntryKind, Misuse, TickDuty, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity

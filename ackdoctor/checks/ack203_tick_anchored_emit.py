@@ -10,7 +10,7 @@ from ackdoctor.checks.facts.fields import INITIALISERS, uses
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors, Emitted, Flow
 from ackdoctor.flow.expressions import calls_by_result, last_name
-from ackdoctor.flow.library import COLLECTION_WRAPPERS, CONTAINER_STORES
+from ackdoctor.libraries.vocabulary import COLLECTION_WRAPPERS, CONTAINER_STORES
 from ackdoctor.model.cfg import Attr, Build, Closure, Expr, Function, Global, Name
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity

@@ -12,8 +12,8 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
 from ackdoctor.flow.expressions import calls_by_result, last_name, operands, subexpressions
 from ackdoctor.flow.facts import normalise
-from ackdoctor.flow.library import STOPS
 from ackdoctor.flow.symbols import attribute_assignments
+from ackdoctor.libraries.vocabulary import STOPS
 from ackdoctor.model.cfg import EXIT, Attr, Call, Catch, EdgeKind, Expr, Function, Literal, Next, Test, Throw
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding

@@ -35,6 +35,11 @@ from ackdoctor.model.dialect import (
     plain_entries,
 )
 
+_FIELDS = cost(  # PhysicalPlanHelper.java:150, pplan_helper.py:111 @ 1c5779d
+    "the number of values must match the declared fields: an exception stops the instance", Price.EXIT
+)
+_STREAM = cost("Heron knows no stream of that name: an exception stops the instance", Price.EXIT)
+_DECLARED = {Misuse.FIELDS: _FIELDS, Misuse.STREAM: _STREAM}
 _ON_BOLT = {
     **storm_java.LOSSES,
     Misuse.TWICE: cost(
@@ -71,7 +76,8 @@ def _role(role: Role) -> Role:
     return role.derive(
         classes=tuple(f"{root}.{role.kind.value}.{name}" for root in _ROOTS for name in names),
         discipline=role.discipline.derive(
-            advisory=True, costs={**_ON_SPOUT, Misuse.OFF_THREAD: None} if spout else _ON_BOLT
+            advisory=True,
+            costs={**_DECLARED, **(_ON_SPOUT | {Misuse.OFF_THREAD: None} if spout else _ON_BOLT)},
         ),
     )
 
@@ -85,9 +91,10 @@ _ALL = (_NEW, *_OLD)
 _SKIPPED = cost(
     "Heron skips anchors that are not HeronTuples, without an error: the emit is unanchored", Price.LOSS
 )
-_FIELDS = cost(
-    "the number of values must match the declared fields: RuntimeError stops the instance", Price.EXIT
-)
+_PYTHON = {  # no STREAM: a topology may add streams (optional_outputs)
+    Misuse.FIELDS: _FIELDS,
+    Misuse.STREAM_TYPE: _STREAM,
+}
 _OPAQUE = cost("the serializer raises and the instance stops", Price.EXIT)
 
 _INIT = plain_entries(EntryKind.INIT, "initialize")
@@ -115,6 +122,7 @@ _BOLT = Role(
         serializer="pickle",
         costs={
             **_ON_BOLT,
+            **_PYTHON,
             Misuse.TWICE: cost(
                 "Heron adds the tuple to its tree twice: while the tree is open, it can no longer complete",
                 Price.TIMEOUT,
@@ -190,6 +198,7 @@ _SPOUT = Role(
         serializer="pickle",
         costs={
             **_ON_SPOUT,
+            **_PYTHON,
             Misuse.NEVER_RUNS: SHELL_SPOUT[Misuse.NEVER_RUNS],
             Misuse.PAYLOAD_SHAPE: _FIELDS,
             Misuse.PAYLOAD_OPAQUE: _OPAQUE,
@@ -227,6 +236,8 @@ DIALECTS = (
         since=(0, 14),
         until=(0, 20),
         words=(b"heron",),
+        outputs="outputs",
+        stream_classes=tuple(f"{root}.stream.Stream" for root in _ALL),
         acker="heron",
         roles=(_BOLT, _SLIDING, _TUMBLING, _SPOUT),
         shape=TupleShape(ticks=(("component", "__system"), ("stream", "__tick"), ("id", "__tick"))),

@@ -43,6 +43,7 @@ DIALECTS = (
         title="Petrel",
         until=(1, 0),
         words=(b"petrel",),
+        outputs="declareOutputFields",  # topologybuilder.py:153
         vendored=False,
         roles=(
             _role(storm_py.BOLT),

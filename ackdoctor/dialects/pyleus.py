@@ -76,6 +76,7 @@ DIALECTS = (
         title="pyleus",
         until=(0, 3),
         words=(b"pyleus",),
+        outputs="OUTPUT_FIELDS",
         runners=("pyleus",),
         python2=True,  # setup.py:85 @ v0.3.0
         roles=(

@@ -48,6 +48,19 @@ LOSSES = {  # in every framework
     Misuse.SWALLOWED: cost("the spout sees an ack for a tuple whose work was not done", Price.LOSS),
     Misuse.EARLY: cost("a failure after the ack is never replayed", Price.LOSS),
 }
+UNDECLARED = {  # TupleImpl.java:56, Task.java:160 @ v2.8.8; TupleImpl.java:52, task.clj:148 @ v1.1.0
+    Misuse.FIELDS: cost(
+        "if a bolt reads the stream, Storm 1.x throws IllegalArgumentException and the worker exits, as does 2.x in local "
+        "mode; a Storm 2.x cluster sends the tuple as it is",
+        Price.KILL,
+        Price.LOSS,
+    ),
+    Misuse.STREAM: cost(
+        "Storm 2.x throws IllegalArgumentException and the worker exits; Storm 1.x sends nothing",
+        Price.KILL,
+        Price.LOSS,
+    ),
+}
 UNTRACKED = cost("Storm does not track the tuple and will never call ack or fail for it", Price.LOSS)
 
 
@@ -60,6 +73,7 @@ def _bolt(lifetime: str) -> Discipline:
         thread_safe=True,
         costs={
             **LOSSES,
+            **UNDECLARED,
             Misuse.TWICE: cost(
                 "while its tree is open the acker's entry can never become zero again, and its tree times out; "
                 f"after that the second ack makes an orphan entry, kept {lifetime}",
@@ -163,6 +177,7 @@ def _stateful(lifetime: str) -> Discipline:
 _SPOUT = Discipline(  # its collector belongs to the thread that calls nextTuple
     serializer="kryo",
     costs={
+        **UNDECLARED,
         Misuse.NO_MESSAGE_ID: UNTRACKED,
         Misuse.OFF_THREAD: cost(
             "a SpoutOutputCollector is not thread-safe: tuples and their pending entries get lost", Price.LOSS
@@ -393,6 +408,7 @@ STORM = Dialect(
     roles=roles("for two to three timeouts", persistence=True),
     verbs=verbs(_ROOT),
     shape=_SHAPE,
+    outputs="declareOutputFields",
     objects=objects(_ROOT, tasks="task", spouts="spout", topology="topology"),
     advice={
         Misuse.UNANCHORED: "give `{name}` as the argument before the values; an emit that needs no replay may stay as it is",
@@ -435,8 +451,11 @@ def _one_thread(role: Role) -> Discipline:
 
 def _jstorm(role: Role) -> Discipline:
     """JStorm calls ack and fail on another thread, unless `spout.single.thread` (jstorm-core Task.java @ 0e22855)."""
+    # TupleImpl.java:53 @ 0e22855: the check is commented out
+    fields = cost("JStorm sends the tuple as it is", Price.LOSS)
+    costs = {Misuse.FIELDS: fields, Misuse.STREAM: None}
     if role.kind is Kind.SPOUT:
-        return role.discipline.derive(costs={Misuse.NEVER_RETURNS: None})
+        return role.discipline.derive(costs={**costs, Misuse.NEVER_RETURNS: None})
     twice = cost(
         "the second ack sends the tuple's bare id: while its tree is open it can never become zero and "
         "times out; after that an orphan entry stays for one to one and a half timeouts",
@@ -449,7 +468,7 @@ def _jstorm(role: Role) -> Discipline:
         Price.ZOMBIE,
         Price.LOSS,
     )
-    return role.discipline.derive(costs={Misuse.TWICE: twice, Misuse.MIXED: mixed})
+    return role.discipline.derive(costs={**costs, Misuse.TWICE: twice, Misuse.MIXED: mixed})
 
 
 def _old_role(role: Role, discipline: Discipline) -> Role:

@@ -11,7 +11,7 @@ BasicBolt fails a tuple whose processing raised only since 0.9.3.
 
 from typing import Any
 
-from ackdoctor.dialects.storm_java import LOSSES, UNTRACKED
+from ackdoctor.dialects.storm_java import LOSSES, UNDECLARED, UNTRACKED
 from ackdoctor.model.dialect import (
     OFF,
     ON,
@@ -39,8 +39,14 @@ _UNPARSED = f"the text lands between the protocol's messages, %s cannot parse it
 _GENERATOR = "the call makes a generator or coroutine that never runs"
 ACKED_ALL_THE_SAME = cost(f"{_GENERATOR}, and the tuple is still acked", Price.LOSS)
 
+_STREAM_TYPE = cost(  # JsonSerializer.java:115 @ v2.8.8
+    "the worker cannot cast it to a string (ClassCastException) and exits", Price.KILL
+)
+
 SHELL_BOLT = {
     **LOSSES,
+    **UNDECLARED,
+    Misuse.STREAM_TYPE: _STREAM_TYPE,
     Misuse.TWICE: cost(_TWICE, Price.KILL),
     Misuse.MIXED: cost(
         f'ShellBolt answers "Acked (or Failed) a non-existent or already acked/failed id" {_EXITS}',
@@ -62,6 +68,8 @@ SHELL_BOLT = {
 }
 
 SHELL_SPOUT = {
+    **UNDECLARED,
+    Misuse.STREAM_TYPE: _STREAM_TYPE,
     Misuse.STDOUT: cost(_UNPARSED % "ShellSpout", Price.KILL),
     Misuse.NO_MESSAGE_ID: UNTRACKED,
     Misuse.SPOUT_COMPLETES: cost(f'ShellSpout answers "Unknown command received" {_EXITS}', Price.KILL),

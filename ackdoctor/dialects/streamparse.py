@@ -61,6 +61,8 @@ _STREAMPARSE = pystorm.PYSTORM.derive(
     since=(3,),
     until=(5,),
     words=(b"streamparse",),
+    outputs="outputs",
+    stream_classes=("streamparse.Stream", "streamparse.dsl.Stream", "streamparse.dsl.stream.Stream"),
     default=True,
     runners=("streamparse_run",),
     roles=(
@@ -88,6 +90,7 @@ def _version(name: str, version: str, since: tuple[int, ...], *roles: Role) -> D
         since=since,
         until=(),
         replaces=_STREAMPARSE.name,
+        outputs="",  # in the topology's Clojure file
         python2_logs_stdout=False,
         roles=roles,
         wire=None,

@@ -112,7 +112,7 @@ def _bound_subjects(function: Function, bound: Expr) -> Iterator[Expr]:
 
 @memoize
 def tested_names(function: Function) -> frozenset[str]:
-    """The locals whose constant value matters: tested, returned, passed to a function or captured by a closure."""
+    """The locals whose constant value matters: tested, a key, returned, passed to a function or captured by a closure."""
     names: set[str] = set()
     for step in function.cfg.steps:
         match step.op:
@@ -121,6 +121,8 @@ def tested_names(function: Function) -> frozenset[str]:
                 names.update((condition.id,) if isinstance(condition, Name) else ())
             case Bind(value=Compare() as condition):
                 names.update(names_in(condition))
+            case Bind(value=Item(key=Name(id=name))) | Call(func=Item(key=Name(id=name))):
+                names.add(name)
             case Return(value=Name(id=name)):
                 names.add(name)
             case Call(func=Name() | Global() | Attr(obj=Name()), args=args):

@@ -160,15 +160,14 @@ class Solver:
             for way in next_steps(self.context, path):
                 yield way, None
             return
-        outcome = resolve_call(self.context, path, op)
-        if isinstance(outcome, Enter) and self._depth > MAX_DEPTH:
-            self.context.limited = True
-            outcome = CallEffect(path.state, None, may_raise=True)
-        if isinstance(outcome, CallEffect):
-            yield from self._step_over(path, op, outcome)
-        else:
-            for each in (outcome, *outcome.others):
-                yield from self._step_into(path, op, each)
+        for outcome in resolve_call(self.context, path, op):
+            if isinstance(outcome, CallEffect):
+                yield from self._step_over(path, op, outcome)
+            elif self._depth <= MAX_DEPTH:
+                yield from self._step_into(path, op, outcome)
+            else:
+                self.context.limited = True
+                yield from self._step_over(path, op, CallEffect(path.state, None, may_raise=True))
 
     def _step_over(self, path: Path, op: Call, done: CallEffect) -> Iterator[tuple[NextStep, Path | None]]:
         """The successors of a call whose effect is known without entering a function."""

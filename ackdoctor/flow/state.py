@@ -206,10 +206,18 @@ class FunctionRef:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Partial:
-    """`functools.partial(target, *args)`."""
+    """`functools.partial(target, *args)`; `names` are those of the arguments, with None for one by position."""
 
     target: "Value"
     args: tuple["Value | None", ...]
+    names: tuple[str | None, ...] = ()
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class OneOf:
+    """One of these pieces of code: `{True: self.ack, False: self.fail}[ok]`."""
+
+    items: frozenset["Value"]
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -228,10 +236,11 @@ class Const:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Container:
-    """A local list, tuple, set, dict or object that holds these values; `order` lists all elements if known."""
+    """A local list, tuple, set, dict or object that holds these values; `order` lists all elements if known, and `keys` those of a dict."""
 
     items: frozenset["Value"]
     order: tuple["Value | None", ...] | None = None
+    keys: tuple[object, ...] = ()
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -312,6 +321,7 @@ Value: TypeAlias = (
     | TupleAttribute
     | FunctionRef
     | Partial
+    | OneOf
     | External
     | Const
     | Container
@@ -327,7 +337,7 @@ def tokens_in(value: Value | None) -> Iterator[Token]:
     match value:
         case TokenRef(token=token) | Batch(token=token) | Zipped(token=token) | Row(token=token):
             yield token
-        case Container(items=items) | GeneratorResult(items=items):
+        case Container(items=items) | GeneratorResult(items=items) | OneOf(items=items):
             for item in sorted(items, key=repr):
                 yield from tokens_in(item)
         case FunctionRef(captured=parts) | Instance(fields=parts):
@@ -371,15 +381,17 @@ def _truncate(value: Value, depth: int) -> Value:
         return _truncate(each, depth - 1)
 
     match value:
-        case Container(items=items, order=order):
+        case Container(items=items, order=order, keys=keys):
             row = None if order is None else tuple(each if each is None else inner(each) for each in order)
-            return Container(frozenset(map(inner, items)), row)
+            return Container(frozenset(map(inner, items)), row, keys)
         case FunctionRef(function=function, captured=captured, bare=bare):
             return FunctionRef(function, tuple((name, inner(each)) for name, each in captured), bare)
         case Instance(cls=cls, fields=fields):
             return Instance(cls, tuple((name, inner(each)) for name, each in fields))
-        case Partial(target=target, args=args):
-            return Partial(inner(target), tuple(each if each is None else inner(each) for each in args))
+        case Partial(target=target, args=args, names=names):
+            return Partial(
+                inner(target), tuple(each if each is None else inner(each) for each in args), names
+            )
         case Count(of=Container() as whole, less=less):
             counted = inner(whole)
             return Count(counted, less) if isinstance(counted, Container) else value

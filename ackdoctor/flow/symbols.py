@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ackdoctor.flow.expressions import last_name, memoize
-from ackdoctor.flow.library import PLAIN_BASES
+from ackdoctor.libraries.vocabulary import PLAIN_BASES
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -179,7 +179,7 @@ class SymbolTable:
             unit = self._module(origin, module) if module else origin
             cls = unit.classes.get(inner) if unit is not None else None
             value = cls.attrs.get(last) if cls is not None else None
-            if cls is not None and value is not None and [last_name(base) for base in cls.bases] == ["Enum"]:
+            if cls is not None and last in cls.constants:
                 return Literal((cls.qualname, last))
         return value if isinstance(value, Literal) else None
 
@@ -258,8 +258,8 @@ class SymbolTable:
         first, _, rest = dotted.partition(".")
         if dotted in unit.classes:
             yield unit.classes[dotted]
-        elif first in unit.classes and rest in unit.classes[first].methods:
-            yield unit.classes[first].methods[rest]
+        elif first in unit.classes and (method := self._find_method(unit.classes[first], rest)) is not None:
+            yield method
         elif dotted in unit.functions:
             yield unit.functions[dotted]
         elif first in unit.imports:
@@ -269,6 +269,8 @@ class SymbolTable:
             for name in self.qualify(unit, unit.values[first]):
                 if name != f"{unit.module}.{first}":
                     yield from self._follow(unit, f"{name}.{rest}" if rest else name, hops)
+        elif first in unit.classes and (framework := self.lineage(unit.classes[first]).framework) is not None:
+            yield f"{framework.role.classes[0]}.{rest}"
         else:
             for star in unit.stars:
                 found = list(self._follow(unit, f"{star}.{dotted}", hops))

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 
 from ackdoctor.flow.events import Path, PathPoint, points_back, turns_back, turns_forward
-from ackdoctor.flow.expressions import callee_text, condition_text
+from ackdoctor.flow.expressions import callee_text, condition_text, last_name
 from ackdoctor.flow.state import State, Token
 from ackdoctor.model.cfg import (
     ENTRY,
@@ -17,10 +17,12 @@ from ackdoctor.model.cfg import (
     RAISED,
     Call,
     Catch,
+    Compare,
     EdgeKind,
     Expr,
     Function,
     Jump,
+    Name,
     Next,
     Return,
     Step,
@@ -89,7 +91,8 @@ def _steps(
 
 def _visits(inner: Path, function: Function, span: Span) -> bool:
     return any(
-        point.visit.function is function and point.visit.step.span == span for point in turns_back(inner)
+        point.visit.function is function and span in (point.visit.step.span, function.head)
+        for point in turns_back(inner)
     )
 
 
@@ -131,7 +134,7 @@ def _note(point: PathPoint, token: Token | None, notation: Notation) -> str:
             return {EdgeKind.TRUE: "next iteration", EdgeKind.FALSE: "loop ends"}.get(via, "") if via else ""
         case Return() if point.depth == 0:
             return "returns" + _batch_note(visit, after, token)
-        case Jump(word=word) if word in ("continue", "break"):
+        case Jump(word=word) if word in ("continue", "break", "return"):
             return word + _batch_note(visit, after, token)
         case _:
             return _stage_note(visit, after, token)
@@ -146,7 +149,18 @@ def _batch_note(visit: Path, after: Path | None, token: Token | None) -> str:
     return ", as for earlier tuples of the batch"
 
 
+def _is_bookkeeping(condition: Expr) -> bool:
+    """Whether a test only asks where the body of a `with` went: a temporary is compared with a number."""
+    return (
+        isinstance(condition, Compare)
+        and isinstance(condition.left, Name)
+        and condition.left.id.startswith("%way")
+    )
+
+
 def _branch_note(visit: Path, condition: Expr, via: EdgeKind | None, notation: Notation) -> str:
+    if _is_bookkeeping(condition):
+        return ""
     word = {EdgeKind.TRUE: "true", EdgeKind.FALSE: "false"}.get(via, "") if via else ""
     text = condition_text(visit.function, condition, notation) if word else ""
     return f"{text} is {word}" if text else word
@@ -256,12 +270,18 @@ def leaving_step(end: Path, completing: frozenset[int]) -> tuple[Function, Span]
                 continue
             case Next() if after is not None and after.via is EdgeKind.TRUE:
                 continue
+            case Test(condition=condition) if _is_bookkeeping(condition):
+                continue
             case Test() | Next() | Catch():
                 if isinstance(step.op, Catch) and after is not None and after.via is not EdgeKind.TRUE:
                     continue
                 if after is not None and _is_decisive(function, visit, after):
                     return function, step.span
                 fallback = fallback or (function, step.span)
+            case Call(func=func) if after is not None and after.inner is not None:
+                chosen = after.inner.function  # by a table of handlers, or a name that only a run knows
+                if chosen.name != last_name(func) and id(chosen) not in completing:
+                    fallback = fallback or (chosen, chosen.head)
             case _:
                 continue
     return fallback or (end.function, end.function.head)

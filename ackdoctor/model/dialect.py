@@ -103,6 +103,9 @@ class Misuse(Enum):
     PAYLOAD_SHAPE = "payload is not a list"
     PAYLOAD_TUPLE = "payload is the input tuple itself"
     PAYLOAD_OPAQUE = "payload cannot be serialised"
+    FIELDS = "payload has another number of fields than its stream declares"
+    STREAM = "stream is not declared"
+    STREAM_TYPE = "stream is not a string"
     SWALLOWED = "exception swallowed"
     STDOUT = "written to stdout"
     OFF_THREAD = "completed from another thread"
@@ -366,6 +369,8 @@ class Dialect(_Derivable):
         int, ...
     ] = ()  # the last version described, up to these digits; () if a newer dialect follows
     replaces: str = ""
+    outputs: str = ""  # the class attribute or the method that declares the output streams
+    stream_classes: tuple[str, ...] = ()  # of a declared stream: called with its fields and its name
     default: bool = False  # the framework to suggest if a file imports none
     vendored: bool = False
     python2: bool = False  # runs on Python 2 only

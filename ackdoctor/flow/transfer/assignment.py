@@ -16,7 +16,6 @@ from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import calls_by_result, last_name
 from ackdoctor.flow.facts import tested_names
 from ackdoctor.flow.induction import counted_loops, induction_variables
-from ackdoctor.flow.library import COLLECTION_WRAPPERS, CONTAINER_READS, SAME_PART
 from ackdoctor.flow.state import (
     BoundMethod,
     Const,
@@ -37,6 +36,7 @@ from ackdoctor.flow.state import (
 from ackdoctor.flow.transfer.escape import escape, release, store
 from ackdoctor.flow.transfer.evaluate import evaluate, offset_value, stored_tuple
 from ackdoctor.flow.transfer.liveness import indexed_containers
+from ackdoctor.libraries.vocabulary import COLLECTION_WRAPPERS, CONTAINER_READS, SAME_PART
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -215,6 +215,8 @@ def _assign_item(
                 return empty_buffer(context, path, state, field)
             case Field(name=field):
                 return _store_empty_collection(path, state, value, stored_tuple(field))
+            case Container(items=items, keys=keys) if keys and isinstance(obj, Name):
+                return state.bind(obj.id, Container(items if value is None else items | {value}))
             case _:
                 return state
     match evaluate(context, path.function, state, obj):
@@ -266,7 +268,7 @@ def _unpacked_values(whole: Value | None, count: int) -> list[Value | None]:
             return [TokenRef(token, "id"), *[None] * (count - 1)]
         case Field(name=name):
             return [stored_tuple(name, f"#{index}") for index in range(count)]
-        case Container(order=tuple(order)) if len(order) == count:
+        case Container(order=tuple(order), keys=()) if len(order) == count:
             return list(order)
         case Container(items=items) if len(items) == 1:
             return [next(iter(items))] * count

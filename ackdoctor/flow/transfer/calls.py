@@ -1,11 +1,12 @@
 """Transfer function of calls: of the framework, of the project's own code, and of opaque code."""
 
 from dataclasses import replace
+from itertools import zip_longest
+from typing import TypeAlias
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.library import IMMEDIATE_CALLBACKS, PURE_CALLS, TRANSPARENT_DECORATORS
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
@@ -15,12 +16,14 @@ from ackdoctor.flow.state import (
     Field,
     FunctionRef,
     Instance,
+    OneOf,
     Partial,
     SelfRef,
     TokenRef,
     Value,
 )
 from ackdoctor.flow.transfer.containers import CallEffect, arguments, method_call
+from ackdoctor.flow.transfer.decorators import decorated
 from ackdoctor.flow.transfer.dispatch import (
     MethodTarget,
     argument_sort,
@@ -37,35 +40,51 @@ from ackdoctor.flow.transfer.dispatch import (
 from ackdoctor.flow.transfer.effects import changed_fields, helper_may_raise, is_skippable, surviving_facts
 from ackdoctor.flow.transfer.evaluate import declared_result, evaluate, framework_kind, stored_tuple
 from ackdoctor.flow.transfer.opaque_calls import Enter, enter, library_call, opaque_call, run_later
-from ackdoctor.flow.transfer.verbs import apply_verb, external_verb, never_raises, own_verb
+from ackdoctor.flow.transfer.verbs import apply_verb, external_verb, never_raises, own_verb, unbound_verb
+from ackdoctor.libraries.vocabulary import IMMEDIATE_CALLBACKS, PURE_CALLS
 from ackdoctor.model.cfg import Arg, Attr, Call, ClassInfo, Function, Global, Name
 from ackdoctor.model.dialect import Verb
 
+Outcomes: TypeAlias = tuple[CallEffect | Enter, ...]
 
-def resolve_call(context: Context, path: Path, call: Call) -> CallEffect | Enter:
-    """Return the effect of a call, or the functions of the project that it enters."""
+
+def resolve_call(context: Context, path: Path, call: Call) -> Outcomes:
+    """Return the effect of a call, or the function of the project that it enters; several if it may mean several."""
     call, path = _expand_stars(context, path, call)
     function, state = path.function, path.state
     values = arguments(context, path, call) if state.heap.boxes else ()
     held = HEAP_CELLS.call_method(function, state, call, values)
     if held is not None:
-        return CallEffect(*held, may_raise=False)
+        return (CallEffect(*held, may_raise=False),)
     if context.typed:
         known = _typed_call(context, path, call)
         if known is not None:
             return known
     target = evaluate(context, function, state, call.func)
-    if isinstance(target, Partial):
-        return _apply(context, path, call, target.target, tuple(target.args) + arguments(context, path, call))
+    if isinstance(target, (OneOf, Partial)):
+        return _apply_each(context, path, call, target, arguments(context, path, call))
     if isinstance(call.func, Attr) and not isinstance(target, (BoundMethod, FunctionRef, External)):
         receiver = evaluate(context, function, state, call.func.obj)
         done = method_call(context, path, call, receiver, call.func)
         if done is not None:
-            return done
-    return _apply(context, path, call, target, None)
+            return (done,)
+    return (_apply(context, path, call, target, None),)
 
 
-def _typed_call(context: Context, path: Path, call: Call) -> CallEffect | Enter | None:
+def _apply_each(
+    context: Context, path: Path, call: Call, target: Value, values: tuple[Value | None, ...]
+) -> Outcomes:
+    """Apply a piece of code, or each of those that the target may be."""
+    codes = sorted(target.items, key=repr) if isinstance(target, OneOf) else (target,)
+    return tuple(
+        _apply_partial(context, path, call, each)
+        if isinstance(each, Partial)
+        else _apply(context, path, call, each, values if context.typed else None)
+        for each in codes
+    )
+
+
+def _typed_call(context: Context, path: Path, call: Call) -> Outcomes | None:
     """Return the effect of a call that declared types resolve; None for any other."""
     values = arguments(context, path, call)
     method = method_of(context, path, call, values)
@@ -73,16 +92,16 @@ def _typed_call(context: Context, path: Path, call: Call) -> CallEffect | Enter 
         return _enter_one(context, path, call, method, values)
     getter = read_getter(context, path, call)
     if getter is not None:
-        return CallEffect(*getter)
+        return (CallEffect(*getter),)
     if not isinstance(call.func, Attr) or isinstance(call.func.obj, Global):
         instance = new_instance(context, path, call, values)
         if instance is not None:
             run_later(context, path, path.state, (thread_task(context, instance),), "Thread")
-            return CallEffect(path.state, instance, may_raise=not isinstance(instance, ExceptionValue))
+            return (CallEffect(path.state, instance, may_raise=not isinstance(instance, ExceptionValue)),)
     if isinstance(call.func, Attr) and call.func.name in IMMEDIATE_CALLBACKS:
         return _run_callback_now(context, path, call, values)
     target = _functional_call(context, path, call)
-    return _apply(context, path, call, target, values) if target is not None else None
+    return _apply_each(context, path, call, target, values) if target is not None else None
 
 
 def _functional_call(context: Context, path: Path, call: Call) -> Value | None:
@@ -90,7 +109,9 @@ def _functional_call(context: Context, path: Path, call: Call) -> Value | None:
     if not isinstance(call.func, Attr):
         return None
     match evaluate(context, path.function, path.state, call.func.obj):
-        case FunctionRef() | BoundMethod() | Partial() as target if call.func.name not in PURE_CALLS:
+        case FunctionRef() | BoundMethod() | OneOf() | Partial() as target if (
+            call.func.name not in PURE_CALLS
+        ):
             return target
         case Container(items=items):
             functions = (item for item in items if isinstance(item, FunctionRef))
@@ -101,14 +122,14 @@ def _functional_call(context: Context, path: Path, call: Call) -> Value | None:
 
 def _enter_one(
     context: Context, path: Path, call: Call, method: MethodTarget, values: tuple[Value | None, ...]
-) -> CallEffect | Enter | None:
+) -> Outcomes | None:
     functions = _overloads(context, path, call, method.functions, values)
     if len(functions) > 1:  # prefer a function that is not running yet
         functions = tuple(function for function in functions if function is not path.function)
     result = declared_result(context, functions[0]) if functions else None
     if functions and all(function.docstring_only for function in functions):
         done = opaque_call(context, path, call, values)  # abstract: a subclass defines it, out of sight
-        return done if result is None else replace(done, value=result)
+        return (done if result is None else replace(done, value=result),)
     knowing = isinstance(method.receiver, Instance) and method.receiver.fields
     seen = (
         (*values, method.receiver) if knowing else values
@@ -116,23 +137,15 @@ def _enter_one(
     if functions and all(is_skippable(context, path.state, function, seen) for function in functions):
         fields = frozenset[str]().union(*(changed_fields(context, function) for function in functions))
         may_raise = any(helper_may_raise(context, function) for function in functions)
-        return CallEffect(
-            path.state.replace(facts=surviving_facts(path.function, path.state.facts, fields)),
-            result,
-            may_raise,
-        )
-    entered = [
+        facts = surviving_facts(path.function, path.state.facts, fields)
+        return (CallEffect(path.state.replace(facts=facts), result, may_raise),)
+    outcomes = (
         enter(
             context, path, call, function, method.receiver, None, captured_by_class(function, method.receiver)
         )
         for function in functions
-    ]
-    first = next((enter for enter in entered if isinstance(enter, Enter)), None)
-    if first is None:
-        return None
-    return replace(
-        first, others=tuple(enter for enter in entered if isinstance(enter, Enter) and enter is not first)
     )
+    return tuple(outcome for outcome in outcomes if isinstance(outcome, Enter)) or None
 
 
 def _overload(
@@ -161,7 +174,7 @@ def _overloads(
 
 def _run_callback_now(
     context: Context, path: Path, call: Call, values: tuple[Value | None, ...]
-) -> CallEffect | Enter | None:
+) -> Outcomes | None:
     """Apply `tuples.forEach(t -> ...)`: the callback runs before the call returns, here once."""
     target = next((value for value in values if isinstance(value, (FunctionRef, BoundMethod))), None)
     if target is None or not isinstance(call.func, Attr):
@@ -177,7 +190,7 @@ def _run_callback_now(
         case _:
             pass
     pair = isinstance(target, FunctionRef) and len(target.function.params) == 2  # noqa: PLR2004  a map's key and value
-    return _apply(context, path, call, target, (None, element) if pair else (element,))
+    return (_apply(context, path, call, target, (None, element) if pair else (element,)),)
 
 
 def apply_value(
@@ -185,8 +198,17 @@ def apply_value(
 ) -> CallEffect | Enter:
     """Return the effect of calling a value with these arguments."""
     if isinstance(target, Partial):
-        return apply_value(context, path, call, target.target, target.args + preset)
+        call, path = _with_temporaries(path, call, preset)
+        return _apply_partial(context, path, call, target)
     return _apply(context, path, call, target, preset)
+
+
+def _apply_partial(context: Context, path: Path, call: Call, target: Partial) -> CallEffect | Enter:
+    """Return the effect of calling a partial with the call's own arguments."""
+    given, path = _with_temporaries(path, call, target.args, "%given", target.names)
+    first = tuple(arg for arg in given.args if arg.name is None)
+    named = tuple(arg for arg in given.args if arg.name is not None)
+    return _apply(context, path, replace(call, args=(*first, *call.args, *named)), target.target, None)
 
 
 def _apply(
@@ -209,30 +231,45 @@ def _apply(
             if method is not None and context.typed and preset is None:
                 offered = methods_named(_behind(context, after), name)
                 method = _overload(context, path, call, offered, arguments(context, path, call)) or method
-            if method is not None and _has_known_decorators(context, method):
-                return enter(context, path, call, method, SelfRef(), preset)
+            run = decorated(context, method) if method is not None else None
+            if method is not None and run is not None:
+                own = SelfRef() if method.binding != "static" else None
+                return enter(context, path, call, run.function, own, preset, run.captured)
             if method is None and verb is not None:
                 return _verb(context, path, call, verb, preset)
-        case FunctionRef(function=function, captured=captured, bare=bare) if bare or _has_known_decorators(
-            context, function
-        ):
-            if (
-                function.name in function.captures
-            ):  # a closure can call itself, but was not yet bound when it captured its own name
-                captured = (*captured, (function.name, target))
-            owner = context.program.owner(function) if context.typed and preset is None else None
-            if owner is not None and function.name in owner.overloads:
-                offered = owner.overloads[function.name]
-                function = _overload(context, path, call, offered, arguments(context, path, call)) or function
-            return enter(context, path, call, function, None, preset, captured)
+        case FunctionRef(function=function) as written:
+            run = written if written.bare else decorated(context, function)
+            if run is not None:
+                return _enter_function(
+                    context, path, call, run if run.function is not function else written, preset
+                )
         case External():
             verb = external_verb(context.verbs(), target.names)
             if verb is not None:
                 return _verb(context, path, call, verb, preset)
+            verb = unbound_verb(context, target.names)
+            values = arguments(context, path, call) if preset is None else preset
+            if verb is not None and values[:1] == (SelfRef(),):
+                rest = Call(call.result, call.func, call.args[1:], call.awaited, call.dropped)
+                return _verb(context, path, rest, verb, preset and preset[1:])
             return library_call(context, path, call, target, preset)
         case _:
             pass
     return opaque_call(context, path, call, preset)
+
+
+def _enter_function(
+    context: Context, path: Path, call: Call, target: FunctionRef, preset: tuple[Value | None, ...] | None
+) -> CallEffect | Enter:
+    function, captured = target.function, target.captured
+    if function.name in function.captures:
+        # a closure can call itself, but was not yet bound when it captured its own name
+        captured = (*captured, (function.name, target))
+    owner = context.program.owner(function) if context.typed and preset is None else None
+    if owner is not None and function.name in owner.overloads:
+        offered = owner.overloads[function.name]
+        function = _overload(context, path, call, offered, arguments(context, path, call)) or function
+    return enter(context, path, call, function, None, preset, captured)
 
 
 def _method_after(context: Context, name: str, after: object) -> Function | None:
@@ -276,10 +313,17 @@ def _verb(
     return CallEffect(state, value, not never_raises(verb))
 
 
-def _with_temporaries(path: Path, call: Call, preset: tuple[Value | None, ...]) -> tuple[Call, Path]:
+def _with_temporaries(
+    path: Path,
+    call: Call,
+    preset: tuple[Value | None, ...],
+    prefix: str = "%preset",
+    names: tuple[str | None, ...] = (),
+) -> tuple[Call, Path]:
     """Return a call whose arguments are abstract values, through fresh temporaries."""
-    env = {**path.state.env, **{f"%preset{i}": value for i, value in enumerate(preset) if value is not None}}
-    args = tuple(Arg(Name(f"%preset{i}")) for i in range(len(preset)))
+    known = {f"{prefix}{i}": value for i, value in enumerate(preset) if value is not None}
+    env = {**path.state.env, **known}
+    args = tuple(Arg(Name(f"{prefix}{i}"), name) for i, (_, name) in enumerate(zip_longest(preset, names)))
     rewritten = Call(call.result, call.func, args, call.awaited, call.dropped)
     return rewritten, path.with_state(path.state.replace(env=env))
 
@@ -292,24 +336,12 @@ def _expand_stars(context: Context, path: Path, call: Call) -> tuple[Call, Path]
     spread: list[Arg] = []
     for arg in call.args:
         whole = evaluate(context, path.function, path.state, arg.value) if arg.star else None
-        if not isinstance(whole, Container) or whole.order is None:
+        if not isinstance(whole, Container) or whole.order is None or (arg.star == "*" and whole.keys):
             spread.append(arg)
             continue
-        for value in whole.order:
+        for value, key in zip_longest(whole.order, whole.keys):
             name = f"%preset{len(spread)}"
-            spread.append(Arg(Name(name)))
+            spread.append(Arg(Name(name), key if isinstance(key, str) else None))
             env.update({name: value} if value is not None else {})
     rewritten = Call(call.result, call.func, tuple(spread), call.awaited, call.dropped)
     return rewritten, path.with_state(path.state.replace(env=env))
-
-
-def _has_known_decorators(context: Context, function: Function) -> bool:
-    """Whether the analysis knows every decorator of a function; with declared types, annotations wrap nothing."""
-    if context.typed:
-        return True
-    unit = context.unit(function)
-    for decorator in function.decorators:
-        names = context.program.qualify(unit, decorator)
-        if not any(name.rpartition(".")[2] in TRANSPARENT_DECORATORS for name in names):
-            return False
-    return True

@@ -1,24 +1,14 @@
 """Transfer function of method calls on containers: locals, fields, and objects stored in fields."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.invalidation import invalidate_receiver, invalidate_size
 from ackdoctor.flow.domains.tuples import drain_buffer, empty_buffer, forget_place, put_back, remove_tuple
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import assigned_locals, last_name, memoize, mentions, names_in, operands
-from ackdoctor.flow.library import (
-    CONTAINER_BULK_STORES,
-    CONTAINER_OTHERS,
-    CONTAINER_READS,
-    CONTAINER_REMOVALS,
-    CONTAINER_STORES,
-    CONTAINER_VIEWS,
-    LOGGING,
-    NEVER_RAISES,
-    REORDERING,
-)
 from ackdoctor.flow.pure_calls import is_field, is_read_only
 from ackdoctor.flow.state import (
     UNKNOWN,
@@ -43,11 +33,27 @@ from ackdoctor.flow.transfer.escape import escape, release, store
 from ackdoctor.flow.transfer.evaluate import (
     as_stored_tuple,
     evaluate,
+    one_of,
     single_item,
     stored_tuple,
+    table_entry,
     tick_test_of_name,
 )
 from ackdoctor.flow.transfer.origins import is_queue, may_raise
+from ackdoctor.libraries.vocabulary import (
+    CONTAINER_BULK_STORES,
+    CONTAINER_OTHERS,
+    CONTAINER_READS,
+    CONTAINER_REMOVALS,
+    CONTAINER_STORES,
+    CONTAINER_VIEWS,
+    EMPTINESS,
+    ITERATOR_TESTS,
+    LOGGING,
+    NEVER_RAISES,
+    REORDERING,
+    SIZES,
+)
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Function, Name
 
 _KEY_AND_VALUE = 2
@@ -77,19 +83,24 @@ def elements(context: Context, values: Iterable[Value | None]) -> frozenset[Valu
 
 
 def packed_arguments(
-    context: Context, function: Function, more: Sequence[Value | None], named: Collection[str | None] = ()
+    context: Context,
+    function: Function,
+    more: Sequence[Value | None],
+    named: Mapping[str, Value | None] = MappingProxyType({}),
 ) -> Iterator[tuple[str, Value]]:
     """Return what `*args` and `**kwargs` hold of a call: the arguments that no parameter took, in Java perhaps as one array."""
-    own = {param.name for param in function.params}
     for param in function.params:
         if param.kind == "positional" or param.name in _rebound_names(function):
             continue
         if param.kind == "*":
-            array = more[0] if context.typed and len(more) == 1 else None
+            array = more[0] if context.library.array_arguments and len(more) == 1 else None
             together = Container(elements(context, more), tuple(more))
             yield param.name, array if isinstance(array, (Batch, Container, Field)) else together
-        elif param.kind == "**" and own.issuperset(named):
-            yield param.name, Container(frozenset(), ())
+        elif param.kind == "**":
+            yield (
+                param.name,
+                Container(elements(context, named.values()), tuple(named.values()), tuple(named)),
+            )
 
 
 @memoize
@@ -146,23 +157,18 @@ def _local_method(context: Context, path: Path, call: Call, held: Container, fun
     if name in CONTAINER_VIEWS:
         return CallEffect(state, held, may_raise=False)
     if name in CONTAINER_READS:
-        value = single_item(held, *arguments(context, path, call))
-        is_getter = (context.typed and name in CONTAINER_REMOVALS) or any(
-            mentions(fact, func.obj) for fact in state.facts
-        )
-        quiet = not may_raise(context, path.function, call) or bool(items) or is_getter
+        values = arguments(context, path, call)
+        value = table_entry(held, *values[:2]) if held.keys else one_of(items) or single_item(held, *values)
+        quiet = name in context.library.removals or bool(items) or not may_raise(context, path.function, call)
+        quiet = quiet or any(mentions(fact, func.obj) for fact in state.facts)
         if name in CONTAINER_REMOVALS and value is not None:
             state = _emptied(state, func.obj)
         return CallEffect(state, value, may_raise=not quiet)
-    match name:
-        case "size":
-            return CallEffect(state, Count(held) if items else None, may_raise=False)
-        case "isEmpty" | "hasNext" | "isPresent" if items:
-            return CallEffect(state, Const(name != "isEmpty"), may_raise=False)
-        case "clear":
-            return CallEffect(_emptied(state, func.obj), None, may_raise=False)
-        case _:
-            return None
+    if name in SIZES:
+        return CallEffect(state, Count(held) if items else None, may_raise=False)
+    if items and name in EMPTINESS | ITERATOR_TESTS:
+        return CallEffect(state, Const(name not in EMPTINESS), may_raise=False)
+    return CallEffect(_emptied(state, func.obj), None, may_raise=False) if name == "clear" else None
 
 
 def _emptied(state: State, obj: Expr) -> State:
@@ -222,7 +228,7 @@ def _field_method(
     if inner and context.typed and not carried and (name.startswith("get") or _reads_part(call, name)):
         return CallEffect(state, TokenRef(inner.at(f".{name}")), may_raise=False)
     if carried and name in CONTAINER_STORES and not any(isinstance(v, _CALLABLE) for v in values):
-        keyed = context.typed and name == "put" and len(call.args) == _KEY_AND_VALUE
+        keyed = name == "put" and len(call.args) == _KEY_AND_VALUE and values[1] in carried
         how, key = ("[]", call.args[0].value) if keyed else (name, None)
         for value in carried:
             state = store(context, path, state, field, value, how=how, key=key)

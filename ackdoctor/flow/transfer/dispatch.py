@@ -40,37 +40,16 @@ from ackdoctor.flow.transfer.evaluate import (
     evaluate,
     framework_kind,
 )
+from ackdoctor.libraries.vocabulary import (
+    EXCEPTION_SUFFIXES,
+    ITERATORS,
+    SORTS,
+    SORTS_OF_RESULTS,
+    TASK_METHODS,
+)
 from ackdoctor.model.cfg import Arg, Attr, Bind, Call, ClassInfo, Expr, Function, Global, Literal, Mix, Name
 from ackdoctor.model.dialect import Kind, Moment, Verb
 from ackdoctor.model.protocol import Stage, Tick
-
-_SORTS = {
-    **dict.fromkeys("String CharSequence StringBuilder".split(), "text"),
-    **dict.fromkeys("int long short byte Integer Long Short Byte".split(), "number"),
-    **dict.fromkeys(("Tuple", "TupleImpl"), "tuple"),
-    **dict.fromkeys(
-        "Values List ArrayList LinkedList Collection Set HashSet Queue Deque Object Iterable Stack Vector "
-        "ImmutableList CopyOnWriteArrayList ArrayDeque LinkedHashSet TreeSet".split(),
-        "list",
-    ),
-}
-_SORT_OF_RESULT = {
-    **dict.fromkeys(
-        "asList of singletonList newArrayList values getValues toList emptyList singleton copyOf collect get getNew "
-        "getExpired unmodifiableList keySet subList".split(),
-        "list",
-    ),
-    **dict.fromkeys(
-        "toString format getString getStringByField getSourceStreamId getSourceComponent name join concat valueOf "
-        "toLowerCase toUpperCase trim substring getStreamId streamId".split(),
-        "text",
-    ),
-    **dict.fromkeys(
-        "currentTimeMillis nanoTime size length getInteger getIntegerByField getLong getLongByField parseInt parseLong "
-        "intValue longValue incrementAndGet getAndIncrement nextInt nextLong hashCode".split(),
-        "number",
-    ),
-}
 
 
 def argument_sort(context: Context, function: Function, state: State, expr: Expr) -> str:
@@ -90,7 +69,7 @@ def argument_sort(context: Context, function: Function, state: State, expr: Expr
             return "number"
         case Field(name=name):
             found = context.component.declared(name)
-            return _SORTS.get(found[1].rpartition(".")[2], "") if found else _constant_sort(expr)
+            return SORTS.get(found[1].rpartition(".")[2], "") if found else _constant_sort(expr)
         case _:
             return _written(function, expr)
 
@@ -100,7 +79,7 @@ def _stored_sort(context: Context, function: Function, expr: Expr) -> str:
     if context.component.role.kind is Kind.SPOUT:
         return _written(function, expr)
     return (
-        _SORTS.get(declared_type(function, expr.id).rpartition(".")[2]) if isinstance(expr, Name) else ""
+        SORTS.get(declared_type(function, expr.id).rpartition(".")[2]) if isinstance(expr, Name) else ""
     ) or "tuple"
 
 
@@ -113,7 +92,7 @@ def _written(function: Function, expr: Expr) -> str:
         case Name(id=name) if name.startswith("%"):
             return _of_maker(function, name)
         case Name(id=name):
-            return _SORTS.get(declared_type(function, name).rpartition(".")[2], "")
+            return SORTS.get(declared_type(function, name).rpartition(".")[2], "")
         case _:
             return _constant_sort(expr)
 
@@ -122,7 +101,7 @@ def _of_maker(function: Function, name: str) -> str:
     match defining_step(function, name):
         case Call(func=func):
             word = last_name(func)
-            return _SORTS.get(word, "") or _SORT_OF_RESULT.get(word, "") or _by_words(word)
+            return SORTS.get(word, "") or SORTS_OF_RESULTS.get(word, "") or _by_words(word)
         case Bind(value=value):
             return _written(function, value)
         case _:
@@ -223,7 +202,7 @@ def _fits(
     score = 0
     for formal, value, sort, text in zip(_formal(function), values, sorts, texts, strict=False):
         last = (formal or "").rpartition(".")[2]
-        wanted = _SORTS.get(last, "")
+        wanted = SORTS.get(last, "")
         if text and text == last:
             score += 3
         elif isinstance(value, FrameworkObject) and value.kind != "tuple":
@@ -236,7 +215,6 @@ def _fits(
 
 
 CONSTRUCTOR = "<init>"
-_ITERATORS = ("iterator", "listIterator")
 
 
 class MethodTarget(NamedTuple):
@@ -347,7 +325,7 @@ def read_getter(context: Context, path: Path, call: Call) -> GetterEffect | None
             return GetterEffect(
                 state.with_token(gone, TokenState(Stage.ACKED, Tick.NO)), Batch(gone), may_raise=False
             )
-        case Batch() as batch if name in _ITERATORS:
+        case Batch() as batch if name in ITERATORS:
             return GetterEffect(state, batch, may_raise=False)
         case _:
             return None
@@ -369,7 +347,7 @@ def new_instance(context: Context, path: Path, call: Call, values: tuple[Value |
     if cls is None:
         return None
     lineage = context.program.lineage(cls)
-    if any(name.endswith(("Exception", "Error", "Throwable")) for name in (cls.name, *lineage.foreign)):
+    if any(name.endswith(EXCEPTION_SUFFIXES) for name in (cls.name, *lineage.foreign)):
         return ExceptionValue(cls.name)
     pairs = [(arg.name, value) for arg, value in zip(call.args, values, strict=True)]
     plain = tuple(value for name, value in pairs if name is None)
@@ -430,7 +408,7 @@ def thread_task(context: Context, instance: Value) -> Value | None:
     """Return the code that a thread runs if it gets an object of an inner class of the component."""
     if not isinstance(instance, Instance) or instance.fields:
         return None
-    run = next((instance.cls.methods[name] for name in ("run", "call") if name in instance.cls.methods), None)
+    run = next((instance.cls.methods[name] for name in TASK_METHODS if name in instance.cls.methods), None)
     if run is None or enclosing_class(context, instance.cls) not in context.component.lineage:
         return None
     return Partial(FunctionRef(run, bare=True), (instance,))

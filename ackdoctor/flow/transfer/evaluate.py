@@ -1,14 +1,13 @@
 """The abstract value of an expression: from the state of a path, and from declared types where the language has them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.expressions import memoize
-from ackdoctor.flow.library import TICK
 from ackdoctor.flow.program import may_reassign
-from ackdoctor.flow.pure_calls import measured
+from ackdoctor.flow.pure_calls import size_of
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
@@ -21,6 +20,8 @@ from ackdoctor.flow.state import (
     FunctionRef,
     Index,
     Instance,
+    OneOf,
+    Partial,
     Picked,
     Row,
     SelfRef,
@@ -33,6 +34,7 @@ from ackdoctor.flow.state import (
     TupleAttribute,
     Value,
 )
+from ackdoctor.libraries.vocabulary import TICK
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -215,8 +217,7 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
             boxed = HEAP_CELLS.evaluate(context, function, state, expr)
             return boxed or _subscript(context, function, state, obj, key)
         case Build(kind="dict", items=items):
-            values = _collection(context, function, state, items[1::2])
-            return values if values.items else _collection(context, function, state, items)
+            return _dict(context, function, state, items)
         case Build(items=items):
             return _collection(context, function, state, items)
         case Star(value=value):
@@ -272,7 +273,7 @@ def _attribute(
         case Field(name=field):
             return Field(f"{field}.{name}")
         case Container() as collection:
-            return Count(collection) if measured(expr) is not None else collection
+            return Count(collection) if size_of(expr) is not None else collection
         case External(names=names):
             return External(tuple(f"{base}.{name}" for base in names))
         case _:
@@ -368,14 +369,44 @@ def _item(container: Value | None, key: Expr, place: Value | None) -> Value | No
             return TokenRef(token) if key == Literal(column) else None
         case Container(items=items) if isinstance(key, Mix) and key.op == "slice":
             return Container(items)
+        case Container(keys=keys) as table if keys:
+            return table_entry(table, place)
         case Container(order=tuple(order)) if isinstance(place, Const) and isinstance(place.value, int):
             return order[place.value] if -len(order) <= place.value < len(order) else None
         case Batch(token=token):
             return _batch_element(token, place)
         case Container() as listed:
-            return single_item(listed, place)
+            return one_of(listed.items) or single_item(listed, place)
         case _:
             return None
+
+
+def _dict(context: Context, function: Function, state: State, items: tuple[Expr, ...]) -> Container:
+    """Return a dict, with its keys if it has code under literal keys."""
+    held = _collection(context, function, state, items[1::2])
+    keys = tuple(key.value for key in items[::2] if isinstance(key, Literal))
+    if one_of(held.items) and len(keys) == len(items) // 2:
+        return Container(
+            held.items, tuple(evaluate(context, function, state, item) for item in items[1::2]), keys
+        )
+    return held if held.items else _collection(context, function, state, items)
+
+
+def table_entry(table: Container, key: Value | None = None, default: Value | None = None) -> Value | None:
+    """Return what a dict has under a key, or any of its values if the key is unknown."""
+    if not isinstance(key, Const):
+        return one_of((*(table.order or ()), *((default,) if default else ())))
+    return dict(zip(table.keys, table.order or (), strict=True)).get(key.value, default)
+
+
+def one_of(values: Iterable[Value | None]) -> OneOf | None:
+    """Return any one of these values if all of them are code."""
+    items = {item for value in values for item in (value.items if isinstance(value, OneOf) else (value,))}
+    codes = frozenset(item for item in items if isinstance(item, _CODE))
+    return OneOf(codes) if codes and len(codes) == len(items) else None
+
+
+_CODE = (BoundMethod, FunctionRef, Partial, External)
 
 
 def _slice(context: Context, batch: Batch, bounds: list[Value | None]) -> Value:
@@ -418,8 +449,9 @@ def _collection(context: Context, function: Function, state: State, items: tuple
     members = frozenset(
         value
         for value in values
-        if isinstance(value, (TokenRef, Container, Batch, FunctionRef, BoundMethod))
+        if isinstance(value, (TokenRef, Container, Batch, FunctionRef, BoundMethod, Partial))
         or (isinstance(value, Instance) and value.fields)
+        or (isinstance(value, External) and value.names[-1].rpartition(".")[2] in context.verb_names)
     )
     return Container(members)
 

@@ -21,7 +21,7 @@ from ackdoctor.flow.induction import (
     induction_variables,
     minus,
 )
-from ackdoctor.flow.pure_calls import nonempty_facts, split_results
+from ackdoctor.flow.pure_calls import nonempty_facts, nonempty_results
 from ackdoctor.flow.state import (
     EMPTY_GENERATOR,
     Batch,
@@ -45,8 +45,9 @@ from ackdoctor.flow.state import (
 )
 from ackdoctor.flow.transfer.assignment import assign, assign_next_number
 from ackdoctor.flow.transfer.escape import worse_state
+from ackdoctor.flow.transfer.evaluate import evaluate, one_of
 from ackdoctor.flow.transfer.verbs import complete
-from ackdoctor.model.cfg import Compare, EdgeKind, Function, Name, Next
+from ackdoctor.model.cfg import Build, Compare, EdgeKind, Function, Name, Next
 from ackdoctor.model.protocol import Op, Stage
 
 
@@ -71,7 +72,14 @@ def iterations(
             yield from _batch_iterations(context, path, op, token, Index(token), again=again)
         case Count(of=Container(items=items) as listed) if any(tokens_in(listed)):
             yield from _list_iterations(context, path, op, [None] * len(items))
-        case Container(items=items) if any(tokens_in(iterable)) or any(isinstance(i, Picked) for i in items):
+        case Container() if isinstance(op.iterable, Build) and one_of(iterable.items):
+            values = [evaluate(context, path.function, path.state, item) for item in op.iterable.items]
+            yield from _list_iterations(context, path, op, values)
+        case Container(items=items, keys=keys) if (
+            any(tokens_in(iterable))
+            or any(isinstance(i, Picked) for i in items)
+            or (one_of(items) and not keys)
+        ):
             yield from _list_iterations(context, path, op, sorted(items, key=repr))
         case Field() as buffer:
             yield from _buffer_iterations(context, path, op, buffer)
@@ -271,7 +279,7 @@ def _unknown_iterations(
         (state.facts[fact] for fact in nonempty_facts(path.function, op.iterable) if fact in state.facts),
         None,
     )
-    if known is None and not context.typed and op.iterable in split_results(path.function):
+    if known is None and op.iterable in nonempty_results(path.function, context.library.nonempty):
         known = True
     if known is not False:
         more = state.replace(loops={**state.loops, op.loop: LoopState(None, None)}) if known else state

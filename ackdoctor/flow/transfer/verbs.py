@@ -50,6 +50,15 @@ def external_verb(verbs: Iterable[Verb], names: tuple[str, ...]) -> Verb | None:
     return None
 
 
+def unbound_verb(context: Context, names: tuple[str, ...]) -> Verb | None:
+    """Return the framework's method that qualified names denote as a function of its class: `Bolt.ack(self, tup)`."""
+    for name in names:
+        cls, _, last = name.rpartition(".")
+        if context.program.framework_class(cls) is not None:
+            return own_verb(context, last)
+    return None
+
+
 def never_raises(verb: Verb) -> bool:
     """Whether a verb is assumed never to raise after it took effect."""
     return verb.kind not in (VerbKind.EMIT, VerbKind.EMIT_MANY)
@@ -190,10 +199,11 @@ def complete(
     if token.kind is TokenKind.STORED:
         if token.field not in context.stored_stages:
             breach = None
+        site = _site(context, path, verb)
         released = Released(
-            function=path.function,
-            step=path.step,
-            path=path,
+            function=site.function,
+            step=site.step,
+            path=site,
             deferral=context.deferral,
             field=token.field,
             completed=True,
@@ -203,6 +213,17 @@ def complete(
         context.record(released, token.field, True, at_tick)
     _see_completion(context, path, op, token, before, breach, verb, value)
     return state.with_token(token, TokenState(after, before.tick, before.holder))
+
+
+def _site(context: Context, path: Path, verb: Verb | None) -> Path:
+    """Return the visit that makes a framework call: outside the project's overrides of it that only pass it on."""
+    while verb is not None and path.function.name == verb.name and context.program.owner(path.function):
+        call, op = path.entry.before, path.step.op
+        passed_on = never_raises(verb) or (isinstance(op, Call) and any(arg.star for arg in op.args))
+        if call is None or not passed_on or call.state.tokens != path.state.tokens:
+            break
+        path = call
+    return path
 
 
 def _see_completion(
@@ -215,11 +236,12 @@ def _see_completion(
     verb: Verb | None,
     value: Value | None,
 ) -> None:
+    site = _site(context, path, verb)
     context.record(
         Completed(
-            function=path.function,
-            step=path.step,
-            path=path,
+            function=site.function,
+            step=site.step,
+            path=site,
             deferral=context.deferral,
             op=op,
             token=token,
@@ -232,7 +254,7 @@ def _see_completion(
         token,
         breach,
         before.tick,
-        path.step.way,
+        site.step.way,
         id(path) if op in (Op.AUTO_ACK, Op.AUTO_FAIL) else path.state.caught is None,
     )
 
@@ -254,11 +276,12 @@ def _emit(context: Context, path: Path, bound: _Bound, verb: Verb) -> State:
     tick = context.token_state(state, subject).tick if subject is not None else Tick.NO
     evaluated = {name: evaluate(context, function, state, expr) for name, expr in bound.args.items()}
     values = {name: value for name, value in evaluated.items() if value is not None}
+    site = _site(context, path, verb)
     context.record(
         Emitted(
-            function=function,
-            step=path.step,
-            path=path,
+            function=site.function,
+            step=site.step,
+            path=site,
             deferral=context.deferral,
             verb=verb,
             args=bound.args,

@@ -8,8 +8,10 @@ from typing import Any
 
 import libcst as cst
 
+from ackdoctor.flow.expressions import last_name
 from ackdoctor.frontends import TOO_DEEP, UnknownSyntax, module_body, reason_of
 from ackdoctor.frontends.python.expressions import TABLES, Lowering, Scope, SourceFile, dotted
+from ackdoctor.frontends.python.managers import managers_of
 from ackdoctor.frontends.python.measure import Positions
 from ackdoctor.frontends.python.source import Translation, decode, is_python2, too_deep, translate
 from ackdoctor.frontends.python.statements import names_bound
@@ -99,6 +101,7 @@ def _lower_module(file: SourceFile, tree: cst.Module, *, python2: bool) -> Unit:
     names = names_bound(file, tree.body)
     imported = {name for node in names.imports for name, _ in file.imported(node)}
     file.module_names = names.bound | imported
+    file.managers = managers_of(_declarations(tree.body))
     fn = Lowering(file, Scope({}, None), "<module>", file.positions.whole())
     functions: dict[str, Function] = {}
     values: dict[str, Expr] = {}
@@ -128,12 +131,15 @@ def _lower_module(file: SourceFile, tree: cst.Module, *, python2: bool) -> Unit:
 _PARTS = ("finalbody", "orelse", "handlers", "cases", "body")
 
 
+_ASSIGNMENTS = (cst.Assign, cst.AnnAssign, cst.AugAssign)
+
+
 def _declarations(body: Sequence[cst.CSTNode]) -> Iterator[Any]:
     """The functions, classes and assignments of a body, including those in `if`, `try` and other blocks."""
     stack = list(reversed(body))
     while stack:
         node = stack.pop()
-        if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Assign, cst.AnnAssign)):
+        if isinstance(node, (cst.FunctionDef, cst.ClassDef, *_ASSIGNMENTS)):
             yield node
             continue
         for field in _PARTS:
@@ -141,7 +147,9 @@ def _declarations(body: Sequence[cst.CSTNode]) -> Iterator[Any]:
             stack.extend([value] if isinstance(value, cst.CSTNode) else reversed(value))
 
 
-def _assigned(fn: Lowering, node: cst.Assign | cst.AnnAssign) -> Iterator[tuple[str, Expr, Span]]:
+def _assigned(
+    fn: Lowering, node: cst.Assign | cst.AnnAssign | cst.AugAssign
+) -> Iterator[tuple[str, Expr, Span]]:
     """The plain names that a module or class assignment binds, with their values.
 
     If `a, *b = 1, 2` has as many targets as values, the starred target takes one value.
@@ -156,7 +164,12 @@ def _assigned(fn: Lowering, node: cst.Assign | cst.AnnAssign) -> Iterator[tuple[
             pairs = [(part.value, given.value) for part, given in zip(elements, value.elements, strict=False)]
         for name, part in pairs:
             if isinstance(name, cst.Name):
-                yield name.value, fn.pure(part), fn.span(node)
+                found = fn.pure(part)
+                yield (
+                    name.value,
+                    Mix("+=", (found,)) if isinstance(node, cst.AugAssign) else found,
+                    fn.span(node),
+                )
 
 
 # ---- functions ----
@@ -285,6 +298,8 @@ def _define_class(fn: Lowering, node: cst.ClassDef, qualname: str) -> ClassInfo:
             for target, value, span in _assigned(fn, each):
                 info.attrs[target] = value
                 info.attr_spans[target] = span
+    if any(last_name(base).endswith("Enum") for base in info.bases):
+        info.constants = frozenset(name for name in info.attrs if not name.startswith("_"))
     return info
 
 
