@@ -30,6 +30,8 @@ JAVA = Library(
         "it.unimi.dsi.",
     ),
     remote=("java.sql.", "java.net.", "java.rmi.", "javax.sql.", "javax.jms.", "javax.net."),
+    memory=("java.util.", "java.text.", "java.lang.", "java.time.", "java.math."),
+    shared=("java.util.concurrent.",),
     threads=THREADS | EXECUTORS,
     schedulers=SCHEDULERS
     | frozenset(

@@ -8,8 +8,10 @@ class Library(NamedTuple):
 
     local: tuple[str, ...]  # prefixes of qualified names: objects that live in the process
     remote: tuple[str, ...]  # prefixes, stronger than `local`: objects that talk to another process or a file
+    memory: tuple[str, ...]  # prefixes: objects that only compute, such as collections, dates and texts
     threads: frozenset[str]  # run a callable among their arguments on another thread
     schedulers: frozenset[str]  # call a callable among their arguments later
+    shared: tuple[str, ...] = ()  # prefixes, stronger than `memory`: objects that wait for other threads
     runners: frozenset[str] = frozenset()  # of `threads`, those that call the `run` of an object
     literals: frozenset[str] = frozenset()  # collections of their arguments
     arrays: frozenset[str] = frozenset()  # of these, those that take one array as all elements

@@ -15,9 +15,15 @@ _LOCAL = (  # numbers, dates, collections, text
     "fastavro bson dateparser phonenumbers voluptuous cerberus google.protobuf"
 ).split()
 
+_MEMORY = (
+    "array bisect collections copy datetime decimal fractions functools heapq itertools math operator "
+    "random re statistics string time uuid"
+).split()
+
 PYTHON = Library(
     local=tuple(f"{name}." for name in (*sys.stdlib_module_names, *_LOCAL)),
     remote=tuple(f"{name}." for name in _REMOTE),
+    memory=tuple(f"{name}." for name in _MEMORY),
     threads=THREADS,
     schedulers=SCHEDULERS,
     lazy=frozenset("map filter".split()),
