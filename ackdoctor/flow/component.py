@@ -26,6 +26,7 @@ from ackdoctor.flow.state import (
     TokenRef,
     TokenState,
     Value,
+    fields_in,
 )
 from ackdoctor.flow.transfer.calls import apply_value
 from ackdoctor.flow.transfer.containers import packed_arguments
@@ -98,7 +99,11 @@ class _ComponentSolver:
             for event in events
             if isinstance(event, Stored) and event.token.kind is not TokenKind.STORED
         }
-        ended = [event for event in events if isinstance(event, Ended) and event.raised is None]
+        ended = [
+            event
+            for event in events
+            if isinstance(event, Ended) and event.raised is None and event.deferral is None
+        ]
         return {
             field: Stage.ACKED if stage is Stage.OWED and _is_acked_on_arrival(field, ended) else stage
             for field in fields
@@ -210,7 +215,7 @@ class _ComponentSolver:
             breach=breach,
         )
         context.record(ended, function_exit.raised, id(path))
-        if not function_exit.raised and (entry is not None or context.deferral is not None):
+        if not function_exit.raised and not any(fields_in(function_exit.value)):
             drop_at_end(context, path, function_exit.state)
 
     def _final_op(self, token_state: TokenState, *, raised: bool) -> Op | None:

@@ -102,7 +102,7 @@ def is_remote(context: Context, function: Function, expr: Expr, depth: int = 0) 
         case Global():
             return _is_remote_name(context, context.unit(function), expr, depth)
         case Attr(name=field) if is_field(function, expr):
-            return _all_remote(context, _field_values(context, field), depth)
+            return _all_remote(context, field_values(context, field), depth)
         case Attr(obj=obj) | Item(obj=obj):
             return is_remote(context, function, obj, depth + 1)
         case Name():
@@ -131,7 +131,8 @@ def _local_values(function: Function, local: Name) -> Iterator[tuple[Function, E
                 pass
 
 
-def _field_values(context: Context, field: str) -> Iterator[tuple[Function, Expr | Call]]:
+def field_values(context: Context, field: str) -> Iterator[tuple[Function, Expr | Call]]:
+    """The values that the component's methods assign to a field, or the calls that make them; each with its method."""
     for cls in context.component.lineage:
         for method in cls.methods.values():
             for each in attribute_assignments(method):
@@ -141,7 +142,7 @@ def _field_values(context: Context, field: str) -> Iterator[tuple[Function, Expr
 
 def is_queue(context: Context, field: str) -> bool:
     """Whether every assignment makes a field a queue, whose `get` removes an element."""
-    made = [last_name(value.func) for _, value in _field_values(context, field) if isinstance(value, Call)]
+    made = [last_name(value.func) for _, value in field_values(context, field) if isinstance(value, Call)]
     return bool(made) and all(name in QUEUES for name in made)
 
 
@@ -211,7 +212,7 @@ def is_in_memory(context: Context, function: Function, expr: Expr) -> bool:
         return all(_is_memory_name(context, name) for name in names)
     match expr:
         case Attr(name=field) if is_field(function, expr):
-            values = list(_field_values(context, field))
+            values = list(field_values(context, field))
         case Name():
             values = list(_local_values(function, expr))
         case _:
@@ -242,7 +243,7 @@ def project_class(context: Context, function: Function, expr: Expr) -> ClassInfo
         return class_of(context, function, State(), expr)
     match expr:
         case Attr(name=field) if is_field(function, expr):
-            values = list(_field_values(context, field))
+            values = list(field_values(context, field))
         case Name():
             values = list(_local_values(function, expr))
         case Global() | Attr():
