@@ -86,9 +86,10 @@ def _dropped(context: RuleContext) -> Iterator[Finding]:
     entries = (EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK)
     for flow, dropped in context.events(Dropped):
         is_handler = flow.entry is not None and flow.entry.kind in entries
-        if dropped.field not in held or not (is_handler or dropped.deferral is not None):
+        is_code = flow.entry is None or dropped.deferral is not None  # of a thread or a callback
+        if dropped.field not in held or not (is_handler or is_code):
             continue
-        if dropped.removed and not _completes_removed(flow, dropped.field):
+        if (dropped.removed or not is_handler) and not _completes_removed(flow, dropped.field):
             continue
         if _is_stopped(dropped.path):
             continue

@@ -26,9 +26,6 @@ from ackdoctor.model.dialect import Dialect, Role
 from ackdoctor.model.source import Span
 
 ENTRY, EXIT, RAISED = 0, 1, 2
-CONSTRUCTORS = frozenset(
-    {"<init>", "<clinit>", "__init__"}
-)  # names of functions that initialise objects and classes
 
 
 # ---- expressions ----
@@ -359,8 +356,9 @@ class Function:
 class ClassInfo:
     """A class: its bases as written (pure expressions), its methods and its class-level assignments.
 
-    `types` are the declared types of its fields, as written and without type arguments.  `overloads` lists all methods of
-    an overloaded name in source order, and `methods` has the first of them; it is None if the language has no overloads.
+    `types` are the declared types of its fields, as written and without type arguments.  `constants` are all values of
+    an enum.  `overloads` lists all methods of an overloaded name in source order, and `methods` has the first of them; it
+    is None if the language has no overloads.
     """
 
     name: str
@@ -375,6 +373,7 @@ class ClassInfo:
     attr_spans: dict[str, Span]
     decorators: tuple[Expr, ...] = ()
     types: Mapping[str, str] = field(default_factory=dict)
+    constants: frozenset[str] = frozenset()
     overloads: Mapping[str, tuple[Function, ...]] | None = None
 
     def named(self, name: str) -> tuple[Function, ...]:

@@ -40,7 +40,9 @@ from ackdoctor.flow.transfer.evaluate import (
     evaluate,
     framework_kind,
 )
+from ackdoctor.flow.transfer.origins import field_values, project_class
 from ackdoctor.libraries.vocabulary import (
+    CONSTRUCTORS,
     EXCEPTION_SUFFIXES,
     ITERATORS,
     SORTS,
@@ -48,7 +50,7 @@ from ackdoctor.libraries.vocabulary import (
     TASK_METHODS,
 )
 from ackdoctor.model.cfg import (
-    CONSTRUCTORS,
+    ENTRY,
     Arg,
     Attr,
     Bind,
@@ -61,7 +63,7 @@ from ackdoctor.model.cfg import (
     Mix,
     Name,
 )
-from ackdoctor.model.dialect import Kind, Moment, Verb
+from ackdoctor.model.dialect import Kind, Moment, Verb, VerbKind
 from ackdoctor.model.protocol import Stage, Tick
 
 
@@ -274,16 +276,72 @@ def method_of(
     if isinstance(receiver, SelfRef):
         functions = methods_named(context.component.lineage, name)
         return MethodTarget(functions, receiver) if functions else None
-    cls = class_of(context, function, state, call.func.obj)
-    if cls is None or isinstance(receiver, (TokenRef, Batch)):
+    if isinstance(receiver, (TokenRef, Batch)):
         return None
-    found = methods_named(context.program.lineage(cls).order, name)
-    instance = receiver if isinstance(receiver, Instance) else Instance(cls)
-    wanted = instance.fields or framework_kind(context, cls) is not None or any(map(_matters, values))
+    instance = receiver if isinstance(receiver, Instance) else _object_of(context, path, call.func.obj)
+    if instance is None:
+        return None
+    found = methods_named(context.program.lineage(instance.cls).order, name)
+    wanted = (
+        instance.fields or framework_kind(context, instance.cls) is not None or any(map(_matters, values))
+    )
     if found and wanted:
         return MethodTarget(found, instance)
     outer = _outer_method(context, instance, name) if not found else ()
     return MethodTarget(outer, SelfRef()) if outer else None
+
+
+def _object_of(context: Context, path: Path, expr: Expr) -> Instance | None:
+    """Return the object of a project class that an expression is, as it is constructed or as it is declared."""
+    match expr:
+        case Attr(obj=obj, name=field) if evaluate(context, path.function, path.state, obj) == SelfRef():
+            made = constructed(context, field)
+        case Global():
+            cls = project_class(context, path.function, expr)
+            return Instance(cls) if cls is not None else None
+        case _:
+            made = None
+    cls = class_of(context, path.function, path.state, expr) if made is None else None
+    return Instance(cls) if cls is not None else made
+
+
+def constructed(context: Context, field: str) -> Instance | None:
+    """Return the object of a project class that a field holds, if each assignment constructs that class."""
+    if field not in context.objects:
+        assigned = [each for each in field_values(context, field) if each[1] != Literal(None)]
+        made = [_new_object(context, *each) for each in assigned]
+        classes = {None if each is None else each.cls for each in made}
+        context.objects[field] = made[0] if len(classes) == 1 else None
+    return context.objects[field]
+
+
+def _new_object(context: Context, function: Function, value: Expr | Call) -> Instance | None:
+    """Return the object that a method of the component constructs, before it has assigned anything."""
+    if not isinstance(value, Call):
+        return None
+    state = State(env={param.name: SelfRef() for param in function.params[:1]})
+    values = tuple(evaluate(context, function, state, arg.value) for arg in value.args)
+    made = new_instance(context, Path(function, ENTRY, state), value, values)
+    if not isinstance(made, Instance):
+        return None
+    return Instance(made.cls, tuple(pair for pair in made.fields if _matters(pair[1])))
+
+
+_PROTOCOL = (VerbKind.ACK, VerbKind.FAIL, VerbKind.EMIT, VerbKind.EMIT_MANY)
+
+
+def makes_framework_calls(context: Context, cls: ClassInfo) -> bool:
+    """Whether a class of the project has calls that are named like those that complete or emit tuples."""
+    names = {verb.name for verb in context.verbs() if verb.kind in _PROTOCOL}
+    lineage = context.program.lineage(cls).order
+    return any(
+        not names.isdisjoint(_called_names(method)) for each in lineage for method in each.all_methods()
+    )
+
+
+@memoize
+def _called_names(function: Function) -> frozenset[str]:
+    return frozenset(last_name(step.op.func) for step in function.cfg.steps if isinstance(step.op, Call))
 
 
 def _outer_method(context: Context, instance: Instance, name: str) -> tuple[Function, ...]:
@@ -298,6 +356,8 @@ def _outer_method(context: Context, instance: Instance, name: str) -> tuple[Func
 def _matters(value: Value | None) -> bool:
     if isinstance(value, FrameworkObject):
         return value.kind != "tuple"
+    if isinstance(value, Instance) and value.fields:
+        return True
     return isinstance(value, (SelfRef, FunctionRef, BoundMethod)) or any(tokens_in(value))
 
 
@@ -364,7 +424,7 @@ def new_instance(context: Context, path: Path, call: Call, values: tuple[Value |
     pairs = [(arg.name, value) for arg, value in zip(call.args, values, strict=True)]
     plain = tuple(value for name, value in pairs if name is None)
     captured = ((name, value) for name, value in pairs if name is not None and value is not None)
-    maker = _constructor(cls, len(plain))
+    maker = _constructor(context, cls, len(plain))
     fields = (*(_constructor_fields(maker, plain) if maker else ()), *captured)
     only_read = (
         _read_only_params(maker, frozenset(context.component.dialect.shape.getters))
@@ -382,9 +442,14 @@ def _dotted(expr: Expr) -> bool:
     return not isinstance(expr, Name)
 
 
-def _constructor(cls: ClassInfo, count: int) -> Function | None:
-    """Return the first constructor with so many parameters."""
-    offered = (function for name in CONSTRUCTORS for function in cls.named(name))
+def _constructor(context: Context, cls: ClassInfo, count: int) -> Function | None:
+    """Return the first constructor with so many parameters, perhaps of a base class."""
+    offered = (
+        function
+        for each in context.program.lineage(cls).order
+        for name in CONSTRUCTORS
+        for function in each.named(name)
+    )
     return next((function for function in offered if len(function.params) == count + 1), None)
 
 
