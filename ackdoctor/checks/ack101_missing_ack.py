@@ -5,7 +5,13 @@ If no path completes the tuple, there is one finding at the handler; else one fi
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.completions import BY_HAND, leaving_place, missed_completions
+from ackdoctor.checks.facts.completions import (
+    BY_HAND,
+    leaving_place,
+    looped_steps,
+    missed_completions,
+    skips_loop,
+)
 from ackdoctor.checks.facts.dataflow import reachable
 from ackdoctor.checks.facts.fields import ACKING, depends_on_setting, stored_inputs
 from ackdoctor.checks.rule_context import RuleContext
@@ -46,6 +52,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
 
 
 def _at_ends(context: RuleContext) -> Iterator[Finding]:
+    looped = looped_steps(context)
     for flow in context.flows:
         if flow.entry is None or flow.entry.kind not in (EntryKind.DATA, EntryKind.BATCH) or flow.wrapped:
             continue
@@ -57,7 +64,9 @@ def _at_ends(context: RuleContext) -> Iterator[Finding]:
         if not missing or flow.function.docstring_only:
             continue
         is_opt_out = depends_on_setting(context, ACKING)
-        missing = [ended for ended in missing if not is_opt_out(ended.path)]
+        missing = [
+            ended for ended in missing if not (is_opt_out(ended.path) or skips_loop(ended.path, looped))
+        ]
         token = missing[0].token if missing else None
         if token is None:
             continue

@@ -66,12 +66,15 @@ def _full_batches(context: RuleContext) -> Iterator[Finding]:
     acks_ticks = context.discipline.tick in (TickDuty.REQUIRED, TickDuty.AUTO)
     and_ack = context.phrase("and ack") if acks_ticks else ""
     for field in sorted({stored.field for _, stored in stored_inputs(context)}):
-        tests = [
-            (flow, _size_test(context, flow, release, field))
+        releases = [
+            (flow, release)
             for flow, release in context.releases()
             if release.field.partition(".")[0] in (field, EVERYTHING)
         ]
-        flow, first = tests[0] if tests else (None, None)
+        if not any(release.completed for _, release in releases):
+            continue
+        tests = [(flow, _size_test(context, flow, release, field)) for flow, release in releases]
+        flow, first = tests[0]
         if first is not None and all(test for _, test in tests):
             words = context.words("full", field=f"self.{field}", and_ack=and_ack)
             yield context.finding(words, None, first, flow=flow)
@@ -81,7 +84,7 @@ def _size_test(context: RuleContext, flow: Flow, release: Released, field: str) 
     """Return the size test that guards the release of a field's tuples in a data handler; None if others release them too."""
     at_data = flow.entry is not None and flow.entry.kind is EntryKind.DATA
     at_tick = any(held.tick is Tick.YES for held in release.path.state.tokens.values())
-    if not at_data or at_tick or release.deferral is not None or not release.completed:
+    if not at_data or at_tick or release.deferral is not None:
         return None
     calls = calls_by_result(flow.function).values()
     if release.field == EVERYTHING or any(last_name(call.func) in _CLOCKS for call in calls):

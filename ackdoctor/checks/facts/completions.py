@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Completed, Ended, Flow, Path, Stored
+from ackdoctor.flow.events import Completed, Ended, Flow, Path, Stored, points_back
 from ackdoctor.flow.state import Token, TokenKind
 from ackdoctor.flow.witness import call_chain, completions, leaving_step, raising_visit
-from ackdoctor.model.cfg import Function
+from ackdoctor.model.cfg import Function, Return
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.protocol import Op
@@ -64,6 +64,24 @@ def repeats(context: RuleContext) -> Iterator[Repeat]:
         at = (raising_visit(end) or end.before or end) if repeat.automatic else end
         if context.is_first((call_chain(end, first) if first else (), call_chain(end, at), second.op)):
             yield repeat
+
+
+def looped_steps(context: RuleContext) -> frozenset[tuple[Function, int]]:
+    """Return the calls that ack-in-loop reports, with the calls around them: what follows from them is no second mistake."""
+    if context.component.auto_ack:
+        return frozenset()
+    again = (each.second.path for each in repeats(context) if each.same_site and not each.automatic)
+    return frozenset((visit.function, visit.index) for end in again for visit in end.call_stack())
+
+
+def skips_loop(end: Path, looped: frozenset[tuple[Function, int]]) -> bool:
+    """Whether a path misses its completion because the loop that repeats the completion made none in it."""
+    for visit, _, _ in points_back(end) if looped else ():
+        for head, body in visit.function.cfg.bodies.items():
+            inside = any(function is visit.function and index in body for function, index in looped)
+            if inside and (visit.index == head or visit.index in body):
+                return not isinstance(visit.step.op, Return)
+    return False
 
 
 def leaving_place(

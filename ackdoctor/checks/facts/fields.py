@@ -233,6 +233,16 @@ def _is_unlimited(context: RuleContext, function: Function, value: Expr | Call) 
     return not limited and not names.isdisjoint(_CONTAINERS)
 
 
+def is_emptied(context: RuleContext, use: Use) -> bool:
+    """Whether an assignment puts an empty container into a field: `self.rows = []`, `rows = new ArrayList<>()`."""
+    if use.how != "=" or not use.whole:
+        return False
+    value = calls_by_result(use.function).get(use.values[0], use.values[0])
+    items = value.items if isinstance(value, Build) else value.args if isinstance(value, Call) else ()
+    filled = any(not isinstance(item.value, Literal) if isinstance(item, Arg) else True for item in items)
+    return not filled and _is_unlimited(context, use.function, value)
+
+
 # ---- how it shrinks ----
 
 _REMOVES_FROM_VIEW = frozenset("remove removeIf removeAll retainAll clear poll".split())
