@@ -245,7 +245,7 @@ def is_emptied(context: RuleContext, use: Use) -> bool:
 
 # ---- how it shrinks ----
 
-_REMOVES_FROM_VIEW = frozenset("remove removeIf removeAll retainAll clear poll".split())
+REMOVES_FROM_VIEW = frozenset("remove removeIf removeAll retainAll clear poll".split())
 _KEEPS = CONTAINER_STORES | CONTAINER_VIEWS  # methods that remove nothing
 _KEEPS |= frozenset("get count index copy size isEmpty containsKey contains peek getOrDefault += for".split())
 _ONLY_READ = PURE_CALLS | LOGGING | COLLECTION_WRAPPERS | AGGREGATES
@@ -268,7 +268,7 @@ def _shrinks(context: RuleContext, use: Use) -> bool:
         case "del":
             return use.whole or use.key is not None
         case how if not use.whole:
-            return isinstance(use.place, Name) and how in _REMOVES_FROM_VIEW
+            return isinstance(use.place, Name) and how in REMOVES_FROM_VIEW
         case "=":
             return use.function.name not in INITIALISERS
         case "pass":
