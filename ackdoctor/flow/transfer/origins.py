@@ -179,11 +179,11 @@ def _is_remote_type(context: Context, function: Function, expr: Expr) -> bool:
             return isinstance(made.func, Attr) and _is_remote_type(context, function, made.func.obj)
         case _:
             unit = context.unit(function)
-            names = _declared_names(context, function, expr)
+            names = declared_names(context, function, expr)
             return any(is_remote_library(context.library, unit, name) for name in names)
 
 
-def _declared_names(context: Context, function: Function, expr: Expr) -> tuple[str, ...]:
+def declared_names(context: Context, function: Function, expr: Expr) -> tuple[str, ...]:
     """Return the qualified names that the declared type of an object may refer to; none if it is a class of the project."""
     match expr:
         case Name(id=name):
@@ -207,7 +207,7 @@ def _declared_names(context: Context, function: Function, expr: Expr) -> tuple[s
 
 def is_in_memory(context: Context, function: Function, expr: Expr) -> bool:
     """Whether an object certainly lives in the process: a collection, a date, a text."""
-    names = _declared_names(context, function, expr)
+    names = declared_names(context, function, expr)
     if names:
         return all(_is_memory_name(context, name) for name in names)
     match expr:
