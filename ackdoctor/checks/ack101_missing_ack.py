@@ -5,13 +5,7 @@ If no path completes the tuple, there is one finding at the handler; else one fi
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.completions import (
-    BY_HAND,
-    leaving_place,
-    looped_steps,
-    missed_completions,
-    skips_loop,
-)
+from ackdoctor.checks.facts.completions import BY_HAND, leaving_place, missed_completions
 from ackdoctor.checks.facts.dataflow import reachable
 from ackdoctor.checks.facts.fields import ACKING, depends_on_setting, stored_inputs
 from ackdoctor.checks.rule_context import RuleContext
@@ -52,7 +46,6 @@ def check(context: RuleContext) -> Iterator[Finding]:
 
 
 def _at_ends(context: RuleContext) -> Iterator[Finding]:
-    looped = looped_steps(context)
     for flow in context.flows:
         if flow.entry is None or flow.entry.kind not in (EntryKind.DATA, EntryKind.BATCH) or flow.wrapped:
             continue
@@ -64,9 +57,7 @@ def _at_ends(context: RuleContext) -> Iterator[Finding]:
         if not missing or flow.function.docstring_only:
             continue
         is_opt_out = depends_on_setting(context, ACKING)
-        missing = [
-            ended for ended in missing if not (is_opt_out(ended.path) or skips_loop(ended.path, looped))
-        ]
+        missing = [ended for ended in missing if not is_opt_out(ended.path)]
         token = missing[0].token if missing else None
         if token is None:
             continue
@@ -95,9 +86,10 @@ def _dropped(context: RuleContext) -> Iterator[Finding]:
     entries = (EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK)
     for flow, dropped in context.events(Dropped):
         is_handler = flow.entry is not None and flow.entry.kind in entries
-        if dropped.field not in held or not (is_handler or dropped.deferral is not None):
+        is_code = flow.entry is None or dropped.deferral is not None  # of a thread or a callback
+        if dropped.field not in held or not (is_handler or is_code):
             continue
-        if dropped.removed and not _completes_removed(flow, dropped.field):
+        if (dropped.removed or not is_handler) and not _completes_removed(flow, dropped.field):
             continue
         if _is_stopped(dropped.path):
             continue

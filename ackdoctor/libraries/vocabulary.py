@@ -44,6 +44,8 @@ COLLECTION_WRAPPERS = frozenset(
     "synchronizedList synchronizedMap emptyList emptyMap".split()
 )
 
+CONSTRUCTORS = frozenset({"<init>", "__init__"})
+
 ATTRIBUTE_READS = frozenset({"getattr"})  # of an object, the attribute's name and perhaps a default
 
 COLLECTION_LITERALS = frozenset(
@@ -173,7 +175,7 @@ EXCEPTIONS = {  # of Java, each with its parent
 }
 
 TRANSPARENT_DECORATORS = frozenset(
-    "staticmethod classmethod override final wraps abstractmethod lru_cache cache wrapt total_ordering "
+    "staticmethod classmethod override final wraps update_wrapper abstractmethod lru_cache cache wrapt total_ordering "
     "typechecked beartype identity profile timeit log_calls".split()
 )
 

@@ -238,7 +238,8 @@ def _field_method(
         read = TokenRef(inner.at(f".{name}")) if inner else stored_tuple(field)
         takes = not inner and _takes_out(context, path.function, call, field)
         state = remove_tuple(context, path, state, field) if takes else forget_place(state, read.token)
-        return CallEffect(state, read, may_raise=may_raise(context, path.function, call))
+        raises = (takes or name != "remove") and may_raise(context, path.function, call)
+        return CallEffect(state, read, may_raise=raises)
     if name in CONTAINER_VIEWS:
         return CallEffect(state, TokenRef(inner) if inner else Field(field), may_raise=False)
     if name == "clear" and not inner:

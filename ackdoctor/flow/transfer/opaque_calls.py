@@ -325,15 +325,16 @@ def enter(
         return opaque_call(context, path, call, preset)
     env: dict[str, Value] = {"%return": Const(None), **dict(captured)}
     params = [param for param in function.params if param.kind == "positional"]
-    if receiver is not None and function.binding != "static" and params:
-        env[params.pop(0).name] = receiver
+    own = [receiver] if receiver is not None and function.binding != "static" else []
+    env.update(zip((param.name for param in params[:1]), own, strict=False))
+    more: list[Value | None] = [*own] if not params else []  # `*args` of a decorator's inner function
+    params = params[len(own) :]
     args = call.args if preset is None else tuple(Arg(Name("")) for _ in preset)
     values = arguments(context, path, call) if preset is None else preset
     filled: set[str | None] = set()
-    more: list[Value | None] = []
     named: dict[str, Value | None] = {}
     passed: dict[str, Expr] = {}
-    own = {param.name for param in function.params}
+    names = {param.name for param in function.params}
     for arg, value in zip(args, values, strict=True):
         name = arg.name
         if name is None and not arg.star:
@@ -341,7 +342,7 @@ def enter(
                 name = params.pop(0).name
             else:
                 more.append(value)
-        if name is not None and name not in own:
+        if name is not None and name not in names:
             named[name] = value
             continue
         filled.add(name)
@@ -351,12 +352,8 @@ def enter(
             env[name] = value  # type: ignore[assignment]  # _matters refuses None
         elif arg.star and value is not None and any(tokens_in(value)):
             return opaque_call(context, path, call, preset)
-    for param in function.params:
-        if param.name not in filled and param.default is not None and not any(arg.star for arg in args):
-            value = evaluate(context, function, State(), param.default)
-            if isinstance(value, Const) and _matters(function, param.name, value):
-                env[param.name] = value
     if not any(arg.star for arg in args):
+        env.update(_defaults(context, function, filled))
         env.update(packed_arguments(context, function, more, named))
     before = path.state
     entered = State(
@@ -371,6 +368,15 @@ def enter(
         caught=before.caught,
     )
     return Enter(function, entered)
+
+
+def _defaults(context: Context, function: Function, filled: set[str | None]) -> Iterator[tuple[str, Value]]:
+    """Yield the default values of the parameters that a call leaves out."""
+    for param in function.params:
+        if param.name not in filled and param.default is not None:
+            value = evaluate(context, function, State(), param.default)
+            if isinstance(value, Const) and _matters(function, param.name, value):
+                yield param.name, value
 
 
 def _facts_about(path: Path, function: Function, passed: Mapping[str, Expr]) -> Mapping[Expr, bool]:

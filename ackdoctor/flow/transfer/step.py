@@ -10,6 +10,7 @@ from ackdoctor.flow.domains.invalidation import invalidate_aliases, invalidate_c
 from ackdoctor.flow.domains.product import PRODUCT
 from ackdoctor.flow.domains.tuples import empty_buffer, is_whole_slice
 from ackdoctor.flow.events import Path
+from ackdoctor.flow.facts import tested_subjects
 from ackdoctor.flow.state import (
     EMPTY_GENERATOR,
     Const,
@@ -35,6 +36,7 @@ from ackdoctor.model.cfg import (
     Drop,
     EdgeKind,
     Expr,
+    Function,
     Global,
     Instr,
     Item,
@@ -199,7 +201,7 @@ def _yield(context: Context, path: Path, op: Yield) -> State:
 def _tested(context: Context, path: Path, condition: Expr) -> Iterator[NextStep]:
     step = path.step
     for truth, learnt in PRODUCT.outcomes(context, path, path.state, condition):
-        after = _forget_temporary(learnt, condition)
+        after = _forget_temporary(path.function, learnt, condition)
         wanted = EdgeKind.TRUE if truth else EdgeKind.FALSE
         for kind, target in step.edges:
             if kind is wanted or (
@@ -211,10 +213,10 @@ def _tested(context: Context, path: Path, condition: Expr) -> Iterator[NextStep]
             yield NextStep(kind, target, _raising(context, path, step))
 
 
-def _forget_temporary(state: State, condition: Expr) -> State:
-    """Return the state without the facts about a temporary, which is tested once."""
+def _forget_temporary(function: Function, state: State, condition: Expr) -> State:
+    """Return the state without the facts about a temporary that is tested once: only `match` and `switch` test one again."""
     subject = condition.left if isinstance(condition, Compare) else condition
-    if isinstance(subject, Name) and subject.id.startswith("%"):
+    if isinstance(subject, Name) and subject.id.startswith("%") and subject not in tested_subjects(function):
         return invalidate_target(state, subject)
     return state
 
