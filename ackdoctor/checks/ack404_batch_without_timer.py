@@ -31,7 +31,9 @@ _CLOCKS = frozenset(
     "time monotonic now utcnow perf_counter clock timestamp currentTimeMillis nanoTime elapsed".split()
 )
 _TRIMS = frozenset(("popitem", "clear", "expire"))
-_PUTS = frozenset("put setdefault putIfAbsent computeIfAbsent merge compute".split())  # the first argument is the key
+_PUTS = frozenset(
+    "put setdefault putIfAbsent computeIfAbsent merge compute".split()
+)  # the first argument is the key
 _ENTRIES = _PUTS | {"get", "getOrDefault"}  # they return the entry
 
 
