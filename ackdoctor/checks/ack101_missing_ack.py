@@ -12,9 +12,9 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Path, Stored, points_back, turns_back
 from ackdoctor.flow.expressions import assigned_targets
 from ackdoctor.flow.facts import normalise
-from ackdoctor.flow.library import STOPS
 from ackdoctor.flow.state import Token, TokenRef
 from ackdoctor.flow.witness import assumes_raise
+from ackdoctor.libraries.vocabulary import STOPS
 from ackdoctor.model.cfg import (
     ENTRY,
     RAISED,
@@ -86,9 +86,10 @@ def _dropped(context: RuleContext) -> Iterator[Finding]:
     entries = (EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK)
     for flow, dropped in context.events(Dropped):
         is_handler = flow.entry is not None and flow.entry.kind in entries
-        if dropped.field not in held or not (is_handler or dropped.deferral is not None):
+        is_code = flow.entry is None or dropped.deferral is not None  # of a thread or a callback
+        if dropped.field not in held or not (is_handler or is_code):
             continue
-        if dropped.removed and not _completes_removed(flow, dropped.field):
+        if (dropped.removed or not is_handler) and not _completes_removed(flow, dropped.field):
             continue
         if _is_stopped(dropped.path):
             continue
@@ -188,22 +189,20 @@ def _never_completed(flow: Flow, token: Token) -> bool:
 
 
 def _in_endless_loops(context: RuleContext) -> Iterator[Finding]:
-    """Yield the first loop of each data handler that a path enters and never leaves."""
+    """Yield the first loop of each data handler, or of a helper that it calls, that a path enters and never leaves."""
     for flow in context.flows:
         if flow.entry is None or flow.entry.kind not in (EntryKind.DATA, EntryKind.BATCH) or flow.wrapped:
             continue
-        function = flow.function
-        for head, body in sorted(function.cfg.bodies.items()):
+        loops = (
+            (function, head, body)
+            for function in context.functions_of(flow)
+            for head, body in sorted(function.cfg.bodies.items())
+        )
+        for function, head, body in loops:
             certain = _never_ends(function, head, body) and head in reachable(function, [ENTRY])
-            completes = any(
-                isinstance(event, Completed)
-                and event.function is function
-                and event.step in function.cfg.steps[body.start : body.stop]
-                for event in flow.events
-            )
-            if completes or not (certain or _is_kept_going(function, body)):
+            if _completes_in(flow, function, body) or not (certain or _is_kept_going(function, body)):
                 continue  # ack-in-loop reports a completion that the loop repeats
-            handler = f"{context.component.name}.{function.name}"
+            handler = f"{context.component.name}.{flow.function.name}"
             yield context.finding(
                 context.words("never returns", handler=handler),
                 None,
@@ -213,6 +212,17 @@ def _in_endless_loops(context: RuleContext) -> Iterator[Finding]:
                 confidence=Confidence.MUST if certain else Confidence.MAY,
             )
             break
+
+
+def _completes_in(flow: Flow, function: Function, body: range) -> bool:
+    """Whether a step of a loop, or a helper that it calls, completes a tuple."""
+    steps = function.cfg.steps[body.start : body.stop]
+    return any(
+        visit.function is function and visit.step in steps
+        for event in flow.events
+        if isinstance(event, Completed)
+        for visit in event.path.call_stack()
+    )
 
 
 def _never_ends(function: Function, head: int, body: range) -> bool:

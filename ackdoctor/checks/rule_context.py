@@ -9,10 +9,10 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Completed, Emitted, Event, Flow, Path, Released, Stored
 from ackdoctor.flow.expressions import calls_by_result
 from ackdoctor.flow.program import Program
-from ackdoctor.flow.state import FrameworkObject, Instance, SelfRef, State, Token, Value
+from ackdoctor.flow.state import FrameworkObject, Instance, SelfRef, State, Token
 from ackdoctor.flow.symbols import Symbol
 from ackdoctor.flow.transfer.evaluate import evaluate
-from ackdoctor.flow.transfer.origins import is_remote, project_class
+from ackdoctor.flow.transfer.origins import declared_names, is_in_memory, is_queue, is_remote, project_class
 from ackdoctor.flow.transfer.verbs import external_verb, own_verb
 from ackdoctor.flow.witness import assumes_raise, was_widened, witness
 from ackdoctor.model.cfg import Attr, Call, ClassInfo, Component, Expr, Function, Global, Item, Name
@@ -39,9 +39,7 @@ class RuleContext:
     flows: tuple[Flow, ...]
     inherited: tuple[Flow, ...]
     functions: tuple[Function, ...]
-    own_names: Mapping[
-        Function, Name
-    ]  # the name of the component in a function: `self`; in a closure the captured one
+    own_names: Mapping[Function, Name]  # the local with the component itself: `self`
     code: str = ""
     name: str = ""
     _engine: Context  # evaluates expressions without a path
@@ -58,21 +56,18 @@ class RuleContext:
             flow for flow in flows if any(flow.function.name not in heir.methods for heir in component.heirs)
         }
         running: dict[str, tuple[Function, ...]] = {}
-        own_names: dict[Function, Name] = {}
         for each in component.lineage:
             for name in each.methods:
                 running.setdefault(name, each.named(name))
-            for method in each.all_methods():
-                if method.params and method.binding != "static":
-                    own = Name(method.params[0].name)
-                    own_names.update((function, own) for function in method.tree())
+        methods = (method for each in component.lineage for method in each.all_methods())
+        own = (function for method in methods for function in method.tree() if function.receiver)
         return cls(
             program=program,
             component=component,
             flows=tuple(flow for flow in flows if flow not in inherited),
             inherited=tuple(flow for flow in flows if flow in inherited),
             functions=tuple(f for methods in running.values() for method in methods for f in method.tree()),
-            own_names=own_names,
+            own_names={function: Name(function.receiver) for function in own},
             _engine=Context(program=program, component=component, subject=None, stored_stages={}),
         )
 
@@ -116,39 +111,38 @@ class RuleContext:
     def tuple_handlers(self) -> Iterator[Flow]:
         """Yield the flows of the handlers that get one tuple."""
         for flow in self.flows:
-            if (
-                flow.entry is not None
-                and flow.entry.kind is EntryKind.DATA
-                and flow.entry.subject is not None
-            ):
+            entry = flow.entry
+            if entry is not None and entry.kind is EntryKind.DATA and entry.subject is not None:
                 yield flow
 
     def events(self, kind: type[S], *entries: EntryKind) -> Iterator[tuple[Flow, S]]:
         """Yield the events of one kind in the flows of these entries; without entries, in all flows."""
         for flow in self.flows:
-            if entries and (flow.entry is None or flow.entry.kind not in entries):
-                continue
-            for event in flow.events:
-                if isinstance(event, kind):
-                    yield flow, event
+            if not entries or (flow.entry is not None and flow.entry.kind in entries):
+                yield from ((flow, event) for event in flow.events if isinstance(event, kind))
 
     def releases(self) -> Iterator[tuple[Flow, Released]]:
         """Yield the places where the component releases what a field holds, also in handlers that a subclass inherits."""
         for flow in (*self.flows, *self.inherited):
-            for event in flow.events:
-                if isinstance(event, Released):
-                    yield flow, event
+            yield from ((flow, event) for event in flow.events if isinstance(event, Released))
 
     def calls(self) -> Iterator[tuple[Function, Call]]:
         """Yield every call in the component's functions."""
         for function in self.functions:
-            for call in calls_by_result(function).values():
-                yield function, call
+            yield from ((function, call) for call in calls_by_result(function).values())
 
     @property
     def module_body(self) -> Function:
         """The top level of the component's own file."""
         return self.program.units[self.component.cls.path].body
+
+    def functions_of(self, flow: Flow) -> list[Function]:
+        """Return a handler and the methods of the component that it calls, not those that it passes on."""
+        found = [flow.function]
+        for function in found:  # the list grows during the loop
+            called = (self.own_method(function, call.func) for call in calls_by_result(function).values())
+            found += dict.fromkeys(each for each in called if each is not None and each not in found)
+        return found
 
     # ---- expressions in its functions ----
 
@@ -178,13 +172,10 @@ class RuleContext:
         """Return the kind of framework object that an expression is declared as; "" if the dialect has no such objects."""
         if not self.dialect.objects:
             return ""
-        env: dict[str, Value] = {}
         owner = self.program.owner(function)
-        if function in self.own_names:
-            env[self.own_names[function].id] = SelfRef()
-        elif owner is not None and function.params:
-            env[function.params[0].name] = Instance(owner)
-        value = evaluate(self._engine, function, State(env=env), expr)
+        own = SelfRef() if function in self.own_names else Instance(owner) if owner is not None else None
+        state = State(env={function.receiver: own} if own is not None else {})
+        value = evaluate(self._engine, function, state, expr)
         return value.kind if isinstance(value, FrameworkObject) else ""
 
     def field(self, function: Function, expr: Expr) -> str | None:
@@ -206,9 +197,21 @@ class RuleContext:
         name = self.own_field(function, func)
         return self.component.method(name) if name is not None else None
 
+    def is_queue(self, field: str) -> bool:
+        """Whether every assignment makes a field a queue, whose `get` removes an element."""
+        return is_queue(self._engine, field)
+
     def is_remote(self, function: Function, expr: Expr) -> bool:
         """Whether an object or a module is of a library whose calls may fail."""
         return is_remote(self._engine, function, expr)
+
+    def is_in_memory(self, function: Function, expr: Expr) -> bool:
+        """Whether an object certainly lives in the process: a collection, a date, a text."""
+        return is_in_memory(self._engine, function, expr)
+
+    def declared_names(self, function: Function, expr: Expr) -> tuple[str, ...]:
+        """Return the qualified names that the declared type of an object may refer to."""
+        return declared_names(self._engine, function, expr)
 
     def project_class(self, function: Function, expr: Expr) -> ClassInfo | None:
         """Return the class of the project that an object certainly has."""

@@ -18,10 +18,17 @@ from ackdoctor.flow.expressions import (
     name_words,
     subexpressions,
 )
-from ackdoctor.flow.library import CONTAINER_STORES, CONTAINER_VIEWS, LOGGING, PURE_CALLS
-from ackdoctor.flow.pure_calls import measured, size_calls
+from ackdoctor.flow.pure_calls import size_calls, size_of
 from ackdoctor.flow.state import TokenKind
 from ackdoctor.flow.transfer.escape import EVERYTHING
+from ackdoctor.libraries.vocabulary import (
+    AGGREGATES,
+    COLLECTION_WRAPPERS,
+    CONTAINER_STORES,
+    CONTAINER_VIEWS,
+    LOGGING,
+    PURE_CALLS,
+)
 from ackdoctor.model.cfg import (
     Arg,
     Attr,
@@ -145,7 +152,7 @@ def reads_field(context: RuleContext, function: Function, expr: Expr, field: str
 
 def is_size_of(context: RuleContext, function: Function, expr: Expr, field: str) -> bool:
     """Whether an expression is the size of a field: `len(self.field)`, or the result of `field.size()`."""
-    whole = measured(size_calls(function).get(expr, expr))
+    whole = size_of(size_calls(function).get(expr, expr))
     return whole is not None and context.field(function, whole) == field
 
 
@@ -155,29 +162,30 @@ def is_size_of(context: RuleContext, function: Function, expr: Expr, field: str)
 INITIALISERS = frozenset(("__init__", "initialize", "init_state", "<init>", "prepare", "open"))
 LISTENERS = frozenset({"removalListener", "evictionListener"})  # eviction listeners of a cache
 
-_PLAIN = frozenset(
-    "dict list set collections.OrderedDict collections.defaultdict collections.deque collections.Counter "
-    "OrderedDict defaultdict deque Counter".split()
-) | frozenset(
-    f"java.util.{name}"
-    for name in "HashMap LinkedHashMap TreeMap Hashtable IdentityHashMap ArrayList Vector HashSet LinkedHashSet TreeSet "
-    "concurrent.ConcurrentHashMap concurrent.ConcurrentSkipListMap concurrent.CopyOnWriteArrayList".split()
-)
 _QUEUES = frozenset(
     f"{module}.{name}"
     for module in ("queue", "Queue", "multiprocessing", "six.moves.queue", "gevent.queue")
     for name in ("Queue", "LifoQueue", "PriorityQueue", "SimpleQueue", "JoinableQueue")
 ) | frozenset(
-    f"java.util.{name}"
-    for name in "LinkedList ArrayDeque PriorityQueue Stack concurrent.LinkedBlockingQueue concurrent.LinkedBlockingDeque "
-    "concurrent.ConcurrentLinkedQueue concurrent.ConcurrentLinkedDeque concurrent.PriorityBlockingQueue".split()
+    f"java.util.concurrent.{name}"
+    for name in "LinkedBlockingQueue LinkedBlockingDeque PriorityBlockingQueue".split()
+)
+_CONTAINERS = (
+    _QUEUES
+    | frozenset(
+        "dict list set OrderedDict defaultdict deque Counter collections.OrderedDict collections.defaultdict "
+        "collections.deque collections.Counter".split()
+    )
+    | frozenset(
+        f"java.util.{name}"
+        for name in "HashMap LinkedHashMap TreeMap Hashtable IdentityHashMap ArrayList Vector HashSet LinkedHashSet "
+        "TreeSet LinkedList ArrayDeque PriorityQueue Stack concurrent.ConcurrentHashMap concurrent.ConcurrentSkipListMap "
+        "concurrent.CopyOnWriteArrayList concurrent.ConcurrentLinkedQueue concurrent.ConcurrentLinkedDeque".split()
+    )
 )
 _LIMITS = frozenset(("maxlen", "maxsize"))
-_SIZED_BY_POSITION = {
-    "collections.deque": 1,
-    "deque": 1,
-    **{name: 0 for name in _QUEUES if not name.startswith("java.") or "Blocking" in name},
-}
+# the position of the argument that limits the container
+_LIMIT_POSITION = {"collections.deque": 1, "deque": 1, **dict.fromkeys(_QUEUES, 0)}
 
 
 def initial_values(context: RuleContext, field: str) -> Iterator[tuple[Function, Expr | Call]]:
@@ -205,46 +213,47 @@ def builders(context: RuleContext, field: str) -> Iterator[frozenset[str]]:
 def is_container(context: RuleContext, field: str) -> bool:
     """Whether every assignment makes a field a container of the standard library without a limit."""
     values = list(initial_values(context, field))
-    return bool(values) and all(_container_kind(context, function, value) for function, value in values)
+    return bool(values) and all(_is_unlimited(context, function, value) for function, value in values)
 
 
-def _container_kind(context: RuleContext, function: Function, value: Expr | Call) -> str:
-    """Return "queue" for a container without a limit whose `get` removes, "plain" for any other one, else ""."""
+def _is_unlimited(context: RuleContext, function: Function, value: Expr | Call) -> bool:
     match value:
         case Build(kind="dict" | "list" | "set"):
-            return "plain"
-        case Name(id=name) if name.startswith("%"):  # a comprehension
-            return "plain"
+            return True
         case Call(func=func, args=args):
             pass
-        case Mix(op="call", parts=(func, *rest)):
-            args = tuple(Arg(part) for part in rest)
+        case Mix(op="call", parts=(func, *rest)):  # at the top level of the class
+            args = tuple(map(Arg, rest))
         case _:
-            return ""
+            return False
     names = context.qualified_names(function, func)
     limited = any(arg.name in _LIMITS and arg.value != Literal(None) for arg in args)
     plain = sum(arg.name is None for arg in args)
-    if limited or any(plain > _SIZED_BY_POSITION.get(name, plain) for name in names):
-        return ""
-    return "queue" if names & _QUEUES else "plain" if names & _PLAIN else ""
+    limited |= any(plain > _LIMIT_POSITION.get(name, plain) for name in names)
+    return not limited and not names.isdisjoint(_CONTAINERS)
+
+
+def is_emptied(context: RuleContext, use: Use) -> bool:
+    """Whether an assignment puts an empty container into a field: `self.rows = []`, `rows = new ArrayList<>()`."""
+    if use.how != "=" or not use.whole:
+        return False
+    value = calls_by_result(use.function).get(use.values[0], use.values[0])
+    items = value.items if isinstance(value, Build) else value.args if isinstance(value, Call) else ()
+    filled = any(not isinstance(item.value, Literal) if isinstance(item, Arg) else True for item in items)
+    return not filled and _is_unlimited(context, use.function, value)
 
 
 # ---- how it shrinks ----
 
-_TAKES = frozenset(
-    "pop popleft popitem remove discard clear get_nowait intersection_update difference_update poll take "
-    "pollFirst pollLast removeFirst removeLast removeAll removeIf retainAll drainTo".split()
-)
+REMOVES_FROM_VIEW = frozenset("remove removeIf removeAll retainAll clear poll".split())
 _KEEPS = CONTAINER_STORES | CONTAINER_VIEWS  # methods that remove nothing
 _KEEPS |= frozenset("get count index copy size isEmpty containsKey contains peek getOrDefault += for".split())
-_ONLY_READ = (
-    PURE_CALLS | LOGGING | frozenset("iter sorted list dict set tuple enumerate len sum max min".split())
-)
+_ONLY_READ = PURE_CALLS | LOGGING | COLLECTION_WRAPPERS | AGGREGATES
 
 
 def drained_fields(context: RuleContext, functions: Sequence[Function]) -> frozenset[str]:
     """Return the fields from which these functions remove, or through which they iterate."""
-    reads = _TAKES | CONTAINER_VIEWS | {"get", "for"}
+    reads = CONTAINER_VIEWS | {"get", "for"}
     read = (use.field for use in uses(context, functions) if use.whole and use.how in reads)
     return frozenset(read) | shrunk_fields(context, functions)
 
@@ -259,14 +268,13 @@ def _shrinks(context: RuleContext, use: Use) -> bool:
         case "del":
             return use.whole or use.key is not None
         case how if not use.whole:
-            return isinstance(use.place, Name) and how in _TAKES  # a view
+            return isinstance(use.place, Name) and how in REMOVES_FROM_VIEW
         case "=":
             return use.function.name not in INITIALISERS
         case "pass":
             return last_name(use.values[0]) not in _ONLY_READ
         case "get":
-            kinds = (_container_kind(context, *value) for value in initial_values(context, use.field))
-            return "queue" in kinds
+            return context.is_queue(use.field)
         case how:
             return how not in _KEEPS
 

@@ -12,7 +12,6 @@ qualified name ("kafka.KafkaConsumer" is "kafka"), a wrapper in the project by t
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from enum import IntEnum, unique
 from typing import NamedTuple
 
@@ -21,8 +20,8 @@ from ackdoctor.checks.facts.fields import Use, is_container, shrunk_fields, uses
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
 from ackdoctor.flow.expressions import assigned_targets, calls_by_result, last_name, operands, subexpressions
-from ackdoctor.flow.library import CONTAINER_STORES, LOGGING, PURE_CALLS
 from ackdoctor.flow.symbols import Symbol
+from ackdoctor.libraries.vocabulary import CONTAINER_STORES, LOGGING, PURE_CALLS
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -335,91 +334,70 @@ def _source_of(name: str) -> Source:
 
 def provenance(context: RuleContext, function: Function, expr: Expr) -> frozenset[str]:
     """Return the qualified names from which an expression of the component derives."""
-    search = _Search(context, tuple(f"{unit.module}." for unit in context.program.units.values()))
-    search.follow(function, expr)
-    while search.todo:
-        for owner, value in search.sources(*search.todo.pop()):
-            search.follow(owner, value)
-    return frozenset(search.names)
-
-
-_RESULT = Name("%return")  # the place of a function's result
-
-
-@dataclass(slots=True, eq=False)
-class _Search:
-    context: RuleContext
-    modules: tuple[str, ...]  # prefixes of the project's own modules
-    names: set[str] = field(default_factory=set)
-    todo: list[tuple[Function, Expr]] = field(
-        default_factory=list
-    )  # places: locals, fields, globals, results
-    seen: set[tuple[Function | None, Expr]] = field(default_factory=set)
-
-    def follow(self, function: Function, value: Expr | Call) -> None:
-        """Follow the places that an expression of a function reads, and collect the names in it."""
-        context = self.context
-        if isinstance(value, Call):
-            method = context.own_method(function, value.func)
-            if method is not None:
-                self._enqueue(method, _RESULT)
+    project = tuple(f"{unit.module}." for unit in context.program.units.values())
+    names, seen = set[str](), set[object]()
+    todo: list[tuple[Function, Expr | Call]] = [(function, expr)]
+    for owner, value in todo:  # the list grows during the loop
+        method = context.own_method(owner, value.func) if isinstance(value, Call) else None
+        called = [method] if method is not None else []
         exprs = operands(value) if isinstance(value, Call) else (value,)
-        for part in (part for expr in exprs for part in subexpressions(expr)):
-            if part == context.own_names.get(function):
+        for part in (part for each in exprs for part in subexpressions(each)):
+            field = context.own_field(owner, part)
+            key = (None if field else owner, part)
+            if part == context.own_names.get(owner) or key in seen:
                 continue
-            if context.own_field(function, part) is not None or isinstance(part, (Name, Global)):
-                self._enqueue(function, part)
-            if isinstance(part, Global) or (isinstance(part, Attr) and not context.own_field(function, part)):
-                for symbol in context.resolve(function, part):
-                    self._collect(symbol)
+            seen.add(key)
+            if field or isinstance(part, (Name, Global)):
+                todo += values_of(context, owner, part)
+            if isinstance(part, Name):
+                todo += _arguments(context, owner, part.id)
+            for symbol in context.resolve(owner, part) if isinstance(part, (Attr, Global)) else ():
+                called += [symbol] if isinstance(symbol, Function) else []
+                names.update(name for name in _names_of(context, symbol) if not name.startswith(project))
+        todo += (each for callee in called if callee not in seen for each in _results(callee))
+        seen.update(called)
+    return frozenset(names)
 
-    def _enqueue(self, function: Function, place: Expr) -> None:
-        key = (None if isinstance(place, Attr) else function, place)
-        if key not in self.seen:
-            self.seen.add(key)
-            self.todo.append((function, place))
 
-    def _collect(self, symbol: Symbol) -> None:
-        match symbol:
-            case str() if not symbol.startswith(self.modules):
-                self.names.add(symbol)
-            case Function():
-                self._enqueue(symbol, _RESULT)
-            case ClassInfo():  # of the project: every name that its methods call
-                for method in symbol.methods.values():
-                    for call in calls_by_result(method).values():
-                        called = self.context.qualified_names(method, call.func)
-                        self.names.update(name for name in called if not name.startswith(self.modules))
+def _names_of(context: RuleContext, symbol: Symbol) -> Iterator[str]:
+    """Yield the qualified name of a symbol; for a class of the project, every name that its methods call."""
+    match symbol:
+        case str():
+            yield symbol
+        case ClassInfo(methods=methods):
+            for method in methods.values():
+                for call in calls_by_result(method).values():
+                    yield from context.qualified_names(method, call.func)
+        case _:
+            pass
 
-    def sources(self, function: Function, place: Expr) -> Iterator[tuple[Function, Expr | Call]]:
-        """Yield where a place gets its value."""
-        if place == _RESULT:
-            for step in function.cfg.steps:
-                if isinstance(step.op, (Return, Yield)):
-                    yield from ((function, value) for value in operands(step.op))
-        else:
-            yield from values_of(self.context, function, place)
-        if isinstance(place, Name) and any(param.name == place.id for param in function.params):
-            yield from self._arguments(function, place.id)
 
-    def _arguments(self, function: Function, name: str) -> Iterator[tuple[Function, Expr]]:
-        """Yield the arguments with which the component calls a helper, or with which a callback is registered."""
-        for caller, call in self.context.calls():
-            if self._denotes(caller, call.func, function):
-                value = argument_of(call, function, name)
-                if value is not None:
-                    yield caller, value
-            elif any(self._denotes(caller, arg.value, function) for arg in call.args):
-                yield caller, call.func
+def _results(function: Function) -> Iterator[tuple[Function, Expr]]:
+    """Yield what a function returns or yields."""
+    for step in function.cfg.steps:
+        if isinstance(step.op, (Return, Yield)):
+            yield from ((function, value) for value in operands(step.op))
 
-    def _denotes(self, caller: Function, value: Expr, function: Function) -> bool:
-        """Whether an expression is this method or closure itself."""
-        if isinstance(value, Name):
-            closures = [each for each in _assigned(caller, value) if isinstance(each, Closure)]
-        else:
-            closures = [value] if isinstance(value, Closure) else []
-        made = any(caller.closures.get(each.key) is function for each in closures)
-        return made or self.context.own_method(caller, value) is function
+
+def _arguments(context: RuleContext, function: Function, name: str) -> Iterator[tuple[Function, Expr]]:
+    """Yield the arguments with which the component calls a helper, or with which a callback is registered."""
+    if all(param.name != name for param in function.params):
+        return
+    for caller, call in context.calls():
+        if _denotes(context, caller, call.func, function):
+            value = argument_of(call, function, name)
+            if value is not None:
+                yield caller, value
+        elif any(_denotes(context, caller, arg.value, function) for arg in call.args):
+            yield caller, call.func
+
+
+def _denotes(context: RuleContext, caller: Function, value: Expr, function: Function) -> bool:
+    """Whether an expression is this method or closure itself."""
+    if context.own_method(caller, value) is function:
+        return True
+    closures = _assigned(caller, value) if isinstance(value, Name) and caller.closures else [value]
+    return any(isinstance(each, Closure) and caller.closures.get(each.key) is function for each in closures)
 
 
 def values_of(
@@ -431,10 +409,8 @@ def values_of(
         owner = context.program.units[function.path].body if isinstance(place, Global) else function
         yield from ((owner, value) for value in _assigned(owner, place))
         return
-    for each in context.functions:
-        own = context.own_names.get(each)
-        if own is not None:
-            yield from ((each, value) for value in _assigned(each, Attr(own, name)))
+    for each, own in context.own_names.items():
+        yield from ((each, value) for value in _assigned(each, Attr(own, name)))
     default = context.component.attribute(name)
     if default is not None:
         yield context.module_body, default
