@@ -12,7 +12,7 @@ from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import FrameworkObject, Instance, SelfRef, State, Token
 from ackdoctor.flow.symbols import Symbol
 from ackdoctor.flow.transfer.evaluate import evaluate
-from ackdoctor.flow.transfer.origins import is_in_memory, is_queue, is_remote, project_class
+from ackdoctor.flow.transfer.origins import declared_names, is_in_memory, is_queue, is_remote, project_class
 from ackdoctor.flow.transfer.verbs import external_verb, own_verb
 from ackdoctor.flow.witness import assumes_raise, was_widened, witness
 from ackdoctor.model.cfg import Attr, Call, ClassInfo, Component, Expr, Function, Global, Item, Name
@@ -136,6 +136,14 @@ class RuleContext:
         """The top level of the component's own file."""
         return self.program.units[self.component.cls.path].body
 
+    def functions_of(self, flow: Flow) -> list[Function]:
+        """Return a handler and the methods of the component that it calls, not those that it passes on."""
+        found = [flow.function]
+        for function in found:  # the list grows during the loop
+            called = (self.own_method(function, call.func) for call in calls_by_result(function).values())
+            found += dict.fromkeys(each for each in called if each is not None and each not in found)
+        return found
+
     # ---- expressions in its functions ----
 
     def resolve(self, function: Function, expr: Expr) -> tuple[Symbol, ...]:
@@ -200,6 +208,10 @@ class RuleContext:
     def is_in_memory(self, function: Function, expr: Expr) -> bool:
         """Whether an object certainly lives in the process: a collection, a date, a text."""
         return is_in_memory(self._engine, function, expr)
+
+    def declared_names(self, function: Function, expr: Expr) -> tuple[str, ...]:
+        """Return the qualified names that the declared type of an object may refer to."""
+        return declared_names(self._engine, function, expr)
 
     def project_class(self, function: Function, expr: Expr) -> ClassInfo | None:
         """Return the class of the project that an object certainly has."""

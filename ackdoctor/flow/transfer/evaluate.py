@@ -285,6 +285,8 @@ def _part(context: Context, token: Token, name: str) -> Value | None:
     shape = context.component.dialect.shape
     if name == shape.id:
         return TokenRef(token, "id")
+    if any(verb.subject is not None for verb in context.verbs_of("tuple", name)):
+        return Partial(BoundMethod(name, on="tuple"), (TokenRef(token),))
     if token.kind is not TokenKind.STORED or name in (
         shape.values,
         shape.stream,
