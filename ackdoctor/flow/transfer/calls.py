@@ -29,6 +29,7 @@ from ackdoctor.flow.transfer.dispatch import (
     argument_sort,
     captured_by_class,
     choose_functions,
+    kept_method,
     method_of,
     methods_named,
     new_instance,
@@ -65,6 +66,9 @@ def resolve_call(context: Context, path: Path, call: Call) -> Outcomes:
         return _apply_each(context, path, call, target, arguments(context, path, call))
     if isinstance(call.func, Attr) and not isinstance(target, (BoundMethod, FunctionRef, External)):
         receiver = evaluate(context, function, state, call.func.obj)
+        kept = kept_method(context, receiver, call.func.name, arguments(context, path, call))
+        if kept is not None:
+            return (enter(context, path, call, kept.functions[0], kept.receiver, None),)
         done = method_call(context, path, call, receiver, call.func)
         if done is not None:
             return (done,)
@@ -134,7 +138,8 @@ def _enter_one(
     seen = (
         (*values, method.receiver) if knowing else values
     )  # a getter of a record may return the tuple in it
-    if functions and all(is_skippable(context, path.state, function, seen) for function in functions):
+    is_kept = isinstance(method.receiver, Field)  # its methods complete or return the tuples in it
+    if not is_kept and functions and all(is_skippable(context, path.state, each, seen) for each in functions):
         fields = frozenset[str]().union(*(changed_fields(context, function) for function in functions))
         may_raise = any(helper_may_raise(context, function) for function in functions)
         facts = surviving_facts(path.function, path.state.facts, fields)

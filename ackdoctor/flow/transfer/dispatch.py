@@ -38,9 +38,11 @@ from ackdoctor.flow.transfer.evaluate import (
     defining_step,
     enclosing_class,
     evaluate,
+    field_class,
     framework_kind,
 )
 from ackdoctor.libraries.vocabulary import (
+    CONSTRUCTORS,
     EXCEPTION_SUFFIXES,
     ITERATORS,
     SORTS,
@@ -214,9 +216,6 @@ def _fits(
     return score
 
 
-CONSTRUCTOR = "<init>"
-
-
 class MethodTarget(NamedTuple):
     """The project's own functions of one name that a call may denote, and the object they are called on."""
 
@@ -262,6 +261,9 @@ def method_of(
     if isinstance(receiver, SelfRef):
         functions = methods_named(context.component.lineage, name)
         return MethodTarget(functions, receiver) if functions else None
+    kept = kept_method(context, receiver, name, values)
+    if kept is not None:
+        return kept
     cls = class_of(context, function, state, call.func.obj)
     if cls is None or isinstance(receiver, (TokenRef, Batch)):
         return None
@@ -272,6 +274,21 @@ def method_of(
         return MethodTarget(found, instance)
     outer = _outer_method(context, instance, name) if not found else ()
     return MethodTarget(outer, SelfRef()) if outer else None
+
+
+def kept_method(
+    context: Context, receiver: Value | None, name: str, values: tuple[Value | None, ...]
+) -> MethodTarget | None:
+    """Return the method of an object of the project that a field keeps, if it may get, complete or return tuples."""
+    cls = field_class(context, receiver.name) if isinstance(receiver, Field) else None
+    if cls is None or not isinstance(receiver, Field) or framework_kind(context, cls) is not None:
+        return None
+    found = methods_named(context.program.lineage(cls).order, name)
+    carries = any(isinstance(value, SelfRef) or any(tokens_in(value)) for value in values)
+    is_inner = enclosing_class(context, cls) in context.component.lineage
+    if not found or is_inner or not (carries or context.keeps(receiver.name)):
+        return None
+    return MethodTarget(found, receiver)
 
 
 def _outer_method(context: Context, instance: Instance, name: str) -> tuple[Function, ...]:
@@ -372,7 +389,8 @@ def _dotted(expr: Expr) -> bool:
 
 def _constructor(context: Context, cls: ClassInfo, count: int) -> Function | None:
     """Return the first constructor with so many parameters."""
-    offered = methods_named(context.program.lineage(cls).order[:1], CONSTRUCTOR)
+    order = context.program.lineage(cls).order[:1]
+    offered = [function for name in CONSTRUCTORS for function in methods_named(order, name)]
     return next((function for function in offered if len(function.params) == count + 1), None)
 
 
@@ -419,7 +437,7 @@ def callbacks(value: Value | None) -> Iterator[Value]:
     if not isinstance(value, Instance) or not value.fields:
         return
     for name, function in value.cls.methods.items():
-        if name != CONSTRUCTOR and function.binding == "instance" and not function.docstring_only:
+        if name not in CONSTRUCTORS and function.binding == "instance" and not function.docstring_only:
             yield Partial(FunctionRef(function, captured_by_class(function, value), bare=True), (value,))
 
 

@@ -1,11 +1,11 @@
 """The abstract value of an expression: from the state of a path, and from declared types where the language has them."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
-from ackdoctor.flow.expressions import memoize
+from ackdoctor.flow.expressions import calls_by_result, memoize
 from ackdoctor.flow.program import may_reassign
 from ackdoctor.flow.pure_calls import size_of
 from ackdoctor.flow.state import (
@@ -34,7 +34,8 @@ from ackdoctor.flow.state import (
     TupleAttribute,
     Value,
 )
-from ackdoctor.libraries.vocabulary import TICK
+from ackdoctor.flow.symbols import attribute_assignments
+from ackdoctor.libraries.vocabulary import CONSTRUCTORS, TICK
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -162,6 +163,46 @@ def class_of(context: Context, function: Function, state: State, expr: Expr) -> 
             return None
 
 
+def field_class(context: Context, name: str) -> ClassInfo | None:
+    """Return the class of the project of the object in a field, or in a field of that object: "batcher.rows"."""
+    if name not in context.field_classes:
+        context.field_classes[name] = _field_class(context, name)
+    return context.field_classes[name]
+
+
+def _field_class(context: Context, name: str) -> ClassInfo | None:
+    holder, _, last = name.rpartition(".")
+    cls = field_class(context, holder) if holder else None
+    if holder and cls is None:
+        return None
+    found = context.component.declared(last) if cls is None else declared_field_of(context, cls, last)
+    if found is not None:
+        return _project(context, context.program.units[found[0].path], found[1])
+    values = [each for each in assigned_values(context, name) if each[1] != Literal(None)]
+    made = {
+        class_named(context, context.unit(where), value.func) if isinstance(value, Call) else None
+        for where, value in values
+    }
+    return made.pop() if len(made) == 1 else None
+
+
+def assigned_values(context: Context, name: str) -> Iterator[tuple[Function, Expr | Call]]:
+    """Yield what the code assigns to a field, or to a field of the object in it, with the function that does."""
+    holder, _, last = name.rpartition(".")
+    cls = field_class(context, holder) if holder else None
+    order = context.component.lineage if not holder else context.program.lineage(cls).order if cls else ()
+    for method in (method for each in order for method in each.methods.values()):
+        for assigned in attribute_assignments(method):
+            if assigned.name == last:
+                yield method, calls_by_result(method).get(assigned.value, assigned.value)
+
+
+def class_named(context: Context, unit: Unit, expr: Expr) -> ClassInfo | None:
+    """Return the class of the project that a name denotes."""
+    symbols = context.program.resolve(unit, expr)
+    return next((symbol for symbol in symbols if isinstance(symbol, ClassInfo)), None)
+
+
 def _project(context: Context, unit: Unit, text: str) -> ClassInfo | None:
     found = context.program.type_of(unit, text) if text else None
     return found if isinstance(found, ClassInfo) else None
@@ -271,7 +312,7 @@ def _attribute(
         case TokenRef(token=token, part=""):
             return _part(context, token, name)
         case Field(name=field):
-            return Field(f"{field}.{name}")
+            return _field_of_field(context, field, name)
         case Container() as collection:
             return Count(collection) if size_of(expr) is not None else collection
         case External(names=names):
@@ -293,6 +334,34 @@ def _part(context: Context, token: Token, name: str) -> Value | None:
     ):
         return None
     return TokenRef(token.at(f".{name}"))
+
+
+def _field_of_field(context: Context, holder: str, name: str) -> Value:
+    """Return a field of the object in a field: what the object's class declares it to be, or its constructor got."""
+    whole = f"{holder}.{name}"
+    if whole not in context.field_values:
+        cls = field_class(context, holder)
+        known = instance_attribute(context, Instance(cls), name) if cls is not None else None
+        for method, value in assigned_values(context, whole) if cls is not None else ():
+            known = known or _constructor_argument(context, holder, method, value)
+        context.field_values[whole] = known or Field(whole)
+    return context.field_values[whole]
+
+
+def _constructor_argument(
+    context: Context, holder: str, method: Function, param: Expr | Call
+) -> Value | None:
+    """Return the component, or a method of it, that the constructor of the object in a field gets as a parameter."""
+    for where, made in assigned_values(context, holder):
+        if not isinstance(made, Call) or method.name not in CONSTRUCTORS:
+            continue
+        names = [each.name for each in method.params[1:] if each.kind == "positional"]
+        for arg in made.args:
+            name = arg.name or (names.pop(0) if names else "")
+            value = evaluate(context, where, State(env={where.receiver: SelfRef()}), arg.value)
+            if Name(name) == param and isinstance(value, (SelfRef, BoundMethod, FrameworkObject)):
+                return value
+    return None
 
 
 _A_TUPLE = FrameworkObject(
