@@ -15,7 +15,7 @@ from ackdoctor.checks.facts.dataflow import (
 )
 from ackdoctor.checks.facts.fields import reads_field
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back, turns_back
+from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back, raised_at, turns_back
 from ackdoctor.flow.expressions import assigned_locals, calls_by_result, last_name, operands
 from ackdoctor.flow.state import Field, Token, TokenKind
 from ackdoctor.flow.transfer.dispatch import methods_named
@@ -47,7 +47,6 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Op, Stage
-from ackdoctor.rulebook import Words
 from ackdoctor.rulebook.advice import fail_as_well
 
 _BROAD = frozenset({"Exception", "BaseException", "StandardError", "Throwable"})
@@ -55,6 +54,7 @@ _NO_REMEDY = (VerbKind.ACK, VerbKind.LOG, VerbKind.REPORT)
 _EMITS = (VerbKind.EMIT, VerbKind.EMIT_MANY)
 # of the JDK: clients of remote stores raise them as well
 _CLIENT_ERRORS = frozenset({"IOException", "SQLException", "ExecutionException", "TimeoutException"})
+_ACCESSOR = re.compile("(get|set|is|has)(_|[A-Z])")
 _ABOUT_THE_RECORD = re.compile(  # such an error says what is wrong with the record: another try does not help
     "Duplicate|Exist|NotFound|Conflict|Integrity|Invalid|Validat|Pars|Decod|Format|Syntax|Schema|Missing|Malformed|BadRequest"
 )
@@ -70,13 +70,14 @@ def check(context: RuleContext) -> Iterator[Finding]:
 def _in_handlers(context: RuleContext) -> Iterator[Finding]:
     for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
         caught = _swallowing_visit(ended) if _is_acked(context, ended) else None
-        if ended.token is None or caught is None or not _swallows(context, flow, caught):
+        work = _hidden_work(context, flow, caught) if caught is not None else []
+        if ended.token is None or caught is None or not work:
             continue
         stage = caught.state.tokens[ended.token].stage if ended.token in caught.state.tokens else Stage.OWED
         if stage is not Stage.OWED or _is_retried(context, flow, caught, ended.path):
             continue  # it was completed before the exception, or its work was done after it
         if context.is_first(caught.step):
-            yield _finding(context, flow, caught, ended.path, ended.token)
+            yield _finding(context, flow, caught, ended.path, ended.token, work)
 
 
 def _in_flushes(context: RuleContext) -> Iterator[Finding]:
@@ -86,14 +87,13 @@ def _in_flushes(context: RuleContext) -> Iterator[Finding]:
         if acked.op is not Op.ACK or acked.breach is not None or token is None or acked.deferral is not None:
             continue
         caught = _swallowing_visit(acked) if token.kind is TokenKind.STORED else None
-        if (
-            caught is None
-            or _is_another_tuple(acked, caught)
-            or not _swallows(context, flow, caught, token.field)
-        ):
+        if caught is None or _is_another_tuple(acked, caught):
+            continue
+        work = _hidden_work(context, flow, caught, token.field)
+        if not work:
             continue
         if not _is_retried(context, flow, caught, acked.path, token.field) and context.is_first(caught.step):
-            yield _finding(context, flow, caught, acked.path, token)
+            yield _finding(context, flow, caught, acked.path, token, work)
 
 
 def _is_another_tuple(acked: Completed, caught: Path) -> bool:
@@ -112,27 +112,39 @@ def _is_another_tuple(acked: Completed, caught: Path) -> bool:
 
 
 def _finding(
-    context: RuleContext, flow: Flow, caught: Path, path: Path, token: Token, words: Words | None = None
+    context: RuleContext, flow: Flow, caught: Path, path: Path, token: Token, work: list[int]
 ) -> Finding:
-    op = caught.step.op
-    steps = caught.function.cfg.steps
-    at = caught.step
-    if words is None:
-        case = "message" if isinstance(op, Catch) else "finally"
-        words = context.words(case, tup=_words(token), advice=_advice(context, token))
-        leaving = (steps[each] for each in sorted(_handling_steps(caught)))
-        at = at if isinstance(op, Catch) else next(step for step in leaving if _leaves(step))
+    op, function = caught.step.op, caught.function
+    at, case = caught.step, "message"
+    if not isinstance(op, Catch):
+        steps = (function.cfg.steps[each] for each in sorted(_handling_steps(caught)))
+        at, case = next((step for step in steps if _leaves(step)), at), "finally"
     narrow = isinstance(op, Catch) and not _is_broad(op)
+    likely = any(_often_fails(context, function, function.cfg.steps[each].op) for each in work)
+    raiser = caught.before
+    if raiser is not None and caught.via is EdgeKind.RAISE and raiser.index not in work:
+        path = raised_at(path, caught, next((each for each in work if each > raiser.index), work[0]))
     return context.finding(
-        words,
+        context.words(case, tup=_words(token), advice=_advice(context, token)),
         Misuse.SWALLOWED,
-        (caught.function, at.span),
+        (function, at.span),
         flow=flow,
         path=path,
         token=token,
         severity=Severity.WARNING,
-        confidence=Confidence.MAY if flow.limited or narrow else Confidence.MUST,
+        confidence=Confidence.MAY if flow.limited or narrow or not likely else Confidence.MUST,
     )
+
+
+def _often_fails(context: RuleContext, function: Function, op: Instr) -> bool:
+    """Whether a call is one that fails in practice: not a getter or a setter of an object of unknown origin."""
+    match op:
+        case Call(func=Attr(obj=obj, name=name)) if _ACCESSOR.match(name):
+            own = f"{context.program.units[function.path].module}."
+            is_own = any(each.startswith(own) for each in context.declared_names(function, obj))
+            return context.is_remote(function, obj) and not is_own
+        case _:
+            return True
 
 
 def _leaves(step: Step) -> bool:
@@ -187,22 +199,30 @@ def _is_retried(context: RuleContext, flow: Flow, caught: Path, end: Path, field
     return False
 
 
-def _swallows(context: RuleContext, flow: Flow, caught: Path, field: str = "") -> bool:
+def _hidden_work(context: RuleContext, flow: Flow, caught: Path, field: str = "") -> list[int]:
+    """Return the steps that do the tuple's work and whose failure only this handler sees, without dealing with it."""
     function, index, op = caught.function, caught.index, caught.step.op
     if isinstance(op, Catch) and not (_is_broad(op) or _is_of_client(context, function, op)):
-        return False
+        return []
     steps = function.cfg.steps
     if not all(_ignores_failure(context, caught, each) for each in _handling_steps(caught)):
-        return False
-    tried = raising_steps(function, index)
-    work = [steps[each] for each in tried if _does_work(context, flow, caught, steps[each], field)]
+        return []
+    tried = sorted(raising_steps(function, index))
+    work = [each for each in tried if _does_work(context, flow, caught, steps[each], field)]
     if not isinstance(op, Catch) or _is_broad(op):
-        return bool(work)
+        return work
     returned = [step.op.value for step in steps if isinstance(step.op, Return)]
     if function is not flow.function and returned.count(None) < len(returned):
-        return False  # the caller of a helper decides by its result
-    calls = (step.op.func for step in work if isinstance(step.op, Call))
-    return any(isinstance(func, Attr) and context.is_remote(function, func.obj) for func in calls)
+        return []  # the caller of a helper decides by its result
+    return [each for each in work if _is_of_library(context, function, steps[each].op)]
+
+
+def _is_of_library(context: RuleContext, function: Function, op: Instr) -> bool:
+    match op:
+        case Call(func=Attr(obj=obj)):
+            return context.is_remote(function, obj)
+        case _:
+            return False
 
 
 def _handling_steps(caught: Path) -> set[int]:
@@ -359,7 +379,16 @@ def _in_collaborators(context: RuleContext) -> Iterator[Finding]:
                     name=method.name,
                     advice=_advice(context, token),
                 )
-                yield _finding(context, flow, visit, ended.path, token, words)
+                yield context.finding(
+                    words,
+                    Misuse.SWALLOWED,
+                    visit,
+                    flow=flow,
+                    path=ended.path,
+                    token=token,
+                    severity=Severity.WARNING,
+                    confidence=Confidence.MAY if flow.limited else Confidence.MUST,
+                )
 
 
 def _called_method(context: RuleContext, function: Function, call: Call) -> Function | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ackdoctor.checks.facts.completions import RepeatingLoops
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors, Emitted
 from ackdoctor.flow.state import Token, TokenKind
@@ -14,14 +15,17 @@ from ackdoctor.rulebook import advice
 
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each emit call that some path reaches with a completed anchor."""
+    loops = RepeatingLoops(context)
     reaches_system = advice.reaches_system(context.discipline, Misuse.LATE_EMIT)
     for flow, emit in context.events(Emitted):
         # ticks and Storm's other own tuples are in no tree
         late = [each for each in emit.late if reaches_system or not _is_system_tuple(emit, each[0])]
-        if not late or not context.is_first(emit.step):
+        if not late:
             continue
         token, breach = late[0]
         done = next(completions(emit.path, token), None)
+        if (done is not None and loops.reach_again(done, emit.path)) or not context.is_first(emit.step):
+            continue
         words = context.words(
             is_anchored="anchors" if emit.anchors is Anchors.EXPLICIT else "is anchored by the framework",
             tup=token.words,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from ackdoctor.flow.events import Deferral, Event, Path
 from ackdoctor.flow.program import Program
-from ackdoctor.flow.state import UNKNOWN, Field, State, Token, TokenKind, TokenState, Value
+from ackdoctor.flow.state import UNKNOWN, Field, Instance, State, Token, TokenKind, TokenState, Value
 from ackdoctor.libraries import LIBRARIES, Library
 from ackdoctor.model.cfg import ClassInfo, Component, Function, Unit
 from ackdoctor.model.dialect import Verb, VerbKind
@@ -45,6 +45,7 @@ class Context:
     verb_names: frozenset[str] = field(init=False)
     completing_names: frozenset[str] = field(init=False)  # of these, ack and fail
     # caches
+    objects: dict[str, Instance | None] = field(default_factory=dict)  # the project's objects in fields
     field_values: dict[str, Value] = field(default_factory=dict)  # of fields that the path does not know
     field_classes: dict[str, ClassInfo | None] = field(default_factory=dict)  # of the project
     changed_fields: dict[int, frozenset[str]] = field(default_factory=dict)  # by id of the function

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from ackdoctor.libraries.java import JAVA
-from ackdoctor.libraries.library import Library
+from ackdoctor.libraries.library import Library, Wait
 from ackdoctor.libraries.python import PYTHON
 
-__all__ = ["LIBRARIES", "Library"]
+__all__ = ["LIBRARIES", "Library", "Wait"]
 
 LIBRARIES: Mapping[str, Library] = {"python": PYTHON, "java": JAVA}  # by `Dialect.language`

@@ -1,6 +1,6 @@
 """Java's standard library, and libraries that components use."""
 
-from ackdoctor.libraries.library import Library
+from ackdoctor.libraries.library import Library, Wait
 from ackdoctor.libraries.vocabulary import (
     ARRAYS,
     COLLECTION_LITERALS,
@@ -8,6 +8,17 @@ from ackdoctor.libraries.vocabulary import (
     EXECUTORS,
     SCHEDULERS,
     THREADS,
+)
+
+# sources: the documentation of java.util.concurrent, java.net and JMS; jedis `blpop`, amqp-client `QueueingConsumer`,
+# jeromq `ZMQ.Socket`, pulsar `Consumer`
+_WAITS = (
+    *(Wait(name, ("java.util.concurrent.",)) for name in ("take", "takeFirst", "takeLast", "await")),
+    Wait("accept", ("java.net.ServerSocket",)),
+    Wait("receive", ("java.net.DatagramSocket",), 1),
+    Wait("receive", ("javax.jms.", "jakarta.jms.", "org.apache.pulsar.")),
+    Wait("nextDelivery", ("com.rabbitmq.",)),
+    *(Wait(name, ("org.zeromq.",)) for name in ("recv", "recvStr")),
 )
 
 JAVA = Library(
@@ -38,6 +49,16 @@ JAVA = Library(
         "whenComplete thenAccept thenApply thenRun thenCompose handle exceptionally onComplete onSuccess onFailure "
         "setHandler setCallback subscribe doOnNext doOnError registerCallback search index bulk".split()
     ),
+    waits=_WAITS,
+    sleeps={
+        "Thread.sleep": 0.001,
+        "Utils.sleep": 0.001,
+        "MILLISECONDS.sleep": 0.001,
+        "SECONDS.sleep": 1,
+        "MINUTES.sleep": 60,
+        "HOURS.sleep": 3600,
+    },
+    limits=frozenset("setSoTimeout setReceiveTimeOut configureBlocking".split()),
     runners=THREADS | EXECUTORS,
     literals=COLLECTION_LITERALS,
     arrays=ARRAYS,

@@ -1,6 +1,20 @@
 """The meanings of library calls that differ between languages."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
+
+
+class Wait(NamedTuple):
+    """A call that waits until another thread or process sends something, unless an argument limits the time.
+
+    `origin` are prefixes of the qualified name of the object, `needed` the number of arguments that set no limit.
+    Another argument does, unless it is one of `endless`.
+    """
+
+    name: str
+    origin: tuple[str, ...]
+    needed: int = 0
+    endless: tuple[object, ...] = (True, None)
 
 
 class Library(NamedTuple):
@@ -12,6 +26,11 @@ class Library(NamedTuple):
     threads: frozenset[str]  # run a callable among their arguments on another thread
     schedulers: frozenset[str]  # call a callable among their arguments later
     shared: tuple[str, ...] = ()  # prefixes, stronger than `memory`: objects that wait for other threads
+    waits: tuple[Wait, ...] = ()
+    sleeps: Mapping[
+        str, float
+    ] = {}  # calls that sleep, by the end of the qualified name, with the unit in seconds
+    limits: frozenset[str] = frozenset()  # calls that limit the time of all later calls on an object
     runners: frozenset[str] = frozenset()  # of `threads`, those that call the `run` of an object
     literals: frozenset[str] = frozenset()  # collections of their arguments
     arrays: frozenset[str] = frozenset()  # of these, those that take one array as all elements

@@ -44,6 +44,8 @@ COLLECTION_WRAPPERS = frozenset(
     "synchronizedList synchronizedMap emptyList emptyMap".split()
 )
 
+CONSTRUCTORS = frozenset({"<init>", "__init__"})
+
 ATTRIBUTE_READS = frozenset({"getattr"})  # of an object, the attribute's name and perhaps a default
 
 COLLECTION_LITERALS = frozenset(

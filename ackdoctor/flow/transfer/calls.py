@@ -21,6 +21,7 @@ from ackdoctor.flow.state import (
     SelfRef,
     TokenRef,
     Value,
+    tokens_in,
 )
 from ackdoctor.flow.transfer.containers import CallEffect, arguments, method_call
 from ackdoctor.flow.transfer.decorators import decorated
@@ -29,7 +30,7 @@ from ackdoctor.flow.transfer.dispatch import (
     argument_sort,
     captured_by_class,
     choose_functions,
-    kept_method,
+    makes_framework_calls,
     method_of,
     methods_named,
     new_instance,
@@ -57,18 +58,14 @@ def resolve_call(context: Context, path: Path, call: Call) -> Outcomes:
     held = HEAP_CELLS.call_method(function, state, call, values)
     if held is not None:
         return (CallEffect(*held, may_raise=False),)
-    if context.typed:
-        known = _typed_call(context, path, call)
-        if known is not None:
-            return known
+    known = _typed_call(context, path, call) if context.typed else _object_call(context, path, call)
+    if known is not None:
+        return known
     target = evaluate(context, function, state, call.func)
     if isinstance(target, (OneOf, Partial)):
         return _apply_each(context, path, call, target, arguments(context, path, call))
     if isinstance(call.func, Attr) and not isinstance(target, (BoundMethod, FunctionRef, External)):
         receiver = evaluate(context, function, state, call.func.obj)
-        kept = kept_method(context, receiver, call.func.name, arguments(context, path, call))
-        if kept is not None:
-            return (enter(context, path, call, kept.functions[0], kept.receiver, None),)
         done = method_call(context, path, call, receiver, call.func)
         if done is not None:
             return (done,)
@@ -106,6 +103,23 @@ def _typed_call(context: Context, path: Path, call: Call) -> Outcomes | None:
         return _run_callback_now(context, path, call, values)
     target = _functional_call(context, path, call)
     return _apply_each(context, path, call, target, values) if target is not None else None
+
+
+def _object_call(context: Context, path: Path, call: Call) -> Outcomes | None:
+    """Return the effect of a call on another object of the project that makes framework calls for the component."""
+    values = arguments(context, path, call)
+    method = method_of(context, path, call, values)
+    if method is not None:
+        if not isinstance(method.receiver, (Field, Instance)):
+            return None
+        if isinstance(method.receiver, Instance) and not makes_framework_calls(context, method.receiver.cls):
+            return None
+        return _enter_one(context, path, call, method._replace(functions=method.functions[:1]), values)
+    tokens = [token for value in values for token in tokens_in(value)]
+    instance = new_instance(context, path, call, values) if SelfRef() in values or not tokens else None
+    if not isinstance(instance, Instance) or not makes_framework_calls(context, instance.cls):
+        return None
+    return (replace(opaque_call(context, path, call, None), value=instance),)
 
 
 def _functional_call(context: Context, path: Path, call: Call) -> Value | None:

@@ -35,7 +35,7 @@ from ackdoctor.flow.state import (
     Value,
 )
 from ackdoctor.flow.symbols import attribute_assignments
-from ackdoctor.libraries.vocabulary import CONSTRUCTORS, TICK
+from ackdoctor.libraries.vocabulary import TICK
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -175,18 +175,18 @@ def _field_class(context: Context, name: str) -> ClassInfo | None:
     cls = field_class(context, holder) if holder else None
     if holder and cls is None:
         return None
-    found = context.component.declared(last) if cls is None else declared_field_of(context, cls, last)
-    if found is not None:
-        return _project(context, context.program.units[found[0].path], found[1])
-    values = [each for each in assigned_values(context, name) if each[1] != Literal(None)]
+    values = [each for each in field_values(context, name) if each[1] != Literal(None)]
     made = {
         class_named(context, context.unit(where), value.func) if isinstance(value, Call) else None
         for where, value in values
     }
-    return made.pop() if len(made) == 1 else None
+    if len(made) == 1 and None not in made:
+        return made.pop()
+    found = context.component.declared(last) if cls is None else declared_field_of(context, cls, last)
+    return _project(context, context.program.units[found[0].path], found[1]) if found is not None else None
 
 
-def assigned_values(context: Context, name: str) -> Iterator[tuple[Function, Expr | Call]]:
+def field_values(context: Context, name: str) -> Iterator[tuple[Function, Expr | Call]]:
     """Yield what the code assigns to a field, or to a field of the object in it, with the function that does."""
     holder, _, last = name.rpartition(".")
     cls = field_class(context, holder) if holder else None
@@ -326,6 +326,8 @@ def _part(context: Context, token: Token, name: str) -> Value | None:
     shape = context.component.dialect.shape
     if name == shape.id:
         return TokenRef(token, "id")
+    if any(verb.subject is not None for verb in context.verbs_of("tuple", name)):
+        return Partial(BoundMethod(name, on="tuple"), (TokenRef(token),))
     if token.kind is not TokenKind.STORED or name in (
         shape.values,
         shape.stream,
@@ -337,31 +339,13 @@ def _part(context: Context, token: Token, name: str) -> Value | None:
 
 
 def _field_of_field(context: Context, holder: str, name: str) -> Value:
-    """Return a field of the object in a field: what the object's class declares it to be, or its constructor got."""
-    whole = f"{holder}.{name}"
-    if whole not in context.field_values:
-        cls = field_class(context, holder)
-        known = instance_attribute(context, Instance(cls), name) if cls is not None else None
-        for method, value in assigned_values(context, whole) if cls is not None else ():
-            known = known or _constructor_argument(context, holder, method, value)
-        context.field_values[whole] = known or Field(whole)
-    return context.field_values[whole]
-
-
-def _constructor_argument(
-    context: Context, holder: str, method: Function, param: Expr | Call
-) -> Value | None:
-    """Return the component, or a method of it, that the constructor of the object in a field gets as a parameter."""
-    for where, made in assigned_values(context, holder):
-        if not isinstance(made, Call) or method.name not in CONSTRUCTORS:
-            continue
-        names = [each.name for each in method.params[1:] if each.kind == "positional"]
-        for arg in made.args:
-            name = arg.name or (names.pop(0) if names else "")
-            value = evaluate(context, where, State(env={where.receiver: SelfRef()}), arg.value)
-            if Name(name) == param and isinstance(value, (SelfRef, BoundMethod, FrameworkObject)):
-                return value
-    return None
+    """Return a field of the object in a field: what its constructor got or its class declares, if that is no data."""
+    instance = context.objects.get(holder)
+    cls = field_class(context, holder)
+    if instance is None and cls is not None:
+        instance = Instance(cls)
+    known = instance_attribute(context, instance, name) if instance is not None else None
+    return known or Field(f"{holder}.{name}")
 
 
 _A_TUPLE = FrameworkObject(

@@ -15,13 +15,7 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, name_words
 from ackdoctor.flow.pure_calls import is_field
 from ackdoctor.flow.state import State
-from ackdoctor.flow.transfer.evaluate import (
-    assigned_values,
-    class_named,
-    class_of,
-    declared_type,
-    field_class,
-)
+from ackdoctor.flow.transfer.evaluate import class_named, class_of, declared_type, field_class, field_values
 from ackdoctor.libraries import Library
 from ackdoctor.libraries.vocabulary import (
     ACCESSES,
@@ -107,7 +101,7 @@ def is_remote(context: Context, function: Function, expr: Expr, depth: int = 0) 
         case Global():
             return _is_remote_name(context, context.unit(function), expr, depth)
         case Attr(name=field) if is_field(function, expr):
-            return _all_remote(context, assigned_values(context, field), depth)
+            return _all_remote(context, field_values(context, field), depth)
         case Attr(obj=obj) | Item(obj=obj):
             return is_remote(context, function, obj, depth + 1)
         case Name():
@@ -138,7 +132,7 @@ def _local_values(function: Function, local: Name) -> Iterator[tuple[Function, E
 
 def is_queue(context: Context, field: str) -> bool:
     """Whether every assignment makes a field a queue, whose `get` removes an element."""
-    made = [last_name(value.func) for _, value in assigned_values(context, field) if isinstance(value, Call)]
+    made = [last_name(value.func) for _, value in field_values(context, field) if isinstance(value, Call)]
     return bool(made) and all(name in QUEUES for name in made)
 
 
@@ -175,11 +169,11 @@ def _is_remote_type(context: Context, function: Function, expr: Expr) -> bool:
             return isinstance(made.func, Attr) and _is_remote_type(context, function, made.func.obj)
         case _:
             unit = context.unit(function)
-            names = _declared_names(context, function, expr)
+            names = declared_names(context, function, expr)
             return any(is_remote_library(context.library, unit, name) for name in names)
 
 
-def _declared_names(context: Context, function: Function, expr: Expr) -> tuple[str, ...]:
+def declared_names(context: Context, function: Function, expr: Expr) -> tuple[str, ...]:
     """Return the qualified names that the declared type of an object may refer to; none if it is a class of the project."""
     match expr:
         case Name(id=name):
@@ -203,12 +197,12 @@ def _declared_names(context: Context, function: Function, expr: Expr) -> tuple[s
 
 def is_in_memory(context: Context, function: Function, expr: Expr) -> bool:
     """Whether an object certainly lives in the process: a collection, a date, a text."""
-    names = _declared_names(context, function, expr)
+    names = declared_names(context, function, expr)
     if names:
         return all(_is_memory_name(context, name) for name in names)
     match expr:
         case Attr(name=field) if is_field(function, expr):
-            values = list(assigned_values(context, field))
+            values = list(field_values(context, field))
         case Name():
             values = list(_local_values(function, expr))
         case _:
