@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.completions import RepeatingLoops
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Anchors, Emitted
+from ackdoctor.flow.events import Anchors, Emitted, Path
 from ackdoctor.flow.state import Token, TokenKind
 from ackdoctor.flow.witness import completions, line_text
 from ackdoctor.model.dialect import Misuse, Moment
@@ -24,7 +24,9 @@ def check(context: RuleContext) -> Iterator[Finding]:
             continue
         token, breach = late[0]
         done = next(completions(emit.path, token), None)
-        if (done is not None and loops.reach_again(done, emit.path)) or not context.is_first(emit.step):
+        if done is not None and (loops.reach_again(done, emit.path) or _is_auto_acked(context, token, done)):
+            continue
+        if not context.is_first(emit.step):
             continue
         words = context.words(
             is_anchored="anchors" if emit.anchors is Anchors.EXPLICIT else "is anchored by the framework",
@@ -35,6 +37,12 @@ def check(context: RuleContext) -> Iterator[Finding]:
         )
         confidence = Confidence.MAY if context.discipline.completion is Moment.STORED else None
         yield context.finding(words, Misuse.LATE_EMIT, emit, flow=flow, token=token, confidence=confidence)
+
+
+def _is_auto_acked(context: RuleContext, token: Token, done: Path) -> bool:
+    """Whether ack-with-auto-ack reports the completion before the emit: one mistake, one finding."""
+    stored = context.discipline.completion is Moment.STORED
+    return bool(context.component.auto_ack) and not stored and token in done.state.tokens
 
 
 def _is_system_tuple(emit: Emitted, token: Token) -> bool:

@@ -136,6 +136,14 @@ class RuleContext:
         """The top level of the component's own file."""
         return self.program.units[self.component.cls.path].body
 
+    def functions_of(self, flow: Flow) -> list[Function]:
+        """Return a handler and the methods of the component that it calls, not those that it passes on."""
+        found = [flow.function]
+        for function in found:  # the list grows during the loop
+            called = (self.own_method(function, call.func) for call in calls_by_result(function).values())
+            found += dict.fromkeys(each for each in called if each is not None and each not in found)
+        return found
+
     # ---- expressions in its functions ----
 
     def resolve(self, function: Function, expr: Expr) -> tuple[Symbol, ...]:

@@ -233,9 +233,19 @@ def _is_unlimited(context: RuleContext, function: Function, value: Expr | Call) 
     return not limited and not names.isdisjoint(_CONTAINERS)
 
 
+def is_emptied(context: RuleContext, use: Use) -> bool:
+    """Whether an assignment puts an empty container into a field: `self.rows = []`, `rows = new ArrayList<>()`."""
+    if use.how != "=" or not use.whole:
+        return False
+    value = calls_by_result(use.function).get(use.values[0], use.values[0])
+    items = value.items if isinstance(value, Build) else value.args if isinstance(value, Call) else ()
+    filled = any(not isinstance(item.value, Literal) if isinstance(item, Arg) else True for item in items)
+    return not filled and _is_unlimited(context, use.function, value)
+
+
 # ---- how it shrinks ----
 
-_REMOVES_FROM_VIEW = frozenset("remove removeIf removeAll retainAll clear poll".split())
+REMOVES_FROM_VIEW = frozenset("remove removeIf removeAll retainAll clear poll".split())
 _KEEPS = CONTAINER_STORES | CONTAINER_VIEWS  # methods that remove nothing
 _KEEPS |= frozenset("get count index copy size isEmpty containsKey contains peek getOrDefault += for".split())
 _ONLY_READ = PURE_CALLS | LOGGING | COLLECTION_WRAPPERS | AGGREGATES
@@ -274,7 +284,7 @@ def _shrinks(context: RuleContext, use: Use) -> bool:
         case "del":
             return use.whole or use.key is not None
         case how if not use.whole:
-            return isinstance(use.place, Name) and how in _REMOVES_FROM_VIEW
+            return isinstance(use.place, Name) and how in REMOVES_FROM_VIEW
         case "=":
             return use.function.name not in INITIALISERS
         case "pass":

@@ -51,17 +51,14 @@ def may_raise(context: Context, function: Function, call: Call) -> bool:
         return False
     if name not in NEVER_RAISES and name not in ACCESSES:
         return True
-    if call.result in _lone_calls(function) and not _is_in_memory_access(context, function, call):
+    in_memory = isinstance(call.func, Attr) and is_in_memory(context, function, call.func.obj)
+    if call.result in _lone_calls(function) and not in_memory:
         return True
     if name not in ACCESSES or not isinstance(call.func, Attr):
         return name not in NEVER_RAISES
     if METRICS.intersection(word for part in _dotted(call.func) for word in name_words(part)):
         return False
-    return name not in NEVER_RAISES or is_remote(context, function, call.func.obj)
-
-
-def _is_in_memory_access(context: Context, function: Function, call: Call) -> bool:
-    return isinstance(call.func, Attr) and is_in_memory(context, function, call.func.obj)
+    return name not in NEVER_RAISES or (not in_memory and is_remote(context, function, call.func.obj))
 
 
 def _dotted(expr: Expr) -> Iterator[str]:
@@ -198,8 +195,9 @@ def declared_names(context: Context, function: Function, expr: Expr) -> tuple[st
 def is_in_memory(context: Context, function: Function, expr: Expr) -> bool:
     """Whether an object certainly lives in the process: a collection, a date, a text."""
     names = declared_names(context, function, expr)
-    if names:
-        return all(_is_memory_name(context, name) for name in names)
+    if names:  # several after `import a.*`
+        by_name = names[0].rpartition(".")[2] in context.library.memory_types
+        return (any if by_name else all)(_is_memory_name(context, name) for name in names)
     match expr:
         case Attr(name=field) if is_field(function, expr):
             values = list(field_values(context, field))
