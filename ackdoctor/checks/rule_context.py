@@ -11,7 +11,7 @@ from ackdoctor.flow.expressions import calls_by_result
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import FrameworkObject, Instance, SelfRef, State, Token
 from ackdoctor.flow.symbols import Symbol
-from ackdoctor.flow.transfer.evaluate import evaluate
+from ackdoctor.flow.transfer.evaluate import evaluate, field_class
 from ackdoctor.flow.transfer.origins import declared_names, is_in_memory, is_queue, is_remote, project_class
 from ackdoctor.flow.transfer.verbs import external_verb, own_verb
 from ackdoctor.flow.witness import assumes_raise, was_widened, witness
@@ -196,6 +196,10 @@ class RuleContext:
         """Return the component's own method that `self.name` calls."""
         name = self.own_field(function, func)
         return self.component.method(name) if name is not None else None
+
+    def field_class(self, field: str) -> ClassInfo | None:
+        """Return the class of the project of the object that a field keeps."""
+        return field_class(self._engine, field)
 
     def is_queue(self, field: str) -> bool:
         """Whether every assignment makes a field a queue, whose `get` removes an element."""
