@@ -12,7 +12,14 @@ from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import FrameworkObject, Instance, SelfRef, State, Token
 from ackdoctor.flow.symbols import Symbol
 from ackdoctor.flow.transfer.evaluate import evaluate
-from ackdoctor.flow.transfer.origins import declared_names, is_in_memory, is_queue, is_remote, project_class
+from ackdoctor.flow.transfer.origins import (
+    declared_names,
+    is_in_memory,
+    is_queue,
+    is_remote,
+    project_class,
+    runs_on_thread,
+)
 from ackdoctor.flow.transfer.verbs import external_verb, own_verb
 from ackdoctor.flow.witness import assumes_raise, was_widened, witness
 from ackdoctor.model.cfg import Attr, Call, ClassInfo, Component, Expr, Function, Global, Item, Name
@@ -204,6 +211,10 @@ class RuleContext:
     def declared_names(self, function: Function, expr: Expr) -> tuple[str, ...]:
         """Return the qualified names that the declared type of an object may refer to."""
         return declared_names(self._engine, function, expr)
+
+    def runs_on_thread(self, function: Function, call: Call) -> bool:
+        """Whether a call runs code among its arguments on another thread."""
+        return runs_on_thread(self._engine, function, call)
 
     def project_class(self, function: Function, expr: Expr) -> ClassInfo | None:
         """Return the class of the project that an object certainly has."""
