@@ -10,6 +10,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from types import MappingProxyType, ModuleType
 
+from ackdoctor.checks.mistakes import repaired
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.program import Program
 from ackdoctor.model.cfg import Component
@@ -30,16 +31,19 @@ def load() -> Mapping[str, ModuleType]:
 def check_component(
     program: Program, component: Component, failed: Callable[[str, Exception], None] | None = None
 ) -> Iterator[Finding]:
-    """Yield the findings of all rules about one component.
+    """Yield the findings of all rules about one component, without those that the advice of another one repairs.
 
     If a check raises, `failed` gets its rule code and the exception, and the other rules run.
     """
     context = RuleContext.of(program, component)
+    findings: list[Finding] = []
     for code, module in load().items():
         name = module.__name__.rpartition(".")[2].partition("_")[2].replace("_", "-")
         try:
-            yield from module.check(context.under(code, name))
+            findings += module.check(context.under(code, name))
         except Exception as error:
             if failed is None:
                 raise
             failed(code, error)
+    others = repaired(context.claims)
+    yield from (finding for finding in findings if id(finding) not in others)

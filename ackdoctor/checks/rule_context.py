@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
+from ackdoctor.checks.mistakes import Claim
 from ackdoctor.flow.component import solve_component
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Completed, Emitted, Event, Flow, Path, Released, Stored
@@ -42,6 +43,7 @@ class RuleContext:
     own_names: Mapping[Function, Name]  # the local with the component itself: `self`
     code: str = ""
     name: str = ""
+    claims: list[Claim] = field(default_factory=list)  # the findings of all rules with a path
     _engine: Context  # evaluates expressions without a path
     _reported: set[object] = field(default_factory=set)
 
@@ -253,6 +255,7 @@ class RuleContext:
         the misuse, at least a warning.  By default a path is MAY if it assumes an undeclared exception or a limit cut
         the analysis short, else MUST.
         """
+        visit: Path | None = None
         match at:
             case tuple():
                 function, span = at
@@ -260,7 +263,8 @@ class RuleContext:
                 function, span = at, at.head
             case _:
                 function, span = at.function, at.step.span
-                path = path or (at if isinstance(at, Path) else at.path)
+                visit = at if isinstance(at, Path) else at.path
+                path = path or visit
                 if not isinstance(at, Path):
                     token = token or (at.subject if isinstance(at, Emitted) else at.token)
         site = Site(function.path, span)
@@ -278,7 +282,7 @@ class RuleContext:
         message = self._in_own_notation(words.message)
         cost = self.price(misuse) if misuse is not None else ""
         home = self.component.cls.path
-        return Finding(
+        finding = Finding(
             code=self.code,
             name=self.name,
             severity=severity,
@@ -294,6 +298,9 @@ class RuleContext:
             home=home if home != site.path else "",
             heritage=self._heritage(function),
         )
+        if path is not None and token is not None:
+            self.claims.append(Claim(finding, words.case, token, path, visit))
+        return finding
 
     def _heritage(self, function: Function) -> str:
         """Return the base class that defines a function; "" if the component's own class does."""
