@@ -16,7 +16,7 @@ from ackdoctor.flow.program import Program
 from ackdoctor.model.cfg import Component
 from ackdoctor.model.finding import Finding
 
-__all__ = ["check_component", "load"]
+__all__ = ["all_findings", "check_component", "load"]
 
 
 @cache
@@ -36,14 +36,20 @@ def check_component(
     If a check raises, `failed` gets its rule code and the exception, and the other rules run.
     """
     context = RuleContext.of(program, component)
-    findings: list[Finding] = []
+    findings = list(all_findings(context, failed))
+    others = repaired(context.claims)
+    yield from (finding for finding in findings if id(finding) not in others)
+
+
+def all_findings(
+    context: RuleContext, failed: Callable[[str, Exception], None] | None = None
+) -> Iterator[Finding]:
+    """Yield every finding about one component; several may be about one mistake."""
     for code, module in load().items():
         name = module.__name__.rpartition(".")[2].partition("_")[2].replace("_", "-")
         try:
-            findings += module.check(context.under(code, name))
+            yield from module.check(context.under(code, name))
         except Exception as error:
             if failed is None:
                 raise
             failed(code, error)
-    others = repaired(context.claims)
-    yield from (finding for finding in findings if id(finding) not in others)
