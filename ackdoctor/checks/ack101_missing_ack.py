@@ -12,9 +12,9 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Path, Stored, points_back, turns_back
 from ackdoctor.flow.expressions import assigned_targets
 from ackdoctor.flow.facts import normalise
-from ackdoctor.flow.library import STOPS
 from ackdoctor.flow.state import Token, TokenRef
 from ackdoctor.flow.witness import assumes_raise
+from ackdoctor.libraries.vocabulary import STOPS
 from ackdoctor.model.cfg import (
     ENTRY,
     RAISED,
@@ -86,9 +86,10 @@ def _dropped(context: RuleContext) -> Iterator[Finding]:
     entries = (EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK)
     for flow, dropped in context.events(Dropped):
         is_handler = flow.entry is not None and flow.entry.kind in entries
-        if dropped.field not in held or not (is_handler or dropped.deferral is not None):
+        is_code = flow.entry is None or dropped.deferral is not None  # of a thread or a callback
+        if dropped.field not in held or not (is_handler or is_code):
             continue
-        if dropped.removed and not _completes_removed(flow, dropped.field):
+        if (dropped.removed or not is_handler) and not _completes_removed(flow, dropped.field):
             continue
         if _is_stopped(dropped.path):
             continue

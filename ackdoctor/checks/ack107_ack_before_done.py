@@ -6,10 +6,10 @@ from ackdoctor.checks.facts.dataflow import definition, mentions_any, tuple_name
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back
 from ackdoctor.flow.expressions import callee_text, calls_by_result, last_name, memoize
-from ackdoctor.flow.library import EXECUTORS, THREADS
 from ackdoctor.flow.state import Token, TokenKind
 from ackdoctor.flow.witness import completions, line_text, raising_visit
-from ackdoctor.model.cfg import Attr, Build, Call, Closure, Expr, Function, Name, Throw, Way
+from ackdoctor.libraries.vocabulary import EXECUTORS, THREADS
+from ackdoctor.model.cfg import Attr, Build, Call, Closure, EdgeKind, Expr, Function, Name, Throw, Way
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Op, Stage
@@ -81,13 +81,16 @@ def _words(context: RuleContext, flow: Flow, done: Completed, token: Token, star
 
 def _started(flow: Flow, done: Completed) -> Path | None:
     """Return the last call before the ack that started work on the tuple's data; None if the path waited for it."""
-    if not any(map(_may_start, flow.functions)):
+    late = {id(each.deferral.step) for each in _completions_later(flow, done) if each.deferral is not None}
+    if not late and not any(map(_may_start, flow.functions)):
         return None
     for visit, after, _ in points_back(done.path):
         call = visit.step.op
         if after is None or not isinstance(call, Call):
             continue
         name = last_name(call.func)
+        if id(visit.step) in late and after.via is not EdgeKind.RAISE:
+            return visit
         if name in _WAITS:
             return None
         if (name in _STARTS and not _is_scoped(call.func) and _runs_code(flow, visit, call)) or (
@@ -95,6 +98,14 @@ def _started(flow: Flow, done: Completed) -> Path | None:
         ):
             return visit
     return None
+
+
+def _completions_later(flow: Flow, done: Completed) -> Iterator[Completed]:
+    """Yield the completions of the same tuple in callbacks that run after the call which got them."""
+    for event in flow.events:
+        later = isinstance(event, Completed) and event.deferral is not None and event.deferral.asynchronous
+        if later and isinstance(event, Completed) and event.op in _LATER and event.token == done.token:
+            yield event
 
 
 @memoize

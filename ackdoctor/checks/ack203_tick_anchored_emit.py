@@ -6,11 +6,11 @@ The rows are in a list field that a data handler fills and another method emptie
 from collections.abc import Iterator
 
 from ackdoctor.checks.facts.dataflow import derived_names, mentions_any, tuple_names
-from ackdoctor.checks.facts.fields import INITIALISERS, uses
+from ackdoctor.checks.facts.fields import INITIALISERS, is_emptied, uses
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors, Emitted, Flow
 from ackdoctor.flow.expressions import calls_by_result, last_name
-from ackdoctor.flow.library import COLLECTION_WRAPPERS, CONTAINER_STORES
+from ackdoctor.libraries.vocabulary import COLLECTION_WRAPPERS, CONTAINER_STORES
 from ackdoctor.model.cfg import Attr, Build, Closure, Expr, Function, Global, Name
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding, Severity
@@ -59,12 +59,9 @@ def _row_fields(context: RuleContext) -> list[str]:
             if use.how in _APPENDS and isinstance(use.place, Attr):
                 filled.update(use.field for value in use.values if mentions_any(value, derived))
     for use in uses(context):
-        replaced = (
-            use.how == "=" and use.whole and isinstance(use.values[0], Build) and not use.values[0].items
-        )
         if use.how in _SORTS:
             summaries.add(use.field)
-        elif (replaced or use.how in _EMPTIES) and use.function.name not in INITIALISERS:
+        elif (is_emptied(context, use) or use.how in _EMPTIES) and use.function.name not in INITIALISERS:
             emptied.add(use.field)
     return sorted(filled & emptied - summaries)
 

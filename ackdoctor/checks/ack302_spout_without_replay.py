@@ -17,7 +17,7 @@ from ackdoctor.checks.facts.spouts import (
 )
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
-from ackdoctor.flow.library import CONTAINER_STORES
+from ackdoctor.libraries.vocabulary import CONTAINER_STORES
 from ackdoctor.model.dialect import EntryKind
 from ackdoctor.model.finding import Finding, Severity
 

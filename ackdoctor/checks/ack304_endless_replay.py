@@ -18,7 +18,7 @@ from ackdoctor.checks.facts.spouts import (
 )
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.expressions import last_name, name_words, subexpressions
-from ackdoctor.flow.library import CONTAINER_READS, CONTAINER_STORES, CONTAINER_VIEWS, PURE_CALLS
+from ackdoctor.libraries.vocabulary import CONTAINER_READS, CONTAINER_STORES, CONTAINER_VIEWS, PURE_CALLS
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Function, Global, Mix, Return, Step, Test
 from ackdoctor.model.dialect import EntryKind
 from ackdoctor.model.finding import Finding, Severity

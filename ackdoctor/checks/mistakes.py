@@ -5,12 +5,13 @@ belongs after the loop, and that repairs all three.
 """
 
 from collections.abc import Collection, Mapping
+from itertools import takewhile
 from typing import NamedTuple
 
-from ackdoctor.flow.events import Path
+from ackdoctor.flow.events import Path, points_back
 from ackdoctor.flow.state import Token
 from ackdoctor.flow.witness import completions
-from ackdoctor.model.cfg import Call
+from ackdoctor.model.cfg import Call, EdgeKind, Return
 from ackdoctor.model.finding import Finding
 
 # the findings that the advice of a rule repairs as well, if they are about the same completion of the same tuple
@@ -63,7 +64,7 @@ def _repairs(winner: Claim, other: Claim) -> bool:
 
 
 def _in_same_loop(winner: Claim, other: Claim) -> bool:
-    """Whether a loop around a completion leaves the tuple open at its end, or repeats the other mistake."""
+    """Whether a loop around a completion leaves the tuple open at a branch, or goes on to the other mistake."""
     loops = [
         (visit.function, head, body)
         for visit in winner.path.call_stack()
@@ -72,10 +73,16 @@ def _in_same_loop(winner: Claim, other: Claim) -> bool:
     ]
     if other.finding.code == "ACK101":
         site = other.finding.site
-        heads = ((function.path, function.cfg.steps[head].span.line) for function, head, _ in loops)
-        return (site.path, site.span.line) in heads
-    return any(
-        visit.function is function and visit.index in body
-        for visit in other.path.call_stack()
-        for function, _, body in loops
+        return any(
+            (function.path, function.cfg.steps[index].span) == (site.path, site.span)
+            and not isinstance(function.cfg.steps[index].op, Return)
+            for function, head, body in loops
+            for index in (head, *body)
+        )
+    if not any(v.function is f and v.index in body for v in other.path.call_stack() for f, _, body in loops):
+        return False  # after the loop
+    heads = [(function, head) for function, head, _ in loops]
+    since = (
+        visit for visit, _, _ in takewhile(lambda p: p.visit is not other.first, points_back(other.path))
     )
+    return any(visit.via is EdgeKind.BACK and (visit.function, visit.index) in heads for visit in since)

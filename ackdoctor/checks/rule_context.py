@@ -13,7 +13,7 @@ from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import FrameworkObject, Instance, SelfRef, State, Token
 from ackdoctor.flow.symbols import Symbol
 from ackdoctor.flow.transfer.evaluate import evaluate
-from ackdoctor.flow.transfer.origins import is_queue, is_remote, project_class
+from ackdoctor.flow.transfer.origins import declared_names, is_in_memory, is_queue, is_remote, project_class
 from ackdoctor.flow.transfer.verbs import external_verb, own_verb
 from ackdoctor.flow.witness import assumes_raise, was_widened, witness
 from ackdoctor.model.cfg import Attr, Call, ClassInfo, Component, Expr, Function, Global, Item, Name
@@ -198,6 +198,14 @@ class RuleContext:
     def is_remote(self, function: Function, expr: Expr) -> bool:
         """Whether an object or a module is of a library whose calls may fail."""
         return is_remote(self._engine, function, expr)
+
+    def is_in_memory(self, function: Function, expr: Expr) -> bool:
+        """Whether an object certainly lives in the process: a collection, a date, a text."""
+        return is_in_memory(self._engine, function, expr)
+
+    def declared_names(self, function: Function, expr: Expr) -> tuple[str, ...]:
+        """Return the qualified names that the declared type of an object may refer to."""
+        return declared_names(self._engine, function, expr)
 
     def project_class(self, function: Function, expr: Expr) -> ClassInfo | None:
         """Return the class of the project that an object certainly has."""

@@ -66,7 +66,7 @@ _SIMPLE = _BOLT.derive(
         auto_ack=ON, tick=TickDuty.AUTO, ticks_in_data=False, costs={Misuse.NEVER_RUNS: ACKED_ALL_THE_SAME}
     ),
     by_hand="derive from `Bolt` and complete each tuple by hand, once on every path, ticks too",
-    owned={"_process_tuple": "heartbeats are not answered and nothing is acked"},
+    owned={"_process_tuple": "heartbeats are not answered and nothing is acked", "ack": storm_py.HIDES_ACK},
 )
 
 DIALECTS = (

@@ -6,6 +6,7 @@ Read: pystorm/pystorm pystorm/bolt.py, spout.py, component.py, serializers/seria
 from ackdoctor.dialects.storm_py import (
     ACKED_ALL_THE_SAME,
     COMPLETIONS,
+    HIDES_ACK,
     INIT,
     LOOP,
     SHELL_BOLT,
@@ -84,7 +85,7 @@ BOLT = Role(
             Misuse.PAYLOAD_OPAQUE: cost(f"{_OPAQUE}, and the input is acked", Price.LOSS),
         },
     ),
-    owned=_LOOP,
+    owned={**_LOOP, "ack": HIDES_ACK},
     by_hand=f"{_BY_HAND}, ticks too",
 )
 BATCHING = BOLT.derive(

@@ -73,6 +73,9 @@ SHELL_SPOUT = {
     Misuse.STDOUT: cost(_UNPARSED % "ShellSpout", Price.KILL),
     Misuse.NO_MESSAGE_ID: UNTRACKED,
     Misuse.SPOUT_COMPLETES: cost(f'ShellSpout answers "Unknown command received" {_EXITS}', Price.KILL),
+    Misuse.OFF_THREAD: cost(
+        f"two threads write into one pipe, ShellSpout cannot parse what arrives {_EXITS}", Price.KILL
+    ),
     Misuse.NEVER_RUNS: cost(f"{_GENERATOR}, and nothing is emitted", Price.LOSS),
     Misuse.NEVER_RETURNS: cost(
         "meanwhile ShellSpout waits for the answer: no ack, fail or deactivation arrives, and if the spout emits "
@@ -115,6 +118,7 @@ def log(params: str = "msg", *, name: str = "log", on: str = "self") -> Verb:
 
 
 COMPLETIONS = (Verb("ack", VerbKind.ACK), Verb("fail", VerbKind.FAIL))
+HIDES_ACK = "the framework acks through it, so no tuple is acked"
 LOOP = {"run": "the loop that reads, dispatches and completes tuples never runs"}
 (INIT,) = plain_entries(EntryKind.INIT, "initialize")
 _CALLBACKS = (Entry("ack", EntryKind.ACKED), Entry("fail", EntryKind.FAILED))

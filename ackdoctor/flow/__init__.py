@@ -2,7 +2,7 @@
 
 No module here knows a language or a rule.  The entry point is `component.solve_component`.
 
-- `build` makes graphs, `program` links files and finds components, `expressions` and `library` are their queries;
+- `build` makes graphs, `program` links files and finds components, `expressions` are their queries;
 - `state` defines the abstract domain; `pure_calls`, `facts`, `induction`, `aliases`, `invalidation` and `final_fields`
   decide which conditions a path remembers and when it forgets them;
 - `transfer` holds the transfer functions of the steps;

@@ -11,7 +11,6 @@ from ackdoctor.flow.context import Context, DeferredCall
 from ackdoctor.flow.domains.heap_cells import when_deferred
 from ackdoctor.flow.domains.tuples import drop_at_end
 from ackdoctor.flow.events import Ended, Flow, Stored
-from ackdoctor.flow.library import TRANSPARENT_DECORATORS
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.solver import FunctionExit, Solver
 from ackdoctor.flow.state import (
@@ -27,9 +26,11 @@ from ackdoctor.flow.state import (
     TokenRef,
     TokenState,
     Value,
+    fields_in,
 )
 from ackdoctor.flow.transfer.calls import apply_value
 from ackdoctor.flow.transfer.containers import packed_arguments
+from ackdoctor.flow.transfer.decorators import decorated
 from ackdoctor.flow.transfer.dispatch import methods_named
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.opaque_calls import Enter
@@ -98,7 +99,11 @@ class _ComponentSolver:
             for event in events
             if isinstance(event, Stored) and event.token.kind is not TokenKind.STORED
         }
-        ended = [event for event in events if isinstance(event, Ended) and event.raised is None]
+        ended = [
+            event
+            for event in events
+            if isinstance(event, Ended) and event.raised is None and event.deferral is None
+        ]
         return {
             field: Stage.ACKED if stage is Stage.OWED and _is_acked_on_arrival(field, ended) else stage
             for field in fields
@@ -118,7 +123,8 @@ class _ComponentSolver:
             stored_stages=stored,
         )
         solver = Solver(context)
-        target, wrapped = self._decorated(context, method)
+        run = decorated(context, method)
+        target = run or FunctionRef(method)
         state = self._initial_state(context, entry, target, subject)
         for function_exit in solver.solve(target.function, state):
             self._end(context, entry, subject, function_exit)
@@ -130,40 +136,10 @@ class _ComponentSolver:
             events=tuple(context.events.values()),
             functions=tuple(context.entered.values()),
             limited=context.limited,
-            wrapped=wrapped,
+            wrapped=run is None,
         )
 
     # ---- before the handler ----
-
-    def _decorated(self, context: Context, method: Function) -> tuple[FunctionRef, bool]:
-        """The function that the framework calls: the method, or what the project's decorators return for it.
-
-        The second value is true if a decorator that cannot be analysed wraps the method.
-        """
-        target = FunctionRef(method, bare=True)
-        if context.typed:  # annotations, which wrap nothing
-            return target, False
-        unit = context.unit(method)
-        for decorator in reversed(method.decorators):
-            symbol = next(iter(self.program.resolve(unit, decorator)), None)
-            if not isinstance(symbol, Function):
-                return FunctionRef(method), not _is_transparent(symbol)
-            wrapper = self._apply_decorator(symbol, target)
-            if wrapper is None:
-                return FunctionRef(method), True
-            target = wrapper
-        return target, False
-
-    def _apply_decorator(self, decorator: Function, target: FunctionRef) -> FunctionRef | None:
-        """The function that a decorator returns, if it is the same on all paths."""
-        if not decorator.params:
-            return None
-        context = Context(program=self.program, component=self.component, subject=None, stored_stages={})
-        state = State(env={decorator.params[0].name: target})
-        exits = Solver(context).solve(decorator, state)
-        values = [each.value for each in exits if not each.raised]
-        functions = [value for value in values if isinstance(value, FunctionRef)]
-        return functions[0] if len(functions) == len(values) == 1 else None
 
     def _initial_state(
         self, context: Context, entry: Entry | None, target: FunctionRef, subject: Token | None
@@ -239,7 +215,7 @@ class _ComponentSolver:
             breach=breach,
         )
         context.record(ended, function_exit.raised, id(path))
-        if not function_exit.raised and (entry is not None or context.deferral is not None):
+        if not function_exit.raised and not any(fields_in(function_exit.value)):
             drop_at_end(context, path, function_exit.state)
 
     def _final_op(self, token_state: TokenState, *, raised: bool) -> Op | None:
@@ -312,7 +288,3 @@ def _is_acked_on_arrival(field: str, ended: Iterable[Ended]) -> bool:
         if f"self.{field}" in held.holder.split() and event.state.contents.get(Field(field)) in (None, OWED)
     }
     return stages == {Stage.ACKED}
-
-
-def _is_transparent(symbol: object) -> bool:
-    return isinstance(symbol, str) and symbol.rpartition(".")[2] in TRANSPARENT_DECORATORS

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from ackdoctor.flow.events import Deferral, Event, Path
 from ackdoctor.flow.program import Program
-from ackdoctor.flow.state import UNKNOWN, Field, State, Token, TokenKind, TokenState, Value
+from ackdoctor.flow.state import UNKNOWN, Field, Instance, State, Token, TokenKind, TokenState, Value
+from ackdoctor.libraries import LIBRARIES, Library
 from ackdoctor.model.cfg import Component, Function, Unit
 from ackdoctor.model.dialect import Verb, VerbKind
 from ackdoctor.model.protocol import Stage, Tick
@@ -40,9 +41,11 @@ class Context:
     limited: bool = False
     steps_left: int = 20_000
     entered: dict[int, Function] = field(default_factory=dict)  # functions analysed, by id
+    library: Library = field(init=False)
     verb_names: frozenset[str] = field(init=False)
     completing_names: frozenset[str] = field(init=False)  # of these, ack and fail
     # caches
+    objects: dict[str, Instance | None] = field(default_factory=dict)  # the project's objects in fields
     field_values: dict[str, Value] = field(default_factory=dict)  # of fields that the path does not know
     changed_fields: dict[int, frozenset[str]] = field(default_factory=dict)  # by id of the function
     reachable: dict[int, object] = field(default_factory=dict)  # effects, by id of the function
@@ -51,6 +54,7 @@ class Context:
 
     def __post_init__(self) -> None:
         """Collect the verbs' names: almost every call is compared with them."""
+        self.library = LIBRARIES[self.component.dialect.language]
         self.verb_names = frozenset(verb.name for verb in self.verbs())
         self.completing_names = frozenset(
             verb.name for verb in self.verbs() if verb.kind in (VerbKind.ACK, VerbKind.FAIL)

@@ -27,11 +27,12 @@ from ackdoctor.flow.pure_calls import (
     inline_calls,
     is_read_only,
     is_size,
-    measured,
     nonempty_facts,
     normalise_emptiness,
     size_calls,
+    size_of,
 )
+from ackdoctor.libraries.vocabulary import FULL_ITERATORS, FULL_VIEWS, NUMBERING, RANGES, SIZES
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -54,11 +55,8 @@ from ackdoctor.model.cfg import (
 
 MAX_BOUNDS = 4  # that an induction variable may be compared with
 _COMPARISONS = ("<", ">", "==", "<=", ">=", "!=")
-_RANGES = ("range", "xrange")
 _START_STOP = 2  # arguments of `range(start, stop)`
 _ARGUMENT_NAMES = (None, "start")  # `enumerate(rows, start=1)`
-_FULL_VIEWS = frozenset("items values keys iteritems itervalues iterkeys entrySet keySet copy".split())
-_FULL_ITERATORS = frozenset("enumerate iter list reversed sorted tuple".split())
 
 
 # ---- arithmetic on expressions ----
@@ -133,12 +131,12 @@ def _counted_loop(
     args = [arg.value for arg in call.args]
     match target, parts, args:
         case Name(id=name), (), [start, stop, Literal(value=int() as by)] if (
-            call.func.id in _RANGES and by > 0
+            call.func.id in RANGES and by > 0
         ):
             return CountedLoop(name, start, stop, target, by)
-        case Name(id=name), (), [*start, stop] if call.func.id in _RANGES and len(args) <= _START_STOP:
+        case Name(id=name), (), [*start, stop] if call.func.id in RANGES and len(args) <= _START_STOP:
             return CountedLoop(name, start[0] if start else Literal(0), stop, target)
-        case Name(), (Name(id=name), *_), [Name() as rows, *start] if call.func.id == "enumerate":
+        case Name(), (Name(id=name), *_), [Name() as rows, *start] if call.func.id in NUMBERING:
             first = start[0] if start else Literal(0)
             if not isinstance(first, Literal) or not isinstance(first.value, int):
                 return None
@@ -196,9 +194,9 @@ def _iterated_collection(function: Function, iterable: Expr) -> Name | None:
     """The local collection whose elements a loop visits exactly once each."""
     call = calls_by_result(function).get(iterable)
     match call:
-        case Call(func=Attr(obj=Name() as obj, name=name), args=()) if name in _FULL_VIEWS:
+        case Call(func=Attr(obj=Name() as obj, name=name), args=()) if name in FULL_VIEWS:
             iterable = obj
-        case Call(func=Global(id=name), args=((Name() as first, _, ""), *_)) if name in _FULL_ITERATORS:
+        case Call(func=Global(id=name), args=((Name() as first, _, ""), *_)) if name in FULL_ITERATORS:
             iterable = first
         case _:
             pass
@@ -278,9 +276,9 @@ def _sizes_of(function: Function, whole: Name) -> list[Expr]:
     for step in function.cfg.steps:
         match step.op:
             case Test(condition=expr) | Bind(value=expr):
-                expressions.update((part, None) for part in subexpressions(expr) if measured(part) == whole)
-            case Call(result=result, func=Attr(obj=obj, name="size" | "length") as func, args=()) if (
-                obj == whole
+                expressions.update((part, None) for part in subexpressions(expr) if size_of(part) == whole)
+            case Call(result=result, func=Attr(obj=obj, name=name) as func, args=()) if (
+                obj == whole and name in SIZES
             ):
                 expressions[Mix("call", (func,))] = None
                 names[result] = None

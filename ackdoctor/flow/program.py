@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from ackdoctor.flow.expressions import last_name
-from ackdoctor.flow.library import PLAIN_BASES
 from ackdoctor.flow.symbols import UNKNOWN, SymbolTable, attribute_assignments
+from ackdoctor.libraries.vocabulary import PLAIN_BASES
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -174,7 +174,7 @@ _VERBS = frozenset(("ack", "fail", "emit"))
 class Program(SymbolTable):
     """All lowered files of a run, linked, and the components among their classes.
 
-    `skipped` are components with too many ancestors to analyse.
+    `skipped` are components with too many ancestors to analyse.  `enums` are the enums, each with all its constants.
     """
 
     def __init__(
@@ -183,6 +183,7 @@ class Program(SymbolTable):
         super().__init__(units, dialects, extra_bases)
         self.skipped: list[ClassInfo] = []
         self.components = tuple(self._components())
+        self.enums = frozenset((cls.name, cls.constants) for cls in self.classes() if cls.constants)
 
     def _components(self) -> Iterator[Component]:
         heirs: dict[int, list[ClassInfo]] = {}

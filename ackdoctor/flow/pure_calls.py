@@ -12,21 +12,24 @@ import re
 from collections.abc import Iterator, Mapping
 
 from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, names_in, subexpressions
-from ackdoctor.flow.library import (
+from ackdoctor.libraries.vocabulary import (
     AGGREGATES,
+    ARRAY_SIZES,
     COLLECTION_LITERALS,
     COLLECTION_WRAPPERS,
     CONTAINER_VIEWS,
+    EMPTINESS,
     IMMUTABLE_TYPES,
+    ITERATORS,
     LOGGING,
     PURE_CALLS,
     PURE_PREFIXES,
+    SIZES,
 )
 from ackdoctor.model.cfg import Attr, Build, Call, Compare, Expr, Function, Global, Literal, Mix, Name, Star
 
 PURE_FUNCTIONS = PURE_CALLS | COLLECTION_WRAPPERS | AGGREGATES  # do not change their arguments
 _READ_ONLY = COLLECTION_LITERALS | LOGGING | CONTAINER_VIEWS | {"get"}
-_SIZE_METHODS = ("isEmpty", "size", "length")
 _NONEMPTY_IF = {("==", 0): False, ("<", 1): False, (">", 0): True}  # by the comparison with the size
 _PURE_NAME = re.compile(rf"(?:{'|'.join(sorted(PURE_PREFIXES))})(?=[A-Z])")
 _PURE_WORDS = PURE_PREFIXES - {"is", "has", "get"}  # pure as a whole name, too
@@ -66,7 +69,7 @@ def size_calls(function: Function) -> Mapping[Expr, Expr]:
         result: Mix("call", (call.func,))
         for result, call in calls_by_result(function).items()
         if isinstance(call.func, Attr)
-        and call.func.name in ("size", "length")
+        and call.func.name in SIZES
         and not call.args
         and (_local_name(call.func.obj) or is_field(function, call.func.obj))
         and _local_name(call.func.obj) not in captured
@@ -116,7 +119,7 @@ def _has_pure_name(call: Call) -> bool:
 
 
 def _is_field_size(function: Function, func: Attr) -> bool:
-    return is_field(function, func.obj) and func.name in _SIZE_METHODS
+    return is_field(function, func.obj) and func.name in SIZES | EMPTINESS
 
 
 def _is_stable(function: Function, part: Expr, captured: frozenset[str]) -> bool:
@@ -173,31 +176,29 @@ def normalise_emptiness(fact: Expr) -> tuple[Expr, bool]:
     Any other expression is returned unchanged.
     """
     match fact:
-        case Mix(op="call", parts=(Attr(obj=obj, name="isEmpty"),)):
+        case Mix(op="call", parts=(Attr(obj=obj, name=name),)) if name in EMPTINESS:
             return Mix("any", (obj,)), False
+        case Compare(left=Mix(op="len", parts=(whole,)), op=op, right=Literal(value=int() as number)) if (
+            op,
+            number,
+        ) in _NONEMPTY_IF:
+            is_place = isinstance(whole, (Name, Attr))
+            return (whole, _NONEMPTY_IF[op, number]) if is_place else (fact, True)
         case Compare(left=left, op=op, right=Literal(value=int() as number)) if (op, number) in _NONEMPTY_IF:
-            match left:
-                case (
-                    Mix(op="call", parts=(Attr(obj=obj, name="size" | "length"),))
-                    | Attr(obj=obj, name="length")
-                ):
-                    return Mix("any", (obj,)), _NONEMPTY_IF[op, number]
-                case Mix(op="len", parts=(Name() | Attr() as obj,)):
-                    return obj, _NONEMPTY_IF[op, number]
-                case _:
-                    return fact, True
+            counted = size_of(left)
+            return (fact, True) if counted is None else (Mix("any", (counted,)), _NONEMPTY_IF[op, number])
         case _:
             return fact, True
 
 
-def measured(expr: Expr) -> Expr | None:
+def size_of(expr: Expr) -> Expr | None:
     """The object whose size an expression is; None if it is no size."""
     match expr:
-        case (
-            Mix(op="len", parts=(whole,))
-            | Mix(op="call", parts=(Attr(obj=whole, name="size" | "length"),))
-            | Attr(obj=whole, name="length")
-        ):
+        case Mix(op="len", parts=(whole,)):
+            return whole
+        case Mix(op="call", parts=(Attr(obj=whole, name=name),)) if name in SIZES:
+            return whole
+        case Attr(obj=whole, name=name) if name in ARRAY_SIZES:
             return whole
         case _:
             return None
@@ -205,7 +206,7 @@ def measured(expr: Expr) -> Expr | None:
 
 def is_size(expr: Expr) -> bool:
     """Whether an expression is the size of something: an integer, not negative."""
-    return measured(expr) is not None
+    return size_of(expr) is not None
 
 
 def size_facts(bound: Expr) -> Iterator[Expr]:
@@ -241,18 +242,18 @@ def iterator_facts(function: Function) -> Mapping[Expr, tuple[Expr, ...]]:
     return {
         result: facts
         for result, call in calls_by_result(function).items()
-        if isinstance(call.func, Attr) and call.func.name in ("iterator", "listIterator") and not call.args
+        if isinstance(call.func, Attr) and call.func.name in ITERATORS and not call.args
         if (facts := nonempty_facts(function, result))
     }
 
 
 @memoize
-def split_results(function: Function) -> frozenset[Expr]:
-    """The results of `split(",")`, which in Python has at least one element."""
+def nonempty_results(function: Function, names: frozenset[str]) -> frozenset[Expr]:
+    """The results of calls of these names with a separator: `split(",")` has at least one element."""
     found: set[Expr] = set()
     for result, call in calls_by_result(function).items():
         match call.args:
-            case ((Literal(value=str()), _, _), *_) if last_name(call.func) in ("split", "rsplit"):
+            case ((Literal(value=str()), _, _), *_) if last_name(call.func) in names:
                 found.add(result)
             case _:
                 pass

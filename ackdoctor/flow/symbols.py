@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ackdoctor.flow.expressions import last_name, memoize
-from ackdoctor.flow.library import PLAIN_BASES
+from ackdoctor.libraries.vocabulary import PLAIN_BASES
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -179,7 +179,7 @@ class SymbolTable:
             unit = self._module(origin, module) if module else origin
             cls = unit.classes.get(inner) if unit is not None else None
             value = cls.attrs.get(last) if cls is not None else None
-            if cls is not None and value is not None and [last_name(base) for base in cls.bases] == ["Enum"]:
+            if cls is not None and last in cls.constants:
                 return Literal((cls.qualname, last))
         return value if isinstance(value, Literal) else None
 

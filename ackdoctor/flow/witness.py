@@ -17,10 +17,12 @@ from ackdoctor.model.cfg import (
     RAISED,
     Call,
     Catch,
+    Compare,
     EdgeKind,
     Expr,
     Function,
     Jump,
+    Name,
     Next,
     Return,
     Step,
@@ -132,7 +134,7 @@ def _note(point: PathPoint, token: Token | None, notation: Notation) -> str:
             return {EdgeKind.TRUE: "next iteration", EdgeKind.FALSE: "loop ends"}.get(via, "") if via else ""
         case Return() if point.depth == 0:
             return "returns" + _batch_note(visit, after, token)
-        case Jump(word=word) if word in ("continue", "break"):
+        case Jump(word=word) if word in ("continue", "break", "return"):
             return word + _batch_note(visit, after, token)
         case _:
             return _stage_note(visit, after, token)
@@ -147,7 +149,18 @@ def _batch_note(visit: Path, after: Path | None, token: Token | None) -> str:
     return ", as for earlier tuples of the batch"
 
 
+def _is_bookkeeping(condition: Expr) -> bool:
+    """Whether a test only asks where the body of a `with` went: a temporary is compared with a number."""
+    return (
+        isinstance(condition, Compare)
+        and isinstance(condition.left, Name)
+        and condition.left.id.startswith("%way")
+    )
+
+
 def _branch_note(visit: Path, condition: Expr, via: EdgeKind | None, notation: Notation) -> str:
+    if _is_bookkeeping(condition):
+        return ""
     word = {EdgeKind.TRUE: "true", EdgeKind.FALSE: "false"}.get(via, "") if via else ""
     text = condition_text(visit.function, condition, notation) if word else ""
     return f"{text} is {word}" if text else word
@@ -256,6 +269,8 @@ def leaving_step(end: Path, completing: frozenset[int]) -> tuple[Function, Span]
             ):
                 continue
             case Next() if after is not None and after.via is EdgeKind.TRUE:
+                continue
+            case Test(condition=condition) if _is_bookkeeping(condition):
                 continue
             case Test() | Next() | Catch():
                 if isinstance(step.op, Catch) and after is not None and after.via is not EdgeKind.TRUE:

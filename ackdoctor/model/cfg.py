@@ -356,8 +356,8 @@ class Function:
 class ClassInfo:
     """A class: its bases as written (pure expressions), its methods and its class-level assignments.
 
-    `types` are the declared types of its fields, as written and without type arguments.  If a language has overloads,
-    `overloads` lists all methods of an overloaded name in source order, and `methods` has the first of them.
+    `types` are the declared types of its fields, as written and without type arguments.  `constants` are all values of
+    an enum.  If a language has overloads, `overloads` lists all methods of an overloaded name in source order, and `methods` has the first of them.
     """
 
     name: str
@@ -372,6 +372,7 @@ class ClassInfo:
     attr_spans: dict[str, Span]
     decorators: tuple[Expr, ...] = ()
     types: Mapping[str, str] = field(default_factory=dict)
+    constants: frozenset[str] = frozenset()
     overloads: Mapping[str, tuple[Function, ...]] = field(default_factory=dict)
 
     def named(self, name: str) -> tuple[Function, ...]:

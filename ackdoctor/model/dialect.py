@@ -263,8 +263,8 @@ def plain_entries(kind: EntryKind, *methods: str) -> tuple[Entry, ...]:
 class Verb(_Derivable):
     """A call that the framework offers.
 
-    `on` is "self" for a method of the component, "tuple" for a method of its tuple, a name in `Dialect.objects` for
-    a method of such an object, else the qualified module ("storm") or class of the function.  `params` are the formal
+    `on` is "self" for a method of the component, "tuple" for a method of its tuple, which is the `subject`, a name in
+    `Dialect.objects` for a method of such an object, else the qualified module ("storm") or class of the function.  `params` are the formal
     parameters in order, without self; the fields below name one of them, or are None.  Parameters in `keyword_only`
     cannot be passed by position.  For overloads, `types` are the types of the parameters ("text", "number", "tuple",
     "list", or "" for any), and `message_id` names a parameter that another overload may have.

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 from ackdoctor.dialects import load
-from ackdoctor.flow.library import LOGGING
+from ackdoctor.libraries.vocabulary import LOGGING
 from ackdoctor.model.dialect import Dialect, EntryKind, Role, VerbKind
 from ackdoctor.model.protocol import Breach, Op, Stage, move
 from tests.properties.concrete_runs import next_script

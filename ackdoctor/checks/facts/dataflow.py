@@ -81,10 +81,16 @@ def mentions_any(expr: Expr, names: frozenset[str]) -> bool:
 
 def tuple_names(flow: Flow, function: Function) -> frozenset[str]:
     """Return the locals that derive from the tuple: from the parameter of the handler, or from any of a helper."""
-    names = [param.name for param in function.params]
+    names = data_params(function)
     if function is flow.function and flow.entry is not None and flow.entry.subject is not None:
-        return derived_names(function, frozenset(names[flow.entry.subject + 1 : flow.entry.subject + 2]))
-    return derived_names(function, frozenset(names[1:]))
+        names = names[flow.entry.subject : flow.entry.subject + 1]
+    return derived_names(function, frozenset(names))
+
+
+def data_params(function: Function) -> list[str]:
+    """Return the parameters of a function without the object or the class that a method gets first."""
+    names = [param.name for param in function.params]
+    return names[1:] if function.binding == "class" or names[:1] == [function.receiver] else names
 
 
 @memoize

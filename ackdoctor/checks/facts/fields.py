@@ -18,7 +18,10 @@ from ackdoctor.flow.expressions import (
     name_words,
     subexpressions,
 )
-from ackdoctor.flow.library import (
+from ackdoctor.flow.pure_calls import size_calls, size_of
+from ackdoctor.flow.state import TokenKind
+from ackdoctor.flow.transfer.escape import EVERYTHING
+from ackdoctor.libraries.vocabulary import (
     AGGREGATES,
     COLLECTION_WRAPPERS,
     CONTAINER_STORES,
@@ -26,9 +29,6 @@ from ackdoctor.flow.library import (
     LOGGING,
     PURE_CALLS,
 )
-from ackdoctor.flow.pure_calls import measured, size_calls
-from ackdoctor.flow.state import TokenKind
-from ackdoctor.flow.transfer.escape import EVERYTHING
 from ackdoctor.model.cfg import (
     Arg,
     Attr,
@@ -152,7 +152,7 @@ def reads_field(context: RuleContext, function: Function, expr: Expr, field: str
 
 def is_size_of(context: RuleContext, function: Function, expr: Expr, field: str) -> bool:
     """Whether an expression is the size of a field: `len(self.field)`, or the result of `field.size()`."""
-    whole = measured(size_calls(function).get(expr, expr))
+    whole = size_of(size_calls(function).get(expr, expr))
     return whole is not None and context.field(function, whole) == field
 
 
@@ -233,9 +233,19 @@ def _is_unlimited(context: RuleContext, function: Function, value: Expr | Call) 
     return not limited and not names.isdisjoint(_CONTAINERS)
 
 
+def is_emptied(context: RuleContext, use: Use) -> bool:
+    """Whether an assignment puts an empty container into a field: `self.rows = []`, `rows = new ArrayList<>()`."""
+    if use.how != "=" or not use.whole:
+        return False
+    value = calls_by_result(use.function).get(use.values[0], use.values[0])
+    items = value.items if isinstance(value, Build) else value.args if isinstance(value, Call) else ()
+    filled = any(not isinstance(item.value, Literal) if isinstance(item, Arg) else True for item in items)
+    return not filled and _is_unlimited(context, use.function, value)
+
+
 # ---- how it shrinks ----
 
-_REMOVES_FROM_VIEW = frozenset("remove removeIf removeAll retainAll clear poll".split())
+REMOVES_FROM_VIEW = frozenset("remove removeIf removeAll retainAll clear poll".split())
 _KEEPS = CONTAINER_STORES | CONTAINER_VIEWS  # methods that remove nothing
 _KEEPS |= frozenset("get count index copy size isEmpty containsKey contains peek getOrDefault += for".split())
 _ONLY_READ = PURE_CALLS | LOGGING | COLLECTION_WRAPPERS | AGGREGATES
@@ -258,7 +268,7 @@ def _shrinks(context: RuleContext, use: Use) -> bool:
         case "del":
             return use.whole or use.key is not None
         case how if not use.whole:
-            return isinstance(use.place, Name) and how in _REMOVES_FROM_VIEW
+            return isinstance(use.place, Name) and how in REMOVES_FROM_VIEW
         case "=":
             return use.function.name not in INITIALISERS
         case "pass":

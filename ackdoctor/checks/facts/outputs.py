@@ -18,7 +18,7 @@ from ackdoctor.checks.facts.dataflow import (
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted, Path
 from ackdoctor.flow.expressions import last_name, mentions, operands
-from ackdoctor.flow.library import ARRAYS, COLLECTION_LITERALS, LOGGING, PURE_CALLS
+from ackdoctor.libraries.vocabulary import ARRAYS, COLLECTION_LITERALS, LOGGING, PURE_CALLS
 from ackdoctor.model.cfg import (
     Arg,
     Attr,

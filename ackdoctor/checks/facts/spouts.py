@@ -20,8 +20,8 @@ from ackdoctor.checks.facts.fields import Use, is_container, shrunk_fields, uses
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
 from ackdoctor.flow.expressions import assigned_targets, calls_by_result, last_name, operands, subexpressions
-from ackdoctor.flow.library import CONTAINER_STORES, LOGGING, PURE_CALLS
 from ackdoctor.flow.symbols import Symbol
+from ackdoctor.libraries.vocabulary import CONTAINER_STORES, LOGGING, PURE_CALLS
 from ackdoctor.model.cfg import (
     Attr,
     Bind,

@@ -22,7 +22,16 @@ from ackdoctor.flow.domains.domain import Domain
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, mentions, subexpressions
 from ackdoctor.flow.facts import tested_names, tested_subjects
-from ackdoctor.flow.library import (
+from ackdoctor.flow.pure_calls import (
+    PURE_FUNCTIONS,
+    escaping_parts,
+    is_field,
+    is_immutable,
+    is_read_only,
+    nonempty_facts,
+)
+from ackdoctor.flow.state import Container, Field, Live, State, Value
+from ackdoctor.libraries.vocabulary import (
     COLLECTION_LITERALS,
     COLLECTION_WRAPPERS,
     CONTAINER_OTHERS,
@@ -33,15 +42,6 @@ from ackdoctor.flow.library import (
     NEVER_RAISES,
     REORDERING,
 )
-from ackdoctor.flow.pure_calls import (
-    PURE_FUNCTIONS,
-    escaping_parts,
-    is_field,
-    is_immutable,
-    is_read_only,
-    nonempty_facts,
-)
-from ackdoctor.flow.state import Container, Field, Live, State, Value
 from ackdoctor.model.cfg import (
     Attr,
     Bind,

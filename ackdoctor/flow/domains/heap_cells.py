@@ -26,9 +26,22 @@ from ackdoctor.flow.expressions import (
     operands,
     subexpressions,
 )
-from ackdoctor.flow.library import COLLECTION_WRAPPERS, CONTAINER_STORES, LOGGING, NEVER_RAISES, PURE_CALLS
 from ackdoctor.flow.pure_calls import is_read_only
 from ackdoctor.flow.state import Cell, Const, Container, FunctionRef, Heap, Instance, Partial, State, Value
+from ackdoctor.libraries.vocabulary import (
+    ARRAY_ZEROES,
+    COLLECTION_WRAPPERS,
+    CONTAINER_STORES,
+    EVENT,
+    EVENT_METHODS,
+    LOGGING,
+    NEVER_RAISES,
+    PURE_CALLS,
+    VALUE_HOLDERS,
+    VALUE_READS,
+    VALUE_SETS,
+    VALUE_TAKES,
+)
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -53,21 +66,7 @@ from ackdoctor.model.cfg import (
     Update,
 )
 
-_EVENT = "Event"
-_HOLDERS = {  # objects that hold one value -> their initial value
-    "AtomicBoolean": False,
-    "AtomicInteger": 0,
-    "AtomicLong": 0,
-    "AtomicReference": None,
-    "MutableBoolean": False,
-    _EVENT: False,
-}
-_EMPTY = {"boolean": False, "int": 0, "long": 0}  # initial elements of Java's arrays
-_READS = frozenset("get getPlain getAcquire is_set isSet booleanValue isTrue getValue".split())
-_SETS = frozenset("set lazySet setPlain setRelease setValue".split())
-_TAKES = frozenset({"getAndSet", "compareAndSet", "clear"})
-_OF_EVENTS = frozenset("is_set isSet set clear".split())
-_METHODS = _READS | _SETS | _TAKES | CONTAINER_STORES  # no place has one of these names
+_METHODS = VALUE_READS | VALUE_SETS | VALUE_TAKES | CONTAINER_STORES  # no place has one of these names
 _VALUE = "()"  # the place of an object that holds one value
 _FEW = 4  # places of a new array whose initial value is tracked
 _CODE = (FunctionRef, Partial, Container, Instance)
@@ -171,11 +170,11 @@ class HeapCells(Domain):
             return state.replace(heap=state.heap.store(cell, value))
 
         match call.func.name, values:
-            case name, () if name in _READS:
+            case name, () if name in VALUE_READS:
                 return state, now
             case "set" | "clear" as name, ():
                 return holding(Const(value=name == "set")), None
-            case name, (value,) if name in _SETS:
+            case name, (value,) if name in VALUE_SETS:
                 return holding(value), None
             case "getAndSet", (value,):
                 return holding(value), now
@@ -247,16 +246,16 @@ def _initial_places(function: Function, name: str, value: Expr) -> tuple[str, di
             pairs = zip(items[::2], items[1::2], strict=False)
             literals = [(at, held) for at, held in pairs if isinstance(at, Literal)]
             return "", {f"[{at.value!r}]": held.value for at, held in literals if isinstance(held, Literal)}
-        case Build(items=()) if function.types.get(name) in _EMPTY:
-            return "", dict.fromkeys((f"[{at}]" for at in range(_FEW)), _EMPTY[function.types[name]])
+        case Build(items=()) if function.types.get(name) in ARRAY_ZEROES:
+            return "", dict.fromkeys((f"[{at}]" for at in range(_FEW)), ARRAY_ZEROES[function.types[name]])
         case Build(items=items):
             return "", {f"[{at}]": held.value for at, held in enumerate(items) if isinstance(held, Literal)}
         case Name():
             maker = calls_by_result(function).get(value)
             kind = last_name(maker.func) if maker is not None else ""
-            if maker is None or kind not in _HOLDERS or len(maker.args) > (kind != _EVENT):
+            if maker is None or kind not in VALUE_HOLDERS or len(maker.args) > (kind != EVENT):
                 return "", {}
-            first = maker.args[0].value if maker.args else Literal(_HOLDERS[kind])
+            first = maker.args[0].value if maker.args else Literal(VALUE_HOLDERS[kind])
             return kind, {_VALUE: first.value} if isinstance(first, Literal) else {}
         case _:
             return "", {}
@@ -272,7 +271,7 @@ def _is_value_method(function: Function, state: State, name: str, method: str) -
     holder = state.heap.boxes.get(_box_names(function).get(name, ""))
     if not holder:
         return False
-    return method in (_OF_EVENTS if holder == _EVENT else _READS | _SETS | _TAKES)
+    return method in (EVENT_METHODS if holder == EVENT else VALUE_READS | VALUE_SETS | VALUE_TAKES)
 
 
 @memoize
@@ -371,7 +370,7 @@ def _tested_places(function: Function) -> Iterator[str]:
                 exprs = list(subexpressions(condition))
             case Bind(value=value):
                 exprs = list(subexpressions(value))
-            case Call(func=Attr(obj=Name(id=name), name=method)) if method in _READS | _TAKES:
+            case Call(func=Attr(obj=Name(id=name), name=method)) if method in VALUE_READS | VALUE_TAKES:
                 yield name
                 continue
             case _:

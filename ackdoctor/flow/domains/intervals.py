@@ -23,10 +23,10 @@ from ackdoctor.flow.induction import (
 from ackdoctor.flow.pure_calls import is_size, normalise_emptiness, size_calls
 from ackdoctor.flow.state import Const, State, Value
 from ackdoctor.flow.transfer.evaluate import declared_type, evaluate
+from ackdoctor.libraries.vocabulary import INTEGER_TYPES
 from ackdoctor.model.cfg import Attr, Compare, Expr, Function, Literal, Mix, Name
 
 _FLIPPED = {"<": ">", ">": "<", "==": "=="}
-_INTEGER_TYPES = frozenset("int long short byte Integer Long Short Byte".split())
 
 
 class Intervals(Domain):
@@ -226,7 +226,7 @@ def _is_integer(function: Function, base: Expr | None) -> bool:
         return True
     declared = declared_type(function, base.id).rpartition(".")[2] if isinstance(base, Name) else ""
     if declared or not isinstance(base, (Name, Attr)):
-        return declared in _INTEGER_TYPES
+        return declared in INTEGER_TYPES
     return base in integer_bounds(function) or (
         isinstance(base, Name) and base.id in induction_variables(function)
     )

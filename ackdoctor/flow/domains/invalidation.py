@@ -24,7 +24,6 @@ from ackdoctor.flow.expressions import (
     subexpressions,
     without_facts,
 )
-from ackdoctor.flow.library import CONTAINER_STORES, REORDERING
 from ackdoctor.flow.pure_calls import (
     PURE_FUNCTIONS,
     escaping_parts,
@@ -32,11 +31,12 @@ from ackdoctor.flow.pure_calls import (
     is_immutable,
     is_mutable_local,
     is_read_only,
-    measured,
     pure_calls,
     size_calls,
+    size_of,
 )
 from ackdoctor.flow.state import State
+from ackdoctor.libraries.vocabulary import CONTAINER_STORES, REORDERING
 from ackdoctor.model.cfg import Attr, Bind, Call, Compare, Expr, Function, Instr, IsType, Item, Literal, Mix
 
 
@@ -70,7 +70,7 @@ def invalidate_contents(state: State, whole: Expr, op: Instr) -> State:
 
 def invalidate_size(state: State, whole: Expr, key: Expr | None = None) -> State:
     """The state after an element was added (under this key) or removed; whether the collection is empty is kept."""
-    return _drop_facts_with(state, lambda part: measured(part) == whole or _reads_element(part, whole, key))
+    return _drop_facts_with(state, lambda part: size_of(part) == whole or _reads_element(part, whole, key))
 
 
 def _invalidate_order(state: State, whole: Expr) -> State:

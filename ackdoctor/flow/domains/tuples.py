@@ -23,8 +23,7 @@ from ackdoctor.flow.domains.domain import Domain
 from ackdoctor.flow.events import Dropped, Path
 from ackdoctor.flow.expressions import last_name, memoize, names_in
 from ackdoctor.flow.facts import normalise
-from ackdoctor.flow.library import CONTAINER_REMOVALS
-from ackdoctor.flow.pure_calls import inline_calls, measured, nonempty_facts
+from ackdoctor.flow.pure_calls import inline_calls, nonempty_facts, size_of
 from ackdoctor.flow.state import (
     EMPTY,
     FOUND,
@@ -49,6 +48,7 @@ from ackdoctor.flow.transfer.effects import callees
 from ackdoctor.flow.transfer.escape import worse_state
 from ackdoctor.flow.transfer.evaluate import evaluate, tick_comparison
 from ackdoctor.flow.transfer.liveness import container_keys
+from ackdoctor.libraries.vocabulary import CONTAINER_REMOVALS
 from ackdoctor.model.cfg import (
     ENTRY,
     EXIT,
@@ -321,7 +321,7 @@ def _learn_emptiness(
         case Mix(op="any", parts=(tested,)):
             pass
         case Compare(left=left, op=op, right=Literal(value=int(bound))) if (
-            whole := measured(left)
+            whole := size_of(left)
         ) is not None:
             size = evaluate(context, function, state, whole)
             known = state.contents.get(size) if isinstance(size, Field) else None

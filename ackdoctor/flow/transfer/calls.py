@@ -7,7 +7,6 @@ from typing import TypeAlias
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.library import IMMEDIATE_CALLBACKS, PURE_CALLS, TRANSPARENT_DECORATORS
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
@@ -22,13 +21,16 @@ from ackdoctor.flow.state import (
     SelfRef,
     TokenRef,
     Value,
+    tokens_in,
 )
 from ackdoctor.flow.transfer.containers import CallEffect, arguments, method_call
+from ackdoctor.flow.transfer.decorators import decorated
 from ackdoctor.flow.transfer.dispatch import (
     MethodTarget,
     argument_sort,
     captured_by_class,
     choose_functions,
+    makes_framework_calls,
     method_of,
     methods_named,
     new_instance,
@@ -41,6 +43,7 @@ from ackdoctor.flow.transfer.effects import changed_fields, helper_may_raise, is
 from ackdoctor.flow.transfer.evaluate import declared_result, evaluate, framework_kind, stored_tuple
 from ackdoctor.flow.transfer.opaque_calls import Enter, enter, library_call, opaque_call, run_later
 from ackdoctor.flow.transfer.verbs import apply_verb, external_verb, never_raises, own_verb, unbound_verb
+from ackdoctor.libraries.vocabulary import IMMEDIATE_CALLBACKS, PURE_CALLS
 from ackdoctor.model.cfg import Arg, Attr, Call, ClassInfo, Function, Global, Name
 from ackdoctor.model.dialect import Verb
 
@@ -55,10 +58,9 @@ def resolve_call(context: Context, path: Path, call: Call) -> Outcomes:
     held = HEAP_CELLS.call_method(function, state, call, values)
     if held is not None:
         return (CallEffect(*held, may_raise=False),)
-    if context.typed:
-        known = _typed_call(context, path, call)
-        if known is not None:
-            return known
+    known = _typed_call(context, path, call) if context.typed else _object_call(context, path, call)
+    if known is not None:
+        return known
     target = evaluate(context, function, state, call.func)
     if isinstance(target, (OneOf, Partial)):
         return _apply_each(context, path, call, target, arguments(context, path, call))
@@ -101,6 +103,23 @@ def _typed_call(context: Context, path: Path, call: Call) -> Outcomes | None:
         return _run_callback_now(context, path, call, values)
     target = _functional_call(context, path, call)
     return _apply_each(context, path, call, target, values) if target is not None else None
+
+
+def _object_call(context: Context, path: Path, call: Call) -> Outcomes | None:
+    """Return the effect of a call on another object of the project that makes framework calls for the component."""
+    values = arguments(context, path, call)
+    method = method_of(context, path, call, values)
+    if method is not None:
+        if not isinstance(method.receiver, Instance):
+            return None
+        if not makes_framework_calls(context, method.receiver.cls):
+            return None
+        return _enter_one(context, path, call, method._replace(functions=method.functions[:1]), values)
+    tokens = [token for value in values for token in tokens_in(value)]
+    instance = new_instance(context, path, call, values) if SelfRef() in values or not tokens else None
+    if not isinstance(instance, Instance) or not makes_framework_calls(context, instance.cls):
+        return None
+    return (replace(opaque_call(context, path, call, None), value=instance),)
 
 
 def _functional_call(context: Context, path: Path, call: Call) -> Value | None:
@@ -230,22 +249,18 @@ def _apply(
             if method is not None and context.typed and preset is None:
                 offered = methods_named(_behind(context, after), name)
                 method = _overload(context, path, call, offered, arguments(context, path, call)) or method
-            if method is not None and _has_known_decorators(context, method):
-                return enter(context, path, call, method, SelfRef(), preset)
+            run = decorated(context, method) if method is not None else None
+            if method is not None and run is not None:
+                own = SelfRef() if method.binding != "static" else None
+                return enter(context, path, call, run.function, own, preset, run.captured)
             if method is None and verb is not None:
                 return _verb(context, path, call, verb, preset)
-        case FunctionRef(function=function, captured=captured, bare=bare) if bare or _has_known_decorators(
-            context, function
-        ):
-            if (
-                function.name in function.captures
-            ):  # a closure can call itself, but was not yet bound when it captured its own name
-                captured = (*captured, (function.name, target))
-            owner = context.program.owner(function) if context.typed and preset is None else None
-            if owner is not None and function.name in owner.overloads:
-                offered = owner.overloads[function.name]
-                function = _overload(context, path, call, offered, arguments(context, path, call)) or function
-            return enter(context, path, call, function, None, preset, captured)
+        case FunctionRef(function=function) as written:
+            run = written if written.bare else decorated(context, function)
+            if run is not None:
+                return _enter_function(
+                    context, path, call, run if run.function is not function else written, preset
+                )
         case External():
             verb = external_verb(context.verbs(), target.names)
             if verb is not None:
@@ -259,6 +274,20 @@ def _apply(
         case _:
             pass
     return opaque_call(context, path, call, preset)
+
+
+def _enter_function(
+    context: Context, path: Path, call: Call, target: FunctionRef, preset: tuple[Value | None, ...] | None
+) -> CallEffect | Enter:
+    function, captured = target.function, target.captured
+    if function.name in function.captures:
+        # a closure can call itself, but was not yet bound when it captured its own name
+        captured = (*captured, (function.name, target))
+    owner = context.program.owner(function) if context.typed and preset is None else None
+    if owner is not None and function.name in owner.overloads:
+        offered = owner.overloads[function.name]
+        function = _overload(context, path, call, offered, arguments(context, path, call)) or function
+    return enter(context, path, call, function, None, preset, captured)
 
 
 def _method_after(context: Context, name: str, after: object) -> Function | None:
@@ -334,15 +363,3 @@ def _expand_stars(context: Context, path: Path, call: Call) -> tuple[Call, Path]
             env.update({name: value} if value is not None else {})
     rewritten = Call(call.result, call.func, tuple(spread), call.awaited, call.dropped)
     return rewritten, path.with_state(path.state.replace(env=env))
-
-
-def _has_known_decorators(context: Context, function: Function) -> bool:
-    """Whether the analysis knows every decorator of a function; with declared types, annotations wrap nothing."""
-    if context.typed:
-        return True
-    unit = context.unit(function)
-    for decorator in function.decorators:
-        names = context.program.qualify(unit, decorator)
-        if not any(name.rpartition(".")[2] in TRANSPARENT_DECORATORS for name in names):
-            return False
-    return True

@@ -9,17 +9,6 @@ from ackdoctor.flow.domains.invalidation import invalidate_receiver, invalidate_
 from ackdoctor.flow.domains.tuples import drain_buffer, empty_buffer, forget_place, put_back, remove_tuple
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import assigned_locals, last_name, memoize, mentions, names_in, operands
-from ackdoctor.flow.library import (
-    CONTAINER_BULK_STORES,
-    CONTAINER_OTHERS,
-    CONTAINER_READS,
-    CONTAINER_REMOVALS,
-    CONTAINER_STORES,
-    CONTAINER_VIEWS,
-    LOGGING,
-    NEVER_RAISES,
-    REORDERING,
-)
 from ackdoctor.flow.pure_calls import is_field, is_read_only
 from ackdoctor.flow.state import (
     UNKNOWN,
@@ -51,6 +40,20 @@ from ackdoctor.flow.transfer.evaluate import (
     tick_test_of_name,
 )
 from ackdoctor.flow.transfer.origins import is_queue, may_raise
+from ackdoctor.libraries.vocabulary import (
+    CONTAINER_BULK_STORES,
+    CONTAINER_OTHERS,
+    CONTAINER_READS,
+    CONTAINER_REMOVALS,
+    CONTAINER_STORES,
+    CONTAINER_VIEWS,
+    EMPTINESS,
+    ITERATOR_TESTS,
+    LOGGING,
+    NEVER_RAISES,
+    REORDERING,
+    SIZES,
+)
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Function, Name
 
 _KEY_AND_VALUE = 2
@@ -90,7 +93,7 @@ def packed_arguments(
         if param.kind == "positional" or param.name in _rebound_names(function):
             continue
         if param.kind == "*":
-            array = more[0] if context.typed and len(more) == 1 else None
+            array = more[0] if context.library.array_arguments and len(more) == 1 else None
             together = Container(elements(context, more), tuple(more))
             yield param.name, array if isinstance(array, (Batch, Container, Field)) else together
         elif param.kind == "**":
@@ -156,22 +159,16 @@ def _local_method(context: Context, path: Path, call: Call, held: Container, fun
     if name in CONTAINER_READS:
         values = arguments(context, path, call)
         value = table_entry(held, *values[:2]) if held.keys else one_of(items) or single_item(held, *values)
-        is_getter = (context.typed and name in CONTAINER_REMOVALS) or any(
-            mentions(fact, func.obj) for fact in state.facts
-        )
-        quiet = not may_raise(context, path.function, call) or bool(items) or is_getter
+        quiet = name in context.library.removals or bool(items) or not may_raise(context, path.function, call)
+        quiet = quiet or any(mentions(fact, func.obj) for fact in state.facts)
         if name in CONTAINER_REMOVALS and value is not None:
             state = _emptied(state, func.obj)
         return CallEffect(state, value, may_raise=not quiet)
-    match name:
-        case "size":
-            return CallEffect(state, Count(held) if items else None, may_raise=False)
-        case "isEmpty" | "hasNext" | "isPresent" if items:
-            return CallEffect(state, Const(name != "isEmpty"), may_raise=False)
-        case "clear":
-            return CallEffect(_emptied(state, func.obj), None, may_raise=False)
-        case _:
-            return None
+    if name in SIZES:
+        return CallEffect(state, Count(held) if items else None, may_raise=False)
+    if items and name in EMPTINESS | ITERATOR_TESTS:
+        return CallEffect(state, Const(name not in EMPTINESS), may_raise=False)
+    return CallEffect(_emptied(state, func.obj), None, may_raise=False) if name == "clear" else None
 
 
 def _emptied(state: State, obj: Expr) -> State:
@@ -231,7 +228,7 @@ def _field_method(
     if inner and context.typed and not carried and (name.startswith("get") or _reads_part(call, name)):
         return CallEffect(state, TokenRef(inner.at(f".{name}")), may_raise=False)
     if carried and name in CONTAINER_STORES and not any(isinstance(v, _CALLABLE) for v in values):
-        keyed = context.typed and name == "put" and len(call.args) == _KEY_AND_VALUE
+        keyed = name == "put" and len(call.args) == _KEY_AND_VALUE and values[1] in carried
         how, key = ("[]", call.args[0].value) if keyed else (name, None)
         for value in carried:
             state = store(context, path, state, field, value, how=how, key=key)
@@ -241,7 +238,8 @@ def _field_method(
         read = TokenRef(inner.at(f".{name}")) if inner else stored_tuple(field)
         takes = not inner and _takes_out(context, path.function, call, field)
         state = remove_tuple(context, path, state, field) if takes else forget_place(state, read.token)
-        return CallEffect(state, read, may_raise=may_raise(context, path.function, call))
+        raises = (takes or name != "remove") and may_raise(context, path.function, call)
+        return CallEffect(state, read, may_raise=raises)
     if name in CONTAINER_VIEWS:
         return CallEffect(state, TokenRef(inner) if inner else Field(field), may_raise=False)
     if name == "clear" and not inner:

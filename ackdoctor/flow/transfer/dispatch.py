@@ -40,37 +40,31 @@ from ackdoctor.flow.transfer.evaluate import (
     evaluate,
     framework_kind,
 )
-from ackdoctor.model.cfg import Arg, Attr, Bind, Call, ClassInfo, Expr, Function, Global, Literal, Mix, Name
-from ackdoctor.model.dialect import Kind, Moment, Verb
+from ackdoctor.flow.transfer.origins import field_values, project_class
+from ackdoctor.libraries.vocabulary import (
+    CONSTRUCTORS,
+    EXCEPTION_SUFFIXES,
+    ITERATORS,
+    SORTS,
+    SORTS_OF_RESULTS,
+    TASK_METHODS,
+)
+from ackdoctor.model.cfg import (
+    ENTRY,
+    Arg,
+    Attr,
+    Bind,
+    Call,
+    ClassInfo,
+    Expr,
+    Function,
+    Global,
+    Literal,
+    Mix,
+    Name,
+)
+from ackdoctor.model.dialect import Kind, Moment, Verb, VerbKind
 from ackdoctor.model.protocol import Stage, Tick
-
-_SORTS = {
-    **dict.fromkeys("String CharSequence StringBuilder".split(), "text"),
-    **dict.fromkeys("int long short byte Integer Long Short Byte".split(), "number"),
-    **dict.fromkeys(("Tuple", "TupleImpl"), "tuple"),
-    **dict.fromkeys(
-        "Values List ArrayList LinkedList Collection Set HashSet Queue Deque Object Iterable Stack Vector "
-        "ImmutableList CopyOnWriteArrayList ArrayDeque LinkedHashSet TreeSet".split(),
-        "list",
-    ),
-}
-_SORT_OF_RESULT = {
-    **dict.fromkeys(
-        "asList of singletonList newArrayList values getValues toList emptyList singleton copyOf collect get getNew "
-        "getExpired unmodifiableList keySet subList".split(),
-        "list",
-    ),
-    **dict.fromkeys(
-        "toString format getString getStringByField getSourceStreamId getSourceComponent name join concat valueOf "
-        "toLowerCase toUpperCase trim substring getStreamId streamId".split(),
-        "text",
-    ),
-    **dict.fromkeys(
-        "currentTimeMillis nanoTime size length getInteger getIntegerByField getLong getLongByField parseInt parseLong "
-        "intValue longValue incrementAndGet getAndIncrement nextInt nextLong hashCode".split(),
-        "number",
-    ),
-}
 
 
 def argument_sort(context: Context, function: Function, state: State, expr: Expr) -> str:
@@ -90,7 +84,7 @@ def argument_sort(context: Context, function: Function, state: State, expr: Expr
             return "number"
         case Field(name=name):
             found = context.component.declared(name)
-            return _SORTS.get(found[1].rpartition(".")[2], "") if found else _constant_sort(expr)
+            return SORTS.get(found[1].rpartition(".")[2], "") if found else _constant_sort(expr)
         case _:
             return _written(function, expr)
 
@@ -100,7 +94,7 @@ def _stored_sort(context: Context, function: Function, expr: Expr) -> str:
     if context.component.role.kind is Kind.SPOUT:
         return _written(function, expr)
     return (
-        _SORTS.get(declared_type(function, expr.id).rpartition(".")[2]) if isinstance(expr, Name) else ""
+        SORTS.get(declared_type(function, expr.id).rpartition(".")[2]) if isinstance(expr, Name) else ""
     ) or "tuple"
 
 
@@ -113,7 +107,7 @@ def _written(function: Function, expr: Expr) -> str:
         case Name(id=name) if name.startswith("%"):
             return _of_maker(function, name)
         case Name(id=name):
-            return _SORTS.get(declared_type(function, name).rpartition(".")[2], "")
+            return SORTS.get(declared_type(function, name).rpartition(".")[2], "")
         case _:
             return _constant_sort(expr)
 
@@ -122,7 +116,7 @@ def _of_maker(function: Function, name: str) -> str:
     match defining_step(function, name):
         case Call(func=func):
             word = last_name(func)
-            return _SORTS.get(word, "") or _SORT_OF_RESULT.get(word, "") or _by_words(word)
+            return SORTS.get(word, "") or SORTS_OF_RESULTS.get(word, "") or _by_words(word)
         case Bind(value=value):
             return _written(function, value)
         case _:
@@ -223,7 +217,7 @@ def _fits(
     score = 0
     for formal, value, sort, text in zip(_formal(function), values, sorts, texts, strict=False):
         last = (formal or "").rpartition(".")[2]
-        wanted = _SORTS.get(last, "")
+        wanted = SORTS.get(last, "")
         if text and text == last:
             score += 3
         elif isinstance(value, FrameworkObject) and value.kind != "tuple":
@@ -233,10 +227,6 @@ def _fits(
         elif sort in ("text", "number", "tuple") and last and not wanted and last not in ("T", "K", "V"):
             score -= 1
     return score
-
-
-CONSTRUCTOR = "<init>"
-_ITERATORS = ("iterator", "listIterator")
 
 
 class MethodTarget(NamedTuple):
@@ -284,16 +274,72 @@ def method_of(
     if isinstance(receiver, SelfRef):
         functions = methods_named(context.component.lineage, name)
         return MethodTarget(functions, receiver) if functions else None
-    cls = class_of(context, function, state, call.func.obj)
-    if cls is None or isinstance(receiver, (TokenRef, Batch)):
+    if isinstance(receiver, (TokenRef, Batch)):
         return None
-    found = methods_named(context.program.lineage(cls).order, name)
-    instance = receiver if isinstance(receiver, Instance) else Instance(cls)
-    wanted = instance.fields or framework_kind(context, cls) is not None or any(map(_matters, values))
+    instance = receiver if isinstance(receiver, Instance) else _object_of(context, path, call.func.obj)
+    if instance is None:
+        return None
+    found = methods_named(context.program.lineage(instance.cls).order, name)
+    wanted = (
+        instance.fields or framework_kind(context, instance.cls) is not None or any(map(_matters, values))
+    )
     if found and wanted:
         return MethodTarget(found, instance)
     outer = _outer_method(context, instance, name) if not found else ()
     return MethodTarget(outer, SelfRef()) if outer else None
+
+
+def _object_of(context: Context, path: Path, expr: Expr) -> Instance | None:
+    """Return the object of a project class that an expression is, as it is constructed or as it is declared."""
+    match expr:
+        case Attr(obj=obj, name=field) if evaluate(context, path.function, path.state, obj) == SelfRef():
+            made = constructed(context, field)
+        case Global():
+            cls = project_class(context, path.function, expr)
+            return Instance(cls) if cls is not None else None
+        case _:
+            made = None
+    cls = class_of(context, path.function, path.state, expr) if made is None else None
+    return Instance(cls) if cls is not None else made
+
+
+def constructed(context: Context, field: str) -> Instance | None:
+    """Return the object of a project class that a field holds, if each assignment constructs that class."""
+    if field not in context.objects:
+        assigned = [each for each in field_values(context, field) if each[1] != Literal(None)]
+        made = [_new_object(context, *each) for each in assigned]
+        classes = {None if each is None else each.cls for each in made}
+        context.objects[field] = made[0] if len(classes) == 1 else None
+    return context.objects[field]
+
+
+def _new_object(context: Context, function: Function, value: Expr | Call) -> Instance | None:
+    """Return the object that a method of the component constructs, before it has assigned anything."""
+    if not isinstance(value, Call):
+        return None
+    state = State(env={param.name: SelfRef() for param in function.params[:1]})
+    values = tuple(evaluate(context, function, state, arg.value) for arg in value.args)
+    made = new_instance(context, Path(function, ENTRY, state), value, values)
+    if not isinstance(made, Instance):
+        return None
+    return Instance(made.cls, tuple(pair for pair in made.fields if _matters(pair[1])))
+
+
+_PROTOCOL = (VerbKind.ACK, VerbKind.FAIL, VerbKind.EMIT, VerbKind.EMIT_MANY)
+
+
+def makes_framework_calls(context: Context, cls: ClassInfo) -> bool:
+    """Whether a class of the project has calls that are named like those that complete or emit tuples."""
+    names = {verb.name for verb in context.verbs() if verb.kind in _PROTOCOL}
+    lineage = context.program.lineage(cls).order
+    return any(
+        not names.isdisjoint(_called_names(method)) for each in lineage for method in each.all_methods()
+    )
+
+
+@memoize
+def _called_names(function: Function) -> frozenset[str]:
+    return frozenset(last_name(step.op.func) for step in function.cfg.steps if isinstance(step.op, Call))
 
 
 def _outer_method(context: Context, instance: Instance, name: str) -> tuple[Function, ...]:
@@ -308,6 +354,8 @@ def _outer_method(context: Context, instance: Instance, name: str) -> tuple[Func
 def _matters(value: Value | None) -> bool:
     if isinstance(value, FrameworkObject):
         return value.kind != "tuple"
+    if isinstance(value, Instance) and value.fields:
+        return True
     return isinstance(value, (SelfRef, FunctionRef, BoundMethod)) or any(tokens_in(value))
 
 
@@ -347,7 +395,7 @@ def read_getter(context: Context, path: Path, call: Call) -> GetterEffect | None
             return GetterEffect(
                 state.with_token(gone, TokenState(Stage.ACKED, Tick.NO)), Batch(gone), may_raise=False
             )
-        case Batch() as batch if name in _ITERATORS:
+        case Batch() as batch if name in ITERATORS:
             return GetterEffect(state, batch, may_raise=False)
         case _:
             return None
@@ -369,7 +417,7 @@ def new_instance(context: Context, path: Path, call: Call, values: tuple[Value |
     if cls is None:
         return None
     lineage = context.program.lineage(cls)
-    if any(name.endswith(("Exception", "Error", "Throwable")) for name in (cls.name, *lineage.foreign)):
+    if any(name.endswith(EXCEPTION_SUFFIXES) for name in (cls.name, *lineage.foreign)):
         return ExceptionValue(cls.name)
     pairs = [(arg.name, value) for arg, value in zip(call.args, values, strict=True)]
     plain = tuple(value for name, value in pairs if name is None)
@@ -393,8 +441,13 @@ def _dotted(expr: Expr) -> bool:
 
 
 def _constructor(context: Context, cls: ClassInfo, count: int) -> Function | None:
-    """Return the first constructor with so many parameters."""
-    offered = methods_named(context.program.lineage(cls).order[:1], CONSTRUCTOR)
+    """Return the first constructor with so many parameters, perhaps of a base class."""
+    offered = (
+        function
+        for each in context.program.lineage(cls).order
+        for name in CONSTRUCTORS
+        for function in each.named(name)
+    )
     return next((function for function in offered if len(function.params) == count + 1), None)
 
 
@@ -430,7 +483,7 @@ def thread_task(context: Context, instance: Value) -> Value | None:
     """Return the code that a thread runs if it gets an object of an inner class of the component."""
     if not isinstance(instance, Instance) or instance.fields:
         return None
-    run = next((instance.cls.methods[name] for name in ("run", "call") if name in instance.cls.methods), None)
+    run = next((instance.cls.methods[name] for name in TASK_METHODS if name in instance.cls.methods), None)
     if run is None or enclosing_class(context, instance.cls) not in context.component.lineage:
         return None
     return Partial(FunctionRef(run, bare=True), (instance,))
@@ -441,7 +494,7 @@ def callbacks(value: Value | None) -> Iterator[Value]:
     if not isinstance(value, Instance) or not value.fields:
         return
     for name, function in value.cls.methods.items():
-        if name != CONSTRUCTOR and function.binding == "instance" and not function.docstring_only:
+        if name not in CONSTRUCTORS and function.binding == "instance" and not function.docstring_only:
             yield Partial(FunctionRef(function, captured_by_class(function, value), bare=True), (value,))
 
 

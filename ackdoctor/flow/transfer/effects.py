@@ -18,7 +18,6 @@ from ackdoctor.flow.expressions import (
     operands,
     subexpressions,
 )
-from ackdoctor.flow.library import CLEANUP, LOGGING
 from ackdoctor.flow.pure_calls import PURE_FUNCTIONS, is_field, is_immutable, is_read_only
 from ackdoctor.flow.state import (
     Batch,
@@ -35,6 +34,7 @@ from ackdoctor.flow.state import (
 )
 from ackdoctor.flow.transfer.evaluate import declared_field, evaluate
 from ackdoctor.flow.transfer.origins import may_raise
+from ackdoctor.libraries.vocabulary import CLEANUP, LOGGING
 from ackdoctor.model.cfg import (
     Attr,
     Bind,

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.expressions import memoize
-from ackdoctor.flow.library import TICK
 from ackdoctor.flow.program import may_reassign
-from ackdoctor.flow.pure_calls import measured
+from ackdoctor.flow.pure_calls import size_of
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
@@ -35,6 +34,7 @@ from ackdoctor.flow.state import (
     TupleAttribute,
     Value,
 )
+from ackdoctor.libraries.vocabulary import TICK
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -273,7 +273,7 @@ def _attribute(
         case Field(name=field):
             return Field(f"{field}.{name}")
         case Container() as collection:
-            return Count(collection) if measured(expr) is not None else collection
+            return Count(collection) if size_of(expr) is not None else collection
         case External(names=names):
             return External(tuple(f"{base}.{name}" for base in names))
         case _:
@@ -285,6 +285,8 @@ def _part(context: Context, token: Token, name: str) -> Value | None:
     shape = context.component.dialect.shape
     if name == shape.id:
         return TokenRef(token, "id")
+    if any(verb.subject is not None for verb in context.verbs_of("tuple", name)):
+        return Partial(BoundMethod(name, on="tuple"), (TokenRef(token),))
     if token.kind is not TokenKind.STORED or name in (
         shape.values,
         shape.stream,

@@ -14,9 +14,9 @@ from ackdoctor.flow.domains.aliases import new_aliases
 from ackdoctor.flow.expressions import assigned_locals, memoize, names_in, operands, subexpressions
 from ackdoctor.flow.facts import definitions, normalise, tested_names
 from ackdoctor.flow.induction import body_counters, counted_loops, induction_variables
-from ackdoctor.flow.library import CONTAINER_STORES
 from ackdoctor.flow.pure_calls import inline_calls, is_field, iterator_facts, nonempty_facts, size_facts
 from ackdoctor.flow.state import Live
+from ackdoctor.libraries.vocabulary import CONTAINER_STORES
 from ackdoctor.model.cfg import (
     ENTRY,
     Attr,

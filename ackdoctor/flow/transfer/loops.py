@@ -21,7 +21,7 @@ from ackdoctor.flow.induction import (
     induction_variables,
     minus,
 )
-from ackdoctor.flow.pure_calls import nonempty_facts, split_results
+from ackdoctor.flow.pure_calls import nonempty_facts, nonempty_results
 from ackdoctor.flow.state import (
     EMPTY_GENERATOR,
     Batch,
@@ -279,7 +279,7 @@ def _unknown_iterations(
         (state.facts[fact] for fact in nonempty_facts(path.function, op.iterable) if fact in state.facts),
         None,
     )
-    if known is None and not context.typed and op.iterable in split_results(path.function):
+    if known is None and op.iterable in nonempty_results(path.function, context.library.nonempty):
         known = True
     if known is not False:
         more = state.replace(loops={**state.loops, op.loop: LoopState(None, None)}) if known else state

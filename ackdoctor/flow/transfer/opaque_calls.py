@@ -12,21 +12,6 @@ from ackdoctor.flow.domains.invalidation import invalidate_receiver
 from ackdoctor.flow.events import CallbackPassed, Deferral, Path
 from ackdoctor.flow.expressions import last_name, names_in
 from ackdoctor.flow.facts import tested_names
-from ackdoctor.flow.library import (
-    ARRAYS,
-    ATTRIBUTE_READS,
-    CALLBACKS,
-    COLLECTION_LITERALS,
-    COLLECTION_WRAPPERS,
-    COMPATIBILITY_NAMES,
-    EXECUTORS,
-    LAZY,
-    LOGGING,
-    PURE_CALLS,
-    SCHEDULERS,
-    THREADS,
-    TRANSPARENT_DECORATORS,
-)
 from ackdoctor.flow.pure_calls import is_immutable
 from ackdoctor.flow.state import (
     Batch,
@@ -55,6 +40,19 @@ from ackdoctor.flow.transfer.dispatch import callbacks
 from ackdoctor.flow.transfer.escape import escape
 from ackdoctor.flow.transfer.evaluate import batch_part, evaluate, tick_test_of_name
 from ackdoctor.flow.transfer.origins import is_remote, may_raise
+from ackdoctor.libraries.vocabulary import (
+    ATTRIBUTE_READS,
+    COLLECTION_WRAPPERS,
+    EXCEPTION_SUFFIXES,
+    LOGGING,
+    NUMBERING,
+    PAIRING,
+    PARTS,
+    PURE_CALLS,
+    RANGES,
+    THREAD_CLASSES,
+    TRANSPARENT_DECORATORS,
+)
 from ackdoctor.model.cfg import Arg, Attr, Call, Compare, Expr, Function, Literal, Name
 from ackdoctor.model.dialect import Kind
 
@@ -77,7 +75,7 @@ def library_call(
     if (
         call.dropped
         and target.names == (name,)
-        and name in LAZY
+        and name in context.library.lazy
         and not _may_be_python2(context, path.function)
     ):
         return CallEffect(state, None, may_raise=False)
@@ -92,8 +90,8 @@ def library_call(
     iterable = _batch_iterable(name, values)
     if iterable is not None:
         return CallEffect(state, iterable, may_raise=False)
-    if context.typed and name in COLLECTION_LITERALS:
-        if len(values) == 1 and name in ARRAYS and isinstance(values[0], (Batch, Container)):
+    if name in context.library.literals:
+        if len(values) == 1 and name in context.library.arrays and isinstance(values[0], (Batch, Container)):
             return CallEffect(state, values[0], may_raise=False)
         return CallEffect(state, Container(elements(context, values)), may_raise=False)
     if name in COLLECTION_WRAPPERS:
@@ -106,7 +104,7 @@ def library_call(
         return CallEffect(state, None, may_raise=may_raise(context, path.function, call))
     if len(values) == 1 and isinstance(values[0], TokenRef) and (kind := tick_test_of_name(name)):
         return CallEffect(state, TickTest(values[0].token, kind), may_raise=False)
-    if name.endswith(("Error", "Exception")):
+    if name.endswith(EXCEPTION_SUFFIXES):
         return CallEffect(state, ExceptionValue(target.names[-1]), may_raise=False)
     return opaque_call(context, path, call, preset)
 
@@ -141,29 +139,34 @@ def _read_attribute(
 
 def _batch_iterable(name: str, values: tuple[Value | None, ...]) -> Zipped | Count | Container | None:
     """Return the iterable that the standard library makes of a batch: `enumerate`, `reversed`, `zip`."""
-    match name, values:
-        case "islice", (Batch() as batch, _, *_):
+    match values:
+        case (Batch() as batch, _, *_) if name in PARTS:
             return batch_part(batch)
-        case "enumerate", (Batch(token=token), *start):
+        case (Batch(token=token), *start) if name in NUMBERING:
             return Zipped(token, 1, numbered=not start)
-        case "range" | "xrange", (Count(less=0) as count,) | (Const(value=0), Count(less=0) as count):
+        case (Count(less=0) as count,) | (Const(value=0), Count(less=0) as count) if name in RANGES:
             return count
-        case "range" | "xrange", (Const(value=0), Count(of=Batch(), less=0) as count, _):  # in parts
+        case (Const(value=0), Count(of=Batch(), less=0) as count, _) if name in RANGES:  # in parts
             return count
-        case "range" | "xrange", (Count(of=whole, less=1), Const(value=-1), Const(value=-1)):
+        case (Count(of=whole, less=1), Const(value=-1), Const(value=-1)) if name in RANGES:
             return Count(whole)
-        case "zip" | "izip" | "zip_longest", _:
+        case _ if name in PAIRING:
             batches = ((column, each) for column, each in enumerate(values) if isinstance(each, Batch))
             return next((Zipped(batch.token, column) for column, batch in batches), None)
         case _:
             return None
 
 
+_COMPATIBILITY_NAMES = frozenset(
+    "absolute_import division print_function unicode_literals with_statement six".split()
+)
+
+
 def _may_be_python2(context: Context, function: Function) -> bool:
     """Whether a function may run on Python 2, whose `map` builds its list at once."""
     unit = context.unit(function)
     return (
-        unit.python2 or context.component.dialect.python2 or not COMPATIBILITY_NAMES.isdisjoint(unit.imports)
+        unit.python2 or context.component.dialect.python2 or not _COMPATIBILITY_NAMES.isdisjoint(unit.imports)
     )
 
 
@@ -196,7 +199,7 @@ def opaque_call(
             isinstance(receiver, Container) and any(_callables((receiver,)))
         ):
             values = (*values, receiver)
-    if not (context.typed and _is_read_only_name(name)):
+    if not _is_question(context, name):
         state = escape(context, path, state, values, name)
         if context.typed:
             state = _forget_emptiness(state, call, values)
@@ -220,25 +223,10 @@ def _forget_emptiness(state: State, call: Call, values: tuple[Value | None, ...]
     return state
 
 
-def _is_read_only_name(name: str) -> bool:
+def _is_question(context: Context, name: str) -> bool:
     """Whether a call's name says that it only reads its arguments: `getKey(tuple)`, `isValid(tuple)`."""
-    word = next((word for word in _ASKING if name.startswith(word)), "")
+    word = next((word for word in context.library.questions if name.startswith(word)), "")
     return bool(word) and (name == word or name[len(word) : len(word) + 1].isupper())
-
-
-_ASKING = (
-    "get",
-    "is",
-    "has",
-    "to",
-    "parse",
-    "extract",
-    "map",
-    "convert",
-    "format",
-    "read",
-    "validate",
-)
 
 
 def run_later(
@@ -249,8 +237,7 @@ def run_later(
     runner: str,
 ) -> None:
     """Record the callables among the arguments as code that runs later."""
-    threaded = runner in THREADS or (context.typed and runner in EXECUTORS)
-    awaited = runner in SCHEDULERS or (context.typed and runner in CALLBACKS)
+    threaded, awaited = runner in context.library.threads, runner in context.library.schedulers
     for target in (*_callables(values), *_own_thread(context, path, values, runner)):
         deferral = Deferral(runner, path.function, path.step, threaded, threaded or awaited)
         args = tuple(_passed_on(context, target, values))
@@ -270,11 +257,11 @@ def _own_thread(
     """Return the component's own `run` if the component is a Runnable that is handed to a thread, or starts itself."""
     if context.component.method("run") is None:
         return ()
-    handed = context.typed and (runner in THREADS or runner in EXECUTORS) and SelfRef() in values
+    handed = runner in context.library.runners and SelfRef() in values
     match path.step.op:
-        case Call(func=Attr(obj=obj, name="start")) if not context.typed:
+        case Call(func=Attr(obj=obj, name="start")):
             foreign = context.program.lineage(context.component.cls).foreign
-            is_thread = any(name.rpartition(".")[2] == "Thread" for name in foreign)
+            is_thread = any(name.rpartition(".")[2] in THREAD_CLASSES for name in foreign)
             handed = is_thread and evaluate(context, path.function, path.state, obj) == SelfRef()
         case _:
             pass
@@ -288,7 +275,7 @@ def _passed_on(context: Context, target: Value, values: tuple[Value | None, ...]
         if value is None or value is target:
             continue
         for item in sorted(value.items, key=repr) if isinstance(value, Container) else (value,):
-            if not (context.typed and (isinstance(item, _CODE) or item in own)):
+            if not (context.library.closed_callbacks and (isinstance(item, _CODE) or item in own)):
                 yield item
 
 
@@ -338,15 +325,16 @@ def enter(
         return opaque_call(context, path, call, preset)
     env: dict[str, Value] = {"%return": Const(None), **dict(captured)}
     params = [param for param in function.params if param.kind == "positional"]
-    if receiver is not None and function.binding != "static" and params:
-        env[params.pop(0).name] = receiver
+    own = [receiver] if receiver is not None and function.binding != "static" else []
+    env.update(zip((param.name for param in params[:1]), own, strict=False))
+    more: list[Value | None] = [*own] if not params else []  # `*args` of a decorator's inner function
+    params = params[len(own) :]
     args = call.args if preset is None else tuple(Arg(Name("")) for _ in preset)
     values = arguments(context, path, call) if preset is None else preset
     filled: set[str | None] = set()
-    more: list[Value | None] = []
     named: dict[str, Value | None] = {}
     passed: dict[str, Expr] = {}
-    own = {param.name for param in function.params}
+    names = {param.name for param in function.params}
     for arg, value in zip(args, values, strict=True):
         name = arg.name
         if name is None and not arg.star:
@@ -354,7 +342,7 @@ def enter(
                 name = params.pop(0).name
             else:
                 more.append(value)
-        if name is not None and name not in own:
+        if name is not None and name not in names:
             named[name] = value
             continue
         filled.add(name)
@@ -364,12 +352,8 @@ def enter(
             env[name] = value  # type: ignore[assignment]  # _matters refuses None
         elif arg.star and value is not None and any(tokens_in(value)):
             return opaque_call(context, path, call, preset)
-    for param in function.params:
-        if param.name not in filled and param.default is not None and not any(arg.star for arg in args):
-            value = evaluate(context, function, State(), param.default)
-            if isinstance(value, Const) and _matters(function, param.name, value):
-                env[param.name] = value
     if not any(arg.star for arg in args):
+        env.update(_defaults(context, function, filled))
         env.update(packed_arguments(context, function, more, named))
     before = path.state
     entered = State(
@@ -384,6 +368,15 @@ def enter(
         caught=before.caught,
     )
     return Enter(function, entered)
+
+
+def _defaults(context: Context, function: Function, filled: set[str | None]) -> Iterator[tuple[str, Value]]:
+    """Yield the default values of the parameters that a call leaves out."""
+    for param in function.params:
+        if param.name not in filled and param.default is not None:
+            value = evaluate(context, function, State(), param.default)
+            if isinstance(value, Const) and _matters(function, param.name, value):
+                yield param.name, value
 
 
 def _facts_about(path: Path, function: Function, passed: Mapping[str, Expr]) -> Mapping[Expr, bool]:

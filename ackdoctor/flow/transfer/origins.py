@@ -9,19 +9,27 @@ origin of an object is the constructor, the import or the declared type that it 
 Metrics are assumed not to raise, whatever library they come from.
 """
 
-import sys
 from collections.abc import Iterable, Iterator
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, name_words
-from ackdoctor.flow.library import LOGGING, NEVER_RAISES, QUEUES
 from ackdoctor.flow.pure_calls import is_field
 from ackdoctor.flow.state import State
 from ackdoctor.flow.symbols import attribute_assignments
 from ackdoctor.flow.transfer.evaluate import class_of, declared_type
+from ackdoctor.libraries import Library
+from ackdoctor.libraries.vocabulary import (
+    ACCESSES,
+    COLLECTION_WRAPPERS,
+    LOGGING,
+    METRICS,
+    NEVER_RAISES,
+    QUEUES,
+)
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
+    Build,
     Call,
     Catch,
     ClassInfo,
@@ -36,57 +44,25 @@ from ackdoctor.model.cfg import (
     Unit,
 )
 
-_REMOTE_MODULES = frozenset(  # of Python's standard library
-    "asyncore ftplib http httplib imaplib multiprocessing poplib shelve smtplib socket sqlite3 ssl subprocess "
-    "telnetlib urllib urllib2 xmlrpc xmlrpclib dbm".split()
-)
-_LOCAL_LIBRARIES = frozenset(  # whose objects live in the process: numbers, dates, collections, text
-    "arrow attr attrs cachetools cachetools2 dateutil numpy pandas pytz simplejson six sortedcontainers toolz ujson "
-    "msgpack orjson jmespath blist bidict boltons more_itertools lxml bs4 yaml pydantic jsonschema marshmallow avro "
-    "fastavro bson dateparser phonenumbers voluptuous cerberus".split()
-)
-_JAVA_LOCAL = (  # packages of collections, text, dates and serialisers
-    "java.",
-    "javax.",
-    "com.google.common.",
-    "com.google.gson.",
-    "com.google.protobuf.",
-    "com.fasterxml.",
-    "com.alibaba.fastjson.",
-    "net.minidev.",
-    "org.codehaus.jackson.",
-    "org.json.",
-    "org.jsoup.",
-    "org.apache.avro.",
-    "org.apache.commons.",
-    "org.apache.storm.",
-    "backtype.storm.",
-    "it.unimi.dsi.",
-)
-_JAVA_REMOTE = ("java.sql.", "java.net.", "java.rmi.", "javax.sql.", "javax.jms.", "javax.net.")
-_QUIET_WORDS = frozenset(
-    "metric metrics stats statsd counter counters count meter timer gauge monitor histogram log logger logging".split()
-)
-_ACCESSES = frozenset(  # names that a client of a remote store shares with collections
-    "get set add update items keys values list setdefault append appendleft extend discard count incr increment "
-    "incrBy clear contains containsKey getOrDefault putIfAbsent addAll size length iterator equals copy".split()
-)
-
 
 def may_raise(context: Context, function: Function, call: Call) -> bool:
     """Whether a call of code that cannot be analysed may raise."""
     name = last_name(call.func)
     if name in LOGGING:
         return False
-    if name not in NEVER_RAISES and name not in _ACCESSES:
+    if name not in NEVER_RAISES and name not in ACCESSES:
         return True
-    if call.result in _lone_calls(function):
+    if call.result in _lone_calls(function) and not _is_in_memory_access(context, function, call):
         return True
-    if name not in _ACCESSES or not isinstance(call.func, Attr):
+    if name not in ACCESSES or not isinstance(call.func, Attr):
         return name not in NEVER_RAISES
-    if _QUIET_WORDS.intersection(word for part in _dotted(call.func) for word in name_words(part)):
+    if METRICS.intersection(word for part in _dotted(call.func) for word in name_words(part)):
         return False
     return name not in NEVER_RAISES or is_remote(context, function, call.func.obj)
+
+
+def _is_in_memory_access(context: Context, function: Function, call: Call) -> bool:
+    return isinstance(call.func, Attr) and is_in_memory(context, function, call.func.obj)
 
 
 def _dotted(expr: Expr) -> Iterator[str]:
@@ -126,7 +102,7 @@ def is_remote(context: Context, function: Function, expr: Expr, depth: int = 0) 
         case Global():
             return _is_remote_name(context, context.unit(function), expr, depth)
         case Attr(name=field) if is_field(function, expr):
-            return _all_remote(context, _field_values(context, field), depth)
+            return _all_remote(context, field_values(context, field), depth)
         case Attr(obj=obj) | Item(obj=obj):
             return is_remote(context, function, obj, depth + 1)
         case Name():
@@ -155,7 +131,8 @@ def _local_values(function: Function, local: Name) -> Iterator[tuple[Function, E
                 pass
 
 
-def _field_values(context: Context, field: str) -> Iterator[tuple[Function, Expr | Call]]:
+def field_values(context: Context, field: str) -> Iterator[tuple[Function, Expr | Call]]:
+    """The values that the component's methods assign to a field, or the calls that make them; each with its method."""
     for cls in context.component.lineage:
         for method in cls.methods.values():
             for each in attribute_assignments(method):
@@ -165,7 +142,7 @@ def _field_values(context: Context, field: str) -> Iterator[tuple[Function, Expr
 
 def is_queue(context: Context, field: str) -> bool:
     """Whether every assignment makes a field a queue, whose `get` removes an element."""
-    made = [last_name(value.func) for _, value in _field_values(context, field) if isinstance(value, Call)]
+    made = [last_name(value.func) for _, value in field_values(context, field) if isinstance(value, Call)]
     return bool(made) and all(name in QUEUES for name in made)
 
 
@@ -180,26 +157,19 @@ def _is_remote_name(context: Context, unit: Unit, expr: Expr, depth: int) -> boo
 def _is_remote_symbol(context: Context, unit: Unit, name: str, depth: int) -> bool:
     assigned = context.program.module_value(unit, name) if depth <= _MAX_DEPTH else None
     if assigned is None:
-        return is_remote_module(unit, name)
+        return is_remote_library(context.library, unit, name)
     home, value = assigned
     callee = value.parts[0] if isinstance(value, Mix) and value.op == "call" else value
     return isinstance(callee, (Attr, Global)) and _is_remote_name(context, home, callee, depth + 1)
 
 
-def is_remote_module(unit: Unit, name: str) -> bool:
-    """Whether a qualified name that a Python file imports is of a library whose calls may fail."""
-    top = name.partition(".")[0]
-    if top in sys.stdlib_module_names or top in _REMOTE_MODULES:
-        return top in _REMOTE_MODULES
-    imported = {each.partition(".")[0] for names in unit.imports.values() for each in names}
-    return top in imported - _LOCAL_LIBRARIES and not name.startswith("google.protobuf.")
-
-
-def is_remote_class(name: str) -> bool:
-    """Whether a qualified Java class is of a package whose calls may fail."""
-    if "." not in name or not name[0].islower():
-        return False
-    return name.startswith(_JAVA_REMOTE) or not name.startswith(_JAVA_LOCAL)
+def is_remote_library(library: Library, unit: Unit, name: str) -> bool:
+    """Whether a qualified name that a file imports is of a library whose calls may fail."""
+    dotted = f"{name}."
+    if dotted.startswith(library.remote + library.local):
+        return dotted.startswith(library.remote)
+    imported = (*unit.stars, *(each for names in unit.imports.values() for each in names))
+    return name.partition(".")[0] in {each.partition(".")[0] for each in imported}
 
 
 def _is_remote_type(context: Context, function: Function, expr: Expr) -> bool:
@@ -207,6 +177,15 @@ def _is_remote_type(context: Context, function: Function, expr: Expr) -> bool:
     match expr:
         case Name() if isinstance(made := calls_by_result(function).get(expr), Call):
             return isinstance(made.func, Attr) and _is_remote_type(context, function, made.func.obj)
+        case _:
+            unit = context.unit(function)
+            names = declared_names(context, function, expr)
+            return any(is_remote_library(context.library, unit, name) for name in names)
+
+
+def declared_names(context: Context, function: Function, expr: Expr) -> tuple[str, ...]:
+    """Return the qualified names that the declared type of an object may refer to; none if it is a class of the project."""
+    match expr:
         case Name(id=name):
             text, unit = declared_type(function, name), context.unit(function)
         case Attr(name=field) if is_field(function, expr):
@@ -214,12 +193,48 @@ def _is_remote_type(context: Context, function: Function, expr: Expr) -> bool:
             text, unit = (
                 (found[1], context.program.units[found[0].path]) if found else ("", context.unit(function))
             )
+        case Attr(obj=Global() as owner, name=field):
+            symbols = context.program.resolve(context.unit(function), owner)
+            cls = next((symbol for symbol in symbols if isinstance(symbol, ClassInfo)), None)
+            if cls is None:
+                return ()
+            text, unit = cls.types.get(field, ""), context.program.units[cls.path]
+        case _:
+            return ()
+    names = context.program.type_of(unit, text) if text else ()
+    return () if isinstance(names, ClassInfo) else names
+
+
+def is_in_memory(context: Context, function: Function, expr: Expr) -> bool:
+    """Whether an object certainly lives in the process: a collection, a date, a text."""
+    names = declared_names(context, function, expr)
+    if names:
+        return all(_is_memory_name(context, name) for name in names)
+    match expr:
+        case Attr(name=field) if is_field(function, expr):
+            values = list(field_values(context, field))
+        case Name():
+            values = list(_local_values(function, expr))
         case _:
             return False
-    names = context.program.type_of(unit, text) if text else ()
-    if isinstance(names, ClassInfo):
-        return False
-    return any(map(is_remote_class, names))
+    known = [(where, value) for where, value in values if value != Literal(None)]
+    return bool(known) and all(_is_made_in_memory(context, where, value) for where, value in known)
+
+
+def _is_made_in_memory(context: Context, function: Function, value: Expr | Call) -> bool:
+    """Whether a value is a display, or comes from a standard module that only computes."""
+    if not isinstance(value, Call):
+        return isinstance(value, (Build, Literal))
+    symbols = context.program.resolve(context.unit(function), value.func)
+    return bool(symbols) and all(
+        isinstance(symbol, str) and (symbol in COLLECTION_WRAPPERS or _is_memory_name(context, symbol))
+        for symbol in symbols
+    )
+
+
+def _is_memory_name(context: Context, name: str) -> bool:
+    library = context.library
+    return name.startswith(library.memory) and not name.startswith(library.shared)
 
 
 def project_class(context: Context, function: Function, expr: Expr) -> ClassInfo | None:
@@ -228,14 +243,18 @@ def project_class(context: Context, function: Function, expr: Expr) -> ClassInfo
         return class_of(context, function, State(), expr)
     match expr:
         case Attr(name=field) if is_field(function, expr):
-            values = list(_field_values(context, field))
+            values = list(field_values(context, field))
         case Name():
             values = list(_local_values(function, expr))
-        case Global():
-            assigned = context.program.module_value(context.unit(function), expr.id)
-            if assigned is None or not isinstance(assigned[1], Mix) or assigned[1].op != "call":
+        case Global() | Attr():
+            unit = context.unit(function)
+            assigned = (
+                context.program.module_value(unit, name) for name in context.program.qualify(unit, expr)
+            )
+            home, value = next((each for each in assigned if each is not None), (unit, None))
+            if not isinstance(value, Mix) or value.op != "call":
                 return None
-            return _class_named(context, assigned[0], assigned[1].parts[0])
+            return _class_named(context, home, value.parts[0])
         case _:
             return None
     made = {

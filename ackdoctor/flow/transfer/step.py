@@ -10,7 +10,7 @@ from ackdoctor.flow.domains.invalidation import invalidate_aliases, invalidate_c
 from ackdoctor.flow.domains.product import PRODUCT
 from ackdoctor.flow.domains.tuples import empty_buffer, is_whole_slice
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.library import EXCEPTIONS
+from ackdoctor.flow.facts import tested_subjects
 from ackdoctor.flow.state import (
     EMPTY_GENERATOR,
     Const,
@@ -26,6 +26,7 @@ from ackdoctor.flow.transfer.assignment import assign, unpack, update
 from ackdoctor.flow.transfer.escape import completes_any
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.loops import NextStep, complete_generator, iterations
+from ackdoctor.libraries.vocabulary import CATCH_ALL, EXCEPTIONS
 from ackdoctor.model.cfg import (
     RAISED,
     Bind,
@@ -35,6 +36,7 @@ from ackdoctor.model.cfg import (
     Drop,
     EdgeKind,
     Expr,
+    Function,
     Global,
     Instr,
     Item,
@@ -50,14 +52,12 @@ from ackdoctor.model.cfg import (
     Yield,
 )
 
-_CATCH_ALL = frozenset({"Exception", "BaseException", "StandardError", "Throwable"})
-
 
 def catches(op: Catch, raising: str) -> tuple[bool, bool]:
     """Return whether an exception handler certainly catches what is raised, and whether it possibly does."""
     names = {name.rpartition(".")[2] for name in op.types}
     raised = raising.rpartition(".")[2]
-    if not op.types or names & _CATCH_ALL:
+    if not op.types or names & CATCH_ALL:
         return True, True
     if not raised:
         return False, True
@@ -201,7 +201,7 @@ def _yield(context: Context, path: Path, op: Yield) -> State:
 def _tested(context: Context, path: Path, condition: Expr) -> Iterator[NextStep]:
     step = path.step
     for truth, learnt in PRODUCT.outcomes(context, path, path.state, condition):
-        after = _forget_temporary(learnt, condition)
+        after = _forget_temporary(path.function, learnt, condition)
         wanted = EdgeKind.TRUE if truth else EdgeKind.FALSE
         for kind, target in step.edges:
             if kind is wanted or (
@@ -213,10 +213,10 @@ def _tested(context: Context, path: Path, condition: Expr) -> Iterator[NextStep]
             yield NextStep(kind, target, _raising(context, path, step))
 
 
-def _forget_temporary(state: State, condition: Expr) -> State:
-    """Return the state without the facts about a temporary, which is tested once."""
+def _forget_temporary(function: Function, state: State, condition: Expr) -> State:
+    """Return the state without the facts about a temporary that is tested once: only `match` and `switch` test one again."""
     subject = condition.left if isinstance(condition, Compare) else condition
-    if isinstance(subject, Name) and subject.id.startswith("%"):
+    if isinstance(subject, Name) and subject.id.startswith("%") and subject not in tested_subjects(function):
         return invalidate_target(state, subject)
     return state
 

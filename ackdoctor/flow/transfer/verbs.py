@@ -77,7 +77,8 @@ def _bind(verb: Verb, args: tuple[Arg, ...]) -> _Bound:
     bound: dict[str, Expr] = {}
     extra: list[Arg] = []
     unclear = False
-    positional = [name for name in verb.params if name not in verb.keyword_only]
+    params = (verb.subject, *verb.params) if verb.on == "tuple" and verb.subject else verb.params
+    positional = [name for name in params if name not in verb.keyword_only]
     for arg in args:
         if arg.star:
             unclear = True

@@ -270,6 +270,9 @@ def _define_class(file: SourceFile, shape: _Shape, parent: Owner | Frame | None)
         attr_spans={},
         decorators=tuple(constants.pure(each) for each in shape.annotations if not each.has_error),
         types=types,
+        constants=frozenset(
+            file.positions.text(child(each, "name")) for each in shape.members if each.type == "enum_constant"
+        ),
     )
     file.classes[shape.qualname] = info
     if not shape.whole:

@@ -1,7 +1,7 @@
 """Library calls with a known effect, by name: what may raise, store, read, call back or run later.
 
 A call is known by the last part of its dotted name: `self.log.warning`, `logging.warning` and `logger.warning` are all
-`warning`.  Python's and Java's names are in the same sets.
+`warning`.  Names that mean the same in Python and Java are in the same sets; what differs is in `python` and `java`.
 """
 
 import re
@@ -44,6 +44,8 @@ COLLECTION_WRAPPERS = frozenset(
     "synchronizedList synchronizedMap emptyList emptyMap".split()
 )
 
+CONSTRUCTORS = frozenset({"<init>", "__init__"})
+
 ATTRIBUTE_READS = frozenset({"getattr"})  # of an object, the attribute's name and perhaps a default
 
 COLLECTION_LITERALS = frozenset(
@@ -73,6 +75,10 @@ CONTAINER_OTHERS = frozenset(
     "sort reverse index count remove rotate discard clear size isEmpty contains containsKey containsValue hasNext "
     "ensureCapacity trimToSize length".split()
 )
+SIZES = frozenset("size length".split())  # methods
+ARRAY_SIZES = frozenset({"length"})  # fields
+EMPTINESS = frozenset({"isEmpty"})
+ITERATOR_TESTS = frozenset("hasNext isPresent".split())
 CLEANUP = frozenset(  # in `finally`, they release a resource
     "close unlock release stop disconnect finish end".split()
 )
@@ -110,20 +116,14 @@ SCHEDULERS = frozenset(
     "addErrback addBoth callLater subscribe register on_delivery add_listener after".split()
 )
 
-LAZY = frozenset("map filter".split())  # in Python 3 they run only when iterated
-COMPATIBILITY_NAMES = frozenset(
-    "absolute_import division print_function unicode_literals with_statement six".split()
-)
-
 EXECUTORS = frozenset(  # if an argument is a callable
     "execute submit runAsync supplyAsync schedule scheduleAtFixedRate scheduleWithFixedDelay invokeAll start send "
     "thenAcceptAsync thenApplyAsync thenRunAsync whenCompleteAsync handleAsync executeAsync addCallback addListener "
     "publish".split()
 )
-CALLBACKS = frozenset(
-    "whenComplete thenAccept thenApply thenRun thenCompose handle exceptionally onComplete onSuccess onFailure "
-    "setHandler setCallback subscribe doOnNext doOnError registerCallback search index bulk".split()
-)
+THREAD_CLASSES = frozenset({"Thread"})  # whose `start` runs the object's own `run`
+TASK_METHODS = ("run", "call")  # of an object that a thread executes
+
 IMMEDIATE_CALLBACKS = frozenset(
     "forEach forEachOrdered ifPresent ifPresentOrElse forEachRemaining".split()
 )  # call their argument before they return
@@ -133,6 +133,8 @@ PLAIN_BASES = frozenset(
     "Externalizable Constants Function".split()
 )  # bases that pass on no handler
 
+EXCEPTION_SUFFIXES = ("Exception", "Error", "Throwable")
+CATCH_ALL = frozenset("Exception BaseException StandardError Throwable".split())
 STOPS = frozenset(  # raised when another thread ends this one or the process, never by the work itself
     "InterruptedException WakeupException KeyboardInterrupt SystemExit GeneratorExit".split()
 )
@@ -173,6 +175,76 @@ EXCEPTIONS = {  # of Java, each with its parent
 }
 
 TRANSPARENT_DECORATORS = frozenset(
-    "staticmethod classmethod override final wraps abstractmethod lru_cache cache wrapt total_ordering "
+    "staticmethod classmethod override final wraps update_wrapper abstractmethod lru_cache cache wrapt total_ordering "
     "typechecked beartype identity profile timeit log_calls".split()
+)
+
+# ---- objects that hold one value ----
+
+EVENT = "Event"
+VALUE_HOLDERS = {  # classes, with the initial value
+    "AtomicBoolean": False,
+    "AtomicInteger": 0,
+    "AtomicLong": 0,
+    "AtomicReference": None,
+    "MutableBoolean": False,
+    EVENT: False,
+}
+VALUE_READS = frozenset("get getPlain getAcquire is_set isSet booleanValue isTrue getValue".split())
+VALUE_SETS = frozenset("set lazySet setPlain setRelease setValue".split())
+VALUE_TAKES = frozenset("getAndSet compareAndSet clear".split())
+EVENT_METHODS = frozenset("is_set isSet set clear".split())
+ARRAY_ZEROES = {"boolean": False, "int": 0, "long": 0}  # the initial elements of an array, by their type
+
+# ---- loops ----
+
+RANGES = frozenset("range xrange".split())
+NUMBERING = frozenset({"enumerate"})  # iterate over pairs of number and element
+PAIRING = frozenset("zip izip zip_longest".split())
+PARTS = frozenset({"islice"})
+FULL_VIEWS = frozenset(  # methods, and functions, whose result has each element once
+    "items values keys iteritems itervalues iterkeys entrySet keySet copy".split()
+)
+FULL_ITERATORS = frozenset("enumerate iter list reversed sorted tuple".split())
+ITERATORS = frozenset("iterator listIterator".split())
+
+# ---- types ----
+
+INTEGER_TYPES = frozenset("int long short byte Integer Long Short Byte".split())
+SORTS = {  # the words of `Verb.types`, by type
+    **dict.fromkeys("String CharSequence StringBuilder".split(), "text"),
+    **dict.fromkeys(INTEGER_TYPES, "number"),
+    **dict.fromkeys("Tuple TupleImpl".split(), "tuple"),
+    **dict.fromkeys(
+        "Values List ArrayList LinkedList Collection Set HashSet Queue Deque Object Iterable Stack Vector "
+        "ImmutableList CopyOnWriteArrayList ArrayDeque LinkedHashSet TreeSet".split(),
+        "list",
+    ),
+}
+SORTS_OF_RESULTS = {  # the same, by the call that returns the value
+    **dict.fromkeys(
+        "asList of singletonList newArrayList values getValues toList emptyList singleton copyOf collect get getNew "
+        "getExpired unmodifiableList keySet subList".split(),
+        "list",
+    ),
+    **dict.fromkeys(
+        "toString format getString getStringByField getSourceStreamId getSourceComponent name join concat valueOf "
+        "toLowerCase toUpperCase trim substring getStreamId streamId".split(),
+        "text",
+    ),
+    **dict.fromkeys(
+        "currentTimeMillis nanoTime size length getInteger getIntegerByField getLong getLongByField parseInt parseLong "
+        "intValue longValue incrementAndGet getAndIncrement nextInt nextLong hashCode".split(),
+        "number",
+    ),
+}
+
+# ---- calls that may raise although their name says the opposite ----
+
+METRICS = frozenset(  # words of names; metrics are assumed not to raise
+    "metric metrics stats statsd counter counters count meter timer gauge monitor histogram log logger logging".split()
+)
+ACCESSES = frozenset(  # names that a client of a remote store shares with collections
+    "get set add update items keys values list setdefault append appendleft extend discard count incr increment "
+    "incrBy clear contains containsKey getOrDefault putIfAbsent addAll size length iterator equals copy".split()
 )
