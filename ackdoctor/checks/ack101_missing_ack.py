@@ -189,22 +189,20 @@ def _never_completed(flow: Flow, token: Token) -> bool:
 
 
 def _in_endless_loops(context: RuleContext) -> Iterator[Finding]:
-    """Yield the first loop of each data handler that a path enters and never leaves."""
+    """Yield the first loop of each data handler, or of a helper that it calls, that a path enters and never leaves."""
     for flow in context.flows:
         if flow.entry is None or flow.entry.kind not in (EntryKind.DATA, EntryKind.BATCH) or flow.wrapped:
             continue
-        function = flow.function
-        for head, body in sorted(function.cfg.bodies.items()):
+        loops = (
+            (function, head, body)
+            for function in context.functions_of(flow)
+            for head, body in sorted(function.cfg.bodies.items())
+        )
+        for function, head, body in loops:
             certain = _never_ends(function, head, body) and head in reachable(function, [ENTRY])
-            completes = any(
-                isinstance(event, Completed)
-                and event.function is function
-                and event.step in function.cfg.steps[body.start : body.stop]
-                for event in flow.events
-            )
-            if completes or not (certain or _is_kept_going(function, body)):
+            if _completes_in(flow, function, body) or not (certain or _is_kept_going(function, body)):
                 continue  # ack-in-loop reports a completion that the loop repeats
-            handler = f"{context.component.name}.{function.name}"
+            handler = f"{context.component.name}.{flow.function.name}"
             yield context.finding(
                 context.words("never returns", handler=handler),
                 None,
@@ -214,6 +212,17 @@ def _in_endless_loops(context: RuleContext) -> Iterator[Finding]:
                 confidence=Confidence.MUST if certain else Confidence.MAY,
             )
             break
+
+
+def _completes_in(flow: Flow, function: Function, body: range) -> bool:
+    """Whether a step of a loop, or a helper that it calls, completes a tuple."""
+    steps = function.cfg.steps[body.start : body.stop]
+    return any(
+        visit.function is function and visit.step in steps
+        for event in flow.events
+        if isinstance(event, Completed)
+        for visit in event.path.call_stack()
+    )
 
 
 def _never_ends(function: Function, head: int, body: range) -> bool:

@@ -122,14 +122,10 @@ def _waiting_calls(context: RuleContext) -> Iterator[Finding]:
     for flow in context.flows:
         if flow.entry is None or flow.entry.kind is not EntryKind.NEXT:
             continue
-        functions = [flow.function]
-        for function in functions:  # the list grows during the loop
+        for function in context.functions_of(flow):
             for step in function.cfg.steps:
                 if not isinstance(step.op, Call):
                     continue
-                helper = context.own_method(function, step.op.func)
-                if helper is not None and helper not in functions:
-                    functions.append(helper)
                 words = _waiting_words(context, function, step.op, flow.function.name)
                 if words is not None and context.is_first(step):
                     at = (function, step.span)

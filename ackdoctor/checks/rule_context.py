@@ -12,7 +12,7 @@ from ackdoctor.flow.expressions import calls_by_result
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import FrameworkObject, Instance, SelfRef, State, Token
 from ackdoctor.flow.symbols import Symbol
-from ackdoctor.flow.transfer.evaluate import evaluate
+from ackdoctor.flow.transfer.evaluate import evaluate, field_class
 from ackdoctor.flow.transfer.origins import declared_names, is_in_memory, is_queue, is_remote, project_class
 from ackdoctor.flow.transfer.verbs import external_verb, own_verb
 from ackdoctor.flow.witness import assumes_raise, was_widened, witness
@@ -138,6 +138,14 @@ class RuleContext:
         """The top level of the component's own file."""
         return self.program.units[self.component.cls.path].body
 
+    def functions_of(self, flow: Flow) -> list[Function]:
+        """Return a handler and the methods of the component that it calls, not those that it passes on."""
+        found = [flow.function]
+        for function in found:  # the list grows during the loop
+            called = (self.own_method(function, call.func) for call in calls_by_result(function).values())
+            found += dict.fromkeys(each for each in called if each is not None and each not in found)
+        return found
+
     # ---- expressions in its functions ----
 
     def resolve(self, function: Function, expr: Expr) -> tuple[Symbol, ...]:
@@ -190,6 +198,10 @@ class RuleContext:
         """Return the component's own method that `self.name` calls."""
         name = self.own_field(function, func)
         return self.component.method(name) if name is not None else None
+
+    def field_class(self, field: str) -> ClassInfo | None:
+        """Return the class of the project of the object that a field keeps."""
+        return field_class(self._engine, field)
 
     def is_queue(self, field: str) -> bool:
         """Whether every assignment makes a field a queue, whose `get` removes an element."""

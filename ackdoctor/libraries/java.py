@@ -42,6 +42,10 @@ JAVA = Library(
     ),
     remote=("java.sql.", "java.net.", "java.rmi.", "javax.sql.", "javax.jms.", "javax.net."),
     memory=("java.util.", "java.text.", "java.lang.", "java.time.", "java.math."),
+    memory_types=frozenset(
+        "Map HashMap TreeMap LinkedHashMap List ArrayList LinkedList Set HashSet TreeSet LinkedHashSet Collection "
+        "Deque ArrayDeque Calendar Date SimpleDateFormat StringBuilder StringBuffer Random String".split()
+    ),
     shared=("java.util.concurrent.",),
     threads=THREADS | EXECUTORS,
     schedulers=SCHEDULERS

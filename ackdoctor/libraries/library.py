@@ -25,6 +25,7 @@ class Library(NamedTuple):
     memory: tuple[str, ...]  # prefixes: objects that only compute, such as collections, dates and texts
     threads: frozenset[str]  # run a callable among their arguments on another thread
     schedulers: frozenset[str]  # call a callable among their arguments later
+    memory_types: frozenset[str] = frozenset()  # of these objects, those known by the last part of their name
     shared: tuple[str, ...] = ()  # prefixes, stronger than `memory`: objects that wait for other threads
     waits: tuple[Wait, ...] = ()
     sleeps: Mapping[

@@ -69,6 +69,7 @@ CONTAINER_REMOVALS = frozenset(  # of these, those that also remove the element
     "pop popleft popitem remove dequeue poll take pollFirst pollLast takeFirst takeLast removeFirst removeLast next "
     "pollFirstEntry".split()
 )
+CONSTRUCTORS = frozenset({"__init__", "<init>"})
 SAME_PART = CONTAINER_READS & {"getValue"}  # of these, those that read the same part of an entry each time
 QUEUES = frozenset("Queue LifoQueue PriorityQueue SimpleQueue JoinableQueue".split())  # `get` removes
 CONTAINER_OTHERS = frozenset(

@@ -108,6 +108,7 @@ class Misuse(Enum):
     STREAM_TYPE = "stream is not a string"
     SWALLOWED = "exception swallowed"
     STDOUT = "written to stdout"
+    STDIN = "read from stdin"
     OFF_THREAD = "completed from another thread"
     EARLY = "completed before the work is done"
     NEVER_RUNS = "the handler's body never runs"
@@ -225,6 +226,7 @@ class Discipline(_Derivable):
     # a lock protects the messages; the current tuple still belongs to the main thread
     thread_safe: bool = False
     stdout_is_pipe: bool = False
+    stdout_waits: bool = False  # in a buffer of 8 kB that messages do not flush
     accepts_id: bool = False  # ack and fail take the id as well as the tuple
     costs: Mapping[Misuse, Cost] = field(default_factory=dict)
 

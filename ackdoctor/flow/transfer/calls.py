@@ -110,9 +110,9 @@ def _object_call(context: Context, path: Path, call: Call) -> Outcomes | None:
     values = arguments(context, path, call)
     method = method_of(context, path, call, values)
     if method is not None:
-        if not isinstance(method.receiver, Instance):
+        if not isinstance(method.receiver, (Field, Instance)):
             return None
-        if not makes_framework_calls(context, method.receiver.cls):
+        if isinstance(method.receiver, Instance) and not makes_framework_calls(context, method.receiver.cls):
             return None
         return _enter_one(context, path, call, method._replace(functions=method.functions[:1]), values)
     tokens = [token for value in values for token in tokens_in(value)]
@@ -152,7 +152,8 @@ def _enter_one(
     seen = (
         (*values, method.receiver) if knowing else values
     )  # a getter of a record may return the tuple in it
-    if functions and all(is_skippable(context, path.state, function, seen) for function in functions):
+    is_kept = isinstance(method.receiver, Field)  # its methods complete or return the tuples in it
+    if not is_kept and functions and all(is_skippable(context, path.state, each, seen) for each in functions):
         fields = frozenset[str]().union(*(changed_fields(context, function) for function in functions))
         may_raise = any(helper_may_raise(context, function) for function in functions)
         facts = surviving_facts(path.function, path.state.facts, fields)

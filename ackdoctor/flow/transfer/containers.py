@@ -250,7 +250,7 @@ def _field_method(
         return CallEffect(state, None, may_raise=may_raise(context, path.function, call))
     if carried or name in NEVER_RAISES or name in LOGGING:
         return None
-    if field in context.stored_stages:
+    if context.keeps(field):
         release(context, path, field)
     return None
 
