@@ -275,18 +275,10 @@ class RuleContext:
         the misuse, at least a warning.  By default a path is MAY if it assumes an undeclared exception or a limit cut
         the analysis short, else MUST.
         """
-        visit: Path | None = None
-        match at:
-            case tuple():
-                function, span = at
-            case Function():
-                function, span = at, at.head
-            case _:
-                function, span = at.function, at.step.span
-                visit = at if isinstance(at, Path) else at.path
-                path = path or visit
-                if not isinstance(at, Path):
-                    token = token or (at.subject if isinstance(at, Emitted) else at.token)
+        function, span, visit = _place(at)
+        path = path or visit
+        if isinstance(at, (Completed, Emitted, Stored)):
+            token = token or (at.subject if isinstance(at, Emitted) else at.token)
         site = Site(function.path, span)
         if path is not None:
             evidence = witness(path, token, words.note, (function, span), self.notation)
@@ -328,3 +320,16 @@ class RuleContext:
             if cls.path == function.path and function.qualname.startswith(f"{cls.qualname}."):
                 return cls.qualname if cls is not self.component.cls else ""
         return ""
+
+
+def _place(at: Place) -> tuple[Function, Span, Path | None]:
+    """Return the place to report, and the path to it."""
+    match at:
+        case (function, span):
+            return function, span, None
+        case Function():
+            return at, at.head, None
+        case Path():
+            return at.function, at.step.span, at
+        case _:
+            return at.function, at.step.span, at.path
