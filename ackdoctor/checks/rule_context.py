@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
+from ackdoctor.checks.mistakes import Claim
 from ackdoctor.flow.component import solve_component
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Completed, Emitted, Event, Flow, Path, Released, Stored
@@ -49,6 +50,7 @@ class RuleContext:
     own_names: Mapping[Function, Name]  # the local with the component itself: `self`
     code: str = ""
     name: str = ""
+    claims: list[Claim] = field(default_factory=list)  # the findings of all rules with a path
     _engine: Context  # evaluates expressions without a path
     _reported: set[object] = field(default_factory=set)
 
@@ -284,16 +286,10 @@ class RuleContext:
         the misuse, at least a warning.  By default a path is MAY if it assumes an undeclared exception or a limit cut
         the analysis short, else MUST.
         """
-        match at:
-            case tuple():
-                function, span = at
-            case Function():
-                function, span = at, at.head
-            case _:
-                function, span = at.function, at.step.span
-                path = path or (at if isinstance(at, Path) else at.path)
-                if not isinstance(at, Path):
-                    token = token or (at.subject if isinstance(at, Emitted) else at.token)
+        function, span, visit = _place(at)
+        path = path or visit
+        if isinstance(at, (Completed, Emitted, Stored)):
+            token = token or (at.subject if isinstance(at, Emitted) else at.token)
         site = Site(function.path, span)
         if path is not None:
             evidence = witness(path, token, words.note, (function, span), self.notation)
@@ -309,7 +305,7 @@ class RuleContext:
         message = self._in_own_notation(words.message)
         cost = self.price(misuse) if misuse is not None else ""
         home = self.component.cls.path
-        return Finding(
+        finding = Finding(
             code=self.code,
             name=self.name,
             severity=severity,
@@ -325,6 +321,9 @@ class RuleContext:
             home=home if home != site.path else "",
             heritage=self._heritage(function),
         )
+        if path is not None and token is not None:
+            self.claims.append(Claim(finding, words.case, token, path, visit))
+        return finding
 
     def _heritage(self, function: Function) -> str:
         """Return the base class that defines a function; "" if the component's own class does."""
@@ -332,3 +331,16 @@ class RuleContext:
             if cls.path == function.path and function.qualname.startswith(f"{cls.qualname}."):
                 return cls.qualname if cls is not self.component.cls else ""
         return ""
+
+
+def _place(at: Place) -> tuple[Function, Span, Path | None]:
+    """Return the place to report, and the path to it."""
+    match at:
+        case (function, span):
+            return function, span, None
+        case Function():
+            return at, at.head, None
+        case Path():
+            return at.function, at.step.span, at
+        case _:
+            return at.function, at.step.span, at.path

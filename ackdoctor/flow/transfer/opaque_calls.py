@@ -194,7 +194,7 @@ def opaque_call(
     state = path.state
     if isinstance(call.func, Attr) and not is_immutable(path.function, call.func.obj):
         state = _touch_receiver(context, path, invalidate_receiver(state, call), call.func.obj)
-    if context.typed and isinstance(call.func, Attr):
+    if isinstance(call.func, Attr):
         receiver = evaluate(context, path.function, path.state, call.func.obj)
         if isinstance(receiver, Instance) or (
             isinstance(receiver, Container) and any(_callables((receiver,)))
@@ -202,8 +202,7 @@ def opaque_call(
             values = (*values, receiver)
     if not _is_question(context, name):
         state = escape(context, path, state, values, name)
-        if context.typed:
-            state = _forget_emptiness(state, call, values)
+        state = _forget_emptiness(state, call, values)
     run_later(context, path, state, values, name, threaded=runs_on_thread(context, path.function, call))
     carried = frozenset(value for value in values if value is not None and any(tokens_in(value)))
     result = Container(carried) if carried and name[:1].isupper() else None
