@@ -297,10 +297,15 @@ class Step:
 
 @dataclass(slots=True, eq=False)
 class Cfg:
-    """The control-flow graph of one function; `bodies` maps the index of a loop's head to the indices of the loop's steps."""
+    """The control-flow graph of one function.
+
+    `bodies` maps the index of a loop's head to the indices of the loop's steps, `guards` the temporary that holds a
+    context manager to the indices of the steps in its `with`.
+    """
 
     steps: list[Step]
     bodies: dict[int, range] = field(default_factory=dict)
+    guards: dict[str, range] = field(default_factory=dict)
 
 
 class Param(NamedTuple):

@@ -97,7 +97,7 @@ def _declared_call(context: Context, path: Path, call: Call) -> Outcomes | None:
     if not isinstance(call.func, Attr) or isinstance(call.func.obj, Global):
         instance = new_instance(context, path, call, values)
         if instance is not None:
-            run_later(context, path, path.state, (thread_task(context, instance),), "Thread")
+            run_later(context, path, path.state, (thread_task(context, instance),), "Thread", threaded=True)
             return (CallEffect(path.state, instance, may_raise=not isinstance(instance, ExceptionValue)),)
     if isinstance(call.func, Attr) and call.func.name in IMMEDIATE_CALLBACKS:
         return _run_callback_now(context, path, call, values)
