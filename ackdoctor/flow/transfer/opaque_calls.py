@@ -48,13 +48,17 @@ from ackdoctor.libraries.vocabulary import (
     LOGGING,
     NUMBERING,
     PAIRING,
+    PARTIALS,
     PARTS,
     PURE_CALLS,
     RANGES,
+    RUN,
     THREAD_CLASSES,
+    THREAD_STARTS,
     TRANSPARENT_DECORATORS,
+    WRAPS,
 )
-from ackdoctor.model.cfg import Arg, Attr, Call, Compare, Expr, Function, Literal, Name
+from ackdoctor.model.cfg import SUPER, Arg, Attr, Call, Compare, Expr, Function, Literal, Name
 from ackdoctor.model.dialect import Kind
 
 _CODE = (BoundMethod, FunctionRef, Partial)
@@ -113,16 +117,12 @@ def _made_code(
     context: Context, path: Path, name: str, call: Call, values: tuple[Value | None, ...]
 ) -> Value | None:
     """Return the code, or the view of the component, that a call of this name makes."""
-    match name:
-        case "partial" if values and values[0] is not None:
-            names = tuple(arg.name for arg in call.args[1:]) if len(call.args) == len(values) else ()
-            return Partial(values[0], values[1:], names)
-        case "super":
-            return SuperRef(context.program.owner(_outermost(context, path)))
-        case "wraps":
-            return External(("identity",))
-        case _:
-            return None
+    if name in PARTIALS and values and values[0] is not None:
+        names = tuple(arg.name for arg in call.args[1:]) if len(call.args) == len(values) else ()
+        return Partial(values[0], values[1:], names)
+    if name == SUPER:
+        return SuperRef(context.program.owner(_outermost(context, path)))
+    return External(("identity",)) if name in WRAPS else None
 
 
 def _read_attribute(
@@ -243,17 +243,17 @@ def _own_thread(
     context: Context, path: Path, values: tuple[Value | None, ...], runner: str
 ) -> tuple[Value, ...]:
     """Return the component's own `run` if the component is a Runnable that is handed to a thread, or starts itself."""
-    if context.component.method("run") is None:
+    if context.component.method(RUN) is None:
         return ()
     handed = runner in context.library.runners and SelfRef() in values
     match path.step.op:
-        case Call(func=Attr(obj=obj, name="start")):
+        case Call(func=Attr(obj=obj, name=name)) if name in THREAD_STARTS:
             foreign = context.program.lineage(context.component.cls).foreign
-            is_thread = any(name.rpartition(".")[2] in THREAD_CLASSES for name in foreign)
+            is_thread = any(each.rpartition(".")[2] in THREAD_CLASSES for each in foreign)
             handed = is_thread and evaluate(context, path.function, path.state, obj) == SelfRef()
         case _:
             pass
-    return (BoundMethod("run"),) if handed else ()
+    return (BoundMethod(RUN),) if handed else ()
 
 
 def _passed_on(context: Context, target: Value, values: tuple[Value | None, ...]) -> Iterator[Value]:
