@@ -61,6 +61,11 @@ SHELL_BOLT = {
     Misuse.TICK_TWICE: cost(_TWICE, Price.KILL),
     Misuse.TICK_NEVER: cost("ShellBolt.inputs grows by one entry per tick", Price.LEAK),
     Misuse.STDOUT: cost(_UNPARSED % "ShellBolt", Price.KILL),
+    Misuse.STDIN: cost(
+        "the call takes a message that Storm sent to the framework, and its tuple is never processed",
+        Price.LEAK,
+        Price.TIMEOUT,
+    ),
     Misuse.OFF_THREAD: cost(
         f"two threads write into one pipe, ShellBolt cannot parse what arrives {_EXITS}", Price.KILL
     ),
@@ -71,6 +76,11 @@ SHELL_SPOUT = {
     **UNDECLARED,
     Misuse.STREAM_TYPE: _STREAM_TYPE,
     Misuse.STDOUT: cost(_UNPARSED % "ShellSpout", Price.KILL),
+    Misuse.STDIN: cost(
+        'Storm sends nothing before the spout answers: the call waits until ShellSpout reports "subprocess heartbeat timeout" '
+        f"{_EXITS}",
+        Price.KILL,
+    ),
     Misuse.NO_MESSAGE_ID: UNTRACKED,
     Misuse.SPOUT_COMPLETES: cost(f'ShellSpout answers "Unknown command received" {_EXITS}', Price.KILL),
     Misuse.OFF_THREAD: cost(

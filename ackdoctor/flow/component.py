@@ -4,7 +4,7 @@ Data handlers are solved first: the fields in which they store tuples decide wha
 When a handler ends, the framework acts: it acks, fails or does nothing.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ackdoctor.flow.context import Context, DeferredCall
@@ -17,6 +17,7 @@ from ackdoctor.flow.state import (
     OWED,
     Batch,
     BoundMethod,
+    Container,
     Field,
     FunctionRef,
     SelfRef,
@@ -32,15 +33,16 @@ from ackdoctor.flow.transfer.calls import apply_value
 from ackdoctor.flow.transfer.containers import packed_arguments
 from ackdoctor.flow.transfer.decorators import decorated
 from ackdoctor.flow.transfer.dispatch import methods_named
-from ackdoctor.flow.transfer.evaluate import evaluate
+from ackdoctor.flow.transfer.evaluate import evaluate, one_of
 from ackdoctor.flow.transfer.opaque_calls import Enter
 from ackdoctor.flow.transfer.verbs import complete
-from ackdoctor.model.cfg import Attr, Bind, Call, Component, Expr, Function, Name
-from ackdoctor.model.dialect import Entry, EntryKind, Moment, TickDuty
+from ackdoctor.model.cfg import Arg, Attr, Bind, Call, Component, Expr, Function, Item, Literal, Name
+from ackdoctor.model.dialect import OWN, Entry, EntryKind, Moment, TickDuty
 from ackdoctor.model.protocol import Op, Stage, Tick, move
 
 DATA_ENTRIES = (EntryKind.DATA, EntryKind.BATCH)
 MAX_DEFERRED = 24  # callbacks that are solved for one handler
+MAX_TABLE = 16  # handlers in a table
 
 
 def solve_component(program: Program, component: Component) -> tuple[Flow, ...]:
@@ -81,8 +83,8 @@ class _ComponentSolver:
 
     def _other_methods(self, entries: list[tuple[Entry, Function]], entered: set[int]) -> Iterator[Function]:
         """The methods that are neither entries nor verbs, and that no handler has entered."""
-        names = {entry.method for entry, _ in entries} | {"<clinit>"}
-        verbs = {verb.name for verb in self.component.role.verbs if verb.on == "self"}
+        names = {entry.method for entry, _ in entries}
+        verbs = {verb.name for verb in self.component.role.verbs if verb.on == OWN}
         seen: set[str] = set()
         for cls in self.component.lineage:
             for name, method in cls.methods.items():
@@ -114,7 +116,7 @@ class _ComponentSolver:
     ) -> Flow:
         subject = _subject(entry, method)
         if entry is not None and (method.is_async or method.is_generator):
-            wrapped = bool(method.decorators) and not self.component.dialect.objects
+            wrapped = bool(method.decorators)
             return Flow(entry=entry, function=method, events=(), limited=False, wrapped=wrapped)
         context = Context(
             program=self.program,
@@ -166,28 +168,39 @@ class _ComponentSolver:
         return Tick.MAYBE if self.component.role.discipline.ticks_in_data else Tick.NO
 
     def _constant_fields(self, context: Context) -> dict[str, Value]:
-        """The fields with a single assignment in the whole class, of a bound method or a function."""
-        assignments: dict[str, list[tuple[Function, Expr]]] = {}
+        """The fields with a single assignment in the whole class that hold code, or a table of code, in every handler."""
+        assignments: dict[str, list[Value | None]] = {}
+        entries: dict[str, dict[Expr, Value | None]] = {}
         for cls in reversed(self.component.lineage):
             for method in cls.methods.values():
                 if not method.params:
                     continue
                 own = Name(method.params[0].name)
+                state = State(env={own.id: SelfRef()})
                 for step in method.cfg.steps:
                     match step.op:
                         case Bind(target=Attr(obj=obj, name=name), value=value) if obj == own:
-                            assignments.setdefault(name, []).append((method, value))
+                            assignments.setdefault(name, []).append(evaluate(context, method, state, value))
+                        case (
+                            Bind(target=Item(obj=Attr(obj=obj, name=name), key=key), value=value)
+                            | Call(
+                                func=Attr(obj=Attr(obj=obj, name=name), name="put"),
+                                args=(Arg(key), Arg(value)),
+                            )
+                        ) if obj == own:
+                            entries.setdefault(name, {})[key] = evaluate(context, method, state, value)
                         case _:
                             pass
-        fields: dict[str, Value] = {}
-        for name, places in assignments.items():
-            if len(places) == 1:
-                method, expr = places[0]
-                state = State(env={method.params[0].name: SelfRef()})
-                constant = evaluate(context, method, state, expr)
-                if isinstance(constant, (BoundMethod, FunctionRef)):
-                    fields[name] = constant
-        return fields
+        found = {
+            name: _table(values[0], entries[name]) if name in entries else values[0]
+            for name, values in assignments.items()
+            if len(values) == 1
+        }
+        return {
+            name: value
+            for name, value in found.items()
+            if isinstance(value, (BoundMethod, FunctionRef)) or (isinstance(value, Container) and value.keys)
+        }
 
     # ---- after the handler ----
 
@@ -265,6 +278,17 @@ class _ComponentSolver:
         if self.component.auto_ack and subject in tokens and deferred.deferral.asynchronous:
             tokens[subject] = tokens[subject]._replace(stage=Stage.ACKED)
         return tokens
+
+
+def _table(first: Value | None, added: Mapping[Expr, Value | None]) -> Container | None:
+    """A dict of code with the entries of its display and those that are added to it; None if it holds anything else."""
+    shown = zip(first.keys, first.order or (), strict=True) if isinstance(first, Container) else ()
+    known: dict[object, Value | None] = dict(shown)
+    known.update((key.value if isinstance(key, Literal) else key, value) for key, value in added.items())
+    items = frozenset(value for value in known.values() if value is not None)
+    if len(known) > MAX_TABLE or None in known.values() or not one_of(items):
+        return None
+    return Container(items, tuple(known.values()), tuple(known))
 
 
 def _subject(entry: Entry | None, method: Function) -> Token | None:

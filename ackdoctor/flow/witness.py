@@ -9,18 +9,20 @@ from functools import partial
 from itertools import islice
 
 from ackdoctor.flow.events import Path, PathPoint, points_back, turns_back, turns_forward
-from ackdoctor.flow.expressions import callee_text, condition_text, last_name
-from ackdoctor.flow.state import State, Token
+from ackdoctor.flow.expressions import callee_text, condition_text
+from ackdoctor.flow.state import OneOf, State, Token
 from ackdoctor.model.cfg import (
     ENTRY,
     EXIT,
     RAISED,
+    Attr,
     Call,
     Catch,
     Compare,
     EdgeKind,
     Expr,
     Function,
+    Item,
     Jump,
     Name,
     Next,
@@ -279,19 +281,29 @@ def leaving_step(end: Path, completing: frozenset[int]) -> tuple[Function, Span]
                     return function, step.span
                 fallback = fallback or (function, step.span)
             case Call(func=func) if after is not None and after.inner is not None:
-                chosen = after.inner.function  # by a table of handlers, or a name that only a run knows
-                if chosen.name != last_name(func) and id(chosen) not in completing:
-                    fallback = fallback or (chosen, chosen.head)
+                chosen = after.inner.function
+                if _is_choice(visit, func) and id(chosen) not in completing:
+                    return chosen, chosen.head
             case _:
                 continue
     return fallback or (end.function, end.function.head)
 
 
+def _is_choice(visit: Path, func: Expr) -> bool:
+    """Whether a call takes its code from a table of handlers."""
+    while isinstance(func, Attr):
+        func = func.obj
+    return isinstance(func, Item) or (
+        isinstance(func, Name) and isinstance(visit.state.env.get(func.id), OneOf)
+    )
+
+
 def _is_helper_result(visit: Path, value: Expr | None, completing: frozenset[int]) -> bool:
-    """Whether the returned value is the result of a completing helper: `return self.store(tup)` leaves where the helper does."""
+    """Whether a completing helper decides, and the handler only returns: `return self.store(tup)`, `store(tuple); return`."""
     after, before = visit, visit.before
     while before is not None:
-        if isinstance(before.step.op, Call) and before.step.op.result == value:
+        is_last = value is None or (isinstance(before.step.op, Call) and before.step.op.result == value)
+        if is_last:
             return after.inner is not None and id(after.inner.function) in completing
         after, before = before, before.before
     return False

@@ -22,6 +22,8 @@ _WAITS = (
 )
 
 JAVA = Library(
+    declared_types=True,
+    standard=("java.", "javax."),
     local=(  # collections, text, dates and serialisers
         "java.",
         "javax.",
@@ -48,6 +50,17 @@ JAVA = Library(
     ),
     shared=("java.util.concurrent.",),
     threads=THREADS | EXECUTORS,
+    executors=(
+        "java.util.concurrent.",
+        "java.lang.Thread",
+        "com.google.common.util.concurrent.",
+        "io.netty.",
+        "io.vertx.",
+        "akka.",
+        "org.apache.curator.",
+        "org.springframework.core.task.",
+        "org.springframework.scheduling.",
+    ),
     schedulers=SCHEDULERS
     | frozenset(
         "whenComplete thenAccept thenApply thenRun thenCompose handle exceptionally onComplete onSuccess onFailure "
