@@ -263,6 +263,22 @@ def shrunk_fields(context: RuleContext, functions: Iterable[Function]) -> frozen
     return frozenset(use.field for use in uses(context, functions) if _shrinks(context, use))
 
 
+def may_shrink_inside(context: RuleContext, field: str) -> bool:
+    """Whether a field of an object that the component keeps may shrink: "batcher.rows"; false for the component's own."""
+    holder, _, name = field.rpartition(".")
+    cls = context.field_class(holder) if holder else None
+    if not holder or cls is None:
+        return bool(holder)
+    methods = [method for each in context.program.lineage(cls).order for method in each.all_methods()]
+    inside = (
+        use for method in methods if method.params for use in _uses(method, Name(method.params[0].name))
+    )
+    outside = (use for use in uses(context, field=holder) if use.how in ("=", "alias", "del", "pass"))
+    return any(use.field == name and _shrinks(context, use) for use in inside) or any(
+        _shrinks(context, use) for use in outside
+    )
+
+
 def _shrinks(context: RuleContext, use: Use) -> bool:
     match use.how:
         case "del":

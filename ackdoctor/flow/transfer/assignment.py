@@ -125,22 +125,15 @@ def _assign_attribute(
     state = invalidate_target(state, target)
     match evaluate(context, path.function, state, obj):
         case SelfRef():
-            if value is not None and any(tokens_in(value)):
-                state = store(context, path, state, name, value, how="=", key=None)
-            elif name in context.stored_stages:
-                state = _replaced(context, path, state, target)
-            if isinstance(value, Field) and not value.taken and value.name != name:
-                release(context, path, value.name)  # another field has these tuples now
-                state = context.touch(state, value)
-            state = _store_empty_collection(path, state, value, Field(name))
+            state = _assign_field(context, path, state, target, name, value)
             fields = {field: old for field, old in state.fields.items() if field != name}
             if isinstance(value, (TokenRef, Const, BoundMethod, FunctionRef)) or (
                 value and _is_runnable(value)
             ):
                 fields[name] = value
             return state.replace(fields=fields)
-        case Field(name=field) if value is not None:
-            return store(context, path, state, f"{field}.{name}", value, how="=", key=None)
+        case Field(name=field):
+            return _assign_field(context, path, state, target, f"{field}.{name}", value)
         case TokenRef(token=token) if token.kind is TokenKind.STORED:
             state = forget_place(state, token.at(f".{name}"))
             return store(context, path, state, token.field, value, how="=", key=None) if value else state
@@ -150,9 +143,21 @@ def _assign_attribute(
             return escape(context, path, state, (value,), "an object") if value is not None else state
 
 
-def _replaced(context: Context, path: Path, state: State, target: Attr) -> State:
+def _assign_field(
+    context: Context, path: Path, state: State, target: Attr, field: str, value: Value | None
+) -> State:
+    if value is not None and any(tokens_in(value)):
+        state = store(context, path, state, field, value, how="=", key=None)
+    elif field in context.stored_stages:
+        state = _replaced(context, path, state, target, field)
+    if isinstance(value, Field) and not value.taken and value.name != field:
+        release(context, path, value.name)  # another field has these tuples now
+        state = context.touch(state, value)
+    return _store_empty_collection(path, state, value, Field(field))
+
+
+def _replaced(context: Context, path: Path, state: State, target: Attr, field: str) -> State:
     """Return the state after a field that held tuples got a value without any: it is empty, or unknown."""
-    field = target.name
     expr: Expr | None = None
     match path.step.op:
         case Bind(value=value):

@@ -38,9 +38,11 @@ from ackdoctor.flow.transfer.evaluate import (
     defining_step,
     enclosing_class,
     evaluate,
+    field_class,
+    field_values,
     framework_kind,
 )
-from ackdoctor.flow.transfer.origins import field_values, project_class
+from ackdoctor.flow.transfer.origins import project_class
 from ackdoctor.libraries.vocabulary import (
     CONSTRUCTORS,
     EXCEPTION_SUFFIXES,
@@ -251,6 +253,8 @@ def methods_named(order: Sequence[ClassInfo], name: str) -> tuple[Function, ...]
         found += [
             function for function in cls.named(name) if not any(_overrides(each, function) for each in found)
         ]
+        if found and cls.overloads is None:  # overridden by name
+            break
     return tuple(found)
 
 
@@ -276,6 +280,9 @@ def method_of(
         return MethodTarget(functions, receiver) if functions else None
     if isinstance(receiver, (TokenRef, Batch)):
         return None
+    kept = kept_method(context, receiver, name, values)
+    if kept is not None:
+        return kept
     instance = object_of(context, path, call.func.obj)
     if instance is None:
         return None
@@ -287,6 +294,22 @@ def method_of(
         return MethodTarget(found, instance)
     outer = _outer_method(context, instance, name) if not found else ()
     return MethodTarget(outer, SelfRef()) if outer else None
+
+
+def kept_method(
+    context: Context, receiver: Value | None, name: str, values: tuple[Value | None, ...]
+) -> MethodTarget | None:
+    """Return the method of an object of the project that a field keeps, if it may get, complete or return tuples."""
+    cls = field_class(context, receiver.name) if isinstance(receiver, Field) else None
+    if cls is None or not isinstance(receiver, Field) or framework_kind(context, cls) is not None:
+        return None
+    found = methods_named(context.program.lineage(cls).order, name)
+    carries = any(isinstance(value, SelfRef) or any(tokens_in(value)) for value in values)
+    is_inner = enclosing_class(context, cls) in context.component.lineage
+    if not found or is_inner or not (carries or context.keeps(receiver.name)):
+        return None
+    constructed(context, receiver.name)
+    return MethodTarget(found, receiver)
 
 
 def object_of(context: Context, path: Path, expr: Expr) -> Instance | None:

@@ -233,7 +233,7 @@ def is_skippable(
     reach = _summary(context, function)
     if reach.active:
         return False
-    return not any(field in context.stored_stages or field in state.fields for field in reach.fields)
+    return not any(context.keeps(field) or field in state.fields for field in reach.fields)
 
 
 def helper_may_raise(context: Context, function: Function) -> bool:

@@ -15,12 +15,13 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, name_words
 from ackdoctor.flow.pure_calls import is_field
 from ackdoctor.flow.state import State
-from ackdoctor.flow.symbols import attribute_assignments
-from ackdoctor.flow.transfer.evaluate import class_of, declared_type
+from ackdoctor.flow.transfer.evaluate import class_named, class_of, declared_type, field_class, field_values
 from ackdoctor.libraries import Library
 from ackdoctor.libraries.vocabulary import (
     ACCESSES,
+    AMBIGUOUS_EXECUTORS,
     COLLECTION_WRAPPERS,
+    EXECUTOR_WORDS,
     LOGGING,
     METRICS,
     NEVER_RAISES,
@@ -60,6 +61,19 @@ def may_raise(context: Context, function: Function, call: Call) -> bool:
     if METRICS.intersection(word for part in _dotted(call.func) for word in name_words(part)):
         return False
     return name not in NEVER_RAISES or (not in_memory and is_remote(context, function, call.func.obj))
+
+
+def runs_on_thread(context: Context, function: Function, call: Call) -> bool:
+    """Whether a call runs code among its arguments on another thread; `execute` of a retry or a transaction does not."""
+    name = last_name(call.func)
+    if name not in AMBIGUOUS_EXECUTORS or not isinstance(call.func, Attr):
+        return name in context.library.threads
+    names = declared_names(context, function, call.func.obj)
+    if names:
+        return any(each.startswith(context.library.executors) for each in names)
+    receiver = calls_by_result(function).get(call.func.obj)
+    parts = _dotted(receiver.func if receiver is not None else call.func.obj)
+    return not EXECUTOR_WORDS.isdisjoint(word for part in parts for word in name_words(part))
 
 
 def _dotted(expr: Expr) -> Iterator[str]:
@@ -126,15 +140,6 @@ def _local_values(function: Function, local: Name) -> Iterator[tuple[Function, E
                 yield function, call
             case _:
                 pass
-
-
-def field_values(context: Context, field: str) -> Iterator[tuple[Function, Expr | Call]]:
-    """The values that the component's methods assign to a field, or the calls that make them; each with its method."""
-    for cls in context.component.lineage:
-        for method in cls.methods.values():
-            for each in attribute_assignments(method):
-                if each.name == field:
-                    yield method, calls_by_result(method).get(each.value, each.value)
 
 
 def is_queue(context: Context, field: str) -> bool:
@@ -241,9 +246,9 @@ def project_class(context: Context, function: Function, expr: Expr) -> ClassInfo
         return class_of(context, function, State(), expr)
     match expr:
         case Attr(name=field) if is_field(function, expr):
-            values = list(field_values(context, field))
+            return field_class(context, field)
         case Name():
-            values = list(_local_values(function, expr))
+            pass
         case Global() | Attr():
             unit = context.unit(function)
             assigned = (
@@ -252,17 +257,12 @@ def project_class(context: Context, function: Function, expr: Expr) -> ClassInfo
             home, value = next((each for each in assigned if each is not None), (unit, None))
             if not isinstance(value, Mix) or value.op != "call":
                 return None
-            return _class_named(context, home, value.parts[0])
+            return class_named(context, home, value.parts[0])
         case _:
             return None
     made = {
-        _class_named(context, context.unit(where), value.func) if isinstance(value, Call) else None
-        for where, value in values
+        class_named(context, context.unit(where), value.func) if isinstance(value, Call) else None
+        for where, value in _local_values(function, expr)
         if value != Literal(None)
     }
     return made.pop() if len(made) == 1 else None
-
-
-def _class_named(context: Context, unit: Unit, expr: Expr) -> ClassInfo | None:
-    symbols = context.program.resolve(unit, expr)
-    return next((symbol for symbol in symbols if isinstance(symbol, ClassInfo)), None)
