@@ -76,8 +76,7 @@ def library_call(
     if (
         call.dropped
         and target.names == (name,)
-        and name in context.library.lazy
-        and not _may_be_python2(context, path.function)
+        and name in context.library.lazy - context.unit(path.function).eager
     ):
         return CallEffect(state, None, may_raise=False)
     if name in ATTRIBUTE_READS:
@@ -156,19 +155,6 @@ def _batch_iterable(name: str, values: tuple[Value | None, ...]) -> Zipped | Cou
             return next((Zipped(batch.token, column) for column, batch in batches), None)
         case _:
             return None
-
-
-_COMPATIBILITY_NAMES = frozenset(
-    "absolute_import division print_function unicode_literals with_statement six".split()
-)
-
-
-def _may_be_python2(context: Context, function: Function) -> bool:
-    """Whether a function may run on Python 2, whose `map` builds its list at once."""
-    unit = context.unit(function)
-    return (
-        unit.python2 or context.component.dialect.python2 or not _COMPATIBILITY_NAMES.isdisjoint(unit.imports)
-    )
 
 
 def _outermost(context: Context, path: Path) -> Function:
