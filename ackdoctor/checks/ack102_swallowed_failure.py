@@ -43,6 +43,7 @@ from ackdoctor.model.cfg import (
     Unpack,
     Update,
     Way,
+    Yield,
 )
 from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
@@ -366,29 +367,72 @@ def _in_collaborators(context: RuleContext) -> Iterator[Finding]:
             call, token = visit.step.op, ended.token
             if not isinstance(call, Call) or token is None or visit.function not in context.own_names:
                 continue
-            derived = tuple_names(flow, visit.function)
-            with_data = any(mentions_any(arg.value, derived) for arg in call.args)
-            method = _called_method(context, visit.function, call) if with_data else None
-            handler = _hiding_handler(context, method, call) if method is not None else None
-            if method is not None and handler is not None and context.is_first(visit.step):
-                words = context.words(
-                    "collaborator",
-                    method=method.qualname,
-                    line=f"line {handler.span.line} of {method.path.rpartition('/')[2]}",
-                    tup=_words(token),
-                    name=method.name,
-                    advice=_advice(context, token),
-                )
-                yield context.finding(
-                    words,
-                    Misuse.SWALLOWED,
-                    visit,
-                    flow=flow,
-                    path=ended.path,
-                    token=token,
-                    severity=Severity.WARNING,
-                    confidence=Confidence.MAY if flow.limited else Confidence.MUST,
-                )
+            found, case = _hiding_method(context, flow, visit, call), "collaborator"
+            if found is None:
+                found, case = _hiding_manager(context, flow, visit, call), "manager"
+            if found is None or not context.is_first(visit.step):
+                continue
+            method, handler = found
+            name = method.qualname.removesuffix(".__exit__")
+            words = context.words(
+                case,
+                method=name,
+                line=f"line {handler.span.line} of {method.path.rpartition('/')[2]}",
+                tup=_words(token),
+                name=name.rpartition(".")[2],
+                advice=_advice(context, token),
+            )
+            yield context.finding(
+                words,
+                Misuse.SWALLOWED,
+                visit,
+                flow=flow,
+                path=ended.path,
+                token=token,
+                severity=Severity.WARNING,
+                confidence=Confidence.MAY if flow.limited else Confidence.MUST,
+            )
+
+
+def _hiding_method(context: RuleContext, flow: Flow, visit: Path, call: Call) -> tuple[Function, Step] | None:
+    """Return the method that a call with the tuple's data runs, and the handler in which it hides its failure."""
+    derived = tuple_names(flow, visit.function)
+    with_data = any(mentions_any(arg.value, derived) for arg in call.args)
+    method = _called_method(context, visit.function, call) if with_data else None
+    handler = _hiding_handler(context, method, call) if method is not None else None
+    return (method, handler) if method is not None and handler is not None else None
+
+
+def _hiding_manager(
+    context: RuleContext, flow: Flow, visit: Path, call: Call
+) -> tuple[Function, Step] | None:
+    """Return the context manager of another module that a `with` around the work uses, and where it swallows exceptions."""
+    body = visit.function.cfg.guards.get(call.result.id, ())
+    steps = visit.function.cfg.steps
+    if not any(_does_work(context, flow, visit, steps[each]) for each in body):
+        return None
+    symbol = next(iter(context.resolve(visit.function, call.func)), None)
+    if isinstance(symbol, ClassInfo):
+        method = symbol.methods.get("__exit__")
+        return _swallowing_return(context, method) if method is not None else None
+    if not isinstance(symbol, Function) or not symbol.is_generator:
+        return None
+    for index, step in enumerate(symbol.cfg.steps):
+        if isinstance(step.op, Catch) and _is_broad(step.op):
+            hides = all(_hides_failure(context, symbol, each) for each in handler_steps(symbol, index))
+            inside = (symbol.cfg.steps[each].op for each in raising_steps(symbol, index))
+            if hides and any(isinstance(op, Yield) for op in inside):
+                return symbol, step
+    return None
+
+
+def _swallowing_return(context: RuleContext, method: Function) -> tuple[Function, Step] | None:
+    """Return the `return True` of an `__exit__` that else only logs."""
+    steps = method.cfg.steps
+    returns = [step for step in steps if isinstance(step.op, Return)]
+    always = {step.op.value for step in returns if isinstance(step.op, Return)} == {Literal(value=True)}
+    hides = always and all(_hides_failure(context, method, each) for each in range(len(steps)))
+    return (method, returns[0]) if hides else None
 
 
 def _called_method(context: RuleContext, function: Function, call: Call) -> Function | None:

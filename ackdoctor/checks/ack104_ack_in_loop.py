@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.completions import loop_repeats
+from ackdoctor.checks.facts.completions import repeats
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.witness import breach_site
 from ackdoctor.model.cfg import Call, Closure
@@ -12,7 +12,11 @@ from ackdoctor.model.finding import Finding
 
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each completion that its own loop repeats."""
-    for repeat in loop_repeats(context):
+    if context.component.auto_ack:
+        return
+    for repeat in repeats(context):
+        if repeat.automatic or not repeat.same_site:
+            continue
         path, token = repeat.second.path, repeat.token
         site = breach_site(path, token)
         call = site.step.op

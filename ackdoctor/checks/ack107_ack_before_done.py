@@ -5,11 +5,30 @@ from collections.abc import Iterator
 from ackdoctor.checks.facts.dataflow import definition, mentions_any, tuple_names
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back
-from ackdoctor.flow.expressions import callee_text, calls_by_result, last_name, memoize
+from ackdoctor.flow.expressions import callee_text, calls_by_result, last_name, memoize, operands
 from ackdoctor.flow.state import Token, TokenKind
 from ackdoctor.flow.witness import completions, line_text, raising_visit
-from ackdoctor.libraries.vocabulary import EXECUTORS, THREADS
-from ackdoctor.model.cfg import Attr, Build, Call, Closure, EdgeKind, Expr, Function, Name, Throw, Way
+from ackdoctor.libraries.vocabulary import (
+    AMBIGUOUS_EXECUTORS,
+    EXECUTORS,
+    TASK_METHODS,
+    THREAD_CLASSES,
+    THREADS,
+)
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Build,
+    Call,
+    ClassInfo,
+    Closure,
+    EdgeKind,
+    Expr,
+    Function,
+    Name,
+    Throw,
+    Way,
+)
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Op, Stage
@@ -19,7 +38,7 @@ from ackdoctor.rulebook.advice import ack_after_try
 _STARTS = THREADS | {"create_task", "ensure_future", "run_async", "defer"} - {"add_done_callback"}
 _WAITS = frozenset(
     "join result exception wait gather as_completed get run run_until_complete shutdown wait_for done __exit__ "
-    "is_alive isAlive cancel".split()
+    "is_alive isAlive isDone cancel invokeAll invokeAny await awaitTermination getUnchecked".split()
 )
 _COROUTINES = frozenset("create_task ensure_future run_coroutine_threadsafe".split())
 _LATER = {Op.ACK: ("acks", Misuse.TWICE), Op.FAIL: ("fails", Misuse.MIXED)}
@@ -37,7 +56,9 @@ def check(context: RuleContext) -> Iterator[Finding]:
         if token is None or done.tick.is_system or token.kind is TokenKind.STORED:
             continue
         early = done.breach is None if auto else done.deferral is None
-        started = _started(flow, done) if early and done.op is (Op.AUTO_ACK if auto else Op.ACK) else None
+        started = (
+            _started(context, flow, done) if early and done.op is (Op.AUTO_ACK if auto else Op.ACK) else None
+        )
         if started is None:
             continue
         at = started if auto else done
@@ -79,7 +100,7 @@ def _words(context: RuleContext, flow: Flow, done: Completed, token: Token, star
     return context.words(tup=tup, call=call, line=line_text(started, done.function), again=again)
 
 
-def _started(flow: Flow, done: Completed) -> Path | None:
+def _started(context: RuleContext, flow: Flow, done: Completed) -> Path | None:
     """Return the last call before the ack that started work on the tuple's data; None if the path waited for it."""
     late = {id(each.deferral.step) for each in _completions_later(flow, done) if each.deferral is not None}
     if not late and not any(map(_may_start, flow.functions)):
@@ -93,11 +114,36 @@ def _started(flow: Flow, done: Completed) -> Path | None:
             return visit
         if name in _WAITS:
             return None
-        if (name in _STARTS and not _is_scoped(call.func) and _runs_code(flow, visit, call)) or (
-            name in EXECUTORS and call.dropped and _runs_closure(flow, visit, call)
+        if (name in _STARTS and not _is_scoped(call.func) and _runs_code(context, flow, visit, call)) or (
+            _may_run_later(context, visit.function, call) and _runs_closure(flow, visit, call)
         ):
             return visit
     return None
+
+
+def _may_run_later(context: RuleContext, function: Function, call: Call) -> bool:
+    """Whether code among the arguments may still run when the handler acks, which has kept nothing to wait for."""
+    name = last_name(call.func)
+    if name in AMBIGUOUS_EXECUTORS and not context.runs_on_thread(function, call):
+        return False
+    return name in EXECUTORS | THREAD_CLASSES and (call.dropped or not _is_kept(function, call))
+
+
+def _is_kept(function: Function, call: Call) -> bool:
+    """Whether a function stores, returns or passes on the result of a call, or compares it."""
+    names = {call.result.id}
+    for step in function.cfg.steps:
+        match step.op:
+            case Bind(target=Name(id=target), value=Name(id=value)) if value in names:
+                names.add(target)
+            case Call(func=Attr(obj=Name(id=receiver)), args=args) if receiver in names:
+                if any(mentions_any(arg.value, frozenset(names)) for arg in args):
+                    return True
+            case op if any(mentions_any(value, frozenset(names)) for value in operands(op)):
+                return True
+            case _:
+                pass
+    return any(names & inner.captures for inner in function.closures.values())
 
 
 def _completions_later(flow: Flow, done: Completed) -> Iterator[Completed]:
@@ -132,7 +178,7 @@ def _runs_closure(flow: Flow, visit: Path, call: Call) -> bool:
     return False
 
 
-def _runs_code(flow: Flow, visit: Path, call: Call) -> bool:
+def _runs_code(context: RuleContext, flow: Flow, visit: Path, call: Call) -> bool:
     """Whether the call gets the tuple's data and code to run; a client or a job queue (Celery) gets only data."""
     derived = tuple_names(flow, visit.function)
     if not any(mentions_any(arg.value, derived) for arg in call.args):
@@ -143,7 +189,11 @@ def _runs_code(flow: Flow, visit: Path, call: Call) -> bool:
     if work is None or not mentions_any(work, derived):
         return work is not None
     found = definition(visit, work)
-    return found is not None and isinstance(found.value, Call) and last_name(found.value.func) == "partial"
+    if found is None or not isinstance(found.value, Call):
+        return False
+    classes = context.resolve(found.visit.function, found.value.func)
+    is_task = any(isinstance(each, ClassInfo) and each.methods.keys() & set(TASK_METHODS) for each in classes)
+    return is_task or last_name(found.value.func) == "partial"
 
 
 # ---- an ack in finally ----

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.completions import RepeatingLoops
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Anchors, Emitted, Path
+from ackdoctor.flow.events import Anchors, Emitted
 from ackdoctor.flow.state import Token, TokenKind
 from ackdoctor.flow.witness import completions, line_text
 from ackdoctor.model.dialect import Misuse, Moment
@@ -15,19 +14,14 @@ from ackdoctor.rulebook import advice
 
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each emit call that some path reaches with a completed anchor."""
-    loops = RepeatingLoops(context)
     reaches_system = advice.reaches_system(context.discipline, Misuse.LATE_EMIT)
     for flow, emit in context.events(Emitted):
         # ticks and Storm's other own tuples are in no tree
         late = [each for each in emit.late if reaches_system or not _is_system_tuple(emit, each[0])]
-        if not late:
+        if not late or not context.is_first(emit.step):
             continue
         token, breach = late[0]
         done = next(completions(emit.path, token), None)
-        if done is not None and (loops.reach_again(done, emit.path) or _is_auto_acked(context, token, done)):
-            continue
-        if not context.is_first(emit.step):
-            continue
         words = context.words(
             is_anchored="anchors" if emit.anchors is Anchors.EXPLICIT else "is anchored by the framework",
             tup=token.words,
@@ -37,12 +31,6 @@ def check(context: RuleContext) -> Iterator[Finding]:
         )
         confidence = Confidence.MAY if context.discipline.completion is Moment.STORED else None
         yield context.finding(words, Misuse.LATE_EMIT, emit, flow=flow, token=token, confidence=confidence)
-
-
-def _is_auto_acked(context: RuleContext, token: Token, done: Path) -> bool:
-    """Whether ack-with-auto-ack reports the completion before the emit: one mistake, one finding."""
-    stored = context.discipline.completion is Moment.STORED
-    return bool(context.component.auto_ack) and not stored and token in done.state.tokens
 
 
 def _is_system_tuple(emit: Emitted, token: Token) -> bool:

@@ -14,7 +14,7 @@ from ackdoctor.flow.expressions import callee_text, calls_by_result, last_name, 
 from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.symbols import attribute_assignments
 from ackdoctor.libraries import LIBRARIES, Wait
-from ackdoctor.libraries.vocabulary import STOPS
+from ackdoctor.libraries.vocabulary import CONSTRUCTORS, STOPS
 from ackdoctor.model.cfg import (
     EXIT,
     Attr,
@@ -48,7 +48,6 @@ _ANY = frozenset({"Exception", "BaseException", "Throwable"})
 # entries that the framework never calls while the loop runs on its thread.  Sources: SpoutExecutor.java @ 04b753ef5,
 # ExecutorShutdown.java @ 09e01231c: `close` comes once the thread has ended
 _NOT_DURING_LOOP = (EntryKind.INIT, EntryKind.LIFE, EntryKind.ACKED, EntryKind.FAILED)
-_CONSTRUCTORS = frozenset({"<init>", "<clinit>", "__init__"})
 
 
 _DEEPEST = 4  # assignments from an object to its constructor
@@ -263,7 +262,7 @@ def _is_fixed(context: RuleContext, field: str) -> bool:
         if entry.kind in _NOT_DURING_LOOP and not entry.off_thread
     }
     methods = (method for cls in context.component.lineage for method in cls.methods.values())
-    allowed = {method for method in methods if method.name in entries | _CONSTRUCTORS}
+    allowed = {method for method in methods if method.name in entries | CONSTRUCTORS}
     assigned = [
         (function, each.value)
         for function in _all_functions(context)
@@ -275,7 +274,7 @@ def _is_fixed(context: RuleContext, field: str) -> bool:
     is_flag = values and all(isinstance(each, Literal) and isinstance(each.value, bool) for each in values)
     if not is_flag or context.component.opaque or any(function not in allowed for function, _ in assigned):
         return False
-    return not _calls_itself(context, {function.name for function, _ in assigned} - _CONSTRUCTORS)
+    return not _calls_itself(context, {function.name for function, _ in assigned} - CONSTRUCTORS)
 
 
 def _calls_itself(context: RuleContext, methods: set[str]) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
+from ackdoctor.checks.mistakes import Claim
 from ackdoctor.flow.component import solve_component
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Completed, Emitted, Event, Flow, Path, Released, Stored
@@ -12,7 +13,14 @@ from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import FrameworkObject, Instance, SelfRef, State, Token
 from ackdoctor.flow.symbols import Symbol
 from ackdoctor.flow.transfer.evaluate import evaluate, field_class
-from ackdoctor.flow.transfer.origins import declared_names, is_in_memory, is_queue, is_remote, project_class
+from ackdoctor.flow.transfer.origins import (
+    declared_names,
+    is_in_memory,
+    is_queue,
+    is_remote,
+    project_class,
+    runs_on_thread,
+)
 from ackdoctor.flow.transfer.verbs import external_verb, own_verb
 from ackdoctor.flow.witness import assumes_raise, was_widened, witness
 from ackdoctor.model.cfg import Attr, Call, ClassInfo, Component, Expr, Function, Global, Item, Name
@@ -42,6 +50,7 @@ class RuleContext:
     own_names: Mapping[Function, Name]  # the local with the component itself: `self`
     code: str = ""
     name: str = ""
+    claims: list[Claim] = field(default_factory=list)  # the findings of all rules with a path
     _engine: Context  # evaluates expressions without a path
     _reported: set[object] = field(default_factory=set)
 
@@ -217,6 +226,10 @@ class RuleContext:
         """Return the qualified names that the declared type of an object may refer to."""
         return declared_names(self._engine, function, expr)
 
+    def runs_on_thread(self, function: Function, call: Call) -> bool:
+        """Whether a call runs code among its arguments on another thread."""
+        return runs_on_thread(self._engine, function, call)
+
     def project_class(self, function: Function, expr: Expr) -> ClassInfo | None:
         """Return the class of the project that an object certainly has."""
         return project_class(self._engine, function, expr)
@@ -273,16 +286,10 @@ class RuleContext:
         the misuse, at least a warning.  By default a path is MAY if it assumes an undeclared exception or a limit cut
         the analysis short, else MUST.
         """
-        match at:
-            case tuple():
-                function, span = at
-            case Function():
-                function, span = at, at.head
-            case _:
-                function, span = at.function, at.step.span
-                path = path or (at if isinstance(at, Path) else at.path)
-                if not isinstance(at, Path):
-                    token = token or (at.subject if isinstance(at, Emitted) else at.token)
+        function, span, visit = _place(at)
+        path = path or visit
+        if isinstance(at, (Completed, Emitted, Stored)):
+            token = token or (at.subject if isinstance(at, Emitted) else at.token)
         site = Site(function.path, span)
         if path is not None:
             evidence = witness(path, token, words.note, (function, span), self.notation)
@@ -298,7 +305,7 @@ class RuleContext:
         message = self._in_own_notation(words.message)
         cost = self.price(misuse) if misuse is not None else ""
         home = self.component.cls.path
-        return Finding(
+        finding = Finding(
             code=self.code,
             name=self.name,
             severity=severity,
@@ -314,6 +321,9 @@ class RuleContext:
             home=home if home != site.path else "",
             heritage=self._heritage(function),
         )
+        if path is not None and token is not None:
+            self.claims.append(Claim(finding, words.case, token, path, visit))
+        return finding
 
     def _heritage(self, function: Function) -> str:
         """Return the base class that defines a function; "" if the component's own class does."""
@@ -321,3 +331,16 @@ class RuleContext:
             if cls.path == function.path and function.qualname.startswith(f"{cls.qualname}."):
                 return cls.qualname if cls is not self.component.cls else ""
         return ""
+
+
+def _place(at: Place) -> tuple[Function, Span, Path | None]:
+    """Return the place to report, and the path to it."""
+    match at:
+        case (function, span):
+            return function, span, None
+        case Function():
+            return at, at.head, None
+        case Path():
+            return at.function, at.step.span, at
+        case _:
+            return at.function, at.step.span, at.path

@@ -188,6 +188,7 @@ class CfgBuilder:
         self._temps = 0
         self._loops = 0
         self._bodies: dict[int, range] = {}
+        self._guards: dict[str, range] = {}
 
     # ---- steps ----
 
@@ -454,7 +455,14 @@ class CfgBuilder:
             else:
                 self._route(list(ends), destination)
 
-    # ---- a generator around the body of a `with` ----
+    # ---- the body of a `with` ----
+
+    def guarded(self, manager: Expr, body: Body) -> None:
+        """Lower the body of a `with` whose context manager is not followed."""
+        first = len(self._steps)
+        body()
+        if isinstance(manager, Name):
+            self._guards[manager.id] = range(first, len(self._steps))
 
     def generator(self, detour: Detour, body: Body, span: Span) -> None:
         """Lower a generator, which `jump` leaves by the label `detour.way`; then go where its `with` body went."""
@@ -526,7 +534,7 @@ class CfgBuilder:
                 step.edges.reverse()  # most calls
             elif len(step.edges) > 1:
                 step.edges = sorted(set(step.edges), key=lambda edge: (_EDGE_ORDER[edge.kind], edge.target))
-        return Cfg(self._steps, self._bodies)
+        return Cfg(self._steps, self._bodies, self._guards)
 
 
 # ---- which instructions may raise ----

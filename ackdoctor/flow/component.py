@@ -37,7 +37,7 @@ from ackdoctor.flow.transfer.evaluate import evaluate, one_of
 from ackdoctor.flow.transfer.opaque_calls import Enter
 from ackdoctor.flow.transfer.verbs import complete
 from ackdoctor.model.cfg import Arg, Attr, Bind, Call, Component, Expr, Function, Item, Literal, Name
-from ackdoctor.model.dialect import Entry, EntryKind, Moment, TickDuty
+from ackdoctor.model.dialect import OWN, Entry, EntryKind, Moment, TickDuty
 from ackdoctor.model.protocol import Op, Stage, Tick, move
 
 DATA_ENTRIES = (EntryKind.DATA, EntryKind.BATCH)
@@ -83,8 +83,8 @@ class _ComponentSolver:
 
     def _other_methods(self, entries: list[tuple[Entry, Function]], entered: set[int]) -> Iterator[Function]:
         """The methods that are neither entries nor verbs, and that no handler has entered."""
-        names = {entry.method for entry, _ in entries} | {"<clinit>"}
-        verbs = {verb.name for verb in self.component.role.verbs if verb.on == "self"}
+        names = {entry.method for entry, _ in entries}
+        verbs = {verb.name for verb in self.component.role.verbs if verb.on == OWN}
         seen: set[str] = set()
         for cls in self.component.lineage:
             for name, method in cls.methods.items():
@@ -116,7 +116,7 @@ class _ComponentSolver:
     ) -> Flow:
         subject = _subject(entry, method)
         if entry is not None and (method.is_async or method.is_generator):
-            wrapped = bool(method.decorators) and not self.component.dialect.objects
+            wrapped = bool(method.decorators)
             return Flow(entry=entry, function=method, events=(), limited=False, wrapped=wrapped)
         context = Context(
             program=self.program,

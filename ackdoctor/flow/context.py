@@ -8,7 +8,7 @@ from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import UNKNOWN, Field, Instance, State, Token, TokenKind, TokenState, Value
 from ackdoctor.libraries import LIBRARIES, Library
 from ackdoctor.model.cfg import ClassInfo, Component, Function, Unit
-from ackdoctor.model.dialect import Verb, VerbKind
+from ackdoctor.model.dialect import OWN, Verb, VerbKind
 from ackdoctor.model.protocol import Stage, Tick
 
 
@@ -43,6 +43,7 @@ class Context:
     entered: dict[int, Function] = field(default_factory=dict)  # functions analysed, by id
     library: Library = field(init=False)
     verb_names: frozenset[str] = field(init=False)
+    own_verbs: frozenset[str] = field(init=False)  # of these, those of the component itself
     completing_names: frozenset[str] = field(init=False)  # of these, ack and fail
     # caches
     objects: dict[str, Instance | None] = field(default_factory=dict)  # the project's objects in fields
@@ -57,6 +58,7 @@ class Context:
         """Collect the verbs' names: almost every call is compared with them."""
         self.library = LIBRARIES[self.component.dialect.language]
         self.verb_names = frozenset(verb.name for verb in self.verbs())
+        self.own_verbs = frozenset(verb.name for verb in self.verbs() if verb.on == OWN)
         self.completing_names = frozenset(
             verb.name for verb in self.verbs() if verb.kind in (VerbKind.ACK, VerbKind.FAIL)
         )

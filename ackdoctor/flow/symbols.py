@@ -30,7 +30,7 @@ from ackdoctor.model.cfg import (
     Unpack,
     Update,
 )
-from ackdoctor.model.dialect import Dialect, Role
+from ackdoctor.model.dialect import OF_TUPLE, OWN, Dialect, Role
 
 Symbol = ClassInfo | Function | str
 _MAX_REEXPORTS = 12  # followed for one name
@@ -360,7 +360,7 @@ def _index_calls(dialects: Iterable[Dialect]) -> frozenset[str]:
         for dialect in dialects
         for verbs in (dialect.verbs, *(role.verbs for role in dialect.roles))
         for verb in verbs
-        if verb.on not in ("self", "tuple")
+        if verb.on not in (OWN, OF_TUPLE)
     )
 
 

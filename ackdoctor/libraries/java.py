@@ -48,6 +48,17 @@ JAVA = Library(
     ),
     shared=("java.util.concurrent.",),
     threads=THREADS | EXECUTORS,
+    executors=(
+        "java.util.concurrent.",
+        "java.lang.Thread",
+        "com.google.common.util.concurrent.",
+        "io.netty.",
+        "io.vertx.",
+        "akka.",
+        "org.apache.curator.",
+        "org.springframework.core.task.",
+        "org.springframework.scheduling.",
+    ),
     schedulers=SCHEDULERS
     | frozenset(
         "whenComplete thenAccept thenApply thenRun thenCompose handle exceptionally onComplete onSuccess onFailure "

@@ -32,6 +32,7 @@ class Library(NamedTuple):
         str, float
     ] = {}  # calls that sleep, by the end of the qualified name, with the unit in seconds
     limits: frozenset[str] = frozenset()  # calls that limit the time of all later calls on an object
+    executors: tuple[str, ...] = ()  # prefixes of types whose `execute` runs code on another thread
     runners: frozenset[str] = frozenset()  # of `threads`, those that call the `run` of an object
     literals: frozenset[str] = frozenset()  # collections of their arguments
     arrays: frozenset[str] = frozenset()  # of these, those that take one array as all elements

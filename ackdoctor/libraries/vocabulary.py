@@ -44,7 +44,7 @@ COLLECTION_WRAPPERS = frozenset(
     "synchronizedList synchronizedMap emptyList emptyMap".split()
 )
 
-CONSTRUCTORS = frozenset({"<init>", "__init__"})
+CONSTRUCTORS = frozenset({"<init>", "<clinit>", "__init__"})  # of objects and classes
 
 ATTRIBUTE_READS = frozenset({"getattr"})  # of an object, the attribute's name and perhaps a default
 
@@ -117,10 +117,20 @@ SCHEDULERS = frozenset(
     "addErrback addBoth callLater subscribe register on_delivery add_listener after".split()
 )
 
+ASYNC_SUFFIX = "async"  # of calls that return at once: `putAsync(row, callback)`
+
 EXECUTORS = frozenset(  # if an argument is a callable
     "execute submit runAsync supplyAsync schedule scheduleAtFixedRate scheduleWithFixedDelay invokeAll start send "
     "thenAcceptAsync thenApplyAsync thenRunAsync whenCompleteAsync handleAsync executeAsync addCallback addListener "
     "publish".split()
+)
+AMBIGUOUS_EXECUTORS = (
+    frozenset(  # of these, those that a template or a retry has as well, which runs the code at once
+        "execute".split()
+    )
+)
+EXECUTOR_WORDS = frozenset(  # in the name of an object of unknown type: it has threads of its own
+    "executor executors pool pools thread threads worker workers scheduler timer async background loop".split()
 )
 THREAD_CLASSES = frozenset({"Thread"})  # whose `start` runs the object's own `run`
 TASK_METHODS = ("run", "call")  # of an object that a thread executes

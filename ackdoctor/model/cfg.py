@@ -297,10 +297,15 @@ class Step:
 
 @dataclass(slots=True, eq=False)
 class Cfg:
-    """The control-flow graph of one function; `bodies` maps the index of a loop's head to the indices of the loop's steps."""
+    """The control-flow graph of one function.
+
+    `bodies` maps the index of a loop's head to the indices of the loop's steps, `guards` the temporary that holds a
+    context manager to the indices of the steps in its `with`.
+    """
 
     steps: list[Step]
     bodies: dict[int, range] = field(default_factory=dict)
+    guards: dict[str, range] = field(default_factory=dict)
 
 
 class Param(NamedTuple):
@@ -357,7 +362,8 @@ class ClassInfo:
     """A class: its bases as written (pure expressions), its methods and its class-level assignments.
 
     `types` are the declared types of its fields, as written and without type arguments.  `constants` are all values of
-    an enum.  If a language has overloads, `overloads` lists all methods of an overloaded name in source order, and `methods` has the first of them.
+    an enum.  `overloads` lists all methods of an overloaded name in source order, and `methods` has the first of them; it
+    is None if the language has no overloads.
     """
 
     name: str
@@ -373,11 +379,11 @@ class ClassInfo:
     decorators: tuple[Expr, ...] = ()
     types: Mapping[str, str] = field(default_factory=dict)
     constants: frozenset[str] = frozenset()
-    overloads: Mapping[str, tuple[Function, ...]] = field(default_factory=dict)
+    overloads: Mapping[str, tuple[Function, ...]] | None = None
 
     def named(self, name: str) -> tuple[Function, ...]:
         """The methods of that name that the class defines itself, overloads included."""
-        return self.overloads.get(name, (self.methods[name],) if name in self.methods else ())
+        return (self.overloads or {}).get(name, (self.methods[name],) if name in self.methods else ())
 
     def all_methods(self) -> Iterator[Function]:
         """Every method that the class defines itself, overloads included."""

@@ -261,12 +261,16 @@ def plain_entries(kind: EntryKind, *methods: str) -> tuple[Entry, ...]:
     return tuple(Entry(method, kind, subject=None) for method in methods)
 
 
+OWN, OF_TUPLE = "self", "tuple"  # values of `Verb.on`
+
+
 @dataclass(slots=True, eq=False)
 class Verb(_Derivable):
     """A call that the framework offers.
 
-    `on` is "self" for a method of the component, "tuple" for a method of its tuple, which is the `subject`, a name in
-    `Dialect.objects` for a method of such an object, else the qualified module ("storm") or class of the function.  `params` are the formal
+    `on` is `OWN` for a method of the component, `OF_TUPLE` for a method of its tuple, which is the `subject`, a name in
+    `Dialect.objects` for a method of such an object, else the qualified module ("storm") or class of the function.
+    `params` are the formal
     parameters in order, without self; the fields below name one of them, or are None.  Parameters in `keyword_only`
     cannot be passed by position.  For overloads, `types` are the types of the parameters ("text", "number", "tuple",
     "list", or "" for any), and `message_id` names a parameter that another overload may have.
@@ -275,7 +279,7 @@ class Verb(_Derivable):
     name: str
     kind: VerbKind
     _: KW_ONLY
-    on: str = "self"
+    on: str = OWN
     params: tuple[str, ...] = ("tup",)
     types: tuple[str, ...] = ()
     keyword_only: tuple[str, ...] = ()

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import takewhile
 
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Completed, Ended, Flow, Path, Stored, points_back
+from ackdoctor.flow.events import Completed, Ended, Flow, Path, Stored
 from ackdoctor.flow.state import Token, TokenKind
 from ackdoctor.flow.witness import call_chain, completions, leaving_step, raising_visit
-from ackdoctor.model.cfg import EdgeKind, Function, Return
+from ackdoctor.model.cfg import Function
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.protocol import Op
@@ -67,50 +66,6 @@ def repeats(context: RuleContext) -> Iterator[Repeat]:
             yield repeat
 
 
-def loop_repeats(context: RuleContext) -> Iterator[Repeat]:
-    """Yield each completion by hand that its own loop repeats; ack-in-loop reports it."""
-    if context.component.auto_ack:
-        return
-    yield from (repeat for repeat in repeats(context) if repeat.same_site and not repeat.automatic)
-
-
-class RepeatingLoops:
-    """The loops that complete one tuple in each iteration.
-
-    The same mistake also shows as a path without an iteration and as an emit in the next iteration: neither is a finding.
-    """
-
-    def __init__(self, context: RuleContext) -> None:
-        self._steps: set[int] = set()  # of the completions, by id
-        self._loops: set[tuple[Function, int]] = set()
-        for repeat in loop_repeats(context):
-            self._steps.add(id(repeat.second.step))
-            for visit in repeat.second.path.call_stack():
-                bodies = visit.function.cfg.bodies
-                heads = (head for head, body in bodies.items() if visit.index in body)
-                self._loops.update((visit.function, head) for head in heads)
-
-    def decide(self, place: tuple[Function, Span]) -> bool:
-        """Whether a branch of such a loop, not a `return` in it, is the place at which a path misses its completion."""
-        return any(
-            steps[index].span == place[1] and not isinstance(steps[index].op, Return)
-            for function, head in self._loops
-            if function is place[0]
-            for steps in (function.cfg.steps,)
-            for index in (head, *function.cfg.bodies[head])
-        )
-
-    def reach_again(self, done: Path, end: Path) -> bool:
-        """Whether a path goes from such a completion to its end through a next iteration."""
-        if id(done.step) not in self._steps:
-            return False
-        since = takewhile(lambda point: point.visit is not done, points_back(end))
-        return any(
-            visit.via is EdgeKind.BACK and (visit.function, visit.index) in self._loops
-            for visit, _, _ in since
-        )
-
-
 def leaving_place(
     flow: Flow, end: Path, token: Token | None = None, field: str = ""
 ) -> tuple[Function, Span]:
@@ -136,11 +91,8 @@ def missed_completions(
 ) -> Iterator[Finding]:
     """Yield the surest finding for each line at which a path leaves without a completion: the parts of a condition are one."""
     found: dict[tuple[str, int], Finding] = {}
-    loops = RepeatingLoops(context)
     for ended in missing:
         at = leaving_place(flow, ended.path, ended.token)
-        if loops.decide(at):
-            continue
         finding = context.finding(words, misuse, at, flow=flow, path=ended.path, token=ended.token)
         line = (finding.site.path, finding.site.span.line)
         if line not in found or finding.confidence > found[line].confidence:

@@ -163,13 +163,9 @@ def _changed(context: Context, methods: tuple[Function, ...]) -> frozenset[str] 
 
 
 def _may_be_verb(context: Context, function: Function, call: Call) -> bool:
-    """Whether a call may be a verb of the framework, by its name.
-
-    If the framework's objects have declared types, the component itself has no verbs.
-    """
-    if context.typed and is_field(function, call.func):
-        return False
-    return last_name(call.func) in context.verb_names
+    """Whether a call may be a verb of the framework, by its name."""
+    names = context.own_verbs if is_field(function, call.func) else context.verb_names
+    return last_name(call.func) in names
 
 
 def _call_results(condition: Expr) -> Iterator[Expr]:

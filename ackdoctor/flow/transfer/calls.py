@@ -63,7 +63,7 @@ def resolve_call(context: Context, path: Path, call: Call) -> Outcomes:
         return known
     target = evaluate(context, function, state, call.func)
     if isinstance(target, (OneOf, Partial)):
-        return _apply_each(context, path, call, target, arguments(context, path, call))
+        return _apply_each(context, path, call, target)
     if isinstance(call.func, Attr) and not isinstance(target, (BoundMethod, FunctionRef, External)):
         receiver = evaluate(context, function, state, call.func.obj)
         done = method_call(context, path, call, receiver, call.func)
@@ -72,15 +72,13 @@ def resolve_call(context: Context, path: Path, call: Call) -> Outcomes:
     return (_apply(context, path, call, target, None),)
 
 
-def _apply_each(
-    context: Context, path: Path, call: Call, target: Value, values: tuple[Value | None, ...]
-) -> Outcomes:
+def _apply_each(context: Context, path: Path, call: Call, target: Value) -> Outcomes:
     """Apply a piece of code, or each of those that the target may be."""
     codes = sorted(target.items, key=repr) if isinstance(target, OneOf) else (target,)
     return tuple(
         _apply_partial(context, path, call, each)
         if isinstance(each, Partial)
-        else _apply(context, path, call, each, values if context.typed else None)
+        else _apply(context, path, call, each, None)
         for each in codes
     )
 
@@ -97,12 +95,12 @@ def _typed_call(context: Context, path: Path, call: Call) -> Outcomes | None:
     if not isinstance(call.func, Attr) or isinstance(call.func.obj, Global):
         instance = new_instance(context, path, call, values)
         if instance is not None:
-            run_later(context, path, path.state, (thread_task(context, instance),), "Thread")
+            run_later(context, path, path.state, (thread_task(context, instance),), "Thread", threaded=True)
             return (CallEffect(path.state, instance, may_raise=not isinstance(instance, ExceptionValue)),)
     if isinstance(call.func, Attr) and call.func.name in IMMEDIATE_CALLBACKS:
         return _run_callback_now(context, path, call, values)
     target = _functional_call(context, path, call)
-    return _apply_each(context, path, call, target, values) if target is not None else None
+    return _apply_each(context, path, call, target) if target is not None else None
 
 
 def _object_call(context: Context, path: Path, call: Call) -> Outcomes | None:
@@ -247,7 +245,7 @@ def _apply(
         case BoundMethod(name=name, after=after):
             method = _method_after(context, name, after)
             verb = own_verb(context, name)
-            if method is not None and context.typed and preset is None:
+            if method is not None and preset is None:
                 offered = methods_named(_behind(context, after), name)
                 method = _overload(context, path, call, offered, arguments(context, path, call)) or method
             run = decorated(context, method) if method is not None else None
@@ -284,8 +282,8 @@ def _enter_function(
     if function.name in function.captures:
         # a closure can call itself, but was not yet bound when it captured its own name
         captured = (*captured, (function.name, target))
-    owner = context.program.owner(function) if context.typed and preset is None else None
-    if owner is not None and function.name in owner.overloads:
+    owner = context.program.owner(function) if preset is None else None
+    if owner is not None and owner.overloads and function.name in owner.overloads:
         offered = owner.overloads[function.name]
         function = _overload(context, path, call, offered, arguments(context, path, call)) or function
     return enter(context, path, call, function, None, preset, captured)

@@ -219,12 +219,12 @@ def _field_method(
         state = state.with_contents(inner.members, UNKNOWN)
     if name in CONTAINER_BULK_STORES and Field(field, taken=True) in values:
         return CallEffect(put_back(context, path, state, field), None, may_raise=False)
-    if context.typed and name in CONTAINER_STORES:
+    if name in CONTAINER_STORES:
         state = _store_added(state, call, values, stored_tuple(field))
     if name == "drainTo" and call.args and isinstance(call.args[0].value, Name):
         state = drain_buffer(context, path, state, field, call.args[0].value.id)
         return CallEffect(state, None, may_raise=False)
-    if inner and context.typed and not carried and (name.startswith("get") or _reads_part(call, name)):
+    if inner and not carried and (name.startswith("get") or _reads_part(call, name)):
         return CallEffect(state, TokenRef(inner.at(f".{name}")), may_raise=False)
     if carried and name in CONTAINER_STORES and not any(isinstance(v, _CALLABLE) for v in values):
         keyed = name == "put" and len(call.args) == _KEY_AND_VALUE and values[1] in carried

@@ -19,12 +19,12 @@ _NONE: Mapping[str, Value] = {}
 def decorated(context: Context, function: Function) -> FunctionRef | None:
     """Return what a decorated function is at run time; None if a decorator cannot be analysed.
 
-    With declared types, annotations wrap nothing.  The decorators of an inner function are calls of their own.
+    The decorators of an inner function are calls of their own.
     """
     target = FunctionRef(function, bare=True)
     unit = context.unit(function)
     is_inner = "<locals>" in function.qualname
-    for decorator in () if context.typed or is_inner else reversed(function.decorators):
+    for decorator in () if is_inner else reversed(function.decorators):
         callee = decorator.parts[0] if isinstance(decorator, Mix) and decorator.op == "call" else decorator
         if any(_is_transparent(name) for name in context.program.qualify(unit, callee)):
             continue

@@ -253,6 +253,8 @@ def methods_named(order: Sequence[ClassInfo], name: str) -> tuple[Function, ...]
         found += [
             function for function in cls.named(name) if not any(_overrides(each, function) for each in found)
         ]
+        if found and cls.overloads is None:  # overridden by name
+            break
     return tuple(found)
 
 

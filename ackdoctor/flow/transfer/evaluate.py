@@ -372,7 +372,7 @@ def _declared_self_field(context: Context, name: str) -> Value:
         return _constant(component, name) or Field(name)
     if component.method(name) is not None:
         return BoundMethod(name)
-    if any(verb.name == name and verb.on == "self" for verb in context.verbs()):
+    if name in context.own_verbs:
         return BoundMethod(name)
     match component.attribute(name):
         case Literal(value=value) if not may_reassign(context.program, component.lineage, name):

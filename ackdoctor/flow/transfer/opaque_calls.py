@@ -39,8 +39,9 @@ from ackdoctor.flow.transfer.containers import CallEffect, arguments, elements, 
 from ackdoctor.flow.transfer.dispatch import callbacks
 from ackdoctor.flow.transfer.escape import escape
 from ackdoctor.flow.transfer.evaluate import batch_part, evaluate, tick_test_of_name
-from ackdoctor.flow.transfer.origins import is_remote, may_raise
+from ackdoctor.flow.transfer.origins import is_remote, may_raise, runs_on_thread
 from ackdoctor.libraries.vocabulary import (
+    ASYNC_SUFFIX,
     ATTRIBUTE_READS,
     COLLECTION_WRAPPERS,
     EXCEPTION_SUFFIXES,
@@ -193,7 +194,7 @@ def opaque_call(
     state = path.state
     if isinstance(call.func, Attr) and not is_immutable(path.function, call.func.obj):
         state = _touch_receiver(context, path, invalidate_receiver(state, call), call.func.obj)
-    if context.typed and isinstance(call.func, Attr):
+    if isinstance(call.func, Attr):
         receiver = evaluate(context, path.function, path.state, call.func.obj)
         if isinstance(receiver, Instance) or (
             isinstance(receiver, Container) and any(_callables((receiver,)))
@@ -201,9 +202,8 @@ def opaque_call(
             values = (*values, receiver)
     if not _is_question(context, name):
         state = escape(context, path, state, values, name)
-        if context.typed:
-            state = _forget_emptiness(state, call, values)
-    run_later(context, path, state, values, name)
+        state = _forget_emptiness(state, call, values)
+    run_later(context, path, state, values, name, threaded=runs_on_thread(context, path.function, call))
     carried = frozenset(value for value in values if value is not None and any(tokens_in(value)))
     result = Container(carried) if carried and name[:1].isupper() else None
     return CallEffect(state, result, may_raise=may_raise(context, path.function, call))
@@ -235,9 +235,11 @@ def run_later(
     state: State,
     values: tuple[Value | None, ...],
     runner: str,
+    *,
+    threaded: bool,
 ) -> None:
     """Record the callables among the arguments as code that runs later."""
-    threaded, awaited = runner in context.library.threads, runner in context.library.schedulers
+    awaited = runner in context.library.schedulers or runner.lower().endswith(ASYNC_SUFFIX)
     for target in (*_callables(values), *_own_thread(context, path, values, runner)):
         deferral = Deferral(runner, path.function, path.step, threaded, threaded or awaited)
         args = tuple(_passed_on(context, target, values))

@@ -19,7 +19,9 @@ from ackdoctor.flow.transfer.evaluate import class_named, class_of, declared_typ
 from ackdoctor.libraries import Library
 from ackdoctor.libraries.vocabulary import (
     ACCESSES,
+    AMBIGUOUS_EXECUTORS,
     COLLECTION_WRAPPERS,
+    EXECUTOR_WORDS,
     LOGGING,
     METRICS,
     NEVER_RAISES,
@@ -59,6 +61,19 @@ def may_raise(context: Context, function: Function, call: Call) -> bool:
     if METRICS.intersection(word for part in _dotted(call.func) for word in name_words(part)):
         return False
     return name not in NEVER_RAISES or (not in_memory and is_remote(context, function, call.func.obj))
+
+
+def runs_on_thread(context: Context, function: Function, call: Call) -> bool:
+    """Whether a call runs code among its arguments on another thread; `execute` of a retry or a transaction does not."""
+    name = last_name(call.func)
+    if name not in AMBIGUOUS_EXECUTORS or not isinstance(call.func, Attr):
+        return name in context.library.threads
+    names = declared_names(context, function, call.func.obj)
+    if names:
+        return any(each.startswith(context.library.executors) for each in names)
+    receiver = calls_by_result(function).get(call.func.obj)
+    parts = _dotted(receiver.func if receiver is not None else call.func.obj)
+    return not EXECUTOR_WORDS.isdisjoint(word for part in parts for word in name_words(part))
 
 
 def _dotted(expr: Expr) -> Iterator[str]:

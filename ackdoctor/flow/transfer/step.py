@@ -165,8 +165,6 @@ def _done(context: Context, path: Path, step: Step) -> State:
 
 def _returned(context: Context, path: Path, expr: Expr) -> Value | None:
     value = evaluate(context, path.function, path.state, expr)
-    if context.typed and isinstance(value, Const) and not isinstance(value.value, (bool, type(None))):
-        return None
     if isinstance(value, Container) and isinstance(expr, Build) and expr.kind == "tuple":
         parts = (evaluate(context, path.function, path.state, item) for item in expr.items)
         return Container(value.items, tuple(parts))  # `return False, "no key"`

@@ -358,7 +358,6 @@ def _heading(file: SourceFile, prefix: str, node: Node, name: str | None = None)
         file.positions.span(word),
         node,
         node.child_by_field_name("parameters"),
-        split_modifiers(node)[0],
         node.child_by_field_name("type"),
     )
 

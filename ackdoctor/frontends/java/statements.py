@@ -86,7 +86,6 @@ class Heading(NamedTuple):
     head: Span
     node: Node  # for reports
     parameters: Node | None = None
-    annotations: Sequence[Node] = ()
     returns: Node | None = None
 
 
@@ -131,7 +130,6 @@ def function(
         span=heading.span,
         head=heading.head,
         binding=binding,
-        decorators=tuple(fn.pure(each) for each in heading.annotations if not each.has_error),
         closures=fn.closures,
         captures=frozenset(frame.captures),
         receiver="this" if "this" in frame.captures or any(each.name == "this" for each in params) else "",

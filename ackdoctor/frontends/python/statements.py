@@ -290,7 +290,7 @@ def _with_items(fn: Lowering, items: Sequence[cst.WithItem], body: Callable[[], 
     value = fn.value(item.item)
     if item.asname is not None:
         bind(fn, item.asname.name, value, fn.file.positions.through(item.item, item.asname.name))
-    inner()
+    fn.builder.guarded(value, inner)
 
 
 def _suppressed(fn: Lowering, node: cst.BaseExpression) -> tuple[str, ...] | None:
