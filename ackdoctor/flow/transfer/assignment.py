@@ -235,8 +235,6 @@ def _assign_item(
             return store(context, path, state, token.field, value, how="[]", key=key)
         case Container(items=items) if isinstance(obj, Name):
             return state.bind(obj.id, Container(items | {value}))
-        case None if isinstance(obj, Name):
-            return state.bind(obj.id, Container(frozenset({value})))
         case _:
             return escape(context, path, state, (value,), "a container")
 
