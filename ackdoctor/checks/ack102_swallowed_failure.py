@@ -22,7 +22,7 @@ from ackdoctor.flow.transfer.dispatch import methods_named
 from ackdoctor.flow.transfer.effects import cleanup_calls
 from ackdoctor.flow.transfer.origins import is_remote_library
 from ackdoctor.libraries import LIBRARIES
-from ackdoctor.libraries.vocabulary import LOGGING, PURE_CALLS, TASK_METHODS
+from ackdoctor.libraries.vocabulary import EXCEPTIONS, LOGGING, PURE_CALLS, STOPS, TASK_METHODS
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -242,7 +242,8 @@ def _is_broad(op: Catch) -> bool:
 
 def _is_of_client(context: RuleContext, function: Function, op: Catch) -> bool:
     """Whether an exception handler catches only the errors of a client library: `requests.RequestException`."""
-    return all(_is_client_error(context, function, name) for name in op.types)
+    errors = [name for name in op.types if name.rpartition(".")[2] not in STOPS]
+    return bool(errors) and all(_is_client_error(context, function, name) for name in errors)
 
 
 def _is_client_error(context: RuleContext, function: Function, name: str) -> bool:
@@ -254,8 +255,9 @@ def _is_client_error(context: RuleContext, function: Function, name: str) -> boo
     library = LIBRARIES[context.dialect.language]
     if context.dialect.objects and any(each.rpartition(".")[2] in _CLIENT_ERRORS for each in found):
         return True
-    outside = (each for each in found if "." in each and not each.startswith("java."))
-    return any(is_remote_library(library, unit, each) for each in outside)
+    packages = {each: each.rpartition(".")[0] for each in found if each.rpartition(".")[2] not in EXCEPTIONS}
+    outside = (each for each, package in packages.items() if package and package != unit.module)
+    return any(not each.startswith("java.") and is_remote_library(library, unit, each) for each in outside)
 
 
 def _ignores_failure(context: RuleContext, caught: Path, index: int) -> bool:

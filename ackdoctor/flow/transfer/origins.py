@@ -108,7 +108,7 @@ def is_remote(context: Context, function: Function, expr: Expr, depth: int = 0) 
     """Whether an object certainly comes from a library whose calls may fail."""
     if depth > _MAX_DEPTH:
         return False
-    if context.typed:
+    if context.library.declared_types:
         return _is_remote_type(context, function, expr)
     match expr:
         case Global():
@@ -243,10 +243,8 @@ def _is_memory_name(context: Context, name: str) -> bool:
 
 def project_class(context: Context, function: Function, expr: Expr) -> ClassInfo | None:
     """Return the class of the project that an object certainly has: by its declared type, or by its constructor."""
-    if context.typed:
-        call = calls_by_result(function).get(expr)
-        known = class_of(context, function, State(), expr)
-        return known if known is not None or call is None else _result_class(context, function, call)
+    if (declared := class_of(context, function, State(), expr)) is not None:
+        return declared
     match expr:
         case Attr(name=field) if is_field(function, expr):
             return field_class(context, field)
