@@ -5,7 +5,7 @@ A spout's entries: two pending tuples have one message id, or `fail` emits an id
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.dataflow import Definition, canonical_form, definition, reachable
+from ackdoctor.checks.facts.dataflow import Definition, canonical_form, definition, mentions_any, reachable
 from ackdoctor.checks.facts.fields import (
     Use,
     pending_fields,
@@ -19,7 +19,21 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted, Path, Stored, points_back
 from ackdoctor.flow.expressions import last_name, mentions, name_words
 from ackdoctor.flow.state import Const
-from ackdoctor.model.cfg import Arg, Attr, Bind, Build, Call, Catch, Expr, Item, Literal, Mix, Name, Test
+from ackdoctor.model.cfg import (
+    Arg,
+    Attr,
+    Bind,
+    Build,
+    Call,
+    Catch,
+    Expr,
+    Function,
+    Item,
+    Literal,
+    Mix,
+    Name,
+    Test,
+)
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
 
@@ -30,6 +44,10 @@ _LOOKS = frozenset(
 _UNIQUE = frozenset(
     "uuid1 uuid4 next token_hex getrandbits random monotonic time count "
     "randomUUID incrementAndGet getAndIncrement nextLong nanoTime currentTimeMillis getMessageId".split()
+)
+_HANDLES = frozenset(  # of new work, one for each call
+    "start begin submit send request publish enqueue schedule create open "
+    "apply_async send_async execute_async create_task executeAsync sendAsync submitAsync".split()
 )
 
 _ID_WORDS = frozenset(
@@ -84,7 +102,7 @@ def _key_can_repeat(context: RuleContext, path: Path, key: Expr, tup: str = "") 
         found = definition(found.visit, operand) or Definition(operand, found.visit)
     match found.value:
         case Call(func=func):
-            return last_name(func) not in _UNIQUE
+            return last_name(func) not in _UNIQUE | _HANDLES
         case Attr(name="id") | Literal():
             return False
         case Item(obj=Name(id=name), key=Literal(value=0)) if name == tup:
@@ -109,19 +127,27 @@ def _operand(defined: Expr | Call | Catch) -> Expr | None:
 
 
 def _looked_up(context: RuleContext, stored: Stored) -> bool:
-    """Whether the path to the store reads the field."""
+    """Whether the path to the store reads the field, or the local through which the store reaches it."""
+    match stored.step.op:
+        case Bind(target=Item(obj=Name(id=local))) | Call(func=Attr(obj=Name(id=local))):
+            pass
+        case _:
+            local = ""
+
+    def reads(function: Function, value: Expr) -> bool:
+        is_local = function is stored.function and mentions_any(value, frozenset({local}))
+        return is_local or reads_field(context, function, value, stored.field)
+
     for visit, _, _ in points_back(stored.path):
         function, op = visit.function, visit.step.op
         if visit.step is stored.step:
             continue
         match op:
-            case Test(condition=value) | Bind(value=value) if reads_field(
-                context, function, value, stored.field
-            ):
+            case Test(condition=value) | Bind(value=value) if reads(function, value):
                 return True
             case Call(func=func, args=args):
-                looks = last_name(func) in _LOOKS and context.field(function, func) == stored.field
-                if looks or any(reads_field(context, function, arg.value, stored.field) for arg in args):
+                looks = last_name(func) in _LOOKS and reads(function, func)
+                if looks or any(reads(function, arg.value) for arg in args):
                     return True
             case _:
                 pass
