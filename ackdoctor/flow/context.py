@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from ackdoctor.flow.events import Deferral, Event, Path
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import UNKNOWN, Field, Instance, State, Token, TokenKind, TokenState, Value
-from ackdoctor.libraries import LIBRARIES, Library
+from ackdoctor.libraries import Library, library_of
 from ackdoctor.model.cfg import ClassInfo, Component, Function, Unit
 from ackdoctor.model.dialect import OWN, Verb, VerbKind
 from ackdoctor.model.protocol import Stage, Tick
@@ -56,7 +56,7 @@ class Context:
 
     def __post_init__(self) -> None:
         """Collect the verbs' names: almost every call is compared with them."""
-        self.library = LIBRARIES[self.component.dialect.language]
+        self.library = library_of(self.component.dialect)
         self.verb_names = frozenset(verb.name for verb in self.verbs())
         self.own_verbs = frozenset(verb.name for verb in self.verbs() if verb.on == OWN)
         self.completing_names = frozenset(
@@ -93,11 +93,6 @@ class Context:
     def keeps(self, holder: str) -> bool:
         """Whether a field holds tuples, or the object in it holds them in a field of its own."""
         return any(each == holder or each.startswith(f"{holder}.") for each in self.stored_stages)
-
-    @property
-    def typed(self) -> bool:
-        """Whether the framework's objects are recognised by their declared types."""
-        return bool(self.component.dialect.objects)
 
     def verbs(self) -> Iterable[Verb]:
         """The framework calls that this component may make."""

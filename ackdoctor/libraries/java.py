@@ -22,6 +22,8 @@ _WAITS = (
 )
 
 JAVA = Library(
+    declared_types=True,
+    standard=("java.", "javax."),
     local=(  # collections, text, dates and serialisers
         "java.",
         "javax.",

@@ -20,11 +20,13 @@ class Wait(NamedTuple):
 class Library(NamedTuple):
     """What calls mean in one language; a call is known by the last part of its name."""
 
+    standard: tuple[str, ...]  # prefixes of qualified names: the standard library
     local: tuple[str, ...]  # prefixes of qualified names: objects that live in the process
     remote: tuple[str, ...]  # prefixes, stronger than `local`: objects that talk to another process or a file
     memory: tuple[str, ...]  # prefixes: objects that only compute, such as collections, dates and texts
     threads: frozenset[str]  # run a callable among their arguments on another thread
     schedulers: frozenset[str]  # call a callable among their arguments later
+    declared_types: bool = False  # the language declares the type of every object
     memory_types: frozenset[str] = frozenset()  # of these objects, those known by the last part of their name
     shared: tuple[str, ...] = ()  # prefixes, stronger than `memory`: objects that wait for other threads
     waits: tuple[Wait, ...] = ()

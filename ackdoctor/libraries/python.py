@@ -1,5 +1,6 @@
 """Python's standard library, and libraries that components use."""
 
+import builtins
 import sys
 
 from ackdoctor.libraries.library import Library, Wait
@@ -9,6 +10,7 @@ _REMOTE = (
     "asyncore ftplib http httplib imaplib multiprocessing poplib shelve smtplib socket sqlite3 ssl subprocess "
     "telnetlib urllib urllib2 xmlrpc xmlrpclib dbm"
 ).split()
+_STANDARD = tuple(f"{name}." for name in (*sys.stdlib_module_names, *dir(builtins)))
 _LOCAL = (  # numbers, dates, collections, text
     "arrow attr attrs cachetools cachetools2 dateutil numpy pandas pytz simplejson six sortedcontainers toolz ujson "
     "msgpack orjson jmespath blist bidict boltons more_itertools lxml bs4 yaml pydantic jsonschema marshmallow avro "
@@ -36,7 +38,8 @@ _WAITS = (
 )
 
 PYTHON = Library(
-    local=tuple(f"{name}." for name in (*sys.stdlib_module_names, *_LOCAL)),
+    standard=_STANDARD,
+    local=(*_STANDARD, *(f"{name}." for name in _LOCAL)),
     remote=tuple(f"{name}." for name in _REMOTE),
     memory=tuple(f"{name}." for name in _MEMORY),
     threads=THREADS,

@@ -411,6 +411,7 @@ class Unit:
     values: dict[str, Expr]
     body: Function
     python2: bool = False  # its syntax or names exist in Python 2 only
+    eager: frozenset[str] = frozenset()  # lazy functions that a version it may run on calls at once
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -58,7 +58,7 @@ def resolve_call(context: Context, path: Path, call: Call) -> Outcomes:
     held = HEAP_CELLS.call_method(function, state, call, values)
     if held is not None:
         return (CallEffect(*held, may_raise=False),)
-    known = _typed_call(context, path, call) if context.typed else _object_call(context, path, call)
+    known = _declared_call(context, path, call) or _object_call(context, path, call)
     if known is not None:
         return known
     target = evaluate(context, function, state, call.func)
@@ -83,8 +83,10 @@ def _apply_each(context: Context, path: Path, call: Call, target: Value) -> Outc
     )
 
 
-def _typed_call(context: Context, path: Path, call: Call) -> Outcomes | None:
+def _declared_call(context: Context, path: Path, call: Call) -> Outcomes | None:
     """Return the effect of a call that declared types resolve; None for any other."""
+    if not context.library.declared_types:
+        return None
     values = arguments(context, path, call)
     method = method_of(context, path, call, values)
     if method is not None:
@@ -154,7 +156,7 @@ def _enter_one(
     if not is_kept and functions and all(is_skippable(context, path.state, each, seen) for each in functions):
         fields = frozenset[str]().union(*(changed_fields(context, function) for function in functions))
         may_raise = any(helper_may_raise(context, function) for function in functions)
-        facts = surviving_facts(path.function, path.state.facts, fields)
+        facts = surviving_facts(path.function, path.state, fields)
         return (CallEffect(path.state.replace(facts=facts), result, may_raise),)
     outcomes = (
         enter(

@@ -125,9 +125,14 @@ def _lower_module(file: SourceFile, tree: cst.Module, *, python2: bool) -> Unit:
         values=values,
         body=module_body(file.path, fn.builder, fn.closures),
         python2=python2,
+        eager=_LAZY if python2 or not _COMPATIBILITY_NAMES.isdisjoint(candidates) else frozenset(),
     )
 
 
+_LAZY = frozenset({"map", "filter"})  # Python 2 builds their lists at once
+_COMPATIBILITY_NAMES = frozenset(
+    "absolute_import division print_function unicode_literals with_statement six".split()
+)
 _PARTS = ("finalbody", "orelse", "handlers", "cases", "body")
 
 
