@@ -334,10 +334,10 @@ def _runs_work(context: RuleContext, flow: Flow, caller: Path | None, code: Expr
     else:
         with_data = any(mentions_any(arg.value, derived) for arg in caller.step.op.args)
     if helper is None:
-        return with_data and _uses_resource(context, function, Call(Name("%"), code, ()))
+        return with_data and uses_resource(context, function, Call(Name("%"), code, ()))
     inner = calls_by_result(helper).values()
     return with_data and any(
-        context.verb_kind(helper, c) in _EMITS or _uses_resource(context, helper, c) for c in inner
+        context.verb_kind(helper, c) in _EMITS or uses_resource(context, helper, c) for c in inner
     )
 
 
