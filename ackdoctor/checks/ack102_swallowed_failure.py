@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from ackdoctor.checks.facts.dataflow import (
+    argument_of,
     data_params,
     derived_names,
     handler_steps,
