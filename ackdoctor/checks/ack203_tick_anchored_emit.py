@@ -21,6 +21,7 @@ _EMPTIES = frozenset(
     "clear pop popleft get_nowait get poll pollFirst pollLast take removeFirst removeLast del".split()
 )
 _SORTS = frozenset(("sort", "most_common"))
+_PACKS = COLLECTION_WRAPPERS | {"dumps", "join"}  # keep all rows in one value
 _SUMMARIES = frozenset(("sum", "max", "min", "Counter"))  # reduce many rows to one value
 
 
@@ -86,7 +87,7 @@ def _rows(context: RuleContext, function: Function, field: str) -> frozenset[str
     for use in uses(context, [function], field):
         if use.how in ("alias", "for"):
             names.update(value.id for value in use.values if isinstance(value, Name))
-        elif use.how in _EMPTIES or (use.how == "pass" and last_name(use.values[0]) in COLLECTION_WRAPPERS):
+        elif use.how in _EMPTIES or (use.how == "pass" and last_name(use.values[0]) in _PACKS):
             names.add(use.result)
     return derived_names(function, frozenset(names)) - {
         call.result.id

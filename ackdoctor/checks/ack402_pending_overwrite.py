@@ -5,7 +5,7 @@ A spout's entries: two pending tuples have one message id, or `fail` emits an id
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.dataflow import Definition, canonical_form, definition, reachable
+from ackdoctor.checks.facts.dataflow import Definition, canonical_form, definition, mentions_any, reachable
 from ackdoctor.checks.facts.fields import (
     Use,
     pending_fields,
@@ -14,12 +14,27 @@ from ackdoctor.checks.facts.fields import (
     unreleased_fields,
     uses,
 )
-from ackdoctor.checks.facts.spouts import data_emits, reach, stored_under_id
+from ackdoctor.checks.facts.spouts import data_emits, entry_method, reach, stored_under_id
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted, Path, Stored, points_back
-from ackdoctor.flow.expressions import last_name, mentions, name_words
+from ackdoctor.flow.expressions import assigned_locals, last_name, mentions, name_words
 from ackdoctor.flow.state import Const
-from ackdoctor.model.cfg import Arg, Attr, Bind, Build, Call, Catch, Expr, Item, Literal, Mix, Name, Test
+from ackdoctor.model.cfg import (
+    Arg,
+    Attr,
+    Bind,
+    Build,
+    Call,
+    Catch,
+    EdgeKind,
+    Expr,
+    Function,
+    Item,
+    Literal,
+    Mix,
+    Name,
+    Test,
+)
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
 
@@ -30,6 +45,10 @@ _LOOKS = frozenset(
 _UNIQUE = frozenset(
     "uuid1 uuid4 next token_hex getrandbits random monotonic time count "
     "randomUUID incrementAndGet getAndIncrement nextLong nanoTime currentTimeMillis getMessageId".split()
+)
+_HANDLES = frozenset(  # of new work, one for each call
+    "start begin submit send request publish enqueue schedule create open "
+    "apply_async send_async execute_async create_task executeAsync sendAsync submitAsync".split()
 )
 
 _ID_WORDS = frozenset(
@@ -84,7 +103,7 @@ def _key_can_repeat(context: RuleContext, path: Path, key: Expr, tup: str = "") 
         found = definition(found.visit, operand) or Definition(operand, found.visit)
     match found.value:
         case Call(func=func):
-            return last_name(func) not in _UNIQUE
+            return last_name(func) not in _UNIQUE | _HANDLES
         case Attr(name="id") | Literal():
             return False
         case Item(obj=Name(id=name), key=Literal(value=0)) if name == tup:
@@ -109,19 +128,27 @@ def _operand(defined: Expr | Call | Catch) -> Expr | None:
 
 
 def _looked_up(context: RuleContext, stored: Stored) -> bool:
-    """Whether the path to the store reads the field."""
+    """Whether the path to the store reads the field, or the local through which the store reaches it."""
+    match stored.step.op:
+        case Bind(target=Item(obj=Name(id=local))) | Call(func=Attr(obj=Name(id=local))):
+            pass
+        case _:
+            local = ""
+
+    def reads(function: Function, value: Expr) -> bool:
+        is_local = function is stored.function and mentions_any(value, frozenset({local}))
+        return is_local or reads_field(context, function, value, stored.field)
+
     for visit, _, _ in points_back(stored.path):
         function, op = visit.function, visit.step.op
         if visit.step is stored.step:
             continue
         match op:
-            case Test(condition=value) | Bind(value=value) if reads_field(
-                context, function, value, stored.field
-            ):
+            case Test(condition=value) | Bind(value=value) if reads(function, value):
                 return True
             case Call(func=func, args=args):
-                looks = last_name(func) in _LOOKS and context.field(function, func) == stored.field
-                if looks or any(reads_field(context, function, arg.value, stored.field) for arg in args):
+                looks = last_name(func) in _LOOKS and reads(function, func)
+                if looks or any(reads(function, arg.value) for arg in args):
                     return True
             case _:
                 pass
@@ -161,6 +188,8 @@ def _repeated(context: RuleContext, emit: Emitted, message_id: Expr) -> str | No
         return None if _emits_once(context, emit) else "constant"
     if _is_weak(context, emit.path, message_id):
         return "weak"
+    if _is_shared_by_loop(emit, message_id) and _removes_strictly(context):
+        return "loop"
     if _is_whole_value(emit, message_id) and _key_can_repeat(context, emit.path, message_id):
         return "value"
     return None
@@ -177,6 +206,51 @@ def _emits_once(context: RuleContext, emit: Emitted) -> bool:
         isinstance(visit.step.op, Test)
         and any(reads_field(context, visit.function, visit.step.op.condition, flag) for flag in flags)
         for visit, _, _ in points_back(emit.path)
+    )
+
+
+def _is_shared_by_loop(emit: Emitted, message_id: Expr) -> bool:
+    """Whether a loop runs an emit again with the same id: `for word in words: self.emit([word], tup_id=line_id)`."""
+    cfg, index = emit.function.cfg, emit.path.index
+    loops = [(head, body) for head, body in cfg.bodies.items() if index in body]
+    if not loops or not isinstance(message_id, Name):
+        return False
+    head, body = min(loops, key=lambda loop: len(loop[1]))
+    inside = {head, *body}
+    if any(message_id.id in assigned_locals(cfg.steps[each].op) for each in inside):
+        return False
+    seen, todo = set[int](), [index]
+    while todo:
+        for kind, target in cfg.steps[todo.pop()].edges:
+            if kind is not EdgeKind.RAISE and target in inside and target not in seen:
+                seen.add(target)
+                todo.append(target)
+    return index in seen
+
+
+def _removes_strictly(context: RuleContext) -> bool:
+    """Whether `ack` raises for an id whose entry is gone."""
+    ack = entry_method(context, EntryKind.ACKED)
+    found = list(uses(context, [ack])) if ack is not None else []
+    removals = [use for use in found if _is_strict(use)]
+    return any(not _is_guarded(context, use) for use in removals) and all(
+        not use.how.endswith("=") for use in found
+    )
+
+
+def _is_strict(use: Use) -> bool:
+    return use.how == "del" or (use.how == "pop" and len(use.values) == 1)
+
+
+def _is_guarded(context: RuleContext, removal: Use) -> bool:
+    """Whether the function of a removal looks at the field first, or catches exceptions."""
+    return any(
+        isinstance(step.op, Catch)
+        or (
+            isinstance(step.op, Test)
+            and reads_field(context, removal.function, step.op.condition, removal.field)
+        )
+        for step in removal.function.cfg.steps
     )
 
 
@@ -274,16 +348,8 @@ def _is_stored_again(context: RuleContext, removal: Use) -> bool:
 
 def _needs_entry(context: RuleContext, emit: Emitted, removal: Use) -> bool:
     """Whether a second callback for the id raises: a removal without a default, or an emit of what was removed, untested."""
-    if removal.how == "del" or (removal.how == "pop" and len(removal.values) == 1):
-        tests = [step for step in removal.function.cfg.steps if isinstance(step.op, (Test, Catch))]
-        return not any(
-            isinstance(step.op, Catch)
-            or (
-                isinstance(step.op, Test)
-                and reads_field(context, removal.function, step.op.condition, removal.field)
-            )
-            for step in tests
-        )
+    if _is_strict(removal):
+        return not _is_guarded(context, removal)
     payload = emit.args.get(emit.verb.subject or "")
     found = definition(emit.path, payload) if payload is not None else None
     if found is None or found.value is not removal.step.op:

@@ -39,6 +39,8 @@ _BOUNDED = frozenset(  # with a size, `offer` answers false when they are full
     for name in "ArrayBlockingQueue LinkedBlockingQueue LinkedBlockingDeque".split()
 )
 _DEQUES = frozenset({"collections.deque", "deque"})
+_RINGS = frozenset({"com.google.common.collect.EvictingQueue.create"})
+_TAKES = frozenset("pop popleft poll pollFirst remove removeFirst".split())
 _COMPLETES = (VerbKind.ACK, VerbKind.FAIL)
 
 
@@ -80,8 +82,9 @@ def _eviction(context: RuleContext, stored: Stored) -> str | None:
                 if names & _CACHES or (names & _TIMED and len(args) == 1):
                     return "a cache with a limit"
                 limits = any(arg.name == "maxlen" and arg.value != Literal(None) for arg in args)
-                if names & _DEQUES and (limits or len(args) > 1) and not _makes_room(context, stored):
-                    return "a deque with a limit"
+                limited = names & _RINGS or (names & _DEQUES and (limits or len(args) > 1))
+                if limited and not _makes_room(context, stored):
+                    return "a queue with a limit" if names & _RINGS else "a deque with a limit"
             case Build(kind="object", items=items):
                 closures = (function.closures.get(item.key) for item in items if isinstance(item, Closure))
                 if any(
@@ -102,7 +105,7 @@ def _acks(context: RuleContext, function: Function) -> bool:
 def _makes_room(context: RuleContext, stored: Stored) -> bool:
     """Whether the storing function tests the container, or the path to the store removes an entry or tests it."""
     steps = {(visit.function, visit.step) for visit, _, _ in points_back(stored.path)}
-    removals = (use for use in uses(context, field=stored.field) if use.how in ("pop", "popleft"))
+    removals = (use for use in uses(context, field=stored.field) if use.how in _TAKES)
     if any((use.function, use.step) in steps for use in removals):
         return True
     steps |= {(stored.function, step) for step in stored.function.cfg.steps}

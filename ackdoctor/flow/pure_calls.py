@@ -25,6 +25,7 @@ from ackdoctor.libraries.vocabulary import (
     LOGGING,
     PURE_CALLS,
     PURE_PREFIXES,
+    RANGES,
     SIZES,
 )
 from ackdoctor.model.cfg import Attr, Build, Call, Compare, Expr, Function, Global, Literal, Mix, Name, Star
@@ -250,11 +251,13 @@ def iterator_facts(function: Function) -> Mapping[Expr, tuple[Expr, ...]]:
 
 @memoize
 def nonempty_results(function: Function, names: frozenset[str]) -> frozenset[Expr]:
-    """The results of calls of these names with a separator: `split(",")` has at least one element."""
+    """The results of calls of these names with a separator, `split(",")`, and of `range(3)`: they have an element."""
     found: set[Expr] = set()
     for result, call in calls_by_result(function).items():
         match call.args:
             case ((Literal(value=str()), _, _), *_) if last_name(call.func) in names:
+                found.add(result)
+            case ((Literal(value=int() as count), None, ""),) if last_name(call.func) in RANGES and count > 0:
                 found.add(result)
             case _:
                 pass

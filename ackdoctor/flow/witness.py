@@ -299,10 +299,11 @@ def _is_choice(visit: Path, func: Expr) -> bool:
 
 
 def _is_helper_result(visit: Path, value: Expr | None, completing: frozenset[int]) -> bool:
-    """Whether the returned value is the result of a completing helper: `return self.store(tup)` leaves where the helper does."""
+    """Whether a completing helper decides, and the handler only returns: `return self.store(tup)`, `store(tuple); return`."""
     after, before = visit, visit.before
     while before is not None:
-        if isinstance(before.step.op, Call) and before.step.op.result == value:
+        is_last = value is None or (isinstance(before.step.op, Call) and before.step.op.result == value)
+        if is_last:
             return after.inner is not None and id(after.inner.function) in completing
         after, before = before, before.before
     return False

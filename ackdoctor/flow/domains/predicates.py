@@ -134,7 +134,7 @@ class Predicates(Domain):
         function, before = path.function, path.state
         if callee is not None:
             changed = changed_fields(context, callee) if before.facts else frozenset()
-            after = after.replace(facts=surviving_facts(function, before.facts, changed))
+            after = after.replace(facts=surviving_facts(function, before, changed))
             fields = None if ANY in changed else changed
             after = invalidate_aliases(function, path.index, before, after, fields)
             return invalidate_by_call(function, after, call)

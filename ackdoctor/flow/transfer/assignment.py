@@ -10,6 +10,7 @@ from ackdoctor.flow.domains.tuples import (
     is_named,
     is_whole_slice,
     other_tuple,
+    put_back,
     take_buffer,
 )
 from ackdoctor.flow.events import Path
@@ -146,8 +147,11 @@ def _assign_attribute(
 def _assign_field(
     context: Context, path: Path, state: State, target: Attr, field: str, value: Value | None
 ) -> State:
-    if value is not None and any(tokens_in(value)):
+    tokens = list(tokens_in(value))
+    if value is not None and tokens:
         state = store(context, path, state, field, value, how="=", key=None)
+        if any(token.collection == Field(field, taken=True) for token in tokens):
+            state = put_back(context, path, state, field)
     elif field in context.stored_stages:
         state = _replaced(context, path, state, target, field)
     if isinstance(value, Field) and not value.taken and value.name != field:
@@ -231,8 +235,6 @@ def _assign_item(
             return store(context, path, state, token.field, value, how="[]", key=key)
         case Container(items=items) if isinstance(obj, Name):
             return state.bind(obj.id, Container(items | {value}))
-        case None if isinstance(obj, Name):
-            return state.bind(obj.id, Container(frozenset({value})))
         case _:
             return escape(context, path, state, (value,), "a container")
 
@@ -297,6 +299,13 @@ def update(context: Context, path: Path, target: Expr, value: Value | None) -> S
     if isinstance(target, Item):
         state = invalidate_size(state, target.obj, target.key)
     if value is None or not any(tokens_in(value)):
+        match evaluate(context, path.function, state, target), value:
+            case Field(name=field, taken=False), Field(name=added, taken=True) if added == field:
+                return put_back(context, path, state, field)
+            case Field() as changed, _:
+                state = context.touch(state, changed)
+            case _:
+                pass
         if isinstance(target, Name):
             before = evaluate(context, path.function, state, target)
             if isinstance(before, (Const, Count, Index)):

@@ -156,7 +156,7 @@ def _enter_one(
     if not is_kept and functions and all(is_skippable(context, path.state, each, seen) for each in functions):
         fields = frozenset[str]().union(*(changed_fields(context, function) for function in functions))
         may_raise = any(helper_may_raise(context, function) for function in functions)
-        facts = surviving_facts(path.function, path.state.facts, fields)
+        facts = surviving_facts(path.function, path.state, fields)
         return (CallEffect(path.state.replace(facts=facts), result, may_raise),)
     outcomes = (
         enter(

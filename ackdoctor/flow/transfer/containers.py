@@ -220,8 +220,7 @@ def _field_method(
     if inner and name in _CHANGES and not is_read_only(call):
         state = state.with_contents(inner.members, UNKNOWN)
     if name in CONTAINER_BULK_STORES and Field(field, taken=True) in values:
-        release(context, path, field)
-        return CallEffect(put_back(context, state, field), None, may_raise=False)
+        return CallEffect(put_back(context, path, state, field), None, may_raise=False)
     if name in CONTAINER_STORES:
         state = _store_added(state, call, values, stored_tuple(field))
     if name in DRAINS and call.args and isinstance(call.args[0].value, Name):

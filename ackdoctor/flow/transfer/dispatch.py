@@ -283,7 +283,7 @@ def method_of(
     kept = kept_method(context, receiver, name, values)
     if kept is not None:
         return kept
-    instance = receiver if isinstance(receiver, Instance) else _object_of(context, path, call.func.obj)
+    instance = object_of(context, path, call.func.obj)
     if instance is None:
         return None
     found = methods_named(context.program.lineage(instance.cls).order, name)
@@ -312,18 +312,23 @@ def kept_method(
     return MethodTarget(found, receiver)
 
 
-def _object_of(context: Context, path: Path, expr: Expr) -> Instance | None:
+def object_of(context: Context, path: Path, expr: Expr) -> Instance | None:
     """Return the object of a project class that an expression is, as it is constructed or as it is declared."""
+    known = evaluate(context, path.function, path.state, expr)
+    if isinstance(known, Instance):
+        return known
+    cls = None
     match expr:
         case Attr(obj=obj, name=field) if evaluate(context, path.function, path.state, obj) == SelfRef():
             made = constructed(context, field)
+            if made is not None:
+                return made
         case Global():
             cls = project_class(context, path.function, expr)
-            return Instance(cls) if cls is not None else None
         case _:
-            made = None
-    cls = class_of(context, path.function, path.state, expr) if made is None else None
-    return Instance(cls) if cls is not None else made
+            pass
+    cls = cls or class_of(context, path.function, path.state, expr)
+    return Instance(cls) if cls is not None else None
 
 
 def constructed(context: Context, field: str) -> Instance | None:

@@ -29,6 +29,7 @@ from ackdoctor.flow.state import (
     Partial,
     SelfRef,
     State,
+    TokenRef,
     Value,
     tokens_in,
 )
@@ -50,6 +51,7 @@ from ackdoctor.model.cfg import (
     Instr,
     IsType,
     Item,
+    Literal,
     Mix,
     Name,
     Not,
@@ -311,15 +313,21 @@ def _fields(expr: Expr, own: str) -> set[str]:
     return set()
 
 
-def surviving_facts(
-    function: Function, facts: Mapping[Expr, bool], fields: frozenset[str]
-) -> Mapping[Expr, bool]:
-    """Return the facts that survive a call of a helper: about locals, and about fields that it cannot change; globals may change."""
-    return {fact: truth for fact, truth in facts.items() if not _reads_field(function, fact, fields)}
+def surviving_facts(function: Function, state: State, fields: frozenset[str]) -> Mapping[Expr, bool]:
+    """Return the facts that survive a call of a helper: about locals, tuples, and fields that it cannot change; globals may change."""
+    tuples = frozenset(name for name, value in state.env.items() if isinstance(value, TokenRef))
+    return {
+        fact: truth
+        for fact, truth in state.facts.items()
+        if not _reads_changing(function, fact, fields, tuples)
+    }
 
 
-def _reads_field(function: Function, expr: Expr, fields: frozenset[str]) -> bool:
+def _reads_changing(function: Function, expr: Expr, fields: frozenset[str], tuples: frozenset[str]) -> bool:
+    """Whether an expression reads one of the fields, a global variable, or a part of an object that is no tuple."""
     match expr:
+        case Attr() | Item(key=Literal()) if _is_part_of(expr, tuples):
+            return False
         case Attr(name=name) if is_field(function, expr) and ANY not in fields:
             return name in fields
         case Attr(name=name) | Global(id=name):
@@ -327,12 +335,20 @@ def _reads_field(function: Function, expr: Expr, fields: frozenset[str]) -> bool
         case Item():
             return True
         case Compare(left=left, right=right):
-            return _reads_field(function, left, fields) or _reads_field(function, right, fields)
+            parts: tuple[Expr, ...] = (left, right)
         case Mix(op="call", parts=(Attr(obj=func), *args)):
-            return any(_reads_field(function, each, fields) for each in (func, *args))
+            parts = (func, *args)
         case Mix(parts=parts):
-            return any(_reads_field(function, part, fields) for part in parts)
+            pass
         case IsType(value=value) | Not(value=value):
-            return _reads_field(function, value, fields)
+            parts = (value,)
         case _:
             return False
+    return any(_reads_changing(function, part, fields, tuples) for part in parts)
+
+
+def _is_part_of(expr: Expr, names: frozenset[str]) -> bool:
+    """Whether an expression reads a part of one of these locals: `tup.values[0]`."""
+    while isinstance(expr, Attr) or (isinstance(expr, Item) and isinstance(expr.key, Literal)):
+        expr = expr.obj
+    return isinstance(expr, Name) and expr.id in names

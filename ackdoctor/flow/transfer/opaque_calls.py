@@ -36,7 +36,7 @@ from ackdoctor.flow.state import (
     tokens_in,
 )
 from ackdoctor.flow.transfer.containers import CallEffect, arguments, elements, packed_arguments
-from ackdoctor.flow.transfer.dispatch import callbacks
+from ackdoctor.flow.transfer.dispatch import callbacks, object_of
 from ackdoctor.flow.transfer.escape import escape
 from ackdoctor.flow.transfer.evaluate import batch_part, evaluate, tick_test_of_name
 from ackdoctor.flow.transfer.origins import is_remote, may_raise, runs_on_thread
@@ -225,8 +225,11 @@ def run_later(
     threaded: bool,
 ) -> None:
     """Record the callables among the arguments as code that runs later."""
+    started = _started(context, path)
+    threaded = threaded or bool(started)
     awaited = runner in context.library.schedulers or runner.lower().endswith(ASYNC_SUFFIX)
-    for target in (*_callables(values), *_own_thread(context, path, values, runner)):
+    own = (BoundMethod("run"),) if SelfRef() in values and runner in context.library.runners else ()
+    for target in started or (*_callables(values), *(own if context.component.method("run") else ())):
         deferral = Deferral(runner, path.function, path.step, threaded, threaded or awaited)
         args = tuple(_passed_on(context, target, values))
         context.record(
@@ -239,21 +242,21 @@ def run_later(
             context.deferred_calls.append(DeferredCall(target, args, state, deferral, path))
 
 
-def _own_thread(
-    context: Context, path: Path, values: tuple[Value | None, ...], runner: str
-) -> tuple[Value, ...]:
-    """Return the component's own `run` if the component is a Runnable that is handed to a thread, or starts itself."""
-    if context.component.method(RUN) is None:
-        return ()
-    handed = runner in context.library.runners and SelfRef() in values
+def _started(context: Context, path: Path) -> tuple[Value, ...]:
+    """Return the `run` of a thread that a call starts: of the component itself, or of another object of the project."""
     match path.step.op:
         case Call(func=Attr(obj=obj, name=name)) if name in THREAD_STARTS:
-            foreign = context.program.lineage(context.component.cls).foreign
-            is_thread = any(each.rpartition(".")[2] in THREAD_CLASSES for each in foreign)
-            handed = is_thread and evaluate(context, path.function, path.state, obj) == SelfRef()
+            thread = evaluate(context, path.function, path.state, obj)
+            thread = thread if isinstance(thread, SelfRef) else object_of(context, path, obj)
         case _:
-            pass
-    return (BoundMethod(RUN),) if handed else ()
+            return ()
+    if thread is None:
+        return ()
+    lineage = context.program.lineage(thread.cls if isinstance(thread, Instance) else context.component.cls)
+    run = next((each.methods[RUN] for each in lineage.order if RUN in each.methods), None)
+    if run is None or not any(each.rpartition(".")[2] in THREAD_CLASSES for each in lineage.foreign):
+        return ()
+    return (Partial(FunctionRef(run, bare=True), (thread,)),)
 
 
 def _passed_on(context: Context, target: Value, values: tuple[Value | None, ...]) -> Iterator[Value]:
