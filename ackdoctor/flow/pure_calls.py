@@ -19,6 +19,7 @@ from ackdoctor.libraries.vocabulary import (
     COLLECTION_WRAPPERS,
     CONTAINER_VIEWS,
     EMPTINESS,
+    HAS_NEXT,
     IMMUTABLE_TYPES,
     ITERATORS,
     LOGGING,
@@ -95,7 +96,7 @@ def pure_calls(function: Function) -> Mapping[Expr, Expr]:
     captured = frozenset(name for inner in function.closures.values() for name in inner.captures)
     found: dict[Expr, Expr] = {}
     for index, call in calls:
-        if not isinstance(call.func, Attr) or (index in looped and call.func.name != "hasNext"):
+        if not isinstance(call.func, Attr) or (index in looped and call.func.name != HAS_NEXT):
             continue
         parts = [found.get(part, part) for part in (call.func.obj, *(arg.value for arg in call.args))]
         names = {
