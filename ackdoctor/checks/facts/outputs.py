@@ -17,7 +17,7 @@ from ackdoctor.checks.facts.dataflow import (
 )
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted, Path
-from ackdoctor.flow.expressions import last_name, mentions, operands
+from ackdoctor.flow.expressions import assigned_targets, last_name, mentions, operands
 from ackdoctor.libraries.vocabulary import ARRAYS, COLLECTION_LITERALS, LOGGING, PURE_CALLS
 from ackdoctor.model.cfg import (
     Arg,
@@ -34,6 +34,7 @@ from ackdoctor.model.cfg import (
     Mark,
     Mix,
     Name,
+    Next,
     Not,
     Return,
     Star,
@@ -256,7 +257,7 @@ def _is_one_value(context: RuleContext, visit: Path, expr: Expr) -> bool:
     """Whether an argument is certainly no array."""
     found = definition(visit, expr)
     if found is None:
-        return False
+        return isinstance(expr, Name) and _is_part_of_split(visit, expr)
     match found.value:
         case Literal(value=value):
             return value is not None
@@ -269,6 +270,24 @@ def _is_one_value(context: RuleContext, visit: Path, expr: Expr) -> bool:
             return name in _SCALARS or (name in context.dialect.shape.keyed and "Value" not in name)
         case _:
             return False
+
+
+def _is_part_of_split(visit: Path, local: Name) -> bool:
+    """Whether a local is a string of `for (String word : line.split(" "))`."""
+    for earlier in earlier_visits(visit):
+        match earlier.step.op:
+            case Next(target=target, iterable=iterable) if target == local:
+                found = definition(earlier, iterable)
+                return (
+                    found is not None
+                    and isinstance(found.value, Call)
+                    and last_name(found.value.func) == "split"
+                )
+            case op if local in assigned_targets(op):
+                return False
+            case _:
+                pass
+    return False
 
 
 def _is_untouched(context: RuleContext, end: Path, payload: Expr, made: Path) -> bool:

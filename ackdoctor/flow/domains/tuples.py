@@ -599,4 +599,8 @@ def _called(context: Context, function: Function, call: Call) -> tuple[Function,
     closure = named_closures(function).get(call.func, call.func)
     if isinstance(closure, Closure):
         return (function.closures[closure.key],)
-    return callees(context, last_name(call.func))
+    name = last_name(call.func)
+    foreign = isinstance(call.func, Attr) and call.func.obj != Name(function.receiver)
+    if foreign and any(entry.method == name for entry in context.component.role.entries):
+        return ()  # `statement.execute(row)` is not the handler
+    return callees(context, name)

@@ -37,7 +37,7 @@ from ackdoctor.flow.state import (
 from ackdoctor.flow.transfer.escape import escape, release, store
 from ackdoctor.flow.transfer.evaluate import evaluate, offset_value, stored_tuple
 from ackdoctor.flow.transfer.liveness import indexed_containers
-from ackdoctor.libraries.vocabulary import COLLECTION_WRAPPERS, CONTAINER_READS, SAME_PART
+from ackdoctor.libraries.vocabulary import COLLECTION_WRAPPERS, CONTAINER_READS, RUN, SAME_PART
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -199,9 +199,9 @@ def _is_runnable(value: Value) -> bool:
     """Whether a value is an object that was constructed with code to run: a thread that starts later."""
     match value:
         case Instance(fields=fields):
-            return bool(fields) and "run" in value.cls.methods
+            return bool(fields) and RUN in value.cls.methods
         case Container(items=items):
-            return any(isinstance(item, FunctionRef) and item.function.name == "run" for item in items)
+            return any(isinstance(item, FunctionRef) and item.function.name == RUN for item in items)
         case _:
             return False
 

@@ -43,7 +43,7 @@ from ackdoctor.flow.transfer.effects import changed_fields, helper_may_raise, is
 from ackdoctor.flow.transfer.evaluate import declared_result, evaluate, framework_kind, stored_tuple
 from ackdoctor.flow.transfer.opaque_calls import Enter, enter, library_call, opaque_call, run_later
 from ackdoctor.flow.transfer.verbs import apply_verb, external_verb, never_raises, own_verb, unbound_verb
-from ackdoctor.libraries.vocabulary import IMMEDIATE_CALLBACKS, PURE_CALLS
+from ackdoctor.libraries.vocabulary import IMMEDIATE_CALLBACKS, PURE_CALLS, THREAD
 from ackdoctor.model.cfg import Arg, Attr, Call, ClassInfo, Function, Global, Name
 from ackdoctor.model.dialect import Verb
 
@@ -97,7 +97,7 @@ def _declared_call(context: Context, path: Path, call: Call) -> Outcomes | None:
     if not isinstance(call.func, Attr) or isinstance(call.func.obj, Global):
         instance = new_instance(context, path, call, values)
         if instance is not None:
-            run_later(context, path, path.state, (thread_task(context, instance),), "Thread", threaded=True)
+            run_later(context, path, path.state, (thread_task(context, instance),), THREAD, threaded=True)
             return (CallEffect(path.state, instance, may_raise=not isinstance(instance, ExceptionValue)),)
     if isinstance(call.func, Attr) and call.func.name in IMMEDIATE_CALLBACKS:
         return _run_callback_now(context, path, call, values)

@@ -41,12 +41,14 @@ from ackdoctor.flow.transfer.evaluate import (
 )
 from ackdoctor.flow.transfer.origins import is_queue, may_raise
 from ackdoctor.libraries.vocabulary import (
+    CLEARS,
     CONTAINER_BULK_STORES,
     CONTAINER_OTHERS,
     CONTAINER_READS,
     CONTAINER_REMOVALS,
     CONTAINER_STORES,
     CONTAINER_VIEWS,
+    DRAINS,
     EMPTINESS,
     ITERATOR_TESTS,
     LOGGING,
@@ -168,7 +170,7 @@ def _local_method(context: Context, path: Path, call: Call, held: Container, fun
         return CallEffect(state, Count(held) if items else None, may_raise=False)
     if items and name in EMPTINESS | ITERATOR_TESTS:
         return CallEffect(state, Const(name not in EMPTINESS), may_raise=False)
-    return CallEffect(_emptied(state, func.obj), None, may_raise=False) if name == "clear" else None
+    return CallEffect(_emptied(state, func.obj), None, may_raise=False) if name in CLEARS else None
 
 
 def _emptied(state: State, obj: Expr) -> State:
@@ -221,7 +223,7 @@ def _field_method(
         return CallEffect(put_back(context, path, state, field), None, may_raise=False)
     if name in CONTAINER_STORES:
         state = _store_added(state, call, values, stored_tuple(field))
-    if name == "drainTo" and call.args and isinstance(call.args[0].value, Name):
+    if name in DRAINS and call.args and isinstance(call.args[0].value, Name):
         state = drain_buffer(context, path, state, field, call.args[0].value.id)
         return CallEffect(state, None, may_raise=False)
     if inner and not carried and (name.startswith("get") or _reads_part(call, name)):
@@ -241,7 +243,7 @@ def _field_method(
         return CallEffect(state, read, may_raise=raises)
     if name in CONTAINER_VIEWS:
         return CallEffect(state, TokenRef(inner) if inner else Field(field), may_raise=False)
-    if name == "clear" and not inner:
+    if name in CLEARS and not inner:
         return CallEffect(empty_buffer(context, path, state, field), None, may_raise=False)
     if name in CONTAINER_OTHERS:
         if not is_read_only(call) and name not in REORDERING:

@@ -226,7 +226,7 @@ def _fits(
             score += 3 if value.kind in last or last in value.kind else -3
         elif wanted and sort:
             score += 2 if wanted == sort else -3
-        elif sort in ("text", "number", "tuple") and last and not wanted and last not in ("T", "K", "V"):
+        elif sort in ("text", "number", "tuple") and last and not wanted:
             score -= 1
     return score
 
