@@ -55,8 +55,11 @@ from ackdoctor.rulebook.advice import fail_as_well
 _BROAD = frozenset({"Exception", "BaseException", "StandardError", "Throwable"})
 _NO_REMEDY = (VerbKind.ACK, VerbKind.LOG, VerbKind.REPORT)
 _EMITS = (VerbKind.EMIT, VerbKind.EMIT_MANY)
-# of the JDK: clients of remote stores raise them as well
-_CLIENT_ERRORS = frozenset({"IOException", "SQLException", "ExecutionException", "TimeoutException"})
+# of the JDK and of Python: clients of remote stores raise them as well
+_CLIENT_ERRORS = frozenset(
+    "IOException SQLException ExecutionException TimeoutException OSError IOError EnvironmentError ConnectionError "
+    "TimeoutError".split()
+)
 _ACCESSOR = re.compile("(get|set|is|has)(_|[A-Z])")
 _ABOUT_THE_RECORD = re.compile(  # such an error says what is wrong with the record: another try does not help
     "Duplicate|Exist|NotFound|Conflict|Integrity|Invalid|Validat|Pars|Decod|Format|Syntax|Schema|Missing|Malformed|BadRequest"
@@ -253,9 +256,10 @@ def _is_client_error(context: RuleContext, function: Function, name: str) -> boo
     if isinstance(found, ClassInfo) or _ABOUT_THE_RECORD.search(name) is not None:
         return False
     library = LIBRARIES[context.dialect.language]
-    if context.dialect.objects and any(each.rpartition(".")[2] in _CLIENT_ERRORS for each in found):
+    if any(each.rpartition(".")[2] in _CLIENT_ERRORS for each in found):
         return True
-    packages = {each: each.rpartition(".")[0] for each in found if each.rpartition(".")[2] not in EXCEPTIONS}
+    standard = EXCEPTIONS if context.dialect.objects else {}
+    packages = {each: each.rpartition(".")[0] for each in found if each.rpartition(".")[2] not in standard}
     outside = (each for each, package in packages.items() if package and package != unit.module)
     return any(not each.startswith("java.") and is_remote_library(library, unit, each) for each in outside)
 

@@ -7,6 +7,7 @@ from typing import TypeAlias
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.events import Path
+from ackdoctor.flow.expressions import calls_by_result, last_name
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
@@ -208,8 +209,21 @@ def _run_callback_now(
             element = next(iter(items))
         case _:
             pass
-    pair = isinstance(target, FunctionRef) and len(target.function.params) == 2  # noqa: PLR2004  a map's key and value
-    return (_apply(context, path, call, target, (None, element) if pair else (element,)),)
+    given: tuple[Value | None, ...] = (element,)
+    match target:
+        case FunctionRef(function=function) if len(function.params) == 2:  # noqa: PLR2004  a map's key and value
+            key = Name(function.params[0].name)
+            given = (element, None) if _completes_argument(context, function, key) else (None, element)
+        case _:
+            pass
+    return (_apply(context, path, call, target, given),)
+
+
+def _completes_argument(context: Context, function: Function, param: Name) -> bool:
+    """Whether a function acks or fails what it gets for a parameter."""
+    calls = calls_by_result(function).values()
+    done = (call for call in calls if last_name(call.func) in context.completing_names)
+    return any(call.args[:1] == (Arg(param),) for call in done)
 
 
 def apply_value(
