@@ -223,7 +223,7 @@ def _completes_argument(context: Context, function: Function, param: Name) -> bo
     """Whether a function acks or fails what it gets for a parameter."""
     calls = calls_by_result(function).values()
     done = (call for call in calls if last_name(call.func) in context.completing_names)
-    return any(arg.value == param for call in done for arg in call.args)
+    return any(call.args[:1] == (Arg(param),) for call in done)
 
 
 def apply_value(
