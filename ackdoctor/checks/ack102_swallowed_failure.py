@@ -13,7 +13,7 @@ from ackdoctor.checks.facts.dataflow import (
     reachable,
     tuple_names,
 )
-from ackdoctor.checks.facts.fields import reads_field
+from ackdoctor.checks.facts.fields import reads_field, uses_resource
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back, raised_at, turns_back
 from ackdoctor.flow.expressions import assigned_locals, calls_by_result, last_name, operands
@@ -22,14 +22,16 @@ from ackdoctor.flow.transfer.dispatch import methods_named
 from ackdoctor.flow.transfer.effects import cleanup_calls
 from ackdoctor.flow.transfer.origins import is_remote_library
 from ackdoctor.libraries import LIBRARIES
-from ackdoctor.libraries.vocabulary import EXCEPTIONS, LOGGING, PURE_CALLS, STOPS
+from ackdoctor.libraries.vocabulary import EXCEPTIONS, LOGGING, PURE_CALLS, STOPS, TASK_METHODS
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
     Call,
     Catch,
     ClassInfo,
+    Closure,
     EdgeKind,
+    Expr,
     Function,
     Global,
     Instr,
@@ -53,8 +55,11 @@ from ackdoctor.rulebook.advice import fail_as_well
 _BROAD = frozenset({"Exception", "BaseException", "StandardError", "Throwable"})
 _NO_REMEDY = (VerbKind.ACK, VerbKind.LOG, VerbKind.REPORT)
 _EMITS = (VerbKind.EMIT, VerbKind.EMIT_MANY)
-# of the JDK: clients of remote stores raise them as well
-_CLIENT_ERRORS = frozenset({"IOException", "SQLException", "ExecutionException", "TimeoutException"})
+# of the JDK and of Python: clients of remote stores raise them as well
+_CLIENT_ERRORS = frozenset(
+    "IOException SQLException ExecutionException TimeoutException OSError IOError EnvironmentError ConnectionError "
+    "TimeoutError".split()
+)
 _ACCESSOR = re.compile("(get|set|is|has)(_|[A-Z])")
 _ABOUT_THE_RECORD = re.compile(  # such an error says what is wrong with the record: another try does not help
     "Duplicate|Exist|NotFound|Conflict|Integrity|Invalid|Validat|Pars|Decod|Format|Syntax|Schema|Missing|Malformed|BadRequest"
@@ -251,9 +256,10 @@ def _is_client_error(context: RuleContext, function: Function, name: str) -> boo
     if isinstance(found, ClassInfo) or _ABOUT_THE_RECORD.search(name) is not None:
         return False
     library = LIBRARIES[context.dialect.language]
-    if context.dialect.objects and any(each.rpartition(".")[2] in _CLIENT_ERRORS for each in found):
+    if any(each.rpartition(".")[2] in _CLIENT_ERRORS for each in found):
         return True
-    packages = {each: each.rpartition(".")[0] for each in found if each.rpartition(".")[2] not in EXCEPTIONS}
+    standard = EXCEPTIONS if context.dialect.objects else {}
+    packages = {each: each.rpartition(".")[0] for each in found if each.rpartition(".")[2] not in standard}
     outside = (each for each, package in packages.items() if package and package != unit.module)
     return any(not each.startswith("java.") and is_remote_library(library, unit, each) for each in outside)
 
@@ -292,15 +298,52 @@ def _does_work(context: RuleContext, flow: Flow, caught: Path, step: Step, field
         return False
     if context.verb_kind(function, call) in _EMITS:
         return True
+    passed = _passed_code(caught, call)
+    if passed is not None:
+        return _runs_work(context, flow, caught.entry.before, passed)
     derived = _names_from(context, function, field) if field else tuple_names(flow, function)
     own = [arg.value for arg in call.args if field and reads_field(context, function, arg.value, field)]
     if not own and not any(mentions_any(arg.value, derived) for arg in call.args):
         return False
     helper = _called_helper(context, flow, caught, call)
     if helper is None:
-        return _uses_resource(context, function, call, caught.entry.before)
+        return uses_resource(context, function, call, caught.entry.before)
     inner = calls_by_result(helper).values()
-    return any(context.verb_kind(helper, c) in _EMITS or _uses_resource(context, helper, c) for c in inner)
+    return any(context.verb_kind(helper, c) in _EMITS or uses_resource(context, helper, c) for c in inner)
+
+
+def _passed_code(caught: Path, call: Call) -> Expr | None:
+    """Return the argument with code that a helper runs: `store` of `quietly(store, row)`."""
+    caller = caught.entry.before
+    match call.func:
+        case Name() as code:
+            pass
+        case Attr(obj=Name() as code, name=name) if name in TASK_METHODS:
+            pass
+        case _:
+            return None
+    if caller is None or not isinstance(caller.step.op, Call):
+        return None
+    return argument_of(caller.step.op, caught.function, code.id)
+
+
+def _runs_work(context: RuleContext, flow: Flow, caller: Path | None, code: Expr) -> bool:
+    """Whether code that a call passes to a helper does the tuple's work."""
+    if caller is None or not isinstance(caller.step.op, Call):
+        return False
+    function, derived = caller.function, tuple_names(flow, caller.function)
+    helper = context.own_method(function, code)
+    if isinstance(code, Closure):
+        helper = function.closures.get(code.key)
+        with_data = helper is not None and not derived.isdisjoint(helper.captures)
+    else:
+        with_data = any(mentions_any(arg.value, derived) for arg in caller.step.op.args)
+    if helper is None:
+        return with_data and uses_resource(context, function, Call(Name("%"), code, ()))
+    inner = calls_by_result(helper).values()
+    return with_data and any(
+        context.verb_kind(helper, c) in _EMITS or uses_resource(context, helper, c) for c in inner
+    )
 
 
 def _called_helper(context: RuleContext, flow: Flow, caught: Path, call: Call) -> Function | None:
@@ -339,24 +382,6 @@ def _names_from(context: RuleContext, function: Function, field: str) -> frozens
     if function in context.own_names and function.name not in entries:
         names.update(param.name for param in function.params[1:])
     return derived_names(function, frozenset(names))
-
-
-def _uses_resource(context: RuleContext, function: Function, call: Call, caller: Path | None = None) -> bool:
-    """Whether a call is a method of a field of the component or of a client: `self.table.insert(row)`, `requests.post()`.
-
-    A client that a helper gets as an argument is judged where it is called.
-    """
-    if not isinstance(call.func, Attr) or context.is_in_memory(function, call.func.obj):
-        return False
-    obj = call.func.obj
-    if context.field(function, obj) is not None or context.is_remote(function, obj):
-        return True
-    if caller is None or not isinstance(obj, Name) or not isinstance(caller.step.op, Call):
-        return False
-    passed = argument_of(caller.step.op, function, obj.id)
-    return passed is not None and _uses_resource(
-        context, caller.function, Call(call.result, Attr(passed, call.func.name), ())
-    )
 
 
 # ---- classes of the project that the bolt uses ----

@@ -94,9 +94,6 @@ def check(context: RuleContext) -> Iterator[Finding]:
 
 
 def _reaches_pipe(context: RuleContext, function: Function) -> bool:
-    unit = context.program.units[function.path]
-    future = {name for names in unit.imports.values() for name in names if name.startswith("__future__.")}
-    python2 = unit.python2 or not future <= {"__future__.annotations"}
     redirects = any(
         "contextlib.redirect_stdout" in context.qualified_names(function, call.func)
         for call in calls_by_result(function).values()
@@ -104,7 +101,7 @@ def _reaches_pipe(context: RuleContext, function: Function) -> bool:
     return (
         context.discipline.stdout_is_pipe
         and not redirects
-        and not (context.dialect.python2_logs_stdout and python2)
+        and not (context.dialect.python2_logs_stdout and not context.is_python3(function))
     )
 
 

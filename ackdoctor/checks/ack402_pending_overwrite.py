@@ -14,10 +14,10 @@ from ackdoctor.checks.facts.fields import (
     unreleased_fields,
     uses,
 )
-from ackdoctor.checks.facts.spouts import data_emits, reach, stored_under_id
+from ackdoctor.checks.facts.spouts import data_emits, entry_method, reach, stored_under_id
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted, Path, Stored, points_back
-from ackdoctor.flow.expressions import last_name, mentions, name_words
+from ackdoctor.flow.expressions import assigned_locals, last_name, mentions, name_words
 from ackdoctor.flow.state import Const
 from ackdoctor.model.cfg import (
     Arg,
@@ -26,6 +26,7 @@ from ackdoctor.model.cfg import (
     Build,
     Call,
     Catch,
+    EdgeKind,
     Expr,
     Function,
     Item,
@@ -187,6 +188,8 @@ def _repeated(context: RuleContext, emit: Emitted, message_id: Expr) -> str | No
         return None if _emits_once(context, emit) else "constant"
     if _is_weak(context, emit.path, message_id):
         return "weak"
+    if _is_shared_by_loop(emit, message_id) and _removes_strictly(context):
+        return "loop"
     if _is_whole_value(emit, message_id) and _key_can_repeat(context, emit.path, message_id):
         return "value"
     return None
@@ -203,6 +206,51 @@ def _emits_once(context: RuleContext, emit: Emitted) -> bool:
         isinstance(visit.step.op, Test)
         and any(reads_field(context, visit.function, visit.step.op.condition, flag) for flag in flags)
         for visit, _, _ in points_back(emit.path)
+    )
+
+
+def _is_shared_by_loop(emit: Emitted, message_id: Expr) -> bool:
+    """Whether a loop runs an emit again with the same id: `for word in words: self.emit([word], tup_id=line_id)`."""
+    cfg, index = emit.function.cfg, emit.path.index
+    loops = [(head, body) for head, body in cfg.bodies.items() if index in body]
+    if not loops or not isinstance(message_id, Name):
+        return False
+    head, body = min(loops, key=lambda loop: len(loop[1]))
+    inside = {head, *body}
+    if any(message_id.id in assigned_locals(cfg.steps[each].op) for each in inside):
+        return False
+    seen, todo = set[int](), [index]
+    while todo:
+        for kind, target in cfg.steps[todo.pop()].edges:
+            if kind is not EdgeKind.RAISE and target in inside and target not in seen:
+                seen.add(target)
+                todo.append(target)
+    return index in seen
+
+
+def _removes_strictly(context: RuleContext) -> bool:
+    """Whether `ack` raises for an id whose entry is gone."""
+    ack = entry_method(context, EntryKind.ACKED)
+    found = list(uses(context, [ack])) if ack is not None else []
+    removals = [use for use in found if _is_strict(use)]
+    return any(not _is_guarded(context, use) for use in removals) and all(
+        not use.how.endswith("=") for use in found
+    )
+
+
+def _is_strict(use: Use) -> bool:
+    return use.how == "del" or (use.how == "pop" and len(use.values) == 1)
+
+
+def _is_guarded(context: RuleContext, removal: Use) -> bool:
+    """Whether the function of a removal looks at the field first, or catches exceptions."""
+    return any(
+        isinstance(step.op, Catch)
+        or (
+            isinstance(step.op, Test)
+            and reads_field(context, removal.function, step.op.condition, removal.field)
+        )
+        for step in removal.function.cfg.steps
     )
 
 
@@ -300,16 +348,8 @@ def _is_stored_again(context: RuleContext, removal: Use) -> bool:
 
 def _needs_entry(context: RuleContext, emit: Emitted, removal: Use) -> bool:
     """Whether a second callback for the id raises: a removal without a default, or an emit of what was removed, untested."""
-    if removal.how == "del" or (removal.how == "pop" and len(removal.values) == 1):
-        tests = [step for step in removal.function.cfg.steps if isinstance(step.op, (Test, Catch))]
-        return not any(
-            isinstance(step.op, Catch)
-            or (
-                isinstance(step.op, Test)
-                and reads_field(context, removal.function, step.op.condition, removal.field)
-            )
-            for step in tests
-        )
+    if _is_strict(removal):
+        return not _is_guarded(context, removal)
     payload = emit.args.get(emit.verb.subject or "")
     found = definition(emit.path, payload) if payload is not None else None
     if found is None or found.value is not removal.step.op:

@@ -16,10 +16,11 @@ from ackdoctor.model.finding import Finding
 
 # the findings that the advice of a rule repairs as well, if they are about the same completion of the same tuple
 _REPAIRS: Mapping[str, frozenset[str]] = {
-    "ACK103": frozenset({"ACK106", "ACK202"}),
-    "ACK104": frozenset({"ACK101", "ACK106", "ACK202"}),
+    "ACK103": frozenset({"ACK106", "ACK107", "ACK202"}),
+    "ACK104": frozenset({"ACK101", "ACK106", "ACK107", "ACK202"}),
     "ACK105": frozenset({"ACK106", "ACK202"}),
-    "ACK106": frozenset({"ACK202"}),
+    "ACK106": frozenset({"ACK107", "ACK202"}),
+    "ACK202": frozenset({"ACK107"}),
 }
 
 
@@ -42,7 +43,7 @@ class Claim(NamedTuple):
 
 def repaired(claims: Collection[Claim]) -> frozenset[int]:
     """Return the findings, by id, that the advice of another one repairs."""
-    winners = [claim for claim in claims if claim.finding.code in _REPAIRS and claim.case == "message"]
+    winners = [claim for claim in claims if claim.finding.code in _REPAIRS]
     return frozenset(
         id(other.finding) for other in claims if any(_repairs(winner, other) for winner in winners)
     )
@@ -50,6 +51,9 @@ def repaired(claims: Collection[Claim]) -> frozenset[int]:
 
 def _repairs(winner: Claim, other: Claim) -> bool:
     one, two = winner.finding, other.finding
+    late_work = other.case == "work"  # not the other cases of ACK107
+    if late_work != (two.code == "ACK107") or (winner.case != "message" and not late_work):
+        return False
     if two.code not in _REPAIRS[one.code] or winner.token != other.token or one.handler != two.handler:
         return False
     if one.confidence < two.confidence or one.severity < two.severity:

@@ -234,6 +234,12 @@ class RuleContext:
         """Return the class of the project that an object certainly has."""
         return project_class(self._engine, function, expr)
 
+    def is_python3(self, function: Function) -> bool:
+        """Whether a function's file shows no sign of Python 2: neither its syntax nor `from __future__ import`."""
+        unit = self.program.units[function.path]
+        future = {name for names in unit.imports.values() for name in names if name.startswith("__future__.")}
+        return not unit.python2 and future <= {"__future__.annotations"}
+
     # ---- prices and words ----
 
     def severity(self, misuse: Misuse) -> Severity:

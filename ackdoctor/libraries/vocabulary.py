@@ -4,6 +4,7 @@ A call is known by the last part of its dotted name: `self.log.warning`, `loggin
 `warning`.  Names that mean the same in Python and Java are in the same sets; what differs is in `python` and `java`.
 """
 
+import builtins
 import re
 
 TICK = re.compile(r"tick(?!et|er|le)", re.IGNORECASE)  # but not "ticket", "ticker", "tickle"
@@ -79,7 +80,10 @@ CONTAINER_OTHERS = frozenset(
 SIZES = frozenset("size length".split())  # methods
 ARRAY_SIZES = frozenset({"length"})  # fields
 EMPTINESS = frozenset({"isEmpty"})
-ITERATOR_TESTS = frozenset("hasNext isPresent".split())
+HAS_NEXT = "hasNext"  # of an iterator
+ITERATOR_TESTS = frozenset({HAS_NEXT, "isPresent"})
+DRAINS = frozenset({"drainTo"})  # move all elements to the collection in the argument
+CLEARS = frozenset({"clear"})
 CLEANUP = frozenset(  # in `finally`, they release a resource
     "close unlock release stop disconnect finish end".split()
 )
@@ -132,8 +136,11 @@ AMBIGUOUS_EXECUTORS = (
 EXECUTOR_WORDS = frozenset(  # in the name of an object of unknown type: it has threads of its own
     "executor executors pool pools thread threads worker workers scheduler timer async background loop".split()
 )
+THREAD = "Thread"  # what runs a task of an inner class
+THREAD_STARTS = frozenset({"start"})
 THREAD_CLASSES = frozenset({"Thread"})  # whose `start` runs the object's own `run`
-TASK_METHODS = ("run", "call")  # of an object that a thread executes
+RUN = "run"  # of a task or a thread
+TASK_METHODS = (RUN, "call")  # of an object that a thread executes
 
 IMMEDIATE_CALLBACKS = frozenset(
     "forEach forEachOrdered ifPresent ifPresentOrElse forEachRemaining".split()
@@ -149,7 +156,13 @@ CATCH_ALL = frozenset("Exception BaseException StandardError Throwable".split())
 STOPS = frozenset(  # raised when another thread ends this one or the process, never by the work itself
     "InterruptedException WakeupException KeyboardInterrupt SystemExit GeneratorExit".split()
 )
-EXCEPTIONS = {  # of Java, each with its parent
+BUILTIN_EXCEPTIONS = {  # of Python, each with its parent; an alias has the class as its parent
+    name: each.__name__ if name != each.__name__ else each.__mro__[1].__name__
+    for name, each in vars(builtins).items()
+    if isinstance(each, type) and issubclass(each, BaseException)
+}
+EXCEPTIONS = {
+    **BUILTIN_EXCEPTIONS,
     "Exception": "Throwable",
     "Error": "Throwable",
     "RuntimeException": "Exception",
@@ -259,3 +272,11 @@ ACCESSES = frozenset(  # names that a client of a remote store shares with colle
     "get set add update items keys values list setdefault append appendleft extend discard count incr increment "
     "incrBy clear contains containsKey getOrDefault putIfAbsent addAll size length iterator equals copy".split()
 )
+
+# ---- calls that make code, and reflection ----
+
+PARTIALS = frozenset({"partial"})
+WRAPS = frozenset({"wraps"})  # return a decorator that changes nothing
+ATTRIBUTE_WRITES = frozenset({"setattr"})
+ATTRIBUTE_TABLE = "__dict__"
+CLASS_OF = "__class__"

@@ -26,6 +26,7 @@ from ackdoctor.model.dialect import Dialect, Role
 from ackdoctor.model.source import Span
 
 ENTRY, EXIT, RAISED = 0, 1, 2
+SUPER = "super"  # a call of this global is the object without the methods of the class that makes the call
 
 
 # ---- expressions ----
@@ -311,7 +312,7 @@ class Cfg:
 class Param(NamedTuple):
     """One formal parameter; `kind` is 'positional', 'keyword', '*' or '**'.
 
-    `type` is the declared type as written, or None for a type parameter of the class.
+    `type` is the declared type as written, or None for a type parameter of the class or the method.
     """
 
     name: str

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ackdoctor.checks.facts.dataflow import canonical_form
+from ackdoctor.checks.facts.dataflow import argument_of, canonical_form
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Ended, Flow, Path, Stored, turns_back
 from ackdoctor.flow.expressions import (
@@ -154,6 +154,24 @@ def is_size_of(context: RuleContext, function: Function, expr: Expr, field: str)
     """Whether an expression is the size of a field: `len(self.field)`, or the result of `field.size()`."""
     whole = size_of(size_calls(function).get(expr, expr))
     return whole is not None and context.field(function, whole) == field
+
+
+def uses_resource(context: RuleContext, function: Function, call: Call, caller: Path | None = None) -> bool:
+    """Whether a call is a method of a field of the component or of a client: `self.table.insert(row)`, `requests.post()`.
+
+    A client that a helper gets as an argument is judged where it is called.
+    """
+    if not isinstance(call.func, Attr) or context.is_in_memory(function, call.func.obj):
+        return False
+    obj = call.func.obj
+    if context.field(function, obj) is not None or context.is_remote(function, obj):
+        return True
+    if caller is None or not isinstance(obj, Name) or not isinstance(caller.step.op, Call):
+        return False
+    passed = argument_of(caller.step.op, function, obj.id)
+    return passed is not None and uses_resource(
+        context, caller.function, Call(call.result, Attr(passed, call.func.name), ())
+    )
 
 
 # ---- how a container begins ----

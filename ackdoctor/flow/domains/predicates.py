@@ -47,6 +47,7 @@ from ackdoctor.flow.transfer.effects import (
     surviving_facts,
 )
 from ackdoctor.flow.transfer.evaluate import evaluate
+from ackdoctor.libraries.vocabulary import HAS_NEXT
 from ackdoctor.model.cfg import (
     Attr,
     Build,
@@ -113,7 +114,7 @@ class Predicates(Domain):
         before, facts = path.state, dict(after.facts)
         for fact in iterator_facts(path.function).get(source, ()):
             if fact in before.facts:
-                facts[Mix("call", (Attr(target, "hasNext"),))] = before.facts[fact]
+                facts[Mix("call", (Attr(target, HAS_NEXT),))] = before.facts[fact]
         if source in nonempty_results(path.function, context.library.nonempty):
             facts[target] = True
         if target.id in tested_names(path.function) and not mentions(source, target):

@@ -10,6 +10,7 @@ from ackdoctor.flow.domains.tuples import (
     is_named,
     is_whole_slice,
     other_tuple,
+    put_back,
     take_buffer,
 )
 from ackdoctor.flow.events import Path
@@ -36,7 +37,7 @@ from ackdoctor.flow.state import (
 from ackdoctor.flow.transfer.escape import escape, release, store
 from ackdoctor.flow.transfer.evaluate import evaluate, offset_value, stored_tuple
 from ackdoctor.flow.transfer.liveness import indexed_containers
-from ackdoctor.libraries.vocabulary import COLLECTION_WRAPPERS, CONTAINER_READS, SAME_PART
+from ackdoctor.libraries.vocabulary import COLLECTION_WRAPPERS, CONTAINER_READS, RUN, SAME_PART
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -146,8 +147,11 @@ def _assign_attribute(
 def _assign_field(
     context: Context, path: Path, state: State, target: Attr, field: str, value: Value | None
 ) -> State:
-    if value is not None and any(tokens_in(value)):
+    tokens = list(tokens_in(value))
+    if value is not None and tokens:
         state = store(context, path, state, field, value, how="=", key=None)
+        if any(token.collection == Field(field, taken=True) for token in tokens):
+            state = put_back(context, path, state, field)
     elif field in context.stored_stages:
         state = _replaced(context, path, state, target, field)
     if isinstance(value, Field) and not value.taken and value.name != field:
@@ -195,9 +199,9 @@ def _is_runnable(value: Value) -> bool:
     """Whether a value is an object that was constructed with code to run: a thread that starts later."""
     match value:
         case Instance(fields=fields):
-            return bool(fields) and "run" in value.cls.methods
+            return bool(fields) and RUN in value.cls.methods
         case Container(items=items):
-            return any(isinstance(item, FunctionRef) and item.function.name == "run" for item in items)
+            return any(isinstance(item, FunctionRef) and item.function.name == RUN for item in items)
         case _:
             return False
 
@@ -216,6 +220,8 @@ def _assign_item(
 ) -> State:
     if value is None or not any(tokens_in(value)):
         match evaluate(context, path.function, state, obj):
+            case Field(name=field) if value == Field(field, taken=True):
+                return put_back(context, path, state, field)
             case Field(name=field, taken=False) if is_whole_slice(Item(obj, key)):
                 return empty_buffer(context, path, state, field)
             case Field(name=field):
@@ -295,6 +301,13 @@ def update(context: Context, path: Path, target: Expr, value: Value | None) -> S
     if isinstance(target, Item):
         state = invalidate_size(state, target.obj, target.key)
     if value is None or not any(tokens_in(value)):
+        match evaluate(context, path.function, state, target), value:
+            case Field(name=field, taken=False), Field(name=added, taken=True) if added == field:
+                return put_back(context, path, state, field)
+            case Field() as changed, _:
+                state = context.touch(state, changed)
+            case _:
+                pass
         if isinstance(target, Name):
             before = evaluate(context, path.function, state, target)
             if isinstance(before, (Const, Count, Index)):

@@ -7,6 +7,7 @@ from typing import TypeAlias
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.events import Path
+from ackdoctor.flow.expressions import calls_by_result, last_name
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
@@ -43,7 +44,7 @@ from ackdoctor.flow.transfer.effects import changed_fields, helper_may_raise, is
 from ackdoctor.flow.transfer.evaluate import declared_result, evaluate, framework_kind, stored_tuple
 from ackdoctor.flow.transfer.opaque_calls import Enter, enter, library_call, opaque_call, run_later
 from ackdoctor.flow.transfer.verbs import apply_verb, external_verb, never_raises, own_verb, unbound_verb
-from ackdoctor.libraries.vocabulary import IMMEDIATE_CALLBACKS, PURE_CALLS
+from ackdoctor.libraries.vocabulary import IMMEDIATE_CALLBACKS, PURE_CALLS, THREAD
 from ackdoctor.model.cfg import Arg, Attr, Call, ClassInfo, Function, Global, Name
 from ackdoctor.model.dialect import Verb
 
@@ -97,7 +98,7 @@ def _declared_call(context: Context, path: Path, call: Call) -> Outcomes | None:
     if not isinstance(call.func, Attr) or isinstance(call.func.obj, Global):
         instance = new_instance(context, path, call, values)
         if instance is not None:
-            run_later(context, path, path.state, (thread_task(context, instance),), "Thread", threaded=True)
+            run_later(context, path, path.state, (thread_task(context, instance),), THREAD, threaded=True)
             return (CallEffect(path.state, instance, may_raise=not isinstance(instance, ExceptionValue)),)
     if isinstance(call.func, Attr) and call.func.name in IMMEDIATE_CALLBACKS:
         return _run_callback_now(context, path, call, values)
@@ -208,8 +209,21 @@ def _run_callback_now(
             element = next(iter(items))
         case _:
             pass
-    pair = isinstance(target, FunctionRef) and len(target.function.params) == 2  # noqa: PLR2004  a map's key and value
-    return (_apply(context, path, call, target, (None, element) if pair else (element,)),)
+    given: tuple[Value | None, ...] = (element,)
+    match target:
+        case FunctionRef(function=function) if len(function.params) == 2:  # noqa: PLR2004  a map's key and value
+            key = Name(function.params[0].name)
+            given = (element, None) if _completes_argument(context, function, key) else (None, element)
+        case _:
+            pass
+    return (_apply(context, path, call, target, given),)
+
+
+def _completes_argument(context: Context, function: Function, param: Name) -> bool:
+    """Whether a function acks or fails what it gets for a parameter."""
+    calls = calls_by_result(function).values()
+    done = (call for call in calls if last_name(call.func) in context.completing_names)
+    return any(call.args[:1] == (Arg(param),) for call in done)
 
 
 def apply_value(

@@ -226,7 +226,7 @@ def _fits(
             score += 3 if value.kind in last or last in value.kind else -3
         elif wanted and sort:
             score += 2 if wanted == sort else -3
-        elif sort in ("text", "number", "tuple") and last and not wanted and last not in ("T", "K", "V"):
+        elif sort in ("text", "number", "tuple") and last and not wanted:
             score -= 1
     return score
 
@@ -303,6 +303,8 @@ def kept_method(
     cls = field_class(context, receiver.name) if isinstance(receiver, Field) else None
     if cls is None or not isinstance(receiver, Field) or framework_kind(context, cls) is not None:
         return None
+    if context.program.lineage(cls).framework is not None:
+        return None  # a component completes its tuples on its own
     found = methods_named(context.program.lineage(cls).order, name)
     carries = any(isinstance(value, SelfRef) or any(tokens_in(value)) for value in values)
     is_inner = enclosing_class(context, cls) in context.component.lineage

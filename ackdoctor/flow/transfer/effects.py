@@ -37,6 +37,7 @@ from ackdoctor.flow.transfer.evaluate import declared_field, evaluate
 from ackdoctor.flow.transfer.origins import may_raise
 from ackdoctor.libraries.vocabulary import CLEANUP, LOGGING
 from ackdoctor.model.cfg import (
+    SUPER,
     Attr,
     Bind,
     Call,
@@ -192,7 +193,7 @@ def _changed_by_call(context: Context, function: Function, call: Call) -> Iterat
                 yield from changed_fields(context, method)
             if not methods and name not in LOGGING and name not in context.verb_names:
                 yield ANY
-        case Attr(obj=Global(id="super")) | Global(id="super"):
+        case Attr(obj=Global(id=name)) | Global(id=name) if name == SUPER:
             yield ANY
         case Attr(obj=obj) if not is_read_only(call):
             yield from _field(function, obj)
@@ -265,7 +266,7 @@ def _summarise(context: Context, function: Function) -> _Summary:
             case Throw() | Catch():
                 return _ACTIVE
             case Call(func=Attr(obj=obj, name=name)):
-                if name in context.verb_names or obj == Global("super"):
+                if name in context.verb_names or obj == Global(SUPER):
                     return _ACTIVE
                 fields |= _fields(obj, own)
                 helpers = callees(context, name) if obj == Name(own) else ()
@@ -276,7 +277,7 @@ def _summarise(context: Context, function: Function) -> _Summary:
                     fields |= inner.fields
                 if helpers and not any(_summary(context, callee).may_raise for callee in helpers):
                     raising.discard(index)
-            case Call(func=Global(id="super")):
+            case Call(func=Global(id=name)) if name == SUPER:
                 return _ACTIVE
             case Call(args=args) if any(isinstance(arg.value, Closure) for arg in args):
                 return _ACTIVE

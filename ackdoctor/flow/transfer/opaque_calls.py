@@ -48,13 +48,17 @@ from ackdoctor.libraries.vocabulary import (
     LOGGING,
     NUMBERING,
     PAIRING,
+    PARTIALS,
     PARTS,
     PURE_CALLS,
     RANGES,
+    RUN,
     THREAD_CLASSES,
+    THREAD_STARTS,
     TRANSPARENT_DECORATORS,
+    WRAPS,
 )
-from ackdoctor.model.cfg import Arg, Attr, Call, Compare, Expr, Function, Literal, Name
+from ackdoctor.model.cfg import SUPER, Arg, Attr, Call, Compare, Expr, Function, Literal, Name
 from ackdoctor.model.dialect import Kind
 
 _CODE = (BoundMethod, FunctionRef, Partial)
@@ -113,16 +117,12 @@ def _made_code(
     context: Context, path: Path, name: str, call: Call, values: tuple[Value | None, ...]
 ) -> Value | None:
     """Return the code, or the view of the component, that a call of this name makes."""
-    match name:
-        case "partial" if values and values[0] is not None:
-            names = tuple(arg.name for arg in call.args[1:]) if len(call.args) == len(values) else ()
-            return Partial(values[0], values[1:], names)
-        case "super":
-            return SuperRef(context.program.owner(_outermost(context, path)))
-        case "wraps":
-            return External(("identity",))
-        case _:
-            return None
+    if name in PARTIALS and values and values[0] is not None:
+        names = tuple(arg.name for arg in call.args[1:]) if len(call.args) == len(values) else ()
+        return Partial(values[0], values[1:], names)
+    if name == SUPER:
+        return SuperRef(context.program.owner(_outermost(context, path)))
+    return External(("identity",)) if name in WRAPS else None
 
 
 def _read_attribute(
@@ -245,7 +245,7 @@ def run_later(
 def _started(context: Context, path: Path) -> tuple[Value, ...]:
     """Return the `run` of a thread that a call starts: of the component itself, or of another object of the project."""
     match path.step.op:
-        case Call(func=Attr(obj=obj, name="start")):
+        case Call(func=Attr(obj=obj, name=name)) if name in THREAD_STARTS:
             thread = evaluate(context, path.function, path.state, obj)
             thread = thread if isinstance(thread, SelfRef) else object_of(context, path, obj)
         case _:
@@ -253,8 +253,8 @@ def _started(context: Context, path: Path) -> tuple[Value, ...]:
     if thread is None:
         return ()
     lineage = context.program.lineage(thread.cls if isinstance(thread, Instance) else context.component.cls)
-    run = next((each.methods["run"] for each in lineage.order if "run" in each.methods), None)
-    if run is None or not any(name.rpartition(".")[2] in THREAD_CLASSES for name in lineage.foreign):
+    run = next((each.methods[RUN] for each in lineage.order if RUN in each.methods), None)
+    if run is None or not any(each.rpartition(".")[2] in THREAD_CLASSES for each in lineage.foreign):
         return ()
     return (Partial(FunctionRef(run, bare=True), (thread,)),)
 

@@ -42,6 +42,7 @@ from ackdoctor.model.cfg import (
     Literal,
     Mix,
     Name,
+    Return,
     Unit,
 )
 
@@ -248,7 +249,7 @@ def project_class(context: Context, function: Function, expr: Expr) -> ClassInfo
         case Attr(name=field) if is_field(function, expr):
             return field_class(context, field)
         case Name():
-            pass
+            return _local_class(context, function, expr)
         case Global() | Attr():
             unit = context.unit(function)
             assigned = (
@@ -260,9 +261,30 @@ def project_class(context: Context, function: Function, expr: Expr) -> ClassInfo
             return class_named(context, home, value.parts[0])
         case _:
             return None
-    made = {
-        class_named(context, context.unit(where), value.func) if isinstance(value, Call) else None
-        for where, value in _local_values(function, expr)
-        if value != Literal(None)
-    }
+
+
+def _local_class(context: Context, function: Function, local: Name) -> ClassInfo | None:
+    made: set[ClassInfo | None] = set()
+    for where, value in _local_values(function, local):
+        if isinstance(value, Call):
+            found = class_named(context, context.unit(where), value.func)
+            made.add(found or _result_class(context, where, value))
+        elif value != Literal(None):
+            is_temporary = isinstance(value, Name) and value.id.startswith("%")
+            made.add(project_class(context, where, value) if is_temporary else None)
+    return made.pop() if len(made) == 1 else None
+
+
+def _result_class(context: Context, function: Function, call: Call) -> ClassInfo | None:
+    """Return the class of what a function of the project returns: `Store.instance()`, `get_store()`."""
+    symbols = context.program.resolve(context.unit(function), call.func)
+    maker = next((symbol for symbol in symbols if isinstance(symbol, Function)), None)
+    if maker is None:
+        return None
+    unit = context.unit(maker)
+    if maker.returns:
+        found = context.program.type_of(unit, maker.returns)
+        return found if isinstance(found, ClassInfo) else None
+    returned = [step.op.value for step in maker.cfg.steps if isinstance(step.op, Return)]
+    made = {project_class(context, maker, value) if value is not None else None for value in returned}
     return made.pop() if len(made) == 1 else None

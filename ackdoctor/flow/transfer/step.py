@@ -1,6 +1,5 @@
 """The transfer function of one step that is no call: assignments, branches, loops, handlers and the exit of generators."""
 
-import builtins
 from collections.abc import Iterator
 
 from ackdoctor.flow.context import Context
@@ -26,7 +25,7 @@ from ackdoctor.flow.transfer.assignment import assign, unpack, update
 from ackdoctor.flow.transfer.escape import completes_any
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.loops import NextStep, complete_generator, iterations
-from ackdoctor.libraries.vocabulary import CATCH_ALL, EXCEPTIONS
+from ackdoctor.libraries.vocabulary import BUILTIN_EXCEPTIONS, CATCH_ALL, EXCEPTIONS
 from ackdoctor.model.cfg import (
     RAISED,
     Bind,
@@ -63,17 +62,6 @@ def catches(op: Catch, raising: str) -> tuple[bool, bool]:
         return False, True
     if raised in names:
         return True, True
-    cls = getattr(builtins, raised, None)
-    if not isinstance(cls, type):
-        return _by_table(names, raised)
-    parents = {parent.__name__ for parent in cls.__mro__}
-    handled = {name for name in names if isinstance(getattr(builtins, name, None), type)}
-    if parents & handled:
-        return True, True
-    return False, len(handled) < len(names)
-
-
-def _by_table(names: set[str], raised: str) -> tuple[bool, bool]:
     if raised not in EXCEPTIONS:
         return False, True
     parent = EXCEPTIONS.get(raised)
@@ -81,7 +69,7 @@ def _by_table(names: set[str], raised: str) -> tuple[bool, bool]:
         if parent in names:
             return True, True
         parent = EXCEPTIONS.get(parent)
-    return False, False
+    return False, raised in BUILTIN_EXCEPTIONS and not names <= BUILTIN_EXCEPTIONS.keys()
 
 
 def next_steps(context: Context, path: Path) -> Iterator[NextStep]:
