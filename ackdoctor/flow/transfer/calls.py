@@ -223,7 +223,7 @@ def _completes_argument(context: Context, function: Function, param: Name) -> bo
     """Whether a function acks or fails what it gets for a parameter."""
     calls = calls_by_result(function).values()
     done = (call for call in calls if last_name(call.func) in context.completing_names)
-    return any(arg.value == param for call in done for arg in call.args)
+    return any(call.args[:1] == (Arg(param),) for call in done)
 
 
 def apply_value(
@@ -259,10 +259,10 @@ def _apply(
         ):
             return _super_method(context, path, call, after, name, preset)
         case BoundMethod(name=name, after=after):
-            method = _method_after(context, name, after)
+            offered = methods_named(_behind(context, after), name)
+            method = next(iter(offered), None)
             verb = own_verb(context, name)
-            if method is not None and preset is None:
-                offered = methods_named(_behind(context, after), name)
+            if preset is None:
                 method = _overload(context, path, call, offered, arguments(context, path, call)) or method
             run = decorated(context, method) if method is not None else None
             if method is not None and run is not None:
@@ -303,10 +303,6 @@ def _enter_function(
         offered = owner.overloads[function.name]
         function = _overload(context, path, call, offered, arguments(context, path, call)) or function
     return enter(context, path, call, function, None, preset, captured)
-
-
-def _method_after(context: Context, name: str, after: object) -> Function | None:
-    return next((cls.methods[name] for cls in _behind(context, after) if name in cls.methods), None)
 
 
 def _behind(context: Context, after: object) -> tuple[ClassInfo, ...]:

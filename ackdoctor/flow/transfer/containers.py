@@ -90,7 +90,7 @@ def packed_arguments(
     more: Sequence[Value | None],
     named: Mapping[str, Value | None] = MappingProxyType({}),
 ) -> Iterator[tuple[str, Value]]:
-    """Return what `*args` and `**kwargs` hold of a call: the arguments that no parameter took, in Java perhaps as one array."""
+    """Return what `*args` and `**kwargs` hold of a call: the arguments that no parameter took, perhaps as one array."""
     for param in function.params:
         if param.kind == "positional" or param.name in _rebound_names(function):
             continue
