@@ -10,12 +10,13 @@ from importlib import import_module
 from pkgutil import iter_modules
 from types import MappingProxyType, ModuleType
 
+from ackdoctor.checks.mistakes import repaired
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.program import Program
 from ackdoctor.model.cfg import Component
 from ackdoctor.model.finding import Finding
 
-__all__ = ["check_component", "load"]
+__all__ = ["all_findings", "check_component", "load"]
 
 
 @cache
@@ -30,11 +31,20 @@ def load() -> Mapping[str, ModuleType]:
 def check_component(
     program: Program, component: Component, failed: Callable[[str, Exception], None] | None = None
 ) -> Iterator[Finding]:
-    """Yield the findings of all rules about one component.
+    """Yield the findings of all rules about one component, without those that the advice of another one repairs.
 
     If a check raises, `failed` gets its rule code and the exception, and the other rules run.
     """
     context = RuleContext.of(program, component)
+    findings = list(all_findings(context, failed))
+    others = repaired(context.claims)
+    yield from (finding for finding in findings if id(finding) not in others)
+
+
+def all_findings(
+    context: RuleContext, failed: Callable[[str, Exception], None] | None = None
+) -> Iterator[Finding]:
+    """Yield every finding about one component; several may be about one mistake."""
     for code, module in load().items():
         name = module.__name__.rpartition(".")[2].partition("_")[2].replace("_", "-")
         try:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ackdoctor.checks.facts.completions import repeats
-from ackdoctor.checks.facts.fields import shrunk_fields
+from ackdoctor.checks.facts.fields import may_shrink_inside, shrunk_fields
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Ended
 from ackdoctor.flow.state import Contents, Field, TokenKind
@@ -45,10 +45,12 @@ def _kept(context: RuleContext) -> Iterator[Finding]:
     for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK):
         for field, contents in ended.state.contents.items() if ended.raised is None else ():
             acked_all = contents == Contents(Stage.ACKED, every=True)
-            if not acked_all or not isinstance(field, Field) or field.taken or field.name in shrunk:
+            if not acked_all or not isinstance(field, Field) or field.taken or field.part:
+                continue
+            if field.name in shrunk or may_shrink_inside(context, field.name):
                 continue
             acked = (token for token, held in ended.state.tokens.items() if held.stage is Stage.ACKED)
-            token = next((each for each in acked if each.collection == field), None)
+            token = next((each for each in acked if field.holds(each)), None)
             places = list(completions(ended.path, token)) if token is not None else []
             first = places[0] if len({id(place.step) for place in places}) == 1 else None  # else `_repeated`
             if first is not None and context.is_first(field.name):

@@ -10,7 +10,7 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, points_back
 from ackdoctor.flow.expressions import last_name, operands, subexpressions
 from ackdoctor.libraries.vocabulary import TICK
-from ackdoctor.model.cfg import Bind, Call, Literal, Name, Test, Unpack
+from ackdoctor.model.cfg import Attr, Bind, Call, Literal, Name, Test, Unpack
 from ackdoctor.model.dialect import EntryKind, Misuse, TickDuty, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Tick
@@ -139,13 +139,27 @@ def _owned_overrides(context: RuleContext) -> Iterator[Finding]:
     component = context.component
     for name, damage in context.role.owned.items():
         method = component.cls.methods.get(name)
-        if method is not None and not calls_super(method) and not method.docstring_only:
+        if method is None or calls_super(method):
+            continue
+        is_verb = any(verb.name == name for verb in context.role.verbs)
+        if not method.docstring_only if not is_verb else _is_never_called(context, name):
             yield context.finding(
                 context.words("owned method", component=component.name, method=name, damage=damage),
                 None,
                 method,
                 severity=Severity.WARNING if context.discipline.advisory else Severity.ERROR,
             )
+
+
+def _is_never_called(context: RuleContext, verb: str) -> bool:
+    """Whether an override of a verb hides it from a framework that acks, and no code of the component reaches it."""
+    reaching = (
+        last_name(call.func) in (verb, "send_message")
+        and isinstance(call.func, Attr)
+        and context.own_method(function, call.func) is None
+        for function, call in context.calls()
+    )
+    return bool(context.component.auto_ack) and not any(reaching)
 
 
 # ---- ticks treated as data ----

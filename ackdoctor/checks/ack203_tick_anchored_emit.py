@@ -6,7 +6,7 @@ The rows are in a list field that a data handler fills and another method emptie
 from collections.abc import Iterator
 
 from ackdoctor.checks.facts.dataflow import derived_names, mentions_any, tuple_names
-from ackdoctor.checks.facts.fields import INITIALISERS, uses
+from ackdoctor.checks.facts.fields import INITIALISERS, is_emptied, uses
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors, Emitted, Flow
 from ackdoctor.flow.expressions import calls_by_result, last_name
@@ -21,6 +21,7 @@ _EMPTIES = frozenset(
     "clear pop popleft get_nowait get poll pollFirst pollLast take removeFirst removeLast del".split()
 )
 _SORTS = frozenset(("sort", "most_common"))
+_PACKS = COLLECTION_WRAPPERS | {"dumps", "join"}  # keep all rows in one value
 _SUMMARIES = frozenset(("sum", "max", "min", "Counter"))  # reduce many rows to one value
 
 
@@ -59,12 +60,9 @@ def _row_fields(context: RuleContext) -> list[str]:
             if use.how in _APPENDS and isinstance(use.place, Attr):
                 filled.update(use.field for value in use.values if mentions_any(value, derived))
     for use in uses(context):
-        replaced = (
-            use.how == "=" and use.whole and isinstance(use.values[0], Build) and not use.values[0].items
-        )
         if use.how in _SORTS:
             summaries.add(use.field)
-        elif (replaced or use.how in _EMPTIES) and use.function.name not in INITIALISERS:
+        elif (is_emptied(context, use) or use.how in _EMPTIES) and use.function.name not in INITIALISERS:
             emptied.add(use.field)
     return sorted(filled & emptied - summaries)
 
@@ -89,7 +87,7 @@ def _rows(context: RuleContext, function: Function, field: str) -> frozenset[str
     for use in uses(context, [function], field):
         if use.how in ("alias", "for"):
             names.update(value.id for value in use.values if isinstance(value, Name))
-        elif use.how in _EMPTIES or (use.how == "pass" and last_name(use.values[0]) in COLLECTION_WRAPPERS):
+        elif use.how in _EMPTIES or (use.how == "pass" and last_name(use.values[0]) in _PACKS):
             names.add(use.result)
     return derived_names(function, frozenset(names)) - {
         call.result.id

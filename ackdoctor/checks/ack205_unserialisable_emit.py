@@ -7,19 +7,26 @@ import builtins
 from collections.abc import Iterator
 
 from ackdoctor.checks.facts.dataflow import Definition, definition
+from ackdoctor.checks.facts.fields import uses
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted, Path
+from ackdoctor.flow.expressions import calls_by_result
 from ackdoctor.model.cfg import (
+    Attr,
     Build,
     Call,
     Catch,
+    ClassInfo,
     Closure,
     Compare,
     Expr,
     Function,
+    Global,
     IsType,
+    Item,
     Literal,
     Mix,
+    Name,
     Not,
 )
 from ackdoctor.model.dialect import Misuse, VerbKind
@@ -43,13 +50,28 @@ _KINDS = {
     **{f"datetime.date.{way}": "a date" for way in "today fromtimestamp fromisoformat".split()},
     "datetime.time": "a time of day",
     "datetime.timedelta": "a timedelta",
+    "collections.deque": "a deque",
+    **{
+        f"numpy.{way}": "a numpy array"
+        for way in "array asarray zeros ones full empty arange linspace".split()
+    },
+    **{f"numpy.{kind}": "a numpy number" for kind in "int8 int16 int32 int64 uint8 float16 float32".split()},
+    **{f"pandas.{kind}": f"a pandas {kind}" for kind in ("DataFrame", "Series", "Timestamp")},
+    "re.compile": "a compiled pattern",
 }
+_ITERATORS = frozenset(("map", "filter", "zip", "reversed", "enumerate", "range"))  # lists in Python 2
 _REJECTED_BY_ALL = frozenset(("a generator", "an open file"))
 _REJECTED_BY_PLAIN_JSON = frozenset(("a Decimal", "bytes"))
 _ADVICE = {  # phrases of the catalogue
     "a set": "sequence",
     "a frozenset": "sequence",
     "a generator": "iterator",
+    "an iterator": "iterator",
+    "a view of a dict": "iterator",
+    "a deque": "iterator",
+    "a numpy array": "array",
+    "a numpy number": "number",
+    "a pandas Timestamp": "datetime",
     "a datetime": "datetime",
     "a date": "date",
     "a time of day": "date",
@@ -72,12 +94,17 @@ def check(context: RuleContext) -> Iterator[Finding]:
 
 def _fault(context: RuleContext, emit: Emitted, payload: Expr) -> tuple[Words, Misuse] | None:
     found = definition(emit.path, payload)
-    shape = _shape(found.value) if found is not None and emit.verb.kind is VerbKind.EMIT else None
+    shape = None
+    if found is not None and emit.verb.kind is VerbKind.EMIT:
+        shape = "string" if _returns_string(context, found) else _shape(found.value)
     if shape is not None and shape not in (context.discipline.payload_types or ("list", "tuple")):
         return context.words("shape", what=f"a {shape}"), Misuse.PAYLOAD_SHAPE
     kind = _rejected(context, emit.path, payload)
     if kind is None:
         return None
+    types = context.discipline.payload_types
+    if types and found is not None and not isinstance(found.value, Build):
+        return context.words("shape", what=kind), Misuse.PAYLOAD_SHAPE
     serializer = context.discipline.serializer
     title = "JSON" if serializer in ("json", "simplejson") else serializer
     advice = context.phrase(_ADVICE.get(kind, "plain"))
@@ -101,6 +128,23 @@ def _shape(defined: Expr | Call | Catch) -> str | None:
             return "number"
         case _:
             return None
+
+
+_STRING_METHODS = frozenset("strip lower upper isoformat strftime hexdigest".split())
+
+
+def _returns_string(context: RuleContext, found: Definition) -> bool:
+    if not isinstance(found.value, Call):
+        return False
+    match found.value.func:
+        case Global(id="str") | Attr(obj=Global(id="json" | "simplejson"), name="dumps"):
+            return True
+        case Attr(obj=Literal(value=str()), name="format" | "join"):
+            return True
+        case Attr(obj=Name() | Attr() | Item(), name=name) as func:
+            return name in _STRING_METHODS and context.own_field(found.visit.function, func) is None
+        case _:
+            return False
 
 
 def _rejected(context: RuleContext, visit: Path, expr: Expr, depth: int = 0) -> str | None:
@@ -130,10 +174,18 @@ def _kind(context: RuleContext, found: Definition) -> str | None:
             return "bytes"
         case Catch():
             return "an exception"
+        case Call(func=Attr(obj=obj, name="keys" | "values" | "items")) if _is_dict(found.visit, obj):
+            return "a view of a dict" if context.is_python3(found.visit.function) else None
+        case Attr() as place if (field := context.own_field(found.visit.function, place)) is not None:
+            return _kind_of_field(context, field)
         case Call(func=func):
             match context.resolve(found.visit.function, func):
                 case (Function(is_generator=True, decorators=()),):
                     return "a generator"
+                case (ClassInfo() as cls,) if _is_plain_object(context, cls):
+                    return f"an instance of {cls.name}"
+                case (str() as name,) if name in _ITERATORS:
+                    return "an iterator" if context.is_python3(found.visit.function) else None
                 case (str() as name,):
                     made = getattr(builtins, name, None)
                     raised = isinstance(made, type) and issubclass(made, BaseException)
@@ -142,3 +194,31 @@ def _kind(context: RuleContext, found: Definition) -> str | None:
                     return None
         case _:
             return None
+
+
+def _is_plain_object(context: RuleContext, cls: ClassInfo) -> bool:
+    """Whether the instances of a project class are no strings, numbers or containers, and serialise in no way of their own."""
+    lineage = context.program.lineage(cls)
+    own = any("_asdict" in each.methods or "__new__" in each.methods for each in lineage.order)
+    return set(lineage.foreign) <= {"object"} and not own and not cls.decorators
+
+
+def _is_dict(visit: Path, obj: Expr) -> bool:
+    found = definition(visit, obj)
+    return found is not None and isinstance(found.value, Build) and found.value.kind == "dict"
+
+
+def _kind_of_field(context: RuleContext, field: str) -> str | None:
+    """Return what a field certainly is: a set or a deque that every assignment makes."""
+    kinds = set[str | None]()
+    for use in uses(context, field=field):
+        if use.whole and use.how.endswith("="):
+            value = use.values[0]
+            made = calls_by_result(use.function).get(value)
+            names = context.qualified_names(use.function, made.func) if made is not None else frozenset()
+            kinds.add(
+                "a set"
+                if isinstance(value, Build) and value.kind == "set"
+                else _KINDS.get(min(names, default=""))
+            )
+    return kinds.pop() if len(kinds) == 1 else None

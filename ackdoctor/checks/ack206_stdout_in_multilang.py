@@ -1,70 +1,201 @@
-"""ACK206: the component writes to stdout, the pipe that carries its messages to Storm."""
+"""ACK206: the component writes to stdout, or reads from stdin: the pipes between it and Storm."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from ackdoctor.checks.facts.dataflow import reachable
+from ackdoctor.checks.facts.spouts import callees
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.expressions import calls_by_result
-from ackdoctor.model.cfg import ENTRY, Call, Compare, EdgeKind, Expr, Function, Global, Literal, Step, Test
-from ackdoctor.model.dialect import Misuse
-from ackdoctor.model.finding import Finding, Severity
+from ackdoctor.flow.expressions import assigned_targets, calls_by_result
+from ackdoctor.model.cfg import (
+    ENTRY,
+    Attr,
+    Call,
+    Compare,
+    EdgeKind,
+    Expr,
+    Function,
+    Global,
+    Literal,
+    Next,
+    Step,
+    Test,
+)
+from ackdoctor.model.dialect import EntryKind, Misuse
+from ackdoctor.model.finding import Confidence, Finding, Severity
 
 _STDOUT = frozenset(("sys.stdout", "sys.__stdout__", "sys.stdout.buffer"))
-_PRINTS = frozenset(("print", "builtins.print"))
+_STDIN = frozenset(("sys.stdin", "sys.__stdin__", "sys.stdin.buffer"))
+_PRINTS = frozenset(("print", "builtins.print", "pprint.pprint", "pprint.pp"))
 _WRITES = frozenset(f"{stream}.{verb}" for stream in _STDOUT for verb in ("write", "writelines"))
+_TO_A_STREAM = frozenset(
+    "json.dump csv.writer csv.DictWriter traceback.print_exc traceback.print_exception traceback.print_stack".split()
+)
+_HANDLERS = frozenset(("logging.StreamHandler", "logging.basicConfig"))
+_CHILDREN = frozenset(("os.system", *(f"subprocess.{name}" for name in "call check_call run Popen".split())))
+_READS = frozenset(
+    (
+        "input",
+        "raw_input",
+        "builtins.input",
+        *(f"{each}.{verb}" for each in _STDIN for verb in ("read", "readline", "readlines")),
+    )
+)
 _IS_MAIN = (
     Compare(Global("__name__"), "==", Literal("__main__")),
     Compare(Literal("__main__"), "==", Global("__name__")),
 )
+_OFTEN = (
+    EntryKind.DATA,
+    EntryKind.BATCH,
+    EntryKind.TICK,
+    EntryKind.NEXT,
+    EntryKind.ACKED,
+    EntryKind.FAILED,
+)
+
+
+class _Use(NamedTuple):
+    """A use of a pipe: the case of the catalogue, and the name of the call."""
+
+    case: str
+    call: str
+    flushes: bool = False
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
-    """Yield one finding for each call that writes to stdout and that the component's process may run."""
-    if not context.discipline.stdout_is_pipe:
+    """Yield one finding for each use of the pipes in code that the component's process may run."""
+    if Misuse.STDIN not in context.discipline.costs:
         return
-    for function, step in _steps_that_run(context):
-        python2 = context.program.units[function.path].python2
-        if not isinstance(step.op, Call) or (context.dialect.python2_logs_stdout and python2):
+    often = _with_callees(context, _methods(context, *_OFTEN))
+    once = _with_callees(context, _methods(context, EntryKind.INIT, EntryKind.LIFE)) - often
+    functions = [*dict.fromkeys((*context.functions, *sorted(often | once, key=lambda each: each.qualname)))]
+    steps = [(function, step) for function in functions for step in function.cfg.steps]
+    bodies = [
+        context.program.units[path].body for path in sorted({cls.path for cls in context.component.lineage})
+    ]
+    steps += [(body, step) for body in bodies for step in _top_level(context, body)]
+    redirected = any(_redirects(context, *each) for each in steps)
+    for function, step in steps:
+        use = _use(context, function, step)
+        if use is None or (use.case != "reads" and (redirected or not _reaches_pipe(context, function))):
             continue
-        name = _writes(context, function, step.op)
-        if name:
-            words = context.words(call=name, component=context.component.name)
-            at = (function, step.span)
-            yield context.finding(words, Misuse.STDOUT, at, severity=Severity.WARNING)
+        misuse = Misuse.STDIN if use.case == "reads" else Misuse.STDOUT
+        waits = context.discipline.stdout_waits and use.case == "message" and not use.flushes
+        may = use.case in ("child", "handler") or (waits and (function in once or function in bodies))
+        words = context.words(use.case, call=use.call, component=context.component.name)
+        yield context.finding(
+            words,
+            misuse,
+            (function, step.span),
+            severity=Severity.WARNING if may else context.severity(misuse),
+            confidence=Confidence.MAY if may else Confidence.MUST,
+        )
 
 
-def _writes(context: RuleContext, function: Function, call: Call) -> str:
-    """Return the name of a call that writes to stdout; "" for any other call."""
+def _reaches_pipe(context: RuleContext, function: Function) -> bool:
+    redirects = any(
+        "contextlib.redirect_stdout" in context.qualified_names(function, call.func)
+        for call in calls_by_result(function).values()
+    )
+    return (
+        context.discipline.stdout_is_pipe
+        and not redirects
+        and not (context.dialect.python2_logs_stdout and not context.is_python3(function))
+    )
+
+
+def _redirects(context: RuleContext, function: Function, step: Step) -> bool:
+    """Whether a step assigns `sys.stdout`."""
+    return any(
+        isinstance(target, Attr) and not _STDOUT.isdisjoint(context.qualified_names(function, target))
+        for target in assigned_targets(step.op)
+    )
+
+
+def _use(context: RuleContext, function: Function, step: Step) -> _Use | None:
+    if isinstance(step.op, Next):
+        reads = _is_one_of(context, function, step.op.iterable, _STDIN)
+        return _Use("reads", "sys.stdin") if reads else None
+    if not isinstance(step.op, Call):
+        return None
+    call = step.op
     names = context.qualified_names(function, call.func)
-    if names & _WRITES:
-        return min(names & _WRITES)
-    for arg in call.args:
-        if arg.star == "**" or (arg.name == "file" and not _is_stdout(context, function, arg.value)):
-            return ""
-    return "print" if names & _PRINTS else ""
+    name = min(names, default="").removeprefix("builtins.")
+    streams = [arg for arg in call.args if _is_one_of(context, function, arg.value, _STDOUT)]
+    if names & _READS:
+        return _Use("reads", name)
+    if names & _WRITES or (names & _TO_A_STREAM and streams):
+        return _Use("message", name)
+    if names & _PRINTS and (streams or not _has_stream(call)):
+        flushes = any(arg.name == "flush" and arg.value != Literal(False) for arg in call.args)
+        return _Use("message", name, flushes)
+    if names & _HANDLERS and streams:
+        return _Use("handler", name)
+    if names & _CHILDREN and _inherits_stdout(call):
+        return _Use("child", name)
+    return None
 
 
-def _is_stdout(context: RuleContext, function: Function, expr: Expr) -> bool:
-    return expr == Literal(None) or not _STDOUT.isdisjoint(context.qualified_names(function, expr))
+def _is_one_of(context: RuleContext, function: Function, expr: Expr, streams: frozenset[str]) -> bool:
+    return not streams.isdisjoint(context.qualified_names(function, expr))
+
+
+def _has_stream(call: Call) -> bool:
+    """Whether a print goes elsewhere, or may."""
+    return any(
+        arg.star == "**" or (arg.name in ("file", "stream") and arg.value != Literal(None))
+        for arg in call.args
+    )
+
+
+def _inherits_stdout(call: Call) -> bool:
+    """Whether a child process writes to the component's stdout, unless it writes nothing."""
+    redirects = any(
+        arg.star or arg.name == "capture_output" or (arg.name == "stdout" and arg.value != Literal(None))
+        for arg in call.args
+    )
+    command = call.args[0].value if call.args else None
+    return not redirects and not (
+        isinstance(command, Literal) and isinstance(command.value, str) and ">" in command.value
+    )
 
 
 # ---- the code that the process runs ----
 
 
-def _steps_that_run(context: RuleContext) -> Iterator[tuple[Function, Step]]:
-    """Yield every step that the component's process may run in its own files: methods, their callees and the top level."""
-    seen = {*context.functions}
-    steps = [(function, step) for function in context.functions for step in function.cfg.steps]
-    for body in {
-        cls.path: context.program.units[cls.path].body for cls in context.component.lineage
-    }.values():
-        steps += [(body, step) for step in _top_level(context, body)]
-    for function, step in steps:  # the list grows during the loop
-        yield function, step
-        for symbol in context.resolve(function, step.op.func) if isinstance(step.op, Call) else ():
-            if isinstance(symbol, Function) and symbol.path == function.path and symbol not in seen:
-                seen.add(symbol)
-                steps += [(symbol, inner) for inner in symbol.cfg.steps]
+def _methods(context: RuleContext, *kinds: EntryKind) -> list[Function]:
+    names = [entry.method for entry in context.role.entries if entry.kind in kinds]
+    if EntryKind.INIT in kinds:
+        names.append("__init__")
+    methods = (context.component.method(name) for name in names)
+    return [method for method in methods if method is not None]
+
+
+def _with_callees(context: RuleContext, functions: Iterable[Function]) -> set[Function]:
+    """Return these functions and every function of the project that they call."""
+    found = set(functions)
+    todo = list(found)
+    for function in todo:  # the list grows during the loop
+        calls = calls_by_result(function).values()
+        called = [
+            callee
+            for call in calls
+            for callee in (*callees(context, function, call), *_of_object(context, function, call))
+        ]
+        for each in (*function.closures.values(), *called):
+            if each not in found:
+                found.add(each)
+                todo.append(each)
+    return found
+
+
+def _of_object(context: RuleContext, function: Function, call: Call) -> Iterator[Function]:
+    """Yield the method of a project object that a call runs."""
+    if isinstance(call.func, Attr):
+        cls = context.project_class(function, call.func.obj)
+        order = context.program.lineage(cls).order if cls is not None else ()
+        yield from [each.methods[call.func.name] for each in order if call.func.name in each.methods][:1]
 
 
 def _top_level(context: RuleContext, body: Function) -> list[Step]:

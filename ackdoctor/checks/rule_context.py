@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
+from ackdoctor.checks.mistakes import Claim
 from ackdoctor.flow.component import solve_component
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Completed, Emitted, Event, Flow, Path, Released, Stored
@@ -11,8 +12,15 @@ from ackdoctor.flow.expressions import calls_by_result
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import FrameworkObject, Instance, SelfRef, State, Token
 from ackdoctor.flow.symbols import Symbol
-from ackdoctor.flow.transfer.evaluate import evaluate
-from ackdoctor.flow.transfer.origins import is_queue, is_remote, project_class
+from ackdoctor.flow.transfer.evaluate import evaluate, field_class
+from ackdoctor.flow.transfer.origins import (
+    declared_names,
+    is_in_memory,
+    is_queue,
+    is_remote,
+    project_class,
+    runs_on_thread,
+)
 from ackdoctor.flow.transfer.verbs import external_verb, own_verb
 from ackdoctor.flow.witness import assumes_raise, was_widened, witness
 from ackdoctor.model.cfg import Attr, Call, ClassInfo, Component, Expr, Function, Global, Item, Name
@@ -42,6 +50,7 @@ class RuleContext:
     own_names: Mapping[Function, Name]  # the local with the component itself: `self`
     code: str = ""
     name: str = ""
+    claims: list[Claim] = field(default_factory=list)  # the findings of all rules with a path
     _engine: Context  # evaluates expressions without a path
     _reported: set[object] = field(default_factory=set)
 
@@ -136,6 +145,14 @@ class RuleContext:
         """The top level of the component's own file."""
         return self.program.units[self.component.cls.path].body
 
+    def functions_of(self, flow: Flow) -> list[Function]:
+        """Return a handler and the methods of the component that it calls, not those that it passes on."""
+        found = [flow.function]
+        for function in found:  # the list grows during the loop
+            called = (self.own_method(function, call.func) for call in calls_by_result(function).values())
+            found += dict.fromkeys(each for each in called if each is not None and each not in found)
+        return found
+
     # ---- expressions in its functions ----
 
     def resolve(self, function: Function, expr: Expr) -> tuple[Symbol, ...]:
@@ -189,6 +206,10 @@ class RuleContext:
         name = self.own_field(function, func)
         return self.component.method(name) if name is not None else None
 
+    def field_class(self, field: str) -> ClassInfo | None:
+        """Return the class of the project of the object that a field keeps."""
+        return field_class(self._engine, field)
+
     def is_queue(self, field: str) -> bool:
         """Whether every assignment makes a field a queue, whose `get` removes an element."""
         return is_queue(self._engine, field)
@@ -197,9 +218,27 @@ class RuleContext:
         """Whether an object or a module is of a library whose calls may fail."""
         return is_remote(self._engine, function, expr)
 
+    def is_in_memory(self, function: Function, expr: Expr) -> bool:
+        """Whether an object certainly lives in the process: a collection, a date, a text."""
+        return is_in_memory(self._engine, function, expr)
+
+    def declared_names(self, function: Function, expr: Expr) -> tuple[str, ...]:
+        """Return the qualified names that the declared type of an object may refer to."""
+        return declared_names(self._engine, function, expr)
+
+    def runs_on_thread(self, function: Function, call: Call) -> bool:
+        """Whether a call runs code among its arguments on another thread."""
+        return runs_on_thread(self._engine, function, call)
+
     def project_class(self, function: Function, expr: Expr) -> ClassInfo | None:
         """Return the class of the project that an object certainly has."""
         return project_class(self._engine, function, expr)
+
+    def is_python3(self, function: Function) -> bool:
+        """Whether a function's file shows no sign of Python 2: neither its syntax nor `from __future__ import`."""
+        unit = self.program.units[function.path]
+        future = {name for names in unit.imports.values() for name in names if name.startswith("__future__.")}
+        return not unit.python2 and future <= {"__future__.annotations"}
 
     # ---- prices and words ----
 
@@ -253,16 +292,10 @@ class RuleContext:
         the misuse, at least a warning.  By default a path is MAY if it assumes an undeclared exception or a limit cut
         the analysis short, else MUST.
         """
-        match at:
-            case tuple():
-                function, span = at
-            case Function():
-                function, span = at, at.head
-            case _:
-                function, span = at.function, at.step.span
-                path = path or (at if isinstance(at, Path) else at.path)
-                if not isinstance(at, Path):
-                    token = token or (at.subject if isinstance(at, Emitted) else at.token)
+        function, span, visit = _place(at)
+        path = path or visit
+        if isinstance(at, (Completed, Emitted, Stored)):
+            token = token or (at.subject if isinstance(at, Emitted) else at.token)
         site = Site(function.path, span)
         if path is not None:
             evidence = witness(path, token, words.note, (function, span), self.notation)
@@ -278,7 +311,7 @@ class RuleContext:
         message = self._in_own_notation(words.message)
         cost = self.price(misuse) if misuse is not None else ""
         home = self.component.cls.path
-        return Finding(
+        finding = Finding(
             code=self.code,
             name=self.name,
             severity=severity,
@@ -294,6 +327,9 @@ class RuleContext:
             home=home if home != site.path else "",
             heritage=self._heritage(function),
         )
+        if path is not None and token is not None:
+            self.claims.append(Claim(finding, words.case, token, path, visit))
+        return finding
 
     def _heritage(self, function: Function) -> str:
         """Return the base class that defines a function; "" if the component's own class does."""
@@ -301,3 +337,16 @@ class RuleContext:
             if cls.path == function.path and function.qualname.startswith(f"{cls.qualname}."):
                 return cls.qualname if cls is not self.component.cls else ""
         return ""
+
+
+def _place(at: Place) -> tuple[Function, Span, Path | None]:
+    """Return the place to report, and the path to it."""
+    match at:
+        case (function, span):
+            return function, span, None
+        case Function():
+            return at, at.head, None
+        case Path():
+            return at.function, at.step.span, at
+        case _:
+            return at.function, at.step.span, at.path

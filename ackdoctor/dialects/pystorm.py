@@ -6,6 +6,7 @@ Read: pystorm/pystorm pystorm/bolt.py, spout.py, component.py, serializers/seria
 from ackdoctor.dialects.storm_py import (
     ACKED_ALL_THE_SAME,
     COMPLETIONS,
+    HIDES_ACK,
     INIT,
     LOOP,
     SHELL_BOLT,
@@ -61,6 +62,7 @@ BOLT = Role(
         tick=TickDuty.AUTO,
         thread_safe=True,
         stdout_is_pipe=True,
+        stdout_waits=True,  # serializers/json_serializer.py:33: the messages have a TextIOWrapper of their own
         accepts_id=True,
         payload_types=("list", "tuple"),
         serializer="simplejson",
@@ -84,7 +86,7 @@ BOLT = Role(
             Misuse.PAYLOAD_OPAQUE: cost(f"{_OPAQUE}, and the input is acked", Price.LOSS),
         },
     ),
-    owned=_LOOP,
+    owned={**_LOOP, "ack": HIDES_ACK},
     by_hand=f"{_BY_HAND}, ticks too",
 )
 BATCHING = BOLT.derive(
@@ -131,6 +133,7 @@ SPOUT = Role(
     discipline=Discipline(
         thread_safe=True,
         stdout_is_pipe=True,
+        stdout_waits=True,  # serializers/json_serializer.py:33: the messages have a TextIOWrapper of their own
         payload_types=("list", "tuple"),
         serializer="simplejson",
         costs={**SHELL_SPOUT, Misuse.PAYLOAD_SHAPE: _SHAPE, Misuse.PAYLOAD_OPAQUE: cost(_OPAQUE, Price.LOSS)},

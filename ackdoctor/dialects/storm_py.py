@@ -61,6 +61,11 @@ SHELL_BOLT = {
     Misuse.TICK_TWICE: cost(_TWICE, Price.KILL),
     Misuse.TICK_NEVER: cost("ShellBolt.inputs grows by one entry per tick", Price.LEAK),
     Misuse.STDOUT: cost(_UNPARSED % "ShellBolt", Price.KILL),
+    Misuse.STDIN: cost(
+        "the call takes a message that Storm sent to the framework, and its tuple is never processed",
+        Price.LEAK,
+        Price.TIMEOUT,
+    ),
     Misuse.OFF_THREAD: cost(
         f"two threads write into one pipe, ShellBolt cannot parse what arrives {_EXITS}", Price.KILL
     ),
@@ -71,8 +76,16 @@ SHELL_SPOUT = {
     **UNDECLARED,
     Misuse.STREAM_TYPE: _STREAM_TYPE,
     Misuse.STDOUT: cost(_UNPARSED % "ShellSpout", Price.KILL),
+    Misuse.STDIN: cost(
+        'Storm sends nothing before the spout answers: the call waits until ShellSpout reports "subprocess heartbeat timeout" '
+        f"{_EXITS}",
+        Price.KILL,
+    ),
     Misuse.NO_MESSAGE_ID: UNTRACKED,
     Misuse.SPOUT_COMPLETES: cost(f'ShellSpout answers "Unknown command received" {_EXITS}', Price.KILL),
+    Misuse.OFF_THREAD: cost(
+        f"two threads write into one pipe, ShellSpout cannot parse what arrives {_EXITS}", Price.KILL
+    ),
     Misuse.NEVER_RUNS: cost(f"{_GENERATOR}, and nothing is emitted", Price.LOSS),
     Misuse.NEVER_RETURNS: cost(
         "meanwhile ShellSpout waits for the answer: no ack, fail or deactivation arrives, and if the spout emits "
@@ -115,6 +128,7 @@ def log(params: str = "msg", *, name: str = "log", on: str = "self") -> Verb:
 
 
 COMPLETIONS = (Verb("ack", VerbKind.ACK), Verb("fail", VerbKind.FAIL))
+HIDES_ACK = "the framework acks through it, so no tuple is acked"
 LOOP = {"run": "the loop that reads, dispatches and completes tuples never runs"}
 (INIT,) = plain_entries(EntryKind.INIT, "initialize")
 _CALLBACKS = (Entry("ack", EntryKind.ACKED), Entry("fail", EntryKind.FAILED))

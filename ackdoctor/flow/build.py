@@ -154,6 +154,19 @@ class _FinallyFrame:
         self.waiting: dict[_Destination, Ends] = {}
 
 
+class Detour:
+    """The body of a `with` inside of a generator: the ends that leave it, which run the rest of the generator first.
+
+    The temporary `way` then holds the number of the destination in `waiting`, or 0 for the end of the body.
+    """
+
+    __slots__ = ("waiting", "way")
+
+    def __init__(self, way: Name) -> None:
+        self.way = way
+        self.waiting: dict[_Destination, Ends] = {}
+
+
 _WAYS = {"normal": Way.NORMAL, "raise": Way.RAISE}
 _DESTINATIONS = ("normal", "return", "break", "continue", "raise")
 _TO_RAISE, _TO_RETURN, _TO_END = _Destination("raise"), _Destination("return"), _Destination("normal")
@@ -168,13 +181,14 @@ class CfgBuilder:
     def __init__(self, span: Span = NOWHERE) -> None:
         self._steps = [Step(Mark(word), span) for word in ("ENTRY", "EXIT", "RAISED")]
         self._frontier: Ends = [(ENTRY, EdgeKind.NEXT)]
-        self._frames: list[_LoopFrame | _BlockFrame | _TryFrame | _FinallyFrame] = []
+        self._frames: list[_LoopFrame | _BlockFrame | _TryFrame | _FinallyFrame | Detour] = []
         self._try_depth = 0  # enclosing try bodies
         self._copies = 0  # enclosing finally copies
         self._way: Way | None = None
         self._temps = 0
         self._loops = 0
         self._bodies: dict[int, range] = {}
+        self._guards: dict[str, range] = {}
 
     # ---- steps ----
 
@@ -239,7 +253,7 @@ class CfgBuilder:
         """`break`, `continue` or `yield` of the innermost loop or switch, or of the block with this label."""
         target = "continue" if word == "continue" else "break"
         for frame in reversed(self._frames):
-            if isinstance(frame, _TryFrame | _FinallyFrame):
+            if isinstance(frame, _TryFrame | _FinallyFrame | Detour):
                 continue
             matches = isinstance(frame, _LoopFrame) or (frame.unlabelled and target == "break")
             if matches if label is None else frame.label == label:
@@ -441,6 +455,36 @@ class CfgBuilder:
             else:
                 self._route(list(ends), destination)
 
+    # ---- the body of a `with` ----
+
+    def guarded(self, manager: Expr, body: Body) -> None:
+        """Lower the body of a `with` whose context manager is not followed."""
+        first = len(self._steps)
+        body()
+        if isinstance(manager, Name):
+            self._guards[manager.id] = range(first, len(self._steps))
+
+    def generator(self, detour: Detour, body: Body, span: Span) -> None:
+        """Lower a generator, which `jump` leaves by the label `detour.way`; then go where its `with` body went."""
+        self.add(Bind(detour.way, Literal(0)), span)
+        self.region(body, label=detour.way.id)
+        for number, destination in enumerate(detour.waiting, 1):
+            fork = self.test(Compare(detour.way, "==", Literal(number)), span)
+            self._route(fork.true, destination)
+            self._frontier = fork.false
+
+    def suspend(self, detour: Detour, body: Body, span: Span) -> None:
+        """Lower the body of a `with` at the `yield` of a generator."""
+        self._frames.append(detour)
+        body()
+        self._frames.pop()
+        after = self.take()
+        for number, ends in enumerate(detour.waiting.values(), 1):
+            self._frontier = ends
+            self.add(Bind(detour.way, Literal(number)), span)
+            after += self.take()
+        self._frontier = after
+
     # ---- edges ----
 
     def _route(self, ends: Ends, destination: _Destination) -> None:
@@ -451,7 +495,11 @@ class CfgBuilder:
             if isinstance(frame, _FinallyFrame):
                 frame.waiting.setdefault(destination, []).extend(ends)
                 return
-            if isinstance(frame, _TryFrame):
+            if isinstance(frame, Detour):
+                if destination is not _TO_RAISE:
+                    frame.waiting.setdefault(destination, []).extend(ends)
+                    return
+            elif isinstance(frame, _TryFrame):
                 if destination is _TO_RAISE:
                     frame.raises.extend(ends)
                     return
@@ -486,7 +534,7 @@ class CfgBuilder:
                 step.edges.reverse()  # most calls
             elif len(step.edges) > 1:
                 step.edges = sorted(set(step.edges), key=lambda edge: (_EDGE_ORDER[edge.kind], edge.target))
-        return Cfg(self._steps, self._bodies)
+        return Cfg(self._steps, self._bodies, self._guards)
 
 
 # ---- which instructions may raise ----

@@ -4,7 +4,7 @@ Data handlers are solved first: the fields in which they store tuples decide wha
 When a handler ends, the framework acts: it acks, fails or does nothing.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ackdoctor.flow.context import Context, DeferredCall
@@ -17,6 +17,7 @@ from ackdoctor.flow.state import (
     OWED,
     Batch,
     BoundMethod,
+    Container,
     Field,
     FunctionRef,
     SelfRef,
@@ -26,20 +27,22 @@ from ackdoctor.flow.state import (
     TokenRef,
     TokenState,
     Value,
+    fields_in,
 )
 from ackdoctor.flow.transfer.calls import apply_value
 from ackdoctor.flow.transfer.containers import packed_arguments
+from ackdoctor.flow.transfer.decorators import decorated
 from ackdoctor.flow.transfer.dispatch import methods_named
-from ackdoctor.flow.transfer.evaluate import evaluate
+from ackdoctor.flow.transfer.evaluate import evaluate, one_of
 from ackdoctor.flow.transfer.opaque_calls import Enter
 from ackdoctor.flow.transfer.verbs import complete
-from ackdoctor.libraries.vocabulary import TRANSPARENT_DECORATORS
-from ackdoctor.model.cfg import Attr, Bind, Call, Component, Expr, Function, Name
-from ackdoctor.model.dialect import Entry, EntryKind, Moment, TickDuty
+from ackdoctor.model.cfg import Arg, Attr, Bind, Call, Component, Expr, Function, Item, Literal, Name
+from ackdoctor.model.dialect import OWN, Entry, EntryKind, Moment, TickDuty
 from ackdoctor.model.protocol import Op, Stage, Tick, move
 
 DATA_ENTRIES = (EntryKind.DATA, EntryKind.BATCH)
 MAX_DEFERRED = 24  # callbacks that are solved for one handler
+MAX_TABLE = 16  # handlers in a table
 
 
 def solve_component(program: Program, component: Component) -> tuple[Flow, ...]:
@@ -80,8 +83,8 @@ class _ComponentSolver:
 
     def _other_methods(self, entries: list[tuple[Entry, Function]], entered: set[int]) -> Iterator[Function]:
         """The methods that are neither entries nor verbs, and that no handler has entered."""
-        names = {entry.method for entry, _ in entries} | {"<clinit>"}
-        verbs = {verb.name for verb in self.component.role.verbs if verb.on == "self"}
+        names = {entry.method for entry, _ in entries}
+        verbs = {verb.name for verb in self.component.role.verbs if verb.on == OWN}
         seen: set[str] = set()
         for cls in self.component.lineage:
             for name, method in cls.methods.items():
@@ -98,7 +101,11 @@ class _ComponentSolver:
             for event in events
             if isinstance(event, Stored) and event.token.kind is not TokenKind.STORED
         }
-        ended = [event for event in events if isinstance(event, Ended) and event.raised is None]
+        ended = [
+            event
+            for event in events
+            if isinstance(event, Ended) and event.raised is None and event.deferral is None
+        ]
         return {
             field: Stage.ACKED if stage is Stage.OWED and _is_acked_on_arrival(field, ended) else stage
             for field in fields
@@ -109,7 +116,7 @@ class _ComponentSolver:
     ) -> Flow:
         subject = _subject(entry, method)
         if entry is not None and (method.is_async or method.is_generator):
-            wrapped = bool(method.decorators) and not self.component.dialect.objects
+            wrapped = bool(method.decorators)
             return Flow(entry=entry, function=method, events=(), limited=False, wrapped=wrapped)
         context = Context(
             program=self.program,
@@ -118,7 +125,8 @@ class _ComponentSolver:
             stored_stages=stored,
         )
         solver = Solver(context)
-        target, wrapped = self._decorated(context, method)
+        run = decorated(context, method)
+        target = run or FunctionRef(method)
         state = self._initial_state(context, entry, target, subject)
         for function_exit in solver.solve(target.function, state):
             self._end(context, entry, subject, function_exit)
@@ -130,40 +138,10 @@ class _ComponentSolver:
             events=tuple(context.events.values()),
             functions=tuple(context.entered.values()),
             limited=context.limited,
-            wrapped=wrapped,
+            wrapped=run is None,
         )
 
     # ---- before the handler ----
-
-    def _decorated(self, context: Context, method: Function) -> tuple[FunctionRef, bool]:
-        """The function that the framework calls: the method, or what the project's decorators return for it.
-
-        The second value is true if a decorator that cannot be analysed wraps the method.
-        """
-        target = FunctionRef(method, bare=True)
-        if context.typed:  # annotations, which wrap nothing
-            return target, False
-        unit = context.unit(method)
-        for decorator in reversed(method.decorators):
-            symbol = next(iter(self.program.resolve(unit, decorator)), None)
-            if not isinstance(symbol, Function):
-                return FunctionRef(method), not _is_transparent(symbol)
-            wrapper = self._apply_decorator(symbol, target)
-            if wrapper is None:
-                return FunctionRef(method), True
-            target = wrapper
-        return target, False
-
-    def _apply_decorator(self, decorator: Function, target: FunctionRef) -> FunctionRef | None:
-        """The function that a decorator returns, if it is the same on all paths."""
-        if not decorator.params:
-            return None
-        context = Context(program=self.program, component=self.component, subject=None, stored_stages={})
-        state = State(env={decorator.params[0].name: target})
-        exits = Solver(context).solve(decorator, state)
-        values = [each.value for each in exits if not each.raised]
-        functions = [value for value in values if isinstance(value, FunctionRef)]
-        return functions[0] if len(functions) == len(values) == 1 else None
 
     def _initial_state(
         self, context: Context, entry: Entry | None, target: FunctionRef, subject: Token | None
@@ -190,28 +168,39 @@ class _ComponentSolver:
         return Tick.MAYBE if self.component.role.discipline.ticks_in_data else Tick.NO
 
     def _constant_fields(self, context: Context) -> dict[str, Value]:
-        """The fields with a single assignment in the whole class, of a bound method or a function."""
-        assignments: dict[str, list[tuple[Function, Expr]]] = {}
+        """The fields with a single assignment in the whole class that hold code, or a table of code, in every handler."""
+        assignments: dict[str, list[Value | None]] = {}
+        entries: dict[str, dict[Expr, Value | None]] = {}
         for cls in reversed(self.component.lineage):
             for method in cls.methods.values():
                 if not method.params:
                     continue
                 own = Name(method.params[0].name)
+                state = State(env={own.id: SelfRef()})
                 for step in method.cfg.steps:
                     match step.op:
                         case Bind(target=Attr(obj=obj, name=name), value=value) if obj == own:
-                            assignments.setdefault(name, []).append((method, value))
+                            assignments.setdefault(name, []).append(evaluate(context, method, state, value))
+                        case (
+                            Bind(target=Item(obj=Attr(obj=obj, name=name), key=key), value=value)
+                            | Call(
+                                func=Attr(obj=Attr(obj=obj, name=name), name="put"),
+                                args=(Arg(key), Arg(value)),
+                            )
+                        ) if obj == own:
+                            entries.setdefault(name, {})[key] = evaluate(context, method, state, value)
                         case _:
                             pass
-        fields: dict[str, Value] = {}
-        for name, places in assignments.items():
-            if len(places) == 1:
-                method, expr = places[0]
-                state = State(env={method.params[0].name: SelfRef()})
-                constant = evaluate(context, method, state, expr)
-                if isinstance(constant, (BoundMethod, FunctionRef)):
-                    fields[name] = constant
-        return fields
+        found = {
+            name: _table(values[0], entries[name]) if name in entries else values[0]
+            for name, values in assignments.items()
+            if len(values) == 1
+        }
+        return {
+            name: value
+            for name, value in found.items()
+            if isinstance(value, (BoundMethod, FunctionRef)) or (isinstance(value, Container) and value.keys)
+        }
 
     # ---- after the handler ----
 
@@ -239,7 +228,7 @@ class _ComponentSolver:
             breach=breach,
         )
         context.record(ended, function_exit.raised, id(path))
-        if not function_exit.raised and (entry is not None or context.deferral is not None):
+        if not function_exit.raised and not any(fields_in(function_exit.value)):
             drop_at_end(context, path, function_exit.state)
 
     def _final_op(self, token_state: TokenState, *, raised: bool) -> Op | None:
@@ -291,6 +280,17 @@ class _ComponentSolver:
         return tokens
 
 
+def _table(first: Value | None, added: Mapping[Expr, Value | None]) -> Container | None:
+    """A dict of code with the entries of its display and those that are added to it; None if it holds anything else."""
+    shown = zip(first.keys, first.order or (), strict=True) if isinstance(first, Container) else ()
+    known: dict[object, Value | None] = dict(shown)
+    known.update((key.value if isinstance(key, Literal) else key, value) for key, value in added.items())
+    items = frozenset(value for value in known.values() if value is not None)
+    if len(known) > MAX_TABLE or None in known.values() or not one_of(items):
+        return None
+    return Container(items, tuple(known.values()), tuple(known))
+
+
 def _subject(entry: Entry | None, method: Function) -> Token | None:
     """The token of the tuple that the framework passes to a handler, under the parameter's name."""
     if entry is None or entry.subject is None:
@@ -312,7 +312,3 @@ def _is_acked_on_arrival(field: str, ended: Iterable[Ended]) -> bool:
         if f"self.{field}" in held.holder.split() and event.state.contents.get(Field(field)) in (None, OWED)
     }
     return stages == {Stage.ACKED}
-
-
-def _is_transparent(symbol: object) -> bool:
-    return isinstance(symbol, str) and symbol.rpartition(".")[2] in TRANSPARENT_DECORATORS

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 from ackdoctor.flow.events import Deferral, Event, Path
 from ackdoctor.flow.program import Program
-from ackdoctor.flow.state import UNKNOWN, Field, State, Token, TokenKind, TokenState, Value
-from ackdoctor.libraries import LIBRARIES, Library
-from ackdoctor.model.cfg import Component, Function, Unit
-from ackdoctor.model.dialect import Verb, VerbKind
+from ackdoctor.flow.state import UNKNOWN, Field, Instance, State, Token, TokenKind, TokenState, Value
+from ackdoctor.libraries import Library, library_of
+from ackdoctor.model.cfg import ClassInfo, Component, Function, Unit
+from ackdoctor.model.dialect import OWN, Verb, VerbKind
 from ackdoctor.model.protocol import Stage, Tick
 
 
@@ -43,9 +43,12 @@ class Context:
     entered: dict[int, Function] = field(default_factory=dict)  # functions analysed, by id
     library: Library = field(init=False)
     verb_names: frozenset[str] = field(init=False)
+    own_verbs: frozenset[str] = field(init=False)  # of these, those of the component itself
     completing_names: frozenset[str] = field(init=False)  # of these, ack and fail
     # caches
+    objects: dict[str, Instance | None] = field(default_factory=dict)  # the project's objects in fields
     field_values: dict[str, Value] = field(default_factory=dict)  # of fields that the path does not know
+    field_classes: dict[str, ClassInfo | None] = field(default_factory=dict)  # of the project
     changed_fields: dict[int, frozenset[str]] = field(default_factory=dict)  # by id of the function
     reachable: dict[int, object] = field(default_factory=dict)  # effects, by id of the function
     final_fields: frozenset[str] | None = None
@@ -53,8 +56,9 @@ class Context:
 
     def __post_init__(self) -> None:
         """Collect the verbs' names: almost every call is compared with them."""
-        self.library = LIBRARIES[self.component.dialect.language]
+        self.library = library_of(self.component.dialect)
         self.verb_names = frozenset(verb.name for verb in self.verbs())
+        self.own_verbs = frozenset(verb.name for verb in self.verbs() if verb.on == OWN)
         self.completing_names = frozenset(
             verb.name for verb in self.verbs() if verb.kind in (VerbKind.ACK, VerbKind.FAIL)
         )
@@ -86,10 +90,9 @@ class Context:
             return state.with_contents(field, UNKNOWN)
         return state
 
-    @property
-    def typed(self) -> bool:
-        """Whether the framework's objects are recognised by their declared types."""
-        return bool(self.component.dialect.objects)
+    def keeps(self, holder: str) -> bool:
+        """Whether a field holds tuples, or the object in it holds them in a field of its own."""
+        return any(each == holder or each.startswith(f"{holder}.") for each in self.stored_stages)
 
     def verbs(self) -> Iterable[Verb]:
         """The framework calls that this component may make."""

@@ -114,6 +114,38 @@ class Path:
             visit = visit.entry.before
 
 
+def raised_at(end: Path, caught: Path, index: int) -> Path:
+    """The path to `end` on which another step, `index`, raises the exception that arrives at `caught`.
+
+    Paths that differ only in the step that raises are joined; this chooses the step that the reader should see.
+    """
+    before = caught.before
+    if before is None:
+        return end
+    raiser = Path(caught.function, index, before.state, before, EdgeKind.NEXT)
+    arrival = Path(caught.function, caught.index, caught.state, raiser, EdgeKind.RAISE)
+    return _rebuilt(end, caught, arrival, None) or end
+
+
+def _rebuilt(end: Path, old: Path, new: Path, stop: Path | None) -> Path | None:
+    """The path to `end` with `new` in place of `old`; None if the path does not visit `old`."""
+    later: list[Path] = []
+    visit: Path | None = end
+    while visit is not None and visit is not stop and visit is not old:
+        inner = _rebuilt(visit.inner, old, new, visit.before) if visit.inner is not None else None
+        if inner is not None:
+            new = Path(visit.function, visit.index, visit.state, visit.before, visit.via, inner)
+            old = visit
+            break
+        later.append(visit)
+        visit = visit.before
+    if visit is not old:
+        return None
+    for each in reversed(later):
+        new = Path(each.function, each.index, each.state, new, each.via, each.inner, widened=each.widened)
+    return new
+
+
 class PathPoint(NamedTuple):
     """A visit on a path, the next visit in the same function (None for the last), and the depth in helper calls."""
 

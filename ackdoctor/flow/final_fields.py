@@ -16,10 +16,11 @@ from ackdoctor.flow.expressions import assigned_targets, last_name, memoize, nam
 from ackdoctor.flow.facts import normalise, subject_of
 from ackdoctor.flow.pure_calls import inline_calls, is_field
 from ackdoctor.flow.state import SelfRef, State
+from ackdoctor.libraries.vocabulary import CONSTRUCTORS
 from ackdoctor.model.cfg import Attr, Call, EdgeKind, Expr, Function, Test
+from ackdoctor.model.dialect import EntryKind
 
 _MAX_FACTS = 4  # that a path remembers: each may double the number of paths
-_INITIALISER = re.compile(r"<init>|<clinit>|__init__|prepare|open|initialize")
 _SETTER = re.compile(r"(?:set|with)(?:_|[A-Z])")
 
 
@@ -57,7 +58,9 @@ def _find_final_fields(context: Context) -> Iterator[str]:
     functions = [
         (method.name if each is method else "", each) for method in methods for each in method.tree()
     ]
-    running = [(name, _field_uses(each)) for name, each in functions if not _INITIALISER.fullmatch(name)]
+    entries = context.component.role.entries
+    initialisers = CONSTRUCTORS | {entry.method for entry in entries if entry.kind is EntryKind.INIT}
+    running = [(name, _field_uses(each)) for name, each in functions if name not in initialisers]
     relevant = _callers_of(context.verb_names, methods)
     tested = [field for _, uses in running for field, calls in uses.decides.items() if calls & relevant]
     repeated = {field for field in tested if tested.count(field) > 1}

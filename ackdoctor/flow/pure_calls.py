@@ -19,11 +19,13 @@ from ackdoctor.libraries.vocabulary import (
     COLLECTION_WRAPPERS,
     CONTAINER_VIEWS,
     EMPTINESS,
+    HAS_NEXT,
     IMMUTABLE_TYPES,
     ITERATORS,
     LOGGING,
     PURE_CALLS,
     PURE_PREFIXES,
+    RANGES,
     SIZES,
 )
 from ackdoctor.model.cfg import Attr, Build, Call, Compare, Expr, Function, Global, Literal, Mix, Name, Star
@@ -94,7 +96,7 @@ def pure_calls(function: Function) -> Mapping[Expr, Expr]:
     captured = frozenset(name for inner in function.closures.values() for name in inner.captures)
     found: dict[Expr, Expr] = {}
     for index, call in calls:
-        if not isinstance(call.func, Attr) or (index in looped and call.func.name != "hasNext"):
+        if not isinstance(call.func, Attr) or (index in looped and call.func.name != HAS_NEXT):
             continue
         parts = [found.get(part, part) for part in (call.func.obj, *(arg.value for arg in call.args))]
         names = {
@@ -249,11 +251,13 @@ def iterator_facts(function: Function) -> Mapping[Expr, tuple[Expr, ...]]:
 
 @memoize
 def nonempty_results(function: Function, names: frozenset[str]) -> frozenset[Expr]:
-    """The results of calls of these names with a separator: `split(",")` has at least one element."""
+    """The results of calls of these names with a separator, `split(",")`, and of `range(3)`: they have an element."""
     found: set[Expr] = set()
     for result, call in calls_by_result(function).items():
         match call.args:
             case ((Literal(value=str()), _, _), *_) if last_name(call.func) in names:
+                found.add(result)
+            case ((Literal(value=int() as count), None, ""),) if last_name(call.func) in RANGES and count > 0:
                 found.add(result)
             case _:
                 pass

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ackdoctor.flow.expressions import last_name, memoize
-from ackdoctor.libraries.vocabulary import PLAIN_BASES
+from ackdoctor.libraries.vocabulary import ATTRIBUTE_TABLE, ATTRIBUTE_WRITES, CLASS_OF, PLAIN_BASES
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -30,7 +30,7 @@ from ackdoctor.model.cfg import (
     Unpack,
     Update,
 )
-from ackdoctor.model.dialect import Dialect, Role
+from ackdoctor.model.dialect import OF_TUPLE, OWN, Dialect, Role
 
 Symbol = ClassInfo | Function | str
 _MAX_REEXPORTS = 12  # followed for one name
@@ -179,7 +179,7 @@ class SymbolTable:
             unit = self._module(origin, module) if module else origin
             cls = unit.classes.get(inner) if unit is not None else None
             value = cls.attrs.get(last) if cls is not None else None
-            if cls is not None and value is not None and [last_name(base) for base in cls.bases] == ["Enum"]:
+            if cls is not None and last in cls.constants:
                 return Literal((cls.qualname, last))
         return value if isinstance(value, Literal) else None
 
@@ -360,7 +360,7 @@ def _index_calls(dialects: Iterable[Dialect]) -> frozenset[str]:
         for dialect in dialects
         for verbs in (dialect.verbs, *(role.verbs for role in dialect.roles))
         for verb in verbs
-        if verb.on not in ("self", "tuple")
+        if verb.on not in (OWN, OF_TUPLE)
     )
 
 
@@ -387,11 +387,11 @@ def attribute_assignments(function: Function) -> tuple[AttributeAssignment, ...]
         match step.op:
             case Next(target=Name() as each, iterable=Build(items=items)):
                 literal_lists[each] = items
-            case Call(func=Global(id="setattr"), args=(obj, named, value)):
+            case Call(func=Global(id=callee), args=(obj, named, value)) if callee in ATTRIBUTE_WRITES:
                 for name in literal_lists.get(named.value, (named.value,)):
                     text = name.value if isinstance(name, Literal) and isinstance(name.value, str) else None
                     found.append(AttributeAssignment(_origin(obj.value, origins), text, value.value))
-            case Call(func=Attr(obj=Attr(obj=obj, name="__dict__"), name="update")):
+            case Call(func=Attr(obj=Attr(obj=obj, name=table), name="update")) if table == ATTRIBUTE_TABLE:
                 found.append(AttributeAssignment(_origin(obj, origins), None, UNKNOWN))
             case Call(func=func, result=result):
                 origins[result] = func
@@ -414,7 +414,9 @@ def attribute_assignments(function: Function) -> tuple[AttributeAssignment, ...]
 
 def _origin(obj: Expr, origins: dict[Expr, Expr]) -> Expr:
     match obj:
-        case Attr(obj=inner, name="__class__") | Mix(op="type", parts=(inner,)):
+        case Attr(obj=inner, name=name) if name == CLASS_OF:
+            return _origin(inner, origins)
+        case Mix(op="type", parts=(inner,)):
             return _origin(inner, origins)
         case _:
             return origins.get(obj, obj)

@@ -9,18 +9,22 @@ from functools import partial
 from itertools import islice
 
 from ackdoctor.flow.events import Path, PathPoint, points_back, turns_back, turns_forward
-from ackdoctor.flow.expressions import callee_text, condition_text, last_name
-from ackdoctor.flow.state import State, Token
+from ackdoctor.flow.expressions import callee_text, condition_text
+from ackdoctor.flow.state import OneOf, State, Token
 from ackdoctor.model.cfg import (
     ENTRY,
     EXIT,
     RAISED,
+    Attr,
     Call,
     Catch,
+    Compare,
     EdgeKind,
     Expr,
     Function,
+    Item,
     Jump,
+    Name,
     Next,
     Return,
     Step,
@@ -30,7 +34,7 @@ from ackdoctor.model.cfg import (
     Way,
 )
 from ackdoctor.model.finding import PathStep, PathWitness
-from ackdoctor.model.notation import PYTHON, Notation
+from ackdoctor.model.notation import Notation
 from ackdoctor.model.source import Site, Span
 
 _MAX_STEPS = 40  # of one witness; the middle of a longer path is left out
@@ -44,8 +48,8 @@ def witness(
     end: Path,
     token: Token | None,
     last: str,
-    at: tuple[Function, Span] | None = None,
-    notation: Notation = PYTHON,
+    at: tuple[Function, Span] | None,
+    notation: Notation,
 ) -> PathWitness:
     """The witness of a path; `last` is the note of its last step, and `notation` that of the quoted code.
 
@@ -132,7 +136,7 @@ def _note(point: PathPoint, token: Token | None, notation: Notation) -> str:
             return {EdgeKind.TRUE: "next iteration", EdgeKind.FALSE: "loop ends"}.get(via, "") if via else ""
         case Return() if point.depth == 0:
             return "returns" + _batch_note(visit, after, token)
-        case Jump(word=word) if word in ("continue", "break"):
+        case Jump(word=word) if word in ("continue", "break", "return"):
             return word + _batch_note(visit, after, token)
         case _:
             return _stage_note(visit, after, token)
@@ -147,7 +151,18 @@ def _batch_note(visit: Path, after: Path | None, token: Token | None) -> str:
     return ", as for earlier tuples of the batch"
 
 
+def _is_bookkeeping(condition: Expr) -> bool:
+    """Whether a test only asks where the body of a `with` went: a temporary is compared with a number."""
+    return (
+        isinstance(condition, Compare)
+        and isinstance(condition.left, Name)
+        and condition.left.id.startswith("%way")
+    )
+
+
 def _branch_note(visit: Path, condition: Expr, via: EdgeKind | None, notation: Notation) -> str:
+    if _is_bookkeeping(condition):
+        return ""
     word = {EdgeKind.TRUE: "true", EdgeKind.FALSE: "false"}.get(via, "") if via else ""
     text = condition_text(visit.function, condition, notation) if word else ""
     return f"{text} is {word}" if text else word
@@ -257,6 +272,8 @@ def leaving_step(end: Path, completing: frozenset[int]) -> tuple[Function, Span]
                 continue
             case Next() if after is not None and after.via is EdgeKind.TRUE:
                 continue
+            case Test(condition=condition) if _is_bookkeeping(condition):
+                continue
             case Test() | Next() | Catch():
                 if isinstance(step.op, Catch) and after is not None and after.via is not EdgeKind.TRUE:
                     continue
@@ -264,19 +281,29 @@ def leaving_step(end: Path, completing: frozenset[int]) -> tuple[Function, Span]
                     return function, step.span
                 fallback = fallback or (function, step.span)
             case Call(func=func) if after is not None and after.inner is not None:
-                chosen = after.inner.function  # by a table of handlers, or a name that only a run knows
-                if chosen.name != last_name(func) and id(chosen) not in completing:
-                    fallback = fallback or (chosen, chosen.head)
+                chosen = after.inner.function
+                if _is_choice(visit, func) and id(chosen) not in completing:
+                    return chosen, chosen.head
             case _:
                 continue
     return fallback or (end.function, end.function.head)
 
 
+def _is_choice(visit: Path, func: Expr) -> bool:
+    """Whether a call takes its code from a table of handlers."""
+    while isinstance(func, Attr):
+        func = func.obj
+    return isinstance(func, Item) or (
+        isinstance(func, Name) and isinstance(visit.state.env.get(func.id), OneOf)
+    )
+
+
 def _is_helper_result(visit: Path, value: Expr | None, completing: frozenset[int]) -> bool:
-    """Whether the returned value is the result of a completing helper: `return self.store(tup)` leaves where the helper does."""
+    """Whether a completing helper decides, and the handler only returns: `return self.store(tup)`, `store(tuple); return`."""
     after, before = visit, visit.before
     while before is not None:
-        if isinstance(before.step.op, Call) and before.step.op.result == value:
+        is_last = value is None or (isinstance(before.step.op, Call) and before.step.op.result == value)
+        if is_last:
             return after.inner is not None and id(after.inner.function) in completing
         after, before = before, before.before
     return False

@@ -3,9 +3,16 @@
 from collections.abc import Mapping
 
 from ackdoctor.libraries.java import JAVA
-from ackdoctor.libraries.library import Library
+from ackdoctor.libraries.library import Library, Wait
 from ackdoctor.libraries.python import PYTHON
+from ackdoctor.model.dialect import Dialect
 
-__all__ = ["LIBRARIES", "Library"]
+__all__ = ["LIBRARIES", "Library", "Wait", "library_of"]
 
 LIBRARIES: Mapping[str, Library] = {"python": PYTHON, "java": JAVA}  # by `Dialect.language`
+
+
+def library_of(dialect: Dialect) -> Library:
+    """The library that the components of a framework use."""
+    library = LIBRARIES[dialect.language]
+    return library._replace(lazy=frozenset()) if dialect.python2 else library

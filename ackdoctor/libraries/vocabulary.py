@@ -4,6 +4,7 @@ A call is known by the last part of its dotted name: `self.log.warning`, `loggin
 `warning`.  Names that mean the same in Python and Java are in the same sets; what differs is in `python` and `java`.
 """
 
+import builtins
 import re
 
 TICK = re.compile(r"tick(?!et|er|le)", re.IGNORECASE)  # but not "ticket", "ticker", "tickle"
@@ -44,6 +45,8 @@ COLLECTION_WRAPPERS = frozenset(
     "synchronizedList synchronizedMap emptyList emptyMap".split()
 )
 
+CONSTRUCTORS = frozenset({"<init>", "<clinit>", "__init__"})  # of objects and classes
+
 ATTRIBUTE_READS = frozenset({"getattr"})  # of an object, the attribute's name and perhaps a default
 
 COLLECTION_LITERALS = frozenset(
@@ -67,6 +70,7 @@ CONTAINER_REMOVALS = frozenset(  # of these, those that also remove the element
     "pop popleft popitem remove dequeue poll take pollFirst pollLast takeFirst takeLast removeFirst removeLast next "
     "pollFirstEntry".split()
 )
+CONSTRUCTORS = frozenset({"__init__", "<init>"})
 SAME_PART = CONTAINER_READS & {"getValue"}  # of these, those that read the same part of an entry each time
 QUEUES = frozenset("Queue LifoQueue PriorityQueue SimpleQueue JoinableQueue".split())  # `get` removes
 CONTAINER_OTHERS = frozenset(
@@ -76,7 +80,10 @@ CONTAINER_OTHERS = frozenset(
 SIZES = frozenset("size length".split())  # methods
 ARRAY_SIZES = frozenset({"length"})  # fields
 EMPTINESS = frozenset({"isEmpty"})
-ITERATOR_TESTS = frozenset("hasNext isPresent".split())
+HAS_NEXT = "hasNext"  # of an iterator
+ITERATOR_TESTS = frozenset({HAS_NEXT, "isPresent"})
+DRAINS = frozenset({"drainTo"})  # move all elements to the collection in the argument
+CLEARS = frozenset({"clear"})
 CLEANUP = frozenset(  # in `finally`, they release a resource
     "close unlock release stop disconnect finish end".split()
 )
@@ -114,13 +121,29 @@ SCHEDULERS = frozenset(
     "addErrback addBoth callLater subscribe register on_delivery add_listener after".split()
 )
 
+ASYNC_SUFFIX = "async"  # of calls that return at once: `putAsync(row, callback)`
+
 EXECUTORS = frozenset(  # if an argument is a callable
     "execute submit runAsync supplyAsync schedule scheduleAtFixedRate scheduleWithFixedDelay invokeAll start send "
     "thenAcceptAsync thenApplyAsync thenRunAsync whenCompleteAsync handleAsync executeAsync addCallback addListener "
     "publish".split()
 )
+AMBIGUOUS_EXECUTORS = (
+    frozenset(  # of these, those that a template or a retry has as well, which runs the code at once
+        "execute".split()
+    )
+)
+EXECUTOR_WORDS = frozenset(  # in the name of an object of unknown type: it has threads of its own
+    "executor executors pool pools thread threads worker workers scheduler timer async background loop".split()
+)
+THREAD = "Thread"  # what runs a task of an inner class
+THREAD_STARTS = frozenset({"start"})
+TASKS = frozenset(
+    "submit execute runAsync supplyAsync start_new_thread Thread".split()
+)  # of these, those that run it once
 THREAD_CLASSES = frozenset({"Thread"})  # whose `start` runs the object's own `run`
-TASK_METHODS = ("run", "call")  # of an object that a thread executes
+RUN = "run"  # of a task or a thread
+TASK_METHODS = (RUN, "call")  # of an object that a thread executes
 
 IMMEDIATE_CALLBACKS = frozenset(
     "forEach forEachOrdered ifPresent ifPresentOrElse forEachRemaining".split()
@@ -136,7 +159,13 @@ CATCH_ALL = frozenset("Exception BaseException StandardError Throwable".split())
 STOPS = frozenset(  # raised when another thread ends this one or the process, never by the work itself
     "InterruptedException WakeupException KeyboardInterrupt SystemExit GeneratorExit".split()
 )
-EXCEPTIONS = {  # of Java, each with its parent
+BUILTIN_EXCEPTIONS = {  # of Python, each with its parent; an alias has the class as its parent
+    name: each.__name__ if name != each.__name__ else each.__mro__[1].__name__
+    for name, each in vars(builtins).items()
+    if isinstance(each, type) and issubclass(each, BaseException)
+}
+EXCEPTIONS = {
+    **BUILTIN_EXCEPTIONS,
     "Exception": "Throwable",
     "Error": "Throwable",
     "RuntimeException": "Exception",
@@ -173,7 +202,7 @@ EXCEPTIONS = {  # of Java, each with its parent
 }
 
 TRANSPARENT_DECORATORS = frozenset(
-    "staticmethod classmethod override final wraps abstractmethod lru_cache cache wrapt total_ordering "
+    "staticmethod classmethod override final wraps update_wrapper abstractmethod lru_cache cache wrapt total_ordering "
     "typechecked beartype identity profile timeit log_calls".split()
 )
 
@@ -246,3 +275,11 @@ ACCESSES = frozenset(  # names that a client of a remote store shares with colle
     "get set add update items keys values list setdefault append appendleft extend discard count incr increment "
     "incrBy clear contains containsKey getOrDefault putIfAbsent addAll size length iterator equals copy".split()
 )
+
+# ---- calls that make code, and reflection ----
+
+PARTIALS = frozenset({"partial"})
+WRAPS = frozenset({"wraps"})  # return a decorator that changes nothing
+ATTRIBUTE_WRITES = frozenset({"setattr"})
+ATTRIBUTE_TABLE = "__dict__"
+CLASS_OF = "__class__"

@@ -14,11 +14,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ackdoctor import checks, dialects
-from ackdoctor.flow.program import Program, unknown_bases
+from ackdoctor.flow.program import Program
 from ackdoctor.flow.symbols import MAX_ANCESTORS
 from ackdoctor.lint.discover import LANGUAGES, LIMIT, reason
 from ackdoctor.lint.files import digest_of
 from ackdoctor.lint.project import Cluster, Inputs, Result, Source
+from ackdoctor.lint.unknown_bases import unknown_bases
 from ackdoctor.model.cfg import ClassInfo, Component, Unit
 from ackdoctor.model.finding import Finding, UnknownBase, Unreadable
 from ackdoctor.model.source import read_file

@@ -26,6 +26,7 @@ from ackdoctor.model.dialect import Dialect, Role
 from ackdoctor.model.source import Span
 
 ENTRY, EXIT, RAISED = 0, 1, 2
+SUPER = "super"  # a call of this global is the object without the methods of the class that makes the call
 
 
 # ---- expressions ----
@@ -297,16 +298,21 @@ class Step:
 
 @dataclass(slots=True, eq=False)
 class Cfg:
-    """The control-flow graph of one function; `bodies` maps the index of a loop's head to the indices of the loop's steps."""
+    """The control-flow graph of one function.
+
+    `bodies` maps the index of a loop's head to the indices of the loop's steps, `guards` the temporary that holds a
+    context manager to the indices of the steps in its `with`.
+    """
 
     steps: list[Step]
     bodies: dict[int, range] = field(default_factory=dict)
+    guards: dict[str, range] = field(default_factory=dict)
 
 
 class Param(NamedTuple):
     """One formal parameter; `kind` is 'positional', 'keyword', '*' or '**'.
 
-    `type` is the declared type as written, or None for a type parameter of the class.
+    `type` is the declared type as written, or None for a type parameter of the class or the method.
     """
 
     name: str
@@ -356,8 +362,9 @@ class Function:
 class ClassInfo:
     """A class: its bases as written (pure expressions), its methods and its class-level assignments.
 
-    `types` are the declared types of its fields, as written and without type arguments.  If a language has overloads,
-    `overloads` lists all methods of an overloaded name in source order, and `methods` has the first of them.
+    `types` are the declared types of its fields, as written and without type arguments.  `constants` are all values of
+    an enum.  `overloads` lists all methods of an overloaded name in source order, and `methods` has the first of them; it
+    is None if the language has no overloads.
     """
 
     name: str
@@ -372,11 +379,12 @@ class ClassInfo:
     attr_spans: dict[str, Span]
     decorators: tuple[Expr, ...] = ()
     types: Mapping[str, str] = field(default_factory=dict)
-    overloads: Mapping[str, tuple[Function, ...]] = field(default_factory=dict)
+    constants: frozenset[str] = frozenset()
+    overloads: Mapping[str, tuple[Function, ...]] | None = None
 
     def named(self, name: str) -> tuple[Function, ...]:
         """The methods of that name that the class defines itself, overloads included."""
-        return self.overloads.get(name, (self.methods[name],) if name in self.methods else ())
+        return (self.overloads or {}).get(name, (self.methods[name],) if name in self.methods else ())
 
     def all_methods(self) -> Iterator[Function]:
         """Every method that the class defines itself, overloads included."""
@@ -404,6 +412,7 @@ class Unit:
     values: dict[str, Expr]
     body: Function
     python2: bool = False  # its syntax or names exist in Python 2 only
+    eager: frozenset[str] = frozenset()  # lazy functions that a version it may run on calls at once
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -108,6 +108,7 @@ class Misuse(Enum):
     STREAM_TYPE = "stream is not a string"
     SWALLOWED = "exception swallowed"
     STDOUT = "written to stdout"
+    STDIN = "read from stdin"
     OFF_THREAD = "completed from another thread"
     EARLY = "completed before the work is done"
     NEVER_RUNS = "the handler's body never runs"
@@ -225,6 +226,7 @@ class Discipline(_Derivable):
     # a lock protects the messages; the current tuple still belongs to the main thread
     thread_safe: bool = False
     stdout_is_pipe: bool = False
+    stdout_waits: bool = False  # in a buffer of 8 kB that messages do not flush
     accepts_id: bool = False  # ack and fail take the id as well as the tuple
     costs: Mapping[Misuse, Cost] = field(default_factory=dict)
 
@@ -259,12 +261,16 @@ def plain_entries(kind: EntryKind, *methods: str) -> tuple[Entry, ...]:
     return tuple(Entry(method, kind, subject=None) for method in methods)
 
 
+OWN, OF_TUPLE = "self", "tuple"  # values of `Verb.on`
+
+
 @dataclass(slots=True, eq=False)
 class Verb(_Derivable):
     """A call that the framework offers.
 
-    `on` is "self" for a method of the component, "tuple" for a method of its tuple, a name in `Dialect.objects` for
-    a method of such an object, else the qualified module ("storm") or class of the function.  `params` are the formal
+    `on` is `OWN` for a method of the component, `OF_TUPLE` for a method of its tuple, which is the `subject`, a name in
+    `Dialect.objects` for a method of such an object, else the qualified module ("storm") or class of the function.
+    `params` are the formal
     parameters in order, without self; the fields below name one of them, or are None.  Parameters in `keyword_only`
     cannot be passed by position.  For overloads, `types` are the types of the parameters ("text", "number", "tuple",
     "list", or "" for any), and `message_id` names a parameter that another overload may have.
@@ -273,7 +279,7 @@ class Verb(_Derivable):
     name: str
     kind: VerbKind
     _: KW_ONLY
-    on: str = "self"
+    on: str = OWN
     params: tuple[str, ...] = ("tup",)
     types: tuple[str, ...] = ()
     keyword_only: tuple[str, ...] = ()

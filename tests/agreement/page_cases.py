@@ -29,9 +29,9 @@ __all__ = ["BREACHES", "Breach", "Run", "run_case"]
 
 _COMPLETIONS = frozenset({"ACK103", "ACK104", "ACK105", "ACK106"})
 BREACHES: Mapping[str, frozenset[str]] = {
-    "ACK101": frozenset({"ACK101", "ACK110", "ACK401", "ACK402", "ACK403", "ACK404"}),
+    "ACK101": frozenset({"ACK101", "ACK104", "ACK110", "ACK401", "ACK402", "ACK403", "ACK404"}),
     **dict.fromkeys(sorted(_COMPLETIONS), _COMPLETIONS),
-    "ACK202": frozenset({"ACK202"}),
+    "ACK202": _COMPLETIONS | {"ACK202"},
 }
 """The codes that a run proves, each with the codes under which lint may report it."""
 

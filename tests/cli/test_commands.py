@@ -87,7 +87,7 @@ def test_rules_come_as_a_table(shell):
         ]
         for r in RULES.values()
     ]
-    assert ["ACK206", "stdout-in-multilang", "warning, off"] in [cell[:3] for cell in cells]
+    assert ["ACK206", "stdout-in-multilang", "error"] in [cell[:3] for cell in cells]
 
 
 def test_rules_come_as_json(shell):

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from ackdoctor.checks import check_component
+from ackdoctor.checks import all_findings
+from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.dialects import load
 from ackdoctor.flow.component import solve_component
 from ackdoctor.flow.events import Ended, Flow
@@ -54,7 +55,7 @@ def linked(source: str) -> tuple[Program, Component]:
 
 def findings_about(source: str) -> list[Finding]:
     """The findings about the only component of a source."""
-    return list(check_component(*linked(source)))
+    return list(all_findings(RuleContext.of(*linked(source))))
 
 
 def findings_in(source: str) -> list[Finding]:
@@ -62,7 +63,11 @@ def findings_in(source: str) -> list[Finding]:
     unit = lower_source(path=PATH, module="bolt", is_package=False, data=source.encode())
     assert not isinstance(unit, Unreadable), unit
     program = Program([unit], load({}))
-    return [finding for component in program.components for finding in check_component(program, component)]
+    return [
+        finding
+        for component in program.components
+        for finding in all_findings(RuleContext.of(program, component))
+    ]
 
 
 def analysed(source: str, setting: Setting) -> tuple[list[Finding], Flow]:
@@ -73,7 +78,7 @@ def analysed(source: str, setting: Setting) -> tuple[list[Finding], Flow]:
         for flow in solve_component(program, component)
         if flow.entry is not None and flow.entry.method == setting.handler
     )
-    return list(check_component(program, component)), flow
+    return list(all_findings(RuleContext.of(program, component))), flow
 
 
 def disagreements(source: str, setting: Setting) -> list[Disagreement]:

@@ -29,6 +29,7 @@ from ackdoctor.model.cfg import (
     Not,
     Unpack,
     Update,
+    Way,
 )
 
 # ---- steps ----
@@ -57,16 +58,17 @@ def handler_steps(function: Function, catch: int) -> set[int]:
 
 
 def raising_steps(function: Function, catch: int) -> set[int]:
-    """Return the steps whose exceptions reach the exception handler at `catch`, also past handlers of other types."""
+    """Return the steps whose exceptions reach the exception handler at `catch`, also past handlers of other types and `finally`."""
     handlers, found = {catch}, set[int]()
     for index in range(len(function.cfg.steps) - 1, -1, -1):  # handlers follow each other in source order
         step = function.cfg.steps[index]
         for kind, target in step.edges:
             if target not in handlers:
                 continue
+            passes_on = step.way is Way.RAISE or (isinstance(step.op, Catch) and kind is EdgeKind.FALSE)
             if kind is EdgeKind.RAISE:
                 found.add(index)
-            elif isinstance(step.op, Catch) and kind is EdgeKind.FALSE:
+            elif passes_on:
                 handlers.add(index)
     return found
 
@@ -81,10 +83,18 @@ def mentions_any(expr: Expr, names: frozenset[str]) -> bool:
 
 def tuple_names(flow: Flow, function: Function) -> frozenset[str]:
     """Return the locals that derive from the tuple: from the parameter of the handler, or from any of a helper."""
-    names = [param.name for param in function.params]
+    names = data_params(function)
     if function is flow.function and flow.entry is not None and flow.entry.subject is not None:
-        return derived_names(function, frozenset(names[flow.entry.subject + 1 : flow.entry.subject + 2]))
-    return derived_names(function, frozenset(names[1:]))
+        names = names[flow.entry.subject : flow.entry.subject + 1]
+    elif function in flow.function.tree():
+        names += function.captures & tuple_names(flow, flow.function)
+    return derived_names(function, frozenset(names))
+
+
+def data_params(function: Function) -> list[str]:
+    """Return the parameters of a function without the object or the class that a method gets first."""
+    names = [param.name for param in function.params]
+    return names[1:] if function.binding == "class" or names[:1] == [function.receiver] else names
 
 
 @memoize

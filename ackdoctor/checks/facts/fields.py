@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ackdoctor.checks.facts.dataflow import canonical_form
+from ackdoctor.checks.facts.dataflow import argument_of, canonical_form
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Ended, Flow, Path, Stored, turns_back
 from ackdoctor.flow.expressions import (
@@ -156,6 +156,24 @@ def is_size_of(context: RuleContext, function: Function, expr: Expr, field: str)
     return whole is not None and context.field(function, whole) == field
 
 
+def uses_resource(context: RuleContext, function: Function, call: Call, caller: Path | None = None) -> bool:
+    """Whether a call is a method of a field of the component or of a client: `self.table.insert(row)`, `requests.post()`.
+
+    A client that a helper gets as an argument is judged where it is called.
+    """
+    if not isinstance(call.func, Attr) or context.is_in_memory(function, call.func.obj):
+        return False
+    obj = call.func.obj
+    if context.field(function, obj) is not None or context.is_remote(function, obj):
+        return True
+    if caller is None or not isinstance(obj, Name) or not isinstance(caller.step.op, Call):
+        return False
+    passed = argument_of(caller.step.op, function, obj.id)
+    return passed is not None and uses_resource(
+        context, caller.function, Call(call.result, Attr(passed, call.func.name), ())
+    )
+
+
 # ---- how a container begins ----
 
 # the framework runs them once, before all other methods
@@ -233,9 +251,19 @@ def _is_unlimited(context: RuleContext, function: Function, value: Expr | Call) 
     return not limited and not names.isdisjoint(_CONTAINERS)
 
 
+def is_emptied(context: RuleContext, use: Use) -> bool:
+    """Whether an assignment puts an empty container into a field: `self.rows = []`, `rows = new ArrayList<>()`."""
+    if use.how != "=" or not use.whole:
+        return False
+    value = calls_by_result(use.function).get(use.values[0], use.values[0])
+    items = value.items if isinstance(value, Build) else value.args if isinstance(value, Call) else ()
+    filled = any(not isinstance(item.value, Literal) if isinstance(item, Arg) else True for item in items)
+    return not filled and _is_unlimited(context, use.function, value)
+
+
 # ---- how it shrinks ----
 
-_REMOVES_FROM_VIEW = frozenset("remove removeIf removeAll retainAll clear poll".split())
+REMOVES_FROM_VIEW = frozenset("remove removeIf removeAll retainAll clear poll".split())
 _KEEPS = CONTAINER_STORES | CONTAINER_VIEWS  # methods that remove nothing
 _KEEPS |= frozenset("get count index copy size isEmpty containsKey contains peek getOrDefault += for".split())
 _ONLY_READ = PURE_CALLS | LOGGING | COLLECTION_WRAPPERS | AGGREGATES
@@ -253,12 +281,28 @@ def shrunk_fields(context: RuleContext, functions: Iterable[Function]) -> frozen
     return frozenset(use.field for use in uses(context, functions) if _shrinks(context, use))
 
 
+def may_shrink_inside(context: RuleContext, field: str) -> bool:
+    """Whether a field of an object that the component keeps may shrink: "batcher.rows"; false for the component's own."""
+    holder, _, name = field.rpartition(".")
+    cls = context.field_class(holder) if holder else None
+    if not holder or cls is None:
+        return bool(holder)
+    methods = [method for each in context.program.lineage(cls).order for method in each.all_methods()]
+    inside = (
+        use for method in methods if method.params for use in _uses(method, Name(method.params[0].name))
+    )
+    outside = (use for use in uses(context, field=holder) if use.how in ("=", "alias", "del", "pass"))
+    return any(use.field == name and _shrinks(context, use) for use in inside) or any(
+        _shrinks(context, use) for use in outside
+    )
+
+
 def _shrinks(context: RuleContext, use: Use) -> bool:
     match use.how:
         case "del":
             return use.whole or use.key is not None
         case how if not use.whole:
-            return isinstance(use.place, Name) and how in _REMOVES_FROM_VIEW
+            return isinstance(use.place, Name) and how in REMOVES_FROM_VIEW
         case "=":
             return use.function.name not in INITIALISERS
         case "pass":

@@ -17,7 +17,7 @@ from ackdoctor.checks.facts.dataflow import (
 )
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted, Path
-from ackdoctor.flow.expressions import last_name, mentions, operands
+from ackdoctor.flow.expressions import assigned_targets, last_name, mentions, operands
 from ackdoctor.libraries.vocabulary import ARRAYS, COLLECTION_LITERALS, LOGGING, PURE_CALLS
 from ackdoctor.model.cfg import (
     Arg,
@@ -34,6 +34,7 @@ from ackdoctor.model.cfg import (
     Mark,
     Mix,
     Name,
+    Next,
     Not,
     Return,
     Star,
@@ -79,6 +80,8 @@ def emitted_stream(context: RuleContext, emit: Emitted) -> Stream | None:
 def _stream(context: RuleContext, function: Function, expr: Expr) -> Stream:
     """Return the name of a stream, or the expression if it has no known value."""
     expr = canonical_form(function, expr)
+    if isinstance(expr, (Attr, Global)) and last_name(expr) in ("DEFAULT_STREAM_ID", "DEFAULT_STREAM"):
+        return DEFAULT
     own = context.own_field(function, expr)
     unit = context.program.units[function.path]
     value = context.component.attribute(own) if own is not None else context.program.constant(unit, expr)
@@ -256,7 +259,7 @@ def _is_one_value(context: RuleContext, visit: Path, expr: Expr) -> bool:
     """Whether an argument is certainly no array."""
     found = definition(visit, expr)
     if found is None:
-        return False
+        return isinstance(expr, Name) and _is_part_of_split(visit, expr)
     match found.value:
         case Literal(value=value):
             return value is not None
@@ -269,6 +272,24 @@ def _is_one_value(context: RuleContext, visit: Path, expr: Expr) -> bool:
             return name in _SCALARS or (name in context.dialect.shape.keyed and "Value" not in name)
         case _:
             return False
+
+
+def _is_part_of_split(visit: Path, local: Name) -> bool:
+    """Whether a local is a string of `for (String word : line.split(" "))`."""
+    for earlier in earlier_visits(visit):
+        match earlier.step.op:
+            case Next(target=target, iterable=iterable) if target == local:
+                found = definition(earlier, iterable)
+                return (
+                    found is not None
+                    and isinstance(found.value, Call)
+                    and last_name(found.value.func) == "split"
+                )
+            case op if local in assigned_targets(op):
+                return False
+            case _:
+                pass
+    return False
 
 
 def _is_untouched(context: RuleContext, end: Path, payload: Expr, made: Path) -> bool:

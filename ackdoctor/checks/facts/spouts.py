@@ -63,7 +63,7 @@ def reach(context: RuleContext, *kinds: EntryKind) -> tuple[Function, ...]:
     todo = list(found)
     for function in todo:  # the list grows during the loop
         calls = calls_by_result(function).values()
-        called = (callee for call in calls for callee in _callees(context, function, call))
+        called = (callee for call in calls for callee in callees(context, function, call))
         for each in (*function.closures.values(), *called):
             if each not in found:
                 found[each] = None
@@ -71,7 +71,8 @@ def reach(context: RuleContext, *kinds: EntryKind) -> tuple[Function, ...]:
     return tuple(found)
 
 
-def _callees(context: RuleContext, function: Function, call: Call) -> Iterator[Function]:
+def callees(context: RuleContext, function: Function, call: Call) -> Iterator[Function]:
+    """Yield the functions of the project that a call runs, or gets as a callback."""
     for arg in call.args:
         callback = context.own_method(function, arg.value)
         if callback is not None:
@@ -191,7 +192,7 @@ def _is_idle(context: RuleContext, function: Function, call: Call) -> bool:
     """Whether a call counts, logs or only reads; the steps of the project's own functions count by themselves."""
     if context.verb_kind(function, call) in (VerbKind.LOG, VerbKind.REPORT):
         return True
-    return last_name(call.func) in _IDLE_CALLS or any(True for _ in _callees(context, function, call))
+    return last_name(call.func) in _IDLE_CALLS or any(True for _ in callees(context, function, call))
 
 
 # ---- entries under a message id ----

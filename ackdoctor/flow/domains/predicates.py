@@ -47,6 +47,7 @@ from ackdoctor.flow.transfer.effects import (
     surviving_facts,
 )
 from ackdoctor.flow.transfer.evaluate import evaluate
+from ackdoctor.libraries.vocabulary import HAS_NEXT
 from ackdoctor.model.cfg import (
     Attr,
     Build,
@@ -113,7 +114,7 @@ class Predicates(Domain):
         before, facts = path.state, dict(after.facts)
         for fact in iterator_facts(path.function).get(source, ()):
             if fact in before.facts:
-                facts[Mix("call", (Attr(target, "hasNext"),))] = before.facts[fact]
+                facts[Mix("call", (Attr(target, HAS_NEXT),))] = before.facts[fact]
         if source in nonempty_results(path.function, context.library.nonempty):
             facts[target] = True
         if target.id in tested_names(path.function) and not mentions(source, target):
@@ -133,7 +134,7 @@ class Predicates(Domain):
         function, before = path.function, path.state
         if callee is not None:
             changed = changed_fields(context, callee) if before.facts else frozenset()
-            after = after.replace(facts=surviving_facts(function, before.facts, changed))
+            after = after.replace(facts=surviving_facts(function, before, changed))
             fields = None if ANY in changed else changed
             after = invalidate_aliases(function, path.index, before, after, fields)
             return invalidate_by_call(function, after, call)
@@ -163,17 +164,9 @@ def _changed(context: Context, methods: tuple[Function, ...]) -> frozenset[str] 
 
 
 def _may_be_verb(context: Context, function: Function, call: Call) -> bool:
-    """Whether a call may be a verb of the framework, by its name.
-
-    If the framework's objects have declared types, the component itself has no verbs.
-    """
-    if context.typed and is_field(function, call.func):
-        return False
-    return last_name(call.func) in context.verb_names
-
-
-MOST_FACTS = 60  # facts per path: a chain of `else if` may test one thing a thousand times
-_CALL_RESULTS = (Const, Count)  # results of calls, as the path knows them
+    """Whether a call may be a verb of the framework, by its name."""
+    names = context.own_verbs if is_field(function, call.func) else context.verb_names
+    return last_name(call.func) in names
 
 
 def _call_results(condition: Expr) -> Iterator[Expr]:
@@ -209,8 +202,8 @@ def _literal_of(context: Context, function: Function, state: State, expr: Expr) 
 
 
 def _decide(context: Context, function: Function, state: State, fact: Expr) -> bool | None:
-    if fact in state.facts:
-        return state.facts[fact]
+    if fact in state.facts or _is_last_constant(context, state, fact):
+        return state.facts.get(fact, True)
     match fact:
         case Compare(left=left, op="is", right=Literal(value=None)):
             value = evaluate(context, function, state, left)
@@ -303,6 +296,46 @@ def _other_equality(
             case _:
                 pass
     return None
+
+
+def _is_last_constant(context: Context, state: State, fact: Expr) -> bool:
+    """Whether a value equals the last constant of its enum: the path knows that it is none of the others."""
+    if not isinstance(fact, Compare) or fact.op not in ("==", "is"):
+        return False
+    enums = list(_enums_with(context, fact.right))
+    names = {*_constant_names(fact.right)}
+    for known, truth in state.facts.items() if enums else ():
+        match known:
+            case Compare(left=left, op="in", right=Build(items=items)) if not truth and left == fact.left:
+                names.update(name for item in items for name in _constant_names(item))
+            case Compare(left=left, op="==" | "is", right=right) if not truth and left == fact.left:
+                names.update(_constant_names(right))
+            case _:
+                pass
+    return names in enums
+
+
+def _constant_names(expr: Expr) -> tuple[str, ...]:
+    """The name of the constant of an enum: `Color.RED`, or in a `case` only `RED`."""
+    match expr:
+        case Attr(name=name) | Global(id=name) | Literal(value=(_, str(name))):
+            return (name,)
+        case _:
+            return ()
+
+
+def _enums_with(context: Context, expr: Expr) -> Iterator[frozenset[str]]:
+    """The constants of each enum that an expression may name one of."""
+    match expr:
+        case Attr(obj=Global(id=enum) | Attr(name=enum)) | Literal(value=(str(enum), str())):
+            wanted = enum.rpartition(".")[2]
+        case Global():
+            wanted = ""
+        case _:
+            return
+    for name, constants in context.program.enums:
+        if wanted in ("", name) and constants.issuperset(_constant_names(expr)):
+            yield constants
 
 
 def _constant(context: Context, function: Function, state: State, expr: Expr) -> Const | Expr | None:

@@ -27,6 +27,7 @@ from ackdoctor.flow.pure_calls import inline_calls, nonempty_facts, size_of
 from ackdoctor.flow.state import (
     EMPTY,
     FOUND,
+    LEFT,
     OWED,
     TAKEN,
     UNKNOWN,
@@ -45,7 +46,7 @@ from ackdoctor.flow.state import (
     tokens_in,
 )
 from ackdoctor.flow.transfer.effects import callees
-from ackdoctor.flow.transfer.escape import worse_state
+from ackdoctor.flow.transfer.escape import release, worse_state
 from ackdoctor.flow.transfer.evaluate import evaluate, tick_comparison
 from ackdoctor.flow.transfer.liveness import container_keys
 from ackdoctor.libraries.vocabulary import CONTAINER_REMOVALS
@@ -54,6 +55,7 @@ from ackdoctor.model.cfg import (
     EXIT,
     Attr,
     Call,
+    Catch,
     Closure,
     Compare,
     EdgeKind,
@@ -127,8 +129,9 @@ def empty_buffer(context: Context, path: Path, state: State, field: str) -> Stat
     state = take_buffer(context, path, state, field)
     leaves = path.step.way is Way.RAISE
     indexed = field in _indexed_fields(path.function)
-    found = state.contents.get(Field(field)) in _FOUND
-    if found and not (leaves or indexed or _is_in_use(state, field)):
+    known = state.contents.get(Field(field))
+    is_used = _is_named(state, field) or (known != LEFT and _has_used(state, field))
+    if known in (*_FOUND, LEFT) and not (leaves or indexed or is_used):
         _record_dropped(context, path, field)
     return state.with_contents(Field(field), EMPTY)
 
@@ -159,7 +162,8 @@ def _indexed_fields(function: Function) -> frozenset[str]:
 def take_buffer(context: Context, path: Path, state: State, field: str) -> State:
     """Return the state in which the locals that refer to a field keep its collection: the field gets another one."""
     collection, taken = Field(field), Field(field, taken=True)
-    locals_ = dict.fromkeys((name for name, value in state.env.items() if value == collection), taken)
+    names = (name for name, value in state.env.items() if value == collection and is_named(Name(name)))
+    locals_ = dict.fromkeys(names, taken)
     if not locals_:
         return state
     state = _lose_taken(context, path, state, taken)
@@ -189,11 +193,12 @@ def _lose_taken(context: Context, path: Path, state: State, taken: Field) -> Sta
     return _next_tuple(state, taken)
 
 
-def put_back(context: Context, state: State, field: str) -> State:
+def put_back(context: Context, path: Path, state: State, field: str) -> State:
     """Return the state after a collection that was taken out of a field was added to the new one.
 
     Its tuples are in two collections then, and what happens to one happens to the other: neither is followed further.
     """
+    release(context, path, field)
     taken = Field(field, taken=True)
     env = {name: value for name, value in state.env.items() if value != taken}
     return context.touch(context.touch(state.replace(env=env), taken), Field(field))
@@ -210,8 +215,9 @@ def drop_at_end(context: Context, path: Path, state: State) -> None:
 
 def _is_lost(state: State, taken: Field) -> bool:
     """Whether a path has left what it took out of a field as it found it, after an exception."""
-    is_owed = state.contents.get(taken) in (FOUND, OWED) and state.caught is not None
-    return is_owed and not _has_used(state, taken.name)
+    known = state.contents.get(taken)
+    is_owed = known == LEFT or (known in (FOUND, OWED) and not _has_used(state, taken.name))
+    return is_owed and state.caught is not None
 
 
 def _record_dropped(context: Context, path: Path, field: str, *, removed: bool = False) -> None:
@@ -292,11 +298,9 @@ def _is_removed(state: State, field: str) -> bool:
     return not any(token.field == field for value in state.env.values() for token in tokens_in(value))
 
 
-def _is_in_use(state: State, field: str) -> bool:
-    """Whether a local still refers to the field or to a tuple from it, or the path has completed such a tuple."""
-    if any(field in fields_in(value) for value in state.env.values()):
-        return True
-    return _has_used(state, field)
+def _is_named(state: State, field: str) -> bool:
+    """Whether a local still refers to the field or to a tuple from it."""
+    return any(field in fields_in(value) for name, value in state.env.items() if is_named(Name(name)))
 
 
 def _has_used(state: State, field: str) -> bool:
@@ -389,9 +393,16 @@ def _stages_at_start(
     """
     if before is None or before.stage not in _DONE:
         return (OWED,)
-    if before.every:
-        return (before,)
-    return (before._replace(every=True), OWED) if _completes_each(context, function, loop) else (UNKNOWN,)
+    if not _completes_each(context, function, loop) and (not before.every or _catches_in_loop(function)):
+        return (UNKNOWN,)
+    return (before,) if before.every else (before._replace(every=True), OWED)
+
+
+@memoize
+def _catches_in_loop(function: Function) -> bool:
+    """Whether a loop of a function catches exceptions: another loop may know for which tuples."""
+    steps = function.cfg.steps
+    return any(isinstance(steps[index].op, Catch) for body in function.cfg.bodies.values() for index in body)
 
 
 def _next_tuple(state: State, field: Field) -> State:
@@ -404,10 +415,18 @@ def _rest(state: State, memory: LoopState) -> TokenState:
     field = memory.field
     own = [held for token, held in state.tokens.items() if field is not None and field.holds(token)]
     done = [held for held in own if held.stage in _DONE]
+    parts = (known for each, known in state.contents.items() if field is not None and _is_inside(each, field))
     now = TokenState(Stage.OWED)
+    if LEFT in parts:
+        return worse_state(memory.rest, now)
     for held in done or [held for held in own if held.stage is Stage.HELD]:
         now = worse_state(None if now.stage is Stage.OWED else now, held)
     return worse_state(memory.rest, now)
+
+
+def _is_inside(collection: Field | Batch, field: Field) -> bool:
+    """Whether a collection lies in an element of another one."""
+    return isinstance(collection, Field) and collection != field and field.holds(collection.element)
 
 
 def complete_batch(
@@ -472,7 +491,25 @@ def _after_loop(
     if rest.stage is Stage.OWED and not _completes_some(context, function, loop):
         kept = memory.before is not None and memory.before.stage is not Stage.OWED
         return state.with_contents(field, memory.before if kept else OWED)
+    if rest.stage is Stage.OWED and every and memory.before in (*_FOUND, LEFT):
+        return state.with_contents(
+            field, LEFT if _left_by_exception(context, function, state, loop) else UNKNOWN
+        )
     return state.with_contents(field, UNKNOWN)
+
+
+def _left_by_exception(context: Context, function: Function, state: State, loop: int) -> bool:
+    """Whether a handler in a loop has caught an exception and goes on to the next tuple past every completion."""
+    outer = _head(function, loop)
+    steps, bodies = function.cfg.steps, function.cfg.bodies
+    return any(
+        isinstance(steps[index].op, Catch)
+        and (function.path, steps[index].span.line) == state.caught
+        and _reaches(context, function, index, head, bodies[head])
+        for head in bodies
+        if head == outer or head in bodies[outer]
+        for index in bodies[head]
+    )
 
 
 # ---- which loops complete each tuple ----
@@ -562,4 +599,8 @@ def _called(context: Context, function: Function, call: Call) -> tuple[Function,
     closure = named_closures(function).get(call.func, call.func)
     if isinstance(closure, Closure):
         return (function.closures[closure.key],)
-    return callees(context, last_name(call.func))
+    name = last_name(call.func)
+    foreign = isinstance(call.func, Attr) and call.func.obj != Name(function.receiver)
+    if foreign and any(entry.method == name for entry in context.component.role.entries):
+        return ()  # `statement.execute(row)` is not the handler
+    return callees(context, name)

@@ -10,6 +10,7 @@ from ackdoctor.flow.domains.tuples import (
     is_named,
     is_whole_slice,
     other_tuple,
+    put_back,
     take_buffer,
 )
 from ackdoctor.flow.events import Path
@@ -36,7 +37,7 @@ from ackdoctor.flow.state import (
 from ackdoctor.flow.transfer.escape import escape, release, store
 from ackdoctor.flow.transfer.evaluate import evaluate, offset_value, stored_tuple
 from ackdoctor.flow.transfer.liveness import indexed_containers
-from ackdoctor.libraries.vocabulary import COLLECTION_WRAPPERS, CONTAINER_READS, SAME_PART
+from ackdoctor.libraries.vocabulary import COLLECTION_WRAPPERS, CONTAINER_READS, RUN, SAME_PART
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -125,22 +126,15 @@ def _assign_attribute(
     state = invalidate_target(state, target)
     match evaluate(context, path.function, state, obj):
         case SelfRef():
-            if value is not None and any(tokens_in(value)):
-                state = store(context, path, state, name, value, how="=", key=None)
-            elif name in context.stored_stages:
-                state = _replaced(context, path, state, target)
-            if isinstance(value, Field) and not value.taken and value.name != name:
-                release(context, path, value.name)  # another field has these tuples now
-                state = context.touch(state, value)
-            state = _store_empty_collection(path, state, value, Field(name))
+            state = _assign_field(context, path, state, target, name, value)
             fields = {field: old for field, old in state.fields.items() if field != name}
             if isinstance(value, (TokenRef, Const, BoundMethod, FunctionRef)) or (
                 value and _is_runnable(value)
             ):
                 fields[name] = value
             return state.replace(fields=fields)
-        case Field(name=field) if value is not None:
-            return store(context, path, state, f"{field}.{name}", value, how="=", key=None)
+        case Field(name=field):
+            return _assign_field(context, path, state, target, f"{field}.{name}", value)
         case TokenRef(token=token) if token.kind is TokenKind.STORED:
             state = forget_place(state, token.at(f".{name}"))
             return store(context, path, state, token.field, value, how="=", key=None) if value else state
@@ -150,9 +144,24 @@ def _assign_attribute(
             return escape(context, path, state, (value,), "an object") if value is not None else state
 
 
-def _replaced(context: Context, path: Path, state: State, target: Attr) -> State:
+def _assign_field(
+    context: Context, path: Path, state: State, target: Attr, field: str, value: Value | None
+) -> State:
+    tokens = list(tokens_in(value))
+    if value is not None and tokens:
+        state = store(context, path, state, field, value, how="=", key=None)
+        if any(token.collection == Field(field, taken=True) for token in tokens):
+            state = put_back(context, path, state, field)
+    elif field in context.stored_stages:
+        state = _replaced(context, path, state, target, field)
+    if isinstance(value, Field) and not value.taken and value.name != field:
+        release(context, path, value.name)  # another field has these tuples now
+        state = context.touch(state, value)
+    return _store_empty_collection(path, state, value, Field(field))
+
+
+def _replaced(context: Context, path: Path, state: State, target: Attr, field: str) -> State:
     """Return the state after a field that held tuples got a value without any: it is empty, or unknown."""
-    field = target.name
     expr: Expr | None = None
     match path.step.op:
         case Bind(value=value):
@@ -190,9 +199,9 @@ def _is_runnable(value: Value) -> bool:
     """Whether a value is an object that was constructed with code to run: a thread that starts later."""
     match value:
         case Instance(fields=fields):
-            return bool(fields) and "run" in value.cls.methods
+            return bool(fields) and RUN in value.cls.methods
         case Container(items=items):
-            return any(isinstance(item, FunctionRef) and item.function.name == "run" for item in items)
+            return any(isinstance(item, FunctionRef) and item.function.name == RUN for item in items)
         case _:
             return False
 
@@ -211,6 +220,8 @@ def _assign_item(
 ) -> State:
     if value is None or not any(tokens_in(value)):
         match evaluate(context, path.function, state, obj):
+            case Field(name=field) if value == Field(field, taken=True):
+                return put_back(context, path, state, field)
             case Field(name=field, taken=False) if is_whole_slice(Item(obj, key)):
                 return empty_buffer(context, path, state, field)
             case Field(name=field):
@@ -226,8 +237,6 @@ def _assign_item(
             return store(context, path, state, token.field, value, how="[]", key=key)
         case Container(items=items) if isinstance(obj, Name):
             return state.bind(obj.id, Container(items | {value}))
-        case None if isinstance(obj, Name):
-            return state.bind(obj.id, Container(frozenset({value})))
         case _:
             return escape(context, path, state, (value,), "a container")
 
@@ -292,6 +301,13 @@ def update(context: Context, path: Path, target: Expr, value: Value | None) -> S
     if isinstance(target, Item):
         state = invalidate_size(state, target.obj, target.key)
     if value is None or not any(tokens_in(value)):
+        match evaluate(context, path.function, state, target), value:
+            case Field(name=field, taken=False), Field(name=added, taken=True) if added == field:
+                return put_back(context, path, state, field)
+            case Field() as changed, _:
+                state = context.touch(state, changed)
+            case _:
+                pass
         if isinstance(target, Name):
             before = evaluate(context, path.function, state, target)
             if isinstance(before, (Const, Count, Index)):

@@ -7,6 +7,7 @@ from typing import TypeAlias
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.events import Path
+from ackdoctor.flow.expressions import calls_by_result, last_name
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
@@ -21,13 +22,16 @@ from ackdoctor.flow.state import (
     SelfRef,
     TokenRef,
     Value,
+    tokens_in,
 )
 from ackdoctor.flow.transfer.containers import CallEffect, arguments, method_call
+from ackdoctor.flow.transfer.decorators import decorated
 from ackdoctor.flow.transfer.dispatch import (
     MethodTarget,
     argument_sort,
     captured_by_class,
     choose_functions,
+    makes_framework_calls,
     method_of,
     methods_named,
     new_instance,
@@ -40,7 +44,7 @@ from ackdoctor.flow.transfer.effects import changed_fields, helper_may_raise, is
 from ackdoctor.flow.transfer.evaluate import declared_result, evaluate, framework_kind, stored_tuple
 from ackdoctor.flow.transfer.opaque_calls import Enter, enter, library_call, opaque_call, run_later
 from ackdoctor.flow.transfer.verbs import apply_verb, external_verb, never_raises, own_verb, unbound_verb
-from ackdoctor.libraries.vocabulary import IMMEDIATE_CALLBACKS, PURE_CALLS, TRANSPARENT_DECORATORS
+from ackdoctor.libraries.vocabulary import IMMEDIATE_CALLBACKS, PURE_CALLS, THREAD
 from ackdoctor.model.cfg import Arg, Attr, Call, ClassInfo, Function, Global, Name
 from ackdoctor.model.dialect import Verb
 
@@ -55,13 +59,12 @@ def resolve_call(context: Context, path: Path, call: Call) -> Outcomes:
     held = HEAP_CELLS.call_method(function, state, call, values)
     if held is not None:
         return (CallEffect(*held, may_raise=False),)
-    if context.typed:
-        known = _typed_call(context, path, call)
-        if known is not None:
-            return known
+    known = _declared_call(context, path, call) or _object_call(context, path, call)
+    if known is not None:
+        return known
     target = evaluate(context, function, state, call.func)
     if isinstance(target, (OneOf, Partial)):
-        return _apply_each(context, path, call, target, arguments(context, path, call))
+        return _apply_each(context, path, call, target)
     if isinstance(call.func, Attr) and not isinstance(target, (BoundMethod, FunctionRef, External)):
         receiver = evaluate(context, function, state, call.func.obj)
         done = method_call(context, path, call, receiver, call.func)
@@ -70,21 +73,21 @@ def resolve_call(context: Context, path: Path, call: Call) -> Outcomes:
     return (_apply(context, path, call, target, None),)
 
 
-def _apply_each(
-    context: Context, path: Path, call: Call, target: Value, values: tuple[Value | None, ...]
-) -> Outcomes:
+def _apply_each(context: Context, path: Path, call: Call, target: Value) -> Outcomes:
     """Apply a piece of code, or each of those that the target may be."""
     codes = sorted(target.items, key=repr) if isinstance(target, OneOf) else (target,)
     return tuple(
         _apply_partial(context, path, call, each)
         if isinstance(each, Partial)
-        else _apply(context, path, call, each, values if context.typed else None)
+        else _apply(context, path, call, each, None)
         for each in codes
     )
 
 
-def _typed_call(context: Context, path: Path, call: Call) -> Outcomes | None:
+def _declared_call(context: Context, path: Path, call: Call) -> Outcomes | None:
     """Return the effect of a call that declared types resolve; None for any other."""
+    if not context.library.declared_types:
+        return None
     values = arguments(context, path, call)
     method = method_of(context, path, call, values)
     if method is not None:
@@ -95,12 +98,29 @@ def _typed_call(context: Context, path: Path, call: Call) -> Outcomes | None:
     if not isinstance(call.func, Attr) or isinstance(call.func.obj, Global):
         instance = new_instance(context, path, call, values)
         if instance is not None:
-            run_later(context, path, path.state, (thread_task(context, instance),), "Thread")
+            run_later(context, path, path.state, (thread_task(context, instance),), THREAD, threaded=True)
             return (CallEffect(path.state, instance, may_raise=not isinstance(instance, ExceptionValue)),)
     if isinstance(call.func, Attr) and call.func.name in IMMEDIATE_CALLBACKS:
         return _run_callback_now(context, path, call, values)
     target = _functional_call(context, path, call)
-    return _apply_each(context, path, call, target, values) if target is not None else None
+    return _apply_each(context, path, call, target) if target is not None else None
+
+
+def _object_call(context: Context, path: Path, call: Call) -> Outcomes | None:
+    """Return the effect of a call on another object of the project that makes framework calls for the component."""
+    values = arguments(context, path, call)
+    method = method_of(context, path, call, values)
+    if method is not None:
+        if not isinstance(method.receiver, (Field, Instance)):
+            return None
+        if isinstance(method.receiver, Instance) and not makes_framework_calls(context, method.receiver.cls):
+            return None
+        return _enter_one(context, path, call, method._replace(functions=method.functions[:1]), values)
+    tokens = [token for value in values for token in tokens_in(value)]
+    instance = new_instance(context, path, call, values) if SelfRef() in values or not tokens else None
+    if not isinstance(instance, Instance) or not makes_framework_calls(context, instance.cls):
+        return None
+    return (replace(opaque_call(context, path, call, None), value=instance),)
 
 
 def _functional_call(context: Context, path: Path, call: Call) -> Value | None:
@@ -133,10 +153,11 @@ def _enter_one(
     seen = (
         (*values, method.receiver) if knowing else values
     )  # a getter of a record may return the tuple in it
-    if functions and all(is_skippable(context, path.state, function, seen) for function in functions):
+    is_kept = isinstance(method.receiver, Field)  # its methods complete or return the tuples in it
+    if not is_kept and functions and all(is_skippable(context, path.state, each, seen) for each in functions):
         fields = frozenset[str]().union(*(changed_fields(context, function) for function in functions))
         may_raise = any(helper_may_raise(context, function) for function in functions)
-        facts = surviving_facts(path.function, path.state.facts, fields)
+        facts = surviving_facts(path.function, path.state, fields)
         return (CallEffect(path.state.replace(facts=facts), result, may_raise),)
     outcomes = (
         enter(
@@ -188,8 +209,21 @@ def _run_callback_now(
             element = next(iter(items))
         case _:
             pass
-    pair = isinstance(target, FunctionRef) and len(target.function.params) == 2  # noqa: PLR2004  a map's key and value
-    return (_apply(context, path, call, target, (None, element) if pair else (element,)),)
+    given: tuple[Value | None, ...] = (element,)
+    match target:
+        case FunctionRef(function=function) if len(function.params) == 2:  # noqa: PLR2004  a map's key and value
+            key = Name(function.params[0].name)
+            given = (element, None) if _completes_argument(context, function, key) else (None, element)
+        case _:
+            pass
+    return (_apply(context, path, call, target, given),)
+
+
+def _completes_argument(context: Context, function: Function, param: Name) -> bool:
+    """Whether a function acks or fails what it gets for a parameter."""
+    calls = calls_by_result(function).values()
+    done = (call for call in calls if last_name(call.func) in context.completing_names)
+    return any(call.args[:1] == (Arg(param),) for call in done)
 
 
 def apply_value(
@@ -225,27 +259,23 @@ def _apply(
         ):
             return _super_method(context, path, call, after, name, preset)
         case BoundMethod(name=name, after=after):
-            method = _method_after(context, name, after)
+            offered = methods_named(_behind(context, after), name)
+            method = next(iter(offered), None)
             verb = own_verb(context, name)
-            if method is not None and context.typed and preset is None:
-                offered = methods_named(_behind(context, after), name)
+            if preset is None:
                 method = _overload(context, path, call, offered, arguments(context, path, call)) or method
-            if method is not None and _has_known_decorators(context, method):
-                return enter(context, path, call, method, SelfRef(), preset)
+            run = decorated(context, method) if method is not None else None
+            if method is not None and run is not None:
+                own = SelfRef() if method.binding != "static" else None
+                return enter(context, path, call, run.function, own, preset, run.captured)
             if method is None and verb is not None:
                 return _verb(context, path, call, verb, preset)
-        case FunctionRef(function=function, captured=captured, bare=bare) if bare or _has_known_decorators(
-            context, function
-        ):
-            if (
-                function.name in function.captures
-            ):  # a closure can call itself, but was not yet bound when it captured its own name
-                captured = (*captured, (function.name, target))
-            owner = context.program.owner(function) if context.typed and preset is None else None
-            if owner is not None and function.name in owner.overloads:
-                offered = owner.overloads[function.name]
-                function = _overload(context, path, call, offered, arguments(context, path, call)) or function
-            return enter(context, path, call, function, None, preset, captured)
+        case FunctionRef(function=function) as written:
+            run = written if written.bare else decorated(context, function)
+            if run is not None:
+                return _enter_function(
+                    context, path, call, run if run.function is not function else written, preset
+                )
         case External():
             verb = external_verb(context.verbs(), target.names)
             if verb is not None:
@@ -261,8 +291,18 @@ def _apply(
     return opaque_call(context, path, call, preset)
 
 
-def _method_after(context: Context, name: str, after: object) -> Function | None:
-    return next((cls.methods[name] for cls in _behind(context, after) if name in cls.methods), None)
+def _enter_function(
+    context: Context, path: Path, call: Call, target: FunctionRef, preset: tuple[Value | None, ...] | None
+) -> CallEffect | Enter:
+    function, captured = target.function, target.captured
+    if function.name in function.captures:
+        # a closure can call itself, but was not yet bound when it captured its own name
+        captured = (*captured, (function.name, target))
+    owner = context.program.owner(function) if preset is None else None
+    if owner is not None and owner.overloads and function.name in owner.overloads:
+        offered = owner.overloads[function.name]
+        function = _overload(context, path, call, offered, arguments(context, path, call)) or function
+    return enter(context, path, call, function, None, preset, captured)
 
 
 def _behind(context: Context, after: object) -> tuple[ClassInfo, ...]:
@@ -334,15 +374,3 @@ def _expand_stars(context: Context, path: Path, call: Call) -> tuple[Call, Path]
             env.update({name: value} if value is not None else {})
     rewritten = Call(call.result, call.func, tuple(spread), call.awaited, call.dropped)
     return rewritten, path.with_state(path.state.replace(env=env))
-
-
-def _has_known_decorators(context: Context, function: Function) -> bool:
-    """Whether the analysis knows every decorator of a function; with declared types, annotations wrap nothing."""
-    if context.typed:
-        return True
-    unit = context.unit(function)
-    for decorator in function.decorators:
-        names = context.program.qualify(unit, decorator)
-        if not any(name.rpartition(".")[2] in TRANSPARENT_DECORATORS for name in names):
-            return False
-    return True

@@ -41,12 +41,14 @@ from ackdoctor.flow.transfer.evaluate import (
 )
 from ackdoctor.flow.transfer.origins import is_queue, may_raise
 from ackdoctor.libraries.vocabulary import (
+    CLEARS,
     CONTAINER_BULK_STORES,
     CONTAINER_OTHERS,
     CONTAINER_READS,
     CONTAINER_REMOVALS,
     CONTAINER_STORES,
     CONTAINER_VIEWS,
+    DRAINS,
     EMPTINESS,
     ITERATOR_TESTS,
     LOGGING,
@@ -88,7 +90,7 @@ def packed_arguments(
     more: Sequence[Value | None],
     named: Mapping[str, Value | None] = MappingProxyType({}),
 ) -> Iterator[tuple[str, Value]]:
-    """Return what `*args` and `**kwargs` hold of a call: the arguments that no parameter took, in Java perhaps as one array."""
+    """Return what `*args` and `**kwargs` hold of a call: the arguments that no parameter took, perhaps as one array."""
     for param in function.params:
         if param.kind == "positional" or param.name in _rebound_names(function):
             continue
@@ -168,7 +170,7 @@ def _local_method(context: Context, path: Path, call: Call, held: Container, fun
         return CallEffect(state, Count(held) if items else None, may_raise=False)
     if items and name in EMPTINESS | ITERATOR_TESTS:
         return CallEffect(state, Const(name not in EMPTINESS), may_raise=False)
-    return CallEffect(_emptied(state, func.obj), None, may_raise=False) if name == "clear" else None
+    return CallEffect(_emptied(state, func.obj), None, may_raise=False) if name in CLEARS else None
 
 
 def _emptied(state: State, obj: Expr) -> State:
@@ -218,14 +220,13 @@ def _field_method(
     if inner and name in _CHANGES and not is_read_only(call):
         state = state.with_contents(inner.members, UNKNOWN)
     if name in CONTAINER_BULK_STORES and Field(field, taken=True) in values:
-        release(context, path, field)
-        return CallEffect(put_back(context, state, field), None, may_raise=False)
-    if context.typed and name in CONTAINER_STORES:
+        return CallEffect(put_back(context, path, state, field), None, may_raise=False)
+    if name in CONTAINER_STORES:
         state = _store_added(state, call, values, stored_tuple(field))
-    if name == "drainTo" and call.args and isinstance(call.args[0].value, Name):
+    if name in DRAINS and call.args and isinstance(call.args[0].value, Name):
         state = drain_buffer(context, path, state, field, call.args[0].value.id)
         return CallEffect(state, None, may_raise=False)
-    if inner and context.typed and not carried and (name.startswith("get") or _reads_part(call, name)):
+    if inner and not carried and (name.startswith("get") or _reads_part(call, name)):
         return CallEffect(state, TokenRef(inner.at(f".{name}")), may_raise=False)
     if carried and name in CONTAINER_STORES and not any(isinstance(v, _CALLABLE) for v in values):
         keyed = name == "put" and len(call.args) == _KEY_AND_VALUE and values[1] in carried
@@ -236,12 +237,14 @@ def _field_method(
         return CallEffect(state, element, may_raise=may_raise(context, path.function, call))
     if name in CONTAINER_READS:
         read = TokenRef(inner.at(f".{name}")) if inner else stored_tuple(field)
-        takes = not inner and _takes_out(context, path.function, call, field)
+        by_tuple = name == "remove" and any(isinstance(value, TokenRef) for value in values)
+        takes = not inner and not by_tuple and _takes_out(context, path.function, call, field)
         state = remove_tuple(context, path, state, field) if takes else forget_place(state, read.token)
-        return CallEffect(state, read, may_raise=may_raise(context, path.function, call))
+        raises = (takes or name != "remove") and may_raise(context, path.function, call)
+        return CallEffect(state, None if by_tuple else read, may_raise=raises)
     if name in CONTAINER_VIEWS:
         return CallEffect(state, TokenRef(inner) if inner else Field(field), may_raise=False)
-    if name == "clear" and not inner:
+    if name in CLEARS and not inner:
         return CallEffect(empty_buffer(context, path, state, field), None, may_raise=False)
     if name in CONTAINER_OTHERS:
         if not is_read_only(call) and name not in REORDERING:
@@ -249,7 +252,7 @@ def _field_method(
         return CallEffect(state, None, may_raise=may_raise(context, path.function, call))
     if carried or name in NEVER_RAISES or name in LOGGING:
         return None
-    if field in context.stored_stages:
+    if context.keeps(field):
         release(context, path, field)
     return None
 

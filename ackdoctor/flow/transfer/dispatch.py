@@ -38,17 +38,34 @@ from ackdoctor.flow.transfer.evaluate import (
     defining_step,
     enclosing_class,
     evaluate,
+    field_class,
+    field_values,
     framework_kind,
 )
+from ackdoctor.flow.transfer.origins import project_class
 from ackdoctor.libraries.vocabulary import (
+    CONSTRUCTORS,
     EXCEPTION_SUFFIXES,
     ITERATORS,
     SORTS,
     SORTS_OF_RESULTS,
     TASK_METHODS,
 )
-from ackdoctor.model.cfg import Arg, Attr, Bind, Call, ClassInfo, Expr, Function, Global, Literal, Mix, Name
-from ackdoctor.model.dialect import Kind, Moment, Verb
+from ackdoctor.model.cfg import (
+    ENTRY,
+    Arg,
+    Attr,
+    Bind,
+    Call,
+    ClassInfo,
+    Expr,
+    Function,
+    Global,
+    Literal,
+    Mix,
+    Name,
+)
+from ackdoctor.model.dialect import Kind, Moment, Verb, VerbKind
 from ackdoctor.model.protocol import Stage, Tick
 
 
@@ -209,12 +226,9 @@ def _fits(
             score += 3 if value.kind in last or last in value.kind else -3
         elif wanted and sort:
             score += 2 if wanted == sort else -3
-        elif sort in ("text", "number", "tuple") and last and not wanted and last not in ("T", "K", "V"):
+        elif sort in ("text", "number", "tuple") and last and not wanted:
             score -= 1
     return score
-
-
-CONSTRUCTOR = "<init>"
 
 
 class MethodTarget(NamedTuple):
@@ -239,6 +253,8 @@ def methods_named(order: Sequence[ClassInfo], name: str) -> tuple[Function, ...]
         found += [
             function for function in cls.named(name) if not any(_overrides(each, function) for each in found)
         ]
+        if found and cls.overloads is None:  # overridden by name
+            break
     return tuple(found)
 
 
@@ -262,16 +278,98 @@ def method_of(
     if isinstance(receiver, SelfRef):
         functions = methods_named(context.component.lineage, name)
         return MethodTarget(functions, receiver) if functions else None
-    cls = class_of(context, function, state, call.func.obj)
-    if cls is None or isinstance(receiver, (TokenRef, Batch)):
+    if isinstance(receiver, (TokenRef, Batch)):
         return None
-    found = methods_named(context.program.lineage(cls).order, name)
-    instance = receiver if isinstance(receiver, Instance) else Instance(cls)
-    wanted = instance.fields or framework_kind(context, cls) is not None or any(map(_matters, values))
+    kept = kept_method(context, receiver, name, values)
+    if kept is not None:
+        return kept
+    instance = object_of(context, path, call.func.obj)
+    if instance is None:
+        return None
+    found = methods_named(context.program.lineage(instance.cls).order, name)
+    wanted = (
+        instance.fields or framework_kind(context, instance.cls) is not None or any(map(_matters, values))
+    )
     if found and wanted:
         return MethodTarget(found, instance)
     outer = _outer_method(context, instance, name) if not found else ()
     return MethodTarget(outer, SelfRef()) if outer else None
+
+
+def kept_method(
+    context: Context, receiver: Value | None, name: str, values: tuple[Value | None, ...]
+) -> MethodTarget | None:
+    """Return the method of an object of the project that a field keeps, if it may get, complete or return tuples."""
+    cls = field_class(context, receiver.name) if isinstance(receiver, Field) else None
+    if cls is None or not isinstance(receiver, Field) or framework_kind(context, cls) is not None:
+        return None
+    if context.program.lineage(cls).framework is not None:
+        return None  # a component completes its tuples on its own
+    found = methods_named(context.program.lineage(cls).order, name)
+    carries = any(isinstance(value, SelfRef) or any(tokens_in(value)) for value in values)
+    is_inner = enclosing_class(context, cls) in context.component.lineage
+    if not found or is_inner or not (carries or context.keeps(receiver.name)):
+        return None
+    constructed(context, receiver.name)
+    return MethodTarget(found, receiver)
+
+
+def object_of(context: Context, path: Path, expr: Expr) -> Instance | None:
+    """Return the object of a project class that an expression is, as it is constructed or as it is declared."""
+    known = evaluate(context, path.function, path.state, expr)
+    if isinstance(known, Instance):
+        return known
+    cls = None
+    match expr:
+        case Attr(obj=obj, name=field) if evaluate(context, path.function, path.state, obj) == SelfRef():
+            made = constructed(context, field)
+            if made is not None:
+                return made
+        case Global():
+            cls = project_class(context, path.function, expr)
+        case _:
+            pass
+    cls = cls or class_of(context, path.function, path.state, expr)
+    return Instance(cls) if cls is not None else None
+
+
+def constructed(context: Context, field: str) -> Instance | None:
+    """Return the object of a project class that a field holds, if each assignment constructs that class."""
+    if field not in context.objects:
+        assigned = [each for each in field_values(context, field) if each[1] != Literal(None)]
+        made = [_new_object(context, *each) for each in assigned]
+        classes = {None if each is None else each.cls for each in made}
+        context.objects[field] = made[0] if len(classes) == 1 else None
+    return context.objects[field]
+
+
+def _new_object(context: Context, function: Function, value: Expr | Call) -> Instance | None:
+    """Return the object that a method of the component constructs, before it has assigned anything."""
+    if not isinstance(value, Call):
+        return None
+    state = State(env={param.name: SelfRef() for param in function.params[:1]})
+    values = tuple(evaluate(context, function, state, arg.value) for arg in value.args)
+    made = new_instance(context, Path(function, ENTRY, state), value, values)
+    if not isinstance(made, Instance):
+        return None
+    return Instance(made.cls, tuple(pair for pair in made.fields if _matters(pair[1])))
+
+
+_PROTOCOL = (VerbKind.ACK, VerbKind.FAIL, VerbKind.EMIT, VerbKind.EMIT_MANY)
+
+
+def makes_framework_calls(context: Context, cls: ClassInfo) -> bool:
+    """Whether a class of the project has calls that are named like those that complete or emit tuples."""
+    names = {verb.name for verb in context.verbs() if verb.kind in _PROTOCOL}
+    lineage = context.program.lineage(cls).order
+    return any(
+        not names.isdisjoint(_called_names(method)) for each in lineage for method in each.all_methods()
+    )
+
+
+@memoize
+def _called_names(function: Function) -> frozenset[str]:
+    return frozenset(last_name(step.op.func) for step in function.cfg.steps if isinstance(step.op, Call))
 
 
 def _outer_method(context: Context, instance: Instance, name: str) -> tuple[Function, ...]:
@@ -286,6 +384,8 @@ def _outer_method(context: Context, instance: Instance, name: str) -> tuple[Func
 def _matters(value: Value | None) -> bool:
     if isinstance(value, FrameworkObject):
         return value.kind != "tuple"
+    if isinstance(value, Instance) and value.fields:
+        return True
     return isinstance(value, (SelfRef, FunctionRef, BoundMethod)) or any(tokens_in(value))
 
 
@@ -371,8 +471,13 @@ def _dotted(expr: Expr) -> bool:
 
 
 def _constructor(context: Context, cls: ClassInfo, count: int) -> Function | None:
-    """Return the first constructor with so many parameters."""
-    offered = methods_named(context.program.lineage(cls).order[:1], CONSTRUCTOR)
+    """Return the first constructor with so many parameters, perhaps of a base class."""
+    offered = (
+        function
+        for each in context.program.lineage(cls).order
+        for name in CONSTRUCTORS
+        for function in each.named(name)
+    )
     return next((function for function in offered if len(function.params) == count + 1), None)
 
 
@@ -419,7 +524,7 @@ def callbacks(value: Value | None) -> Iterator[Value]:
     if not isinstance(value, Instance) or not value.fields:
         return
     for name, function in value.cls.methods.items():
-        if name != CONSTRUCTOR and function.binding == "instance" and not function.docstring_only:
+        if name not in CONSTRUCTORS and function.binding == "instance" and not function.docstring_only:
             yield Partial(FunctionRef(function, captured_by_class(function, value), bare=True), (value,))
 
 

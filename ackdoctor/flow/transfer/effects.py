@@ -29,6 +29,7 @@ from ackdoctor.flow.state import (
     Partial,
     SelfRef,
     State,
+    TokenRef,
     Value,
     tokens_in,
 )
@@ -36,6 +37,7 @@ from ackdoctor.flow.transfer.evaluate import declared_field, evaluate
 from ackdoctor.flow.transfer.origins import may_raise
 from ackdoctor.libraries.vocabulary import CLEANUP, LOGGING
 from ackdoctor.model.cfg import (
+    SUPER,
     Attr,
     Bind,
     Call,
@@ -49,6 +51,7 @@ from ackdoctor.model.cfg import (
     Instr,
     IsType,
     Item,
+    Literal,
     Mix,
     Name,
     Not,
@@ -190,7 +193,7 @@ def _changed_by_call(context: Context, function: Function, call: Call) -> Iterat
                 yield from changed_fields(context, method)
             if not methods and name not in LOGGING and name not in context.verb_names:
                 yield ANY
-        case Attr(obj=Global(id="super")) | Global(id="super"):
+        case Attr(obj=Global(id=name)) | Global(id=name) if name == SUPER:
             yield ANY
         case Attr(obj=obj) if not is_read_only(call):
             yield from _field(function, obj)
@@ -233,7 +236,7 @@ def is_skippable(
     reach = _summary(context, function)
     if reach.active:
         return False
-    return not any(field in context.stored_stages or field in state.fields for field in reach.fields)
+    return not any(context.keeps(field) or field in state.fields for field in reach.fields)
 
 
 def helper_may_raise(context: Context, function: Function) -> bool:
@@ -263,7 +266,7 @@ def _summarise(context: Context, function: Function) -> _Summary:
             case Throw() | Catch():
                 return _ACTIVE
             case Call(func=Attr(obj=obj, name=name)):
-                if name in context.verb_names or obj == Global("super"):
+                if name in context.verb_names or obj == Global(SUPER):
                     return _ACTIVE
                 fields |= _fields(obj, own)
                 helpers = callees(context, name) if obj == Name(own) else ()
@@ -274,7 +277,7 @@ def _summarise(context: Context, function: Function) -> _Summary:
                     fields |= inner.fields
                 if helpers and not any(_summary(context, callee).may_raise for callee in helpers):
                     raising.discard(index)
-            case Call(func=Global(id="super")):
+            case Call(func=Global(id=name)) if name == SUPER:
                 return _ACTIVE
             case Call(args=args) if any(isinstance(arg.value, Closure) for arg in args):
                 return _ACTIVE
@@ -310,15 +313,21 @@ def _fields(expr: Expr, own: str) -> set[str]:
     return set()
 
 
-def surviving_facts(
-    function: Function, facts: Mapping[Expr, bool], fields: frozenset[str]
-) -> Mapping[Expr, bool]:
-    """Return the facts that survive a call of a helper: about locals, and about fields that it cannot change; globals may change."""
-    return {fact: truth for fact, truth in facts.items() if not _reads_field(function, fact, fields)}
+def surviving_facts(function: Function, state: State, fields: frozenset[str]) -> Mapping[Expr, bool]:
+    """Return the facts that survive a call of a helper: about locals, tuples, and fields that it cannot change; globals may change."""
+    tuples = frozenset(name for name, value in state.env.items() if isinstance(value, TokenRef))
+    return {
+        fact: truth
+        for fact, truth in state.facts.items()
+        if not _reads_changing(function, fact, fields, tuples)
+    }
 
 
-def _reads_field(function: Function, expr: Expr, fields: frozenset[str]) -> bool:
+def _reads_changing(function: Function, expr: Expr, fields: frozenset[str], tuples: frozenset[str]) -> bool:
+    """Whether an expression reads one of the fields, a global variable, or a part of an object that is no tuple."""
     match expr:
+        case Attr() | Item(key=Literal()) if _is_part_of(expr, tuples):
+            return False
         case Attr(name=name) if is_field(function, expr) and ANY not in fields:
             return name in fields
         case Attr(name=name) | Global(id=name):
@@ -326,12 +335,20 @@ def _reads_field(function: Function, expr: Expr, fields: frozenset[str]) -> bool
         case Item():
             return True
         case Compare(left=left, right=right):
-            return _reads_field(function, left, fields) or _reads_field(function, right, fields)
+            parts: tuple[Expr, ...] = (left, right)
         case Mix(op="call", parts=(Attr(obj=func), *args)):
-            return any(_reads_field(function, each, fields) for each in (func, *args))
+            parts = (func, *args)
         case Mix(parts=parts):
-            return any(_reads_field(function, part, fields) for part in parts)
+            pass
         case IsType(value=value) | Not(value=value):
-            return _reads_field(function, value, fields)
+            parts = (value,)
         case _:
             return False
+    return any(_reads_changing(function, part, fields, tuples) for part in parts)
+
+
+def _is_part_of(expr: Expr, names: frozenset[str]) -> bool:
+    """Whether an expression reads a part of one of these locals: `tup.values[0]`."""
+    while isinstance(expr, Attr) or (isinstance(expr, Item) and isinstance(expr.key, Literal)):
+        expr = expr.obj
+    return isinstance(expr, Name) and expr.id in names

@@ -1,11 +1,11 @@
 """The abstract value of an expression: from the state of a path, and from declared types where the language has them."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
-from ackdoctor.flow.expressions import memoize
+from ackdoctor.flow.expressions import calls_by_result, memoize
 from ackdoctor.flow.program import may_reassign
 from ackdoctor.flow.pure_calls import size_of
 from ackdoctor.flow.state import (
@@ -34,6 +34,7 @@ from ackdoctor.flow.state import (
     TupleAttribute,
     Value,
 )
+from ackdoctor.flow.symbols import attribute_assignments
 from ackdoctor.libraries.vocabulary import TICK
 from ackdoctor.model.cfg import (
     Attr,
@@ -162,6 +163,46 @@ def class_of(context: Context, function: Function, state: State, expr: Expr) -> 
             return None
 
 
+def field_class(context: Context, name: str) -> ClassInfo | None:
+    """Return the class of the project of the object in a field, or in a field of that object: "batcher.rows"."""
+    if name not in context.field_classes:
+        context.field_classes[name] = _field_class(context, name)
+    return context.field_classes[name]
+
+
+def _field_class(context: Context, name: str) -> ClassInfo | None:
+    holder, _, last = name.rpartition(".")
+    cls = field_class(context, holder) if holder else None
+    if holder and cls is None:
+        return None
+    values = [each for each in field_values(context, name) if each[1] != Literal(None)]
+    made = {
+        class_named(context, context.unit(where), value.func) if isinstance(value, Call) else None
+        for where, value in values
+    }
+    if len(made) == 1 and None not in made:
+        return made.pop()
+    found = context.component.declared(last) if cls is None else declared_field_of(context, cls, last)
+    return _project(context, context.program.units[found[0].path], found[1]) if found is not None else None
+
+
+def field_values(context: Context, name: str) -> Iterator[tuple[Function, Expr | Call]]:
+    """Yield what the code assigns to a field, or to a field of the object in it, with the function that does."""
+    holder, _, last = name.rpartition(".")
+    cls = field_class(context, holder) if holder else None
+    order = context.component.lineage if not holder else context.program.lineage(cls).order if cls else ()
+    for method in (method for each in order for method in each.methods.values()):
+        for assigned in attribute_assignments(method):
+            if assigned.name == last:
+                yield method, calls_by_result(method).get(assigned.value, assigned.value)
+
+
+def class_named(context: Context, unit: Unit, expr: Expr) -> ClassInfo | None:
+    """Return the class of the project that a name denotes."""
+    symbols = context.program.resolve(unit, expr)
+    return next((symbol for symbol in symbols if isinstance(symbol, ClassInfo)), None)
+
+
 def _project(context: Context, unit: Unit, text: str) -> ClassInfo | None:
     found = context.program.type_of(unit, text) if text else None
     return found if isinstance(found, ClassInfo) else None
@@ -271,7 +312,7 @@ def _attribute(
         case TokenRef(token=token, part=""):
             return _part(context, token, name)
         case Field(name=field):
-            return Field(f"{field}.{name}")
+            return _field_of_field(context, field, name)
         case Container() as collection:
             return Count(collection) if size_of(expr) is not None else collection
         case External(names=names):
@@ -285,6 +326,8 @@ def _part(context: Context, token: Token, name: str) -> Value | None:
     shape = context.component.dialect.shape
     if name == shape.id:
         return TokenRef(token, "id")
+    if any(verb.subject is not None for verb in context.verbs_of("tuple", name)):
+        return Partial(BoundMethod(name, on="tuple"), (TokenRef(token),))
     if token.kind is not TokenKind.STORED or name in (
         shape.values,
         shape.stream,
@@ -293,6 +336,16 @@ def _part(context: Context, token: Token, name: str) -> Value | None:
     ):
         return None
     return TokenRef(token.at(f".{name}"))
+
+
+def _field_of_field(context: Context, holder: str, name: str) -> Value:
+    """Return a field of the object in a field: what its constructor got or its class declares, if that is no data."""
+    instance = context.objects.get(holder)
+    cls = field_class(context, holder)
+    if instance is None and cls is not None:
+        instance = Instance(cls)
+    known = instance_attribute(context, instance, name) if instance is not None else None
+    return known or Field(f"{holder}.{name}")
 
 
 _A_TUPLE = FrameworkObject(
@@ -319,7 +372,7 @@ def _declared_self_field(context: Context, name: str) -> Value:
         return _constant(component, name) or Field(name)
     if component.method(name) is not None:
         return BoundMethod(name)
-    if any(verb.name == name and verb.on == "self" for verb in context.verbs()):
+    if name in context.own_verbs:
         return BoundMethod(name)
     match component.attribute(name):
         case Literal(value=value) if not may_reassign(context.program, component.lineage, name):
@@ -422,8 +475,15 @@ def batch_part(batch: Batch) -> Container:
 
 
 def single_item(listed: Container, *places: Value | None) -> Value | None:
-    """Return the single value of a local list, unless a different index was read before."""
-    return next(iter(listed.items)) if len(listed.items) == 1 and Index() not in places else None
+    """Return the single value of a local list, unless a different index was read before.
+
+    One tuple of a batch stands for all that the list holds; under an unknown key this may be any of them.
+    """
+    if len(listed.items) != 1 or Index() in places:
+        return None
+    item = next(iter(listed.items))
+    is_any = isinstance(item, TokenRef) and item.token.kind is TokenKind.ELEMENT
+    return None if is_any and None in places else item
 
 
 def _batch_element(token: Token, place: Value | None) -> Value | None:

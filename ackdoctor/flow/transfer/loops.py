@@ -47,7 +47,7 @@ from ackdoctor.flow.transfer.assignment import assign, assign_next_number
 from ackdoctor.flow.transfer.escape import worse_state
 from ackdoctor.flow.transfer.evaluate import evaluate, one_of
 from ackdoctor.flow.transfer.verbs import complete
-from ackdoctor.model.cfg import Build, Compare, EdgeKind, Function, Name, Next
+from ackdoctor.model.cfg import Build, Compare, EdgeKind, Expr, Function, Name, Next, Star
 from ackdoctor.model.protocol import Op, Stage
 
 
@@ -279,7 +279,7 @@ def _unknown_iterations(
         (state.facts[fact] for fact in nonempty_facts(path.function, op.iterable) if fact in state.facts),
         None,
     )
-    if known is None and op.iterable in nonempty_results(path.function, context.library.nonempty):
+    if known is None and _has_elements(context, path.function, op.iterable):
         known = True
     if known is not False:
         more = state.replace(loops={**state.loops, op.loop: LoopState(None, None)}) if known else state
@@ -289,6 +289,13 @@ def _unknown_iterations(
             False,
             state.replace(loops={loop: memory for loop, memory in state.loops.items() if loop != op.loop}),
         )
+
+
+def _has_elements(context: Context, function: Function, iterable: Expr) -> bool:
+    """Whether an iterable certainly has an element: `(1, 2)`, `range(3)`, `line.split(",")`."""
+    if isinstance(iterable, Build):
+        return any(not isinstance(item, Star) for item in iterable.items)
+    return iterable in nonempty_results(function, context.library.nonempty)
 
 
 # ---- loops that a path leaves early ----

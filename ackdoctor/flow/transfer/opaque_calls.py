@@ -36,24 +36,29 @@ from ackdoctor.flow.state import (
     tokens_in,
 )
 from ackdoctor.flow.transfer.containers import CallEffect, arguments, elements, packed_arguments
-from ackdoctor.flow.transfer.dispatch import callbacks
+from ackdoctor.flow.transfer.dispatch import callbacks, object_of
 from ackdoctor.flow.transfer.escape import escape
 from ackdoctor.flow.transfer.evaluate import batch_part, evaluate, tick_test_of_name
-from ackdoctor.flow.transfer.origins import is_remote, may_raise
+from ackdoctor.flow.transfer.origins import is_remote, may_raise, runs_on_thread
 from ackdoctor.libraries.vocabulary import (
+    ASYNC_SUFFIX,
     ATTRIBUTE_READS,
     COLLECTION_WRAPPERS,
     EXCEPTION_SUFFIXES,
     LOGGING,
     NUMBERING,
     PAIRING,
+    PARTIALS,
     PARTS,
     PURE_CALLS,
     RANGES,
+    RUN,
     THREAD_CLASSES,
+    THREAD_STARTS,
     TRANSPARENT_DECORATORS,
+    WRAPS,
 )
-from ackdoctor.model.cfg import Arg, Attr, Call, Compare, Expr, Function, Literal, Name
+from ackdoctor.model.cfg import SUPER, Arg, Attr, Call, Compare, Expr, Function, Literal, Name
 from ackdoctor.model.dialect import Kind
 
 _CODE = (BoundMethod, FunctionRef, Partial)
@@ -75,8 +80,7 @@ def library_call(
     if (
         call.dropped
         and target.names == (name,)
-        and name in context.library.lazy
-        and not _may_be_python2(context, path.function)
+        and name in context.library.lazy - context.unit(path.function).eager
     ):
         return CallEffect(state, None, may_raise=False)
     if name in ATTRIBUTE_READS:
@@ -113,16 +117,12 @@ def _made_code(
     context: Context, path: Path, name: str, call: Call, values: tuple[Value | None, ...]
 ) -> Value | None:
     """Return the code, or the view of the component, that a call of this name makes."""
-    match name:
-        case "partial" if values and values[0] is not None:
-            names = tuple(arg.name for arg in call.args[1:]) if len(call.args) == len(values) else ()
-            return Partial(values[0], values[1:], names)
-        case "super":
-            return SuperRef(context.program.owner(_outermost(context, path)))
-        case "wraps":
-            return External(("identity",))
-        case _:
-            return None
+    if name in PARTIALS and values and values[0] is not None:
+        names = tuple(arg.name for arg in call.args[1:]) if len(call.args) == len(values) else ()
+        return Partial(values[0], values[1:], names)
+    if name == SUPER:
+        return SuperRef(context.program.owner(_outermost(context, path)))
+    return External(("identity",)) if name in WRAPS else None
 
 
 def _read_attribute(
@@ -157,19 +157,6 @@ def _batch_iterable(name: str, values: tuple[Value | None, ...]) -> Zipped | Cou
             return None
 
 
-_COMPATIBILITY_NAMES = frozenset(
-    "absolute_import division print_function unicode_literals with_statement six".split()
-)
-
-
-def _may_be_python2(context: Context, function: Function) -> bool:
-    """Whether a function may run on Python 2, whose `map` builds its list at once."""
-    unit = context.unit(function)
-    return (
-        unit.python2 or context.component.dialect.python2 or not _COMPATIBILITY_NAMES.isdisjoint(unit.imports)
-    )
-
-
 def _outermost(context: Context, path: Path) -> Function:
     """Return the method that a path is in: `super()` in a closure means the method around it."""
     visit: Path | None = path
@@ -193,7 +180,7 @@ def opaque_call(
     state = path.state
     if isinstance(call.func, Attr) and not is_immutable(path.function, call.func.obj):
         state = _touch_receiver(context, path, invalidate_receiver(state, call), call.func.obj)
-    if context.typed and isinstance(call.func, Attr):
+    if isinstance(call.func, Attr):
         receiver = evaluate(context, path.function, path.state, call.func.obj)
         if isinstance(receiver, Instance) or (
             isinstance(receiver, Container) and any(_callables((receiver,)))
@@ -201,9 +188,8 @@ def opaque_call(
             values = (*values, receiver)
     if not _is_question(context, name):
         state = escape(context, path, state, values, name)
-        if context.typed:
-            state = _forget_emptiness(state, call, values)
-    run_later(context, path, state, values, name)
+        state = _forget_emptiness(state, call, values)
+    run_later(context, path, state, values, name, threaded=runs_on_thread(context, path.function, call))
     carried = frozenset(value for value in values if value is not None and any(tokens_in(value)))
     result = Container(carried) if carried and name[:1].isupper() else None
     return CallEffect(state, result, may_raise=may_raise(context, path.function, call))
@@ -235,10 +221,15 @@ def run_later(
     state: State,
     values: tuple[Value | None, ...],
     runner: str,
+    *,
+    threaded: bool,
 ) -> None:
     """Record the callables among the arguments as code that runs later."""
-    threaded, awaited = runner in context.library.threads, runner in context.library.schedulers
-    for target in (*_callables(values), *_own_thread(context, path, values, runner)):
+    started = _started(context, path)
+    threaded = threaded or bool(started)
+    awaited = runner in context.library.schedulers or runner.lower().endswith(ASYNC_SUFFIX)
+    own = (BoundMethod(RUN),) if SelfRef() in values and runner in context.library.runners else ()
+    for target in started or (*_callables(values), *(own if context.component.method(RUN) else ())):
         deferral = Deferral(runner, path.function, path.step, threaded, threaded or awaited)
         args = tuple(_passed_on(context, target, values))
         context.record(
@@ -251,21 +242,21 @@ def run_later(
             context.deferred_calls.append(DeferredCall(target, args, state, deferral, path))
 
 
-def _own_thread(
-    context: Context, path: Path, values: tuple[Value | None, ...], runner: str
-) -> tuple[Value, ...]:
-    """Return the component's own `run` if the component is a Runnable that is handed to a thread, or starts itself."""
-    if context.component.method("run") is None:
-        return ()
-    handed = runner in context.library.runners and SelfRef() in values
+def _started(context: Context, path: Path) -> tuple[Value, ...]:
+    """Return the `run` of a thread that a call starts: of the component itself, or of another object of the project."""
     match path.step.op:
-        case Call(func=Attr(obj=obj, name="start")):
-            foreign = context.program.lineage(context.component.cls).foreign
-            is_thread = any(name.rpartition(".")[2] in THREAD_CLASSES for name in foreign)
-            handed = is_thread and evaluate(context, path.function, path.state, obj) == SelfRef()
+        case Call(func=Attr(obj=obj, name=name)) if name in THREAD_STARTS:
+            thread = evaluate(context, path.function, path.state, obj)
+            thread = thread if isinstance(thread, SelfRef) else object_of(context, path, obj)
         case _:
-            pass
-    return (BoundMethod("run"),) if handed else ()
+            return ()
+    if thread is None:
+        return ()
+    lineage = context.program.lineage(thread.cls if isinstance(thread, Instance) else context.component.cls)
+    run = next((each.methods[RUN] for each in lineage.order if RUN in each.methods), None)
+    if run is None or not any(each.rpartition(".")[2] in THREAD_CLASSES for each in lineage.foreign):
+        return ()
+    return (Partial(FunctionRef(run, bare=True), (thread,)),)
 
 
 def _passed_on(context: Context, target: Value, values: tuple[Value | None, ...]) -> Iterator[Value]:
@@ -325,15 +316,16 @@ def enter(
         return opaque_call(context, path, call, preset)
     env: dict[str, Value] = {"%return": Const(None), **dict(captured)}
     params = [param for param in function.params if param.kind == "positional"]
-    if receiver is not None and function.binding != "static" and params:
-        env[params.pop(0).name] = receiver
+    own = [receiver] if receiver is not None and function.binding != "static" else []
+    env.update(zip((param.name for param in params[:1]), own, strict=False))
+    more: list[Value | None] = [*own] if not params else []  # `*args` of a decorator's inner function
+    params = params[len(own) :]
     args = call.args if preset is None else tuple(Arg(Name("")) for _ in preset)
     values = arguments(context, path, call) if preset is None else preset
     filled: set[str | None] = set()
-    more: list[Value | None] = []
     named: dict[str, Value | None] = {}
     passed: dict[str, Expr] = {}
-    own = {param.name for param in function.params}
+    names = {param.name for param in function.params}
     for arg, value in zip(args, values, strict=True):
         name = arg.name
         if name is None and not arg.star:
@@ -341,7 +333,7 @@ def enter(
                 name = params.pop(0).name
             else:
                 more.append(value)
-        if name is not None and name not in own:
+        if name is not None and name not in names:
             named[name] = value
             continue
         filled.add(name)
@@ -351,12 +343,8 @@ def enter(
             env[name] = value  # type: ignore[assignment]  # _matters refuses None
         elif arg.star and value is not None and any(tokens_in(value)):
             return opaque_call(context, path, call, preset)
-    for param in function.params:
-        if param.name not in filled and param.default is not None and not any(arg.star for arg in args):
-            value = evaluate(context, function, State(), param.default)
-            if isinstance(value, Const) and _matters(function, param.name, value):
-                env[param.name] = value
     if not any(arg.star for arg in args):
+        env.update(_defaults(context, function, filled))
         env.update(packed_arguments(context, function, more, named))
     before = path.state
     entered = State(
@@ -371,6 +359,15 @@ def enter(
         caught=before.caught,
     )
     return Enter(function, entered)
+
+
+def _defaults(context: Context, function: Function, filled: set[str | None]) -> Iterator[tuple[str, Value]]:
+    """Yield the default values of the parameters that a call leaves out."""
+    for param in function.params:
+        if param.name not in filled and param.default is not None:
+            value = evaluate(context, function, State(), param.default)
+            if isinstance(value, Const) and _matters(function, param.name, value):
+                yield param.name, value
 
 
 def _facts_about(path: Path, function: Function, passed: Mapping[str, Expr]) -> Mapping[Expr, bool]:

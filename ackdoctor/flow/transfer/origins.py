@@ -15,13 +15,22 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, name_words
 from ackdoctor.flow.pure_calls import is_field
 from ackdoctor.flow.state import State
-from ackdoctor.flow.symbols import attribute_assignments
-from ackdoctor.flow.transfer.evaluate import class_of, declared_type
+from ackdoctor.flow.transfer.evaluate import class_named, class_of, declared_type, field_class, field_values
 from ackdoctor.libraries import Library
-from ackdoctor.libraries.vocabulary import ACCESSES, LOGGING, METRICS, NEVER_RAISES, QUEUES
+from ackdoctor.libraries.vocabulary import (
+    ACCESSES,
+    AMBIGUOUS_EXECUTORS,
+    COLLECTION_WRAPPERS,
+    EXECUTOR_WORDS,
+    LOGGING,
+    METRICS,
+    NEVER_RAISES,
+    QUEUES,
+)
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
+    Build,
     Call,
     Catch,
     ClassInfo,
@@ -33,6 +42,7 @@ from ackdoctor.model.cfg import (
     Literal,
     Mix,
     Name,
+    Return,
     Unit,
 )
 
@@ -44,13 +54,27 @@ def may_raise(context: Context, function: Function, call: Call) -> bool:
         return False
     if name not in NEVER_RAISES and name not in ACCESSES:
         return True
-    if call.result in _lone_calls(function):
+    in_memory = isinstance(call.func, Attr) and is_in_memory(context, function, call.func.obj)
+    if call.result in _lone_calls(function) and not in_memory:
         return True
     if name not in ACCESSES or not isinstance(call.func, Attr):
         return name not in NEVER_RAISES
     if METRICS.intersection(word for part in _dotted(call.func) for word in name_words(part)):
         return False
-    return name not in NEVER_RAISES or is_remote(context, function, call.func.obj)
+    return name not in NEVER_RAISES or (not in_memory and is_remote(context, function, call.func.obj))
+
+
+def runs_on_thread(context: Context, function: Function, call: Call) -> bool:
+    """Whether a call runs code among its arguments on another thread; `execute` of a retry or a transaction does not."""
+    name = last_name(call.func)
+    if name not in AMBIGUOUS_EXECUTORS or not isinstance(call.func, Attr):
+        return name in context.library.threads
+    names = declared_names(context, function, call.func.obj)
+    if names:
+        return any(each.startswith(context.library.executors) for each in names)
+    receiver = calls_by_result(function).get(call.func.obj)
+    parts = _dotted(receiver.func if receiver is not None else call.func.obj)
+    return not EXECUTOR_WORDS.isdisjoint(word for part in parts for word in name_words(part))
 
 
 def _dotted(expr: Expr) -> Iterator[str]:
@@ -84,13 +108,13 @@ def is_remote(context: Context, function: Function, expr: Expr, depth: int = 0) 
     """Whether an object certainly comes from a library whose calls may fail."""
     if depth > _MAX_DEPTH:
         return False
-    if context.typed:
+    if context.library.declared_types:
         return _is_remote_type(context, function, expr)
     match expr:
         case Global():
             return _is_remote_name(context, context.unit(function), expr, depth)
         case Attr(name=field) if is_field(function, expr):
-            return _all_remote(context, _field_values(context, field), depth)
+            return _all_remote(context, field_values(context, field), depth)
         case Attr(obj=obj) | Item(obj=obj):
             return is_remote(context, function, obj, depth + 1)
         case Name():
@@ -119,17 +143,9 @@ def _local_values(function: Function, local: Name) -> Iterator[tuple[Function, E
                 pass
 
 
-def _field_values(context: Context, field: str) -> Iterator[tuple[Function, Expr | Call]]:
-    for cls in context.component.lineage:
-        for method in cls.methods.values():
-            for each in attribute_assignments(method):
-                if each.name == field:
-                    yield method, calls_by_result(method).get(each.value, each.value)
-
-
 def is_queue(context: Context, field: str) -> bool:
     """Whether every assignment makes a field a queue, whose `get` removes an element."""
-    made = [last_name(value.func) for _, value in _field_values(context, field) if isinstance(value, Call)]
+    made = [last_name(value.func) for _, value in field_values(context, field) if isinstance(value, Call)]
     return bool(made) and all(name in QUEUES for name in made)
 
 
@@ -164,6 +180,15 @@ def _is_remote_type(context: Context, function: Function, expr: Expr) -> bool:
     match expr:
         case Name() if isinstance(made := calls_by_result(function).get(expr), Call):
             return isinstance(made.func, Attr) and _is_remote_type(context, function, made.func.obj)
+        case _:
+            unit = context.unit(function)
+            names = declared_names(context, function, expr)
+            return any(is_remote_library(context.library, unit, name) for name in names)
+
+
+def declared_names(context: Context, function: Function, expr: Expr) -> tuple[str, ...]:
+    """Return the qualified names that the declared type of an object may refer to; none if it is a class of the project."""
+    match expr:
         case Name(id=name):
             text, unit = declared_type(function, name), context.unit(function)
         case Attr(name=field) if is_field(function, expr):
@@ -171,38 +196,95 @@ def _is_remote_type(context: Context, function: Function, expr: Expr) -> bool:
             text, unit = (
                 (found[1], context.program.units[found[0].path]) if found else ("", context.unit(function))
             )
+        case Attr(obj=Global() as owner, name=field):
+            symbols = context.program.resolve(context.unit(function), owner)
+            cls = next((symbol for symbol in symbols if isinstance(symbol, ClassInfo)), None)
+            if cls is None:
+                return ()
+            text, unit = cls.types.get(field, ""), context.program.units[cls.path]
+        case _:
+            return ()
+    names = context.program.type_of(unit, text) if text else ()
+    return () if isinstance(names, ClassInfo) else names
+
+
+def is_in_memory(context: Context, function: Function, expr: Expr) -> bool:
+    """Whether an object certainly lives in the process: a collection, a date, a text."""
+    names = declared_names(context, function, expr)
+    if names:  # several after `import a.*`
+        by_name = names[0].rpartition(".")[2] in context.library.memory_types
+        return (any if by_name else all)(_is_memory_name(context, name) for name in names)
+    match expr:
+        case Attr(name=field) if is_field(function, expr):
+            values = list(field_values(context, field))
+        case Name():
+            values = list(_local_values(function, expr))
         case _:
             return False
-    names = context.program.type_of(unit, text) if text else ()
-    if isinstance(names, ClassInfo):
-        return False
-    return any(is_remote_library(context.library, unit, name) for name in names)
+    known = [(where, value) for where, value in values if value != Literal(None)]
+    return bool(known) and all(_is_made_in_memory(context, where, value) for where, value in known)
+
+
+def _is_made_in_memory(context: Context, function: Function, value: Expr | Call) -> bool:
+    """Whether a value is a display, or comes from a standard module that only computes."""
+    if not isinstance(value, Call):
+        return isinstance(value, (Build, Literal))
+    symbols = context.program.resolve(context.unit(function), value.func)
+    return bool(symbols) and all(
+        isinstance(symbol, str) and (symbol in COLLECTION_WRAPPERS or _is_memory_name(context, symbol))
+        for symbol in symbols
+    )
+
+
+def _is_memory_name(context: Context, name: str) -> bool:
+    library = context.library
+    return name.startswith(library.memory) and not name.startswith(library.shared)
 
 
 def project_class(context: Context, function: Function, expr: Expr) -> ClassInfo | None:
     """Return the class of the project that an object certainly has: by its declared type, or by its constructor."""
-    if context.typed:
-        return class_of(context, function, State(), expr)
+    if (declared := class_of(context, function, State(), expr)) is not None:
+        return declared
     match expr:
         case Attr(name=field) if is_field(function, expr):
-            values = list(_field_values(context, field))
+            return field_class(context, field)
         case Name():
-            values = list(_local_values(function, expr))
-        case Global():
-            assigned = context.program.module_value(context.unit(function), expr.id)
-            if assigned is None or not isinstance(assigned[1], Mix) or assigned[1].op != "call":
+            return _local_class(context, function, expr)
+        case Global() | Attr():
+            unit = context.unit(function)
+            assigned = (
+                context.program.module_value(unit, name) for name in context.program.qualify(unit, expr)
+            )
+            home, value = next((each for each in assigned if each is not None), (unit, None))
+            if not isinstance(value, Mix) or value.op != "call":
                 return None
-            return _class_named(context, assigned[0], assigned[1].parts[0])
+            return class_named(context, home, value.parts[0])
         case _:
             return None
-    made = {
-        _class_named(context, context.unit(where), value.func) if isinstance(value, Call) else None
-        for where, value in values
-        if value != Literal(None)
-    }
+
+
+def _local_class(context: Context, function: Function, local: Name) -> ClassInfo | None:
+    made: set[ClassInfo | None] = set()
+    for where, value in _local_values(function, local):
+        if isinstance(value, Call):
+            found = class_named(context, context.unit(where), value.func)
+            made.add(found or _result_class(context, where, value))
+        elif value != Literal(None):
+            is_temporary = isinstance(value, Name) and value.id.startswith("%")
+            made.add(project_class(context, where, value) if is_temporary else None)
     return made.pop() if len(made) == 1 else None
 
 
-def _class_named(context: Context, unit: Unit, expr: Expr) -> ClassInfo | None:
-    symbols = context.program.resolve(unit, expr)
-    return next((symbol for symbol in symbols if isinstance(symbol, ClassInfo)), None)
+def _result_class(context: Context, function: Function, call: Call) -> ClassInfo | None:
+    """Return the class of what a function of the project returns: `Store.instance()`, `get_store()`."""
+    symbols = context.program.resolve(context.unit(function), call.func)
+    maker = next((symbol for symbol in symbols if isinstance(symbol, Function)), None)
+    if maker is None:
+        return None
+    unit = context.unit(maker)
+    if maker.returns:
+        found = context.program.type_of(unit, maker.returns)
+        return found if isinstance(found, ClassInfo) else None
+    returned = [step.op.value for step in maker.cfg.steps if isinstance(step.op, Return)]
+    made = {project_class(context, maker, value) if value is not None else None for value in returned}
+    return made.pop() if len(made) == 1 else None

@@ -1,6 +1,5 @@
 """The transfer function of one step that is no call: assignments, branches, loops, handlers and the exit of generators."""
 
-import builtins
 from collections.abc import Iterator
 
 from ackdoctor.flow.context import Context
@@ -10,6 +9,7 @@ from ackdoctor.flow.domains.invalidation import invalidate_aliases, invalidate_c
 from ackdoctor.flow.domains.product import PRODUCT
 from ackdoctor.flow.domains.tuples import empty_buffer, is_whole_slice
 from ackdoctor.flow.events import Path
+from ackdoctor.flow.facts import tested_subjects
 from ackdoctor.flow.state import (
     EMPTY_GENERATOR,
     Const,
@@ -25,7 +25,7 @@ from ackdoctor.flow.transfer.assignment import assign, unpack, update
 from ackdoctor.flow.transfer.escape import completes_any
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.loops import NextStep, complete_generator, iterations
-from ackdoctor.libraries.vocabulary import CATCH_ALL, EXCEPTIONS
+from ackdoctor.libraries.vocabulary import BUILTIN_EXCEPTIONS, CATCH_ALL, EXCEPTIONS
 from ackdoctor.model.cfg import (
     RAISED,
     Bind,
@@ -35,6 +35,7 @@ from ackdoctor.model.cfg import (
     Drop,
     EdgeKind,
     Expr,
+    Function,
     Global,
     Instr,
     Item,
@@ -61,17 +62,6 @@ def catches(op: Catch, raising: str) -> tuple[bool, bool]:
         return False, True
     if raised in names:
         return True, True
-    cls = getattr(builtins, raised, None)
-    if not isinstance(cls, type):
-        return _by_table(names, raised)
-    parents = {parent.__name__ for parent in cls.__mro__}
-    handled = {name for name in names if isinstance(getattr(builtins, name, None), type)}
-    if parents & handled:
-        return True, True
-    return False, len(handled) < len(names)
-
-
-def _by_table(names: set[str], raised: str) -> tuple[bool, bool]:
     if raised not in EXCEPTIONS:
         return False, True
     parent = EXCEPTIONS.get(raised)
@@ -79,7 +69,7 @@ def _by_table(names: set[str], raised: str) -> tuple[bool, bool]:
         if parent in names:
             return True, True
         parent = EXCEPTIONS.get(parent)
-    return False, False
+    return False, raised in BUILTIN_EXCEPTIONS and not names <= BUILTIN_EXCEPTIONS.keys()
 
 
 def next_steps(context: Context, path: Path) -> Iterator[NextStep]:
@@ -163,8 +153,6 @@ def _done(context: Context, path: Path, step: Step) -> State:
 
 def _returned(context: Context, path: Path, expr: Expr) -> Value | None:
     value = evaluate(context, path.function, path.state, expr)
-    if context.typed and isinstance(value, Const) and not isinstance(value.value, (bool, type(None))):
-        return None
     if isinstance(value, Container) and isinstance(expr, Build) and expr.kind == "tuple":
         parts = (evaluate(context, path.function, path.state, item) for item in expr.items)
         return Container(value.items, tuple(parts))  # `return False, "no key"`
@@ -199,7 +187,7 @@ def _yield(context: Context, path: Path, op: Yield) -> State:
 def _tested(context: Context, path: Path, condition: Expr) -> Iterator[NextStep]:
     step = path.step
     for truth, learnt in PRODUCT.outcomes(context, path, path.state, condition):
-        after = _forget_temporary(learnt, condition)
+        after = _forget_temporary(path.function, learnt, condition)
         wanted = EdgeKind.TRUE if truth else EdgeKind.FALSE
         for kind, target in step.edges:
             if kind is wanted or (
@@ -211,10 +199,10 @@ def _tested(context: Context, path: Path, condition: Expr) -> Iterator[NextStep]
             yield NextStep(kind, target, _raising(context, path, step))
 
 
-def _forget_temporary(state: State, condition: Expr) -> State:
-    """Return the state without the facts about a temporary, which is tested once."""
+def _forget_temporary(function: Function, state: State, condition: Expr) -> State:
+    """Return the state without the facts about a temporary that is tested once: only `match` and `switch` test one again."""
     subject = condition.left if isinstance(condition, Compare) else condition
-    if isinstance(subject, Name) and subject.id.startswith("%"):
+    if isinstance(subject, Name) and subject.id.startswith("%") and subject not in tested_subjects(function):
         return invalidate_target(state, subject)
     return state
 

@@ -26,7 +26,7 @@ from ackdoctor.flow.state import (
 from ackdoctor.flow.transfer.escape import escape
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.model.cfg import Arg, Attr, Build, Call, Expr, Item, Literal, Name
-from ackdoctor.model.dialect import Anchoring, Misuse, Verb, VerbKind
+from ackdoctor.model.dialect import OF_TUPLE, OWN, Anchoring, Misuse, Verb, VerbKind
 from ackdoctor.model.protocol import Breach, Op, Stage, Tick, move
 
 _OPS = {VerbKind.ACK: Op.ACK, VerbKind.FAIL: Op.FAIL}
@@ -34,14 +34,14 @@ _OPS = {VerbKind.ACK: Op.ACK, VerbKind.FAIL: Op.FAIL}
 
 def own_verb(context: Context, name: str) -> Verb | None:
     """Return the framework's method of that name on the component."""
-    return next((verb for verb in context.verbs() if verb.on == "self" and verb.name == name), None)
+    return next((verb for verb in context.verbs() if verb.on == OWN and verb.name == name), None)
 
 
 def external_verb(verbs: Iterable[Verb], names: tuple[str, ...]) -> Verb | None:
     """Return the framework's module-level function that qualified names denote; a vendored module counts by its last part."""
     last = {name.rpartition(".")[2] for name in names}
     for verb in verbs:
-        if verb.on in ("self", "tuple") or verb.name not in last:
+        if verb.on in (OWN, OF_TUPLE) or verb.name not in last:
             continue
         full = f"{verb.on}.{verb.name}"
         tail = "." + ".".join(full.split(".")[-2:])
@@ -77,7 +77,8 @@ def _bind(verb: Verb, args: tuple[Arg, ...]) -> _Bound:
     bound: dict[str, Expr] = {}
     extra: list[Arg] = []
     unclear = False
-    positional = [name for name in verb.params if name not in verb.keyword_only]
+    params = (verb.subject, *verb.params) if verb.on == OF_TUPLE and verb.subject else verb.params
+    positional = [name for name in params if name not in verb.keyword_only]
     for arg in args:
         if arg.star:
             unclear = True

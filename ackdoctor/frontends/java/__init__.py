@@ -28,8 +28,9 @@ from ackdoctor.frontends.java.statements import (
     params_of,
     split_modifiers,
     start,
+    type_parameters,
 )
-from ackdoctor.frontends.java.syntax import ANNOTATIONS, Node, Positions, child, decode, parse, parts
+from ackdoctor.frontends.java.syntax import Node, Positions, child, decode, parse, parts
 from ackdoctor.model.cfg import (
     Arg,
     Attr,
@@ -249,12 +250,7 @@ def _local_class(fn: Lowering, node: Node) -> None:
 def _define_class(file: SourceFile, shape: _Shape, parent: Owner | Frame | None) -> ClassInfo:
     """Lower a class of any kind."""
     owner = Owner(shape.name, shape.qualname, parent, inherits=shape.extends)
-    generic = shape.node.child_by_field_name("type_parameters")
-    if generic is not None:  # `S` and `T` of `Base<S, @Nonnull T extends Event>`
-        words = (
-            next(part for part in parts(each) if part.type not in ANNOTATIONS) for each in parts(generic)
-        )
-        owner.type_parameters = frozenset(map(file.positions.text, words))
+    owner.type_parameters = type_parameters(file, shape.node)
     types = _scan(file, owner, shape)
     constants = Lowering(file, Frame(owner, file.imported), shape.qualname, shape.head)
     info = ClassInfo(
@@ -270,6 +266,9 @@ def _define_class(file: SourceFile, shape: _Shape, parent: Owner | Frame | None)
         attr_spans={},
         decorators=tuple(constants.pure(each) for each in shape.annotations if not each.has_error),
         types=types,
+        constants=frozenset(
+            file.positions.text(child(each, "name")) for each in shape.members if each.type == "enum_constant"
+        ),
     )
     file.classes[shape.qualname] = info
     if not shape.whole:
@@ -355,7 +354,6 @@ def _heading(file: SourceFile, prefix: str, node: Node, name: str | None = None)
         file.positions.span(word),
         node,
         node.child_by_field_name("parameters"),
-        split_modifiers(node)[0],
         node.child_by_field_name("type"),
     )
 

@@ -93,13 +93,14 @@ class Owner:
 
 @dataclass(slots=True, eq=False)
 class Frame:
-    """A function: its open blocks, the types of its locals, its captures, and the captures of its local classes."""
+    """A function: its open blocks, the types of its locals, its captures, the captures of its local classes, its type parameters."""
 
     parent: "Place | None"
     imported: Imported
     types: dict[str, str | None] = field(default_factory=dict)
     captures: set[str] = field(default_factory=set)
     classes: dict[str, frozenset[str]] = field(default_factory=dict)
+    type_parameters: frozenset[str] = frozenset()
     _blocks: list[dict[str, Name]] = field(default_factory=lambda: [{}])
     _caught: set[str] = field(default_factory=set)
 
@@ -165,8 +166,8 @@ class Frame:
         )
 
     def is_type_parameter(self, type_name: str) -> bool:
-        """Whether a type is a type parameter of an enclosing class."""
-        return any(type_name in owner.type_parameters for owner in self._owners())
+        """Whether a type is a type parameter of an enclosing method or class."""
+        return any(type_name in place.type_parameters for place in self._places())
 
     def resolve(self, word: str) -> Expr:
         """The expression for a simple name: a local, a member, an import, a type, or else an inherited field."""

@@ -57,6 +57,16 @@ def start(file: SourceFile, node: Node) -> Span:
     return file.positions.through(first, node)
 
 
+def type_parameters(file: SourceFile, node: Node) -> frozenset[str]:
+    """The type parameters of a class or method: `S` and `T` of `Base<S, @Nonnull T extends Event>`."""
+    generic = node.child_by_field_name("type_parameters")
+    each_word = (
+        next(part for part in parts(each) if part.type not in ANNOTATIONS)
+        for each in (parts(generic) if generic is not None else ())
+    )
+    return frozenset(map(file.positions.text, each_word))
+
+
 def params_of(file: SourceFile, frame: Frame, node: Node | None) -> list[Param]:
     """The parameters of a method or a typed lambda; declares them in its frame."""
     found: list[Param] = []
@@ -86,7 +96,6 @@ class Heading(NamedTuple):
     head: Span
     node: Node  # for reports
     parameters: Node | None = None
-    annotations: Sequence[Node] = ()
     returns: Node | None = None
 
 
@@ -115,6 +124,7 @@ def function(
 
     Without a `body` the function is abstract.
     """
+    frame.type_parameters = type_parameters(file, heading.node)
     fn = Lowering(file, frame, heading.qualname, heading.span)
     params = [*params, *params_of(file, frame, heading.parameters)]
     if body is not None and not _lower_body(fn, heading, body):
@@ -131,7 +141,6 @@ def function(
         span=heading.span,
         head=heading.head,
         binding=binding,
-        decorators=tuple(fn.pure(each) for each in heading.annotations if not each.has_error),
         closures=fn.closures,
         captures=frozenset(frame.captures),
         receiver="this" if "this" in frame.captures or any(each.name == "this" for each in params) else "",

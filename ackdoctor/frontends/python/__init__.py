@@ -8,8 +8,10 @@ from typing import Any
 
 import libcst as cst
 
+from ackdoctor.flow.expressions import last_name
 from ackdoctor.frontends import TOO_DEEP, UnknownSyntax, module_body, reason_of
 from ackdoctor.frontends.python.expressions import TABLES, Lowering, Scope, SourceFile, dotted
+from ackdoctor.frontends.python.managers import managers_of
 from ackdoctor.frontends.python.measure import Positions
 from ackdoctor.frontends.python.source import Translation, decode, is_python2, too_deep, translate
 from ackdoctor.frontends.python.statements import names_bound
@@ -99,6 +101,7 @@ def _lower_module(file: SourceFile, tree: cst.Module, *, python2: bool) -> Unit:
     names = names_bound(file, tree.body)
     imported = {name for node in names.imports for name, _ in file.imported(node)}
     file.module_names = names.bound | imported
+    file.managers = managers_of(_declarations(tree.body))
     fn = Lowering(file, Scope({}, None), "<module>", file.positions.whole())
     functions: dict[str, Function] = {}
     values: dict[str, Expr] = {}
@@ -122,9 +125,14 @@ def _lower_module(file: SourceFile, tree: cst.Module, *, python2: bool) -> Unit:
         values=values,
         body=module_body(file.path, fn.builder, fn.closures),
         python2=python2,
+        eager=_LAZY if python2 or not _COMPATIBILITY_NAMES.isdisjoint(candidates) else frozenset(),
     )
 
 
+_LAZY = frozenset({"map", "filter"})  # Python 2 builds their lists at once
+_COMPATIBILITY_NAMES = frozenset(
+    "absolute_import division print_function unicode_literals with_statement six".split()
+)
 _PARTS = ("finalbody", "orelse", "handlers", "cases", "body")
 
 
@@ -295,6 +303,8 @@ def _define_class(fn: Lowering, node: cst.ClassDef, qualname: str) -> ClassInfo:
             for target, value, span in _assigned(fn, each):
                 info.attrs[target] = value
                 info.attr_spans[target] = span
+    if any(last_name(base).endswith("Enum") for base in info.bases):
+        info.constants = frozenset(name for name in info.attrs if not name.startswith("_"))
     return info
 
 

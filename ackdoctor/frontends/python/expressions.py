@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import libcst as cst
 
@@ -85,6 +85,41 @@ def dotted(node: cst.CSTNode | None) -> str:
     return ".".join(reversed(parts))
 
 
+# ---- the context managers of a file ----
+
+
+class Managers(NamedTuple):
+    """The functions and the classes of a file by their name, methods as `Class.name`."""
+
+    functions: Mapping[str, cst.FunctionDef]
+    classes: Mapping[str, cst.ClassDef]
+
+    def method(self, owner: str, name: str) -> cst.FunctionDef | None:
+        """The method that a class of the file has, perhaps from a base class in the file."""
+        seen: set[str] = set()
+        todo = [owner]
+        for each in todo:  # the list grows during the loop
+            if f"{each}.{name}" in self.functions:
+                return self.functions[f"{each}.{name}"]
+            if each in self.classes and each not in seen:
+                seen.add(each)
+                todo += [dotted(base.value) for base in self.classes[each].bases]
+        return None
+
+
+class Around(NamedTuple):
+    """The generator that is lowered around the body of a `with`, and the one around that `with`."""
+
+    definition: cst.FunctionDef
+    label: str
+    resume: Callable[[Expr | None], None]
+    outer: "Around | None"
+
+    def includes(self, definition: cst.FunctionDef) -> bool:
+        """Whether a generator is being lowered."""
+        return self.definition is definition or (self.outer is not None and self.outer.includes(definition))
+
+
 # ---- the state of lowering ----
 
 
@@ -96,6 +131,7 @@ class SourceFile(SharedFile):
         self.positions = positions
         self.binds_deeply = ":=" in text or "yield" in text  # expressions may bind names or yield
         self.module_names: set[str] = set()  # bound at module level
+        self.managers = Managers({}, {})
         parts = module.split(".") if module else []
         self._package = parts if is_package else parts[:-1]
         self._imports: list[tuple[int, str, str]] = []  # offset, name, qualified name
@@ -150,12 +186,13 @@ TABLES = Tables(values=Table(), pure=Table(), forks={}, statements=Table())
 class Lowering(SharedLowering[cst.CSTNode]):
     """The lowering of one function, method, lambda or module body."""
 
-    __slots__ = ("file", "filters", "scope")
+    __slots__ = ("around", "file", "filters", "scope")
 
     def __init__(self, file: SourceFile, scope: Scope, qualname: str, span: Span) -> None:
         super().__init__(TABLES, qualname, span)
         self.file = file
         self.scope = scope
+        self.around: Around | None = None
         # the result of a comprehension's filter by batch, variable and test; False for a negation
         self.filters: dict[tuple[str, ...], tuple[Expr, bool]] = {}
 

@@ -10,6 +10,7 @@ import libcst as cst
 from ackdoctor.flow.build import Ends, Fork, Handler
 from ackdoctor.frontends.python.expressions import TABLES, Lowering, Scope, SourceFile, bind, call, dotted
 from ackdoctor.frontends.python.layout import OPERATORS
+from ackdoctor.frontends.python.managers import generator_of, run_generator, swallows
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -150,11 +151,22 @@ def _expression(fn: Lowering, node: cst.Expr) -> None:
     inner = node.value
     if isinstance(inner, (cst.SimpleString, cst.ConcatenatedString)):
         return  # a docstring
+    if isinstance(inner, cst.Yield) and fn.around is not None:
+        fn.around.resume(None if inner.value is None else fn.value(inner.value))
+        return
     value = call(fn, inner, dropped=True) if isinstance(inner, cst.Call) else fn.value(inner)
     if isinstance(value, Literal):
         fn.builder.add(Jump("pass"), fn.span(node))
     else:
         fn.stored(value, node)
+
+
+def _return(fn: Lowering, node: cst.Return) -> None:
+    value = None if node.value is None else fn.value(node.value)
+    if fn.around is not None:
+        fn.builder.jump("return", fn.span(node), fn.around.label)
+    else:
+        fn.builder.leave(value, fn.span(node))
 
 
 def _raise(fn: Lowering, node: cst.Raise) -> None:
@@ -265,14 +277,20 @@ def _with_items(fn: Lowering, items: Sequence[cst.WithItem], body: Callable[[], 
         return
     item, *rest = items
     inner = partial(_with_items, fn, rest, body, span)
-    suppressed = _suppressed(fn, item.item)
+    call = item.item if isinstance(item.item, cst.Call) else None
+    generator = generator_of(fn, call) if call is not None else None
+    if generator is not None:
+        names = names_bound(fn.file, generator.body.body)
+        run_generator(fn, generator, item, names.bound - names.declared, inner)
+        return
+    suppressed = () if call is not None and swallows(fn, call) else _suppressed(fn, item.item)
     if suppressed is not None:
         fn.builder.attempt(inner, [Handler(suppressed, None, fn.span(item.item), lambda: None)])
         return
     value = fn.value(item.item)
     if item.asname is not None:
         bind(fn, item.asname.name, value, fn.file.positions.through(item.item, item.asname.name))
-    inner()
+    fn.builder.guarded(value, inner)
 
 
 def _suppressed(fn: Lowering, node: cst.BaseExpression) -> tuple[str, ...] | None:
@@ -504,7 +522,7 @@ _STATEMENTS: Mapping[type, Callable[[Lowering, Any], object]] = {
     cst.Assign: _assign,
     cst.AnnAssign: _annotated,
     cst.AugAssign: _augmented,
-    cst.Return: lambda fn, node: fn.builder.leave(node.value and fn.value(node.value), fn.span(node)),
+    cst.Return: _return,
     cst.Raise: _raise,
     cst.Assert: _assert,
     cst.Del: _del,

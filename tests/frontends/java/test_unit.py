@@ -110,7 +110,7 @@ def test_overloads_are_kept_in_order():
         "<init>": ["A.<init>", "A.<init>#2"],
         "m": ["A.m", "A.m#2"],
     }
-    assert info.methods["m"] is info.overloads["m"][0]
+    assert info.methods["m"] is info.named("m")[0]
 
 
 def test_only_a_method_without_a_body_is_a_stub():
@@ -135,7 +135,7 @@ def test_a_constructor_runs_the_initialisers_unless_it_calls_another():
     info = unit(
         "class A { int a = f(); A() { this(1); } A(int a) { g(a); } A(long a) { super(a); } }"
     ).classes["A"]
-    assert [steps(each) for each in info.overloads["<init>"]] == [
+    assert [steps(each) for each in info.named("<init>")] == [
         ["Call %1 = this.<init>(1)"],
         ["Call %1 = this.f()", "Bind this.a = %1", "Call %2 = this.g(a)"],
         ["Call %1 = this.f()", "Bind this.a = %1", "Call %2 = @super()", "Call %3 = %2.<init>(a)"],
@@ -146,7 +146,7 @@ def test_many_initialisers_run_only_in_the_first_constructors():
     fields = "".join(f"int f{number} = g();" for number in range(900))
     constructors = "".join(f"A(int a{number}) {{}}" for number in range(5))
     info = unit(f"class A {{ {fields} {constructors} }}").classes["A"]
-    assert [len(steps(each)) for each in info.overloads["<init>"]] == [1800, 1800, 0, 0, 0]
+    assert [len(steps(each)) for each in info.named("<init>")] == [1800, 1800, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -196,3 +196,12 @@ def test_the_outer_object_is_captured_and_an_anonymous_class_is_named_by_number(
 def test_a_file_of_comments_is_empty():
     lowered = unit("// package info\n@NonNull package a.b;")
     assert (lowered.module, lowered.classes, len(lowered.body.cfg.steps)) == ("a.b", {}, 3)
+
+
+def test_the_receiver_is_this_where_the_code_can_use_it():
+    info = unit("class A { int x; void f() { run(() -> x); run(() -> 1); } static void s() { } }").classes[
+        "A"
+    ]
+    function = info.methods["f"]
+    assert (function.receiver, info.methods["s"].receiver) == ("this", "")
+    assert [inner.receiver for inner in function.closures.values()] == ["this", ""]

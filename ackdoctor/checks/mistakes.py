@@ -1,0 +1,92 @@
+"""One mistake, one finding: if the advice of one finding repairs another one as well, only the first is reported.
+
+An ack in a loop acks twice, leaves the tuple open if the loop has no iteration, and makes the next emit late: the ack
+belongs after the loop, and that repairs all three.
+"""
+
+from collections.abc import Collection, Mapping
+from itertools import takewhile
+from typing import NamedTuple
+
+from ackdoctor.flow.events import Path, points_back
+from ackdoctor.flow.state import Token
+from ackdoctor.flow.witness import completions
+from ackdoctor.model.cfg import Call, EdgeKind, Return
+from ackdoctor.model.finding import Finding
+
+# the findings that the advice of a rule repairs as well, if they are about the same completion of the same tuple
+_REPAIRS: Mapping[str, frozenset[str]] = {
+    "ACK103": frozenset({"ACK106", "ACK107", "ACK202"}),
+    "ACK104": frozenset({"ACK101", "ACK106", "ACK107", "ACK202"}),
+    "ACK105": frozenset({"ACK106", "ACK202"}),
+    "ACK106": frozenset({"ACK107", "ACK202"}),
+    "ACK202": frozenset({"ACK107"}),
+}
+
+
+class Claim(NamedTuple):
+    """A finding, the case of its words, and the path to its `site` that shows it."""
+
+    finding: Finding
+    case: str
+    token: Token
+    path: Path
+    site: Path | None  # None for a place that is not on the path
+
+    @property
+    def first(self) -> Path | None:
+        """The completion that came too early: the reported one, or the last one before."""
+        done = list(completions(self.path, self.token))
+        reported = self.site is not None and any(visit.step is self.site.step for visit in done)
+        return self.site if reported or not done else done[0]
+
+
+def repaired(claims: Collection[Claim]) -> frozenset[int]:
+    """Return the findings, by id, that the advice of another one repairs."""
+    winners = [claim for claim in claims if claim.finding.code in _REPAIRS]
+    return frozenset(
+        id(other.finding) for other in claims if any(_repairs(winner, other) for winner in winners)
+    )
+
+
+def _repairs(winner: Claim, other: Claim) -> bool:
+    one, two = winner.finding, other.finding
+    late_work = other.case == "work"  # not the other cases of ACK107
+    if late_work != (two.code == "ACK107") or (winner.case != "message" and not late_work):
+        return False
+    if two.code not in _REPAIRS[one.code] or winner.token != other.token or one.handler != two.handler:
+        return False
+    if one.confidence < two.confidence or one.severity < two.severity:
+        return False
+    if one.code == "ACK104" and not _in_same_loop(winner, other):
+        return False
+    if two.code == "ACK101":
+        return True
+    first, other_first = winner.first, other.first
+    same_first = first is not None and other_first is not None and first.step is other_first.step
+    return same_first or (isinstance(other.path.step.op, Call) and winner.path.step is other.path.step)
+
+
+def _in_same_loop(winner: Claim, other: Claim) -> bool:
+    """Whether a loop around a completion leaves the tuple open at a branch, or goes on to the other mistake."""
+    loops = [
+        (visit.function, head, body)
+        for visit in winner.path.call_stack()
+        for head, body in visit.function.cfg.bodies.items()
+        if visit.index in body
+    ]
+    if other.finding.code == "ACK101":
+        site = other.finding.site
+        return any(
+            (function.path, function.cfg.steps[index].span) == (site.path, site.span)
+            and not isinstance(function.cfg.steps[index].op, Return)
+            for function, head, body in loops
+            for index in (head, *body)
+        )
+    if not any(v.function is f and v.index in body for v in other.path.call_stack() for f, _, body in loops):
+        return False  # after the loop
+    heads = [(function, head) for function, head, _ in loops]
+    since = (
+        visit for visit, _, _ in takewhile(lambda p: p.visit is not other.first, points_back(other.path))
+    )
+    return any(visit.via is EdgeKind.BACK and (visit.function, visit.index) in heads for visit in since)
