@@ -6,15 +6,15 @@ If no path completes the tuple, there is one finding at the handler; else one fi
 from collections.abc import Iterator
 
 from ackdoctor.checks.facts.completions import BY_HAND, leaving_place, missed_completions
-from ackdoctor.checks.facts.dataflow import reachable
+from ackdoctor.checks.facts.dataflow import handler_steps, reachable
 from ackdoctor.checks.facts.fields import ACKING, depends_on_setting, stored_inputs
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Path, Stored, points_back, turns_back
-from ackdoctor.flow.expressions import assigned_targets
+from ackdoctor.flow.expressions import assigned_targets, last_name
 from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.state import Token, TokenRef
 from ackdoctor.flow.witness import assumes_raise
-from ackdoctor.libraries.vocabulary import STOPS
+from ackdoctor.libraries.vocabulary import LOGGING, PURE_CALLS, STOPS, TASKS
 from ackdoctor.model.cfg import (
     ENTRY,
     RAISED,
@@ -32,6 +32,7 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
+from ackdoctor.model.protocol import Stage
 from ackdoctor.model.source import Span
 from ackdoctor.rulebook import Words
 
@@ -41,6 +42,7 @@ _COMPLETING = (VerbKind.ACK, VerbKind.FAIL)
 def check(context: RuleContext) -> Iterator[Finding]:
     """Yield the findings of each data or batch handler, and of each place that empties a buffer."""
     yield from _at_ends(context)
+    yield from _in_tasks(context)
     yield from _dropped(context)
     yield from _in_endless_loops(context)
 
@@ -75,6 +77,69 @@ def _at_ends(context: RuleContext) -> Iterator[Finding]:
         else:
             words = _words(context, "one path", flow, token, missing[0].path)
             yield from missed_completions(context, words, Misuse.NEVER, flow, missing)
+
+
+def _in_tasks(context: RuleContext) -> Iterator[Finding]:
+    """Yield the exception handlers of a task that only log: the task completes the tuple if its work succeeds."""
+    for flow in context.flows if context.component.auto_ack is False and context.is_bolt else ():
+        ends = [
+            event
+            for event in flow.events
+            if isinstance(event, Ended) and event.deferral is not None and event.deferral.runner in TASKS
+        ]
+        tasks = {
+            (id(end.deferral), end.path.function)
+            for end in ends
+            if _stage(end) in (Stage.ACKED, Stage.FAILED)
+        }
+        for end in ends:
+            is_open = _stage(end) is Stage.HELD and end.raised is None and not end.is_system
+            caught = (
+                _silent_handler(context, end)
+                if is_open and (id(end.deferral), end.path.function) in tasks
+                else None
+            )
+            if caught is not None and context.is_first(caught.step) and end.token is not None:
+                words = _words(context, "one path", flow, end.token, end.path)
+                yield context.finding(
+                    words,
+                    Misuse.NEVER,
+                    caught,
+                    flow=flow,
+                    path=end.path,
+                    token=end.token,
+                    confidence=Confidence.MAY,
+                )
+
+
+def _stage(end: Ended) -> Stage | None:
+    held = end.state.tokens.get(end.token) if end.token is not None else None
+    runner = end.deferral.runner if end.deferral is not None else ""
+    return (
+        held.stage if held is not None and (held.stage is not Stage.HELD or held.holder == runner) else None
+    )
+
+
+def _silent_handler(context: RuleContext, end: Ended) -> Path | None:
+    """Return the exception handler that a path ends in, if it only logs and reports."""
+    if _is_stopped(end.path):
+        return None
+    for visit, after, _ in turns_back(end.path):
+        op = visit.step.op
+        if isinstance(op, Test):
+            return None
+        if isinstance(op, Catch) and after is not None and after.via is EdgeKind.TRUE:
+            steps = visit.function.cfg.steps
+            calls = (steps[each].op for each in handler_steps(visit.function, visit.index))
+            quiet = all(_is_quiet(context, visit.function, call) for call in calls if isinstance(call, Call))
+            return visit if quiet else None
+    return None
+
+
+def _is_quiet(context: RuleContext, function: Function, call: Call) -> bool:
+    """Whether a call logs or reports; it is the same as none for the tuple."""
+    logs = last_name(call.func) in LOGGING | PURE_CALLS
+    return logs or context.verb_kind(function, call) in (VerbKind.LOG, VerbKind.REPORT)
 
 
 def _dropped(context: RuleContext) -> Iterator[Finding]:

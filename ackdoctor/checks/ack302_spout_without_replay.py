@@ -25,6 +25,7 @@ _DROPS = REMOVALS | {"del"}
 _COMPLETES = frozenset(
     "ack acknowledge basicAck basic_ack commit commitAsync commitSync deleteMessage delete_message".split()
 )
+_IN_ARGUMENTS = frozenset("= execute executemany executeUpdate".split())  # the same word may do anything
 
 
 def check(context: RuleContext) -> Iterator[Finding]:
@@ -45,7 +46,7 @@ def _loss(context: RuleContext, found: list[Emitted]) -> tuple[str, Severity] | 
     failed, acked = (lasting_effects(context, kind) for kind in (EntryKind.FAILED, EntryKind.ACKED))
     actions = {effect.word for effect in failed}
     completed = _source_acks(failed) & _source_acks(acked)
-    if completed and actions <= _DROPS | ({effect.word for effect in acked} - {"="}):
+    if completed and actions <= _DROPS | ({effect.word for effect in acked} - _IN_ARGUMENTS):
         return context.phrase("acked", component=name, call=min(completed)), Severity.WARNING
     calls = [each for each in acked if each.is_call and not (each.field and each.word in CONTAINER_STORES)]
     if not actions <= _DROPS or not all(each.field and is_container(context, each.field) for each in calls):

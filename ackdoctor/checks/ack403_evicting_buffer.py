@@ -13,11 +13,13 @@ from ackdoctor.checks.facts.fields import (
     uses,
 )
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Stored, points_back
-from ackdoctor.flow.expressions import calls_by_result
-from ackdoctor.model.cfg import Build, Call, Closure, Function, Literal, Test
+from ackdoctor.flow.events import Ended, Flow, Stored, points_back
+from ackdoctor.flow.expressions import calls_by_result, last_name
+from ackdoctor.flow.facts import normalise
+from ackdoctor.model.cfg import Bind, Build, Call, Closure, EdgeKind, Expr, Function, Literal, Name, Test
 from ackdoctor.model.dialect import Misuse, VerbKind
 from ackdoctor.model.finding import Finding, Severity
+from ackdoctor.model.protocol import Stage
 
 _CACHES = frozenset(
     f"cachetools.{name}"
@@ -50,7 +52,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     for flow, stored in stored_inputs(context):
         if stored.field in never_drained:
             continue
-        if _may_be_refused(context, stored) and context.is_first(stored.step):
+        if _may_be_refused(context, flow, stored) and context.is_first(stored.step):
             words = context.words("refused", tup=f"`{stored.token.name}`", field=f"self.{stored.field}")
             yield context.finding(words, Misuse.NEVER, stored, flow=flow, severity=Severity.WARNING)
         what = _eviction(context, stored)
@@ -59,15 +61,44 @@ def check(context: RuleContext) -> Iterator[Finding]:
             yield context.finding(words, Misuse.NEVER, stored, flow=flow, severity=Severity.WARNING)
 
 
-def _may_be_refused(context: RuleContext, stored: Stored) -> bool:
-    """Whether a tuple is offered to a queue with a limit and nothing looks at the answer."""
+def _may_be_refused(context: RuleContext, flow: Flow, stored: Stored) -> bool:
+    """Whether a tuple is offered to a queue with a limit, and a path does nothing about a refusal."""
     call = stored.step.op
-    if stored.how not in _OFFERS or not isinstance(call, Call) or not call.dropped:
+    if stored.how not in _OFFERS or not isinstance(call, Call):
         return False
-    return any(
+    has_limit = any(
         isinstance(value, Call) and value.args and context.qualified_names(function, value.func) & _BOUNDED
         for function, value in initial_values(context, stored.field)
     )
+    if not has_limit or _makes_room(context, stored):
+        return False
+    ends = (event for event in flow.events if isinstance(event, Ended) and event.raised is None)
+    return call.dropped or any(_forgets_refusal(end, stored, call) for end in ends)
+
+
+def _forgets_refusal(end: Ended, stored: Stored, call: Call) -> bool:
+    """Whether a path learns that a queue refused a tuple, and ends with the tuple in no other place."""
+    held = end.state.tokens.get(stored.token)
+    if held is None or held.stage is not Stage.HELD or held.holder != f"self.{stored.field}":
+        return False
+    answers: set[Expr] = {call.result}
+    refused, after_offer = False, []
+    for visit, after, _ in points_back(end.path):
+        if visit.step is stored.step:
+            break
+        after_offer.append((visit.step.op, after.via if after is not None else None))
+    for op, via in reversed(after_offer):
+        match op:
+            case Bind(target=Name() as target, value=value) if value in answers:
+                answers.add(target)
+            case Test(condition=condition):
+                fact, same = normalise(condition)
+                refused = refused or (fact in answers and via is (EdgeKind.FALSE if same else EdgeKind.TRUE))
+            case Call(func=func) if last_name(func) in _OFFERS:
+                return False  # it tries again
+            case _:
+                pass
+    return refused
 
 
 def _eviction(context: RuleContext, stored: Stored) -> str | None:

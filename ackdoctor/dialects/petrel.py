@@ -5,6 +5,7 @@ a logger, and does not fail the tuple of an exception.
 """
 
 from ackdoctor.dialects import storm_py
+from ackdoctor.dialects.storm_java import UNDECLARED_1
 from ackdoctor.dialects.storm_py import emit, log
 from ackdoctor.model.dialect import OFF, ON, Discipline, Misuse, Price, Role, Verb, VerbKind, cost
 
@@ -24,7 +25,7 @@ def _discipline(role: Role) -> Discipline:
         exits=ON,
         stdout_is_pipe=False,
         serializer="json",
-        costs={Misuse.STDOUT: None, Misuse.SUBJECT_ID: by_id if bolt else None},
+        costs={**UNDECLARED_1, Misuse.STDOUT: None, Misuse.SUBJECT_ID: by_id if bolt else None},
     )
 
 

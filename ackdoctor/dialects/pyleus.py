@@ -5,6 +5,7 @@ pyleus/storm.py @ v0.1.10.  The docstring of SimpleBolt says that it fails tuple
 """
 
 from ackdoctor.dialects import storm_py
+from ackdoctor.dialects.storm_java import UNDECLARED_1
 from ackdoctor.dialects.storm_py import ACKED_ALL_THE_SAME, COMPLETIONS, INIT, LOOP, SPOUT_ENTRIES, emit, log
 from ackdoctor.model.dialect import (
     ON,
@@ -45,6 +46,7 @@ _BOLT = storm_py.BOLT.derive(
         payload_types=("list", "tuple"),
         serializer="msgpack",
         costs={
+            **UNDECLARED_1,
             Misuse.ANCHOR_SHAPE: cost(
                 "the fields of the tuple have no attribute id: AttributeError", Price.ERROR
             ),
@@ -95,7 +97,7 @@ DIALECTS = (
                 discipline=storm_py.SPOUT.discipline.derive(
                     payload_types=("list", "tuple"),
                     serializer="msgpack",
-                    costs={Misuse.PAYLOAD_SHAPE: _SHAPE, Misuse.PAYLOAD_OPAQUE: _OPAQUE},
+                    costs={**UNDECLARED_1, Misuse.PAYLOAD_SHAPE: _SHAPE, Misuse.PAYLOAD_OPAQUE: _OPAQUE},
                 ),
                 owned=_LOOP,
             ),

@@ -61,6 +61,12 @@ UNDECLARED = {  # TupleImpl.java:56, Task.java:160 @ v2.8.8; TupleImpl.java:52, 
         Price.LOSS,
     ),
 }
+UNDECLARED_1 = {  # before Storm 2.0
+    Misuse.FIELDS: cost(
+        "if a bolt reads the stream, Storm throws IllegalArgumentException and the worker exits", Price.KILL
+    ),
+    Misuse.STREAM: cost("Storm finds no reader of that stream and sends nothing", Price.LOSS),
+}
 UNTRACKED = cost("Storm does not track the tuple and will never call ack or fail for it", Price.LOSS)
 
 
@@ -366,7 +372,7 @@ def roles(lifetime: str, *, persistence: bool = False) -> tuple[Role, ...]:
             variant=Variant(role=persistent, call="withPersistence", predicate="isPersistent"),
         )
     base = "topology.base.Base"
-    return (
+    found = (
         _role("Bolt", f"{base}RichBolt topology.IRichBolt task.IBolt", _EXECUTE, bolt),
         _role("TickAwareBolt", f"{base}TickTupleAwareRichBolt", _PROCESS, tick_aware),
         _role("ClientBolt", _CLIENTS, _PROCESS, tick_aware, fields=collector),
@@ -395,6 +401,9 @@ def roles(lifetime: str, *, persistence: bool = False) -> tuple[Role, ...]:
         stateful_window,
         _role("Spout", f"{base}RichSpout topology.IRichSpout spout.ISpout", _NEXT_TUPLE, _SPOUT),
     )
+    if persistence:
+        return found
+    return tuple(role.derive(discipline=role.discipline.derive(costs=UNDECLARED_1)) for role in found)
 
 
 STORM = Dialect(

@@ -34,7 +34,7 @@ from ackdoctor.model.cfg import (
     Way,
 )
 from ackdoctor.model.finding import PathStep, PathWitness
-from ackdoctor.model.notation import PYTHON, Notation
+from ackdoctor.model.notation import Notation
 from ackdoctor.model.source import Site, Span
 
 _MAX_STEPS = 40  # of one witness; the middle of a longer path is left out
@@ -48,8 +48,8 @@ def witness(
     end: Path,
     token: Token | None,
     last: str,
-    at: tuple[Function, Span] | None = None,
-    notation: Notation = PYTHON,
+    at: tuple[Function, Span] | None,
+    notation: Notation,
 ) -> PathWitness:
     """The witness of a path; `last` is the note of its last step, and `notation` that of the quoted code.
 

@@ -138,6 +138,9 @@ EXECUTOR_WORDS = frozenset(  # in the name of an object of unknown type: it has 
 )
 THREAD = "Thread"  # what runs a task of an inner class
 THREAD_STARTS = frozenset({"start"})
+TASKS = frozenset(
+    "submit execute runAsync supplyAsync start_new_thread Thread".split()
+)  # of these, those that run it once
 THREAD_CLASSES = frozenset({"Thread"})  # whose `start` runs the object's own `run`
 RUN = "run"  # of a task or a thread
 TASK_METHODS = (RUN, "call")  # of an object that a thread executes

@@ -11,7 +11,8 @@ from tests.properties.generator import Choose
 
 __all__ = ["write_buffers"]
 
-_EMPTY = {"list": "[]", "deque": "deque()", "dict": "{}"}
+_EMPTY = {"list": "[]", "deque": "deque()", "dict": "{}", "pairs": "[]", "groups": "{}"}
+_MAPS = ("dict", "groups")
 _APPENDS = {
     "list": (
         "self.batch.append(tup)",
@@ -21,11 +22,15 @@ _APPENDS = {
     ),
     "deque": ("self.batch.append(tup)", "self.batch.append(tup)", "self.batch.appendleft(tup)"),
     "dict": ("self.batch[tup.id] = tup", "self.batch.update({tup.id: tup})"),
+    "pairs": ('self.batch.append((tup, "row"))',),
+    "groups": ("self.batch.setdefault(ready(), []).append(tup)",),
 }
 _POPS = {
     "list": ("each = self.batch.pop()", "each = self.batch.pop(0)"),
     "deque": ("each = self.batch.popleft()", "each = self.batch.pop()"),
     "dict": ("_, each = self.batch.popitem()", "each = self.batch.pop(next(iter(self.batch)))"),
+    "pairs": ("each, _ = self.batch.pop()", "each, row = self.batch.pop(0)"),
+    "groups": ("_, rows = self.batch.popitem()", "rows = self.batch.pop(next(iter(self.batch)))"),
 }
 _CATCHES = ("Exception", "Exception", "ValueError", "OSError", "(ValueError, OSError)", "Exception as error")
 _EACH = "work(each.values)"
@@ -46,7 +51,7 @@ class _Writer:
     def __init__(self, choose: Choose, size: int) -> None:
         self.choose = choose
         self.left = size
-        self.kind = choose(("list", "list", "list", "deque", "dict"))
+        self.kind = choose(("list", "list", "list", "deque", "dict", "pairs", "groups"))
         self.helpers: dict[str, list[str]] = {}
 
     # ---- the source ----
@@ -138,6 +143,8 @@ class _Writer:
                 "list": ("list(self.batch)", "self.batch[:]", "self.batch.copy()"),
                 "deque": ("list(self.batch)", "self.batch.copy()"),
                 "dict": ("dict(self.batch)", "self.batch.copy()"),
+                "pairs": ("list(self.batch)", "self.batch[:]"),
+                "groups": ("dict(self.batch)", "self.batch.copy()"),
             }[self.kind]
         )
 
@@ -147,47 +154,67 @@ class _Writer:
     def each(self, scope: _Scope) -> list[str]:
         """A loop over the tuples."""
         name = "batch" if scope.taken and self.choose((True, True, True, False)) else "self.batch"
-        values = f"{name}.values()" if self.kind == "dict" else name
+        values = f"{name}.values()" if self.kind in _MAPS else name
         is_copy = name == "batch" or self.choose((False, False, True))
-        heads = [f"for each in {values}:"]
+        element = {"pairs": "each, _", "groups": "rows"}.get(self.kind, "each")
+        heads = [f"for {element} in {values}:"]
         if is_copy and name != "batch":
-            heads = [f"for each in list({values}):", f"for each in sorted({values}, key=id):"]
-        elif self.kind == "dict":
-            heads += [f"for key, each in {name}.items():"]
+            heads = [f"for {element} in list({values}):", f"for {element} in sorted({values}, key=id):"]
+        elif self.kind in _MAPS:
+            heads += [f"for key, {element} in {name}.items():"]
+        elif self.kind == "pairs":
+            heads += [f"for each, row in reversed({name}):"]
         else:
             heads += [f"for each in reversed({name}):", f"for place, each in enumerate({name}):"]
         inner = replace(
             scope,
             depth=scope.depth + 1,
             loop=True,
-            removable=is_copy and name != "batch" and self.kind != "deque",
+            removable=is_copy and name != "batch" and self.kind in ("list", "dict"),
         )
         lines = [
             heads[0] if self.choose((True, True, False)) else self.choose(heads),
-            *_indented(self.body(inner)),
+            *_indented(self.element(inner)),
         ]
         if self.choose((*(False,) * 7, True)):
             lines += ["else:", *_indented(self.empty())]
         return lines
 
+    def element(self, scope: _Scope) -> list[str]:
+        """What a loop does with each element: a tuple, or a list of tuples."""
+        if self.kind != "groups":
+            return self.body(scope)
+        loop = ["for each in rows:", *_indented(self.body(scope))]
+        if self.choose((True, True, False)):
+            return loop
+        caught = ["for each in rows:", *_indented(self.complete(scope)), *self.choose(([], ["raise"]))]
+        return ["try:", *_indented(loop), f"except {self.choose(_CATCHES)}:", *_indented(caught)]
+
     def drain(self, scope: _Scope) -> list[str]:
         """A loop that removes the tuples one by one."""
         inner = replace(scope, depth=scope.depth + 1, loop=True, removable=False)
         head = self.choose(("while self.batch:", "while self.batch:", "while len(self.batch) > 0:"))
-        return [head, *_indented([self.choose(_POPS[self.kind]), *self.body(inner)])]
+        return [head, *_indented([self.choose(_POPS[self.kind]), *self.element(inner)])]
 
     def whole(self, _scope: _Scope) -> list[str]:
         """Work on all tuples at once."""
         name = "batch" if _scope.taken else "self.batch"
-        values = f"{name}.values()" if self.kind == "dict" else name
-        return [self.choose((f"work([each.values for each in {values}])", "work(1)"))]
+        values = f"{name}.values()" if self.kind in _MAPS else name
+        loops = {"pairs": f"each, _ in {values}", "groups": f"rows in {values} for each in rows"}
+        return [
+            self.choose((f"work([each.values for {loops.get(self.kind, f'each in {values}')}])", "work(1)"))
+        ]
 
     def through_helper(self, scope: _Scope) -> list[str]:
         """A helper that completes the tuples of a collection."""
         name = "batch" if scope.taken else "self.batch"
-        values = f"{name}.values()" if self.kind == "dict" else name
+        values = f"{name}.values()" if self.kind in _MAPS else name
         verb = self.choose(("ack", "ack", "fail"))
-        self.helpers.setdefault(f"_{verb}_all(self, tups)", ["for each in tups:", f"    self.{verb}(each)"])
+        body = {
+            "pairs": ["for each, _ in tups:", f"    self.{verb}(each)"],
+            "groups": ["for rows in tups:", "    for each in rows:", f"        self.{verb}(each)"],
+        }.get(self.kind, ["for each in tups:", f"    self.{verb}(each)"])
+        self.helpers.setdefault(f"_{verb}_all(self, tups)", body)
         return [f"self._{verb}_all({values})"]
 
     def attempt(self, scope: _Scope) -> list[str]:
@@ -215,7 +242,7 @@ class _Writer:
         if not scope.taken:
             return ["pass"]
         match self.kind:
-            case "list":
+            case "list" | "pairs":
                 return [
                     self.choose(
                         ("self.batch.extend(batch)", "self.batch = batch + self.batch", "self.batch += batch")

@@ -8,8 +8,9 @@ it ends the worker.
 import builtins
 import sys
 from collections import deque
+from collections.abc import Iterator
 from random import Random
-from types import FrameType, SimpleNamespace
+from types import CodeType, FrameType, SimpleNamespace
 from typing import Any
 
 from ackdoctor.model.protocol import Op, Stage
@@ -58,11 +59,15 @@ class _Execution:
             if target is tup or target == tup.id:
                 run.do(op, user_lines(sys._getframe(2)))
 
-    def fill(self, batch: Any) -> None:
+    def fill(self, batch: Any, names: frozenset[object]) -> None:
         for number in range(self.random.randrange(1, 4)):
             tup = _Tuple(-1 - number)
             self.runs[tup] = Run(lines=self.lines)
-            if isinstance(batch, dict):
+            if "setdefault" in names:
+                batch.setdefault(number % 2, []).append(tup)
+            elif "row" in names:
+                batch.append((tup, "row"))
+            elif isinstance(batch, dict):
                 batch[tup.id] = tup
             else:
                 batch.append(tup)
@@ -104,9 +109,19 @@ def _tuples_in(value: object) -> set[_Tuple]:
         return {value}
     if isinstance(value, dict):
         value = list(value.values())
-    if isinstance(value, (list, deque)):
+    if isinstance(value, (list, tuple, deque)):
         return {tup for each in value for tup in _tuples_in(each)}
     return set()
+
+
+def _names_in(code: CodeType) -> Iterator[object]:
+    """Yield the names and constants of a compiled source: they say what `process` stores."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_in(constant)
+        else:
+            yield constant
 
 
 def _framework(execution: _Execution) -> type:
@@ -146,7 +161,7 @@ def run_buffers(code: Any, random: Random, *, filled: bool = False) -> list[Run]
     component = space["Made"]()
     component.initialize({}, {})
     if filled:
-        execution.fill(component.batch)
+        execution.fill(component.batch, frozenset(_names_in(code)))
     before = sys.gettrace()
     sys.settrace(execution.trace)
     try:

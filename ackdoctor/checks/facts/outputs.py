@@ -80,6 +80,8 @@ def emitted_stream(context: RuleContext, emit: Emitted) -> Stream | None:
 def _stream(context: RuleContext, function: Function, expr: Expr) -> Stream:
     """Return the name of a stream, or the expression if it has no known value."""
     expr = canonical_form(function, expr)
+    if isinstance(expr, (Attr, Global)) and last_name(expr) in ("DEFAULT_STREAM_ID", "DEFAULT_STREAM"):
+        return DEFAULT
     own = context.own_field(function, expr)
     unit = context.program.units[function.path]
     value = context.component.attribute(own) if own is not None else context.program.constant(unit, expr)

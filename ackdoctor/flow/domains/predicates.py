@@ -316,7 +316,7 @@ def _is_last_constant(context: Context, state: State, fact: Expr) -> bool:
 
 
 def _constant_names(expr: Expr) -> tuple[str, ...]:
-    """The name of the constant of an enum: `Color.RED`, or in a Java `case` only `RED`."""
+    """The name of the constant of an enum: `Color.RED`, or in a `case` only `RED`."""
     match expr:
         case Attr(name=name) | Global(id=name) | Literal(value=(_, str(name))):
             return (name,)

@@ -220,6 +220,8 @@ def _assign_item(
 ) -> State:
     if value is None or not any(tokens_in(value)):
         match evaluate(context, path.function, state, obj):
+            case Field(name=field) if value == Field(field, taken=True):
+                return put_back(context, path, state, field)
             case Field(name=field, taken=False) if is_whole_slice(Item(obj, key)):
                 return empty_buffer(context, path, state, field)
             case Field(name=field):

@@ -7,6 +7,7 @@ from typing import TypeAlias
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.events import Path
+from ackdoctor.flow.expressions import calls_by_result, last_name
 from ackdoctor.flow.state import (
     Batch,
     BoundMethod,
@@ -208,8 +209,21 @@ def _run_callback_now(
             element = next(iter(items))
         case _:
             pass
-    pair = isinstance(target, FunctionRef) and len(target.function.params) == 2  # noqa: PLR2004  a map's key and value
-    return (_apply(context, path, call, target, (None, element) if pair else (element,)),)
+    given: tuple[Value | None, ...] = (element,)
+    match target:
+        case FunctionRef(function=function) if len(function.params) == 2:  # noqa: PLR2004  a map's key and value
+            key = Name(function.params[0].name)
+            given = (element, None) if _completes_argument(context, function, key) else (None, element)
+        case _:
+            pass
+    return (_apply(context, path, call, target, given),)
+
+
+def _completes_argument(context: Context, function: Function, param: Name) -> bool:
+    """Whether a function acks or fails what it gets for a parameter."""
+    calls = calls_by_result(function).values()
+    done = (call for call in calls if last_name(call.func) in context.completing_names)
+    return any(call.args[:1] == (Arg(param),) for call in done)
 
 
 def apply_value(
@@ -245,10 +259,10 @@ def _apply(
         ):
             return _super_method(context, path, call, after, name, preset)
         case BoundMethod(name=name, after=after):
-            method = _method_after(context, name, after)
+            offered = methods_named(_behind(context, after), name)
+            method = next(iter(offered), None)
             verb = own_verb(context, name)
-            if method is not None and preset is None:
-                offered = methods_named(_behind(context, after), name)
+            if preset is None:
                 method = _overload(context, path, call, offered, arguments(context, path, call)) or method
             run = decorated(context, method) if method is not None else None
             if method is not None and run is not None:
@@ -289,10 +303,6 @@ def _enter_function(
         offered = owner.overloads[function.name]
         function = _overload(context, path, call, offered, arguments(context, path, call)) or function
     return enter(context, path, call, function, None, preset, captured)
-
-
-def _method_after(context: Context, name: str, after: object) -> Function | None:
-    return next((cls.methods[name] for cls in _behind(context, after) if name in cls.methods), None)
 
 
 def _behind(context: Context, after: object) -> tuple[ClassInfo, ...]:

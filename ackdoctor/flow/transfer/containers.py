@@ -90,7 +90,7 @@ def packed_arguments(
     more: Sequence[Value | None],
     named: Mapping[str, Value | None] = MappingProxyType({}),
 ) -> Iterator[tuple[str, Value]]:
-    """Return what `*args` and `**kwargs` hold of a call: the arguments that no parameter took, in Java perhaps as one array."""
+    """Return what `*args` and `**kwargs` hold of a call: the arguments that no parameter took, perhaps as one array."""
     for param in function.params:
         if param.kind == "positional" or param.name in _rebound_names(function):
             continue
@@ -237,10 +237,11 @@ def _field_method(
         return CallEffect(state, element, may_raise=may_raise(context, path.function, call))
     if name in CONTAINER_READS:
         read = TokenRef(inner.at(f".{name}")) if inner else stored_tuple(field)
-        takes = not inner and _takes_out(context, path.function, call, field)
+        by_tuple = name == "remove" and any(isinstance(value, TokenRef) for value in values)
+        takes = not inner and not by_tuple and _takes_out(context, path.function, call, field)
         state = remove_tuple(context, path, state, field) if takes else forget_place(state, read.token)
         raises = (takes or name != "remove") and may_raise(context, path.function, call)
-        return CallEffect(state, read, may_raise=raises)
+        return CallEffect(state, None if by_tuple else read, may_raise=raises)
     if name in CONTAINER_VIEWS:
         return CallEffect(state, TokenRef(inner) if inner else Field(field), may_raise=False)
     if name in CLEARS and not inner:

@@ -303,6 +303,8 @@ def kept_method(
     cls = field_class(context, receiver.name) if isinstance(receiver, Field) else None
     if cls is None or not isinstance(receiver, Field) or framework_kind(context, cls) is not None:
         return None
+    if context.program.lineage(cls).framework is not None:
+        return None  # a component completes its tuples on its own
     found = methods_named(context.program.lineage(cls).order, name)
     carries = any(isinstance(value, SelfRef) or any(tokens_in(value)) for value in values)
     is_inner = enclosing_class(context, cls) in context.component.lineage

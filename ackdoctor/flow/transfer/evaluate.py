@@ -475,8 +475,15 @@ def batch_part(batch: Batch) -> Container:
 
 
 def single_item(listed: Container, *places: Value | None) -> Value | None:
-    """Return the single value of a local list, unless a different index was read before."""
-    return next(iter(listed.items)) if len(listed.items) == 1 and Index() not in places else None
+    """Return the single value of a local list, unless a different index was read before.
+
+    One tuple of a batch stands for all that the list holds; under an unknown key this may be any of them.
+    """
+    if len(listed.items) != 1 or Index() in places:
+        return None
+    item = next(iter(listed.items))
+    is_any = isinstance(item, TokenRef) and item.token.kind is TokenKind.ELEMENT
+    return None if is_any and None in places else item
 
 
 def _batch_element(token: Token, place: Value | None) -> Value | None:

@@ -228,8 +228,8 @@ def run_later(
     started = _started(context, path)
     threaded = threaded or bool(started)
     awaited = runner in context.library.schedulers or runner.lower().endswith(ASYNC_SUFFIX)
-    own = (BoundMethod("run"),) if SelfRef() in values and runner in context.library.runners else ()
-    for target in started or (*_callables(values), *(own if context.component.method("run") else ())):
+    own = (BoundMethod(RUN),) if SelfRef() in values and runner in context.library.runners else ()
+    for target in started or (*_callables(values), *(own if context.component.method(RUN) else ())):
         deferral = Deferral(runner, path.function, path.step, threaded, threaded or awaited)
         args = tuple(_passed_on(context, target, values))
         context.record(

@@ -196,3 +196,12 @@ def test_the_outer_object_is_captured_and_an_anonymous_class_is_named_by_number(
 def test_a_file_of_comments_is_empty():
     lowered = unit("// package info\n@NonNull package a.b;")
     assert (lowered.module, lowered.classes, len(lowered.body.cfg.steps)) == ("a.b", {}, 3)
+
+
+def test_the_receiver_is_this_where_the_code_can_use_it():
+    info = unit("class A { int x; void f() { run(() -> x); run(() -> 1); } static void s() { } }").classes[
+        "A"
+    ]
+    function = info.methods["f"]
+    assert (function.receiver, info.methods["s"].receiver) == ("this", "")
+    assert [inner.receiver for inner in function.closures.values()] == ["this", ""]

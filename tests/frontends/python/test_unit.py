@@ -223,3 +223,25 @@ def test_a_parameter_is_a_name_and_so_is_a_capture():
     assert inner.captures == {"self"}
     assert steps(inner) == ["Return (self.x, @y)"]
     assert function.cfg.steps[-1].op.value == Name("g")
+
+
+def test_the_receiver_is_the_first_parameter_of_a_method():
+    methods = unit(
+        "class A:\n"
+        "    def f(me, tup):\n"
+        "        def g():\n            return me.x\n"
+        "        def h(me):\n            return me.x\n"
+        "        return g, h\n"
+        "    @staticmethod\n    def s(tup): pass\n"
+    )
+    function, static = methods.classes["A"].methods["f"], methods.classes["A"].methods["s"]
+    assert (function.receiver, static.receiver) == ("me", "")
+    assert [inner.receiver for inner in function.closures.values()] == ["me", ""]
+
+
+def test_the_receiver_of_a_decorators_inner_function_is_self():
+    function = only_function(
+        "def retry(f):\n    def inner(self, tup):\n        f(self, tup)\n    return inner"
+    )
+    (inner,) = function.closures.values()
+    assert (function.receiver, inner.receiver) == ("", "self")
