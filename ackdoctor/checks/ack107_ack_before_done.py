@@ -37,6 +37,7 @@ from ackdoctor.model.cfg import (
     EdgeKind,
     Expr,
     Function,
+    Literal,
     Name,
     Test,
     Throw,
@@ -130,7 +131,7 @@ def _started(context: RuleContext, flow: Flow, done: Completed) -> Path | None:
         if after is None or not isinstance(call, Call):
             continue
         name = last_name(call.func)
-        if id(visit.step) in late and after.via is not EdgeKind.RAISE:
+        if id(visit.step) in late and after.via is not EdgeKind.RAISE and not _lacks_callback(visit, call):
             return visit
         if name in _WAITS:
             return None
@@ -139,6 +140,12 @@ def _started(context: RuleContext, flow: Flow, done: Completed) -> Path | None:
         ):
             return visit
     return None
+
+
+def _lacks_callback(visit: Path, call: Call) -> bool:
+    """Whether an argument of a call is a local that is null on this path: it passes no callback."""
+    values = (definition(visit, arg.value) for arg in call.args if isinstance(arg.value, Name))
+    return any(found is not None and found.value == Literal(None) for found in values)
 
 
 def _may_run_later(context: RuleContext, function: Function, call: Call) -> bool:

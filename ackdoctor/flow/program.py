@@ -164,7 +164,7 @@ def _all_functions(unit: Unit) -> Iterator[Function]:
 class Program(SymbolTable):
     """All lowered files of a run, linked, and the components among their classes.
 
-    `skipped` are components with too many ancestors to analyse.  `enums` are the enums, each with all its constants.
+    `skipped` are components with too many ancestors to analyse.  `enums` maps the name of a constant to its enums.
     """
 
     def __init__(
@@ -173,7 +173,10 @@ class Program(SymbolTable):
         super().__init__(units, dialects, extra_bases)
         self.skipped: list[ClassInfo] = []
         self.components = tuple(self._components())
-        self.enums = frozenset((cls.name, cls.constants) for cls in self.classes() if cls.constants)
+        self.enums: dict[str, list[ClassInfo]] = {}
+        for cls in self.classes():
+            for constant in cls.constants:
+                self.enums.setdefault(constant, []).append(cls)
 
     def _components(self) -> Iterator[Component]:
         heirs: dict[int, list[ClassInfo]] = {}

@@ -333,9 +333,9 @@ def _enums_with(context: Context, expr: Expr) -> Iterator[frozenset[str]]:
             wanted = ""
         case _:
             return
-    for name, constants in context.program.enums:
-        if wanted in ("", name) and constants.issuperset(_constant_names(expr)):
-            yield constants
+    for constant in _constant_names(expr):
+        known = context.program.enums.get(constant, ())
+        yield from (enum.constants for enum in known if wanted in ("", enum.name))
 
 
 def _constant(context: Context, function: Function, state: State, expr: Expr) -> Const | Expr | None:
