@@ -81,7 +81,8 @@ def findings_of(case: Case) -> list[Finding]:
     findings: dict[tuple[str, object], Finding] = {}
     for component in program.components:
         for finding in check_component(program, component):
-            findings.setdefault((finding.code, finding.site), finding)
+            if not finding.repaired_by:
+                findings.setdefault((finding.code, finding.site), finding)
     return list(findings.values())
 
 

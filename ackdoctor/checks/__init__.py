@@ -5,6 +5,7 @@ language-neutral code of the component, never a syntax tree.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -31,14 +32,14 @@ def load() -> Mapping[str, ModuleType]:
 def check_component(
     program: Program, component: Component, failed: Callable[[str, Exception], None] | None = None
 ) -> Iterator[Finding]:
-    """Yield the findings of all rules about one component, without those that the advice of another one repairs.
+    """Yield the findings of all rules about one component; `repaired_by` marks those that belong to another's mistake.
 
     If a check raises, `failed` gets its rule code and the exception, and the other rules run.
     """
     context = RuleContext.of(program, component)
     findings = list(all_findings(context, failed))
     others = repaired(context.claims)
-    yield from (finding for finding in findings if id(finding) not in others)
+    yield from (replace(finding, repaired_by=others.get(id(finding), "")) for finding in findings)
 
 
 def all_findings(

@@ -1,4 +1,4 @@
-"""One mistake, one finding: if the advice of one finding repairs another one as well, only the first is reported.
+"""One mistake, one finding: a finding that the advice of another one repairs as well is left out beside that one.
 
 An ack in a loop acks twice, leaves the tuple open if the loop has no iteration, and makes the next emit late: the ack
 belongs after the loop, and that repairs all three.
@@ -16,10 +16,10 @@ from ackdoctor.model.finding import Finding
 
 # the findings that the advice of a rule repairs as well, if they are about the same completion of the same tuple
 _REPAIRS: Mapping[str, frozenset[str]] = {
-    "ACK103": frozenset({"ACK106", "ACK107", "ACK202"}),
+    "ACK103": frozenset({"ACK106", "ACK107"}),
     "ACK104": frozenset({"ACK101", "ACK106", "ACK107", "ACK202"}),
     "ACK105": frozenset({"ACK106", "ACK202"}),
-    "ACK106": frozenset({"ACK107", "ACK202"}),
+    "ACK106": frozenset({"ACK107"}),
     "ACK202": frozenset({"ACK107"}),
 }
 
@@ -41,12 +41,15 @@ class Claim(NamedTuple):
         return self.site if reported or not done else done[0]
 
 
-def repaired(claims: Collection[Claim]) -> frozenset[int]:
-    """Return the findings, by id, that the advice of another one repairs."""
+def repaired(claims: Collection[Claim]) -> Mapping[int, str]:
+    """Return the findings, by id, that the advice of another one repairs, and the rule of the other one."""
     winners = [claim for claim in claims if claim.finding.code in _REPAIRS]
-    return frozenset(
-        id(other.finding) for other in claims if any(_repairs(winner, other) for winner in winners)
-    )
+    return {
+        id(other.finding): winner.finding.code
+        for other in claims
+        for winner in winners
+        if _repairs(winner, other)
+    }
 
 
 def _repairs(winner: Claim, other: Claim) -> bool:
@@ -62,9 +65,12 @@ def _repairs(winner: Claim, other: Claim) -> bool:
         return False
     if two.code == "ACK101":
         return True
+    if winner.path.step is other.path.step and isinstance(other.path.step.op, Call):
+        return True
+    if two.code == "ACK106" and one.code == "ACK103":
+        return False  # on two lines
     first, other_first = winner.first, other.first
-    same_first = first is not None and other_first is not None and first.step is other_first.step
-    return same_first or (isinstance(other.path.step.op, Call) and winner.path.step is other.path.step)
+    return first is not None and other_first is not None and first.step is other_first.step
 
 
 def _in_same_loop(winner: Claim, other: Claim) -> bool:

@@ -75,7 +75,8 @@ def select(
     rules, errors = survey()
     active = {code for code, rule in rules.items() if settings.selects(code, rule.name, default=rule.default)}
     unpaged = {f.code for f in candidates if f.code not in rules and settings.selects(f.code, f.name)}
-    selected = [finding for finding in candidates if finding.code in active | unpaged]
+    shown = active | unpaged
+    selected = [f for f in candidates if f.code in shown and f.repaired_by not in shown]
     names = {code: rule.name for code, rule in rules.items()}
     kept, suppressed, unread = suppress(selected, sources, names, active=active, unsure=unsure)
     reported = [f for f in kept if belongs(f) and not _is_ignored(f, settings, root)]

@@ -111,6 +111,7 @@ class Finding:
     help: str = ""  # how to fix it, one line
     home: str = ""  # the file of the component, if `site` is in another file
     heritage: str = ""  # the base class that defines the code, if the component inherits it
+    repaired_by: str = ""  # the rule whose advice on the same mistake repairs this one as well
 
     @property
     def seen(self) -> int:

@@ -46,7 +46,12 @@ def findings(source: str) -> list[Finding]:
     unit = lower_source(path="bolt.py", module="bolt", is_package=False, data=source.encode())
     assert not isinstance(unit, Unreadable), unit
     program = Program([unit], load({}))
-    found = [finding for component in program.components for finding in check_component(program, component)]
+    found = [
+        finding
+        for component in program.components
+        for finding in check_component(program, component)
+        if not finding.repaired_by
+    ]
     return sorted(found, key=lambda finding: (finding.site.span.line, finding.code))
 
 
@@ -61,7 +66,12 @@ def java_findings(body: str) -> list[Finding]:
     assert isinstance(lowered, Lowered)
     assert lowered.broken == ()
     program = Program([lowered.unit], load())
-    return [finding for component in program.components for finding in check_component(program, component)]
+    return [
+        finding
+        for component in program.components
+        for finding in check_component(program, component)
+        if not finding.repaired_by
+    ]
 
 
 def java_codes(body: str) -> list[str]:

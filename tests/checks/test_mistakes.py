@@ -19,15 +19,15 @@ IN_LOOP = "for word in tup.values:\n        work(word)\n        self.ack(tup)\n"
         (f"    if not tup.values:\n        return\n    {IN_LOOP}", [(10, "ACK101"), (13, "ACK104")]),
         (
             "    if ready():\n        self.ack(tup)\n    self.emit([1], anchors=[tup])\n    self.ack(tup)\n",
-            [(12, "ACK103")],
+            [(11, "ACK202"), (12, "ACK103")],
         ),
         (
             "    if ready():\n        self.fail(tup)\n    self.emit([1], anchors=[tup])\n    self.ack(tup)\n",
-            [(12, "ACK106")],
+            [(11, "ACK202"), (12, "ACK106")],
         ),
         (
             "    self.ack(tup)\n    self.emit([1], anchors=[tup])\n    if ready():\n        self.fail(tup)\n",
-            [(12, "ACK106")],
+            [(10, "ACK202"), (12, "ACK106")],
         ),
         (
             "    if ready():\n        self.ack(tup)\n    self.ack(tup)\n    self.emit([1], anchors=[tup])\n",

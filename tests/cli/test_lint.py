@@ -413,3 +413,21 @@ def test_a_baseline_counts_in_a_cached_run(shell, cache):
     assert shell("lint", "--baseline", "accepted.json").code == 0
     assert shell("lint", "--output-format", "concise") == first
     assert shell("lint", "--min-severity", "error", "--select", "ACK103").code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ([], {"ACK104"}),
+        (["--ignore", "ACK104"], {"ACK101", "ACK202"}),
+        (["--select", "ACK202"], {"ACK202"}),
+    ],
+)
+def test_a_finding_that_another_rule_repairs_is_shown_without_that_rule(shell, options, found):
+    Path("loop.py").write_text(
+        "from streamparse import Bolt\n\n\nclass Split(Bolt):\n    auto_ack = False\n\n"
+        "    def process(self, tup):\n        for word in tup.values[0].split():\n"
+        "            self.emit([word])\n            self.ack(tup)\n"
+    )
+    done = shell("lint", "--isolated", "--no-cache", "--output-format", "json", *options, "loop.py")
+    assert {finding["code"] for finding in json.loads(done.out)["findings"]} == found
