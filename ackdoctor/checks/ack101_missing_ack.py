@@ -12,7 +12,7 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Path, Stored, points_back, turns_back
 from ackdoctor.flow.expressions import assigned_targets, last_name
 from ackdoctor.flow.facts import normalise
-from ackdoctor.flow.state import Token, TokenRef
+from ackdoctor.flow.values import Token, TokenRef
 from ackdoctor.flow.witness import assumes_raise
 from ackdoctor.libraries.vocabulary import LOGGING, PURE_CALLS, STOPS, TASKS
 from ackdoctor.model.cfg import (

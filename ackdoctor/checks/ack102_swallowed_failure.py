@@ -17,10 +17,10 @@ from ackdoctor.checks.facts.fields import reads_field, uses_resource
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back, raised_at, turns_back
 from ackdoctor.flow.expressions import assigned_locals, calls_by_result, last_name, operands
-from ackdoctor.flow.state import Field, Token, TokenKind
 from ackdoctor.flow.transfer.dispatch import methods_named
 from ackdoctor.flow.transfer.effects import cleanup_calls
 from ackdoctor.flow.transfer.origins import is_remote_library
+from ackdoctor.flow.values import Field, Token, TokenKind
 from ackdoctor.libraries import LIBRARIES
 from ackdoctor.libraries.vocabulary import EXCEPTIONS, LOGGING, PURE_CALLS, STOPS, TASK_METHODS
 from ackdoctor.model.cfg import (

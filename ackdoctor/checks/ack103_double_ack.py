@@ -6,7 +6,8 @@ from ackdoctor.checks.facts.completions import repeats
 from ackdoctor.checks.facts.fields import may_shrink_inside, shrunk_fields
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Ended
-from ackdoctor.flow.state import Contents, Field, TokenKind
+from ackdoctor.flow.state import Contents
+from ackdoctor.flow.values import Field, TokenKind
 from ackdoctor.flow.witness import breach_site, completions, line_text
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Finding

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ackdoctor.checks.facts.completions import BY_HAND
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back
-from ackdoctor.flow.state import Token, TokenKind
+from ackdoctor.flow.values import Token, TokenKind
 from ackdoctor.flow.witness import completions
 from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.finding import Finding, Severity

@@ -6,7 +6,7 @@ from ackdoctor.checks.facts.completions import Repeat, repeats
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import callee_text
-from ackdoctor.flow.state import TokenKind
+from ackdoctor.flow.values import TokenKind
 from ackdoctor.flow.witness import breach_site, line_text, raising_visit
 from ackdoctor.model.cfg import Call, Throw, Way
 from ackdoctor.model.dialect import Misuse

@@ -15,7 +15,7 @@ from ackdoctor.flow.expressions import (
     operands,
     subexpressions,
 )
-from ackdoctor.flow.state import Token, TokenKind
+from ackdoctor.flow.values import Token, TokenKind
 from ackdoctor.flow.witness import completions, line_text, raising_visit
 from ackdoctor.libraries.vocabulary import (
     AMBIGUOUS_EXECUTORS,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors, Emitted
-from ackdoctor.flow.state import Token, TokenKind
+from ackdoctor.flow.values import Token, TokenKind
 from ackdoctor.flow.witness import completions, line_text
 from ackdoctor.model.dialect import Misuse, Moment
 from ackdoctor.model.finding import Confidence, Finding

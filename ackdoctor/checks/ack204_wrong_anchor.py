@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ackdoctor.checks.facts.dataflow import definition
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
-from ackdoctor.flow.state import Batch, Const, Container, Picked, TokenKind, TokenRef
+from ackdoctor.flow.values import Batch, Const, Container, Picked, TokenKind, TokenRef
 from ackdoctor.model.cfg import Build, Item, Literal, Name
 from ackdoctor.model.dialect import Anchoring, Misuse, VerbKind
 from ackdoctor.model.finding import Finding, Severity

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ackdoctor.checks.facts.outputs import Streams, declared_streams, emitted_stream, payload_size
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
-from ackdoctor.flow.state import Const
+from ackdoctor.flow.values import Const
 from ackdoctor.model.dialect import Misuse, VerbKind
 from ackdoctor.model.finding import Finding
 from ackdoctor.rulebook import Words

@@ -18,7 +18,7 @@ from ackdoctor.checks.facts.spouts import data_emits, entry_method, reach, store
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted, Path, Stored, points_back
 from ackdoctor.flow.expressions import assigned_locals, last_name, mentions, name_words
-from ackdoctor.flow.state import Const
+from ackdoctor.flow.values import Const
 from ackdoctor.model.cfg import (
     Arg,
     Attr,

@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from ackdoctor.flow.events import Path, points_back
-from ackdoctor.flow.state import Token
+from ackdoctor.flow.values import Token
 from ackdoctor.flow.witness import completions
 from ackdoctor.model.cfg import Call, EdgeKind, Return
 from ackdoctor.model.finding import Finding
@@ -89,8 +89,13 @@ def _in_same_loop(winner: Claim, other: Claim) -> bool:
             for function, head, body in loops
             for index in (head, *body)
         )
-    if not any(v.function is f and v.index in body for v in other.path.call_stack() for f, _, body in loops):
-        return False  # after the loop
+    stack = [(visit.function, visit.index) for visit in other.path.call_stack()]
+    if not any(
+        f is function and index in body and index != head
+        for f, index in stack
+        for function, head, body in loops
+    ):
+        return False  # at the end of the loop or after it
     heads = [(function, head) for function, head, _ in loops]
     since = (
         visit for visit, _, _ in takewhile(lambda p: p.visit is not other.first, points_back(other.path))

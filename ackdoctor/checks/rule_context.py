@@ -10,7 +10,7 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Completed, Emitted, Event, Flow, Path, Released, Stored
 from ackdoctor.flow.expressions import calls_by_result
 from ackdoctor.flow.program import Program
-from ackdoctor.flow.state import FrameworkObject, Instance, SelfRef, State, Token
+from ackdoctor.flow.state import State
 from ackdoctor.flow.symbols import Symbol
 from ackdoctor.flow.transfer.evaluate import evaluate, field_class
 from ackdoctor.flow.transfer.origins import (
@@ -22,6 +22,7 @@ from ackdoctor.flow.transfer.origins import (
     runs_on_thread,
 )
 from ackdoctor.flow.transfer.verbs import external_verb, own_verb
+from ackdoctor.flow.values import FrameworkObject, Instance, SelfRef, Token
 from ackdoctor.flow.witness import assumes_raise, was_widened, witness
 from ackdoctor.model.cfg import Attr, Call, ClassInfo, Component, Expr, Function, Global, Item, Name
 from ackdoctor.model.dialect import Dialect, Discipline, EntryKind, Kind, Misuse, Role, VerbKind

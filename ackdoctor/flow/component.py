@@ -13,22 +13,7 @@ from ackdoctor.flow.domains.tuples import drop_at_end
 from ackdoctor.flow.events import Ended, Flow, Stored
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.solver import FunctionExit, Solver
-from ackdoctor.flow.state import (
-    OWED,
-    Batch,
-    BoundMethod,
-    Container,
-    Field,
-    FunctionRef,
-    SelfRef,
-    State,
-    Token,
-    TokenKind,
-    TokenRef,
-    TokenState,
-    Value,
-    fields_in,
-)
+from ackdoctor.flow.state import OWED, State
 from ackdoctor.flow.transfer.calls import apply_value
 from ackdoctor.flow.transfer.containers import packed_arguments
 from ackdoctor.flow.transfer.decorators import decorated
@@ -36,6 +21,20 @@ from ackdoctor.flow.transfer.dispatch import methods_named
 from ackdoctor.flow.transfer.evaluate import evaluate, one_of
 from ackdoctor.flow.transfer.opaque_calls import Enter
 from ackdoctor.flow.transfer.verbs import complete
+from ackdoctor.flow.values import (
+    Batch,
+    BoundMethod,
+    Container,
+    Field,
+    FunctionRef,
+    SelfRef,
+    Token,
+    TokenKind,
+    TokenRef,
+    TokenState,
+    Value,
+    fields_in,
+)
 from ackdoctor.model.cfg import Arg, Attr, Bind, Call, Component, Expr, Function, Item, Literal, Name
 from ackdoctor.model.dialect import OWN, Entry, EntryKind, Moment, TickDuty
 from ackdoctor.model.protocol import Op, Stage, Tick, move

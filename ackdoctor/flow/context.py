@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from ackdoctor.flow.events import Deferral, Event, Path
 from ackdoctor.flow.program import Program
-from ackdoctor.flow.state import UNKNOWN, Field, Instance, State, Token, TokenKind, TokenState, Value
+from ackdoctor.flow.state import UNKNOWN, State
+from ackdoctor.flow.values import Field, Instance, Token, TokenKind, TokenState, Value
 from ackdoctor.libraries import Library, library_of
 from ackdoctor.model.cfg import ClassInfo, Component, Function, Unit
 from ackdoctor.model.dialect import OWN, Verb, VerbKind

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from enum import Enum, unique
 from typing import NamedTuple, TypeAlias
 
-from ackdoctor.flow.state import State, Token, Value
+from ackdoctor.flow.state import State
+from ackdoctor.flow.values import Token, Value
 from ackdoctor.model.cfg import (
     Arg,
     Bind,

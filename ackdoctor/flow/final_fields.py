@@ -15,7 +15,8 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.expressions import assigned_targets, last_name, memoize, names_in, subexpressions
 from ackdoctor.flow.facts import normalise, subject_of
 from ackdoctor.flow.pure_calls import inline_calls, is_field
-from ackdoctor.flow.state import SelfRef, State
+from ackdoctor.flow.state import State
+from ackdoctor.flow.values import SelfRef
 from ackdoctor.libraries.vocabulary import CONSTRUCTORS
 from ackdoctor.model.cfg import Attr, Call, EdgeKind, Expr, Function, Test
 from ackdoctor.model.dialect import EntryKind

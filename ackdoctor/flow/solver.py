@@ -18,17 +18,8 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.aliases import alias_field_result
 from ackdoctor.flow.domains.product import PRODUCT
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.state import (
-    EMPTY_GENERATOR,
-    Const,
-    Container,
-    GeneratorResult,
-    Live,
-    State,
-    Value,
-    iterated_locals,
-    suspend_generator,
-)
+from ackdoctor.flow.generators import iterated_locals, suspend_generator
+from ackdoctor.flow.state import Live, State
 from ackdoctor.flow.transfer.assignment import assign
 from ackdoctor.flow.transfer.calls import resolve_call
 from ackdoctor.flow.transfer.containers import CallEffect
@@ -39,6 +30,7 @@ from ackdoctor.flow.transfer.liveness import live_at
 from ackdoctor.flow.transfer.loops import NextStep, split_by_element
 from ackdoctor.flow.transfer.opaque_calls import Enter
 from ackdoctor.flow.transfer.step import next_steps
+from ackdoctor.flow.values import EMPTY_GENERATOR, Const, Container, GeneratorResult, Value
 from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, Call, EdgeKind, Function
 
 MAX_STATES = 32  # at one step before new states forget something

@@ -10,7 +10,8 @@ from itertools import islice
 
 from ackdoctor.flow.events import Path, PathPoint, points_back, turns_back, turns_forward
 from ackdoctor.flow.expressions import callee_text, condition_text
-from ackdoctor.flow.state import OneOf, State, Token
+from ackdoctor.flow.state import State
+from ackdoctor.flow.values import OneOf, Token
 from ackdoctor.model.cfg import (
     ENTRY,
     EXIT,

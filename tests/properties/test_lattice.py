@@ -8,23 +8,10 @@ from hypothesis import strategies as st
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Completed, Path, points_back
 from ackdoctor.flow.expressions import mentions
-from ackdoctor.flow.state import (
-    EMPTY,
-    OWED,
-    Cell,
-    Const,
-    Field,
-    Heap,
-    SelfRef,
-    State,
-    Token,
-    TokenKind,
-    TokenRef,
-    TokenState,
-    Value,
-)
+from ackdoctor.flow.state import EMPTY, OWED, Cell, Heap, State
 from ackdoctor.flow.transfer.escape import worse_state
 from ackdoctor.flow.transfer.step import next_steps
+from ackdoctor.flow.values import Const, Field, SelfRef, Token, TokenKind, TokenRef, TokenState, Value
 from ackdoctor.model.cfg import Call, Compare, EdgeKind, Literal, Name
 from ackdoctor.model.protocol import Op, Stage, Tick, move
 from tests.properties.bolt_settings import Setting

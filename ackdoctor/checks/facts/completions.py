@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, Stored
-from ackdoctor.flow.state import Token, TokenKind
+from ackdoctor.flow.values import Token, TokenKind
 from ackdoctor.flow.witness import call_chain, completions, leaving_step, raising_visit
 from ackdoctor.model.cfg import Function
 from ackdoctor.model.dialect import Misuse

@@ -19,8 +19,8 @@ from ackdoctor.flow.expressions import (
     subexpressions,
 )
 from ackdoctor.flow.pure_calls import size_calls, size_of
-from ackdoctor.flow.state import TokenKind
 from ackdoctor.flow.transfer.escape import EVERYTHING
+from ackdoctor.flow.values import TokenKind
 from ackdoctor.libraries.vocabulary import (
     AGGREGATES,
     COLLECTION_WRAPPERS,

@@ -30,7 +30,8 @@ from ackdoctor.flow.pure_calls import (
     is_read_only,
     nonempty_facts,
 )
-from ackdoctor.flow.state import Container, Field, Live, State, Value
+from ackdoctor.flow.state import Live, State
+from ackdoctor.flow.values import Container, Field, Value
 from ackdoctor.libraries.vocabulary import (
     COLLECTION_LITERALS,
     COLLECTION_WRAPPERS,

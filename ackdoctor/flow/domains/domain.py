@@ -6,7 +6,8 @@ represents its element.  A method that a domain does not define leaves the state
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.state import Live, State, Value
+from ackdoctor.flow.state import Live, State
+from ackdoctor.flow.values import Value
 from ackdoctor.model.cfg import Call, Expr, Function
 
 

@@ -27,7 +27,8 @@ from ackdoctor.flow.expressions import (
     subexpressions,
 )
 from ackdoctor.flow.pure_calls import is_read_only
-from ackdoctor.flow.state import Cell, Const, Container, FunctionRef, Heap, Instance, Partial, State, Value
+from ackdoctor.flow.state import Cell, Heap, State
+from ackdoctor.flow.values import Const, Container, FunctionRef, Instance, Partial, Value
 from ackdoctor.libraries.vocabulary import (
     ARRAY_ZEROES,
     COLLECTION_WRAPPERS,

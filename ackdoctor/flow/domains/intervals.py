@@ -21,8 +21,9 @@ from ackdoctor.flow.induction import (
     split_offset,
 )
 from ackdoctor.flow.pure_calls import is_size, normalise_emptiness, size_calls
-from ackdoctor.flow.state import Const, State, Value
+from ackdoctor.flow.state import State
 from ackdoctor.flow.transfer.evaluate import declared_type, evaluate
+from ackdoctor.flow.values import Const, Value
 from ackdoctor.libraries.vocabulary import INTEGER_TYPES
 from ackdoctor.model.cfg import Attr, Compare, Expr, Function, Literal, Mix, Name
 

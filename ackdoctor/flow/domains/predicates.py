@@ -23,22 +23,7 @@ from ackdoctor.flow.facts import (
 from ackdoctor.flow.final_fields import recall_final, remember_final
 from ackdoctor.flow.induction import induction_variables, split_offset
 from ackdoctor.flow.pure_calls import inline_calls, is_field, iterator_facts, nonempty_results
-from ackdoctor.flow.state import (
-    Batch,
-    BoundMethod,
-    Const,
-    Container,
-    Count,
-    ExceptionValue,
-    FunctionRef,
-    Instance,
-    Live,
-    SelfRef,
-    State,
-    TokenKind,
-    TokenRef,
-    Value,
-)
+from ackdoctor.flow.state import Live, State
 from ackdoctor.flow.transfer.effects import (
     ANY,
     callees,
@@ -47,6 +32,20 @@ from ackdoctor.flow.transfer.effects import (
     surviving_facts,
 )
 from ackdoctor.flow.transfer.evaluate import evaluate
+from ackdoctor.flow.values import (
+    Batch,
+    BoundMethod,
+    Const,
+    Container,
+    Count,
+    ExceptionValue,
+    FunctionRef,
+    Instance,
+    SelfRef,
+    TokenKind,
+    TokenRef,
+    Value,
+)
 from ackdoctor.libraries.vocabulary import HAS_NEXT
 from ackdoctor.model.cfg import (
     Attr,

@@ -10,7 +10,8 @@ from ackdoctor.flow.domains.intervals import INTERVALS
 from ackdoctor.flow.domains.predicates import PREDICATES
 from ackdoctor.flow.domains.tuples import TUPLES
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.state import Live, State, Value
+from ackdoctor.flow.state import Live, State
+from ackdoctor.flow.values import Value
 from ackdoctor.model.cfg import Call, Expr, Function
 
 # the predicates of a caller survive a call before the heap cells drop those that the call may have changed

@@ -17,7 +17,11 @@ from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import calls_by_result, last_name
 from ackdoctor.flow.facts import tested_names
 from ackdoctor.flow.induction import counted_loops, induction_variables
-from ackdoctor.flow.state import (
+from ackdoctor.flow.state import State
+from ackdoctor.flow.transfer.escape import escape, release, store
+from ackdoctor.flow.transfer.evaluate import evaluate, offset_value, stored_tuple
+from ackdoctor.flow.transfer.liveness import indexed_containers
+from ackdoctor.flow.values import (
     BoundMethod,
     Const,
     Container,
@@ -28,15 +32,11 @@ from ackdoctor.flow.state import (
     Instance,
     Row,
     SelfRef,
-    State,
     TokenKind,
     TokenRef,
     Value,
     tokens_in,
 )
-from ackdoctor.flow.transfer.escape import escape, release, store
-from ackdoctor.flow.transfer.evaluate import evaluate, offset_value, stored_tuple
-from ackdoctor.flow.transfer.liveness import indexed_containers
 from ackdoctor.libraries.vocabulary import COLLECTION_WRAPPERS, CONTAINER_READS, RUN, SAME_PART
 from ackdoctor.model.cfg import (
     Attr,

@@ -8,22 +8,6 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import calls_by_result, last_name
-from ackdoctor.flow.state import (
-    Batch,
-    BoundMethod,
-    Container,
-    ExceptionValue,
-    External,
-    Field,
-    FunctionRef,
-    Instance,
-    OneOf,
-    Partial,
-    SelfRef,
-    TokenRef,
-    Value,
-    tokens_in,
-)
 from ackdoctor.flow.transfer.containers import CallEffect, arguments, method_call
 from ackdoctor.flow.transfer.decorators import decorated
 from ackdoctor.flow.transfer.dispatch import (
@@ -44,6 +28,22 @@ from ackdoctor.flow.transfer.effects import changed_fields, helper_may_raise, is
 from ackdoctor.flow.transfer.evaluate import declared_result, evaluate, framework_kind, stored_tuple
 from ackdoctor.flow.transfer.opaque_calls import Enter, enter, library_call, opaque_call, run_later
 from ackdoctor.flow.transfer.verbs import apply_verb, external_verb, never_raises, own_verb, unbound_verb
+from ackdoctor.flow.values import (
+    Batch,
+    BoundMethod,
+    Container,
+    ExceptionValue,
+    External,
+    Field,
+    FunctionRef,
+    Instance,
+    OneOf,
+    Partial,
+    SelfRef,
+    TokenRef,
+    Value,
+    tokens_in,
+)
 from ackdoctor.libraries.vocabulary import IMMEDIATE_CALLBACKS, PURE_CALLS, THREAD
 from ackdoctor.model.cfg import Arg, Attr, Call, ClassInfo, Function, Global, Name
 from ackdoctor.model.dialect import Verb

@@ -10,25 +10,7 @@ from ackdoctor.flow.domains.tuples import drain_buffer, empty_buffer, forget_pla
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import assigned_locals, last_name, memoize, mentions, names_in, operands
 from ackdoctor.flow.pure_calls import is_field, is_read_only
-from ackdoctor.flow.state import (
-    UNKNOWN,
-    Batch,
-    BoundMethod,
-    Const,
-    Container,
-    Count,
-    Field,
-    FunctionRef,
-    Instance,
-    Partial,
-    State,
-    TickTest,
-    Token,
-    TokenKind,
-    TokenRef,
-    Value,
-    tokens_in,
-)
+from ackdoctor.flow.state import UNKNOWN, State
 from ackdoctor.flow.transfer.escape import escape, release, store
 from ackdoctor.flow.transfer.evaluate import (
     as_stored_tuple,
@@ -40,6 +22,23 @@ from ackdoctor.flow.transfer.evaluate import (
     tick_test_of_name,
 )
 from ackdoctor.flow.transfer.origins import is_queue, may_raise
+from ackdoctor.flow.values import (
+    Batch,
+    BoundMethod,
+    Const,
+    Container,
+    Count,
+    Field,
+    FunctionRef,
+    Instance,
+    Partial,
+    TickTest,
+    Token,
+    TokenKind,
+    TokenRef,
+    Value,
+    tokens_in,
+)
 from ackdoctor.libraries.vocabulary import (
     CLEARS,
     CONTAINER_BULK_STORES,

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.expressions import calls_by_result, last_name
-from ackdoctor.flow.state import FunctionRef, State, Value
+from ackdoctor.flow.state import State
 from ackdoctor.flow.transfer.evaluate import evaluate
+from ackdoctor.flow.values import FunctionRef, Value
 from ackdoctor.libraries.vocabulary import TRANSPARENT_DECORATORS
 from ackdoctor.model.cfg import Bind, Call, Closure, Expr, Function, Mix, Name, Return, Unit
 

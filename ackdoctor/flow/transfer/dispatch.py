@@ -11,27 +11,7 @@ from typing import NamedTuple
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import last_name, memoize, names_in, operands
-from ackdoctor.flow.state import (
-    Batch,
-    BoundMethod,
-    Const,
-    Container,
-    ExceptionValue,
-    Field,
-    FrameworkObject,
-    FunctionRef,
-    Instance,
-    Partial,
-    SelfRef,
-    State,
-    Token,
-    TokenKind,
-    TokenRef,
-    TokenState,
-    TupleAttribute,
-    Value,
-    tokens_in,
-)
+from ackdoctor.flow.state import State
 from ackdoctor.flow.transfer.evaluate import (
     class_of,
     declared_type,
@@ -43,6 +23,26 @@ from ackdoctor.flow.transfer.evaluate import (
     framework_kind,
 )
 from ackdoctor.flow.transfer.origins import project_class
+from ackdoctor.flow.values import (
+    Batch,
+    BoundMethod,
+    Const,
+    Container,
+    ExceptionValue,
+    Field,
+    FrameworkObject,
+    FunctionRef,
+    Instance,
+    Partial,
+    SelfRef,
+    Token,
+    TokenKind,
+    TokenRef,
+    TokenState,
+    TupleAttribute,
+    Value,
+    tokens_in,
+)
 from ackdoctor.libraries.vocabulary import (
     CONSTRUCTORS,
     EXCEPTION_SUFFIXES,

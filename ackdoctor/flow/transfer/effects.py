@@ -19,7 +19,10 @@ from ackdoctor.flow.expressions import (
     subexpressions,
 )
 from ackdoctor.flow.pure_calls import PURE_FUNCTIONS, is_field, is_immutable, is_read_only
-from ackdoctor.flow.state import (
+from ackdoctor.flow.state import State
+from ackdoctor.flow.transfer.evaluate import declared_field, evaluate
+from ackdoctor.flow.transfer.origins import may_raise
+from ackdoctor.flow.values import (
     Batch,
     BoundMethod,
     Container,
@@ -28,13 +31,10 @@ from ackdoctor.flow.state import (
     Instance,
     Partial,
     SelfRef,
-    State,
     TokenRef,
     Value,
     tokens_in,
 )
-from ackdoctor.flow.transfer.evaluate import declared_field, evaluate
-from ackdoctor.flow.transfer.origins import may_raise
 from ackdoctor.libraries.vocabulary import CLEANUP, LOGGING
 from ackdoctor.model.cfg import (
     SUPER,

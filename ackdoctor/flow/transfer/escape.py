@@ -2,19 +2,8 @@
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Path, Released, Stored
-from ackdoctor.flow.state import (
-    EMPTY,
-    OWED,
-    UNKNOWN,
-    Field,
-    SelfRef,
-    State,
-    Token,
-    TokenKind,
-    TokenState,
-    Value,
-    tokens_in,
-)
+from ackdoctor.flow.state import EMPTY, OWED, UNKNOWN, State
+from ackdoctor.flow.values import Field, SelfRef, Token, TokenKind, TokenState, Value, tokens_in
 from ackdoctor.model.cfg import Expr
 from ackdoctor.model.protocol import Stage, Tick
 

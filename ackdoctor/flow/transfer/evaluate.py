@@ -8,7 +8,9 @@ from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.expressions import calls_by_result, memoize
 from ackdoctor.flow.program import may_reassign
 from ackdoctor.flow.pure_calls import size_of
-from ackdoctor.flow.state import (
+from ackdoctor.flow.state import State
+from ackdoctor.flow.symbols import attribute_assignments
+from ackdoctor.flow.values import (
     Batch,
     BoundMethod,
     Const,
@@ -25,7 +27,6 @@ from ackdoctor.flow.state import (
     Picked,
     Row,
     SelfRef,
-    State,
     SuperRef,
     TickTest,
     Token,
@@ -34,7 +35,6 @@ from ackdoctor.flow.state import (
     TupleAttribute,
     Value,
 )
-from ackdoctor.flow.symbols import attribute_assignments
 from ackdoctor.libraries.vocabulary import TICK
 from ackdoctor.model.cfg import (
     Attr,

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.predicates import PREDICATES
 from ackdoctor.flow.domains.product import PRODUCT
-from ackdoctor.flow.domains.tuples import complete_batch, field_iterations, leave_field_loops
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import memoize
+from ackdoctor.flow.generators import finish_generator
 from ackdoctor.flow.induction import (
     BodyCounter,
     CountedLoop,
@@ -22,7 +22,13 @@ from ackdoctor.flow.induction import (
     minus,
 )
 from ackdoctor.flow.pure_calls import nonempty_facts, nonempty_results
-from ackdoctor.flow.state import (
+from ackdoctor.flow.state import LoopState, State
+from ackdoctor.flow.transfer.assignment import assign, assign_next_number
+from ackdoctor.flow.transfer.buffer_loops import complete_batch, field_iterations, leave_field_loops
+from ackdoctor.flow.transfer.escape import worse_state
+from ackdoctor.flow.transfer.evaluate import evaluate, one_of
+from ackdoctor.flow.transfer.verbs import complete
+from ackdoctor.flow.values import (
     EMPTY_GENERATOR,
     Batch,
     Const,
@@ -31,22 +37,15 @@ from ackdoctor.flow.state import (
     Field,
     GeneratorResult,
     Index,
-    LoopState,
     Picked,
     Row,
-    State,
     Token,
     TokenKind,
     TokenRef,
     Value,
     Zipped,
-    finish_generator,
     tokens_in,
 )
-from ackdoctor.flow.transfer.assignment import assign, assign_next_number
-from ackdoctor.flow.transfer.escape import worse_state
-from ackdoctor.flow.transfer.evaluate import evaluate, one_of
-from ackdoctor.flow.transfer.verbs import complete
 from ackdoctor.model.cfg import Build, Compare, EdgeKind, Expr, Function, Name, Next, Star
 from ackdoctor.model.protocol import Op, Stage
 

@@ -13,7 +13,13 @@ from ackdoctor.flow.events import CallbackPassed, Deferral, Path
 from ackdoctor.flow.expressions import last_name, names_in
 from ackdoctor.flow.facts import tested_names
 from ackdoctor.flow.pure_calls import is_immutable
-from ackdoctor.flow.state import (
+from ackdoctor.flow.state import LoopState, State
+from ackdoctor.flow.transfer.containers import CallEffect, arguments, elements, packed_arguments
+from ackdoctor.flow.transfer.dispatch import callbacks, object_of
+from ackdoctor.flow.transfer.escape import escape
+from ackdoctor.flow.transfer.evaluate import batch_part, evaluate, tick_test_of_name
+from ackdoctor.flow.transfer.origins import is_remote, may_raise, runs_on_thread
+from ackdoctor.flow.values import (
     Batch,
     BoundMethod,
     Const,
@@ -24,10 +30,8 @@ from ackdoctor.flow.state import (
     Field,
     FunctionRef,
     Instance,
-    LoopState,
     Partial,
     SelfRef,
-    State,
     SuperRef,
     TickTest,
     TokenRef,
@@ -35,11 +39,6 @@ from ackdoctor.flow.state import (
     Zipped,
     tokens_in,
 )
-from ackdoctor.flow.transfer.containers import CallEffect, arguments, elements, packed_arguments
-from ackdoctor.flow.transfer.dispatch import callbacks, object_of
-from ackdoctor.flow.transfer.escape import escape
-from ackdoctor.flow.transfer.evaluate import batch_part, evaluate, tick_test_of_name
-from ackdoctor.flow.transfer.origins import is_remote, may_raise, runs_on_thread
 from ackdoctor.libraries.vocabulary import (
     ASYNC_SUFFIX,
     ATTRIBUTE_READS,

@@ -10,21 +10,21 @@ from ackdoctor.flow.domains.product import PRODUCT
 from ackdoctor.flow.domains.tuples import empty_buffer, is_whole_slice
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.facts import tested_subjects
-from ackdoctor.flow.state import (
+from ackdoctor.flow.state import State
+from ackdoctor.flow.transfer.assignment import assign, unpack, update
+from ackdoctor.flow.transfer.escape import completes_any
+from ackdoctor.flow.transfer.evaluate import evaluate
+from ackdoctor.flow.transfer.loops import NextStep, complete_generator, iterations
+from ackdoctor.flow.values import (
     EMPTY_GENERATOR,
     Const,
     Container,
     ExceptionValue,
     Field,
     GeneratorResult,
-    State,
     Value,
     tokens_in,
 )
-from ackdoctor.flow.transfer.assignment import assign, unpack, update
-from ackdoctor.flow.transfer.escape import completes_any
-from ackdoctor.flow.transfer.evaluate import evaluate
-from ackdoctor.flow.transfer.loops import NextStep, complete_generator, iterations
 from ackdoctor.libraries.vocabulary import BUILTIN_EXCEPTIONS, CATCH_ALL, EXCEPTIONS
 from ackdoctor.model.cfg import (
     RAISED,

@@ -7,14 +7,16 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.tuples import forget_other_key
 from ackdoctor.flow.events import Anchors, Completed, Emitted, Path, Released
 from ackdoctor.flow.expressions import mentions
-from ackdoctor.flow.state import (
+from ackdoctor.flow.state import State
+from ackdoctor.flow.transfer.escape import escape
+from ackdoctor.flow.transfer.evaluate import evaluate
+from ackdoctor.flow.values import (
     Batch,
     Const,
     Container,
     Field,
     Index,
     Picked,
-    State,
     TickTest,
     Token,
     TokenKind,
@@ -23,8 +25,6 @@ from ackdoctor.flow.state import (
     Value,
     tokens_in,
 )
-from ackdoctor.flow.transfer.escape import escape
-from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.model.cfg import Arg, Attr, Build, Call, Expr, Item, Literal, Name
 from ackdoctor.model.dialect import OF_TUPLE, OWN, Anchoring, Misuse, Verb, VerbKind
 from ackdoctor.model.protocol import Breach, Op, Stage, Tick, move

@@ -7,9 +7,10 @@ from ackdoctor.flow.component import solve_component
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Ended, Path, points_back, turns_back, turns_forward
 from ackdoctor.flow.solver import Solver
-from ackdoctor.flow.state import Const, SelfRef, State, Token, TokenKind, TokenRef, TokenState, Value
+from ackdoctor.flow.state import State
 from ackdoctor.flow.transfer.liveness import live_at
 from ackdoctor.flow.transfer.step import next_steps
+from ackdoctor.flow.values import Const, SelfRef, Token, TokenKind, TokenRef, TokenState, Value
 from ackdoctor.model.cfg import ENTRY, Call
 from ackdoctor.model.protocol import Stage
 from tests.checks.sources import codes, findings, in_bolt
