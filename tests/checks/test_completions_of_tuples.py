@@ -29,7 +29,7 @@ def _codes(body: str) -> list[tuple[int, str]]:
     assert isinstance(unit, Unit), unit
     program = Program([unit], [DIALECT])
     (component,) = program.components
-    found = check_component(program, component)
+    found = [finding for finding in check_component(program, component) if not finding.repaired_by]
     return sorted({(finding.site.span.line - 4, finding.code) for finding in found})
 
 
