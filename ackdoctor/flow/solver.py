@@ -18,7 +18,6 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.aliases import alias_field_result
 from ackdoctor.flow.domains.product import PRODUCT
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.generators import iterated_locals, suspend_generator
 from ackdoctor.flow.state import Live, State
 from ackdoctor.flow.transfer.assignment import assign
 from ackdoctor.flow.transfer.calls import resolve_call
@@ -27,7 +26,7 @@ from ackdoctor.flow.transfer.effects import cleanup_calls
 from ackdoctor.flow.transfer.escape import completes_any
 from ackdoctor.flow.transfer.evaluate import declared_result
 from ackdoctor.flow.transfer.liveness import live_at
-from ackdoctor.flow.transfer.loops import NextStep, split_by_element
+from ackdoctor.flow.transfer.loops import NextStep, iterated_locals, split_by_element, suspend_generator
 from ackdoctor.flow.transfer.opaque_calls import Enter
 from ackdoctor.flow.transfer.step import next_steps
 from ackdoctor.flow.values import EMPTY_GENERATOR, Const, Container, GeneratorResult, Value
