@@ -13,14 +13,23 @@ from ackdoctor.flow.values import Token
 from ackdoctor.flow.witness import completions
 from ackdoctor.model.cfg import Call, EdgeKind, Return
 from ackdoctor.model.finding import Finding
+from ackdoctor.rulebook import (
+    ACK_AND_FAIL,
+    ACK_BEFORE_DONE,
+    ACK_IN_LOOP,
+    ACK_WITH_AUTO_ACK,
+    DOUBLE_ACK,
+    EMIT_AFTER_ACK,
+    MISSING_ACK,
+)
 
 # the findings that the advice of a rule repairs as well, if they are about the same completion of the same tuple
 _REPAIRS: Mapping[str, frozenset[str]] = {
-    "ACK103": frozenset({"ACK106", "ACK107"}),
-    "ACK104": frozenset({"ACK101", "ACK106", "ACK107", "ACK202"}),
-    "ACK105": frozenset({"ACK106", "ACK202"}),
-    "ACK106": frozenset({"ACK107"}),
-    "ACK202": frozenset({"ACK107"}),
+    DOUBLE_ACK: frozenset({ACK_AND_FAIL, ACK_BEFORE_DONE}),
+    ACK_IN_LOOP: frozenset({MISSING_ACK, ACK_AND_FAIL, ACK_BEFORE_DONE, EMIT_AFTER_ACK}),
+    ACK_WITH_AUTO_ACK: frozenset({ACK_AND_FAIL, EMIT_AFTER_ACK}),
+    ACK_AND_FAIL: frozenset({ACK_BEFORE_DONE}),
+    EMIT_AFTER_ACK: frozenset({ACK_BEFORE_DONE}),
 }
 
 
@@ -55,19 +64,19 @@ def repaired(claims: Collection[Claim]) -> Mapping[int, str]:
 def _repairs(winner: Claim, other: Claim) -> bool:
     one, two = winner.finding, other.finding
     late_work = other.case == "work"  # not the other cases of ACK107
-    if late_work != (two.code == "ACK107") or (winner.case != "message" and not late_work):
+    if late_work != (two.code == ACK_BEFORE_DONE) or (winner.case != "message" and not late_work):
         return False
     if two.code not in _REPAIRS[one.code] or winner.token != other.token or one.handler != two.handler:
         return False
     if one.confidence < two.confidence or one.severity < two.severity:
         return False
-    if one.code == "ACK104" and not _in_same_loop(winner, other):
+    if one.code == ACK_IN_LOOP and not _in_same_loop(winner, other):
         return False
-    if two.code == "ACK101":
+    if two.code == MISSING_ACK:
         return True
     if winner.path.step is other.path.step and isinstance(other.path.step.op, Call):
         return True
-    if two.code == "ACK106" and one.code == "ACK103":
+    if two.code == ACK_AND_FAIL and one.code == DOUBLE_ACK:
         return False  # on two lines
     first, other_first = winner.first, other.first
     return first is not None and other_first is not None and first.step is other_first.step
@@ -81,7 +90,7 @@ def _in_same_loop(winner: Claim, other: Claim) -> bool:
         for head, body in visit.function.cfg.bodies.items()
         if visit.index in body
     ]
-    if other.finding.code == "ACK101":
+    if other.finding.code == MISSING_ACK:
         site = other.finding.site
         return any(
             (function.path, function.cfg.steps[index].span) == (site.path, site.span)

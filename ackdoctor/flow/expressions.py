@@ -233,7 +233,7 @@ class _Printer:
     inside: tuple[str, ...] = ()  # the temporaries that are being printed
 
     def text(self, expr: Expr | Call) -> str:
-        """The text of an expression; "%" in it stands for a part without text."""
+        """The text of an expression; "%" in it replaces a part without text."""
         text, notation = self.text, self.notation
         match expr:
             case Name(id=name) if name.startswith("%"):

@@ -41,6 +41,7 @@ NOT_REPORTED = {
     "ACK101/every-tuple-of-the-batch-is-completed-streamparse RowLoader: ACK101": ZIPPED,
     "ACK105/the-value-of-auto-ack-is-known-only-at-run-time-streamparse Asked: ACK106": "as the case says",
     "ACK106/failed-one-by-one-or-acked-streamparse RowLoader: ACK101": ZIPPED,
+    "ACK402/the-handle-of-new-work-is-the-key-streamparse Resolve: ACK101": "the stand-in gives all work one handle",
     "ACK109/a-batching-bolt-takes-over-the-framework-s-methods-streamparse OrderTotals: ACK101": "lint names the cause: "
     "it replaces the framework's `process`, so that tuples are neither batched nor acked",
 }

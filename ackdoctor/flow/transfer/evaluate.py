@@ -477,7 +477,7 @@ def batch_part(batch: Batch) -> Container:
 def single_item(listed: Container, *places: Value | None) -> Value | None:
     """Return the single value of a local list, unless a different index was read before.
 
-    One tuple of a batch stands for all that the list holds; under an unknown key this may be any of them.
+    One tuple of a batch represents all that the list holds; under an unknown key this may be any of them.
     """
     if len(listed.items) != 1 or Index() in places:
         return None
