@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from ackdoctor.flow.events import Deferral, Event, Path
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import UNKNOWN, State
-from ackdoctor.flow.values import Field, Instance, Token, TokenKind, TokenState, Value
+from ackdoctor.flow.values import Field, FrameworkObject, Instance, Token, TokenKind, TokenState, Value
 from ackdoctor.libraries import Library, library_of
 from ackdoctor.model.cfg import ClassInfo, Component, Function, Unit
 from ackdoctor.model.dialect import OWN, Verb, VerbKind
@@ -47,6 +47,7 @@ class Context:
     own_verbs: frozenset[str] = field(init=False)  # of these, those of the component itself
     completing_names: frozenset[str] = field(init=False)  # of these, ack and fail
     # caches
+    declared_objects: dict[tuple[str, str], FrameworkObject | None] = field(default_factory=dict)
     objects: dict[str, Instance | None] = field(default_factory=dict)  # the project's objects in fields
     field_values: dict[str, Value] = field(default_factory=dict)  # of fields that the path does not know
     field_classes: dict[str, ClassInfo | None] = field(default_factory=dict)  # of the project

@@ -284,6 +284,8 @@ def _learn_emptiness(
         case _:
             tested = fact
     match evaluate(context, function, state, tested):
+        case Field(name=name) if name not in context.stored_stages:
+            return state
         case Field() as field if nothing:
             return state.with_contents(field, EMPTY)
         case Field() as field if state.contents.get(field) == EMPTY:

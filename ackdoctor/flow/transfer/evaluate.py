@@ -134,10 +134,15 @@ def enclosing_class(context: Context, cls: ClassInfo) -> ClassInfo | None:
 
 
 def _handle(context: Context, unit: Unit, text: str) -> FrameworkObject | None:
-    found = context.program.type_of(unit, text)
-    if isinstance(found, ClassInfo):
-        return framework_kind(context, found)
-    return _handle_of(context.component.dialect, found)
+    key = (unit.path, text)
+    if key not in context.declared_objects:
+        found = context.program.type_of(unit, text)
+        context.declared_objects[key] = (
+            framework_kind(context, found)
+            if isinstance(found, ClassInfo)
+            else _handle_of(context.component.dialect, found)
+        )
+    return context.declared_objects[key]
 
 
 def class_of(context: Context, function: Function, state: State, expr: Expr) -> ClassInfo | None:
@@ -209,14 +214,20 @@ def _project(context: Context, unit: Unit, text: str) -> ClassInfo | None:
 
 
 def defining_step(function: Function, name: str) -> Call | Bind | None:
-    """Return the step that assigns a temporary."""
+    """Return the first step that assigns a local: the only one of a temporary."""
+    return _definitions(function).get(name)
+
+
+@memoize
+def _definitions(function: Function) -> Mapping[str, Call | Bind]:
+    found: dict[str, Call | Bind] = {}
     for step in function.cfg.steps:
         match step.op:
-            case Call(result=Name(id=result)) | Bind(target=Name(id=result)) if result == name:
-                return step.op
+            case Call(result=Name(id=name)) | Bind(target=Name(id=name)):
+                found.setdefault(name, step.op)
             case _:
                 pass
-    return None
+    return found
 
 
 def _made(context: Context, function: Function, name: str) -> ClassInfo | None:
