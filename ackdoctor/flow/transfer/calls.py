@@ -59,7 +59,8 @@ def resolve_call(context: Context, path: Path, call: Call) -> Outcomes:
     held = HEAP_CELLS.call_method(function, state, call, values)
     if held is not None:
         return (CallEffect(*held, may_raise=False),)
-    known = _declared_call(context, path, call) or _object_call(context, path, call)
+    by_type = _declared_call if context.library.declared_types else _object_call
+    known = by_type(context, path, call)
     if known is not None:
         return known
     target = evaluate(context, function, state, call.func)
@@ -86,8 +87,6 @@ def _apply_each(context: Context, path: Path, call: Call, target: Value) -> Outc
 
 def _declared_call(context: Context, path: Path, call: Call) -> Outcomes | None:
     """Return the effect of a call that declared types resolve; None for any other."""
-    if not context.library.declared_types:
-        return None
     values = arguments(context, path, call)
     method = method_of(context, path, call, values)
     if method is not None:

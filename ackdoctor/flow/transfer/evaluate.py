@@ -254,7 +254,8 @@ def evaluate(context: Context, function: Function, state: State, expr: Expr) -> 
     """Return the abstract value of a pure expression; None if it does not matter to the protocol."""
     match expr:
         case Name(id=name):
-            value = HEAP_CELLS.evaluate(context, function, state, expr) or state.env.get(name)
+            in_cell = HEAP_CELLS.evaluate(context, function, state, expr) if state.heap.cells else None
+            value = in_cell or state.env.get(name)
             if value is not None or name.startswith("%"):
                 return value
             return declared_local(context, function, name)

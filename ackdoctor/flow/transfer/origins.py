@@ -132,15 +132,18 @@ def _all_remote(context: Context, values: Iterable[tuple[Function, Expr | Call]]
     )
 
 
-def _local_values(function: Function, local: Name) -> Iterator[tuple[Function, Expr | Call]]:
+@memoize
+def _local_values(function: Function, local: Name) -> tuple[tuple[Function, Expr | Call], ...]:
+    found: list[tuple[Function, Expr | Call]] = []
     for step in function.cfg.steps:
         match step.op:
             case Bind(target=target, value=value) if target == local:
-                yield function, value
+                found.append((function, value))
             case Call(result=result) as call if result == local:
-                yield function, call
+                found.append((function, call))
             case _:
                 pass
+    return tuple(found)
 
 
 def is_queue(context: Context, field: str) -> bool:
