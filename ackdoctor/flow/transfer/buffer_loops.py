@@ -95,10 +95,27 @@ def _is_inside(collection: Field | Batch, field: Field) -> bool:
 def complete_batch(
     context: Context, function: Function, state: State, loop: int, token: Token, rest: TokenState
 ) -> State:
-    """Return the state after a loop over a batch: if it completes each tuple, a loop around it sees all of them done."""
-    if rest.stage in DONE and state.loops and _completes_each(context, function, loop):
+    """Return the state after a loop over a batch: it has completed each tuple, or some of them by a condition."""
+    if not completes_some(context, function, loop):
+        return state
+    if not _completes_each(context, function, loop):
+        return state.with_contents(Batch(token), UNKNOWN)
+    if rest.stage in DONE and state.loops:  # a loop around it sees all of them done
         return state.with_contents(Batch(token), Contents(rest.stage, every=True))
     return state
+
+
+def element_of_rest(
+    context: Context, function: Function, state: State, loop: int, token: Token, now: TokenState
+) -> TokenState:
+    """Return the state of an element in a further loop over a batch.
+
+    If both loops complete some elements by a condition, this loop may complete just the others.
+    """
+    some = state.contents.get(Batch(token)) == UNKNOWN and completes_some(context, function, loop)
+    if some and not _completes_each(context, function, loop):
+        return now._replace(stage=Stage.HELD, holder="an earlier loop")
+    return now
 
 
 def leave_field_loops(
@@ -149,7 +166,7 @@ def _after_loop(
     if rest.stage in DONE and _completes_each(context, function, loop):
         whole = every or (now is not None and now.stage in DONE and now.every)
         return state.with_contents(field, Contents(rest.stage, every=whole))
-    if rest.stage is Stage.OWED and not _completes_some(context, function, loop):
+    if rest.stage is Stage.OWED and not completes_some(context, function, loop):
         kept = memory.before is not None and memory.before.stage is not Stage.OWED
         return state.with_contents(field, memory.before if kept else OWED)
     if rest.stage is Stage.OWED and every and memory.before in (*AS_FOUND, LEFT):
@@ -182,7 +199,7 @@ def _completes_each(
     return not _reaches(context, function, start, head, function.cfg.bodies[head], running)
 
 
-def _completes_some(context: Context, function: Function, loop: int) -> bool:
+def completes_some(context: Context, function: Function, loop: int) -> bool:
     """Whether the body of a loop may complete a tuple."""
     body = function.cfg.bodies[_head(function, loop)]
     return any(_may_complete(context, function, index, frozenset()) for index in body)

@@ -24,7 +24,7 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.predicates import PREDICATES
 from ackdoctor.flow.domains.product import PRODUCT
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import memoize
+from ackdoctor.flow.expressions import calls_by_result, last_name, memoize
 from ackdoctor.flow.induction import (
     BodyCounter,
     CountedLoop,
@@ -36,9 +36,15 @@ from ackdoctor.flow.induction import (
 from ackdoctor.flow.pure_calls import nonempty_facts, nonempty_results
 from ackdoctor.flow.state import LoopState, State
 from ackdoctor.flow.transfer.assignment import assign, assign_next_number
-from ackdoctor.flow.transfer.buffer_loops import complete_batch, field_iterations, leave_field_loops
+from ackdoctor.flow.transfer.buffer_loops import (
+    complete_batch,
+    completes_some,
+    element_of_rest,
+    field_iterations,
+    leave_field_loops,
+)
 from ackdoctor.flow.transfer.escape import worse_state
-from ackdoctor.flow.transfer.evaluate import evaluate, one_of
+from ackdoctor.flow.transfer.evaluate import defining_step, evaluate, one_of
 from ackdoctor.flow.transfer.verbs import complete
 from ackdoctor.flow.values import (
     EMPTY_GENERATOR,
@@ -59,6 +65,7 @@ from ackdoctor.flow.values import (
     Zipped,
     tokens_in,
 )
+from ackdoctor.libraries.vocabulary import RANGES
 from ackdoctor.model.cfg import Bind, Build, Compare, EdgeKind, Expr, Function, Name, Next, Star, Yield
 from ackdoctor.model.protocol import Op, Stage
 
@@ -139,6 +146,7 @@ def _batch_iterations(
         memory = memory._replace(rest=None if filled else rest)
         state = _remove_token(state, token, filled)
     else:
+        now = element_of_rest(context, path.function, state, op.loop, token, now)
         memory = LoopState(now, None, containers=_collections(state, token))
     done_inside = state.contents.get(Batch(token)) if again and whole else None
     base = memory.base or now
@@ -296,11 +304,24 @@ def _unknown_iterations(
     if known is not False:
         more = state.replace(loops={**state.loops, op.loop: LoopState(None, None)}) if known else state
         yield True, assign(context, path, more, op.target, None)
-    if again or not known:
+    if again or not (known or _covers_batch(context, path, op)):
         yield (
             False,
             state.replace(loops={loop: memory for loop, memory in state.loops.items() if loop != op.loop}),
         )
+
+
+def _covers_batch(context: Context, path: Path, op: Next) -> bool:
+    """Whether a loop that completes tuples of a batch is assumed to cover it: `for answer in client.bulk(rows)`."""
+    subject = context.subject
+    made = defining_step(path.function, op.iterable.id) if isinstance(op.iterable, Name) else None
+    maker = calls_by_result(path.function).get(made.value) if isinstance(made, Bind) else made
+    if subject is None or subject.kind is not TokenKind.ELEMENT or maker is None:
+        return False
+    if last_name(maker.func) in RANGES:
+        return False
+    inside = any(memory.base is not None for memory in path.state.loops.values())
+    return not inside and completes_some(context, path.function, op.loop)
 
 
 def _has_elements(context: Context, function: Function, iterable: Expr) -> bool:
