@@ -55,6 +55,7 @@ from ackdoctor.rulebook.advice import fail_as_well
 _BROAD = frozenset({"Exception", "BaseException", "StandardError", "Throwable"})
 _NO_REMEDY = (VerbKind.ACK, VerbKind.LOG, VerbKind.REPORT)
 _EMITS = (VerbKind.EMIT, VerbKind.EMIT_MANY)
+_UNDOES = frozenset({"rollback"})  # calls that leave the work undone
 # of the JDK and of Python: clients of remote stores raise them as well
 _CLIENT_ERRORS = frozenset(
     "IOException SQLException ExecutionException TimeoutException OSError IOError EnvironmentError ConnectionError "
@@ -282,10 +283,10 @@ def _ignores_failure(context: RuleContext, caught: Path, index: int) -> bool:
 
 
 def _is_no_remedy(context: RuleContext, function: Function, index: int, call: Call) -> bool:
-    """Whether a call in an exception handler does nothing about the failure: it logs, asks or tidies up."""
+    """Whether a call in an exception handler does nothing about the failure: it logs, asks, tidies up or undoes."""
     tidies = not call.args and index in cleanup_calls(function)  # or only asks for what is logged
     known = context.verb_kind(function, call) in _NO_REMEDY
-    return tidies or known or last_name(call.func) in LOGGING | PURE_CALLS
+    return tidies or known or last_name(call.func) in LOGGING | PURE_CALLS | _UNDOES
 
 
 def _does_work(context: RuleContext, flow: Flow, caught: Path, step: Step, field: str = "") -> bool:

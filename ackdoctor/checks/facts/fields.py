@@ -27,6 +27,7 @@ from ackdoctor.libraries.vocabulary import (
     CONTAINER_STORES,
     CONTAINER_VIEWS,
     LOGGING,
+    METRICS,
     PURE_CALLS,
 )
 from ackdoctor.model.cfg import (
@@ -159,11 +160,13 @@ def is_size_of(context: RuleContext, function: Function, expr: Expr, field: str)
 def uses_resource(context: RuleContext, function: Function, call: Call, caller: Path | None = None) -> bool:
     """Whether a call is a method of a field of the component or of a client: `self.table.insert(row)`, `requests.post()`.
 
-    A client that a helper gets as an argument is judged where it is called.
+    A client that a helper gets as an argument is judged where it is called.  Metrics are assumed not to matter.
     """
     if not isinstance(call.func, Attr) or context.is_in_memory(function, call.func.obj):
         return False
     obj = call.func.obj
+    if not METRICS.isdisjoint(name_words(last_name(obj))):
+        return False
     if context.field(function, obj) is not None or context.is_remote(function, obj):
         return True
     if caller is None or not isinstance(obj, Name) or not isinstance(caller.step.op, Call):
