@@ -16,6 +16,7 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Ended, Flow, Stored, points_back
 from ackdoctor.flow.expressions import calls_by_result, last_name
 from ackdoctor.flow.facts import normalise
+from ackdoctor.libraries.vocabulary import CONTAINER_STORES
 from ackdoctor.model.cfg import Bind, Build, Call, Closure, EdgeKind, Expr, Function, Literal, Name, Test
 from ackdoctor.model.dialect import Misuse, VerbKind
 from ackdoctor.model.finding import Finding, Severity
@@ -94,8 +95,8 @@ def _forgets_refusal(end: Ended, stored: Stored, call: Call) -> bool:
             case Test(condition=condition):
                 fact, same = normalise(condition)
                 refused = refused or (fact in answers and via is (EdgeKind.FALSE if same else EdgeKind.TRUE))
-            case Call(func=func) if last_name(func) in _OFFERS:
-                return False  # it tries again
+            case Call(func=func) if last_name(func) in CONTAINER_STORES:
+                return False  # it tries again, or stores the tuple elsewhere
             case _:
                 pass
     return refused
