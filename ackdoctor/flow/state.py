@@ -231,6 +231,14 @@ class State:
         around = self.known_contents(collection.place.collection)
         return around if around is not None and around.stage in (None, Stage.ACKED, Stage.FAILED) else None
 
+    def enter_loop(self, loop: int, memory: LoopState) -> "State":
+        """This state in an iteration of a loop."""
+        return self.replace(loops={**self.loops, loop: memory})
+
+    def leave_loop(self, loop: int) -> "State":
+        """This state after a loop has ended."""
+        return self.replace(loops={each: memory for each, memory in self.loops.items() if each != loop})
+
     def without_buffers(self) -> "State":
         """This state without what it knows of the tuples in fields, unless they are completed."""
         tokens = {

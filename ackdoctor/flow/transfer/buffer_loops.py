@@ -32,14 +32,15 @@ def field_iterations(context: Context, path: Path, op: Next, field: Field) -> It
         if True not in known and before in (None, FOUND, EMPTY, UNKNOWN):
             yield False, _skip_loop(context, state, field)
         if False not in known and before != EMPTY:
-            loops = {**state.loops, op.loop: LoopState(None, None, field=field, before=before)}
+            inside = next_tuple(state, field).enter_loop(
+                op.loop, LoopState(None, None, field=field, before=before)
+            )
             for at_start in _stages_at_start(context, path.function, op.loop, before):
-                yield True, next_tuple(state, field).with_contents(field, at_start).replace(loops=loops)
+                yield True, inside.with_contents(field, at_start)
     else:
         rest = _rest(state, memory)
         yield False, _after_loop(context, path.function, state, op.loop, memory, rest, every=True)
-        loops = {**state.loops, op.loop: memory._replace(rest=rest)}
-        yield True, next_tuple(state, field).replace(loops=loops)
+        yield True, next_tuple(state, field).enter_loop(op.loop, memory._replace(rest=rest))
 
 
 def _skip_loop(context: Context, state: State, field: Field) -> State:
@@ -157,8 +158,7 @@ def _after_loop(
     *,
     every: bool,
 ) -> State:
-    loops = {each: kept for each, kept in state.loops.items() if each != loop}
-    state = state.replace(loops=loops)
+    state = state.leave_loop(loop)
     field = memory.field
     now = state.contents.get(field) if field is not None else UNKNOWN
     if field is None or now == UNKNOWN:  # the body changes the field

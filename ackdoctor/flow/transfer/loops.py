@@ -138,10 +138,9 @@ def _batch_iterations(
     now = context.token_state(state, token)
     if again:
         memory = state.loops[op.loop]
-        done = {loop: memory for loop, memory in state.loops.items() if loop != op.loop}
         filled = _collections(state, token) - memory.containers
         rest = now if filled else worse_state(memory.rest, now)
-        left = state.replace(loops=done).with_token(token, rest)
+        left = state.leave_loop(op.loop).with_token(token, rest)
         yield False, complete_batch(context, path.function, left, op.loop, token, rest) if whole else left
         memory = memory._replace(rest=None if filled else rest)
         state = _remove_token(state, token, filled)
@@ -152,7 +151,7 @@ def _batch_iterations(
     base = memory.base or now
     if done_inside is not None and done_inside.stage is not None:  # by a loop over the whole batch
         base = base._replace(stage=done_inside.stage)
-    state = state.replace(loops={**state.loops, op.loop: memory}).with_token(token, base)
+    state = state.enter_loop(op.loop, memory).with_token(token, base)
     yield True, assign(context, path, state, op.target, element)
 
 
@@ -185,10 +184,9 @@ def _list_iterations(
     memory = state.loops.get(op.loop)
     position = memory.position if memory is not None else 0
     if position >= len(items):
-        done = {loop: memory for loop, memory in state.loops.items() if loop != op.loop}
-        yield False, state.replace(loops=done)
+        yield False, state.leave_loop(op.loop)
         return
-    after = state.replace(loops={**state.loops, op.loop: LoopState(None, None, position + 1)})
+    after = state.enter_loop(op.loop, LoopState(None, None, position + 1))
     yield True, assign(context, path, after, op.target, items[position])
 
 
@@ -239,16 +237,11 @@ def _counted_iterations(
     for more, after in PRODUCT.outcomes(context, path, state, last):
         if more:
             memory = LoopState(None, None, position=1 if again else 0)
-            before = after.replace(loops={**state.loops, op.loop: memory})
+            before = after.enter_loop(op.loop, memory)
             assigned = assign(context, path, before, op.target, None)
             yield True, assign_next_number(context, path, before, assigned, op.target)
         else:
-            yield (
-                False,
-                after.replace(
-                    loops={each: memory for each, memory in state.loops.items() if each != op.loop}
-                ),
-            )
+            yield False, after.leave_loop(op.loop)
 
 
 def _body_counter_iterations(
@@ -278,11 +271,10 @@ def _body_counter_iterations(
         elif at == _BEFORE_ELEMENT:
             facts |= {pace.more: True, pace.lagging: more}
         if not more:
-            loops = {loop: memory for loop, memory in state.loops.items() if loop != op.loop}
-            yield False, after.replace(facts=facts, loops=loops)
+            yield False, after.replace(facts=facts).leave_loop(op.loop)
             continue
-        loops = {**state.loops, op.loop: LoopState(None, None, position=at)}
-        yield True, assign(context, path, after.replace(facts=facts, loops=loops), op.target, None)
+        known_here = after.replace(facts=facts).enter_loop(op.loop, LoopState(None, None, position=at))
+        yield True, assign(context, path, known_here, op.target, None)
 
 
 def _counter_position(memory: LoopState) -> int:
@@ -302,13 +294,10 @@ def _unknown_iterations(
     if known is None and _has_elements(context, path.function, op.iterable):
         known = True
     if known is not False:
-        more = state.replace(loops={**state.loops, op.loop: LoopState(None, None)}) if known else state
+        more = state.enter_loop(op.loop, LoopState(None, None)) if known else state
         yield True, assign(context, path, more, op.target, None)
     if again or not (known or _covers_batch(context, path, op)):
-        yield (
-            False,
-            state.replace(loops={loop: memory for loop, memory in state.loops.items() if loop != op.loop}),
-        )
+        yield False, state.leave_loop(op.loop)
 
 
 def _covers_batch(context: Context, path: Path, op: Next) -> bool:
