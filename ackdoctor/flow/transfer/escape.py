@@ -74,17 +74,19 @@ def _add_holder(state: State, token: Token, token_state: TokenState, holder: str
     return state
 
 
-def release(context: Context, path: Path, field: str) -> None:
-    """Record that the contents of a field escape to opaque code."""
+def release(
+    context: Context, path: Path, field: str, *, completed: bool = False, at_tick: bool = False
+) -> None:
+    """Record that the contents of a field escape to opaque code, or are completed; a tick has a path of its own."""
     released = Released(
         function=path.function,
         step=path.step,
         path=path,
         deferral=context.deferral,
         field=field,
-        completed=False,
+        completed=completed,
     )
-    context.record(released, field, False)
+    context.record(released, field, completed, at_tick)
 
 
 def escape(

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.tuples import forget_other_key
-from ackdoctor.flow.events import Anchors, Completed, Emitted, Path, Released
+from ackdoctor.flow.events import Anchors, Completed, Emitted, Path
 from ackdoctor.flow.expressions import mentions
 from ackdoctor.flow.state import State
-from ackdoctor.flow.transfer.escape import escape
+from ackdoctor.flow.transfer.escape import escape, release
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.values import (
     Batch,
@@ -201,17 +201,8 @@ def complete(
         if token.field not in context.stored_stages:
             breach = None
         site = _site(context, path, verb)
-        released = Released(
-            function=site.function,
-            step=site.step,
-            path=site,
-            deferral=context.deferral,
-            field=token.field,
-            completed=True,
-        )
-        # a separate path to the release
         at_tick = any(held.tick is Tick.YES for held in state.tokens.values())
-        context.record(released, token.field, True, at_tick)
+        release(context, site, token.field, completed=True, at_tick=at_tick)
     _see_completion(context, path, op, token, before, breach, verb, value)
     return state.with_token(token, TokenState(after, before.tick, before.holder))
 
