@@ -13,14 +13,15 @@ from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import last_name, memoize, names_in, operands
 from ackdoctor.flow.state import State
 from ackdoctor.flow.transfer.evaluate import (
+    class_named,
     class_of,
     declared_type,
-    defining_step,
     enclosing_class,
     evaluate,
     field_class,
     field_values,
     framework_kind,
+    local_values,
 )
 from ackdoctor.flow.transfer.origins import project_class
 from ackdoctor.flow.values import (
@@ -115,11 +116,11 @@ def _written(function: Function, expr: Expr) -> str:
 
 
 def _of_maker(function: Function, name: str) -> str:
-    match defining_step(function, name):
-        case Call(func=func):
+    match local_values(function).get(name, ()):
+        case (Call(func=func), *_):
             word = last_name(func)
             return SORTS.get(word, "") or SORTS_OF_RESULTS.get(word, "") or _by_words(word)
-        case Bind(value=value):
+        case (value, *_) if not isinstance(value, Call):
             return _written(function, value)
         case _:
             return ""
@@ -205,8 +206,8 @@ def type_text(function: Function, expr: Expr) -> str:
         return ""
     text = declared_type(function, expr.id)
     if not text and expr.id.startswith("%"):
-        match defining_step(function, expr.id):
-            case Call(func=Global(id=word)) if word[:1].isupper():
+        match local_values(function).get(expr.id, ()):
+            case (Call(func=Global(id=word)), *_) if word[:1].isupper():
                 return word
             case _:
                 return ""
@@ -442,8 +443,7 @@ def _next_of_window(context: Context, token: Token) -> TokenState:
 
 def new_instance(context: Context, path: Path, call: Call, values: tuple[Value | None, ...]) -> Value | None:
     """Return the object that `new Class(...)` creates, if the project defines the class."""
-    symbols = context.program.resolve(context.unit(path.function), call.func) if _dotted(call.func) else ()
-    cls = next((symbol for symbol in symbols if isinstance(symbol, ClassInfo)), None)
+    cls = class_named(context, context.unit(path.function), call.func) if _dotted(call.func) else None
     if cls is None:
         return None
     lineage = context.program.lineage(cls)

@@ -154,7 +154,11 @@ def class_of(context: Context, function: Function, state: State, expr: Expr) -> 
                 return value.cls
             text, unit = declared_type(function, name), context.unit(function)
             if not text and name.startswith("%"):
-                return _made(context, function, name)
+                match local_values(function).get(name, ()):
+                    case (Call(func=Global() as func), *_):
+                        return class_named(context, unit, func)
+                    case _:
+                        return None
             return _project(context, unit, text)
         case Attr(obj=Name(id=own), name=name) if own == function.receiver:
             value = state.env.get(own)
@@ -213,30 +217,19 @@ def _project(context: Context, unit: Unit, text: str) -> ClassInfo | None:
     return found if isinstance(found, ClassInfo) else None
 
 
-def defining_step(function: Function, name: str) -> Call | Bind | None:
-    """Return the first step that assigns a local: the only one of a temporary."""
-    return _definitions(function).get(name)
-
-
 @memoize
-def _definitions(function: Function) -> Mapping[str, Call | Bind]:
-    found: dict[str, Call | Bind] = {}
+def local_values(function: Function) -> Mapping[str, tuple[Expr | Call, ...]]:
+    """Return what a function assigns to each local: expressions, and calls by their results; a temporary has one value."""
+    found: dict[str, list[Expr | Call]] = {}
     for step in function.cfg.steps:
         match step.op:
-            case Call(result=Name(id=name)) | Bind(target=Name(id=name)):
-                found.setdefault(name, step.op)
+            case Call(result=Name(id=name)) as value:
+                found.setdefault(name, []).append(value)
+            case Bind(target=Name(id=name), value=value):
+                found.setdefault(name, []).append(value)
             case _:
                 pass
-    return found
-
-
-def _made(context: Context, function: Function, name: str) -> ClassInfo | None:
-    match defining_step(function, name):
-        case Call(func=Global() as func):
-            symbols = context.program.resolve(context.unit(function), func)
-            return next((symbol for symbol in symbols if isinstance(symbol, ClassInfo)), None)
-        case _:
-            return None
+    return {name: tuple(values) for name, values in found.items()}
 
 
 TICK_MARKS = ("__tick", "__system", -1)

@@ -44,7 +44,7 @@ from ackdoctor.flow.transfer.buffer_loops import (
     leave_field_loops,
 )
 from ackdoctor.flow.transfer.escape import worse_state
-from ackdoctor.flow.transfer.evaluate import defining_step, evaluate, one_of
+from ackdoctor.flow.transfer.evaluate import evaluate, local_values, one_of
 from ackdoctor.flow.transfer.verbs import complete
 from ackdoctor.flow.values import (
     EMPTY_GENERATOR,
@@ -66,7 +66,7 @@ from ackdoctor.flow.values import (
     tokens_in,
 )
 from ackdoctor.libraries.vocabulary import RANGES
-from ackdoctor.model.cfg import Bind, Build, Compare, EdgeKind, Expr, Function, Name, Next, Star, Yield
+from ackdoctor.model.cfg import Bind, Build, Call, Compare, EdgeKind, Expr, Function, Name, Next, Star, Yield
 from ackdoctor.model.protocol import Op, Stage
 
 
@@ -303,11 +303,11 @@ def _unknown_iterations(
 def _covers_batch(context: Context, path: Path, op: Next) -> bool:
     """Whether a loop that completes tuples of a batch is assumed to cover it: `for answer in client.bulk(rows)`."""
     subject = context.subject
-    made = defining_step(path.function, op.iterable.id) if isinstance(op.iterable, Name) else None
-    maker = calls_by_result(path.function).get(made.value) if isinstance(made, Bind) else made
-    if subject is None or subject.kind is not TokenKind.ELEMENT or maker is None:
+    if subject is None or subject.kind is not TokenKind.ELEMENT or not isinstance(op.iterable, Name):
         return False
-    if last_name(maker.func) in RANGES:
+    made = next(iter(local_values(path.function).get(op.iterable.id, ())), None)
+    maker = made if isinstance(made, Call) else calls_by_result(path.function).get(made) if made else None
+    if maker is None or last_name(maker.func) in RANGES:
         return False
     inside = any(memory.base is not None for memory in path.state.loops.values())
     return not inside and completes_some(context, path.function, op.loop)

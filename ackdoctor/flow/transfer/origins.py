@@ -15,7 +15,14 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, name_words
 from ackdoctor.flow.pure_calls import is_field
 from ackdoctor.flow.state import State
-from ackdoctor.flow.transfer.evaluate import class_named, class_of, declared_type, field_class, field_values
+from ackdoctor.flow.transfer.evaluate import (
+    class_named,
+    class_of,
+    declared_type,
+    field_class,
+    field_values,
+    local_values,
+)
 from ackdoctor.libraries import Library
 from ackdoctor.libraries.vocabulary import (
     ACCESSES,
@@ -29,7 +36,6 @@ from ackdoctor.libraries.vocabulary import (
 )
 from ackdoctor.model.cfg import (
     Attr,
-    Bind,
     Build,
     Call,
     Catch,
@@ -132,18 +138,8 @@ def _all_remote(context: Context, values: Iterable[tuple[Function, Expr | Call]]
     )
 
 
-@memoize
-def _local_values(function: Function, local: Name) -> tuple[tuple[Function, Expr | Call], ...]:
-    found: list[tuple[Function, Expr | Call]] = []
-    for step in function.cfg.steps:
-        match step.op:
-            case Bind(target=target, value=value) if target == local:
-                found.append((function, value))
-            case Call(result=result) as call if result == local:
-                found.append((function, call))
-            case _:
-                pass
-    return tuple(found)
+def _local_values(function: Function, local: Name) -> Iterator[tuple[Function, Expr | Call]]:
+    return ((function, value) for value in local_values(function).get(local.id, ()))
 
 
 def is_queue(context: Context, field: str) -> bool:
@@ -200,8 +196,7 @@ def declared_names(context: Context, function: Function, expr: Expr) -> tuple[st
                 (found[1], context.program.units[found[0].path]) if found else ("", context.unit(function))
             )
         case Attr(obj=Global() as owner, name=field):
-            symbols = context.program.resolve(context.unit(function), owner)
-            cls = next((symbol for symbol in symbols if isinstance(symbol, ClassInfo)), None)
+            cls = class_named(context, context.unit(function), owner)
             if cls is None:
                 return ()
             text, unit = cls.types.get(field, ""), context.program.units[cls.path]
