@@ -12,7 +12,8 @@ from ackdoctor.flow.expressions import calls_by_result
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import State
 from ackdoctor.flow.symbols import Symbol
-from ackdoctor.flow.transfer.evaluate import evaluate, field_class
+from ackdoctor.flow.transfer.declared import field_class
+from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.origins import (
     declared_names,
     is_in_memory,

@@ -22,9 +22,9 @@ from ackdoctor.flow.state import Live, State
 from ackdoctor.flow.transfer.assignment import assign
 from ackdoctor.flow.transfer.calls import resolve_call
 from ackdoctor.flow.transfer.containers import CallEffect
+from ackdoctor.flow.transfer.declared import declared_result
 from ackdoctor.flow.transfer.effects import cleanup_calls
 from ackdoctor.flow.transfer.escape import completes_any
-from ackdoctor.flow.transfer.evaluate import declared_result
 from ackdoctor.flow.transfer.liveness import live_at
 from ackdoctor.flow.transfer.loops import NextStep, iterated_locals, split_by_element, suspend_generator
 from ackdoctor.flow.transfer.opaque_calls import Enter

@@ -22,7 +22,8 @@ from ackdoctor.flow.induction import (
 )
 from ackdoctor.flow.pure_calls import is_size, normalise_emptiness, size_calls
 from ackdoctor.flow.state import State
-from ackdoctor.flow.transfer.evaluate import declared_type, evaluate
+from ackdoctor.flow.transfer.declared import declared_type
+from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.values import Const, Value
 from ackdoctor.libraries.vocabulary import INTEGER_TYPES
 from ackdoctor.model.cfg import Attr, Compare, Expr, Function, Literal, Mix, Name

@@ -9,6 +9,7 @@ from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import calls_by_result, last_name
 from ackdoctor.flow.transfer.containers import CallEffect, arguments, method_call
+from ackdoctor.flow.transfer.declared import declared_result, framework_kind
 from ackdoctor.flow.transfer.decorators import decorated
 from ackdoctor.flow.transfer.dispatch import (
     MethodTarget,
@@ -25,7 +26,7 @@ from ackdoctor.flow.transfer.dispatch import (
     verb_on,
 )
 from ackdoctor.flow.transfer.effects import changed_fields, helper_may_raise, is_skippable, surviving_facts
-from ackdoctor.flow.transfer.evaluate import declared_result, evaluate, framework_kind, stored_tuple
+from ackdoctor.flow.transfer.evaluate import evaluate, stored_tuple
 from ackdoctor.flow.transfer.opaque_calls import Enter, enter, library_call, opaque_call, run_later
 from ackdoctor.flow.transfer.verbs import apply_verb, external_verb, never_raises, own_verb, unbound_verb
 from ackdoctor.flow.values import (

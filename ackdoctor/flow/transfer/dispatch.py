@@ -12,17 +12,17 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import last_name, memoize, names_in, operands
 from ackdoctor.flow.state import State
-from ackdoctor.flow.transfer.evaluate import (
+from ackdoctor.flow.transfer.declared import (
     class_named,
     class_of,
     declared_type,
     enclosing_class,
-    evaluate,
     field_class,
     field_values,
     framework_kind,
     local_values,
 )
+from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.origins import project_class
 from ackdoctor.flow.values import (
     Batch,

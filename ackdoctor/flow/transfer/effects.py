@@ -20,7 +20,8 @@ from ackdoctor.flow.expressions import (
 )
 from ackdoctor.flow.pure_calls import PURE_FUNCTIONS, is_field, is_immutable, is_read_only
 from ackdoctor.flow.state import State
-from ackdoctor.flow.transfer.evaluate import declared_field, evaluate
+from ackdoctor.flow.transfer.declared import declared_field
+from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.origins import may_raise
 from ackdoctor.flow.values import (
     Batch,

@@ -43,8 +43,9 @@ from ackdoctor.flow.transfer.buffer_loops import (
     field_iterations,
     leave_field_loops,
 )
+from ackdoctor.flow.transfer.declared import local_values
 from ackdoctor.flow.transfer.escape import worse_state
-from ackdoctor.flow.transfer.evaluate import evaluate, local_values, one_of
+from ackdoctor.flow.transfer.evaluate import evaluate, one_of
 from ackdoctor.flow.transfer.verbs import complete
 from ackdoctor.flow.values import (
     EMPTY_GENERATOR,

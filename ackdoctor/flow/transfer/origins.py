@@ -15,7 +15,7 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, name_words
 from ackdoctor.flow.pure_calls import is_field
 from ackdoctor.flow.state import State
-from ackdoctor.flow.transfer.evaluate import (
+from ackdoctor.flow.transfer.declared import (
     class_named,
     class_of,
     declared_type,
