@@ -26,7 +26,8 @@ class Place(NamedTuple):
         return f"{self.path}:{self.line}" if self.line else self.path
 
 
-class Gap(NamedTuple):
+@dataclass(slots=True, unsafe_hash=True)
+class Gap:
     """Something that the files do not decide: "ackers come from args[2]", and where that is."""
 
     why: str
