@@ -185,7 +185,9 @@ class ComponentFacts:
     emits: tuple[Emit, ...] = ()
     auto_ack: bool | None = None
     completes: bool | None = None  # False: no path acks or fails an input
-    acks_early: Place | None = None  # effects of the input happen after its ack (a flush by tick, count or thread)
+    acks_early: Place | None = (
+        None  # effects of the input happen after its ack (a flush by tick, count or thread)
+    )
     stateful: bool = False
     windowed: bool = False
     holds: bool = False  # keeps tuples un-acked after the handler returns
