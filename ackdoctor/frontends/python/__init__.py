@@ -270,7 +270,15 @@ def _nested_function(fn: Lowering, node: cst.FunctionDef) -> None:
 
 # ---- classes ----
 
-_DEFINING = (cst.FunctionDef, cst.ClassDef, cst.AnnAssign, cst.AugAssign, cst.Import, cst.ImportFrom, cst.Pass)
+_DEFINING = (
+    cst.FunctionDef,
+    cst.ClassDef,
+    cst.AnnAssign,
+    cst.AugAssign,
+    cst.Import,
+    cst.ImportFrom,
+    cst.Pass,
+)
 _BINDINGS = {"staticmethod": "static", "classmethod": "class"}
 
 
