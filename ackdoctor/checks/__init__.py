@@ -17,7 +17,7 @@ from ackdoctor.flow.program import Program
 from ackdoctor.model.cfg import Component
 from ackdoctor.model.finding import Finding
 
-__all__ = ["all_findings", "check_component", "load"]
+__all__ = ["all_findings", "check_component", "findings_of", "load"]
 
 
 @cache
@@ -36,7 +36,13 @@ def check_component(
 
     If a check raises, `failed` gets its rule code and the exception, and the other rules run.
     """
-    context = RuleContext.of(program, component)
+    yield from findings_of(RuleContext.of(program, component), failed)
+
+
+def findings_of(
+    context: RuleContext, failed: Callable[[str, Exception], None] | None = None
+) -> Iterator[Finding]:
+    """Yield what `check_component` does, about a component that is solved already."""
     findings = list(all_findings(context, failed))
     others = repaired(context.claims)
     yield from (replace(finding, repaired_by=others.get(id(finding), "")) for finding in findings)
