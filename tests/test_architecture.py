@@ -65,7 +65,7 @@ def importable() -> set[str]:
     dependencies = [line for line in requires("ackdoctor") or () if 'extra == "dev"' not in line]
     names = {re.split(r"[^\w-]", line)[0].replace("-", "_") for line in dependencies}
     names |= {"ackdoctor", "tomli", "tomllib", "guppy"}  # one of the toml parsers; the package guppy3
-    names.add("markdown_it")  # the package markdown-it-py
+    names |= {"markdown_it", "yaml"}  # the packages markdown-it-py and pyyaml
     names |= {"py4j", "pytest", "_pytest"}  # pyspark installs py4j; pytest loads our plugin
     return names | sys.stdlib_module_names
 

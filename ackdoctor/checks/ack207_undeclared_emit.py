@@ -42,10 +42,10 @@ def _undeclared(context: RuleContext, streams: Streams, emit: Emitted) -> tuple[
             if known
             else None
         )
-    want, got = streams[stream], payload_size(context, emit)
-    if want is None or got is None or want == got:
+    fields, got = streams[stream], payload_size(context, emit)
+    if fields is None or got is None or len(fields) == got:
         return None
     values = "1 value" if got == 1 else f"{got} values"
     name = f"`{stream}`" if isinstance(stream, str) else "this stream"
-    words = context.words("fields", values=values, stream=name, want=want, declaration=declaration)
+    words = context.words("fields", values=values, stream=name, want=len(fields), declaration=declaration)
     return words, Misuse.FIELDS

@@ -60,7 +60,23 @@ LANGUAGES: Mapping[str, Language] = MappingProxyType(
 )
 _BY_SUFFIX = {suffix: language for language in LANGUAGES.values() for suffix in language.suffixes}
 _SUFFIXES = tuple(_BY_SUFFIX)
+# Texts that may wire or configure a topology, or that name the version of its framework:
+_TEXTS = (".yaml", ".yml", ".flux", ".clj", ".properties")
+_NAMED_TEXTS = (
+    "config.json",
+    "pom.xml",
+    "build.gradle",
+    "build.gradle.kts",
+    "requirements.txt",
+    "pyproject.toml",
+    "setup.cfg",
+)
 _ALSO_PYTHON = (".pyw", ".pyi", ".py2", ".py3")
+
+
+def is_text(path: str) -> bool:
+    """Whether a file is no source code, but may wire or configure a topology."""
+    return path.lower().endswith(_TEXTS) or os.path.basename(path) in _NAMED_TEXTS
 
 
 def language_of(path: str) -> Language:
@@ -76,7 +92,7 @@ def refusal(path: str) -> str:
     if kind:
         return f"{kind}; only {' and '.join(titles)} source is read"
     suffix = os.path.splitext(path)[1].lower()
-    if not suffix or suffix in _SUFFIXES or suffix in _ALSO_PYTHON:
+    if not suffix or is_text(path) or suffix in _SUFFIXES or suffix in _ALSO_PYTHON:
         return ""
     return f"neither {' nor '.join(titles)}; lint reads only these"
 
@@ -245,11 +261,12 @@ class Candidate(NamedTuple):
 class Discovery:
     """The files of a run in the order of their display paths, and what could not be reached.
 
-    `foreign` are files in languages that ackdoctor does not read.  `other_settings` are settings files that are nearer
+    `texts` may wire or configure a topology.  `foreign` are files in languages that ackdoctor does not read.  `other_settings` are settings files that are nearer
     to some file than those of the run, `lists` the .gitignore files, both as display paths.
     """
 
     files: tuple[Candidate, ...]
+    texts: tuple[Candidate, ...]
     foreign: tuple[Candidate, ...]
     unreadable: tuple[Unreadable, ...]
     other_settings: tuple[str, ...]
@@ -262,8 +279,10 @@ def discover(paths: Sequence[Path], settings: Settings, root: Path) -> Discovery
     for path in paths:
         walk.take(str(path))
     walk.drop_links()
-    files = sorted(walk.files.values(), key=attrgetter("display_path"))
+    found = sorted(walk.files.values(), key=attrgetter("display_path"))
+    files = [file for file in found if not is_text(file.path)]
     return Discovery(
+        texts=tuple(file for file in found if is_text(file.path)),
         files=tuple(file for file in files if language_of(file.path).is_read),
         foreign=tuple(file for file in files if not language_of(file.path).is_read),
         unreadable=tuple(sorted(walk.unreadable.values(), key=attrgetter("path"))),
@@ -413,7 +432,7 @@ class _Walk:
 
     def _look_at(self, entry: "os.DirEntry[str]", top: str, where: str, lists: _Lists) -> bool:
         """Add a file, whose display path starts with `where`; True for a folder to walk."""
-        wanted = entry.name.endswith(_SUFFIXES)
+        wanted = entry.name.endswith(_SUFFIXES) or is_text(entry.name)
         if entry.name in FILES:
             self._note_settings(entry.path)
         try:

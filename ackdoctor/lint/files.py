@@ -42,6 +42,13 @@ _HANDLERS = {  # language -> a word that every handler of tuples contains, and i
     ),
 }
 
+_WIRES = {  # language -> what only a file that builds a topology contains
+    "python": re.compile(
+        rb"TopologyBuilder|\.spec[ \t]{0,9}\(|\.set(?:Spout|Bolt)\(|\.add_(?:spout|bolt)\(|new_source\("
+    ),
+    "java": re.compile(rb"TopologyBuilder|TridentTopology|StreamBuilder|ConfigurableTopology"),
+}
+
 
 def digest_of(data: bytes) -> str:
     """Return a digest that no other bytes have."""
@@ -108,12 +115,13 @@ class Facts(NamedTuple):
     """What the byte filter found in a file.
 
     `has_mark`: it may hold a suppression comment.  `has_handler`: a method in it looks like a handler of tuples.
-    `not_text`: no source text looks like that.
+    `wires`: it may build a topology.  `not_text`: no source text looks like that.
     """
 
     names_framework: bool
     has_mark: bool = False
     has_handler: bool = False
+    wires: bool = False
     not_text: bool = False
 
 
@@ -209,6 +217,7 @@ class Files:
             named,
             has_mark=MARK in (data.replace(b"\0", b"") if has_zeros else data),  # UTF-16
             has_handler=word in data and handler.search(data) is not None,
+            wires=_WIRES[self.language.name].search(data) is not None,
             # A Python file may declare its encoding, a Java file does not.
             not_text=has_zeros
             or (self.language.name == "python" and not _is_utf8(data) and cookie_of(data) is None),

@@ -15,11 +15,13 @@ from typing import NamedTuple
 
 from ackdoctor.lint.files import Files, capital_names
 from ackdoctor.model.finding import Finding, UnknownBase, Unreadable
+from ackdoctor.model.topology import ComponentFacts, Topology
 
 SHORT_RUN = 200  # files; in a longer run without a user file no bases are looked up on disk
 HELPER_SIZE = 300_000  # bytes; larger files hold tables, not helpers
 _HELPER_DEPTH = 3  # imports followed from a component; beyond the first only to files that ack, fail or emit
 _HELPERS = 40  # per cluster
+_WIRING_DEPTH = 2  # imports followed from code that builds a topology
 _HOPS = 12  # re-exports followed
 
 
@@ -60,7 +62,7 @@ class Inputs(NamedTuple):
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Result:
-    """What the analysis of a cluster found, before any rule is selected.
+    """What the analysis of a cluster found, before any rule is selected; `topologies` are those that its code wires.
 
     It is `repeatable` if the same files give the same again: no crash, no refusal by the system, no file that changed
     after its digest was taken.
@@ -69,6 +71,8 @@ class Result:
     findings: tuple[Finding, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     components: int = 0
+    facts: tuple[ComponentFacts, ...] = ()
+    topologies: tuple[Topology, ...] = ()
     unknown_bases: tuple[UnknownBase, ...] = ()
     repeatable: bool = True
 
@@ -303,14 +307,16 @@ class Project:
         facts = self._files.facts
         users = {path for path in self._listed if path in facts and self._is_user(path)}
         components = self._component_files(users)
-        own = {path for path in (components | users) & set(self._listed) if not self._is_framework(path)}
+        wiring = {path for path in self._listed if path in facts and facts[path].wires}
+        candidates = (components | users | wiring) & set(self._listed)
+        own = {path for path in candidates if not self._is_framework(path)}
         others = {
             path
             for path in self._listed
             if path in facts
             and (facts[path].not_text or (facts[path].has_handler and not self._is_framework(path)))
         }
-        groups = [*self._groups(own, components), *({path} for path in others - components - users)]
+        groups = [*self._groups(own, components), *({path} for path in others - components - users - wiring)]
         found = [self._cluster(group, components) for group in groups]
         return tuple(sorted(found, key=lambda cluster: cluster.own[0].display_path))
 
@@ -463,11 +469,23 @@ class Project:
             bases |= new
             waiting += new
         helpers = self._helpers((group & components) | bases)
+        helpers |= self._wired({path for path in group if self._files.facts[path].wires})
         return Cluster(
             language=self._files.language.name,
             own=self._sources(group),
             context=self._sources((bases | helpers) - group),
         )
+
+    def _wired(self, paths: set[str]) -> set[str]:
+        """Return the files with the components, constants and helpers that wiring code names."""
+        found: set[str] = set()
+        ring = paths
+        for _ in range(_WIRING_DEPTH):
+            reached = {path for origin in sorted(ring) for path in self._imported(origin)} - found - paths
+            ring = {path for path in sorted(reached) if self._files.add(path)}
+            ring = {path for path in ring if self._files.by_path[path].size <= HELPER_SIZE}
+            found.update(sorted(ring)[: _HELPERS - len(found)])
+        return found
 
     def _sources(self, paths: set[str]) -> tuple[Source, ...]:
         sources = (

@@ -6,37 +6,23 @@ The report depends on the files and the settings: not on the order of paths, the
 Each language is filtered and clustered by itself, since no class of one derives from a class of another.
 """
 
-import json
 import os
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
-from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import ackdoctor
 from ackdoctor import dialects
 from ackdoctor.cache_folder import CacheFolder, NoCacheError
 from ackdoctor.config import Settings
 from ackdoctor.lint.discover import LANGUAGES, LIMIT, Candidate, discover, display_path, language_of, refusal
 from ackdoctor.lint.files import Files, framework_names
-from ackdoctor.lint.project import Cluster, Inputs, Project, Result
+from ackdoctor.lint.project import Inputs, Project, Result
+from ackdoctor.lint.result_cache import ResultCache
 from ackdoctor.lint.select import select
-from ackdoctor.model import RulebookError
-from ackdoctor.model.finding import (
-    Confidence,
-    Finding,
-    PathStep,
-    PathWitness,
-    Report,
-    Severity,
-    UnknownBase,
-    Unreadable,
-)
-from ackdoctor.model.source import Site, Span, read_file
+from ackdoctor.model.finding import Finding, Report, Unreadable
+from ackdoctor.model.source import read_file
 
 if TYPE_CHECKING:
     from ackdoctor.lint.analysis import Progress
@@ -204,7 +190,7 @@ def _results(
         }
         inputs = inputs._replace(digests=digests)
         with suppress(NoCacheError):
-            cache = Cache(folder, inputs)
+            cache = ResultCache(folder, inputs)
     results = [cache.get(cluster) if cache else None for cluster, _ in clusters]
     missing = [number for number, result in enumerate(results) if result is None]
     if missing:
@@ -220,118 +206,3 @@ def _results(
     if cache:
         cache.close()
     return [result for result in results if result is not None]
-
-
-# ---- the cache ----
-
-_LARGEST = 10_000_000  # bytes of an entry
-_MOST = 20_000  # entries
-_ALL = 200_000_000  # bytes of all entries
-_UNUSED_DAYS = 30
-
-
-class Cache:
-    """The results of earlier runs that hold for the inputs of this one, one entry per cluster.
-
-    A key covers all that the analysis depends on: ackdoctor's own code, Python, the parsers, the settings, and the
-    names and bytes of all files of the cluster.  So an entry is never out of date.  It is JSON behind a checksum: a
-    damaged entry counts as missing.  `CacheFolder` keeps it where no repository can supply it.
-    """
-
-    def __init__(self, folder: CacheFolder, inputs: Inputs) -> None:
-        """NoCacheError where ackdoctor's own code cannot be read."""
-        self._folder = folder
-        self._digests = inputs.digests or {}
-        self._common = repr((_tool(), sorted(inputs.versions.items()), sorted(inputs.extra_bases.items())))
-        self._wrote = False
-        self._full = False
-
-    def get(self, cluster: Cluster) -> Result | None:
-        """Return the result for a cluster, if there is one."""
-        key = self._key(cluster)
-        entry = self._folder.read(key, _LARGEST) if key else None
-        checksum, _, text = (entry or b"").partition(b"\n")
-        if entry is None or checksum != _checksum(key, text):
-            return None
-        # A value of another shape was not written by this class.
-        with suppress(TypeError, ValueError, LookupError, AttributeError, RecursionError):
-            return _result(json.loads(text))
-        return None
-
-    def put(self, cluster: Cluster, result: Result) -> None:
-        """Store a result that the same files would give again.  A full disk costs the entry only."""
-        key = self._key(cluster)
-        if not (key and result.repeatable) or self._full:
-            return
-        text = json.dumps(asdict(result), separators=(",", ":")).encode()
-        entry = _checksum(key, text) + b"\n" + text
-        if len(entry) <= _LARGEST:
-            try:
-                self._folder.write(key, entry)
-                self._wrote = True
-            except OSError:
-                self._full = True
-
-    def close(self) -> None:
-        """Delete old entries, if new ones were written."""
-        if self._wrote:
-            with suppress(OSError):
-                self._folder.prune(days=_UNUSED_DAYS, files=_MOST, size=_ALL)
-
-    def _key(self, cluster: Cluster) -> str:
-        """Return the name of the entry; "" if a file of the cluster could not be read."""
-        parts = [(*source[1:], self._digests.get(source.path, "")) for source in cluster.sources]
-        if not all(digest for *_, digest in parts):
-            return ""
-        content = repr((self._common, cluster.language, len(cluster.own), parts))
-        return blake2b(content.encode(), digest_size=20).hexdigest()
-
-
-def _checksum(key: str, text: bytes) -> bytes:
-    return blake2b(text, key=key.encode(), digest_size=20).hexdigest().encode()
-
-
-def _tool() -> str:
-    """Return a digest of ackdoctor's own code and messages, which may change without a new version, and of Python."""
-    from importlib.metadata import PackageNotFoundError, version  # a run without a cache does not need them
-
-    from ackdoctor.rulebook import locate
-
-    parsers = {}
-    for name in sorted({parser for language in LANGUAGES.values() for parser in language.parsers}):
-        with suppress(PackageNotFoundError):
-            parsers[name] = version(name)
-    digest = blake2b(repr((ackdoctor.__version__, sys.version, parsers)).encode(), digest_size=20)
-    try:
-        for top, names in ((Path(ackdoctor.__file__).parent, "*.py"), (locate(), "*.md")):
-            for path in sorted(top.rglob(names)):
-                code = path.read_bytes()
-                digest.update(f"{path.relative_to(top)}\0{len(code)}\0".encode() + code)
-    except (OSError, RulebookError) as error:
-        raise NoCacheError(str(error)) from error
-    return digest.hexdigest()
-
-
-def _result(raw: dict[str, Any]) -> Result:
-    """Return the result from its JSON; raise an error for a value of another shape."""
-    return Result(
-        findings=tuple(map(_finding, raw["findings"])),
-        unreadable=tuple(Unreadable(**item) for item in raw["unreadable"]),
-        components=raw["components"],
-        unknown_bases=tuple(UnknownBase(**item) for item in raw["unknown_bases"]),
-    )
-
-
-def _finding(raw: dict[str, Any]) -> Finding:
-    steps = tuple(PathStep(**{**step, "site": _site(step["site"])}) for step in raw["evidence"]["steps"])
-    changes = {
-        "site": _site(raw["site"]),
-        "evidence": PathWitness(steps=steps),
-        "severity": Severity(raw["severity"]),
-        "confidence": Confidence(raw["confidence"]),
-    }
-    return Finding(**{**raw, **changes})
-
-
-def _site(raw: dict[str, Any]) -> Site:
-    return Site(raw["path"], Span(*raw["span"]))

@@ -71,10 +71,14 @@ class Literal:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Build:
-    """A display or comprehension: `kind` is 'list', 'tuple', 'set' or 'dict'; a dict alternates keys and values."""
+    """A display or comprehension: `kind` is 'list', 'tuple', 'set' or 'dict'; a dict alternates keys and values.
+
+    `lines` are those of the items of a list or dict display; () if they are not known.
+    """
 
     kind: str
     items: tuple["Expr", ...]
+    lines: tuple[int, ...] = field(default=(), compare=False)
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -368,7 +372,8 @@ class ClassInfo:
 
     `types` are the declared types of its fields, as written and without type arguments.  `constants` are all values of
     an enum.  `overloads` lists all methods of an overloaded name in source order, and `methods` has the first of them; it
-    is None if the language has no overloads.
+    is None if the language has no overloads.  `straight` is false if the class body has a branch, a loop or a statement
+    that only acts, so that `attrs` may not tell the values of its names.
     """
 
     name: str
@@ -385,6 +390,7 @@ class ClassInfo:
     types: Mapping[str, str] = field(default_factory=dict)
     constants: frozenset[str] = frozenset()
     overloads: Mapping[str, tuple[Function, ...]] | None = None
+    straight: bool = True
 
     def named(self, name: str) -> tuple[Function, ...]:
         """The methods of that name that the class defines itself, overloads included."""

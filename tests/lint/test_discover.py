@@ -34,8 +34,9 @@ def test_a_walk_finds_java_files(tmp_path):
 def test_files_in_languages_without_a_parser_are_foreign(tmp_path):
     write(tmp_path, {"A.java": "", "K.kt": "", "b/S.scala": "", "build.gradle.kts": "", "gen/L.kt": ""})
     settings = Settings(extend_exclude=("gen/",))
-    foreign = discover([tmp_path], settings, tmp_path).foreign
-    assert [file.display_path for file in foreign] == ["K.kt", "b/S.scala", "build.gradle.kts"]
+    found = discover([tmp_path], settings, tmp_path)
+    assert [file.display_path for file in found.foreign] == ["K.kt", "b/S.scala"]
+    assert [file.display_path for file in found.texts] == ["build.gradle.kts"]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,6 @@ def test_a_named_file_in_a_language_without_a_parser_is_refused(tmp_path, name, 
 @pytest.mark.parametrize(
     "name",
     [
-        "x.yaml",
         "x.js",
         "x.txt",
         "x.rb",

@@ -30,10 +30,10 @@ def test_a_tree_without_components_has_no_cluster(tmp_path, padding):
     assert own_files(tmp_path) == []
 
 
-def test_a_file_that_only_builds_a_topology_is_no_cluster(tmp_path, padding):
+def test_a_file_that_only_builds_a_topology_is_a_cluster(tmp_path, padding):
     main = "import org.apache.storm.topology.TopologyBuilder;\nclass Main { void f() { new TopologyBuilder(); } }\n"
     write(tmp_path, {**padding, "Main.java": main})
-    assert own_files(tmp_path) == []
+    assert own_files(tmp_path) == [["Main.java"]]
 
 
 @pytest.mark.parametrize(
@@ -149,3 +149,23 @@ def test_a_cycle_of_bases_ends(tmp_path, padding):
         },
     )
     assert own_files(tmp_path) == []
+
+
+def test_the_constants_and_components_of_a_topology_are_its_context(tmp_path):
+    main = """package a;
+import org.apache.storm.topology.TopologyBuilder;
+import c.Names;
+class Main { void f() { new TopologyBuilder().setSpout(Names.WORDS, new Words()); } }
+"""
+    write(
+        tmp_path,
+        {
+            "a/Main.java": main,
+            "c/Names.java": "package c;\npublic class Names { public static final String WORDS = Ids.WORDS; }\n",
+            "c/Ids.java": 'package c;\nclass Ids { static final String WORDS = "words"; }\n',
+            "a/Words.java": java("package a;", "class Words extends BaseRichSpout {}"),
+        },
+    )
+    assert "a/Main.java <- a/Words.java <- c/Ids.java <- c/Names.java" in clusters_of(
+        tmp_path, language="java", by="display_path"
+    )

@@ -1,4 +1,4 @@
-"""The output streams that a component declares, and the number of values in a payload.
+"""The output streams that a component declares with their fields, and the number of values in a payload.
 
 A class attribute lists the fields of the default stream, or streams, or maps streams to fields.  A method returns the
 fields of the default stream, or passes streams to its parameter: `declarer.declareStream("late", new Fields("id"))`.
@@ -45,8 +45,12 @@ from ackdoctor.model.dialect import VerbKind
 
 DEFAULT = "default"  # the stream of an emit without a stream
 Stream: TypeAlias = str | Expr  # an expression in canonical form if its value is unknown
-Streams: TypeAlias = Mapping[Stream, int | None]  # the number of fields of each stream; None: unknown
+Fields: TypeAlias = (
+    tuple[str, ...] | None
+)  # names, "?" for one that is computed; None if the number is unknown
+Streams: TypeAlias = Mapping[Stream, Fields]
 
+_COMPUTED = "?"
 _NAMEDTUPLES = frozenset(("collections.namedtuple",))
 
 
@@ -111,15 +115,15 @@ def _of_attribute(context: RuleContext, unit: Unit, value: Expr) -> Streams | No
     body = context.program.units[unit.path].body
     if isinstance(value, Build) and value.kind == "dict":
         pairs = zip(value.items[::2], value.items[1::2], strict=False)
-        return {_stream(context, body, key): _size(context, unit, fields) for key, fields in pairs}
+        return {_stream(context, body, key): _names(context, unit, fields) for key, fields in pairs}
     if isinstance(value, Mix) and value.op == "call":
-        return {DEFAULT: _size(context, unit, value)}
-    streams: dict[Stream, int | None] = {}
-    fields = 0
+        return {DEFAULT: _names(context, unit, value)}
+    streams: dict[Stream, Fields] = {}
+    fields: list[str] = []
     for where, item in _items(context, unit, value):
         match item:
-            case Literal(value=str()):
-                fields += 1
+            case Literal(value=str() as field):
+                fields.append(field)
             case Mix(op="call", parts=(func, *parts)) if _is_stream(context, where, func):
                 given = dict(zip(("fields", "name"), parts, strict=False))
                 given.update(
@@ -129,18 +133,18 @@ def _of_attribute(context: RuleContext, unit: Unit, value: Expr) -> Streams | No
                 )
                 body = context.program.units[where.path].body
                 stream = _stream(context, body, given.get("name", Literal(DEFAULT)))
-                streams[stream] = _size(context, where, given.get("fields", Build("list", ())))
+                streams[stream] = _names(context, where, given.get("fields", Build("list", ())))
             case _:
                 raise _UnknownError
-    return {**streams, DEFAULT: fields} if fields else streams
+    return {**streams, DEFAULT: tuple(fields)} if fields else streams
 
 
 def _is_stream(context: RuleContext, unit: Unit, func: Expr) -> bool:
     return not set(context.program.qualify(unit, func)).isdisjoint(context.dialect.stream_classes)
 
 
-def _size(context: RuleContext, unit: Unit, fields: Expr) -> int | None:
-    """Return the number of fields in a list, a tuple or a namedtuple; None if it is unknown."""
+def _names(context: RuleContext, unit: Unit, fields: Expr) -> Fields:
+    """Return the names in a list, a tuple or a namedtuple; None if their number is unknown."""
     unit, fields = _followed(context, unit, fields)
     match fields:
         case Mix(op="call", parts=(func, _, names, *_)):
@@ -148,12 +152,12 @@ def _size(context: RuleContext, unit: Unit, fields: Expr) -> int | None:
                 return None
             unit, names = _followed(context, unit, names)
             if isinstance(names, Literal) and isinstance(names.value, str):
-                return len(names.value.replace(",", " ").split())
+                return tuple(names.value.replace(",", " ").split())
             fields = names
         case _:
             pass
     try:
-        return sum(1 for _ in _items(context, unit, fields))
+        return tuple(_text(item) for _, item in _items(context, unit, fields))
     except _UnknownError:
         return None
 
@@ -182,11 +186,11 @@ def _of_method(context: RuleContext, method: Function) -> Streams:
     """Return the streams of a method without branches that returns fields, or declares streams on its parameter."""
     unit = context.program.units[method.path]
     declarer = next((Name(param.name) for param in method.params if param.type), None)
-    streams: dict[Stream, int | None] = {}
+    streams: dict[Stream, Fields] = {}
     for step in method.cfg.steps:
         match step.op:
             case Return(value=value) if value is not None and declarer is None:
-                streams[DEFAULT] = _size(context, unit, canonical_form(method, value))
+                streams[DEFAULT] = _names(context, unit, canonical_form(method, value))
             case Call(func=Attr(obj=obj, name="declare" | "declareStream" as name), args=args) if (
                 obj == declarer
             ):
@@ -202,15 +206,22 @@ def _of_method(context: RuleContext, method: Function) -> Streams:
     return streams
 
 
-def _fields_made(context: RuleContext, method: Function, value: Expr) -> int | None:
-    """Return the number of fields in `new Fields("id", "text")`."""
+def _fields_made(context: RuleContext, method: Function, value: Expr) -> Fields:
+    """Return the fields of `new Fields("id", "text")`."""
     match canonical_form(method, value):
         case Mix(op="call", parts=(func, *names)) if last_name(func) == "Fields":
             if len(names) == 1 and not _is_text(context, method, names[0]):
                 return None  # an array or a list
-            return len(names)
+            return tuple(_text(_stream(context, method, name)) for name in names)
         case _:
             return None
+
+
+def _text(value: Stream) -> str:
+    """Return a text that is known, else "?"."""
+    if isinstance(value, str):
+        return value
+    return value.value if isinstance(value, Literal) and isinstance(value.value, str) else _COMPUTED
 
 
 def _is_text(context: RuleContext, method: Function, expr: Expr) -> bool:

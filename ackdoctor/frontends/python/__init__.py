@@ -270,6 +270,15 @@ def _nested_function(fn: Lowering, node: cst.FunctionDef) -> None:
 
 # ---- classes ----
 
+_DEFINING = (
+    cst.FunctionDef,
+    cst.ClassDef,
+    cst.AnnAssign,
+    cst.AugAssign,
+    cst.Import,
+    cst.ImportFrom,
+    cst.Pass,
+)
 _BINDINGS = {"staticmethod": "static", "classmethod": "class"}
 
 
@@ -303,9 +312,21 @@ def _define_class(fn: Lowering, node: cst.ClassDef, qualname: str) -> ClassInfo:
             for target, value, span in _assigned(fn, each):
                 info.attrs[target] = value
                 info.attr_spans[target] = span
+    info.straight = all(map(_only_defines, node.body.body))
     if any(last_name(base).endswith("Enum") for base in info.bases):
         info.constants = frozenset(name for name in info.attrs if not name.startswith("_"))
     return info
+
+
+def _only_defines(node: cst.CSTNode) -> bool:
+    """Whether a statement of a class body only defines a member: no branch, no `x[1] = y`, no call for its effect."""
+    if isinstance(node, cst.SimpleStatementLine):
+        return all(map(_only_defines, node.body))
+    if isinstance(node, cst.Assign):
+        return all(isinstance(each.target, (cst.Name, cst.Tuple)) for each in node.targets)
+    if isinstance(node, cst.Expr):
+        return not isinstance(node.value, cst.Call)
+    return isinstance(node, _DEFINING)
 
 
 def _nested_class(fn: Lowering, node: cst.ClassDef) -> None:

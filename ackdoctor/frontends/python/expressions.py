@@ -366,15 +366,19 @@ def _sequence(fn: Lowering, node: cst.Tuple | cst.List | cst.Set) -> Expr:
         Star(fn.value(element.value)) if isinstance(element, cst.StarredElement) else fn.value(element.value)
         for element in node.elements
     )
-    return Build(type(node).__name__.lower(), tuple(values))
+    lines = tuple(fn.span(element.value).line for element in node.elements) if type(node) is cst.List else ()
+    return Build(type(node).__name__.lower(), tuple(values), lines)
 
 
 def _dict(fn: Lowering, node: cst.Dict) -> Expr:
     items: list[Expr] = []
+    lines: list[int] = []
     for element in node.elements:
-        key = fn.value(element.key) if isinstance(element, cst.DictElement) else Mix("**", ())
+        first = element.key if isinstance(element, cst.DictElement) else element.value
+        key = fn.value(first) if isinstance(element, cst.DictElement) else Mix("**", ())
         items += (key, fn.value(element.value))
-    return Build("dict", tuple(items))
+        lines += (fn.span(first).line, fn.span(element.value).line)
+    return Build("dict", tuple(items), tuple(lines))
 
 
 def _walrus(fn: Lowering, node: cst.NamedExpr) -> Expr:

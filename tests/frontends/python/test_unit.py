@@ -111,6 +111,40 @@ def test_a_call_in_a_class_attribute_is_a_mix_of_callee_and_arguments():
     ]
 
 
+def test_lists_and_dicts_know_the_lines_of_their_items():
+    lowered = unit("""
+        x = {
+          "a": 1, **more,
+          "b":
+            [2,
+             3],
+        }
+        """)
+    value = lowered.values["x"]
+    assert isinstance(value, Build)
+    assert value.lines == (3, 3, 3, 3, 4, 5)
+    inner = value.items[-1]
+    assert isinstance(inner, Build)
+    assert inner.lines == (5, 6)
+    assert inner == Build("list", (Literal(2), Literal(3)))
+
+
+@pytest.mark.parametrize(
+    ("body", "straight"),
+    [
+        ("'text'; x = 1; a, b = 1, 2; y: int = 3; x += 1; pass", True),
+        ("from m import n", True),
+        ("def f(self): self.go()", True),
+        ("conf = {}; conf['x'] = 1", False),
+        ("conf = {}; conf.update(x=1)", False),
+        ("if flag: x = 1", False),
+        ("for i in (1, 2): x = i", False),
+    ],
+)
+def test_a_straight_class_body_only_defines(body, straight):
+    assert unit(f"class A:\n    {body}").classes["A"].straight is straight
+
+
 def test_module_values_keep_the_last_assignment():
     lowered = unit("A = 1\nA = f(2)\nif x:\n    B: int = 3\nc.d = 4\ne, g = f(5)")
     assert lowered.values == {"A": Mix("call", (Global("f"), Literal(2))), "B": Literal(3)}

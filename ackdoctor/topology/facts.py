@@ -1,0 +1,299 @@
+"""What the code of one component shows: `ComponentFacts` from the events that lint has solved, and from its findings.
+
+Nothing is solved here.  What only a run can know is UNKNOWN or None, never a default.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from ackdoctor.checks.facts.dataflow import canonical_form
+from ackdoctor.checks.facts.fields import ANCHORING, depends_on_setting, initial_values, unreleased_fields
+from ackdoctor.checks.facts.outputs import Stream, declared_streams, emitted_stream
+from ackdoctor.checks.facts.spouts import has_id
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Anchors as How
+from ackdoctor.flow.events import Completed, Emitted, Ended, Flow
+from ackdoctor.flow.expressions import last_name
+from ackdoctor.model.cfg import (
+    Arg,
+    Attr,
+    Build,
+    Call,
+    Expr,
+    Function,
+    Global,
+    Literal,
+    Mix,
+    Name,
+    Return,
+    Step,
+)
+from ackdoctor.model.dialect import EntryKind, Misuse, Moment
+from ackdoctor.model.finding import Confidence, Finding
+from ackdoctor.model.protocol import Op, Stage
+from ackdoctor.model.source import Span
+from ackdoctor.model.topology import UNREAD, Anchors, ComponentFacts, Emit, Fault, Gap, Place, Setting, Value
+from ackdoctor.topology.early_acks import early_ack
+from ackdoctor.topology.spout_facts import on_fail, source_of
+from ackdoctor.topology.swallowed import likely_swallowed
+
+_WRONG_ANCHOR = "ACK204"
+_INPUTS = (EntryKind.DATA, EntryKind.BATCH)
+_STATEFUL = re.compile(r"I?StatefulComponent|(?:I|Base)Stateful(?:Windowed)?(?:Bolt|Spout)")
+
+
+def component_facts(context: RuleContext, findings: Iterable[Finding]) -> ComponentFacts:
+    """Return the facts of the component that `context` has solved; `findings` are all about it, before selection."""
+    component, cls = context.component, context.component.cls
+    place = Place(cls.path, cls.head.line)
+    faults = tuple(_faults(findings))
+    facts = ComponentFacts(
+        cls=f"{cls.module}.{cls.qualname}" if cls.module else cls.qualname,
+        role=context.role.kind.value,
+        dialect=context.dialect.name,
+        place=place,
+        emits=tuple(_emits(context, {fault.place for fault in faults if fault.code == _WRONG_ANCHOR})),
+        stateful=_is_stateful(context),
+        windowed="Window" in context.role.name,
+        streams=_streams(context),
+        settings=tuple(_settings(context)),
+        faults=faults,
+    )
+    if context.is_bolt:
+        facts.auto_ack = component.auto_ack
+        facts.completes = _completes(context)
+        facts.holds = _holds(context)
+        facts.acks_early = early_ack(context)
+        known = {(fault.place.path, fault.place.line) for fault in faults if fault.code == "ACK102"}
+        facts.faults += tuple(
+            fault for fault in likely_swallowed(context) if (fault.place.path, fault.place.line) not in known
+        )
+    else:
+        facts.on_fail, facts.on_fail_place = on_fail(context)
+        facts.source, facts.source_ack = source_of(context)
+    return facts
+
+
+def _faults(findings: Iterable[Finding]) -> Iterator[Fault]:
+    for each in findings:
+        if not each.repaired_by:
+            place = Place(each.site.path, each.site.span.line)
+            yield Fault(each.code, each.confidence is Confidence.MUST, place, each.message)
+
+
+# ---- emits ----
+
+
+def _emits(context: RuleContext, wrong: set[Place]) -> Iterator[Emit]:
+    """Yield each emit once; what differs between its paths is the worst of them.  `wrong` are those with a wrong anchor."""
+    sites: dict[Step, list[tuple[Flow, Emitted]]] = {}
+    for flow, emit in context.events(Emitted):
+        sites.setdefault(emit.step, []).append((flow, emit))
+    ordered = sorted(sites.values(), key=lambda found: (found[0][1].function.path, found[0][1].step.span))
+    for found in ordered:
+        emit = found[0][1]
+        ids = {has_id(each) for _, each in found}
+        streams = {_stream_name(emitted_stream(context, each)) for _, each in found}
+        place = Place(emit.function.path, emit.step.span.line)
+        anchors = _anchors(context, found) if context.is_bolt else Anchors.ALL  # a spout's emit has no cause
+        yield Emit(
+            stream=streams.pop() if len(streams) == 1 else UNREAD,
+            place=place,
+            anchors=Anchors.SOME if place in wrong and anchors is Anchors.ALL else anchors,
+            has_id=ids.pop() if len(ids) == 1 and not context.is_bolt else None,
+        )
+
+
+def _stream_name(stream: Stream | None) -> str:
+    return stream if isinstance(stream, str) else UNREAD
+
+
+_WORST_FIRST = (
+    Anchors.NONE,
+    Anchors.SOME,
+    Anchors.UNKNOWN,
+    Anchors.WAIVED,
+    Anchors.ALL,
+    Anchors.FRAMEWORK,
+)
+
+
+def _anchors(context: RuleContext, found: Sequence[tuple[Flow, Emitted]]) -> Anchors:
+    seen = {_anchors_of(context, flow, emit) for flow, emit in found}
+    return next(each for each in _WORST_FIRST if each in seen)
+
+
+def _anchors_of(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors:
+    match emit.anchors:
+        case How.EXPLICIT:
+            return Anchors.ALL if emit.anchored else Anchors.UNKNOWN
+        case How.DEFAULT:
+            return Anchors.FRAMEWORK
+        case How.EMPTY:
+            return Anchors.WAIVED
+        case How.UNKNOWN:
+            return Anchors.UNKNOWN
+        case How.NONE:
+            return _without_anchors(context, flow, emit)
+
+
+def _without_anchors(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors:
+    """Return what an emit without anchors means: a choice of the class, of a setting, or a tree that ends here."""
+    if Misuse.UNANCHORED not in context.discipline.prices:
+        return Anchors.FRAMEWORK  # a persistent window, which is stored before it emits
+    if context.discipline.auto_anchor.default and context.component.auto_anchor is False:
+        return Anchors.WAIVED
+    of_tick = flow.entry is not None and flow.entry.kind is EntryKind.TICK
+    if (of_tick or emit.tick.is_system) and not _holds(context):
+        return Anchors.ALL  # all inputs are complete before, see `acks_early`
+    return Anchors.UNKNOWN if depends_on_setting(context, ANCHORING)(emit.path) else Anchors.NONE
+
+
+# ---- completions ----
+
+
+def _ends(context: RuleContext) -> Iterator[Ended]:
+    """Yield the ends of the data handlers where they return."""
+    for _, ended in context.events(Ended, *_INPUTS):
+        if ended.raised is None and ended.deferral is None and not ended.is_system:
+            yield ended
+
+
+def _stage(ended: Ended) -> Stage | None:
+    held = ended.state.tokens.get(ended.token) if ended.token is not None else None
+    return held.stage if held is not None else None
+
+
+def _completes(context: RuleContext) -> bool | None:
+    """Return whether any path acks or fails an input, or the framework does; None if that is not known."""
+    if context.component.auto_ack:
+        return True
+    if any(done.op in (Op.ACK, Op.FAIL) for _, done in context.events(Completed)):
+        return True
+    flows = [flow for flow in context.flows if flow.entry is not None and flow.entry.kind in _INPUTS]
+    unclear = any(flow.limited or flow.wrapped or flow.function.docstring_only for flow in flows)
+    if context.component.auto_ack is None or not flows or unclear:
+        return None
+    stages = {_stage(ended) for ended in _ends(context)}
+    if Stage.HELD in stages and not unreleased_fields(context):
+        return None
+    return None if None in stages or not stages else False
+
+
+def _holds(context: RuleContext) -> bool:
+    """Whether inputs may stay un-acked after their handler has returned."""
+    if context.component.auto_ack:
+        return context.discipline.completion is Moment.EXPIRY
+    return any(_stage(ended) is Stage.HELD for ended in _ends(context))
+
+
+def _is_stateful(context: RuleContext) -> bool:
+    if context.role.name.startswith("Stateful"):
+        return True
+    bases = (base for cls in context.component.lineage for base in cls.bases)
+    return any(_STATEFUL.fullmatch(last_name(base)) for base in bases)
+
+
+def _streams(context: RuleContext) -> dict[str, tuple[str, ...] | None] | None:
+    found = declared_streams(context)
+    return None if found is None else {_stream_name(name): fields for name, fields in found.items()}
+
+
+# ---- settings of the class ----
+
+_SETTER_KEYS = {
+    "setMaxSpoutPending": "topology.max.spout.pending",
+    "setMaxTaskParallelism": "topology.max.task.parallelism",
+    "setMessageTimeoutSecs": "topology.message.timeout.secs",
+    "setNumAckers": "topology.acker.executors",
+    "setDebug": "topology.debug",
+}
+_TICK_SETTERS = frozenset({"putTickFrequencyIntoComponentConfig"})
+_TICK_KEY = "topology.tick.tuple.freq.secs"
+_CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
+
+
+def _settings(context: RuleContext) -> Iterator[Setting]:
+    """Yield the settings of the class attribute, then those of `getComponentConfiguration`."""
+    name = context.role.config_attribute
+    owner = next((cls for cls in context.component.lineage if name in cls.attrs), None) if name else None
+    if owner is not None and name is not None:
+        yield from _entries(
+            context, context.module_body, owner.attrs[name], owner.attr_spans[name], owner.path
+        )
+    method = context.component.method("getComponentConfiguration")
+    for step in method.cfg.steps if method is not None else ():
+        match step.op:
+            case Return(value=value) if method is not None and value is not None:
+                yield from _entries(context, method, canonical_form(method, value), step.span)
+            case Call(func=Attr(name=word), args=args) if method is not None:
+                yield from _put(context, method, step.span, word, args)
+            case _:
+                pass
+
+
+def _entries(
+    context: RuleContext, function: Function, value: Expr, span: Span, path: str = ""
+) -> Iterator[Setting]:
+    """Yield the entries of a dict display."""
+    if isinstance(value, Build) and value.kind == "dict":
+        place = Place(path or function.path, span.line)
+        for key, entry in zip(value.items[::2], value.items[1::2], strict=False):
+            yield _setting(context, function, place, key, entry)
+
+
+def _put(
+    context: RuleContext, function: Function, span: Span, word: str, args: Sequence[Arg]
+) -> Iterator[Setting]:
+    """Yield the setting of `conf.put(key, value)`, or of a setter with a name of its own."""
+    place, values = Place(function.path, span.line), [arg.value for arg in args]
+    if word == "put" and len(values) == 2:  # noqa: PLR2004 - a key and a value
+        yield _setting(context, function, place, *values)
+    elif word in _SETTER_KEYS and len(values) == 1:
+        yield _setting(context, function, place, Literal(_SETTER_KEYS[word]), values[0])
+    elif word in _TICK_SETTERS and values:
+        yield _setting(context, function, place, Literal(_TICK_KEY), values[-1])
+
+
+def _setting(context: RuleContext, function: Function, place: Place, key: Expr, value: Expr) -> Setting:
+    name = _key(context, function, key)
+    return Setting(key=name, value=_value(context, function, value, name, place), place=place)
+
+
+def _key(context: RuleContext, function: Function, key: Expr) -> str:
+    """Return the key of a setting; the constant of a framework spells it with underscores."""
+    value = _constant(context, function, key)
+    if isinstance(value, Literal):
+        return str(value.value)
+    word = last_name(value)
+    return word.lower().replace("_", ".") if _CONSTANT.fullmatch(word) else UNREAD
+
+
+def _value(context: RuleContext, function: Function, expr: Expr, key: str, place: Place) -> Value:
+    match _constant(context, function, expr):
+        case Literal(value=bool() | int() | float() | str() | None as value):
+            return value
+        case Build(kind="list" | "tuple", items=items):
+            return tuple(_value(context, function, item, key, place) for item in items)
+        case _:
+            return Gap(f"{key} is computed", place)
+
+
+def _constant(context: RuleContext, function: Function, expr: Expr) -> Expr:
+    """Return the value of a constant, or of a field that is assigned once."""
+    expr = canonical_form(function, expr)
+    match expr:
+        case Mix(op="call", parts=(_, value)) if isinstance(value, Literal):
+            return value  # Integer.valueOf(10)
+        case Name() | Literal() | Build():
+            return expr
+        case _:
+            pass
+    field = context.own_field(function, expr)
+    if field is not None:
+        values = [value for _, value in initial_values(context, field)]
+        only = values[0] if len(values) == 1 else None
+        return only if isinstance(only, Literal) else expr
+    if isinstance(expr, (Attr, Global)):
+        return context.program.constant(context.program.units[function.path], expr) or expr
+    return expr

@@ -1,0 +1,297 @@
+"""What a spout does with failed messages, where its messages come from, and when their source forgets them."""
+
+import re
+from collections.abc import Iterator
+
+from ackdoctor.checks.facts.dataflow import canonical_form, reachable
+from ackdoctor.checks.facts.fields import Use, drained_fields, is_container, uses
+from ackdoctor.checks.facts.spouts import (
+    REMOVALS,
+    Effect,
+    calls_super,
+    data_emits,
+    emits,
+    entry_method,
+    has_id,
+    lasting_effects,
+    provenance,
+    reach,
+)
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Emitted
+from ackdoctor.flow.expressions import calls_by_result, last_name, name_words, subexpressions
+from ackdoctor.libraries.vocabulary import CONTAINER_STORES, METRICS
+from ackdoctor.model.cfg import EXIT, Attr, Bind, Call, Compare, EdgeKind, Function, Item, Literal, Step, Test
+from ackdoctor.model.dialect import EntryKind
+from ackdoctor.model.topology import OnFail, Place, SourceAck
+
+# ---- failed messages ----
+
+_ORDERS = ("<", "<=", ">", ">=")
+_NACKS = frozenset(
+    "nack basicNack basic_nack requeue release seek rollback recover basicRecover abandon changeMessageVisibility "
+    "change_message_visibility negativeAcknowledge negative_acknowledge".split()
+)
+_ACKS = frozenset("ack acknowledge basicAck basic_ack deleteMessage delete_message complete".split())
+_COMMITS = frozenset("commit commitAsync commitSync commit_offsets commitOffsets".split())
+_SENDS = frozenset(
+    "lpush rpush push put send publish basic_publish basicPublish send_message sendMessage add enqueue insert "
+    "insert_one zadd sadd offer".split()
+)
+_COUNTS = frozenset(
+    "incrementAndGet getAndIncrement addAndGet inc incr increment incrBy mark scope decrementAndGet".split()
+)
+_DEAD_LETTER = re.compile(r"dead.?letter|dlq|dlx|poison|bury", re.IGNORECASE)
+_MEMBERSHIP = frozenset("contains containsKey __contains__ has_key containsValue".split())
+
+
+def on_fail(context: RuleContext) -> tuple[OnFail, Place | None]:
+    """Return what the spout does with a failed message, and where: at `fail`, or at the emit if there is no `fail`."""
+    method = entry_method(context, EntryKind.FAILED)
+    if context.discipline.replays and (method is None or calls_super(method)):
+        head = context.component.cls.head
+        return OnFail.BOUNDED, Place(context.component.cls.path, head.line)
+    if method is None:
+        return _without_method(context)
+    place = Place(method.path, method.head.line)
+    again = list(_replays(context))
+    if again:
+        limit = next((found for each in again if (found := _limit(*each))), None)
+        if limit is not None:
+            dead = any(_is_dead_letter(effect) for effect in lasting_effects(context, EntryKind.FAILED))
+            return OnFail.DEAD_LETTER if dead else OnFail.BOUNDED, limit
+        return OnFail.REPLAYS, place
+    once = emits(context, EntryKind.FAILED)
+    if once:  # without an id, so that a second failure is not seen
+        return OnFail.BOUNDED, _place(once[0].function, once[0].step)
+    return _of_effects(context), place
+
+
+def _place(function: Function, step: Step) -> Place:
+    return Place(function.path, step.span.line)
+
+
+def _without_method(context: RuleContext) -> tuple[OnFail, Place | None]:
+    if context.component.opaque:
+        return OnFail.UNKNOWN, None
+    found = data_emits(context)
+    first = next((emit for emit in found if has_id(emit)), next(iter(found), None))
+    return OnFail.NOTHING, _place(first.function, first.step) if first is not None else None
+
+
+def _replays(context: RuleContext) -> Iterator[tuple[Function, Step]]:
+    """Yield the steps of `fail` that emit the message again, or put it where `next_tuple` takes it."""
+    for emit in emits(context, EntryKind.FAILED):
+        if has_id(emit) is not False:
+            yield emit.function, emit.step
+    drained = drained_fields(context, reach(context, EntryKind.NEXT))
+    for use in uses(context, reach(context, EntryKind.FAILED)):
+        stores = use.how in CONTAINER_STORES or (use.how == "=" and isinstance(use.place, Item))
+        if use.field in drained and stores:
+            yield use.function, use.step
+
+
+def _limit(function: Function, replay: Step) -> Place | None:
+    """Return the comparison that decides whether a failed message is sent again."""
+    steps = function.cfg.steps
+    index = steps.index(replay)
+    for at, step in enumerate(steps):
+        if isinstance(step.op, Test) and _compares_sizes(function, step.op):
+            sides = [
+                index in reachable(function, [edge.target])
+                for edge in step.edges
+                if edge.kind in (EdgeKind.TRUE, EdgeKind.FALSE)
+            ]
+            ends = EXIT in reachable(function, [at], [(index, kind) for kind in EdgeKind])
+            if True in sides and False in sides and ends:
+                return _place(function, step)
+    return None
+
+
+def _compares_sizes(function: Function, op: Test) -> bool:
+    parts = subexpressions(canonical_form(function, op.condition))
+    return any(isinstance(part, Compare) and part.op in _ORDERS for part in parts)
+
+
+def _is_dead_letter(effect: Effect) -> bool:
+    op = effect.step.op
+    if not isinstance(op, Call):
+        return False
+    parts = [op.func, *(arg.value for arg in op.args)]
+    words = (
+        str(part.value) if isinstance(part, Literal) else last_name(part)
+        for each in parts
+        for part in subexpressions(each)
+    )
+    return any(_DEAD_LETTER.search(word) for word in words)
+
+
+def _of_effects(context: RuleContext) -> OnFail:
+    """Return what the lasting effects of `fail` mean; no effect, and no source that keeps the message: NOTHING."""
+    effects = [each for each in lasting_effects(context, EntryKind.FAILED) if not _is_metric(each)]
+    words = {effect.word for effect in effects}
+    if words & _NACKS:
+        return OnFail.SOURCE
+    if any(map(_is_dead_letter, effects)):
+        return OnFail.DEAD_LETTER
+    following = reach(context, EntryKind.NEXT)
+    if any(effect.word in _SENDS for effect in effects):
+        used = {use.field for use in uses(context, following)}
+        back = all(effect.field in used for effect in effects if effect.word in _SENDS)
+        return OnFail.SOURCE if back else OnFail.UNKNOWN
+    read = {use.field for use in uses(context, following)}
+    if any(not _is_removal(each) and not _is_unread(context, each, read) for each in effects):
+        return OnFail.UNKNOWN
+    return _of_removals(context, [effect for effect in effects if _is_removal(effect)], following)
+
+
+def _of_removals(context: RuleContext, removals: list[Effect], following: tuple[Function, ...]) -> OnFail:
+    """Return what a `fail` means that at most removes: the source may still have what `ack` does not complete there."""
+    acked = [
+        each for each in lasting_effects(context, EntryKind.ACKED) if each.is_call and not _is_metric(each)
+    ]
+    remote = {each.word for each in acked if not _is_own(context, each)}
+    same = {each.word for each in removals if not _is_own(context, each)}
+    if same:
+        return OnFail.NOTHING if same <= remote else OnFail.UNKNOWN
+    if remote & _ACKS and not remote & _COMMITS:
+        return OnFail.SOURCE
+    fields = {each.field for each in removals}
+    asked = any(_asks(use) for use in uses(context, following) if use.field in fields)
+    return OnFail.UNKNOWN if remote or asked else OnFail.NOTHING
+
+
+def _is_own(context: RuleContext, effect: Effect) -> bool:
+    """Whether an effect is on a collection of the component."""
+    if not effect.is_call:
+        return effect.word in ("del", "=")
+    return effect.field is not None and is_container(context, effect.field)
+
+
+def _is_removal(effect: Effect) -> bool:
+    return effect.word in REMOVALS or effect.word == "del"
+
+
+def _is_unread(context: RuleContext, effect: Effect, read: set[str]) -> bool:
+    """Whether an effect assigns a field, or stores into a collection, that `next_tuple` does not read."""
+    op = effect.step.op
+    if isinstance(op, Bind):
+        field = context.field(effect.function, op.target)
+        return field is not None and field not in read
+    stores = effect.word in CONTAINER_STORES and _is_own(context, effect)
+    return stores and effect.field not in read
+
+
+def _is_metric(effect: Effect) -> bool:
+    op = effect.step.op
+    if not isinstance(op, Call):
+        return False
+    names = {word for part in subexpressions(op.func) for word in name_words(last_name(part))}
+    return effect.word in _COUNTS or not METRICS.isdisjoint(names)
+
+
+def _asks(use: Use) -> bool:
+    """Whether a use asks whether a key is in a field."""
+    return use.how in _MEMBERSHIP or (use.how == "get" and use.whole)
+
+
+# ---- the source ----
+
+_SOURCES = (  # the first that matches a qualified name
+    ("kafka", r"kafka|samsa|brod\b"),
+    ("redis", r"redis|jedis|lettuce|^rq\b|hotqueue"),
+    ("rabbitmq", r"rabbit|\bpika\b|\bamqp|kombu|haigha"),
+    ("sqs", r"\bsqs\b"),
+    ("kinesis", r"kinesis"),
+    ("pubsub", r"pubsub"),
+    ("jms", r"\bjms\b|activemq|stomp"),
+    ("mqtt", r"mqtt|paho"),
+    ("zeromq", r"\bzmq\b|zeromq"),
+    ("beanstalk", r"beanstalk"),
+    ("twitter", r"tweepy|twitter|twython|birdy"),
+    ("mongodb", r"mongo"),
+    ("cassandra", r"cassandra|pycassa"),
+    ("hbase", r"hbase"),
+    ("elasticsearch", r"elasticsearch|opensearch"),
+    ("database", r"mysql|postgres|psycopg|sqlite|\bjdbc|java\.sql|javax\.sql|sqlalchemy|cx_Oracle|pyodbc"),
+    ("http", r"^requests\b|urllib|^httplib|http|feedparser|^bs4|websocket|scrapy|selenium"),
+    ("socket", r"socket|java\.net|^telnetlib|serial"),
+    (
+        "file",
+        r"^open$|^io\.open|codecs\.open|java\.io\.|java\.nio\.|^csv|^gzip|^glob|listdir|os\.walk|pandas|hdfs",
+    ),
+    (
+        "generated",
+        r"^random\b|itertools\.cycle|numpy\.random|faker|uuid|java\.util\.Random|ThreadLocalRandom",
+    ),
+)
+_PATTERNS = tuple((word, re.compile(pattern, re.IGNORECASE)) for word, pattern in _SOURCES)
+_POPS = frozenset(
+    "lpop rpop blpop brpop spop zpopmin zpopmax bzpopmin dequeue listen get_message subscribe".split()
+)
+_FORGOTTEN = frozenset({"twitter", "mqtt", "zeromq", "socket"})  # what is not kept for a second reader
+_NO_ACK = frozenset("no_ack auto_ack autoAck noAck".split())
+_AUTO_COMMIT = re.compile(r"(?:enable[._]auto[._]commit|auto[._]commit[._]enable)", re.IGNORECASE)
+_MANUAL = frozenset("pykafka".split())  # clients that commit nothing by default
+
+
+def source_of(context: RuleContext) -> tuple[str, SourceAck]:
+    """Return the kind of the spout's source, "" if it is not recognised, and when the source forgets a message."""
+    found = data_emits(context) or [emit for _, emit in context.events(Emitted)]
+    names = frozenset[str]()
+    for emit in found:
+        payload = emit.args.get(emit.verb.subject or "")
+        names |= provenance(context, emit.function, payload) if payload is not None else frozenset()
+    source = _kind(names) or ("generated" if found and not names else "")
+    return source, _forgets(context, source, names)
+
+
+def _kind(names: frozenset[str]) -> str:
+    return next((word for word, pattern in _PATTERNS if any(map(pattern.search, names))), "")
+
+
+def _forgets(context: RuleContext, source: str, names: frozenset[str]) -> SourceAck:
+    if source == "generated":
+        return SourceAck.GENERATED
+    completed = _ACKS | _COMMITS | frozenset({"delete"})
+    acked = reach(context, EntryKind.ACKED)
+    if any(
+        last_name(call.func) in completed for function in acked for call in calls_by_result(function).values()
+    ):
+        return SourceAck.ON_ACK
+    read = reach(context, EntryKind.NEXT, EntryKind.INIT)
+    calls = [call for function in read for call in calls_by_result(function).values()]
+    words = {last_name(call.func) for call in calls}
+    if (
+        words & completed
+        or (words & _POPS and source in ("redis", "beanstalk"))
+        or any(map(_takes_all, calls))
+    ):
+        return SourceAck.ON_DELIVERY
+    if source == "kafka":
+        return _commits(context, names)
+    return SourceAck.ON_DELIVERY if source in _FORGOTTEN else SourceAck.UNKNOWN
+
+
+def _takes_all(call: Call) -> bool:
+    """Whether a subscription tells the broker to expect no ack."""
+    return any(arg.name in _NO_ACK and arg.value == Literal(True) for arg in call.args)
+
+
+def _commits(context: RuleContext, names: frozenset[str]) -> SourceAck:
+    """Return when a Kafka consumer commits that the spout never asks to: by a timer, unless that is switched off."""
+    for _, call in context.calls():
+        for arg in call.args:
+            if arg.name is not None and _AUTO_COMMIT.fullmatch(arg.name) and isinstance(arg.value, Literal):
+                return SourceAck.ON_DELIVERY if arg.value.value else SourceAck.UNKNOWN
+        values = [arg.value for arg in call.args]
+        if isinstance(call.func, Attr) and len(values) > 1 and _names_auto_commit(values[0]):
+            off = isinstance(values[1], Literal) and str(values[1].value).lower() == "false"
+            return SourceAck.UNKNOWN if off else SourceAck.ON_DELIVERY
+    manual = any(name.partition(".")[0] in _MANUAL for name in names)
+    return SourceAck.UNKNOWN if manual else SourceAck.ON_DELIVERY
+
+
+def _names_auto_commit(key: object) -> bool:
+    word = str(key.value) if isinstance(key, Literal) else last_name(key) if isinstance(key, Attr) else ""
+    return _AUTO_COMMIT.search(word) is not None

@@ -1,0 +1,197 @@
+"""What the code of a component shows: emits, completions, streams, settings, spouts."""
+
+import pytest
+
+from ackdoctor.model.topology import Anchors, Gap, OnFail, SourceAck
+from tests.topology.component_sources import java_facts, python_facts
+
+_BOLT = """
+from pystorm.bolt import Bolt
+
+class Count(Bolt):
+    {switches}
+    def process(self, tup):
+        {body}
+"""
+
+
+def _bolt(body: str, switches: str = "auto_ack = True") -> str:
+    return _BOLT.format(body=body.replace("\n", "\n        "), switches=switches)
+
+
+@pytest.mark.parametrize(
+    ("emit", "switches", "anchors"),
+    [
+        ("self.emit([1])", "pass", Anchors.FRAMEWORK),
+        ("self.emit([1])", "auto_anchor = False", Anchors.WAIVED),
+        ("self.emit([1], anchors=[])", "pass", Anchors.WAIVED),
+        ("self.emit([1], anchors=[tup])", "pass", Anchors.ALL),
+        ("self.emit([1], anchors=self.chosen)", "pass", Anchors.UNKNOWN),
+    ],
+)
+def test_anchors_of_a_python_bolt(emit, switches, anchors):
+    [found] = python_facts(_bolt(emit, switches)).emits
+    assert found.anchors is anchors
+    assert found.stream == "default"
+
+
+def test_a_stream_that_the_code_computes_is_unread():
+    facts = python_facts(_bolt("self.emit([1], stream=tup.values[0])\nself.emit([1], stream='late')"))
+    assert [emit.stream for emit in facts.emits] == ["?", "late"]
+    assert [emit.place.line for emit in facts.emits] == [6, 7]
+
+
+_JAVA_BOLT = """
+public class Made extends BaseRichBolt {
+  OutputCollector collector;
+  public void prepare(Map conf, TopologyContext context, OutputCollector collector) { this.collector = collector; }
+  public void execute(Tuple input) {
+    BODY
+  }
+  public void declareOutputFields(OutputFieldsDeclarer declarer) {
+    declarer.declare(new Fields("word", "count"));
+    declarer.declareStream("late", new Fields("word"));
+  }
+  public Map<String, Object> getComponentConfiguration() {
+    Config conf = new Config();
+    conf.put(Config.TOPOLOGY_TICK_TUPLE_FREQ_SECS, 10);
+    conf.put("topology.message.timeout.secs", limit());
+    return conf;
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "anchors", "completes"),
+    [
+        ("collector.emit(new Values(1)); collector.ack(input);", Anchors.NONE, True),
+        ("collector.emit(input, new Values(1)); collector.ack(input);", Anchors.ALL, True),
+        ('collector.emit("late", input, new Values(1));', Anchors.ALL, False),
+    ],
+)
+def test_a_java_bolt(body, anchors, completes):
+    facts = java_facts(_JAVA_BOLT.replace("BODY", body))
+    assert [emit.anchors for emit in facts.emits] == [anchors]
+    assert facts.completes is completes
+    assert facts.auto_ack is False
+    assert facts.streams == {"default": ("word", "count"), "late": ("word",)}
+
+
+def test_the_settings_of_a_java_bolt_have_their_lines():
+    tick, timeout = java_facts(_JAVA_BOLT.replace("BODY", "collector.ack(input);")).settings
+    assert (tick.key, tick.value, tick.place.line) == ("topology.tick.tuple.freq.secs", 10, 13)
+    assert timeout.key == "topology.message.timeout.secs"
+    assert isinstance(timeout.value, Gap)
+
+
+def test_the_settings_of_a_class_attribute():
+    source = _bolt("pass", "config = {'topology.tick.tuple.freq.secs': 5}")
+    [setting] = python_facts(source.replace("pystorm.bolt", "heronpy.api.bolt.bolt")).settings
+    assert (setting.key, setting.value, setting.place.line) == ("topology.tick.tuple.freq.secs", 5, 4)
+
+
+def test_a_bolt_that_keeps_tuples_holds_them():
+    held = python_facts(_bolt("self.waiting.append(tup)", "auto_ack = False"))
+    assert held.holds
+    assert not python_facts(_bolt("self.waiting.append(tup.values)")).holds
+
+
+_SPOUT = """
+import redis
+from streamparse import Spout
+
+class Words(Spout):
+    outputs = ["word"]
+
+    def initialize(self, conf, context):
+        self.client = redis.Redis()
+        self.pending = {}
+        self.queue = []
+        self.tries = {}
+
+    def next_tuple(self):
+        word = self.client.lpop("words")
+        if self.queue:
+            word = self.queue.pop()
+        self.pending[word] = word
+        self.emit([word], tup_id=word)
+"""
+
+
+def _spout(fail: str) -> str:
+    lines = "\n        ".join(fail.split("\n"))
+    return f"{_SPOUT}\n    def fail(self, tup_id):\n        {lines}\n" if fail else _SPOUT
+
+
+@pytest.mark.parametrize(
+    ("fail", "meaning", "line"),
+    [
+        ("self.emit([self.pending[tup_id]], tup_id=tup_id)", OnFail.REPLAYS, 20),
+        ("self.queue.append(self.pending[tup_id])", OnFail.REPLAYS, 20),
+        ("self.logger.info('lost %s', tup_id)", OnFail.NOTHING, 20),
+        ("self.pending.pop(tup_id, None)", OnFail.NOTHING, 20),
+        ("self.failed += 1", OnFail.NOTHING, 20),
+        ("", OnFail.NOTHING, 18),
+        ("self.client.rpush('words', tup_id)", OnFail.SOURCE, 20),
+        ("self.client.rpush('words-dlq', tup_id)", OnFail.DEAD_LETTER, 20),
+        ("self.archive.handle(tup_id)", OnFail.UNKNOWN, 20),
+        (
+            "self.tries[tup_id] += 1\nif self.tries[tup_id] < 3:\n    self.emit([tup_id], tup_id=tup_id)",
+            OnFail.BOUNDED,
+            22,
+        ),
+    ],
+)
+def test_what_a_spout_does_with_failed_messages(fail, meaning, line):
+    facts = python_facts(_spout(fail))
+    assert facts.on_fail is meaning
+    assert facts.on_fail_place is not None
+    assert facts.on_fail_place.line == line
+
+
+def test_the_source_of_a_spout():
+    facts = python_facts(_spout(""))
+    assert (facts.source, facts.source_ack) == ("redis", SourceAck.ON_DELIVERY)
+    assert [emit.has_id for emit in facts.emits] == [True]
+    assert facts.streams == {"default": ("word",)}
+
+
+def test_a_reliable_spout_gives_up_after_some_attempts():
+    source = _SPOUT.replace("import Spout", "import ReliableSpout").replace("(Spout)", "(ReliableSpout)")
+    assert python_facts(source).on_fail is OnFail.BOUNDED
+
+
+@pytest.mark.parametrize(
+    ("setting", "ack"),
+    [("", SourceAck.ON_DELIVERY), (", enable_auto_commit=False", SourceAck.UNKNOWN)],
+)
+def test_a_kafka_consumer_commits_by_a_timer(setting, ack):
+    source = f"""
+    from kafka import KafkaConsumer
+    from streamparse import Spout
+
+    class Lines(Spout):
+        def initialize(self, conf, context):
+            self.consumer = KafkaConsumer("lines"{setting})
+
+        def next_tuple(self):
+            for message in self.consumer:
+                self.emit([message.value])
+    """
+    facts = python_facts(source)
+    assert (facts.source, facts.source_ack) == ("kafka", ack)
+
+
+def test_a_generated_source():
+    source = """
+    import random
+    from streamparse import Spout
+
+    class Dice(Spout):
+        def next_tuple(self):
+            self.emit([random.randint(1, 6)])
+    """
+    facts = python_facts(source)
+    assert (facts.source, facts.source_ack) == ("generated", SourceAck.GENERATED)
+    assert facts.emits[0].has_id is False
