@@ -66,7 +66,7 @@ _ALSO_PYTHON = (".pyw", ".pyi", ".py2", ".py3")
 
 def is_text(path: str) -> bool:
     """Whether a file is no source code, but may wire or configure a topology."""
-    return not path.endswith(_SUFFIXES) and may_matter(path)
+    return not path.endswith(_PYTHON.suffixes) and may_matter(path)
 
 
 def language_of(path: str) -> Language:
