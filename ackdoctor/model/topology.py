@@ -174,8 +174,8 @@ class Emit:
 class ComponentFacts:
     """What the code of one component shows, independent of its wiring.
 
-    `cls` is the qualified class name.  `faults` are the findings about it: rule, confidence word, place, message.
-    `state` tells whether effects of acked tuples wait in memory, with the place.  `settings` are those of its class.
+    `cls` is the qualified class name.  `faults` are the findings about it: rule, confidence word, place, message; those of
+    a Trident state hold a reason ("state-forgets-txid") instead of a rule.  `settings` are those of its class.
     """
 
     cls: str
@@ -195,6 +195,8 @@ class ComponentFacts:
     on_fail_place: Place | None = None
     source: str = ""  # "kafka", "redis", "http", ...; "" if not recognised
     source_ack: SourceAck = SourceAck.UNKNOWN
+    source_ack_place: Place | None = None
+    batch: str = ""  # of a Trident spout or state: "non-transactional", "transactional" or "opaque"
     streams: Mapping[str, tuple[str, ...] | None] | None = None
     settings: tuple[Setting, ...] = ()
     faults: tuple["Fault", ...] = ()
