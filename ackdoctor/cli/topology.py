@@ -152,7 +152,7 @@ def _write(form: str, report: Report, stream: StringIO, context: Context, width:
     if form == "text":
         screen(report.topologies, stream, context, width)
     elif form == "json":
-        document(report, report.topologies, stream)
+        document(report, stream)
     elif form == "html":
         from ackdoctor.reporters.topology_html import page  # imports Jinja2
 
