@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ackdoctor.model.topology import Judged
 from ackdoctor.reporters import UNICODE, Context
-from ackdoctor.reporters.layout import Box, Layout, Link, arrange, segments, sign
+from ackdoctor.reporters.layout import Box, Layout, Link, arrange, outline, segments, sign
 
 _UP, _RIGHT, _DOWN, _LEFT = 1, 2, 4, 8
 _LINES = " │─└││┌├─┘─┴┐┤┬┼"  # by the directions in which a line leaves the cell
@@ -47,22 +47,27 @@ class _Canvas:
 
 
 def draw(judged: Judged, context: Context, width: int) -> str:
-    """Return the drawing of a topology; '' if it has no component, and its edges if there is no room."""
+    """Return the drawing of a topology; '' if it has no component, and a list if the drawing has no room."""
     layout = arrange(judged, width)
     if layout is None:
-        return "".join(
-            f"{_INDENT}{edge.source} -> {edge.target}  {edge.stream}, {edge.grouping or '?'}\n"
-            for edge in judged.topology.edges
-        )
+        return "".join(_listed(box, context) for box in outline(judged, width))
+    fancy = context.glyphs is UNICODE
     canvas = _Canvas(layout.width, layout.height)
-    _draw_links(canvas, layout, fancy=context.glyphs is UNICODE)
+    _draw_links(canvas, layout, fancy=fancy)
     for box in layout.boxes:
         if not box.rail:
-            _draw_box(canvas, box, fancy=context.glyphs is UNICODE)
-    lines = (
-        _painted(texts, styles, context) for texts, styles in zip(canvas.texts, canvas.styles, strict=True)
-    )
-    return "".join(f"{_INDENT}{line}".rstrip() + "\n" for line in lines)
+            _draw_box(canvas, box, fancy=fancy)
+    rows = zip(canvas.texts, canvas.styles, strict=True)
+    return "".join(f"{_INDENT}{_painted(texts, styles, context)}".rstrip() + "\n" for texts, styles in rows)
+
+
+def _listed(box: Box, context: Context) -> str:
+    """Return a component with its inputs below it."""
+    paint = context.palette.paint
+    name, kind, *inputs = box.lines
+    rows = [f"{_INDENT}{paint('code', name.text)}  {kind.text}"]
+    rows += (f"{2 * _INDENT}{line.text}{paint('error', sign(line.marks))}" for line in inputs)
+    return "".join(f"{row}\n" for row in rows)
 
 
 def _draw_box(canvas: _Canvas, box: Box, *, fancy: bool) -> None:

@@ -6,7 +6,7 @@ from typing import TextIO
 
 from ackdoctor.model.topology import Edge, Judged
 from ackdoctor.reporters import printable
-from ackdoctor.reporters.layout import marks_of, shown_edges
+from ackdoctor.reporters.layout import component_ids, marks_of, shown_edges
 from ackdoctor.reporters.topology import guarantee
 
 _MERMAID_SHAPES: Mapping[str, tuple[str, str]] = {
@@ -78,9 +78,7 @@ def dot(topologies: Sequence[Judged], stream: TextIO) -> None:
 
 def _names(judged: Judged, prefix: str) -> dict[str, str]:
     """Return a name for each component that both languages accept, whatever its id is."""
-    ends = (end for edge in shown_edges(judged) for end in (edge.source, edge.target))
-    ids = dict.fromkeys((*(node.id for node in judged.topology.nodes), *ends))
-    return {name: f"{prefix}{number}" for number, name in enumerate(ids)}
+    return {name: f"{prefix}{number}" for number, name in enumerate(component_ids(judged))}
 
 
 def _title(judged: Judged) -> str:

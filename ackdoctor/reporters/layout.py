@@ -121,16 +121,11 @@ def _reachable(edges: Iterable[Edge], outputs: Mapping[str, Sequence[Edge]]) -> 
 def arrange(judged: Judged, width: int) -> Layout | None:
     """Return the layout of a topology on `width` columns; None if it has no component or does not fit."""
     edges = shown_edges(judged)
-    ids = dict.fromkeys(
-        (
-            *(node.id for node in judged.topology.nodes),
-            *(end for edge in edges for end in (edge.source, edge.target)),
-        )
-    )
+    ids = component_ids(judged)
     if not ids or len(ids) > _MAX_ITEMS:
         return None
-    forward = _acyclic(list(ids), edges)
-    boxes = _boxes(judged, ids, edges, forward, width)
+    forward = _acyclic(ids, edges)
+    boxes = _boxes(judged, ids, forward, width)
     pairs = list(dict.fromkeys((edge.source, edge.target) for edge in forward))
     layers = _layers(boxes, pairs, width)
     if layers is None:
@@ -143,6 +138,17 @@ def arrange(judged: Judged, width: int) -> Layout | None:
     _order(layers, links)
     _place(layers, links, width)
     return _routed(layers, links)
+
+
+def outline(judged: Judged, width: int) -> list[Box]:
+    """Return the boxes of all components, for a drawing without lines."""
+    return list(_boxes(judged, component_ids(judged), (), width).values())
+
+
+def component_ids(judged: Judged) -> list[str]:
+    """Return the ids of the components, and those that only an edge names."""
+    ends = (end for edge in shown_edges(judged) for end in (edge.source, edge.target))
+    return list(dict.fromkeys((*(node.id for node in judged.topology.nodes), *ends)))
 
 
 def _acyclic(ids: Sequence[str], edges: Sequence[Edge]) -> list[Edge]:
@@ -168,29 +174,30 @@ def _acyclic(ids: Sequence[str], edges: Sequence[Edge]) -> list[Edge]:
     return [edge for edge in edges if (edge.source, edge.target) not in back]
 
 
-def _boxes(
-    judged: Judged, ids: Iterable[str], edges: Sequence[Edge], forward: Sequence[Edge], width: int
-) -> dict[str, Box]:
+def _boxes(judged: Judged, ids: Iterable[str], forward: Sequence[Edge], width: int) -> dict[str, Box]:
+    """Return a box for each component; without `forward` edges, no line shows where an input comes from."""
     nodes = {node.id: node for node in judged.topology.nodes}
+    inputs: dict[str, list[Edge]] = defaultdict(list)
+    for edge in shown_edges(judged):
+        inputs[edge.target].append(edge)
     marks = marks_of(judged)
     drawn = set(forward)
     boxes = {}
-    room = max(8, min(_WIDEST, width - _PADDING))
+    room = max(16, min(_WIDEST, width - _PADDING - 3 * (_GAP + 1)))  # beside the widest box fit three rails
     for name in ids:
         node = nodes.get(name)
         lines = [Line(f"{name}{_amount(node)}")]
-        lines += [Line(f"{node.role} {node.cls.rpartition('.')[2]}")] if node else [Line("not found")]
+        lines += [Line(f"{node.role} {node.cls.rpartition('.')[2]}" if node else "not found")]
         lines += [Line("its code is not read")] if node and node.unread else []
-        several = len({edge.source for edge in edges if edge.target == name}) > 1
-        for edge in edges:
-            if edge.target == name:
-                back = edge not in drawn
-                lines.append(Line(_input(edge, named=several or back, back=back), marks.get(edge, ())))
+        several = len({edge.source for edge in inputs[name]}) > 1
+        for edge in inputs[name]:
+            back = bool(drawn) and edge not in drawn
+            text = _input(edge, named=several or edge not in drawn, back=back)
+            lines.append(Line(text, marks.get(edge, ())))
         lines = [Line(_cut(line.text, room - len(sign(line.marks))), line.marks) for line in lines]
         length = max(len(line.text) + len(sign(line.marks)) for line in lines)
-        boxes[name] = Box(
-            name, lines, node.role if node else "", name, width=length + _PADDING, height=len(lines) + 2
-        )
+        role = node.role if node else ""
+        boxes[name] = Box(name, lines, role, name, width=length + _PADDING, height=len(lines) + 2)
     return boxes
 
 
@@ -396,25 +403,6 @@ def _ports(links: Sequence[Link]) -> None:
             link.end = link.start if straight else min(high, low + number * step)
             if abs(link.end - link.start) == 1 and low <= link.start <= high:
                 link.end = link.start  # no step of one column
-    _separate(links)
-
-
-def _separate(links: Sequence[Link]) -> None:
-    """Move arrivals off the columns where other lines leave, as far as their boxes have room."""
-    leaving = {link.start: link.upper.id for link in links}
-    taken = {link.end for link in links}
-    for link in links:
-        box = link.lower
-        if leaving.get(link.end, link.upper.id) != link.upper.id and not box.rail:
-            free = [
-                column
-                for column in range(box.x + 1, box.x + box.width - 1)
-                if column not in taken and leaving.get(column, link.upper.id) == link.upper.id
-            ]
-            if free:
-                taken.discard(link.end)
-                link.end = min(free, key=lambda column: abs(column - link.end))
-                taken.add(link.end)
 
 
 def _tracks(links: Sequence[Link], top: int) -> int:
@@ -422,29 +410,56 @@ def _tracks(links: Sequence[Link], top: int) -> int:
     nets: dict[str, list[Link]] = defaultdict(list)
     for link in links:
         nets[link.upper.id].append(link)
-    bent = {name: net for name, net in nets.items() if any(link.start != link.end for link in net)}
-    leaving = {net[0].start: name for name, net in bent.items()}
+    for _ in links:
+        bent = {name: net for name, net in nets.items() if any(link.start != link.end for link in net)}
+        leaving = {net[0].start: name for name, net in bent.items()}
+        placed, rows = _placed(bent, leaving)
+        met = [
+            link
+            for name, net in bent.items()
+            for link in net
+            if placed[leaving.get(link.end, name)] >= placed[name] and leaving.get(link.end, name) != name
+        ]
+        if not met or not _moved(met[0], links):
+            break
+    else:
+        placed, rows = {}, 0
+    height = rows + 2
+    for name, net in nets.items():
+        for link in net:
+            link.track = top + 1 + placed[name] if name in placed else top + height - 1
+    return height
+
+
+def _placed(bent: Mapping[str, Sequence[Link]], leaving: Mapping[int, str]) -> tuple[dict[str, int], int]:
+    """Return the row of each net, and the number of rows."""
     rows: list[list[tuple[int, int]]] = []
     placed: dict[str, int] = {}
     for name in _above_first(bent, leaving):
         columns = [column for link in bent[name] for column in (link.start, link.end)]
         low, high = min(columns), max(columns)
-        after = [
-            placed[leaving[link.end]]
-            for link in bent[name]
-            if leaving.get(link.end, name) != name and leaving[link.end] in placed
-        ]
-        row = max(after, default=-1) + 1
+        others = {leaving.get(link.end, name) for link in bent[name]} - {name}
+        row = max((placed[other] for other in others if other in placed), default=-1) + 1
         while row < len(rows) and any(low <= b + 1 and a - 1 <= high for a, b in rows[row]):
             row += 1
         rows.extend([] for _ in range(row + 1 - len(rows)))
         rows[row].append((low, high))
         placed[name] = row
-    height = len(rows) + 2
-    for name, net in nets.items():
-        for link in net:
-            link.track = top + 1 + placed[name] if name in placed else top + height - 1
-    return height
+    return placed, len(rows)
+
+
+def _moved(link: Link, links: Sequence[Link]) -> bool:
+    """Move an arrival off the column where another line leaves; return whether there is room."""
+    box = link.lower
+    taken = {each.end for each in links} | {each.start for each in links if each.upper is not link.upper}
+    columns = (box.x - 1, box.x + 1) if box.rail else range(box.x + 1, box.x + box.width - 1)
+    free = [column for column in columns if column not in taken and column >= 0]
+    if not free:
+        return False
+    link.end = min(free, key=lambda column: abs(column - link.end))
+    if box.rail:
+        box.x = link.end
+    return True
 
 
 def _above_first(bent: Mapping[str, Sequence[Link]], leaving: Mapping[int, str]) -> list[str]:

@@ -164,17 +164,20 @@ def screen(topologies: Sequence[Judged], stream: TextIO, context: Context, width
 def _head(judged: Judged, context: Context, width: int) -> Iterator[str]:
     topology, verdict = judged.topology, judged.verdict
     style = "info" if verdict.lower is not verdict.upper else _STYLES[verdict.lower]
-    first, *rest = wrap(" ".join(sentences(judged)), max(width, 20), break_on_hyphens=False)
+    text = " ".join(sentences(judged))
+    first, *rest = wrap(text, max(width, 20), break_on_hyphens=False, subsequent_indent=_INDENT)
     name, colon, text = first.partition(": ")
     yield f"{context.palette.paint('path', name)}{colon}{context.palette.paint(style, text)}"
-    yield from (f"{_INDENT}{line}" for line in rest)
+    yield from rest
     parts = [
         topology.kind,
         topology.framework,
         str(topology.place),
         topology.branch and f"if {topology.branch}",
     ]
-    yield f"{_INDENT}{context.palette.paint('faint', printable(', '.join(filter(None, parts))))}"
+    about = printable(", ".join(filter(None, parts)))
+    for line in wrap(about, max(width, 20), initial_indent=_INDENT, subsequent_indent=_INDENT):
+        yield context.palette.paint("faint", line)
 
 
 def _reasons(judged: Judged, context: Context, width: int) -> str:
@@ -253,11 +256,11 @@ def shown(value: Value) -> str:
 # ---- JSON ----
 
 
-def document(report: Report, topologies: Sequence[Judged], stream: TextIO) -> None:
-    """Write the topologies as one object, in ASCII."""
+def document(report: Report, stream: TextIO) -> None:
+    """Write the topologies of a report as one object, in ASCII."""
     plain = {
         "version": __version__,
-        "topologies": [plain_topology(judged) for judged in topologies],
+        "topologies": [plain_topology(judged) for judged in report.topologies],
         "unreadable": [
             {"path": item.path, "line": item.line, "reason": item.reason} for item in report.unreadable
         ],

@@ -12,7 +12,7 @@ from ackdoctor.reporters.layout import Box, Layout, Link, arrange, points
 from ackdoctor.reporters.topology import code_of, component_facts, defects_of, guarantee, sentences, shown
 
 _COLUMN, _ROW = 8.0, 19.0  # pixels of a cell of the layout
-_WIDE, _NARROW = 130, 44  # columns of the page on a desk and on a phone
+_WIDE, _NARROW = 130, 42  # columns of the page on a desk and on a phone
 _STYLES = {"at-most-once": "INCOMPLETE", "unknown": "INCOMPLETE"}
 
 
@@ -47,15 +47,17 @@ def _topology(judged: Judged, number: int) -> dict[str, object]:
             for css, layout in (("wide", wide), ("narrow", narrow or wide))
             if layout is not None
         ],
-        "reasons": verdict.reasons,
-        "gaps": list(dict.fromkeys((*verdict.gaps, *topology.gaps))),
+        "reasons": [
+            (each.fact, str(each.place), each.component, each.sure, each.why) for each in verdict.reasons
+        ],
+        "gaps": [(str(gap.place), gap.why) for gap in dict.fromkeys((*verdict.gaps, *topology.gaps))],
         "components": [
             (
                 node.id,
                 node.role,
                 node.cls,
                 "" if node.parallelism is None else node.parallelism,
-                code_of(node, judged.facts.get(node.id)),
+                str(code_of(node, judged.facts.get(node.id))),
                 ", ".join(
                     f"{name}: {_fact(value)}"
                     for name, value in component_facts(node, judged.facts.get(node.id)).items()

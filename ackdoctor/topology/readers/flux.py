@@ -232,7 +232,7 @@ def _topology(found: _Definition, texts: Texts) -> Topology:
         kind=found.kind,
         framework=framework,
         place=found.place,
-        conf=found.conf,
+        config=found.conf,
         nodes=tuple(nodes),
         edges=tuple(edges),
         settings=tuple(settings),

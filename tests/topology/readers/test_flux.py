@@ -56,7 +56,7 @@ POM = "<dependency><artifactId>storm-core</artifactId><version>{}</version></dep
 
 def test_components_streams_and_settings_have_their_lines():
     found = topology(f"name: wordcount\nconfig:\n  topology.workers: 2\n{GRAPH}")
-    assert (found.name, found.kind, found.place, found.conf) == (
+    assert (found.name, found.kind, found.place, found.config) == (
         "wordcount",
         "flux",
         Place("conf/t.yaml", 1),
