@@ -18,6 +18,8 @@ from ackdoctor.model.source import read_file
 
 FORMATS = ("full", "concise", "json", "json-lines", "sarif", "github")
 
+GUARANTEES = ("at-most-once", "at-least-once", "exactly-once")
+
 FILES = ("ackdoctor.toml", "pyproject.toml")
 _EXCLUDE = (
     ".git", ".hg", ".svn", ".venv", "venv", ".tox", ".nox", ".eggs", ".mypy_cache", ".pytest_cache",
@@ -33,6 +35,13 @@ _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+)*")
 
 Parsed: TypeAlias = object  # the type of the field
+
+
+class Promise(NamedTuple):
+    """What the topologies must guarantee: a word or "", and the streams on which loss is accepted."""
+
+    require: str = ""
+    best_effort_streams: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -53,6 +62,7 @@ class Settings:
     output_format: str = "full"
     fatal_unreadable: bool = False
     pytest: Mapping[str, object] = field(default_factory=dict)  # the plugin reads its options itself
+    topology: Promise = field(default_factory=Promise)
     directory: Path | None = None
     source: Path | None = None  # the file these settings were read from
     searched: bool = False  # found by a search upward from the paths of a run, not named by the user
@@ -249,6 +259,17 @@ def _open_table(value: object) -> Mapping[str, object]:
     return value
 
 
+def _promise(value: object) -> Promise:
+    shape = f"must be a table of `require` ({', '.join(GUARANTEES)}) and `best-effort-streams`, not"
+    if not isinstance(value, dict):
+        raise ValueError(f"{shape} {value!r}")
+    if unknown := [key for key in value if key not in {"require", "best-effort-streams"}]:
+        raise ValueError(f"{shape} {unknown[0]!r}")
+    if "require" in value:
+        _word_of({word: word for word in GUARANTEES})(value["require"])
+    return Promise(value.get("require", ""), _strings(value.get("best-effort-streams", [])))
+
+
 def _word_of(words: Mapping[str, Parsed]) -> Callable[[object], Parsed]:
     def parse(value: object) -> Parsed:
         if not isinstance(value, str) or value not in words:
@@ -331,6 +352,12 @@ KEYS: Mapping[str, Key] = MappingProxyType(
         "fatal-unreadable": Key(_switch, "`true` is the option `--strict-files`", "`false`"),
         "pytest": Key(
             _open_table, "a table for the [pytest plugin](guide/tests.md#marks-and-options)", "none"
+        ),
+        "topology": Key(
+            _promise,
+            "a table: `require` is the guarantee that [`ackdoctor topology`](guide/topology.md#gate-a-build) demands, "
+            "`best-effort-streams` lists streams on which loss is accepted",
+            "none",
         ),
     }
 )

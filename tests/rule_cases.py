@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from ackdoctor.checks import check_component
+from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.dialects import known, load
 from ackdoctor.flow.program import Program
 from ackdoctor.frontends import java
@@ -80,7 +81,7 @@ def findings_of(case: Case) -> list[Finding]:
     program = Program(units, load(_versions(case.dialect)))
     findings: dict[tuple[str, object], Finding] = {}
     for component in program.components:
-        for finding in check_component(program, component):
+        for finding in check_component(RuleContext.of(program, component)):
             if not finding.repaired_by:
                 findings.setdefault((finding.code, finding.site), finding)
     return list(findings.values())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.config import Settings, find_config, load_settings
+from ackdoctor.config import Promise, Settings, find_config, load_settings
 from ackdoctor.model import ConfigError
 from ackdoctor.model.finding import Confidence, Severity
 
@@ -38,6 +38,9 @@ def test_every_key_reaches_its_field(tmp_path):
         "mylib.base.MyBolt" = "streamparse.Bolt"
         [tool.ackdoctor.dialect-version]
         streamparse = "2.1"
+        [tool.ackdoctor.topology]
+        require = "at-least-once"
+        best-effort-streams = ["metrics"]
         """,
         "pyproject.toml",
     )
@@ -55,6 +58,7 @@ def test_every_key_reaches_its_field(tmp_path):
         baseline=tmp_path / "known.json",
         output_format="sarif",
         fatal_unreadable=True,
+        topology=Promise("at-least-once", ("metrics",)),
         directory=tmp_path,
         source=path,
     )

@@ -13,11 +13,9 @@ from types import MappingProxyType, ModuleType
 
 from ackdoctor.checks.mistakes import repaired
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.program import Program
-from ackdoctor.model.cfg import Component
 from ackdoctor.model.finding import Finding
 
-__all__ = ["all_findings", "check_component", "findings_of", "load"]
+__all__ = ["all_findings", "check_component", "load"]
 
 
 @cache
@@ -30,19 +28,12 @@ def load() -> Mapping[str, ModuleType]:
 
 
 def check_component(
-    program: Program, component: Component, failed: Callable[[str, Exception], None] | None = None
+    context: RuleContext, failed: Callable[[str, Exception], None] | None = None
 ) -> Iterator[Finding]:
     """Yield the findings of all rules about one component; `repaired_by` marks those that belong to another's mistake.
 
     If a check raises, `failed` gets its rule code and the exception, and the other rules run.
     """
-    yield from findings_of(RuleContext.of(program, component), failed)
-
-
-def findings_of(
-    context: RuleContext, failed: Callable[[str, Exception], None] | None = None
-) -> Iterator[Finding]:
-    """Yield what `check_component` does, about a component that is solved already."""
     findings = list(all_findings(context, failed))
     others = repaired(context.claims)
     yield from (replace(finding, repaired_by=others.get(id(finding), "")) for finding in findings)

@@ -3,7 +3,7 @@
 import os.path
 import re
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
@@ -197,7 +197,7 @@ class Lint:
             text = self.stdin_filename or "<stdin>", sys.stdin.buffer.read()
             if self.stdin_filename is None and _JAVA.match(text[1]):
                 raise UsageError("standard input is Java; name it with --stdin-filename NAME.java")
-        cache, no_cache_reason = _cache(self, settings)
+        cache, no_cache_reason = (None, "") if self.no_cache else result_cache(self.paths or (), settings)
         with progress(quiet=self.quiet) as show:
             report = lint(
                 [] if text else [Path(path) for path in self.paths or (".",)],
@@ -267,7 +267,8 @@ def _settings(options: Lint) -> Settings:
 
     `--select` replaces what the file selects and ignores.
     """
-    settings = _settings_file(options)
+    names = [options.stdin_filename or "."] if options.reads_stdin else options.paths or ["."]
+    settings = settings_file(names, options.config, isolated=options.isolated)
     changes: dict[str, Any] = {}
     if options.select:
         changes |= {"select": tuple(options.select), "extend_select": (), "ignore": ()}
@@ -287,21 +288,21 @@ def _settings(options: Lint) -> Settings:
     return settings
 
 
-def _settings_file(options: Lint) -> Settings:
+def settings_file(paths: Sequence[str], config: Path | None, *, isolated: bool) -> Settings:
+    """Return the settings of a run on these paths: from `config`, or from the nearest file."""
     root = Path.cwd()
-    if options.isolated:
+    if isolated:
         return Settings(directory=root)
-    searched = options.config is None
-    path = options.config or find_config(_common_directory(options))
+    searched = config is None
+    path = config or find_config(_common_directory(paths))
     if path is None:
         return Settings(directory=root, searched=searched)
     found = load_settings(path.relative_to(root) if path.is_relative_to(root) else path)
     return replace(found, searched=searched)
 
 
-def _common_directory(options: Lint) -> Path:
+def _common_directory(names: Sequence[str]) -> Path:
     """Return the directory that all paths share: the search for settings begins there."""
-    names = [options.stdin_filename or "."] if options.reads_stdin else options.paths or ["."]
     # paths stay as the user writes them: a link's own directory, not the one it points to
     paths = [Path(os.path.normpath(Path(name).absolute())) for name in names]
     directories = [path if os.path.isdir(path) else path.parent for path in paths]  # noqa: PTH112  # no error for a long name
@@ -362,13 +363,11 @@ def _check_frameworks(settings: Settings) -> None:
 # ---- the run ----
 
 
-def _cache(options: Lint, settings: Settings) -> tuple[CacheFolder | None, str]:
+def result_cache(paths: Iterable[str], settings: Settings) -> tuple[CacheFolder | None, str]:
     """Return the cache of results, or None and the reason why there is none."""
-    if options.no_cache:
-        return None, ""
     root = Path.cwd()
-    paths = [Path(path).absolute() for path in options.paths or () if path != STDIN]
-    named = [path if os.path.isdir(path) else path.parent for path in paths]  # noqa: PTH112 - no error for a name too long
+    absolute = [Path(path).absolute() for path in paths if path != STDIN]
+    named = [path if os.path.isdir(path) else path.parent for path in absolute]  # noqa: PTH112 - no error for a name too long
     git = (folder for folder in (root, *root.parents) if os.path.exists(folder / ".git"))  # noqa: PTH110 - as above
     outside = (root, settings.directory or root, next(git, root), *named)
     try:

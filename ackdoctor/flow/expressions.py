@@ -205,8 +205,13 @@ def name_words(name: str) -> list[str]:
 
 def condition_text(function: Function, expr: Expr, notation: Notation) -> str:
     """A condition in back quotes, or "" if it is too long or reads a temporary with no text."""
-    text = _Printer(_temporaries(function), notation).text(expr)
+    text = expression_text(function, expr, notation)
     return f"`{text}`" if 0 < len(text) <= _MAX_CONDITION and "%" not in text.replace(" % ", "") else ""
+
+
+def expression_text(function: Function, expr: Expr | Call, notation: Notation) -> str:
+    """The text of an expression; "%" in it replaces a part without text."""
+    return _Printer(_temporaries(function), notation).text(expr)
 
 
 @memoize

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ackdoctor import checks, dialects
+from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.symbols import MAX_ANCESTORS
 from ackdoctor.lint.discover import LANGUAGES, LIMIT, reason
@@ -23,6 +24,9 @@ from ackdoctor.lint.unknown_bases import unknown_bases
 from ackdoctor.model.cfg import ClassInfo, Component, Unit
 from ackdoctor.model.finding import Finding, UnknownBase, Unreadable
 from ackdoctor.model.source import read_file
+from ackdoctor.model.topology import ComponentFacts, Topology
+from ackdoctor.topology.facts import component_facts
+from ackdoctor.topology.readers.code import from_program
 
 Progress = Callable[[int, int], None]
 
@@ -179,6 +183,8 @@ class Analyzer:
         units = [item.unit for item in lowered if item.unit is not None]
         own = {source.display_path for source in cluster.own}
         findings: list[Finding] = []
+        facts: list[ComponentFacts] = []
+        topologies: tuple[Topology, ...] = ()
         unknown: list[UnknownBase] = []
         count = 0
         try:
@@ -186,7 +192,10 @@ class Analyzer:
             for component in program.components:
                 if component.cls.path in own:
                     count += 1
-                    findings += _diagnose(program, component, faults)
+                    diagnosis = _diagnose(program, component, faults)
+                    findings += diagnosis.findings
+                    facts += diagnosis.facts
+            topologies = from_program(program, own)
             faults += _too_many_ancestors(program, own)
             language = LANGUAGES[cluster.language].dialects
             unknown = [each for each in unknown_bases(program, self._dialects, language) if each.path in own]
@@ -196,6 +205,8 @@ class Analyzer:
             findings=tuple(findings),
             unreadable=(*(place for item in lowered for place in item.unreadable), *faults),
             components=count,
+            facts=tuple(facts),
+            topologies=topologies,
             unknown_bases=tuple(unknown),
             repeatable=not faults and self._changed.isdisjoint(source.path for source in cluster.sources),
         )
@@ -221,8 +232,15 @@ class Analyzer:
         return lowered
 
 
-def _diagnose(program: Program, component: Component, faults: list[Unreadable]) -> list[Finding]:
-    """Return the findings of all rules about a component."""
+class _Diagnosis(NamedTuple):
+    """The findings of all rules about a component, and what its code shows to a topology."""
+
+    findings: tuple[Finding, ...] = ()
+    facts: tuple[ComponentFacts, ...] = ()
+
+
+def _diagnose(program: Program, component: Component, faults: list[Unreadable]) -> _Diagnosis:
+    """Diagnose one component; what fails becomes a fault."""
     path, line = component.cls.path, component.cls.head.line
 
     def fail(code: str, error: Exception) -> None:
@@ -239,10 +257,16 @@ def _diagnose(program: Program, component: Component, faults: list[Unreadable]) 
         faults.append(fault)
 
     try:
-        return list(checks.check_component(program, component, fail))
+        context = RuleContext.of(program, component)
+        findings = tuple(checks.check_component(context, fail))
     except Exception as error:  # noqa: BLE001  # the other components go on
         fail("", error)
-        return []
+        return _Diagnosis()
+    try:
+        return _Diagnosis(findings, (component_facts(context, findings),))
+    except Exception as error:  # noqa: BLE001  # the findings stay
+        fail("", error)
+        return _Diagnosis(findings)
 
 
 def _too_many_ancestors(program: Program, own: set[str]) -> Iterator[Unreadable]:

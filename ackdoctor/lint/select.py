@@ -13,13 +13,14 @@ or one that silences nothing, is a finding itself (ACK901).
 
 import os
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ackdoctor.config import Settings, exactness, nearest
-from ackdoctor.lint.discover import language_of, matches_glob
+from ackdoctor.lint.discover import is_text, language_of, matches_glob
 from ackdoctor.lint.files import MARK
 from ackdoctor.model.finding import (
     Confidence,
@@ -159,13 +160,19 @@ _DIRECTIVE = (
     r"(?P<reason>.*?)(?=\s+(?:{mark})(?:\s|ackdoctor:)|\s*$)"
 )
 _IN_PYTHON = re.compile(_DIRECTIVE.format(mark="#"))
+_IN_TEXT = re.compile(_DIRECTIVE.format(mark="#|;+"))
+_TEXT_COMMENT = re.compile(r"(?:^|\s)([#;].*ackdoctor:.*)")
 _IN_JAVA = re.compile(_DIRECTIVE.format(mark=r"//|/?\*+"))
 
 
-def _directives(language: str, data: bytes) -> list[_Directive]:
+def _directives(path: str, data: bytes) -> list[_Directive]:
     """Return the directives of a file, in order."""
     found: list[_Directive] = []
-    if language == "java":
+    if is_text(path):
+        for comment in _text_comments(data):
+            found += _of_comment(comment, _IN_TEXT, "`# ackdoctor: ignore[ACK501] reason`", top="line")
+        return found
+    if language_of(path).name == "java":
         from ackdoctor.frontends.java.syntax import comments_of
 
         comments, annotations = comments_of(data)
@@ -180,6 +187,28 @@ def _directives(language: str, data: bytes) -> list[_Directive]:
     for comment in python_comments(text) if isinstance(text, str) else ():
         found += _of_comment(comment, _IN_PYTHON, "`# ackdoctor: ignore[ACK101] reason`", top="statement")
     return found
+
+
+def _text_comments(data: bytes) -> Iterator[Comment]:
+    """Yield the comments of a YAML, Clojure or properties file that may hold directives.
+
+    Behind a value a comment describes its own line, on a line of its own the next line that is neither blank nor comment.
+    """
+    lines = data.decode("utf-8", "replace").splitlines()
+    code = [number for number, line in enumerate(lines, 1) if line.strip() and line.lstrip()[0] not in "#;"]
+    for number, line in enumerate(lines, 1):
+        if found := _TEXT_COMMENT.search(line):
+            place = bisect_left(code, number)
+            described = code[place] if place < len(code) else number
+            first = found.start(1)
+            yield Comment(
+                line=number,
+                column=first + 1,
+                text=found[1],
+                at_top=not code or number < code[0],
+                first=described,
+                last=described,
+            )
 
 
 def _of_comment(
@@ -264,7 +293,7 @@ def suppress(
     unread: list[Unreadable] = []
     for path in sorted(path for path, data in sources.items() if MARK in data.replace(b"\0", b"")):
         try:
-            directives = _directives(language_of(path).name, sources[path])
+            directives = _directives(path, sources[path])
         except Exception as error:  # noqa: BLE001  # the other files go on
             unread.append(Unreadable.crash(path, error, where="its comments", partial=True))
             continue

@@ -177,13 +177,17 @@ class Update:
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """`result = func(args)`; `awaited` if the result is awaited at once, `dropped` if the code ignores it."""
+    """`result = func(args)`; `awaited` if the result is awaited at once, `dropped` if the code ignores it.
+
+    `line` is where the name of a method in a chain of calls is, or 0 if that is the first line of the step.
+    """
 
     result: Name
     func: Expr
     args: tuple[Arg, ...]
     awaited: bool = False
     dropped: bool = False
+    line: int = 0
 
 
 @dataclass(slots=True, eq=False)

@@ -4,8 +4,12 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum, unique
+from typing import TYPE_CHECKING
 
 from ackdoctor.model.source import Site
+
+if TYPE_CHECKING:
+    from ackdoctor.model.topology import Judged
 
 _LONGEST = 200  # characters of an exception's message
 
@@ -182,6 +186,7 @@ class Report:
     fixed: tuple[str, ...] = ()  # baseline entries without a finding
     notes: tuple[str, ...] = ()
     unknown_bases: tuple[UnknownBase, ...] = ()
+    topologies: tuple["Judged", ...] = ()
 
 
 def fingerprint(finding: Finding) -> str:

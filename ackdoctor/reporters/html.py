@@ -44,21 +44,8 @@ _MARKS = {
 
 def page(report: Report, analysis: Analysis, stream: TextIO) -> None:
     """Write the whole page; it depends on nothing but the arguments."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_visible,
-    )
-    environment.filters.update(
-        thousands="{:,}".format,
-        percent="{:.2%}".format,
-        ms=lambda ms: span(ms / 1000),
-    )
     word, _, rest = verdict(report, analysis).partition(": ")
-    template = environment.get_template("analysis.html.jinja")
+    template = environment().get_template("analysis.html.jinja")
     parts = template.generate(
         version=__version__,
         word=word,
@@ -82,6 +69,20 @@ def page(report: Report, analysis: Analysis, stream: TextIO) -> None:
         unreadable=report.unreadable,
     )
     stream.writelines(parts)
+
+
+def environment() -> Environment:
+    """Return what renders our templates: every value is escaped, a missing one is an error."""
+    made = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_visible,
+    )
+    made.filters.update(thousands="{:,}".format, percent="{:.2%}".format, ms=lambda ms: span(ms / 1000))
+    return made
 
 
 def _visible(value: object) -> object:

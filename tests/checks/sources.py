@@ -3,6 +3,7 @@
 from textwrap import dedent, indent
 
 from ackdoctor.checks import check_component
+from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.dialects import load
 from ackdoctor.flow.program import Program
 from ackdoctor.frontends.java import Lowered
@@ -49,7 +50,7 @@ def findings(source: str) -> list[Finding]:
     found = [
         finding
         for component in program.components
-        for finding in check_component(program, component)
+        for finding in check_component(RuleContext.of(program, component))
         if not finding.repaired_by
     ]
     return sorted(found, key=lambda finding: (finding.site.span.line, finding.code))
@@ -69,7 +70,7 @@ def java_findings(body: str) -> list[Finding]:
     return [
         finding
         for component in program.components
-        for finding in check_component(program, component)
+        for finding in check_component(RuleContext.of(program, component))
         if not finding.repaired_by
     ]
 

@@ -6,6 +6,7 @@ from textwrap import dedent
 import pytest
 
 from ackdoctor.checks import check_component
+from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.dialects.pystorm import BOLT, DIALECTS
 from ackdoctor.flow.program import Program
 from ackdoctor.frontends.python import lower_source
@@ -29,7 +30,9 @@ def _codes(body: str) -> list[tuple[int, str]]:
     assert isinstance(unit, Unit), unit
     program = Program([unit], [DIALECT])
     (component,) = program.components
-    found = [finding for finding in check_component(program, component) if not finding.repaired_by]
+    found = [
+        finding for finding in check_component(RuleContext.of(program, component)) if not finding.repaired_by
+    ]
     return sorted({(finding.site.span.line - 4, finding.code) for finding in found})
 
 

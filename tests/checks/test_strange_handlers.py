@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.checks import check_component
+from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.dialects import load
 from ackdoctor.dialects.pystorm import BOLT, DIALECTS
 from ackdoctor.flow.program import Program
@@ -45,7 +46,7 @@ def test_every_class_of_the_standard_library_is_analysed(part: int) -> None:
         for cls in unit.classes.values():
             start = time.process_time()
 
-            findings = list(check_component(program, as_bolt(program, cls)))
+            findings = list(check_component(RuleContext.of(program, as_bolt(program, cls))))
 
             assert all(finding.site.path == path.name for finding in findings)
             assert time.process_time() - start < SECONDS_PER_HANDLER * max(len(cls.methods), 1), cls.name

@@ -22,10 +22,10 @@ def broken(monkeypatch, tmp_path):
     write(tmp_path, {"bad.py": bad + "\n\n" + IGNORED.partition("\n\n\n")[2], "good.py": BOLT})
     original = checks.check_component
 
-    def check_component(program, component, failed=None):
-        if component.name == "BadBolt":
+    def check_component(context, failed=None):
+        if context.component.name == "BadBolt":
             raise ValueError("not enough values")
-        return original(program, component, failed)
+        return original(context, failed)
 
     monkeypatch.setattr(checks, "check_component", check_component)
 
@@ -36,10 +36,10 @@ LINE = "bad.py:4:0: internal error in BadBolt: ValueError: not enough values\n"
 def test_a_component_whose_calls_are_too_deep_is_named_and_the_exit_code_is_2(shell, broken, monkeypatch):
     original = checks.check_component
 
-    def check_component(program, component, failed=None):
-        if component.name == "BadBolt":
+    def check_component(context, failed=None):
+        if context.component.name == "BadBolt":
             raise RecursionError
-        return original(program, component, failed)
+        return original(context, failed)
 
     monkeypatch.setattr(checks, "check_component", check_component)
     outcome = shell("lint", "--no-cache", ".")

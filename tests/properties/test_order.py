@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 from ackdoctor.checks import check_component
+from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.dialects import load
 from ackdoctor.flow.program import Program
 from ackdoctor.frontends.python import lower_source
@@ -47,7 +48,9 @@ def _findings(texts: dict[str, bytes], random: Random) -> list[Finding]:
     program = Program(units, load({}))
     components = list(program.components)
     random.shuffle(components)
-    found = [finding for component in components for finding in check_component(program, component)]
+    found = [
+        finding for component in components for finding in check_component(RuleContext.of(program, component))
+    ]
     return sorted(
         found, key=lambda finding: (finding.site.path, finding.site.span, finding.code, repr(finding))
     )

@@ -2,7 +2,7 @@
 
 from textwrap import dedent
 
-from ackdoctor.checks import findings_of
+from ackdoctor.checks import check_component
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.dialects import load
 from ackdoctor.flow.program import Program
@@ -29,7 +29,7 @@ import org.apache.storm.tuple.*;
 def _facts(program: Program, name: str) -> ComponentFacts:
     component = next(each for each in program.components if each.cls.name == name)
     context = RuleContext.of(program, component)
-    return component_facts(context, list(findings_of(context)))
+    return component_facts(context, list(check_component(context)))
 
 
 def python_facts(source: str, name: str = "") -> ComponentFacts:

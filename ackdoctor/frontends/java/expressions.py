@@ -398,7 +398,8 @@ def _call(fn: Lowering, node: Node, *, dropped: bool = False) -> Expr:
             func = Attr(obj, name)
         args = arguments_of(fn, link)
         result = fn.builder.temp()
-        fn.builder.add(Call(result, func, args, dropped=last), fn.span(link))
+        line = child(link, "name").start_point.row + 1
+        fn.builder.add(Call(result, func, args, dropped=last, line=line), fn.span(link))
         obj = result
     assert obj is not None
     return obj

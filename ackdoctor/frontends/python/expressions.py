@@ -405,8 +405,10 @@ def call(fn: Lowering, node: cst.Call, *, awaited: bool = False, dropped: bool =
     pure = _pure_builtin(fn, func, args)
     if pure is not None:
         return pure
-    result = fn.builder.temp()
-    fn.builder.add(Call(result, func, tuple(args), awaited, dropped), fn.span(node))
+    result, span, line = fn.builder.temp(), fn.span(node), 0
+    if span.end_line > span.line and isinstance(node.func, cst.Attribute):
+        line = fn.file.positions.span(node.func.attr).line
+    fn.builder.add(Call(result, func, tuple(args), awaited, dropped, line), span)
     return result
 
 

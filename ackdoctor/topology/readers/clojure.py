@@ -6,7 +6,7 @@ thrift.clj).  A third map is accepted there and ignored.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ackdoctor.model.topology import (
     DEFAULT_STREAM,
@@ -20,17 +20,11 @@ from ackdoctor.model.topology import (
     Topology,
     Value,
 )
+from ackdoctor.topology.frameworks import framework_of
 from ackdoctor.topology.readers.clojure_forms import Form, FormError, read_forms
+from ackdoctor.topology.readers.streamparse_config import framework_needing
 from ackdoctor.topology.readers.undecided import undecided_settings
-
-# what `sparse submit` and `sparse run` put before the user's options
-INJECTED: Mapping[str, int] = {
-    "topology.workers": 2,
-    "topology.acker.executors": 2,
-    "topology.max.spout.pending": 5000,
-    "topology.message.timeout.secs": 60,
-}
-_INJECTED_AT = Place("streamparse's defaults")
+from ackdoctor.topology.texts import Texts
 
 # constructor: how many arguments precede what it runs, and whether it subscribes to streams
 _SPECS = {
@@ -58,6 +52,7 @@ class _File:
     """A file that is read: what its names stand for, and the full names of the Java classes that it imports."""
 
     path: str
+    framework: str
     names: dict[str, Form] = field(default_factory=dict)
     imports: dict[str, str] = field(default_factory=dict)
     budget: int = _MAX_RESOLVED
@@ -115,15 +110,17 @@ class _File:
         return str(form.value) if form.kind in {"string", "keyword"} else UNREAD
 
 
-def read(path: str, data: bytes, _texts: object = None) -> tuple[Topology, ...]:
+def read(path: str, data: bytes, texts: Texts) -> tuple[Topology, ...]:
     """The topology that a Clojure file submits; () if the file defines none."""
     if not any(name.encode() in data for name in _SPECS):
         return ()
+    framework = framework_needing("streamparse<3", path, texts)
     try:
         forms = read_forms(data.decode("utf-8", "replace"))
     except FormError as error:
-        return (_unreadable(path, Place(path, error.line), str(error)),)
-    file = _File(path)
+        gap = Gap(f"the file does not parse: {error}", Place(path, error.line))
+        return (_unreadable(path, framework, gap),)
+    file = _File(path, framework)
     _collect_names(file, forms)
     definitions = [form for form in forms if form.head in _DEFINITIONS and len(form.items) > _NAMED]
     for form in reversed(definitions):
@@ -136,16 +133,15 @@ def read(path: str, data: bytes, _texts: object = None) -> tuple[Topology, ...]:
         for call in _forms_in(form)
         if call.head in _STORM_CALLS and len(call.items) > len(_ROLES)
     )
-    return tuple(topology for topology in calls if topology.nodes)
+    storm = framework_of(path, texts, ("storm",))
+    return tuple(replace(topology, framework=storm) for topology in calls if topology.nodes)
 
 
-def _unreadable(path: str, place: Place, why: str) -> Topology:
-    gap = Gap(f"the file does not parse: {why}", place)
-    stem = path.rpartition("/")[2].removesuffix(".clj")
+def _unreadable(path: str, framework: str, gap: Gap) -> Topology:
     return Topology(
-        name=stem,
+        name=path.rpartition("/")[2].removesuffix(".clj"),
         kind="streamparse-clj",
-        framework="streamparse 1-2",
+        framework=framework,
         place=Place(path),
         nodes=(),
         edges=(),
@@ -212,15 +208,14 @@ class _Graph:
 
 def _streamparse_topology(file: _File, definition: Form, vector: Form) -> Topology:
     graph = _graph(file, vector.items)
-    injected = [Setting(key=key, value=value, place=_INJECTED_AT) for key, value in INJECTED.items()]
     return Topology(
         name=str(definition.items[1].value),
         kind="streamparse-clj",
-        framework="streamparse 1-2",
+        framework=file.framework,
         place=file.place(definition),
         nodes=tuple(graph.nodes),
         edges=tuple(graph.edges),
-        settings=(*injected, *graph.settings),
+        settings=tuple(graph.settings),
         gaps=tuple(graph.gaps),
         defects=tuple(_ignored_maps(file, vector)),
     )
@@ -232,7 +227,7 @@ def _storm_topology(file: _File, definition: Form, call: Form) -> Topology:
     return Topology(
         name=str(definition.items[1].value),
         kind="storm-clj",
-        framework="storm",
+        framework=file.framework,
         place=file.place(call),
         nodes=tuple(graph.nodes),
         edges=tuple(graph.edges),

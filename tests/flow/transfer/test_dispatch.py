@@ -1,6 +1,7 @@
 """Dispatch by declared types: collectors in wrappers, tasks that carry a tuple, overloads."""
 
 from ackdoctor.checks import check_component
+from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.dialects import load
 from ackdoctor.flow.program import Program
 from ackdoctor.frontends.java import Lowered, lower_source
@@ -23,7 +24,9 @@ def findings(**files: str) -> list[tuple[str, str, int]]:
         assert lowered.broken == ()
         units.append(lowered.unit)
     program = Program(units, load())
-    found = [f for component in program.components for f in check_component(program, component)]
+    found = [
+        f for component in program.components for f in check_component(RuleContext.of(program, component))
+    ]
     return sorted(
         {
             (f.code, f.site.path.rpartition("/")[2], f.site.span.line)

@@ -241,10 +241,10 @@ def test_a_crash_in_a_component_costs_that_component(project, monkeypatch):
     write(project, {"bad.py": BOLT.replace("CountBolt", "BadBolt")})
     original = checks.check_component
 
-    def check_component(program, component, failed):
-        if component.name == "BadBolt":
+    def check_component(context, failed):
+        if context.component.name == "BadBolt":
             raise KeyError("state")
-        return original(program, component, failed)
+        return original(context, failed)
 
     monkeypatch.setattr(checks, "check_component", check_component)
     report = lint_project(project)

@@ -1,5 +1,7 @@
 from ackdoctor.model.topology import UNREAD, Gap
 from ackdoctor.topology.readers import clojure
+from ackdoctor.topology.settings import effective
+from ackdoctor.topology.texts import Texts
 
 PIPELINE = """\
 (ns letters
@@ -29,8 +31,17 @@ PIPELINE = """\
 """
 
 
-def read(text):
-    (topology,) = clojure.read("topologies/a.clj", text.encode())
+DEFAULTS = {
+    "topology.workers": 2,
+    "topology.acker.executors": 2,
+    "topology.max.spout.pending": 5000,
+    "topology.message.timeout.secs": 60,
+}
+
+
+def read(text, **texts):
+    files = {f"{name}.clj": data for name, data in texts.items()}
+    (topology,) = clojure.read("topologies/a.clj", text.encode(), Texts(files))
     return topology
 
 
@@ -66,14 +77,11 @@ def test_edges():
 
 
 def test_streamparse_submits_with_its_own_defaults():
-    topology = read(PIPELINE)
-    of_topology = {s.key: s.value for s in topology.settings if not s.component}
-    assert of_topology == {
-        "topology.workers": 2,
-        "topology.acker.executors": 2,
-        "topology.max.spout.pending": 5000,
-        "topology.message.timeout.secs": 60,
-    }
+    project = b'(defproject x "1" :dependencies [[org.apache.storm/storm-core "0.9.5"]])'
+    topology = read(PIPELINE, project=project)
+    assert topology.framework == "streamparse<3, storm 0.9.5"
+    found = {key: effective(topology, key).value for key in DEFAULTS}
+    assert found == DEFAULTS
 
 
 def test_settings_of_a_component():
@@ -205,13 +213,9 @@ def test_a_file_that_does_not_parse():
 
 
 def test_other_files_have_no_topology():
-    assert (
-        clojure.read(
-            "project.clj", b'(defproject x "1" :dependencies [[org.apache.storm/storm-core "0.9.5"]])'
-        )
-        == ()
-    )
-    assert clojure.read("a.clj", b"; python-bolt-spec\n(def x 1)") == ()
+    project = b'(defproject x "1" :dependencies [[org.apache.storm/storm-core "0.9.5"]])'
+    assert clojure.read("project.clj", project, Texts({})) == ()
+    assert clojure.read("a.clj", b"; python-bolt-spec\n(def x 1)", Texts({})) == ()
 
 
 def test_names_that_stand_for_each_other_end():

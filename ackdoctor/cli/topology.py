@@ -1,0 +1,167 @@
+"""`ackdoctor topology`: how components are wired, and the guarantee that the whole gives."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from io import StringIO
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackdoctor.cli.commands import Isolated, complete_words, formats_option, known_word, nonempty
+from ackdoctor.cli.lint import exit_code, result_cache, settings_file
+from ackdoctor.cli.output import (
+    complain,
+    context_for,
+    destination,
+    escaped_report,
+    progress,
+    require_not_an_input,
+    require_writable,
+    width_for,
+)
+from ackdoctor.config import GUARANTEES, Settings, nearest
+from ackdoctor.lint.run import lint
+from ackdoctor.model import UsageError
+from ackdoctor.model.finding import Report
+from ackdoctor.model.topology import Judged, Word
+from ackdoctor.reporters import Context
+from ackdoctor.reporters.topology import document, screen, shortfalls, weaker
+
+_FORMATS = ("text", "json", "mermaid", "dot", "html")
+_SOUGHT = "Java or Python code, Clojure or YAML that wires a spout to a bolt"
+
+
+@dataclass(slots=True, kw_only=True)
+class Topology:
+    """Show how a topology is wired, and what it guarantees.
+
+    The guarantee is at most once, at least once or exactly once; it is unknown if the files do not decide it. Exit
+    code: 0; 1 with --require, if a topology may guarantee less; 2 the work could not be done: a wrong argument or
+    setting, no such path, no topology under it, a file that cannot be read.
+    """
+
+    paths: Annotated[
+        list[str] | None, typer.Argument(metavar="PATHS", help="Files and directories. Default: .")
+    ] = None
+    output_format: Annotated[str, formats_option(*_FORMATS)] = "text"
+    output_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write to a file instead of standard output.")
+    ] = None
+    require: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(GUARANTEES),
+            help="Exit with 1 if a topology may guarantee less. Unknown counts as less.",
+            autocompletion=complete_words(*GUARANTEES),
+        ),
+    ] = None
+    select: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Show only the topology of this name; repeat it for more."),
+    ] = None
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Read settings from this file instead of the nearest one."),
+    ] = None
+    isolated: Isolated = False
+    jobs: Annotated[
+        int,
+        typer.Option(
+            min=0, metavar="N", help="The number of processes. Default: 0, one per core.", show_default=False
+        ),
+    ] = 0
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Neither read nor write the cache of results.")
+    ] = False
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for arguments that exclude each other, or are not known."""
+        for path in self.paths or ():
+            nonempty("PATHS", path)
+        if self.require is not None:
+            known_word("--require", self.require, GUARANTEES)
+        if self.config is not None and self.isolated:
+            raise UsageError("--config and --isolated exclude each other")
+
+    def run(self) -> int:
+        """Judge the topologies, write them and return the exit code."""
+        require_writable(self.output_file)
+        paths = self.paths or ["."]
+        settings = settings_file(paths, self.config, isolated=self.isolated)
+        report = judge(paths, settings, jobs=self.jobs, cached=not self.no_cache)
+        require_not_an_input(
+            self.output_file, (*report.files, *report.beside, *(unread.path for unread in report.unreadable))
+        )
+        for unread in report.unreadable:
+            where = f"{unread.path}:{unread.line}" if unread.line else unread.path
+            complain(f"{where}: {unread.reason}", prefix="")
+        topologies = _selected(report.topologies, self.select or ())
+        if not topologies:
+            raise UsageError(f"no topology under {', '.join(paths)}; looked for: {_SOUGHT}")
+        for note in report.notes:
+            complain(note)
+        with destination(self.output_file) as stream:
+            text = StringIO()
+            look = "full" if self.output_format == "text" else self.output_format
+            context, width = context_for(stream, look), width_for(stream)
+            _write(self.output_format, replace(report, topologies=topologies), text, context, width)
+            stream.write(escaped_report(text.getvalue(), self.output_format))
+        short = _shortfalls(topologies, self.require or settings.topology.require)
+        for line in short:
+            complain(line, prefix="")
+        code = exit_code(replace(report, findings=()), settings, named=paths, root=Path.cwd())
+        return 1 if short else code
+
+
+def judge(paths: Sequence[str], settings: Settings, *, jobs: int = 0, cached: bool = True) -> Report:
+    """Return the report of a lint run; its topologies are in the order of files, the weakest branch of each first."""
+    cache = result_cache(paths, settings)[0] if cached else None
+    with progress(quiet=False) as show:
+        report = lint(
+            [Path(path) for path in paths], settings, root=Path.cwd(), jobs=jobs, cache=cache, progress=show
+        )
+    return replace(report, topologies=tuple(sorted(report.topologies, key=_order)))
+
+
+def _order(judged: Judged) -> tuple[object, ...]:
+    topology, verdict = judged.topology, judged.verdict
+    return (
+        topology.place.path,
+        topology.kind,
+        topology.name,
+        verdict.lower.rank,
+        verdict.upper.rank,
+        topology.place.line,
+        topology.branch,
+    )
+
+
+def _selected(topologies: Sequence[Judged], names: Sequence[str]) -> tuple[Judged, ...]:
+    known = {judged.topology.name for judged in topologies}
+    for name in names:
+        if topologies and name not in known:
+            raise UsageError(f"--select: no topology is called `{name}`{nearest(name, known)}")
+    return tuple(judged for judged in topologies if not names or judged.topology.name in names)
+
+
+def _write(form: str, report: Report, stream: StringIO, context: Context, width: int) -> None:
+    if form == "text":
+        screen(report.topologies, stream, context, width)
+    elif form == "json":
+        document(report, stream)
+    elif form == "html":
+        from ackdoctor.reporters.topology_html import page  # imports Jinja2
+
+        page(report, stream)
+    else:
+        from ackdoctor.reporters.graph_formats import dot, mermaid
+
+        {"dot": dot, "mermaid": mermaid}[form](report.topologies, stream)
+
+
+def _shortfalls(topologies: Sequence[Judged], required: str) -> list[str]:
+    if not required:
+        return []
+    word = Word(required)
+    return [line for judged in topologies if weaker(judged, word) for line in shortfalls(judged, word)]

@@ -1,0 +1,81 @@
+"""A topology as a graph: consumers, paths from the spouts, and the settings that apply."""
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from ackdoctor.model.topology import UNREAD, ComponentFacts, Edge, Emit, Node, Place, Setting, Topology
+from ackdoctor.topology.settings import effective
+
+__all__ = ["Graph"]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The nodes and edges of a topology, and the facts of its components by id."""
+
+    topology: Topology
+    facts: Mapping[str, ComponentFacts]
+
+    @cached_property
+    def nodes(self) -> Mapping[str, Node]:
+        """The nodes by id."""
+        return {node.id: node for node in self.topology.nodes}
+
+    @cached_property
+    def spouts(self) -> tuple[Node, ...]:
+        """The spouts, in their order."""
+        return tuple(node for node in self.topology.nodes if node.role == "spout")
+
+    @cached_property
+    def outgoing(self) -> Mapping[str, tuple[Edge, ...]]:
+        """The edges of each source between known nodes; each pair of source, target and stream once."""
+        found: dict[str, dict[tuple[str, str], Edge]] = {}
+        for edge in self.topology.edges:
+            if edge.source in self.nodes and edge.target in self.nodes:
+                found.setdefault(edge.source, {}).setdefault((edge.target, edge.stream), edge)
+        return {source: tuple(edges.values()) for source, edges in found.items()}
+
+    def consumed(self, node: str) -> tuple[Edge, ...]:
+        """Return the edges that leave a node."""
+        return self.outgoing.get(node, ())
+
+    def emits_to(self, edge: Edge) -> tuple[Emit, ...]:
+        """Return the emits of the source that reach the edge's target; a computed stream may be any stream."""
+        facts = self.facts.get(edge.source)
+        emits = facts.emits if facts is not None else ()
+        return tuple(emit for emit in emits if edge.stream in (UNREAD, emit.stream) or emit.stream == UNREAD)
+
+    def is_consumed(self, node: str, emit: Emit) -> bool:
+        """Whether a component subscribes to the stream of an emit."""
+        return any(emit in self.emits_to(edge) for edge in self.consumed(node))
+
+    def paths_from(self, start: str) -> Mapping[str, tuple[str, ...]]:
+        """Return the shortest path to each node that a spout reaches, by node, nearest first."""
+        paths: dict[str, tuple[str, ...]] = {start: (start,)}
+        queue = deque((start,))
+        while queue:
+            source = queue.popleft()
+            for edge in self.consumed(source):
+                if edge.target not in paths:
+                    paths[edge.target] = (*paths[source], edge.target)
+                    queue.append(edge.target)
+        return paths
+
+    def setting(self, key: str, component: str = "") -> Setting:
+        """Return the assignment of a setting that holds for a component or the topology, or its default."""
+        return effective(self.topology, key, component)
+
+    def is_set(self, setting: Setting) -> bool:
+        """Whether a file assigns a setting; otherwise it is a default."""
+        return any(setting.place == each.place for each in self.topology.settings)
+
+    @cached_property
+    def config(self) -> Place:
+        """Where the configuration begins: the place to report what it lacks."""
+        return self.topology.config or self.topology.place
+
+    def feeding(self, node: str) -> Iterator[Node]:
+        """Yield the spouts from which a path leads to a node."""
+        return (spout for spout in self.spouts if node in self.paths_from(spout.id))

@@ -1,0 +1,69 @@
+"""Execute a function of the program along all paths that differ in their outcome.
+
+`explore` runs the function again and again, with other choices at the branches that the files do not decide, until each
+choice that changes the outcome was made both ways.  So the machine's values may be mutable and no state is copied.
+"""
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Generic, NamedTuple, TypeVar
+
+from ackdoctor.flow.symbols import SymbolTable
+from ackdoctor.model.notation import Notation
+from ackdoctor.topology.machine import Decision, Entry, Machine, Run
+
+__all__ = ["Decision", "Entry", "Path", "Paths", "Run", "explore"]
+
+_MAX_PATHS = 32  # with different outcomes, of one entry point
+_MAX_STEPS = 200_000  # of all runs of one entry point
+
+_Outcome = TypeVar("_Outcome", bound=Hashable)
+
+
+class Path(NamedTuple, Generic[_Outcome]):
+    """An outcome, and all decisions of the path that leads to it."""
+
+    outcome: _Outcome
+    decisions: tuple[Decision, ...]
+
+
+class Paths(NamedTuple, Generic[_Outcome]):
+    """The paths of an entry point with different outcomes, and the functions that they run.
+
+    `relevant` are the keys of the decisions that change the outcome.  `truncated` is true if there are more paths than
+    the interpreter follows.
+    """
+
+    paths: tuple[Path[_Outcome], ...]
+    relevant: frozenset[Hashable]
+    executed: frozenset[int]
+    truncated: bool
+
+
+def explore(
+    symbols: SymbolTable,
+    entry: Entry,
+    notation: Notation,
+    outcome: Callable[[Run], _Outcome],
+    callbacks: Mapping[str, str] | None = None,
+) -> Paths[_Outcome]:
+    """Execute an entry point; a choice that changes nothing is not combined with the others."""
+    found: list[Path[_Outcome]] = []
+    relevant: set[Hashable] = set()
+    executed: set[int] = set()
+    plans: list[tuple[tuple[bool, ...], Path[_Outcome] | None]] = [((), None)]
+    steps = 0
+    while plans and steps < _MAX_STEPS and len(found) < _MAX_PATHS:
+        plan, parent = plans.pop(0)
+        machine = Machine(symbols, notation, plan, callbacks)
+        run = machine.run(entry)
+        steps += machine.steps
+        executed.update(map(id, run.executed))
+        path = Path(outcome(run), tuple(run.decisions))
+        if parent is not None:
+            if path.outcome == parent.outcome:
+                continue
+            relevant.add(run.decisions[len(plan) - 1].key)
+        found.append(path)
+        choices = tuple(decision.choice for decision in run.decisions)
+        plans += [((*choices[:i], not choices[i]), path) for i in range(len(plan), len(choices))]
+    return Paths(tuple(found), frozenset(relevant), frozenset(executed), bool(plans))

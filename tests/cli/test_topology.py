@@ -1,0 +1,151 @@
+"""`ackdoctor topology`: arguments, exit codes and what goes where; the topologies are hand-made."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ackdoctor.model.finding import Report, Unreadable
+from ackdoctor.model.topology import Judged, Word
+from tests.cli.running import Shell
+from tests.reporters.topologies import FROM_ARGUMENTS, verdict, words
+
+Found = Callable[..., None]
+
+
+@pytest.fixture
+def found(monkeypatch) -> Found:
+    """Let a lint run find these topologies."""
+
+    def find(*topologies: Judged, unreadable: tuple[Unreadable, ...] = ()) -> None:
+        report = Report(topologies=topologies, unreadable=unreadable, files=("src/words.py",))
+        monkeypatch.setattr("ackdoctor.cli.topology.lint", lambda *_paths, **_how: report)
+
+    return find
+
+
+def settings(text: str) -> None:
+    Path("ackdoctor.toml").write_text(text, encoding="utf-8")
+
+
+def test_without_a_requirement_at_most_once_is_no_error(shell, found):
+    found(words())
+    code, out, err = shell("topology", ".")
+    assert (code, err) == (0, "")
+    assert out.startswith("WordCount: at most once. words emits without an id (src/words.py:36)")
+
+
+def test_a_weaker_topology_fails_with_every_reason(shell, found):
+    found(words(), words(verdict(Word.EXACTLY_ONCE), name="Other"))
+    code, _, err = shell("topology", "--require", "at-least-once")
+    assert code == 1
+    assert err.splitlines() == [
+        "topologies/words.py:9: error: WordCount: at most once; at least once is required",
+        "src/words.py:36: error: words: emit without tup_id (spout-no-ids)",
+        "src/count.py:51: error: count: counts are flushed by a tick (bolt-acks-before-effect)",
+    ]
+
+
+def test_unknown_does_not_meet_a_requirement(shell, found):
+    found(words(verdict(Word.AT_MOST_ONCE, Word.AT_LEAST_ONCE, gaps=[FROM_ARGUMENTS])))
+    code, _, err = shell("topology", "--require", "at-least-once")
+    assert code == 1
+    assert "Main.java:41: error: unknown: ackers come from args[2]" in err
+
+
+@pytest.mark.parametrize("word", ["at-most-once", "at-least-once"])
+def test_an_equal_or_stronger_guarantee_meets_a_requirement(shell, found, word):
+    found(words(verdict(Word.AT_LEAST_ONCE)))
+    assert shell("topology", "--require", word).code == 0
+
+
+def test_the_settings_can_require_a_guarantee_and_the_option_wins(shell, found):
+    settings('[topology]\nrequire = "at-least-once"\n')
+    found(words())
+    assert shell("topology").code == 1
+    assert shell("topology", "--require", "at-most-once").code == 0
+    assert shell("topology", "--isolated").code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ('[topology]\nrequire = "twice"\n', "must be one of at-most-once, at-least-once, exactly-once"),
+        ("[topology]\nrequires = 1\n", "not 'requires'"),
+        ('topology = "x"\n', "must be a table of `require`"),
+        ('[topology]\nbest-effort-streams = "s"\n', "must be a list of strings"),
+    ],
+)
+def test_wrong_settings_are_errors_with_their_line(shell, found, text, error):
+    settings(text)
+    found(words())
+    code, _, err = shell("topology")
+    assert code == 2
+    assert err.startswith("ackdoctor: ")
+    assert "ackdoctor.toml:1: `topology` " in err
+    assert error in err
+
+
+def test_no_topology_is_an_error_that_says_what_was_looked_for(shell, found):
+    found()
+    code, out, err = shell("topology", "src")
+    assert (code, out) == (2, "")
+    assert err.startswith("ackdoctor: no topology under src; looked for: Java or Python code")
+    assert err.count("\n") == 1
+
+
+def test_an_unreadable_file_is_named_and_the_rest_is_shown(shell, found):
+    found(words(), unreadable=(Unreadable(path="flux.yaml", line=11, column=1, reason="not YAML"),))
+    code, out, err = shell("topology")
+    assert (code, err) == (2, "flux.yaml:11: not YAML\n")
+    assert "WordCount: at most once" in out
+
+
+def test_a_topology_is_selected_by_its_name(shell, found):
+    found(words(), words(name="Other"))
+    out = shell("topology", "--select", "Other").out
+    assert out.startswith("Other: ")
+    assert "WordCount:" not in out
+    code, _, err = shell("topology", "--select", "WordCounts")
+    assert (code, err) == (
+        2,
+        "ackdoctor: --select: no topology is called `WordCounts`; did you mean `WordCount`?\n",
+    )
+
+
+def test_the_weakest_branch_comes_first(shell, found):
+    found(
+        words(verdict(Word.AT_LEAST_ONCE), branch="args.length > 0"),
+        words(verdict(Word.AT_MOST_ONCE), branch="args.length == 0"),
+    )
+    entries = json.loads(shell("topology", "--output-format", "json").out)["topologies"]
+    assert [(entry["verdict"], entry["branch"]) for entry in entries] == [
+        ("at-most-once", "args.length == 0"),
+        ("at-least-once", "args.length > 0"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("form", "start"),
+    [("json", "{\n"), ("mermaid", "flowchart TB\n"), ("dot", "digraph "), ("html", "<!doctype html>\n")],
+)
+def test_each_format_goes_to_a_file(shell: Shell, found, form, start):
+    found(words())
+    assert shell("topology", "--output-format", form, "--output-file", "out") == (0, "", "")
+    assert Path("out").read_text(encoding="utf-8").startswith(start)
+
+
+def test_an_input_is_not_overwritten(shell, found):
+    found(words())
+    Path("src").mkdir()
+    code, _, err = shell("topology", "--output-file", "src/words.py")
+    assert (code, err) == (2, "ackdoctor: --output-file: src/words.py is an input; choose another file\n")
+
+
+@pytest.mark.parametrize("arguments", [("--require", "always"), ("--output-format", "svg"), ("",)])
+def test_wrong_arguments_are_errors(shell, found, arguments):
+    found(words())
+    code, out, err = shell("topology", *arguments)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
