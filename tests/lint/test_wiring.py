@@ -43,10 +43,10 @@ public class CountBolt extends BaseBasicBolt {
 
 
 def write(root: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
+    for name, content in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_text(content)
 
 
 def run(root: Path, **options):
