@@ -12,7 +12,7 @@ from ackdoctor.lint import wiring
 from ackdoctor.lint.result_cache import from_json
 from ackdoctor.lint.run import lint
 from ackdoctor.model.topology import ComponentFacts, Gap, Place, Setting, Topology
-from ackdoctor.topology.readers import text
+from ackdoctor.topology.readers import flux, text
 
 FLUX = """name: words
 config:
@@ -81,7 +81,7 @@ def test_an_internal_error_in_one_text_costs_that_text(tmp_path, monkeypatch):
     def read(path, data, texts):
         if path == "bad.yaml":
             raise KeyError("streams")
-        return text.flux.read(path, data, texts)
+        return flux.read(path, data, texts)
 
     monkeypatch.setitem(text._READERS, ".yaml", (read,))
     write(tmp_path, {"words.yaml": FLUX, "bad.yaml": FLUX.replace("words", "bad")})
