@@ -108,7 +108,8 @@ class Topology:
     `kind` names the reader ("streamparse-py", "flux", ...), `framework` the framework and its version as far as the
     files name it ("storm 1.2.4", "heron", ...).  `settings` are in the order in which they apply: the last one of a key wins.
     `branch` is the condition under which this graph and these settings hold, "" if there is only one.  `gaps` are what
-    could change the graph; a setting or argument that is not decided holds its own gap.
+    could change the graph; a setting or argument that is not decided holds its own gap.  `configuration` is where the
+    code creates the configuration object that it submits.
     """
 
     name: str
@@ -121,6 +122,7 @@ class Topology:
     branch: str = ""
     gaps: tuple[Gap, ...] = ()
     defects: tuple[Defect, ...] = ()
+    configuration: Place | None = None
 
 
 # ---- what the code of a component shows ----
