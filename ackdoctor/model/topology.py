@@ -107,9 +107,9 @@ class Topology:
 
     `kind` names the reader ("streamparse-py", "flux", ...), `framework` the framework and its version as far as the
     files name it ("storm 1.2.4", "heron", ...).  `settings` are in the order in which they apply: the last one of a key wins.
-    `branch` is the condition under which this graph and these settings hold, "" if there is only one.  `gaps` are what
-    could change the graph; a setting or argument that is not decided holds its own gap.  `configuration` is where the
-    code creates the configuration object that it submits.
+    `branch` is the condition under which this graph and these settings hold, "" if there is only one.  `config` is where the
+    submitted configuration object is made, or where its section begins; None if there is none.  `gaps` are what could
+    change the graph; a setting or argument that is not decided holds its own gap.
     """
 
     name: str
@@ -119,10 +119,10 @@ class Topology:
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     settings: tuple[Setting, ...] = ()
+    config: Place | None = None
     branch: str = ""
     gaps: tuple[Gap, ...] = ()
     defects: tuple[Defect, ...] = ()
-    configuration: Place | None = None
 
 
 # ---- what the code of a component shows ----
@@ -198,6 +198,7 @@ class ComponentFacts:
     source: str = ""  # "kafka", "redis", "http", ...; "" if not recognised
     source_ack: SourceAck = SourceAck.UNKNOWN
     source_ack_place: Place | None = None
+    flushes_at_ticks: bool = False  # a bolt that completes tuples at ticks only
     batch: str = ""  # of a Trident spout or state: "non-transactional", "transactional" or "opaque"
     streams: Mapping[str, tuple[str, ...] | None] | None = None
     settings: tuple[Setting, ...] = ()

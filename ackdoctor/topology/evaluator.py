@@ -469,7 +469,7 @@ class Evaluator:
 
 
 def _argument(expr: Expr) -> Arg:
-    """The argument that a part of a pure call stands for."""
+    """Read one part of a pure call as an argument."""
     match expr:
         case Mix(op="**", parts=(value,)):
             return Arg(value, star="**")

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from ackdoctor.model.topology import UNREAD, ComponentFacts, Edge, Emit, Node, Setting, Topology
+from ackdoctor.model.topology import UNREAD, ComponentFacts, Edge, Emit, Node, Place, Setting, Topology
+from ackdoctor.topology.settings import effective
 
 __all__ = ["Graph"]
 
@@ -62,16 +63,18 @@ class Graph:
                     queue.append(edge.target)
         return paths
 
-    def setting(self, key: str, component: str = "") -> Setting | None:
-        """Return the assignment of a setting that applies: the last effective one, or None."""
-        return next(
-            (
-                each
-                for each in reversed(self.topology.settings)
-                if each.key == key and each.component in ("", component) and each.effective
-            ),
-            None,
-        )
+    def setting(self, key: str, component: str = "") -> Setting:
+        """Return the assignment of a setting that holds for a component or the topology, or its default."""
+        return effective(self.topology, key, component)
+
+    def is_set(self, setting: Setting) -> bool:
+        """Whether a file assigns a setting; otherwise it is a default."""
+        return any(setting.place == each.place for each in self.topology.settings)
+
+    @cached_property
+    def config(self) -> Place:
+        """Where the configuration begins: the place to report what it lacks."""
+        return self.topology.config or self.topology.place
 
     def feeding(self, node: str) -> Iterator[Node]:
         """Yield the spouts from which a path leads to a node."""

@@ -337,7 +337,7 @@ def _effectively_once(graph: Graph, tracking: Tracking, spout: Node) -> Verdict:
             found.add_unread(graph.nodes[node])
         elif not facts.stateful:
             found.add("not-stateful", place, f"{node} has no state that Heron could restore", node)
-    if graph.setting(CHECKPOINT_INTERVAL) is None:
+    if graph.setting(CHECKPOINT_INTERVAL).value is None:
         found.add("not-stateful", place, f"{CHECKPOINT_INTERVAL} is not set: nothing is saved")
     if found.reasons:
         found.gaps.append(

@@ -3,14 +3,13 @@
 from typing import NamedTuple
 
 from ackdoctor.model.topology import Gap, Place, Reason, Setting, Topology
+from ackdoctor.topology.frameworks import parsed
 from ackdoctor.topology.graph import Graph
+from ackdoctor.topology.settings import ACKERS, ENABLE_TIMEOUTS, MODE
 
-__all__ = ["ACKERS", "CHECKPOINT_INTERVAL", "MODE", "Tracking", "is_heron", "timeouts_off", "tracking_of"]
+__all__ = ["CHECKPOINT_INTERVAL", "Tracking", "is_heron", "timeouts_off", "tracking_of"]
 
-ACKERS = "topology.acker.executors"
-MODE = "topology.reliability.mode"
 CHECKPOINT_INTERVAL = "topology.stateful.checkpoint.interval.seconds"
-_TIMEOUTS = "topology.enable.message.timeouts"
 _OFF = "ATMOST_ONCE"
 _ON = "ATLEAST_ONCE"
 _EFFECTIVELY_ONCE = "EFFECTIVELY_ONCE"
@@ -34,64 +33,51 @@ class Tracking(NamedTuple):
 
 def is_heron(topology: Topology) -> bool:
     """Whether the topology runs on Heron, also through Heron's Storm API."""
-    return topology.framework.lower().startswith("heron") or topology.kind.startswith("heron")
+    return "heron" in parsed(topology.framework).parts or topology.kind.startswith("heron")
 
 
 def tracking_of(graph: Graph) -> Tracking:
     """Return whether a topology tracks its tuples."""
-    topology = graph.topology
-    if not is_heron(topology):
-        return _by_ackers(graph.setting(ACKERS))
-    mode = graph.setting(MODE)
-    if mode is not None:
-        return _by_mode(mode)
-    if topology.kind.startswith("heron"):
-        why = "no reliability mode is set, and Heron's default is ATMOST_ONCE"
-    else:
-        ackers = graph.setting(ACKERS)
-        if ackers is not None:
-            return _by_ackers(ackers)
-        why = "Heron's Storm API tracks nothing unless topology.acker.executors is set"
-    return Tracking(on=False, reason=Reason(fact="reliability-off", place=topology.place, why=why))
-
-
-def _by_ackers(setting: Setting | None) -> Tracking:
-    if setting is None:
-        return Tracking(on=True, notes=(_FOOTNOTE,))
+    if is_heron(graph.topology):
+        return _by_mode(graph, graph.setting(MODE))
+    setting = graph.setting(ACKERS)
     if isinstance(setting.value, Gap):
         return Tracking(on=None, gaps=(setting.value,))
     if number(setting) == 0:
-        why = "topology.acker.executors is 0: a message counts as done as soon as the spout has emitted it"
+        why = f"{ACKERS} is 0: a message counts as done as soon as the spout has emitted it"
         return Tracking(on=False, reason=Reason(fact="ackers-zero", place=setting.place, why=why))
-    return Tracking(on=True)
+    return Tracking(on=True, notes=() if graph.is_set(setting) else (_FOOTNOTE,))
 
 
-def _by_mode(setting: Setting) -> Tracking:
+def _by_mode(graph: Graph, setting: Setting) -> Tracking:
     if isinstance(setting.value, Gap):
         return Tracking(on=None, gaps=(setting.value,))
     mode = str(setting.value).rpartition(".")[2].upper()
+    is_set = graph.is_set(setting)
     if mode == _ON:
         return Tracking(on=True)
     if mode == _EFFECTIVELY_ONCE:
         return Tracking(on=False, checkpoints=setting.place)
     if mode == _OFF:
         why = "the reliability mode is ATMOST_ONCE"
-        return Tracking(on=False, reason=Reason(fact="reliability-off", place=setting.place, why=why))
+        if not is_set:
+            why = f"no reliability mode is set, and the default is ATMOST_ONCE{f': {setting.why}' if setting.why else ''}"
+        place = setting.place if is_set else graph.config
+        return Tracking(on=False, reason=Reason(fact="reliability-off", place=place, why=why))
     gap = Gap(f"{setting.value!r} is not a reliability mode that is known here", setting.place)
     return Tracking(on=None, gaps=(gap,))
 
 
 def timeouts_off(graph: Graph) -> Setting | None:
     """Return the line that turns message timeouts off."""
-    setting = graph.setting(_TIMEOUTS)
-    if setting is None or is_heron(graph.topology):
-        return None
-    return setting if setting.value is False or str(setting.value).lower() == "false" else None
+    setting = graph.setting(ENABLE_TIMEOUTS)
+    off = setting.value is False or str(setting.value).lower() == "false"
+    return setting if off and not is_heron(graph.topology) else None
 
 
-def number(setting: Setting | None) -> float | None:
+def number(setting: Setting) -> float | None:
     """Return the value of a setting as a number; None if it is not one."""
-    value = setting.value if setting is not None else None
+    value = setting.value
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:

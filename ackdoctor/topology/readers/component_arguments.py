@@ -38,7 +38,7 @@ _POSITIONS = {  # names of constructor arguments, by the last part of the class
 class Window(NamedTuple):
     """The length or the interval of a window: a number of tuples, or milliseconds."""
 
-    count: Value = None
+    tuples: Value = None
     milliseconds: Value = None
 
 
@@ -83,8 +83,14 @@ def _of_call(call: Invocation, before: int, depth: int) -> Iterator[tuple[str, V
         for arg in args if depth else ():
             if isinstance(arg, Obj) and arg.cls is None and arg.content is None:
                 yield from _arguments(root(arg), before, depth - 1)
-        values = tuple(plain(arg, place) for arg in args)
+        values = tuple(_plain(arg, place) for arg in args)
         yield key, values[0] if len(values) == 1 else values
+
+
+def _plain(data: Data, place: Place) -> Value:
+    """The value of an argument; a duration is its milliseconds."""
+    window = _length(data, place)
+    return window.milliseconds if window.tuples is None else window.tuples
 
 
 def _key(key: Data) -> str:
@@ -100,10 +106,10 @@ def _window(name: str, args: Sequence[Data], place: Place) -> Iterator[tuple[str
     if not lengths:
         return
     first = lengths[0]
-    second = lengths[1] if len(lengths) > 1 else first if name == "withTumblingWindow" else Window(count=1)
+    second = lengths[1] if len(lengths) > 1 else first if name == "withTumblingWindow" else Window(tuples=1)
     for label, window in (("windowLength", first), ("slidingInterval", second)):
-        if window.count is not None:
-            yield f"{label}Count", window.count
+        if window.tuples is not None:
+            yield f"{label}Count", window.tuples
         if window.milliseconds is not None:
             yield f"{label}Ms", window.milliseconds
 
@@ -115,7 +121,7 @@ def _length(data: Data, place: Place) -> Window:
         number = call.args[0]
         *_, owner, last = ("", *(call.names[-1] if call.names else "").split("."))
         if owner == "Count" or last == "Count":
-            return Window(count=plain(number, place))
+            return Window(tuples=plain(number, place))
         unit = call.args[1] if len(call.args) > 1 else None
         factor = _UNITS.get(unit.last) if isinstance(unit, Ref) else _TIMES.get(last)
         if isinstance(number, int) and factor is not None:

@@ -134,7 +134,9 @@ def _submissions(run: Run, builder: Obj) -> list[_Submission]:
     for call in run.calls:
         if call.inlined or call.kind != "call" or not call.name.startswith(_SUBMITS):
             continue
-        at = next((i for i, arg in enumerate(call.args) if isinstance(arg, Obj) and root(arg) is builder), None)
+        at = next(
+            (i for i, arg in enumerate(call.args) if isinstance(arg, Obj) and root(arg) is builder), None
+        )
         if at is None or (call.receiver is not None and root(call.receiver) is builder):
             continue
         before = call.args[at - 1] if at else None
@@ -175,7 +177,7 @@ def _topology(program: SymbolTable, run: Run, builder: Obj, submission: _Submiss
         settings=(*settings, *(setting for each in unused for setting in each[1]), *wired.settings),
         gaps=wired.gaps,
         defects=(*wired.defects, *(each[0] for each in unused)),
-        configuration=conf.place if isinstance(conf, Obj) and conf.place.path else None,
+        config=conf.place if isinstance(conf, Obj) and conf.place.path else None,
     )
 
 
@@ -198,14 +200,22 @@ def _unused(
     used = {id(arg) for each in run.calls for arg in (*each.args, *each.keywords.values())} | {id(run.result)}
     for each in run.calls:
         obj = each.result
-        if not isinstance(obj, Obj) or id(obj) in used or not obj.is_one_of(CONFIGS) or each.receiver is not None:
+        if (
+            not isinstance(obj, Obj)
+            or id(obj) in used
+            or not obj.is_one_of(CONFIGS)
+            or each.receiver is not None
+        ):
             continue
         settings = settings_of(obj, run.calls, call.order, obj.place)
         if settings:
             what = "another configuration object" if isinstance(conf, Obj) else "no configuration object"
             why = f"the settings of this configuration are lost: {what} is submitted"
             lost = (replace(setting, effective=False, why=why) for setting in settings)
-            yield Defect(kind="config-object-not-passed", sure="certain", place=obj.place, why=why), tuple(lost)
+            yield (
+                Defect(kind="config-object-not-passed", sure="certain", place=obj.place, why=why),
+                tuple(lost),
+            )
 
 
 # ---- all paths ----

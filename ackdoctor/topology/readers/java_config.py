@@ -19,7 +19,9 @@ CONFIGS = frozenset(
         "com.twitter.heron.streamlet",
     )
 )
-_OWN_FIELD = ".ConfigurableTopology.conf"  # filled from the files after -conf, which only the command line names
+_OWN_FIELD = (
+    ".ConfigurableTopology.conf"  # filled from the files after -conf, which only the command line names
+)
 MODE = "topology.reliability.mode"
 _SETTERS = {
     "setDebug": "topology.debug",
@@ -34,6 +36,9 @@ _SETTERS = {
     "setNumStmgrs": "topology.stmgrs",
     "setTopologyStatefulCheckpointIntervalSecs": "topology.stateful.checkpoint.interval.seconds",
     "setTopologyStatefulStartClean": "topology.stateful.start.clean",
+}
+_SPELLED = {  # constants whose key is spelled otherwise
+    "topology.state.checkpoint.interval": "topology.state.checkpoint.interval.ms",
 }
 _ACKING = "setEnableAcking"  # Heron: the mode by a flag
 _PUTS = frozenset({"put", "setProperty", "putIfAbsent", "__setitem__", "addConfiguration"})
@@ -125,10 +130,14 @@ def _effect(
     elif name in _PUT_ALL and args:
         yield from settings_of(args[0], calls, call.order, place, component)
     elif call.receiver is None:  # code that is not known fills it
-        yield from undecided_settings(Gap(f"{describe(call.result)} fills the configuration", place), component)
+        yield from undecided_settings(
+            Gap(f"{describe(call.result)} fills the configuration", place), component
+        )
 
 
-def component_settings(declarer_calls: Sequence[Invocation], calls: Sequence[Invocation], component: str) -> Iterator[Setting]:
+def component_settings(
+    declarer_calls: Sequence[Invocation], calls: Sequence[Invocation], component: str
+) -> Iterator[Setting]:
     """The settings that the calls on a declarer give to one component."""
     for call in declarer_calls:
         if call.name in _SETTERS or call.name in _PUTS or call.name in _PUT_ALL:
@@ -150,7 +159,8 @@ def key_of(key: Data) -> str | None:
     if isinstance(key, str):
         return key
     if isinstance(key, Ref) and key.cls is None and key.last.isupper():
-        return key.last.lower().replace("_", ".")
+        text = key.last.lower().replace("_", ".")
+        return _SPELLED.get(text, text)
     return None
 
 

@@ -97,7 +97,9 @@ class EntryPoints:
         func = caller.call.func
         if is_constructor:
             home = self.symbols.owner(caller.function)
-            return last_name(func) == owner.name or (home is not None and self._related(home, owner, strict=True))
+            return last_name(func) == owner.name or (
+                home is not None and self._related(home, owner, strict=True)
+            )
         receiver = self._class_of(caller, func)
         return receiver is None or self._related(receiver, owner)
 
@@ -119,7 +121,9 @@ class EntryPoints:
     def _related(self, one: ClassInfo, other: ClassInfo, *, strict: bool = False) -> bool:
         if strict and one is other:
             return False
-        return other in self.symbols.lineage(one).order or (not strict and one in self.symbols.lineage(other).order)
+        return other in self.symbols.lineage(one).order or (
+            not strict and one in self.symbols.lineage(other).order
+        )
 
     def _for_heirs(self, entry: Entry) -> Iterator[Entry]:
         """An entry point as a method of its class, or of each class that inherits it."""

@@ -78,7 +78,9 @@ def graph_of(symbols: SymbolTable, builder: Obj, before: int, calls: Sequence[In
             gaps.append(Gap(f"the id of this {node.role} is computed: {node.id}", call.place))
         if node.id in nodes and not node.repeated and isinstance(call.args[0], str):
             why = f"`{node.id}` is declared twice: the builder refuses the second one"
-            defects.append(Defect(kind="duplicate-id", sure="certain", place=node.place, why=why, component=node.id))
+            defects.append(
+                Defect(kind="duplicate-id", sure="certain", place=node.place, why=why, component=node.id)
+            )
         nodes[node.id] = node
         declared = [] if not isinstance(call.result, Obj) else list(chain(call.result, before))
         edges += _edges(node.id, declared)
