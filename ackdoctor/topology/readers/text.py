@@ -5,24 +5,26 @@ from dataclasses import replace
 
 from ackdoctor.model.topology import Topology
 from ackdoctor.topology.frameworks import framework_of
-from ackdoctor.topology.readers import clojure, flux, streamparse_config
-from ackdoctor.topology.texts import Texts
+from ackdoctor.topology.readers import clojure, flux, pyleus, streamparse_config
+from ackdoctor.topology.readers.conf_files import with_conf_files
+from ackdoctor.topology.texts import Texts, suffix_of
 
 _Reader = Callable[[str, bytes, Texts], tuple[Topology, ...]]
 _READERS: Mapping[str, tuple[_Reader, ...]] = {
     ".clj": (clojure.read,),
-    ".yaml": (flux.read,),
-    ".yml": (flux.read,),
+    ".yaml": (flux.read, pyleus.read),
+    ".yml": (flux.read, pyleus.read),
     ".flux": (flux.read,),
 }
 _CONFIGURE: Mapping[str, Callable[[Topology, Texts], tuple[Topology, ...]]] = {
     "streamparse-py": streamparse_config.configured
 }
+_CONFIGURABLE = "java-configurable"
 
 
 def from_text(path: str, texts: Texts) -> Iterator[Topology]:
     """Yield the topologies of a text; one that does not parse has a gap that says why."""
-    for read in _READERS.get(path[path.rfind(".") :], ()):
+    for read in _READERS.get(suffix_of(path), ()):
         yield from read(path, texts[path], texts)
 
 
@@ -31,4 +33,5 @@ def configured(topology: Topology, texts: Texts) -> tuple[Topology, ...]:
     if topology.kind in _CONFIGURE:
         return _CONFIGURE[topology.kind](topology, texts)
     framework = framework_of(topology.place.path, texts, (topology.framework,))
-    return (replace(topology, framework=framework),)
+    topology = replace(topology, framework=framework)
+    return (with_conf_files(topology, texts) if topology.kind == _CONFIGURABLE else topology,)
