@@ -45,8 +45,12 @@ def explore(
     notation: Notation,
     outcome: Callable[[Run], _Outcome],
     callbacks: Mapping[str, str] | None = None,
+    opaque: frozenset[str] = frozenset(),
 ) -> Paths[_Outcome]:
-    """Execute an entry point; a choice that changes nothing is not combined with the others."""
+    """Execute an entry point; a choice that changes nothing is not combined with the others.
+
+    The code of the packages `opaque` is not entered.
+    """
     found: list[Path[_Outcome]] = []
     relevant: set[Hashable] = set()
     executed: set[int] = set()
@@ -54,7 +58,7 @@ def explore(
     steps = 0
     while plans and steps < _MAX_STEPS and len(found) < _MAX_PATHS:
         plan, parent = plans.pop(0)
-        machine = Machine(symbols, notation, plan, callbacks)
+        machine = Machine(symbols, notation, plan, callbacks, opaque)
         run = machine.run(entry)
         steps += machine.steps
         executed.update(map(id, run.executed))

@@ -120,7 +120,8 @@ class Obj:
     """An object: of a project class (`cls`), of a class or function outside the project (`names`), or a collection.
 
     `content` holds the elements of a list or the entries of a dict as far as they are known; `kind` is "list", "tuple",
-    "set", "dict" or "" for other objects.  `constant` is the name of an enum's constant.
+    "set", "dict" or "" for other objects.  `places` tells where the elements or entries are written: for a dict the key
+    and the value, as far as that is known.  `constant` is the name of an enum's constant.
     """
 
     names: tuple[str, ...] = ()
@@ -129,6 +130,7 @@ class Obj:
     place: Place = field(default_factory=lambda: Place(""))
     kind: str = ""
     content: "list[Data] | dict[object, Data] | None" = None
+    places: dict[object, tuple[Place, Place]] = field(default_factory=dict)
     fields: "dict[str, Data]" = field(default_factory=dict)
     captured: "dict[str, Data]" = field(default_factory=dict)  # locals that an object of a local class reads
     calls: list[Invocation] = field(default_factory=list)
