@@ -30,7 +30,7 @@ from ackdoctor.model.source import Span
 from ackdoctor.model.topology import Gap, Place
 from ackdoctor.topology import library_calls
 from ackdoctor.topology.library_calls import MISSING, concatenated, key_of, new_dict, new_list
-from ackdoctor.topology.objects import Code, Data, Obj, Ref, Scope, Text, describe, shown
+from ackdoctor.topology.objects import Code, Data, Library, Obj, Ref, Scope, Text, describe, shown
 
 _MAX_TEXT = 200  # characters of a text that describes a value
 _CLASS_INITIALISER = "<clinit>"
@@ -62,17 +62,12 @@ _MAX_BITS = 4096  # of a number; a larger one is not computed
 
 
 class Evaluator:
-    """Evaluates pure expressions; a subclass runs the functions that they call.
+    """Evaluates pure expressions; a subclass runs the functions that they call."""
 
-    The code of the packages `opaque` is not entered even if the project has a copy of it.
-    """
-
-    def __init__(
-        self, symbols: SymbolTable, notation: Notation, opaque: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, symbols: SymbolTable, notation: Notation, library: Library) -> None:
         self.symbols = symbols
         self.notation = notation
-        self._opaque = opaque
+        self.library = library
         self._modules: dict[str, Scope] = {}
         self._statics: dict[int, Scope] = {}
         self._methods_at: dict[str, dict[Span, ClassInfo]] = {}
@@ -304,7 +299,7 @@ class Evaluator:
 
     def _is_opaque(self, unit: Unit, user: Unit) -> bool:
         """Whether a file belongs to a package whose code is not entered, and its user does not."""
-        packages = self._opaque.intersection(unit.module.split("."))
+        packages = self.library.packages.intersection(unit.module.split("."))
         return bool(packages) and packages.isdisjoint(user.module.split("."))
 
     def _imported(self, unit: Unit, names: tuple[str, ...]) -> Data:
@@ -321,7 +316,8 @@ class Evaluator:
                 member = self.class_member(cls, last)
                 if member is not MISSING:
                     return member
-        return Ref(names)
+        short = ".".join(names[-1].split(".")[-2:]) if names else ""
+        return library_calls.CONSTANTS.get(short, Ref(names))
 
     def _function(self, function: Function) -> Code:
         unit = self.symbols.units[function.path]
@@ -343,7 +339,11 @@ class Evaluator:
 
     def class_ref(self, cls: ClassInfo) -> Ref:
         """A reference to a class of the project."""
-        return Ref(self.names_of(cls), cls)
+        return Ref(self.names_of(cls), None if self.is_outside(cls) else cls)
+
+    def is_outside(self, cls: ClassInfo) -> bool:
+        """Whether a class belongs to a library, although the project has its source."""
+        return not self.library.outside.isdisjoint(self.names_of(cls))
 
     # ---- members ----
 
@@ -398,7 +398,7 @@ class Evaluator:
         order = self.symbols.lineage(cls).order
         start = order.index(after) + 1 if after in order else 0
         for each in order[start:]:
-            several = each.named(name)
+            several = () if self.is_outside(each) else each.named(name)
             if several and not all(method.docstring_only for method in several):
                 return self.method_of(each, name, this)
         return None
@@ -479,7 +479,7 @@ class Evaluator:
 
 
 def _argument(expr: Expr) -> Arg:
-    """The argument that a part of a pure call stands for."""
+    """Read one part of a pure call as an argument."""
     match expr:
         case Mix(op="**", parts=(value,)):
             return Arg(value, star="**")

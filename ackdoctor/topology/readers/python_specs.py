@@ -11,12 +11,12 @@ from ackdoctor.model.cfg import ClassInfo
 from ackdoctor.model.notation import PYTHON
 from ackdoctor.model.topology import DEFAULT_STREAM, UNREAD, Edge, Gap, Node, Place, Setting, Topology
 from ackdoctor.topology.interpreter import Entry, Run, explore
-from ackdoctor.topology.objects import Data, Invocation, Obj, Ref, describe, plain
+from ackdoctor.topology.objects import Data, Invocation, Library, Obj, Ref, describe, plain
 from ackdoctor.topology.readers.undecided import undecided_settings
 from ackdoctor.topology.shell import script_of
 
 # the frameworks' packages, of which a project may have a copy
-PACKAGES = frozenset({"streamparse", "pystorm", "petrel", "heronpy", "pyheron"})
+LIBRARY = Library(packages=frozenset({"streamparse", "pystorm", "petrel", "heronpy", "pyheron"}))
 SPEC = "spec"
 ADD = {"add_spout": "spout", "add_bolt": "bolt"}  # methods of heronpy's builder
 _STREAM_ID = "GlobalStreamId"
@@ -269,7 +269,7 @@ def topologies_of(
         variants[repr(found)] = found
         return repr(found)
 
-    paths = explore(program, entry, PYTHON, outcome, opaque=PACKAGES)
+    paths = explore(program, entry, PYTHON, outcome, LIBRARY)
     known = [path for path in paths.paths if variants[path.outcome]]
     found: dict[str, Topology] = {}
     for path in known:
