@@ -283,10 +283,11 @@ class Evaluator:
 
     def module_member(self, unit: Unit, name: str) -> Data:
         """The value of a name of a module: a variable, a class, a function, an import or a builtin."""
-        if name in unit.values or name == _MODULE_NAME:
-            module = self.module(unit)
-            if name in module.names:
-                return module.names[name]
+        running = self._modules.get(unit.path)
+        if running is None and (name in unit.values or name == _MODULE_NAME):
+            running = self.module(unit)
+        if running is not None and name in running.names:  # also the variable of a loop
+            return running.names[name]
         names = self.symbols.qualify(unit, Global(name))
         for symbol in self.symbols.resolve(unit, Global(name)):
             if not isinstance(symbol, str) and self._is_opaque(self.symbols.units[symbol.path], unit):

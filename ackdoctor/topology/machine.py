@@ -817,8 +817,16 @@ def _negated(condition: Expr) -> Expr:
 
 
 def _identity(data: Data) -> Hashable:
-    """What tells an undecided value from others."""
-    return id(data) if isinstance(data, (Obj, Code)) else data
+    """What tells an undecided value from others, in every run."""
+    match data:
+        case Obj(made=Invocation(order=order)):
+            return "object", order
+        case Obj(names=names, place=place, text=text) if place.path:
+            return names, place, text
+        case Obj() | Code():
+            return id(data)
+        case _:
+            return data
 
 
 def _calls_constructor(function: Function) -> bool:

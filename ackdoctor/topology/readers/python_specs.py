@@ -178,7 +178,7 @@ class Specs:
         """Add the subscriptions of a bolt: a dict from sources to groupings, a list of sources, or one source."""
         if inputs is None:
             return
-        if isinstance(inputs, Obj) and inputs.made is not None and inputs.content is None:
+        if id(_source(inputs)[0]) in self.nodes:
             self._add_edge(node, inputs, None, node.place)
             return
         if not isinstance(inputs, Obj) or inputs.content is None or inputs.open:
