@@ -213,6 +213,7 @@ def _list(title: str, texts: Iterable[str], width: int) -> str:
 
 
 def _settings(judged: Judged, context: Context, width: int) -> str:
+    settings = judged.topology.settings
     rows = [
         {
             "setting": printable(setting.key),
@@ -221,10 +222,17 @@ def _settings(judged: Judged, context: Context, width: int) -> str:
             "from": printable(str(setting.place)),
             "effect": "" if setting.effective else printable(f"none: {setting.why}"),
         }
-        for setting in judged.topology.settings
+        for setting in settings
+        if _about_storm(setting)
     ]
     dropped = {head for head in ("of", "effect") if not any(row[head] for row in rows)}
-    return block("settings", rows[:_MAX_ROWS], context, width, dropped=dropped, total=len(rows))
+    return block("settings", rows[:_MAX_ROWS], context, width, dropped=dropped, total=len(settings))
+
+
+def _about_storm(setting: Setting) -> bool:
+    """Return whether a setting is the framework's, not one that the components read, or shows a fault."""
+    framework = setting.key.startswith("topology.") or "." not in setting.key
+    return framework or not setting.effective or isinstance(setting.value, Gap)
 
 
 def _defects(judged: Judged, context: Context, width: int) -> str:
