@@ -5,7 +5,7 @@ docs/json.md documents every field of the JSON.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from textwrap import wrap
+from textwrap import wrap as _wrap
 from typing import TextIO
 
 from ackdoctor import __version__
@@ -62,6 +62,18 @@ _FACTS: Mapping[str, tuple[str, str]] = {  # fact -> what the component or topol
     "component-not-found": ("has code that was not read", "so its part is unknown"),
     "file-does-not-parse": ("is wired in a file that does not parse", "so its graph is unknown"),
 }
+
+
+def wrap(text: str, width: int, *, indent: str = "", first: str = "") -> list[str]:
+    """Return the text in lines; a path stays whole, so that it can be copied."""
+    return _wrap(
+        text,
+        max(20, width),
+        initial_indent=first,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 # ---- sentences ----
@@ -165,7 +177,7 @@ def _head(judged: Judged, context: Context, width: int) -> Iterator[str]:
     topology, verdict = judged.topology, judged.verdict
     style = "info" if verdict.lower is not verdict.upper else _STYLES[verdict.lower]
     text = " ".join(sentences(judged))
-    first, *rest = wrap(text, max(width, 20), break_on_hyphens=False, subsequent_indent=_INDENT)
+    first, *rest = wrap(text, width, indent=_INDENT)
     name, colon, text = first.partition(": ")
     yield f"{context.palette.paint('path', name)}{colon}{context.palette.paint(style, text)}"
     yield from rest
@@ -176,7 +188,7 @@ def _head(judged: Judged, context: Context, width: int) -> Iterator[str]:
         topology.branch and f"if {topology.branch}",
     ]
     about = printable(", ".join(filter(None, parts)))
-    for line in wrap(about, max(width, 20), initial_indent=_INDENT, subsequent_indent=_INDENT):
+    for line in wrap(about, width, first=_INDENT, indent=_INDENT):
         yield context.palette.paint("faint", line)
 
 
@@ -187,7 +199,7 @@ def _reasons(judged: Judged, context: Context, width: int) -> str:
         may = "" if reason.sure else " (may)"
         mark = context.palette.paint("error" if reason.sure else "warning", f"!{number}")
         text = f"{who}{reason.why}, {reason.place}{may} ({reason.fact})"
-        first, *rest = wrap(printable(text), max(20, width - 6), break_on_hyphens=False)
+        first, *rest = wrap(printable(text), width - 6)
         lines += [f"{_INDENT}{mark} {first}", *(f"{2 * _INDENT} {line}" for line in rest)]
     return "".join(f"{line}\n" for line in lines)
 
@@ -203,11 +215,7 @@ def _notes(verdict: Verdict, width: int) -> str:
 
 def _list(title: str, texts: Iterable[str], width: int) -> str:
     lines = [
-        line
-        for text in texts
-        for line in wrap(
-            printable(text), max(20, width), initial_indent=_INDENT, subsequent_indent=2 * _INDENT
-        )
+        line for text in texts for line in wrap(printable(text), width, first=_INDENT, indent=2 * _INDENT)
     ]
     return "".join(f"{line}\n" for line in (title, *lines)) if lines else ""
 
