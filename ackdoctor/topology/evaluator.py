@@ -333,7 +333,7 @@ class Evaluator:
 
     def is_outside(self, cls: ClassInfo) -> bool:
         """Whether a class belongs to a library, although the project has its source."""
-        return not self.library.outside.isdisjoint(self.names_of(cls))
+        return cls.module in self.library.outside
 
     # ---- members ----
 

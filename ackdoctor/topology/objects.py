@@ -22,7 +22,7 @@ FOREVER = 1 << 60  # an order after all calls
 class Library(NamedTuple):
     """What the interpreter knows of the code outside the project, by qualified names.
 
-    The classes of `outside` are never entered, even if the project has a copy.  Objects of `maps` store what `put` gives
+    The classes of the packages `outside` are never entered, even if the project has a copy.  Objects of `maps` store what `put` gives
     them.  `callbacks` maps a function, by the last two parts of its name, to the method that it runs on its first argument.
     """
 
@@ -154,7 +154,7 @@ class Obj:
 
     @property
     def repeated(self) -> bool:
-        """Whether one object stands for all that a loop creates."""
+        """Whether this is one object for all that a loop creates."""
         return self.made is not None and self.made.repeated
 
     @property

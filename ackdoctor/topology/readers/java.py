@@ -28,7 +28,36 @@ _BUILDERS = {**storm_java.BUILDERS}
 _WIRING = storm_java.WIRING
 _CLASSES = {**_BUILDERS, **_CONFIGURABLE}
 _PACKAGES = frozenset(name.rpartition(".")[0] for name in _CLASSES)
-_LIBRARY = Library(frozenset(_CLASSES) | CONFIGS, CONFIGS, {"ConfigurableTopology.start": "run"})
+_OUTSIDE = frozenset(
+    f"{root}{package}"
+    for root in ("org.apache.storm", "backtype.storm", "com.twitter.heron.api", "org.apache.heron.api")
+    for package in (
+        "",
+        ".topology",
+        ".topology.base",
+        ".tuple",
+        ".utils",
+        ".generated",
+        ".task",
+        ".spout",
+        ".bolt",
+        ".grouping",
+        ".lambda",
+        ".windowing",
+        ".state",
+        ".streams",
+        ".testing",
+        ".trident",
+        ".trident.fluent",
+        ".trident.spout",
+        ".trident.operation",
+        ".trident.operation.builtin",
+        ".trident.state",
+        ".trident.testing",
+        ".kafka.spout",
+    )
+) | {"storm.trident", "storm.trident.fluent", "storm.trident.testing", "storm.trident.operation.builtin"}
+_LIBRARY = Library(_OUTSIDE, CONFIGS, {"ConfigurableTopology.start": "run"})
 _SUBMITS = ("submit", "run", "launch", "deploy", "start", "execute", "simulate")
 _RELIABILITY = frozenset(
     {"topology.acker.executors", "topology.enable.message.timeouts", "topology.reliability.mode"}
