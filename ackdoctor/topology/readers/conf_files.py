@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from posixpath import basename
 
-from ackdoctor.model.topology import Gap, Setting, Topology
+from ackdoctor.model.topology import Defect, Gap, Setting, Topology
+from ackdoctor.topology.frameworks import parsed
 from ackdoctor.topology.marked_yaml import Document
 from ackdoctor.topology.marked_yaml import read as read_yaml
 from ackdoctor.topology.readers.commands import Command, commands
@@ -16,9 +17,19 @@ from ackdoctor.topology.readers.undecided import undecided_settings
 from ackdoctor.topology.texts import Texts
 
 _CLUSTER_FILE = "storm.yaml"
-_OF_CLUSTER = frozenset(
-    f"topology.{name}"
-    for name in ("acker.executors", "message.timeout.secs", "enable.message.timeouts", "max.spout.pending")
+_TURNED_OFF = (  # key, the value that turns it off, kind of the defect, what then happens
+    (
+        "topology.acker.executors",
+        0,
+        "ackers-zero",
+        "no tuple is tracked: it sets `topology.acker.executors` to 0",
+    ),
+    (
+        "topology.enable.message.timeouts",
+        False,
+        "timeouts-off",
+        "a lost tuple never times out: it turns timeouts off",
+    ),
 )
 
 
@@ -77,11 +88,17 @@ def _settings(document: Document) -> Iterator[Setting]:
             yield Setting(key=key, value=value.value, place=root.key_place(key))
 
 
-def cluster_settings(path: str, texts: Texts) -> tuple[Setting, ...]:
-    """The settings of the nearest `storm.yaml` that bear on a topology: they hold if this is the cluster's file."""
-    file = next(iter(texts.from_class_path(path, _CLUSTER_FILE)), None)
+def with_cluster_file(topology: Topology, texts: Texts) -> Topology:
+    """Add what the nearest `storm.yaml` would turn off, as information: it holds if this is the cluster's file."""
+    file = next(iter(texts.from_class_path(topology.place.path, _CLUSTER_FILE)), None)
     document = read_yaml(file, texts[file]) if file is not None else None
-    if not isinstance(document, Document):
-        return ()
-    why = "if this is the cluster's file"
-    return tuple(replace(each, why=why) for each in _settings(document) if each.key in _OF_CLUSTER)
+    if not isinstance(document, Document) or not parsed(topology.framework).is_storm:
+        return topology
+    own = {setting.key for setting in topology.settings if not setting.component}
+    found = tuple(
+        Defect(kind=kind, sure="information", place=each.place, why=f"if this is the cluster's file, {why}")
+        for each in _settings(document)
+        for key, off, kind, why in _TURNED_OFF
+        if each.key == key and each.value == off and isinstance(each.value, type(off)) and key not in own
+    )
+    return replace(topology, defects=(*topology.defects, *found))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from ackdoctor.model.topology import Topology
 from ackdoctor.topology.frameworks import framework_of
 from ackdoctor.topology.readers import clojure, flux, pyleus, streamparse_config
-from ackdoctor.topology.readers.conf_files import with_conf_files
+from ackdoctor.topology.readers.conf_files import with_cluster_file, with_conf_files
 from ackdoctor.topology.texts import Texts, suffix_of
 
 _Reader = Callable[[str, bytes, Texts], tuple[Topology, ...]]
@@ -25,13 +25,15 @@ _CONFIGURABLE = "java-configurable"
 def from_text(path: str, texts: Texts) -> Iterator[Topology]:
     """Yield the topologies of a text; one that does not parse has a gap that says why."""
     for read in _READERS.get(suffix_of(path), ()):
-        yield from read(path, texts[path], texts)
+        yield from (with_cluster_file(each, texts) for each in read(path, texts[path], texts))
 
 
 def configured(topology: Topology, texts: Texts) -> tuple[Topology, ...]:
     """Return a topology of code with the versions and the settings that the texts of its project tell."""
     if topology.kind in _CONFIGURE:
-        return _CONFIGURE[topology.kind](topology, texts)
+        return tuple(with_cluster_file(each, texts) for each in _CONFIGURE[topology.kind](topology, texts))
     framework = framework_of(topology.place.path, texts, (topology.framework,))
     topology = replace(topology, framework=framework)
-    return (with_conf_files(topology, texts) if topology.kind == _CONFIGURABLE else topology,)
+    if topology.kind == _CONFIGURABLE:
+        topology = with_conf_files(topology, texts)
+    return (with_cluster_file(topology, texts),)

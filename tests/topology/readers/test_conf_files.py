@@ -1,7 +1,9 @@
 """Configuration files that scripts pass with `-conf`, and the cluster's `storm.yaml`."""
 
+import pytest
+
 from ackdoctor.model.topology import Defect, Gap, Place, Setting, Topology
-from ackdoctor.topology.readers.conf_files import cluster_settings, with_conf_files
+from ackdoctor.topology.readers.conf_files import with_cluster_file, with_conf_files
 from ackdoctor.topology.settings import effective
 from ackdoctor.topology.texts import Texts
 
@@ -77,8 +79,23 @@ def test_a_config_object_that_is_never_submitted_takes_the_file_with_it():
     assert topology(defects=(shadowed,), run_x_sh=RUN, crawlerconf_yaml=f"{ACKERS}: 0\n").settings == ()
 
 
-def test_the_clusters_file_is_information():
-    texts = Texts({"conf/storm.yaml": f"nimbus.seeds: [a]\n{ACKERS}: 0\n".encode()})
-    (setting,) = cluster_settings(MAIN, texts)
-    assert (setting.value, setting.why) == (0, "if this is the cluster's file")
-    assert cluster_settings(MAIN, Texts({})) == ()
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"nimbus.seeds: [a]\n{ACKERS}: 0\n", [("ackers-zero", "information", 2)]),
+        ("topology.enable.message.timeouts: false\n", [("timeouts-off", "information", 1)]),
+        (f"{ACKERS}: 2\n", []),
+        (f"{ACKERS}: false\n", []),
+        (f"{TIMEOUT}: 0\n", []),
+        ("a: [\n", []),
+    ],
+)
+def test_the_clusters_file_is_information(text, expected):
+    found = with_cluster_file(topology(), Texts({"conf/storm.yaml": text.encode()}))
+    assert [(each.kind, each.sure, each.place.line) for each in found.defects] == expected
+    assert found.settings == ()
+
+
+def test_the_topologys_own_setting_makes_the_clusters_irrelevant():
+    own = Setting(key=ACKERS, value=None, place=Place(MAIN, 12))
+    assert with_cluster_file(topology(own), Texts({"storm.yaml": f"{ACKERS}: 0".encode()})).defects == ()
