@@ -333,7 +333,7 @@ class Evaluator:
 
     def is_outside(self, cls: ClassInfo) -> bool:
         """Whether a class belongs to a library, although the project has its source."""
-        return cls.module in self.library.outside
+        return cls.module in self.library.outside or self.names_of(cls)[0] in self.library.outside
 
     # ---- members ----
 

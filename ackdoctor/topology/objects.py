@@ -22,7 +22,7 @@ FOREVER = 1 << 60  # an order after all calls
 class Library(NamedTuple):
     """What the interpreter knows of the code outside the project, by qualified names.
 
-    The classes of the packages `outside` are never entered, even if the project has a copy.  Objects of `maps` store what `put` gives
+    The classes and packages of `outside` are never entered, even if the project has a copy.  Objects of `maps` store what `put` gives
     them.  `callbacks` maps a function, by the last two parts of its name, to the method that it runs on its first argument.
     """
 
@@ -148,6 +148,7 @@ class Obj:
     calls: list[Invocation] = field(default_factory=list)
     methods: dict[str, Code] = field(default_factory=dict)  # of an anonymous class
     constant: str = ""
+    variable: str = ""  # the first variable or field that holds the object
     given: bool = False  # a parameter of the entry point: its fields are unknown
     open: bool = False  # the collection may have more elements
     text: str = ""
@@ -228,7 +229,7 @@ def plain(data: Data, place: Place, depth: int = 0) -> Value:
         case bytes():
             return data.decode("utf-8", "replace")
         case Ref(names=names):
-            return names[0] if names else ""
+            return names[-1] if names else ""
         case Obj(constant=name) if name:
             return name
         case Obj(content=list() as items, open=False) if depth < _MAX_NESTING:
