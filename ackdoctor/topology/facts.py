@@ -30,7 +30,7 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.dialect import EntryKind, Misuse, Moment
 from ackdoctor.model.finding import Confidence, Finding
-from ackdoctor.model.protocol import Op, Stage
+from ackdoctor.model.protocol import Op, Stage, Tick
 from ackdoctor.model.source import Span
 from ackdoctor.model.topology import UNREAD, Anchors, ComponentFacts, Emit, Fault, Gap, Place, Setting, Value
 from ackdoctor.topology.early_acks import early_ack
@@ -63,14 +63,15 @@ def component_facts(context: RuleContext, findings: Iterable[Finding]) -> Compon
         facts.auto_ack = component.auto_ack
         facts.completes = _completes(context)
         facts.holds = _holds(context)
-        facts.acks_early = early_ack(context)
+        facts.flushes_at_ticks = facts.holds and _completes_at_ticks(context)
+        facts.acks_early = None if facts.stateful else early_ack(context)
         known = {(fault.place.path, fault.place.line) for fault in faults if fault.code == "ACK102"}
         facts.faults += tuple(
             fault for fault in likely_swallowed(context) if (fault.place.path, fault.place.line) not in known
         )
     else:
         facts.on_fail, facts.on_fail_place = on_fail(context)
-        facts.source, facts.source_ack = source_of(context)
+        facts.source, facts.source_ack, facts.source_ack_place = source_of(context)
     return facts
 
 
@@ -185,6 +186,22 @@ def _holds(context: RuleContext) -> bool:
     if context.component.auto_ack:
         return context.discipline.completion is Moment.EXPIRY
     return any(_stage(ended) is Stage.HELD for ended in _ends(context))
+
+
+def _completes_at_ticks(context: RuleContext) -> bool:
+    """Whether inputs are completed at ticks only."""
+    acks = [
+        (flow, done)
+        for flow, done in context.events(Completed)
+        if done.op is Op.ACK and not done.tick.is_system
+    ]
+    return bool(context.role.batch_ticks) or (bool(acks) and all(_is_at_tick(*each) for each in acks))
+
+
+def _is_at_tick(flow: Flow, done: Completed) -> bool:
+    if flow.entry is not None and flow.entry.kind is EntryKind.TICK:
+        return True
+    return any(held.tick is Tick.YES for held in done.path.state.tokens.values())
 
 
 def _is_stateful(context: RuleContext) -> bool:
