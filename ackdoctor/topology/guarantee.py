@@ -327,6 +327,18 @@ def _boundary(found: Evidence, lower: Word, upper: Word) -> str:
     return f"{'; '.join(unique(found.boundaries))}: {word} up to there, {Word.AT_MOST_ONCE.value} behind it"
 
 
+def _add_rewind(spout: Node, facts: ComponentFacts, found: Evidence) -> None:
+    """Heron restores the state of a spout, not its source: the spout must go back to what its state says."""
+    place = facts.source_ack_place or facts.place
+    if facts.source_ack is SourceAck.ON_DELIVERY:
+        why = "the source forgets a message before a checkpoint covers it"
+        found.add("source-acked-on-delivery", place, why, spout.id)
+    elif facts.source and facts.source_ack is not SourceAck.GENERATED:
+        found.gaps.append(
+            Gap(f"it is not known whether {spout.id} rewinds its source to a checkpoint", place)
+        )
+
+
 def _effectively_once(graph: Graph, tracking: Tracking, spout: Node) -> Verdict:
     """Return the guarantee of Heron's effectively once: state is restored and the source rewinds; nothing is acked."""
     found = Evidence(gaps=list(graph.topology.gaps))
@@ -337,6 +349,8 @@ def _effectively_once(graph: Graph, tracking: Tracking, spout: Node) -> Verdict:
             found.add_unread(graph.nodes[node])
         elif not facts.stateful:
             found.add("not-stateful", place, f"{node} has no state that Heron could restore", node)
+        if node == spout.id and facts is not None:
+            _add_rewind(spout, facts, found)
     if graph.setting(CHECKPOINT_INTERVAL).value is None:
         found.add("not-stateful", place, f"{CHECKPOINT_INTERVAL} is not set: nothing is saved")
     if found.reasons:
