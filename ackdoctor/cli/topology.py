@@ -29,10 +29,7 @@ from ackdoctor.reporters import Context
 from ackdoctor.reporters.topology import document, screen, shortfalls, weaker
 
 _FORMATS = ("text", "json", "mermaid", "dot", "html")
-_SOUGHT = (
-    "Java with a TopologyBuilder, Trident or Streams; Flux and pyleus YAML; streamparse classes and Clojure files; "
-    "heronpy classes; Petrel's create.py"
-)
+_SOUGHT = "Java or Python code, Clojure or YAML that wires a spout to a bolt"
 
 
 @dataclass(slots=True, kw_only=True)

@@ -24,6 +24,7 @@ from ackdoctor.config import FILES, Settings, holds_settings
 from ackdoctor.model import UsageError
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.source import read_file
+from ackdoctor.topology.texts import may_matter
 
 LIMIT = 10_000_000  # bytes; larger files are generated, and none of them holds a component
 
@@ -60,23 +61,12 @@ LANGUAGES: Mapping[str, Language] = MappingProxyType(
 )
 _BY_SUFFIX = {suffix: language for language in LANGUAGES.values() for suffix in language.suffixes}
 _SUFFIXES = tuple(_BY_SUFFIX)
-# Texts that may wire or configure a topology, or that name the version of its framework:
-_TEXTS = (".yaml", ".yml", ".flux", ".clj", ".properties")
-_NAMED_TEXTS = (
-    "config.json",
-    "pom.xml",
-    "build.gradle",
-    "build.gradle.kts",
-    "requirements.txt",
-    "pyproject.toml",
-    "setup.cfg",
-)
 _ALSO_PYTHON = (".pyw", ".pyi", ".py2", ".py3")
 
 
 def is_text(path: str) -> bool:
     """Whether a file is no source code, but may wire or configure a topology."""
-    return path.lower().endswith(_TEXTS) or os.path.basename(path) in _NAMED_TEXTS
+    return not path.endswith(_PYTHON.suffixes) and may_matter(path)
 
 
 def language_of(path: str) -> Language:

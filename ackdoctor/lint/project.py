@@ -21,7 +21,6 @@ SHORT_RUN = 200  # files; in a longer run without a user file no bases are looke
 HELPER_SIZE = 300_000  # bytes; larger files hold tables, not helpers
 _HELPER_DEPTH = 3  # imports followed from a component; beyond the first only to files that ack, fail or emit
 _HELPERS = 40  # per cluster
-_WIRING_DEPTH = 2  # imports followed from code that builds a topology
 _HOPS = 12  # re-exports followed
 
 
@@ -477,15 +476,28 @@ class Project:
         )
 
     def _wired(self, paths: set[str]) -> set[str]:
-        """Return the files with the components, constants and helpers that wiring code names."""
+        """Return the files with the constants and helpers that wiring code names: those that it imports, and theirs.
+
+        A component's file may hold the constants of its ids; what it imports itself does not wire anything.
+        """
         found: set[str] = set()
         ring = paths
-        for _ in range(_WIRING_DEPTH):
+        while ring:
             reached = {path for origin in sorted(ring) for path in self._imported(origin)} - found - paths
-            ring = {path for path in sorted(reached) if self._files.add(path)}
-            ring = {path for path in ring if self._files.by_path[path].size <= HELPER_SIZE}
-            found.update(sorted(ring)[: _HELPERS - len(found)])
+            near = [path for path in sorted(reached) if self._wires_or_names(path)]
+            new = near[: _HELPERS - len(found)]
+            found.update(new)
+            ring = (
+                {path for path in new if not self._files.facts[path].names_framework}
+                if ring is paths
+                else set()
+            )
         return found
+
+    def _wires_or_names(self, path: str) -> bool:
+        """Whether a file is the project's own, and small enough to hold constants rather than tables."""
+        readable = self._files.add(path) and self._files.by_path[path].size <= HELPER_SIZE
+        return readable and not self._names.is_module(self._module(path)[0]) and not self._is_framework(path)
 
     def _sources(self, paths: set[str]) -> tuple[Source, ...]:
         sources = (

@@ -17,10 +17,11 @@ from ackdoctor import dialects
 from ackdoctor.cache_folder import CacheFolder, NoCacheError
 from ackdoctor.config import Settings
 from ackdoctor.lint.discover import LANGUAGES, LIMIT, Candidate, discover, display_path, language_of, refusal
-from ackdoctor.lint.files import Files, framework_names
+from ackdoctor.lint.files import MARK, Files, framework_names
 from ackdoctor.lint.project import Inputs, Project, Result
 from ackdoctor.lint.result_cache import ResultCache
 from ackdoctor.lint.select import select
+from ackdoctor.lint.wiring import judge_topologies
 from ackdoctor.model.finding import Finding, Report, Unreadable
 from ackdoctor.model.source import read_file
 
@@ -58,14 +59,17 @@ def lint(
     results = _results(read, inputs, cache, jobs, progress)
     refused += (fault for result in results for fault in result.unreadable)
     refused += (fault for each in read for fault in each.unreadable)
-    unreadable = _unique(refused)
+    wiring = judge_topologies(found.texts, results)
+    unreadable = _unique([*refused, *wiring.unreadable])
     asked = {file.display_path for file in files.values()}
-    findings = [finding for result in results for finding in result.findings]
+    findings = [*(finding for result in results for finding in result.findings), *wiring.findings]
     # Heirs and callers of the code in a named file may be anywhere; a walked folder has them.
     unsure = {file.display_path for file in files.values() if file.named}
     unsure |= {item.path for item in unreadable if item.partial}
     sources = _sources(read, files, findings, unreadable, overlay, top)
-    choice = select(findings, sources, asked, settings, top, unsure=unsure)
+    sources |= {path: data for path, data in wiring.texts.items() if MARK in data}
+    requested = asked | set(wiring.texts)
+    choice = select(findings, sources, requested, settings, top, unsure=unsure)
     beside = {file.display_path for each in languages for file in each.by_path.values()} | set(found.lists)
     unknown = [item for result in results for item in result.unknown_bases]
     return Report(
@@ -76,6 +80,7 @@ def lint(
         components=sum(result.components for result in results),
         suppressed=choice.suppressed,
         unknown_bases=tuple(sorted(unknown, key=lambda item: (item.path, item.line, item.name))),
+        topologies=wiring.judged,
         notes=(*choice.notes, *_notes(languages, found.other_settings)),
     )
 
@@ -117,7 +122,7 @@ def _sources(
     unreadable: Iterable[Unreadable],
     overlay: Mapping[str, bytes],
     root: str,
-) -> Mapping[str, bytes]:
+) -> dict[str, bytes]:
     """Return the contents of the files whose suppression comments count, by display path.
 
     They are the files of the run, and others that hold findings of its components.

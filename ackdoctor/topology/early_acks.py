@@ -1,10 +1,474 @@
-"""Effects that happen after the ack: what a bolt collects from acked tuples and sends later, by tick, count or thread."""
+"""Effects that happen after the ack: what a bolt collects from acked tuples and sends later, by tick, count or thread.
 
+A *store* keeps data of a tuple in a field, a *flush* emits or writes what was read from that field.  The ack is early if
+another handler, a thread or `cleanup` flushes the field, or if a path of the handler stores without a flush and another
+one flushes and empties the field.  State that is only kept, or that each input emits, is no early ack.
+
+The field may belong to the bolt, or to an object of the project that the bolt keeps and passes its tuples to.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from ackdoctor.checks.facts.dataflow import (
+    canonical_form,
+    data_params,
+    derived_names,
+    mentions_any,
+    reachable,
+    tuple_names,
+)
+from ackdoctor.checks.facts.fields import (
+    INITIALISERS,
+    REMOVES_FROM_VIEW,
+    Use,
+    is_emptied,
+    uses_of,
+    uses_resource,
+)
 from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Ended, Flow
+from ackdoctor.flow.expressions import (
+    assigned_locals,
+    calls_by_result,
+    last_name,
+    mentions,
+    operands,
+    subexpressions,
+)
+from ackdoctor.flow.transfer.dispatch import methods_named
+from ackdoctor.libraries.vocabulary import CONTAINER_STORES, LOGGING, PURE_CALLS, TASK_METHODS, TICK
+from ackdoctor.model.cfg import (
+    ENTRY,
+    EXIT,
+    Attr,
+    Call,
+    ClassInfo,
+    EdgeKind,
+    Expr,
+    Function,
+    Item,
+    Literal,
+    Mix,
+    Name,
+    Return,
+    Test,
+)
+from ackdoctor.model.dialect import EntryKind, Moment, VerbKind
+from ackdoctor.model.protocol import Stage
 from ackdoctor.model.topology import Place
+
+_EMITS = (VerbKind.EMIT, VerbKind.EMIT_MANY)
+_STORES = CONTAINER_STORES | frozenset(
+    "merge compute incrementAndGet addAndGet getAndIncrement inc increment".split()
+)
+_COUNTS = frozenset("incrementAndGet getAndIncrement inc increment".split())  # without data of the tuple
+_EMPTIES = REMOVES_FROM_VIEW | frozenset(
+    "pop popitem popleft drainTo take get_nowait pollFirst pollLast reset".split()
+)
+_CLOCKS = frozenset("time monotonic now utcnow perf_counter currentTimeMillis nanoTime".split())
+_SYSTEM = frozenset({"__system", "__tick", "SYSTEM_TICK_STREAM_ID", "SYSTEM_COMPONENT_ID"})
+_DEPTH = 3  # calls followed from a function
 
 
 def early_ack(context: RuleContext) -> Place | None:
-    """Return where a bolt collects what it sends after the ack, or None."""
-    del context
-    return None
+    """Return the first line where a bolt stores what it sends after the ack; None if there is none."""
+    if not _acks_on_arrival(context):
+        return None
+    found: list[Place] = []
+    for flow in context.flows:
+        if flow.entry is not None and flow.entry.kind in (EntryKind.DATA, EntryKind.BATCH):
+            found += _in_bolt(context, flow)
+            if not found:
+                found += _in_collaborators(context, flow)
+    return min(found, default=None)
+
+
+def _acks_on_arrival(context: RuleContext) -> bool:
+    """Whether the tuple is acked when its handler returns, by the framework or by the code."""
+    if context.component.auto_ack:
+        return context.discipline.completion is Moment.RETURN
+    stages = {
+        ended.state.tokens[ended.token].stage
+        for _, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH)
+        if ended.raised is None and ended.deferral is None and not ended.is_system
+        if ended.token is not None and ended.token in ended.state.tokens
+    }
+    return Stage.ACKED in stages and Stage.HELD not in stages
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class _Object:
+    """The bolt, or an object that it keeps: how its functions name it, and those that run on the arrival of a tuple."""
+
+    context: RuleContext
+    names: Mapping[Function, Name]
+    lineage: tuple[ClassInfo, ...]
+    arrival: tuple[Function, ...]
+    data: Mapping[Function, frozenset[str]]  # locals with data of the tuple
+
+    def method(self, function: Function, func: Expr) -> Function | None:
+        """Return the object's own method that `self.name` denotes."""
+        if isinstance(func, Attr) and func.obj == self.names.get(function):
+            return next(iter(methods_named(self.lineage, func.name)), None)
+        return None
+
+    # ---- stores ----
+
+    def stores(self) -> Iterator[Use]:
+        """Yield each store of data of the tuple in a field."""
+        for function in self.arrival:
+            own = self.names.get(function)
+            if own is not None:
+                uses = chain(uses_of(function, own), self._uses_of_getters(function, own))
+                yield from (use for use in uses if self._is_store(use))
+
+    def _uses_of_getters(self, function: Function, own: Name) -> Iterator[Use]:
+        """Yield the calls on what a getter of the object returns: `getRankings().updateWith(row)`."""
+        calls = calls_by_result(function)
+        for step in function.cfg.steps:
+            if not isinstance(step.op, Call) or not isinstance(step.op.func, Attr):
+                continue
+            getter = calls.get(step.op.func.obj)
+            if getter is None or getter.args or not isinstance(getter.func, Attr):
+                continue
+            field = _returned_field(methods_named(self.lineage, getter.func.name))
+            if field:
+                given = tuple(arg.value for arg in step.op.args)
+                yield Use(
+                    field, function, step, step.op.func.name, Attr(own, field), whole=True, values=given
+                )
+
+    def _is_store(self, use: Use) -> bool:
+        data = self.data.get(use.function, frozenset[str]())
+        given = [*use.values, *([use.key] if use.key is not None else [])]
+        derived = any(mentions_any(value, data) for value in given)
+        match use.how:
+            case "=":
+                into = isinstance(use.place, (Item, Attr)) and not is_emptied(self.context, use)
+                return into and derived
+            case "+=" | "-=" | "|=":
+                return True
+            case how if how in _COUNTS:
+                return use.whole
+            case how if how in _STORES:
+                return derived
+            case _:
+                return derived and self._changes(use)
+
+    def _changes(self, use: Use) -> bool:
+        """Whether a use calls a method of a collecting object of the project: it changes the object and writes nothing."""
+        if not use.whole or not isinstance(use.step.op, Call):
+            return False
+        cls = self.context.project_class(use.function, use.place) or self.context.field_class(use.field)
+        found = _reached(self.context, cls, use.how) if cls is not None else []
+        stores = any(
+            each.how in _STORES or each.how.endswith("=") or _is_dropped_call(each)
+            for method in found
+            for each in uses_of(method, Name(method.receiver))
+        )
+        return stores and not any(
+            self.context.is_remote(method, call.func)
+            for method in found
+            for call in calls_by_result(method).values()
+        )
+
+    # ---- flushes ----
+
+    def flushes(self, function: Function, field: str) -> list[int]:
+        """Return the steps of a function that emit or write what it read from a field."""
+        own = self.names.get(function)
+        if own is None or not any(use.field == field for use in uses_of(function, own)):
+            return []
+        place = Attr(own, field)
+        carriers = _carriers(function, place)
+        return [
+            index
+            for index, step in enumerate(function.cfg.steps)
+            if isinstance(step.op, Call) and self._sends(function, step.op, carriers, place)
+        ]
+
+    def _sends(
+        self, function: Function, call: Call, carriers: frozenset[str], place: Expr | None, depth: int = 0
+    ) -> bool:
+        """Whether a call emits or writes these locals, or what a place holds."""
+        given = [arg.value for arg in call.args]
+        if not any(mentions_any(v, carriers) or (place is not None and mentions(v, place)) for v in given):
+            return False
+        if self.context.verb_kind(function, call) in _EMITS:
+            return True
+        helper = self.method(function, call.func)
+        if helper is not None:
+            names = derived_names(helper, frozenset(data_params(helper)))
+            calls = calls_by_result(helper).values()
+            return depth < _DEPTH and any(self._sends(helper, each, names, None, depth + 1) for each in calls)
+        return self._writes(function, call)
+
+    def _writes(self, function: Function, call: Call) -> bool:
+        """Whether a call writes to a resource: not a log, nor a collection, nor another object of the project."""
+        name = last_name(call.func)
+        if name in LOGGING | PURE_CALLS or not isinstance(call.func, Attr):
+            return False
+        obj = call.func.obj
+        if self.context.project_class(function, obj) is not None:
+            return False
+        own = self.names.get(function)
+        if function in self.context.own_names:
+            return uses_resource(self.context, function, call)
+        is_field = isinstance(obj, Attr) and obj.obj == own
+        in_memory = self.context.is_in_memory(function, obj) or name in CONTAINER_STORES
+        return self.context.is_remote(function, obj) or (is_field and not in_memory)
+
+    # ---- when it flushes ----
+
+    def is_flushed_later(self, field: str) -> bool:
+        """Whether code that the arrival of a tuple does not run flushes a field."""
+        for function in self.names:
+            if function in self.arrival or function.name in INITIALISERS:
+                continue
+            if (
+                self.flushes(function, field)
+                and self._runs(function)
+                and not self._is_cleanup(function, field)
+            ):
+                return True
+        return False
+
+    def _runs(self, function: Function) -> bool:
+        """Whether the framework, a thread or other code of the component runs a function."""
+        entries = {entry.method for entry in self.context.role.entries}
+        if (
+            function.name in entries
+            or function.name in TASK_METHODS
+            or self.context.program.owner(function) is None
+        ):
+            return True  # a closure has no owner
+        named = Attr(Name(function.receiver), function.name)
+        for caller in dict.fromkeys((*self.names, *self.context.functions)):
+            for call in calls_by_result(caller).values() if caller is not function else ():
+                if last_name(call.func) == function.name or any(arg.value == named for arg in call.args):
+                    return True
+        return False
+
+    def _is_cleanup(self, function: Function, field: str) -> bool:
+        """Whether a function only emits when the bolt ends, which sends nothing."""
+        ends = {entry.method for entry in self.context.role.entries if entry.kind is EntryKind.LIFE}
+        steps = (function.cfg.steps[index].op for index in self.flushes(function, field))
+        emits = (isinstance(op, Call) and self.context.verb_kind(function, op) in _EMITS for op in steps)
+        return function.name in ends and all(emits)
+
+    def waits(self, handler: Function, field: str, stores: Iterable[Use]) -> bool:
+        """Whether a path through the handler stores and does not flush, and another one flushes in the end."""
+        sites = {(use.function, use.function.cfg.steps.index(use.step)) for use in stores}
+        flushes = {(f, index) for f in self.arrival for index in self.flushes(f, field)}
+        if not flushes or not any(self._is_timed(*site, field) for site in flushes):
+            return False
+        steps = handler.cfg.steps
+        stored = [i for i, step in enumerate(steps) if self._reaches(handler, i, step.op, sites)]
+        done = self._certain(handler, flushes)
+        closed = [
+            (index, kind)
+            for index in range(len(steps))
+            for kind in EdgeKind
+            if kind is EdgeKind.RAISE or index in done
+        ]
+        before = reachable(handler, [ENTRY], closed)
+        return any(index in before and EXIT in reachable(handler, [index], closed) for index in stored)
+
+    def _is_timed(self, function: Function, index: int, field: str) -> bool:
+        """Whether a flush waits for a tick, a number, a time, or until the field is complete and can be emptied."""
+        if any(map(_asks_time, self._conditions(function, index))):
+            return True
+        return any(
+            self._empties(use)
+            for each in self.arrival
+            for use in uses_of(each, self.names[each])
+            if use.field == field
+        )
+
+    def _conditions(self, function: Function, index: int, depth: int = 0) -> Iterator[Expr]:
+        """Yield the conditions that decide whether a step runs, also those around the calls of its function."""
+        yield from _guards(function, index)
+        for caller in self.arrival if depth < _DEPTH else ():
+            for at, step in enumerate(caller.cfg.steps):
+                if isinstance(step.op, Call) and self.method(caller, step.op.func) is function:
+                    yield from self._conditions(caller, at, depth + 1)
+
+    def _empties(self, use: Use) -> bool:
+        if use.how == "=":
+            reset = isinstance(use.values[0], Literal) and use.function.name not in INITIALISERS
+            return reset or is_emptied(self.context, use)
+        return use.how == "del" or (use.how in _EMPTIES and (use.whole or isinstance(use.place, Name)))
+
+    def _reaches(
+        self, function: Function, index: int, op: object, sites: set[tuple[Function, int]], depth: int = 0
+    ) -> bool:
+        """Whether a step is one of these sites, or a call of a method with one."""
+        if (function, index) in sites:
+            return True
+        helper = self.method(function, op.func) if isinstance(op, Call) and depth < _DEPTH else None
+        return helper is not None and any(
+            self._reaches(helper, i, step.op, sites, depth + 1) for i, step in enumerate(helper.cfg.steps)
+        )
+
+    def _certain(self, function: Function, sites: set[tuple[Function, int]], depth: int = 0) -> set[int]:
+        """Return the steps that are one of these sites, or call a method in which every path has one."""
+        found = {index for each, index in sites if each is function}
+        for index, step in enumerate(function.cfg.steps):
+            helper = self.method(function, step.op.func) if isinstance(step.op, Call) else None
+            if helper is None or depth >= _DEPTH or index in found:
+                continue
+            inner = self._certain(helper, sites, depth + 1)
+            closed = [
+                (each, kind)
+                for each in range(len(helper.cfg.steps))
+                for kind in EdgeKind
+                if kind is EdgeKind.RAISE or each in inner
+            ]
+            if inner and EXIT not in reachable(helper, [ENTRY], closed):
+                found.add(index)
+        return found
+
+
+def _carriers(function: Function, place: Expr) -> frozenset[str]:
+    """Return the locals that hold something read from a place, also in a collection that was made for it."""
+    found: set[str] = set()
+    for step in function.cfg.steps:
+        if any(mentions(value, place) for value in operands(step.op)):
+            found.update(assigned_locals(step.op))
+    while True:
+        names = derived_names(function, frozenset(found))
+        filled = {
+            call.func.obj.id
+            for call in calls_by_result(function).values()
+            if isinstance(call.func, Attr)
+            and isinstance(call.func.obj, Name)
+            and call.func.name in CONTAINER_STORES
+            if any(mentions_any(arg.value, names) for arg in call.args)
+        }
+        if filled <= names:
+            return names
+        found = set(names | filled)
+
+
+def _guards(function: Function, index: int) -> Iterator[Expr]:
+    """Yield the conditions that decide whether a step runs."""
+    for step in function.cfg.steps:
+        if isinstance(step.op, Test):
+            sides = {edge.kind: edge.target for edge in step.edges}
+            both = [
+                index in reachable(function, [sides[kind]])
+                for kind in (EdgeKind.TRUE, EdgeKind.FALSE)
+                if kind in sides
+            ]
+            if True in both and False in both:
+                yield canonical_form(function, step.op.condition)
+
+
+def _asks_time(condition: Expr) -> bool:
+    """Whether a condition asks for a tick, for every N-th tuple or for the time."""
+    for part in subexpressions(condition):
+        word = str(part.value) if isinstance(part, Literal) else last_name(part)
+        modulo = isinstance(part, Mix) and part.op == "%"
+        if modulo or TICK.search(word) or word in _SYSTEM or word in _CLOCKS:
+            return True
+    return False
+
+
+def _returned_field(methods: Sequence[Function]) -> str:
+    """Return the field that a getter returns and nothing else; "" if it is no getter."""
+    returned = [
+        (method, step.op.value)
+        for method in methods
+        for step in method.cfg.steps
+        if isinstance(step.op, Return)
+    ]
+    match returned:
+        case [(method, Attr(obj=obj, name=name))] if obj == Name(method.receiver):
+            return name
+        case _:
+            return ""
+
+
+def _is_dropped_call(use: Use) -> bool:
+    """Whether a use passes something to a method of the field and ignores the result."""
+    op = use.step.op
+    return use.whole and isinstance(op, Call) and op.dropped and bool(op.args) and use.how not in LOGGING
+
+
+def _reached(context: RuleContext, cls: ClassInfo, name: str) -> list[Function]:
+    """Return the methods of a name of a class, and the methods of the same object that they call."""
+    lineage = tuple(context.program.lineage(cls).order)
+    found = [each for each in methods_named(lineage, name) if each.receiver]
+    for function in found:  # the list grows during the loop
+        for call in calls_by_result(function).values():
+            if isinstance(call.func, Attr) and call.func.obj == Name(function.receiver):
+                called = methods_named(lineage, call.func.name)
+                found += [each for each in called if each.receiver and each not in found]
+    return found
+
+
+# ---- the bolt, and the objects that it keeps ----
+
+
+def _in_bolt(context: RuleContext, flow: Flow) -> Iterator[Place]:
+    arrival = tuple(context.functions_of(flow))
+    bolt = _Object(
+        context=context,
+        names={f: own for f, own in context.own_names.items() if f in context.functions},
+        lineage=context.component.lineage,
+        arrival=tuple(function for function in arrival if function in context.own_names),
+        data={function: tuple_names(flow, function) for function in arrival},
+    )
+    yield from _early_stores(bolt, flow.function)
+
+
+def _in_collaborators(context: RuleContext, flow: Flow) -> Iterator[Place]:
+    """Yield the early stores in objects that get the tuple's data from the handler."""
+    for function in context.functions_of(flow):
+        data = tuple_names(flow, function)
+        for call in calls_by_result(function).values():
+            given = any(mentions_any(arg.value, data) for arg in call.args)
+            if not given or not isinstance(call.func, Attr) or context.field(function, call.func.obj) is None:
+                continue
+            cls = context.project_class(function, call.func.obj)
+            arrival = _reached(context, cls, call.func.name) if cls is not None else []
+            if cls is not None and arrival and cls not in context.component.lineage:
+                yield from _early_stores(_collaborator(context, cls, arrival), arrival[0])
+
+
+def _collaborator(context: RuleContext, cls: ClassInfo, arrival: Sequence[Function]) -> _Object:
+    lineage = tuple(context.program.lineage(cls).order)
+    functions = (f for each in lineage for method in each.all_methods() for f in method.tree() if f.receiver)
+    return _Object(
+        context=context,
+        names={function: Name(function.receiver) for function in functions},
+        lineage=lineage,
+        arrival=tuple(arrival),
+        data={f: derived_names(f, frozenset(data_params(f))) for f in arrival},
+    )
+
+
+def _early_stores(obj: _Object, handler: Function) -> Iterator[Place]:
+    stores: dict[str, list[Use]] = {}
+    for use in obj.stores():
+        stores.setdefault(use.field, []).append(use)
+    for field, found in stores.items():
+        if _is_sent_at_once(obj, handler, field):
+            continue
+        if obj.is_flushed_later(field) or obj.waits(handler, field, found):
+            yield min(Place(use.function.path, use.step.span.line) for use in found)
+
+
+def _is_sent_at_once(obj: _Object, handler: Function, field: str) -> bool:
+    """Whether every input sends the field: a running aggregate."""
+    sites = {(function, index) for function in obj.arrival for index in obj.flushes(function, field)}
+    if not sites:
+        return False
+    done = obj._certain(handler, sites)  # noqa: SLF001 - a part of this class
+    closed = chain.from_iterable(
+        [(index, EdgeKind.RAISE)] + ([(index, kind) for kind in EdgeKind] if index in done else [])
+        for index in range(len(handler.cfg.steps))
+    )
+    return EXIT not in reachable(handler, [ENTRY], closed)

@@ -48,13 +48,24 @@ class Marked:
         """Where a key of this mapping is written; the mapping's own place if it has no such key."""
         return self.content[key][0] if isinstance(self.content, dict) and key in self.content else self.place
 
-    def keys(self) -> tuple[str, ...]:
+    @property
+    def names(self) -> tuple[str, ...]:
         """The keys of a mapping, () of anything else."""
         return tuple(self.content) if isinstance(self.content, dict) else ()
 
     def items(self) -> tuple["Marked", ...]:
         """The members of a list, () of anything else."""
         return tuple(self.content) if isinstance(self.content, list) else ()
+
+    def items_of(self, key: str) -> tuple["Marked", ...]:
+        """The members of the list under a key, () if there is none."""
+        found = self.get(key)
+        return found.items() if found is not None else ()
+
+    def text_of(self, key: str) -> str:
+        """The text of the scalar under a key, "" if there is none."""
+        found = self.get(key)
+        return found.text if found is not None else ""
 
     @property
     def text(self) -> str:

@@ -91,7 +91,7 @@ def test_no_topology_is_an_error_that_says_what_was_looked_for(shell, found):
     found()
     code, out, err = shell("topology", "src")
     assert (code, out) == (2, "")
-    assert err.startswith("ackdoctor: no topology under src; looked for: Java with a TopologyBuilder")
+    assert err.startswith("ackdoctor: no topology under src; looked for: Java or Python code")
     assert err.count("\n") == 1
 
 

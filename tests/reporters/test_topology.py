@@ -23,6 +23,7 @@ from ackdoctor.reporters.graph_formats import dot, mermaid
 from ackdoctor.reporters.layout import arrange, marks_of
 from ackdoctor.reporters.topology import document, screen, sentences, shortfalls, weaker
 from ackdoctor.reporters.topology_html import page
+from ackdoctor.topology.evidence import COSTS
 from tests.reporters.topologies import EARLY, FROM_ARGUMENTS, NO_IDS, graph, verdict, words
 
 PLAIN_CONTEXT = Context(sources=Sources(root=Path()))
@@ -82,6 +83,12 @@ def test_a_boundary_is_in_the_sentence_of_the_guarantee():
 def test_a_reason_that_only_may_hold_is_not_stated_as_a_fact():
     unsure = replace(NO_IDS, sure=False)
     assert "words perhaps emits without an id" in sentences(words(verdict(reasons=[unsure])))[1]
+
+
+def test_every_fact_of_the_guarantee_has_a_sentence():
+    for fact in COSTS:
+        reason = Reason(fact=fact, place=Place("a.py", 1), why="UNUSED", component="words")
+        assert "UNUSED" not in sentences(words(verdict(reasons=[reason])))[1]
 
 
 def test_an_unknown_fact_is_named_by_its_own_words():

@@ -86,7 +86,7 @@ def tuple_names(flow: Flow, function: Function) -> frozenset[str]:
     names = data_params(function)
     if function is flow.function and flow.entry is not None and flow.entry.subject is not None:
         names = names[flow.entry.subject : flow.entry.subject + 1]
-    elif function in flow.function.tree():
+    elif function is not flow.function and function in flow.function.tree():
         names += function.captures & tuple_names(flow, flow.function)
     return derived_names(function, frozenset(names))
 

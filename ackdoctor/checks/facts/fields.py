@@ -94,11 +94,12 @@ def uses(context: RuleContext, functions: Iterable[Function] | None = None, fiel
     for function in context.functions if functions is None else functions:
         own = context.own_names.get(function)
         if own is not None:
-            yield from (use for use in _uses(function, own) if field in ("", use.field))
+            yield from (use for use in uses_of(function, own) if field in ("", use.field))
 
 
 @memoize
-def _uses(function: Function, own: Name) -> tuple[Use, ...]:
+def uses_of(function: Function, own: Name) -> tuple[Use, ...]:
+    """Return the uses of the fields of an object that a function knows as the local `own`."""
     found: list[Use] = []
     views: dict[Expr, str] = {}  # locals that show a part of a field: what leaves a `keySet()` leaves the map
     for step in function.cfg.steps:
@@ -292,7 +293,7 @@ def may_shrink_inside(context: RuleContext, field: str) -> bool:
         return bool(holder)
     methods = [method for each in context.program.lineage(cls).order for method in each.all_methods()]
     inside = (
-        use for method in methods if method.params for use in _uses(method, Name(method.params[0].name))
+        use for method in methods if method.params for use in uses_of(method, Name(method.params[0].name))
     )
     outside = (use for use in uses(context, field=holder) if use.how in ("=", "alias", "del", "pass"))
     return any(use.field == name and _shrinks(context, use) for use in inside) or any(

@@ -1,0 +1,63 @@
+"""The topologies of a run: those that its code wires and those of its texts, each with its guarantee and its findings."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from ackdoctor.lint.discover import LIMIT, Candidate, reason
+from ackdoctor.lint.project import Result
+from ackdoctor.model.finding import Finding, Unreadable
+from ackdoctor.model.source import read_file
+from ackdoctor.model.topology import Judged, Topology
+
+
+@dataclass(slots=True)
+class Wiring:
+    """The judged topologies of a run, their findings, and the texts that belong to them, by display path."""
+
+    judged: tuple[Judged, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    unreadable: list[Unreadable] = field(default_factory=list)
+    texts: dict[str, bytes] = field(default_factory=dict)
+
+    @contextmanager
+    def costing(self, path: str) -> Iterator[None]:
+        """Let an internal error cost the topologies of one file, and no more."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001  # the others go on
+            self.unreadable.append(Unreadable.crash(path, error, where="a topology", partial=True))
+
+
+def judge_topologies(candidates: Sequence[Candidate], results: Sequence[Result]) -> Wiring:
+    """Return the topologies of these texts and results.  What fails becomes an entry of `unreadable`."""
+    wiring = Wiring()
+    wired = [topology for result in results for topology in result.topologies]
+    if not wired and not candidates:
+        return wiring
+    from ackdoctor.topology.judge import judge  # a run without topologies needs none of these
+    from ackdoctor.topology.readers.text import configured, from_text
+    from ackdoctor.topology.texts import Texts, matters
+
+    for candidate in candidates:
+        path = candidate.display_path
+        try:
+            data = read_file(candidate.path, LIMIT)
+        except OSError as error:
+            wiring.unreadable.append(Unreadable(path=path, line=0, column=0, reason=reason(error)))
+            continue
+        if matters(path, data):
+            wiring.texts[path] = data
+    texts = Texts(wiring.texts)
+    topologies: list[Topology] = []
+    for topology in wired:
+        with wiring.costing(topology.place.path):
+            topologies += configured(topology, texts)
+    for path in texts:
+        with wiring.costing(path):
+            topologies += from_text(path, texts)
+    facts = [each for result in results for each in result.facts]
+    if topologies:
+        with wiring.costing(topologies[0].place.path):
+            wiring.judged = judge(topologies, facts)
+    return wiring

@@ -1,0 +1,243 @@
+"""Which effects happen after the ack: flushes by tick, count, thread or completeness; not state and running aggregates."""
+
+import pytest
+
+from tests.topology.component_sources import java_facts, python_facts
+
+_HEAD = """\
+import redis, threading, time
+from collections import Counter
+from {module} import {base}
+
+class Made({base}):
+    def initialize(self, conf, context):
+        self.store = redis.Redis()
+        self.counts = Counter()
+        self.rows = []
+        self.total = 0
+        self.last = time.time()
+        {start}
+
+"""
+
+
+def _line(
+    methods: str, *, module: str = "pystorm.bolt", base: str = "Bolt", start: str = "pass"
+) -> int | None:
+    """The line of the methods on which the early ack is; 1 is their first."""
+    head = _HEAD.format(module=module, base=base, start=start)
+    body = "".join(f"    {line}\n" for line in methods.strip("\n").split("\n"))
+    found = python_facts(head + body, "Made").acks_early
+    return None if found is None else found.line - head.count("\n")
+
+
+_TICK = """
+def process(self, tup):
+    self.counts[tup.values[0]] += 1
+
+def process_tick(self, tup):
+    for word, count in self.counts.items():
+        {effect}
+    self.counts.clear()
+"""
+
+
+@pytest.mark.parametrize(
+    ("effect", "line"),
+    [
+        ("self.emit([word, count])", 2),
+        ("self.store.incr(word, count)", 2),
+        ("self.logger.info('%s: %d', word, count)", None),
+    ],
+)
+def test_a_flush_at_a_tick(effect, line):
+    assert _line(_TICK.format(effect=effect)) == line
+
+
+@pytest.mark.parametrize(
+    ("condition", "reset", "line"),
+    [
+        ("len(self.rows) >= 100", "self.rows = []", 2),
+        ("len(self.rows) >= 100", "del self.rows[:]", 2),
+        ("len(self.rows) % 100 == 0", "pass", 2),
+        ("time.time() - self.last > 5", "self.last = time.time()", 2),
+        ("len(self.rows) > 100", "pass", None),  # an alarm over state that stays
+        ("True", "self.rows = []", None),
+    ],
+)
+def test_a_flush_by_number_or_time(condition, reset, line):
+    body = f"""
+def process(self, tup):
+    self.rows.append(tup.values)
+    if {condition}:
+        self.store.rpush("rows", self.rows)
+        {reset}
+"""
+    assert _line(body) == line
+
+
+def test_a_flush_in_a_helper():
+    body = """
+def process(self, tup):
+    self._add(tup)
+    self._flush_if_full()
+
+def _add(self, tup):
+    self.rows.append(tup.values)
+
+def _flush_if_full(self):
+    if len(self.rows) < 100:
+        return
+    self.store.rpush("rows", self.rows)
+    self.rows = []
+"""
+    assert _line(body) == 6
+
+
+def test_a_running_aggregate_is_emitted_for_each_input():
+    body = """
+def process(self, tup):
+    word = tup.values[0]
+    self.counts[word] += 1
+    self.emit([word, self.counts[word]])
+"""
+    assert _line(body) is None
+    assert _line(body + "\ndef process_tick(self, tup):\n    self.store.set('counts', self.counts)\n") is None
+
+
+def test_state_that_is_only_kept():
+    body = """
+def process(self, tup):
+    if tup.values[0] in self.counts:
+        return
+    self.counts[tup.values[0]] = 1
+    self.emit(tup.values)
+"""
+    assert _line(body) is None
+
+
+def test_a_lookup_table_that_another_stream_reads():
+    body = """
+def process(self, tup):
+    if tup.stream == "rules":
+        self.counts[tup.values[0]] = tup.values[1]
+    else:
+        self.emit([tup.values[0], self.counts.get(tup.values[0])])
+"""
+    assert _line(body) is None
+
+
+def test_a_join_that_leaves_when_it_is_complete():
+    body = """
+def process(self, tup):
+    key, part = tup.values
+    self.counts.setdefault(key, []).append(part)
+    if len(self.counts[key]) == 2:
+        self.emit([key, self.counts.pop(key)])
+"""
+    assert _line(body) == 3
+
+
+def test_tuples_that_stay_unacked_until_the_flush():
+    body = """
+auto_ack = False
+
+def process(self, tup):
+    self.rows.append(tup)
+    if len(self.rows) >= 100:
+        self.store.rpush("rows", [each.values for each in self.rows])
+        for each in self.rows:
+            self.ack(each)
+        self.rows = []
+"""
+    assert _line(body) is None
+
+
+def test_a_thread_flushes():
+    body = """
+def process(self, tup):
+    self.rows.append(tup.values)
+
+def _flush_for_ever(self):
+    while True:
+        time.sleep(1)
+        self.store.rpush("rows", self.rows)
+        self.rows = []
+"""
+    assert _line(body, start="threading.Thread(target=self._flush_for_ever).start()") == 2
+
+
+_JAVA = """
+public class Made extends BaseRichBolt {
+  OutputCollector collector;
+  Map<String, Long> counts = new HashMap<>();
+  Totals totals = new Totals();
+  public void prepare(Map conf, TopologyContext context, OutputCollector collector) { this.collector = collector; }
+  public void execute(Tuple input) {
+    if (isTickTuple(input)) {
+      TICK
+      return;
+    }
+    STORE
+    collector.ack(input);
+  }
+  private boolean isTickTuple(Tuple input) { return input.getSourceStreamId().equals("__tick"); }
+  private void report() {
+    for (Map.Entry<String, Long> entry : counts.entrySet()) {
+      collector.emit(new Values(entry.getKey(), entry.getValue()));
+    }
+  }
+  public void declareOutputFields(OutputFieldsDeclarer declarer) { }
+}
+class Totals {
+  private Map<String, Long> sums = new HashMap<>();
+  void add(String key) { sums.put(key, 1L); }
+  Map<String, Long> all() { return sums; }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("store", "tick", "line"),
+    [
+        ("counts.put(input.getString(0), 1L);", "report();", 11),
+        ("totals.add(input.getString(0));", "collector.emit(new Values(totals.all()));", 11),
+        ("counts.put(input.getString(0), 1L);", "collector.ack(input);", None),
+        ("collector.emit(input, input.getValues());", "report();", None),
+    ],
+)
+def test_a_java_bolt_that_tests_for_ticks(store, tick, line):
+    found = java_facts(_JAVA.replace("STORE", store).replace("TICK", tick)).acks_early
+    assert (None if found is None else found.line) == line
+
+
+def test_an_object_that_flushes_on_a_thread_of_its_own():
+    source = """
+    public class Made extends BaseRichBolt {
+      OutputCollector collector;
+      Buffer buffer = new Buffer();
+      public void prepare(Map conf, TopologyContext context, OutputCollector collector) { this.collector = collector; }
+      public void execute(Tuple input) {
+        buffer.keep(input.getString(0));
+        collector.ack(input);
+      }
+      public void declareOutputFields(OutputFieldsDeclarer declarer) { }
+    }
+    class Buffer {
+      private redis.clients.jedis.Jedis store = new redis.clients.jedis.Jedis();
+      private Set<String> waiting = new HashSet<>();
+      Buffer() {
+        new Thread(new Runnable() { public void run() { flush(); } }).start();
+      }
+      void keep(String row) {
+        waiting.add(row);
+      }
+      void flush() {
+        for (String row : waiting) { store.lpush("rows", row); }
+        waiting.clear();
+      }
+    }
+    """
+    found = java_facts(source).acks_early
+    assert found is not None
+    assert found.line == 18
