@@ -59,7 +59,7 @@ def lint(
     results = _results(read, inputs, cache, jobs, progress)
     refused += (fault for result in results for fault in result.unreadable)
     refused += (fault for each in read for fault in each.unreadable)
-    wiring = judge_topologies(found.texts, results)
+    wiring = judge_topologies(found.texts, results, settings.topology.best_effort_streams)
     unreadable = _unique([*refused, *wiring.unreadable])
     asked = {file.display_path for file in files.values()}
     findings = [*(finding for result in results for finding in result.findings), *wiring.findings]

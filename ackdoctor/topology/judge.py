@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from ackdoctor.model.topology import ComponentFacts, Judged, Node, Setting, Topology
+from ackdoctor.topology.checks import defects
 from ackdoctor.topology.guarantee import verdict
 
 __all__ = ["judge"]
@@ -36,7 +37,8 @@ def _judged(topology: Topology, index: "_Index", best_effort: Collection[str]) -
         nodes.append(replace(node, code=code, unread=""))
     settings = (*_class_settings(topology, facts), *topology.settings)
     linked = replace(topology, nodes=tuple(nodes), settings=settings)
-    return Judged(topology=linked, verdict=verdict(linked, facts, best_effort=best_effort), facts=facts)
+    judged = Judged(topology=linked, verdict=verdict(linked, facts, best_effort=best_effort), facts=facts)
+    return replace(judged, defects=defects(judged))
 
 
 def _class_settings(topology: Topology, facts: Mapping[str, ComponentFacts]) -> Iterator[Setting]:
