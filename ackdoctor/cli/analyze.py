@@ -14,6 +14,7 @@ import typer
 
 from ackdoctor.cli.commands import (
     AckerVersion,
+    HeldTopology,
     Isolated,
     MessageTimeout,
     MinSeverity,
@@ -47,6 +48,7 @@ from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeW
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.reporters import reporter
 from ackdoctor.reporters.analysis import document, incomplete, screen, verdict
+from ackdoctor.reporters.promise import Promise
 from ackdoctor.rulebook import (
     ACK_AND_FAIL,
     ACK_IN_LOOP,
@@ -117,6 +119,7 @@ class Analyze:
             help="Exit with 1 only for these: error, warning, incomplete, never, or rules, separated by commas.",
         ),
     ] = None
+    topology: HeldTopology = None
     min_severity: MinSeverity = None
     master: SparkMaster = "local[*]"
     conf: SparkConf = None
@@ -168,8 +171,9 @@ class Analyze:
             complain(f"{fault.path}: {fault.reason}", prefix="")
         if analysis.books.useless:
             complain(verdict(report, analysis))
+        promise = _promise(self, analysis)
         with destination(self.output_file) as stream:
-            _write(self.output_format, report, analysis, stream)
+            _write(self.output_format, report, analysis, promise, stream)
         if not self.quiet and self.output_format != "parquet":  # which prints them itself
             for path in analysis.written:
                 complain(f"wrote {path}")
@@ -236,6 +240,7 @@ def _analysis(options: Analyze) -> Analysis:
         heap=options.heap_bytes,
         folder=str(Path.cwd()),
         nowhere=options.inputs[0],
+        outcomes=bool(options.topology),
     )
     inputs = find_inputs(options.inputs)
     inputs.need_some(terms.folder)  # before a JVM is started
@@ -347,20 +352,39 @@ def _death_lines(those: Sequence[Death]) -> Iterator[str]:
 # ---- the report ----
 
 
-def _write(form: str, report: Report, analysis: Analysis, stream: TextIO) -> None:
+def _promise(options: Analyze, analysis: Analysis) -> Promise | None:
+    """Return the guarantee of the topology beside what became of the messages, if a topology is named."""
+    if not options.topology:
+        return None
+    from ackdoctor.cli.topology import promise_of  # imports lint
+
+    missing = analysis.missing or analysis.quarantine or analysis.unreadable or analysis.tally.dropped
+    partial = analysis.taken or analysis.unbegun or analysis.silent_ackers or analysis.left_out
+    return promise_of(
+        options.topology,
+        analysis.outcomes,
+        components=[each.component for each in analysis.tally.components],
+        complete=not (missing or partial),
+        isolated=options.isolated,
+    )
+
+
+def _write(form: str, report: Report, analysis: Analysis, promise: Promise | None, stream: TextIO) -> None:
     context = context_for(stream, form)
     match form:
         case "full":
-            screen(report, analysis, stream, context, width_for(stream))
+            screen(report, analysis, stream, context, width_for(stream), promise)
         case "json":
-            document(report, analysis, stream)
+            document(report, analysis, stream, promise)
         case "html":
             from ackdoctor.reporters.html import page  # imports Jinja2
 
-            page(report, analysis, stream)
+            page(report, analysis, stream, promise)
         case "parquet":
             stream.writelines(f"{path}\n" for path in analysis.written)
         case _:
+            for line in promise.lines() if promise is not None else ():
+                complain(line)
             text = (verdict(report, analysis),) if analysis.books.useless else ()
             report = replace(report, notes=(*text, *report.notes, *analysis.notes))
             reporter(form)(report, stream, context)

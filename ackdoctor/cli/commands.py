@@ -260,6 +260,14 @@ MinSeverity: TypeAlias = Annotated[
         autocompletion=complete_words("info", "warning", "error"),
     ),
 ]
+HeldTopology: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--topology",
+        metavar="PATH",
+        help="Print the guarantee of the topology in these files beside the run; repeat it for more paths.",
+    ),
+]
 Isolated: TypeAlias = Annotated[bool, typer.Option("--isolated", help="Ignore all settings files.")]
 SparkMaster: TypeAlias = Annotated[
     str, typer.Option("--master", metavar="URL", help="The Spark master to run on.")

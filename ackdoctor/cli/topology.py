@@ -25,7 +25,9 @@ from ackdoctor.lint.run import lint
 from ackdoctor.model import UsageError
 from ackdoctor.model.finding import Report
 from ackdoctor.model.topology import Judged, Word
+from ackdoctor.model.trace import Outcomes
 from ackdoctor.reporters import Context
+from ackdoctor.reporters.promise import Promise, matching
 from ackdoctor.reporters.topology import document, screen, shortfalls, weaker
 
 _FORMATS = ("text", "json", "mermaid", "dot", "html")
@@ -122,6 +124,30 @@ def judge(paths: Sequence[str], settings: Settings, *, jobs: int = 0, cached: bo
             [Path(path) for path in paths], settings, root=Path.cwd(), jobs=jobs, cache=cache, progress=show
         )
     return replace(report, topologies=tuple(sorted(report.topologies, key=_order)))
+
+
+def promise_of(
+    paths: Sequence[str],
+    outcomes: Sequence[Outcomes],
+    *,
+    components: Sequence[str],
+    complete: bool,
+    isolated: bool,
+) -> Promise:
+    """Return what the topologies in these files promise beside what became of the messages of a run."""
+    for path in paths:
+        nonempty("--topology", path)
+    report = judge(paths, settings_file(paths, None, isolated=isolated))
+    for unread in report.unreadable:
+        complain(f"--topology: {unread.path}: {unread.reason}")
+    if not report.topologies:
+        raise UsageError(f"--topology: no topology under {', '.join(paths)}; looked for: {_SOUGHT}")
+    return Promise(
+        topologies=matching(report.topologies, components),
+        outcomes=tuple(outcomes),
+        complete=complete and not report.unreadable,
+        paths=tuple(paths),
+    )
 
 
 def _order(judged: Judged) -> tuple[object, ...]:

@@ -15,6 +15,7 @@ import typer
 from ackdoctor.acker.versions import NEWEST, profile
 from ackdoctor.cli.commands import (
     AckerVersion,
+    HeldTopology,
     Isolated,
     MessageTimeout,
     MinSeverity,
@@ -38,10 +39,12 @@ from ackdoctor.config import FORMATS
 from ackdoctor.model import UsageError
 from ackdoctor.model.finding import Report
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.model.trace import SCHEMA, Event
+from ackdoctor.model.trace import SCHEMA, Event, RunTally
 from ackdoctor.reporters import counted
+from ackdoctor.reporters.promise import Promise
 from ackdoctor.reporters.trace import About, document, life, screen, verdict
 from ackdoctor.tracer.ledger import Level
+from ackdoctor.tracer.outcomes import outcomes
 from ackdoctor.tracer.proxy import proxy
 from ackdoctor.tracer.recorder import finish_killed
 from ackdoctor.tracer.replay import judge_trace, life_of_delivery, life_of_root
@@ -169,6 +172,7 @@ class ReportCommand:
     output_format: Annotated[str, formats_option(*FORMATS)] = "full"
     acker_version: AckerVersion = None
     message_timeout: MessageTimeout = None
+    topology: HeldTopology = None
     min_severity: MinSeverity = None
     isolated: Isolated = False
 
@@ -209,7 +213,11 @@ class ReportCommand:
             telling=found.telling,
             unjudged=len(found.tally.unobserved),
             expired=found.expired,
+            promise=self._promise(rows, found.tally),
         )
+        if about.promise is not None and self.output_format not in {"full", "json"}:
+            for text in about.promise.lines():
+                complain(text)
         write_report(
             report,
             self.output_format,
@@ -218,6 +226,20 @@ class ReportCommand:
             document=lambda stream: document(report, about, stream),
         )
         return 2 if report.unreadable or not found.telling else 1 if report.findings else 0
+
+    def _promise(self, rows: "_Rows", tally: RunTally) -> Promise | None:
+        """Return the guarantee of the topology beside what became of the messages, if a topology is named."""
+        if not self.topology:
+            return None
+        from ackdoctor.cli.topology import promise_of  # imports lint
+
+        return promise_of(
+            self.topology,
+            outcomes(rows.events()),
+            components=[each.component for each in tally.components],
+            complete=not (tally.dropped or rows.first.unreadable or rows.first.torn),
+            isolated=self.isolated,
+        )
 
 
 @dataclass(slots=True, kw_only=True)

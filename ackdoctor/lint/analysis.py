@@ -26,7 +26,6 @@ from ackdoctor.model.finding import Finding, UnknownBase, Unreadable
 from ackdoctor.model.source import read_file
 from ackdoctor.model.topology import ComponentFacts, Topology
 from ackdoctor.topology.facts import component_facts
-from ackdoctor.topology.readers.code import from_program
 
 Progress = Callable[[int, int], None]
 
@@ -195,7 +194,10 @@ class Analyzer:
                     diagnosis = _diagnose(program, component, faults)
                     findings += diagnosis.findings
                     facts += diagnosis.facts
-            topologies = from_program(program, own)
+            if cluster.wires:
+                from ackdoctor.topology.readers.code import from_program
+
+                topologies = from_program(program, own)
             faults += _too_many_ancestors(program, own)
             language = LANGUAGES[cluster.language].dialects
             unknown = [each for each in unknown_bases(program, self._dialects, language) if each.path in own]

@@ -35,11 +35,15 @@ class Source(NamedTuple):
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Cluster:
-    """Files of one language that are analysed together; only the components of `own` files are diagnosed."""
+    """Files of one language that are analysed together; only the components of `own` files are diagnosed.
+
+    `wires`: one of them may build a topology.
+    """
 
     language: str
     own: tuple[Source, ...]
     context: tuple[Source, ...]
+    wires: bool = False
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -468,11 +472,13 @@ class Project:
             bases |= new
             waiting += new
         helpers = self._helpers((group & components) | bases)
-        helpers |= self._wired({path for path in group if self._files.facts[path].wires})
+        wiring = {path for path in group if self._files.facts[path].wires}
+        helpers |= self._wired(wiring)
         return Cluster(
             language=self._files.language.name,
             own=self._sources(group),
             context=self._sources((bases | helpers) - group),
+            wires=bool(wiring),
         )
 
     def _wired(self, paths: set[str]) -> set[str]:

@@ -259,6 +259,24 @@ class RunTally:
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Outcomes:
+    """What became of the message ids of one spout; a task's ids are its own.
+
+    `failed` were failed or timed out at least once, `replayed` of them were emitted again.  `lost` failed at every emit,
+    `open` wait for an answer at the end of the run, `repeated` completed more than once.
+    """
+
+    spout: str
+    ids: int = 0
+    completed: int = 0
+    failed: int = 0
+    replayed: int = 0
+    lost: int = 0
+    open: int = 0
+    repeated: int = 0
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Cause:
     """A probable cause of a heap entry or a log symptom, the law behind it, and the rules that explain it."""
 

@@ -9,6 +9,7 @@ from ackdoctor.model.finding import Finding, Report
 from ackdoctor.model.trace import Culprit, Residue, TupleTree, Verdict
 from ackdoctor.reporters import Context, counted, printable
 from ackdoctor.reporters.machine import document as write_document
+from ackdoctor.reporters.promise import Promise
 from ackdoctor.reporters.tables import block, span
 from ackdoctor.reporters.terminal import finding_place, headline, worst_first
 from ackdoctor.reporters.trace import About, caveats, growth, plain_tally, plain_tree
@@ -37,10 +38,19 @@ _ROWS_OF_JSON = (
 )
 
 
-def screen(report: Report, analysis: Analysis, stream: TextIO, context: Context, width: int) -> None:
+def screen(
+    report: Report,
+    analysis: Analysis,
+    stream: TextIO,
+    context: Context,
+    width: int,
+    promise: Promise | None = None,
+) -> None:
     """Write the verdict, the findings, the curve and the tables."""
     stream.write(headline(verdict(report, analysis), context))
     stream.writelines(f"  {line}\n" for line in about(report, analysis))
+    if promise is not None:
+        stream.writelines(f"  {line}\n" for line in promise.lines())
     blocks = (
         _findings(report.findings, context),
         growth(analysis.tally, context, roots=bool(analysis.ackers), note=forecast(analysis)),
@@ -54,7 +64,7 @@ def screen(report: Report, analysis: Analysis, stream: TextIO, context: Context,
     stream.writelines(f"\n{block}" for block in filter(None, blocks))
 
 
-def document(report: Report, analysis: Analysis, stream: TextIO) -> None:
+def document(report: Report, analysis: Analysis, stream: TextIO, promise: Promise | None = None) -> None:
     """Write the report as one JSON object, with every table under `analysis`; ids and values are text."""
     tables: dict[str, Iterable[object]] = {name: getattr(analysis, name) for name in _ROWS_OF_JSON}
     plain = {
@@ -74,6 +84,8 @@ def document(report: Report, analysis: Analysis, stream: TextIO) -> None:
         "notes": list(analysis.notes),
         "written": list(analysis.written),
     }
+    if promise is not None:
+        plain["promise"] = promise.plain()
     write_document(report, stream, verdict=verdict(report, analysis), analysis=plain)
 
 

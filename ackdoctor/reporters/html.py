@@ -16,6 +16,7 @@ from ackdoctor.model.finding import Finding, PathWitness, Report
 from ackdoctor.model.trace import GrowthPoint
 from ackdoctor.reporters import counted, printable
 from ackdoctor.reporters.analysis import about, asides, books, culprits_of, forecast, meaning, verdict
+from ackdoctor.reporters.promise import Promise
 from ackdoctor.reporters.tables import span
 from ackdoctor.reporters.terminal import finding_place, worst_first
 from ackdoctor.spark.tables import Analysis, Completions, Forecast, Latency, Life, LifeRow
@@ -42,7 +43,7 @@ _MARKS = {
 }
 
 
-def page(report: Report, analysis: Analysis, stream: TextIO) -> None:
+def page(report: Report, analysis: Analysis, stream: TextIO, promise: Promise | None = None) -> None:
     """Write the whole page; it depends on nothing but the arguments."""
     word, _, rest = verdict(report, analysis).partition(": ")
     template = environment().get_template("analysis.html.jinja")
@@ -50,7 +51,7 @@ def page(report: Report, analysis: Analysis, stream: TextIO) -> None:
         version=__version__,
         word=word,
         rest=rest,
-        about=about(report, analysis),
+        about=[*about(report, analysis), *(promise.lines() if promise is not None else ())],
         analysis=analysis,
         tiles=_tiles(analysis),
         findings=[_finding(finding) for finding in worst_first(report.findings)[:_MAX_FINDINGS]],

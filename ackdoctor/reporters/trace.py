@@ -11,6 +11,7 @@ from ackdoctor.model.source import NOWHERE
 from ackdoctor.model.trace import PendingEntry, RunTally, TupleTree
 from ackdoctor.reporters import Context, counted, printable
 from ackdoctor.reporters.machine import document as write_document
+from ackdoctor.reporters.promise import Promise
 from ackdoctor.reporters.tables import block, grid, span, sparkline
 from ackdoctor.reporters.terminal import (
     finding_place,
@@ -52,6 +53,7 @@ class About:
     expired: tuple[tuple[str, int], ...] = ()
     deaths: int = 0
     partial: bool = False
+    promise: Promise | None = None
 
 
 def screen(report: Report, about: About, stream: TextIO, context: Context, width: int) -> None:
@@ -62,6 +64,8 @@ def screen(report: Report, about: About, stream: TextIO, context: Context, width
     unread = "of the trace could not be read to the end"
     stream.writelines(f"  {line}\n" for line in caveats(report, about.tally, unread, report.notes))
     stream.writelines(f"  not observed: {printable(line)}\n" for line in about.tally.unobserved)
+    if about.promise is not None:
+        stream.writelines(f"  {line}\n" for line in about.promise.lines())
     if report.findings:
         stream.write("\n")
         full(report, stream, context)
@@ -90,6 +94,8 @@ def document(report: Report, about: About, stream: TextIO) -> None:
             if tree.entry is not None
         ],
     }
+    if about.promise is not None:
+        run["promise"] = about.promise.plain()
     write_document(report, stream, verdict=verdict(report, about), run=run)
 
 

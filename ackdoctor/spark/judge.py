@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from ackdoctor.model.acker import NEWEST, AckerVersion, Engine
 from ackdoctor.model.source import NOWHERE, Site
-from ackdoctor.model.trace import EventKind, GrowthPoint, RunTally, TupleTree, Verdict, Violation
+from ackdoctor.model.trace import EventKind, GrowthPoint, Outcomes, RunTally, TupleTree, Verdict, Violation
 from ackdoctor.spark import deliveries, roots, verdicts
 from ackdoctor.spark.causes import Slow, explained, judge_timeouts, name_deliveries, unexplained
 from ackdoctor.spark.deliveries import Ends
@@ -64,6 +64,7 @@ class Terms:
     acker_restarts: Sequence[tuple[str, int, int, int]] = ()  # `Restarts.of_ackers`
     missing: tuple[str, ...] = ()  # `Opened.missing`
     constants: Mapping[str, str] = field(default_factory=dict)  # `constant_columns`
+    outcomes: bool = False  # count what became of each message id
     folder: str = "."  # paths of call sites are relative to it
     nowhere: str = "<input>"  # the site of a finding without a place in the code
 
@@ -267,6 +268,9 @@ class _Examination:
         if spouts := [one.component for one in tallies if one.emitted and not one.delivered]:
             replayed = roots.replays(self.tables.events, spouts).collect()
             result.replays = tuple(Replays(**row.asDict()) for row in replayed)
+            if self.terms.outcomes:
+                answered = roots.outcomes(self.tables.events, spouts).collect()
+                result.outcomes = tuple(Outcomes(**row.asDict()) for row in answered)
 
     # ---- roots ----
 

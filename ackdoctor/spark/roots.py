@@ -231,6 +231,40 @@ def replays(events: DataFrame, spouts: Sequence[str]) -> DataFrame:
     )
 
 
+def outcomes(events: DataFrame, spouts: Sequence[str]) -> DataFrame:
+    """Return OUTCOMES: what became of the message ids of each of these spouts.
+
+    An answer names its message or its root.  A log does not name the ids of emits: an id has at least as many emits as
+    answers.
+    """
+    key, completed = ("run", "component", "task", "test", "delivery"), int(EventKind.COMPLETED)
+    emits = events.where(f"kind = {_EMITTED} and (flags & {RELIABLE}) != 0 and delivery != ''")
+    answers = events.where(F.col("kind").isin(*_ANSWERS))
+    by_root = answers.where("delivery = '' and root != 0").select("run", "root", "kind")
+    rows = emits.select(*key, "kind").unionByName(answers.where("delivery != ''").select(*key, "kind"))
+    rows = rows.unionByName(emits.select(*key, "root").join(by_root, ["run", "root"]).select(*key, "kind"))
+    return (
+        rows.where(F.col("component").isin(*spouts))
+        .groupBy(*key)
+        .agg(
+            F.expr(f"greatest(count_if(kind = {_EMITTED}), count_if(kind != {_EMITTED})) as emits"),
+            F.expr(f"count_if(kind = {completed}) as done"),
+            F.expr(f"count_if(kind not in ({_EMITTED}, {completed})) as bad"),
+        )
+        .groupBy(F.col("component").alias("spout"))
+        .agg(
+            F.expr("count(1) as ids"),
+            F.expr("count_if(done > 0) as completed"),
+            F.expr("count_if(bad > 0) as failed"),
+            F.expr("count_if(bad > 0 and emits > 1) as replayed"),
+            F.expr("count_if(done = 0 and bad >= emits) as lost"),
+            F.expr("count_if(done = 0 and bad < emits) as open"),
+            F.expr("count_if(done > 1) as repeated"),
+        )
+        .orderBy("spout")
+    )
+
+
 def witnessed(events: DataFrame) -> DataFrame:
     """Return WITNESSED, one row: about how many roots components received tuples of, and ackers took messages of."""
     kinds = (EventKind.INIT, EventKind.ACK, EventKind.FAIL, EventKind.RESET)

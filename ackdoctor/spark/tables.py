@@ -6,7 +6,7 @@ Times are in milliseconds since the epoch, or virtual; ids and values are Java l
 from dataclasses import dataclass, field
 
 from ackdoctor.model.finding import Finding, Unreadable
-from ackdoctor.model.trace import RunTally, TupleTree
+from ackdoctor.model.trace import Outcomes, RunTally, TupleTree
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -206,6 +206,7 @@ class Analysis:
     deaths: tuple[Deaths, ...] = ()
     messages_dropped: int = 0  # by the connections between workers, by their logs
     replays: tuple[Replays, ...] = ()
+    outcomes: tuple[Outcomes, ...] = ()  # of message ids, if a topology is held against the run
     forecast: Forecast | None = None
     lives: tuple[Life, ...] = ()
     quarantine: tuple[Quarantined, ...] = ()

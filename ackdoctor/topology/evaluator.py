@@ -28,8 +28,9 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.notation import Notation
 from ackdoctor.model.source import Span
 from ackdoctor.model.topology import Gap, Place
+from ackdoctor.topology import library_calls
 from ackdoctor.topology.library_calls import MISSING, concatenated, key_of, new_dict, new_list
-from ackdoctor.topology.objects import Code, Data, Obj, Ref, Scope, Text, describe, shown
+from ackdoctor.topology.objects import Code, Data, Library, Obj, Ref, Scope, Text, describe, shown
 
 _MAX_TEXT = 200  # characters of a text that describes a value
 _CLASS_INITIALISER = "<clinit>"
@@ -63,9 +64,10 @@ _MAX_BITS = 4096  # of a number; a larger one is not computed
 class Evaluator:
     """Evaluates pure expressions; a subclass runs the functions that they call."""
 
-    def __init__(self, symbols: SymbolTable, notation: Notation) -> None:
+    def __init__(self, symbols: SymbolTable, notation: Notation, library: Library) -> None:
         self.symbols = symbols
         self.notation = notation
+        self.library = library
         self._modules: dict[str, Scope] = {}
         self._statics: dict[int, Scope] = {}
         self._methods_at: dict[str, dict[Span, ClassInfo]] = {}
@@ -304,7 +306,8 @@ class Evaluator:
                 member = self._class_member(cls, last)
                 if member is not MISSING:
                     return member
-        return Ref(names)
+        short = ".".join(names[-1].split(".")[-2:]) if names else ""
+        return library_calls.CONSTANTS.get(short, Ref(names))
 
     def _function(self, function: Function) -> Code:
         unit = self.symbols.units[function.path]
@@ -326,7 +329,11 @@ class Evaluator:
 
     def class_ref(self, cls: ClassInfo) -> Ref:
         """A reference to a class of the project."""
-        return Ref(self.names_of(cls), cls)
+        return Ref(self.names_of(cls), None if self.is_outside(cls) else cls)
+
+    def is_outside(self, cls: ClassInfo) -> bool:
+        """Whether a class belongs to a library, although the project has its source."""
+        return not self.library.outside.isdisjoint(self.names_of(cls))
 
     # ---- members ----
 
@@ -381,7 +388,7 @@ class Evaluator:
         order = self.symbols.lineage(cls).order
         start = order.index(after) + 1 if after in order else 0
         for each in order[start:]:
-            several = each.named(name)
+            several = () if self.is_outside(each) else each.named(name)
             if several and not all(method.docstring_only for method in several):
                 return self.method_of(each, name, this)
         return None
@@ -462,7 +469,7 @@ class Evaluator:
 
 
 def _argument(expr: Expr) -> Arg:
-    """The argument that a part of a pure call stands for."""
+    """Read one part of a pure call as an argument."""
     match expr:
         case Mix(op="**", parts=(value,)):
             return Arg(value, star="**")

@@ -104,6 +104,7 @@ _IMPORTS = (
     ("storm.trident", "storm<1"),
     ("storm", "storm"),
 )
+_NAMES = frozenset({"storm", "heron", "jstorm"}) | (ON_STORM - {"flux"})
 _JVM = (  # artifacts, the most telling first
     ("heron", ("heron-api", "heron-storm", "heron-spi", "heron-simulator")),
     ("jstorm", ("jstorm-core", "jstorm-client", "jstorm-client-extension", "jstorm-server")),
@@ -118,7 +119,7 @@ _PYTHON = {
 }  # by package
 _JVM_FILES = ("pom.xml", "build.gradle", "build.gradle.kts", "build.sbt", "project.clj")
 _PYTHON_FILES = re.compile(
-    r"(^|/)(setup\.py|setup\.cfg|pyproject\.toml|Pipfile|[\w.\-]*requirements[\w.\-]*\.txt|virtualenvs/[^/]+\.txt)$"
+    r"(^|/)(setup\.cfg|pyproject\.toml|Pipfile|[\w.\-]*requirements[\w.\-]*\.txt|virtualenvs/[^/]+\.txt)$"
 )
 _VERSION = r"""[\s"']*([\w.\-${}]+)"""
 
@@ -144,6 +145,8 @@ def framework_of(path: str, texts: Texts, imports: Iterable[str] = ()) -> str:
 
 
 def _of_import(name: str) -> str:
+    if name.partition(" ")[0].rstrip("<>=0123456789.") in _NAMES:
+        return name  # a description already
     return next((found for start, found in _IMPORTS if name == start or name.startswith(f"{start}.")), "")
 
 

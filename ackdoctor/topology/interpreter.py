@@ -4,19 +4,20 @@
 choice that changes the outcome was made both ways.  So the machine's values may be mutable and no state is copied.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from typing import Generic, NamedTuple, TypeVar
 
 from ackdoctor.flow.symbols import SymbolTable
 from ackdoctor.model.notation import Notation
 from ackdoctor.topology.machine import Decision, Entry, Machine, Run
+from ackdoctor.topology.objects import Library
 
 __all__ = ["Decision", "Entry", "Path", "Paths", "Run", "explore"]
 
 _MAX_PATHS = 32  # with different outcomes, of one entry point
 _MAX_STEPS = 200_000  # of all runs of one entry point
 
-_Outcome = TypeVar("_Outcome", bound=Hashable)
+_Outcome = TypeVar("_Outcome")
 
 
 class Path(NamedTuple, Generic[_Outcome]):
@@ -44,7 +45,7 @@ def explore(
     entry: Entry,
     notation: Notation,
     outcome: Callable[[Run], _Outcome],
-    callbacks: Mapping[str, str] | None = None,
+    library: Library | None = None,
 ) -> Paths[_Outcome]:
     """Execute an entry point; a choice that changes nothing is not combined with the others."""
     found: list[Path[_Outcome]] = []
@@ -54,7 +55,7 @@ def explore(
     steps = 0
     while plans and steps < _MAX_STEPS and len(found) < _MAX_PATHS:
         plan, parent = plans.pop(0)
-        machine = Machine(symbols, notation, plan, callbacks)
+        machine = Machine(symbols, notation, plan, library)
         run = machine.run(entry)
         steps += machine.steps
         executed.update(map(id, run.executed))

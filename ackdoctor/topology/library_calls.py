@@ -39,6 +39,15 @@ _NUMBERS: Mapping[str, Callable[[str], int | float]] = {
     ),
     **dict.fromkeys("Double.parseDouble Double.valueOf Float.parseFloat Float.valueOf float".split(), float),
 }
+CONSTANTS: Mapping[str, Data] = {  # of the standard libraries
+    "Integer.MAX_VALUE": 2**31 - 1,
+    "Integer.MIN_VALUE": -(2**31),
+    "Long.MAX_VALUE": 2**63 - 1,
+    "Boolean.TRUE": True,
+    "Boolean.FALSE": False,
+    "sys.maxsize": 2**63 - 1,
+    "sys.maxint": 2**63 - 1,
+}
 _WRAPPERS = frozenset("Integer Long Short Double Float Boolean String Byte".split())
 
 

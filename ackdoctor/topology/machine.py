@@ -48,7 +48,7 @@ from ackdoctor.model.topology import Gap, Place
 from ackdoctor.topology import library_calls
 from ackdoctor.topology.evaluator import Evaluator, arithmetic
 from ackdoctor.topology.library_calls import MISSING, new_dict, new_list
-from ackdoctor.topology.objects import Code, Data, Invocation, Obj, Ref, Scope, Text, shown
+from ackdoctor.topology.objects import Code, Data, Invocation, Library, Obj, Ref, Scope, Text, shown
 
 _MAX_STEPS = 20_000  # of one run
 _MAX_DEPTH = 24  # of calls of the project's functions
@@ -118,19 +118,18 @@ class _Call(NamedTuple):
 
 
 class Machine(Evaluator):
-    """One run of one path; `callbacks` maps a library function to the method that it runs on its first argument."""
+    """One run of one path."""
 
     def __init__(
         self,
         symbols: SymbolTable,
         notation: Notation,
         plan: Sequence[bool] = (),
-        callbacks: Mapping[str, str] | None = None,
+        library: Library | None = None,
     ) -> None:
-        super().__init__(symbols, notation)
+        super().__init__(symbols, notation, library or Library())
         self.steps = 0
         self._plan = plan
-        self._callbacks = callbacks or {}
         self._run = Run()
         self._choices: dict[Hashable, bool] = {}
         self._active: dict[int, int] = {}  # running functions
@@ -371,10 +370,10 @@ class Machine(Evaluator):
                     (each for each in order if name in self.statics(each).names or name in each.types), cls
                 )
                 self.statics(owner).names[name] = data
+                self._log(scope, None, name, (name,), self._single(scope, data, target, span), kind="set")
             case Obj():
                 obj.fields[name] = data
-                if obj.made is not None or obj.given:
-                    self._log(scope, obj, name, (), self._single(scope, data, target, span), kind="set")
+                self._log(scope, obj, name, (), self._single(scope, data, target, span), kind="set")
             case _:
                 pass
 
@@ -562,6 +561,7 @@ class Machine(Evaluator):
             code = obj.fields[name]
         if isinstance(code, Code):
             logged = self._log(scope, obj, name, (), call)
+            logged.inlined = True
             logged.result = self.invoke(code, call.args, call.keywords, repeated=self._repeated(scope))
             return logged.result
         return self._library_method(scope, obj, name, call)
@@ -608,8 +608,10 @@ class Machine(Evaluator):
             return known
         name = names[-1].rpartition(".")[2]
         logged = self._log(scope, None, name, names, call)
-        logged.result = self._result(logged)
-        method = self._callbacks.get(short)
+        obj = logged.result = self._result(logged)
+        if not self.library.maps.isdisjoint(names):
+            obj.content = {}
+        method = self.library.callbacks.get(short)
         for arg in call.args[:1] if method is not None else ():
             if isinstance(arg, Obj) and method is not None:
                 self._method(scope, arg, Attr(Name(""), method), call._replace(args=call.args[1:]))
@@ -622,7 +624,10 @@ class Machine(Evaluator):
         obj.cls = cls
         obj.captured = dict(call.keywords)
         foreign = self.symbols.lineage(cls).foreign
-        if any(library_calls.function((base,), (), {}) is not MISSING for base in foreign):
+        if any(
+            base in self.library.maps or library_calls.unknown_collection(base.rpartition(".")[2])
+            for base in foreign
+        ):
             obj.content = {}
         constructor = self._constructor(obj, cls)
         if constructor is not None:
@@ -632,7 +637,7 @@ class Machine(Evaluator):
     def _constructor(self, obj: Obj, cls: ClassInfo) -> Code | None:
         for each in self.symbols.lineage(cls).order:
             name = next((name for name in CONSTRUCTORS if each.named(name)), None)
-            if name is not None:
+            if name is not None and not self.is_outside(each):
                 return self.method_of(each, name, obj)
         return None
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ackdoctor.model.topology import Gap, Place, Value
 
-MOST_BYTES = 512 * 1024
+MOST_BYTES = 256 * 1024
 MOST_NODES = 20_000  # what aliases repeat counts again
 DEEPEST = 60
 
@@ -246,9 +246,13 @@ def _yaml() -> _Yaml:
         """Composes nodes, no deeper than allowed."""
 
         depth = 0
+        count = 0
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             self.depth += 1
+            self.count += 1
+            if self.count > MOST_NODES:
+                raise ValueError(f"it has more than {MOST_NODES} values")
             if self.depth > DEEPEST:
                 raise ValueError(f"it is nested more than {DEEPEST} levels deep")
             node = super().compose_node(parent, index)

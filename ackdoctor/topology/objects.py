@@ -7,7 +7,7 @@ of objects that `chain` walks in the order of execution.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ackdoctor.flow.expressions import expression_text
 from ackdoctor.model.cfg import Call, ClassInfo, Expr, Function, Unit
@@ -17,6 +17,18 @@ from ackdoctor.model.topology import Gap, Place, Value
 _MAX_TEXT = 200  # characters of a text that describes a value
 _MAX_NESTING = 8  # of collections in a setting's value
 FOREVER = 1 << 60  # an order after all calls
+
+
+class Library(NamedTuple):
+    """What the interpreter knows of the code outside the project, by qualified names.
+
+    The classes of `outside` are never entered, even if the project has a copy.  Objects of `maps` store what `put` gives
+    them.  `callbacks` maps a function, by the last two parts of its name, to the method that it runs on its first argument.
+    """
+
+    outside: frozenset[str] = frozenset()
+    maps: frozenset[str] = frozenset()
+    callbacks: Mapping[str, str] = {}
 
 
 @dataclass(slots=True, frozen=True)
@@ -88,6 +100,7 @@ class Invocation:
 
     `names` are the qualified names of a function or class that is called without an object.  `kind` is "call", "set"
     for an assignment of the field `name`, or "item" for `receiver[args[0]]`.  `order` counts all calls of a run.
+    `inlined`: the project has the method, and the calls in it are logged as well.
     """
 
     name: str
@@ -102,6 +115,7 @@ class Invocation:
     keywords: "Mapping[str, Data]" = field(default_factory=dict)
     kind: str = "call"
     repeated: bool = False  # in the body of a loop over unknown elements
+    inlined: bool = False
     result: "Data" = None
 
     def argument(self, index: int, keyword: str = "") -> "Data | None":

@@ -144,7 +144,7 @@ def _default(framework: Framework, key: str) -> Setting:
         if key in row.values and framework.meets(row.framework):
             return Setting(key=key, value=row.values[key], place=Place(row.place))
     rule = tables.rules.get(key, Rule("any"))
-    name = next((name for name in ("heron", "jstorm") if name in framework.parts), "Storm").title()
+    name = next((name for name in ("Heron", "JStorm") if name.lower() in framework.parts), "Storm")
     return Setting(key=key, value=rule.default, place=Place(f"the defaults of {name}"), why=rule.null)
 
 

@@ -36,12 +36,17 @@ _BY_NAME: Mapping[str, re.Pattern[bytes]] = {
     "build.sbt": _BUILD,
     "project.clj": _BUILD,
     "pyproject.toml": _BUILD,
-    "setup.py": _BUILD,
     "setup.cfg": _BUILD,
     "Pipfile": _BUILD,
     "Makefile": _COMMAND,
 }
 _REQUIREMENTS = re.compile(r"(^|/)([\w.\-]*requirements[\w.\-]*|virtualenvs/[^/]+)\.txt$")
+
+
+def suffix_of(path: str) -> str:
+    """The suffix of a file, of a template that of the file that it makes: ".yaml" of "topology.yaml.j2"."""
+    name = _TEMPLATE_SUFFIX.sub("", basename(path))
+    return name[name.rfind(".") :] if "." in name else ""
 
 
 def _pattern(path: str) -> re.Pattern[bytes] | None:
@@ -50,7 +55,7 @@ def _pattern(path: str) -> re.Pattern[bytes] | None:
         return _BY_NAME[name]
     if _REQUIREMENTS.search(path):
         return _BUILD
-    return _BY_SUFFIX.get(name[name.rfind(".") :]) if "." in name else None
+    return _BY_SUFFIX.get(suffix_of(path).lower())
 
 
 def may_matter(path: str) -> bool:

@@ -8,6 +8,8 @@ import pytest
 
 from ackdoctor.model.finding import Report, Unreadable
 from ackdoctor.model.topology import Judged, Word
+from ackdoctor.model.trace import RELIABLE, Event, EventKind
+from ackdoctor.tracer.trace_files import line
 from tests.cli.running import Shell
 from tests.reporters.topologies import FROM_ARGUMENTS, verdict, words
 
@@ -149,3 +151,48 @@ def test_wrong_arguments_are_errors(shell, found, arguments):
     code, out, err = shell("topology", *arguments)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
+
+
+# ---- the promise beside a run ----
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """Write the trace of a spout whose second message fails, is emitted again and completes."""
+    spout = Event(EventKind.EMITTED, 0, component="words", task=1, delivery="a", root=1, flags=RELIABLE)
+    done = Event(EventKind.COMPLETED, 0, component="words", task=1, delivery="a", root=1)
+    again = (spout._replace(delivery="b", root=root) for root in (2, 3))
+    failed = done._replace(kind=EventKind.GAVE_UP, delivery="b", root=2)
+    rows = [spout, done, next(again), failed, next(again), done._replace(delivery="b", root=3)]
+    folder = tmp_path / "trace" / "v1" / "run=r" / "worker=w"
+    folder.mkdir(parents=True)
+    lines = (f"{line(row._replace(seq=seq, pid=1, run='r', worker='w'))}\n" for seq, row in enumerate(rows))
+    (folder / "part-1-0.jsonl").write_text("".join(lines), encoding="utf-8")
+    return tmp_path / "trace"
+
+
+def test_a_report_has_the_guarantee_beside_the_run(shell, found, run):
+    found(words(verdict(Word.AT_LEAST_ONCE)))
+    out = shell("trace", "report", "--topology", "src", str(run)).out
+    assert (
+        "  WordCount (topologies/words.py:9) promises at least once; words: 1 of 2 messages failed or timed out, "
+        "1 of them were emitted again; 0 lost\n"
+    ) in out
+    as_json = shell("trace", "report", "--topology", "src", "--output-format", "json", str(run)).out
+    promise = json.loads(as_json)["run"]["promise"]
+    assert promise["complete"] is True
+    assert promise["topologies"][0]["verdict"] == "at-least-once"
+    assert promise["outcomes"][0] | {"ids": 2, "lost": 0, "replayed": 1} == promise["outcomes"][0]
+    outcome = shell("trace", "report", "--topology", "src", "--output-format", "concise", str(run))
+    assert outcome.err.startswith("ackdoctor: WordCount (topologies/words.py:9) promises at least once; ")
+
+
+def test_a_report_without_the_option_has_no_promise(shell, found, run):
+    found(words())
+    assert "promise" not in shell("trace", "report", "--output-format", "json", str(run)).out
+
+
+def test_a_run_is_held_against_an_existing_topology_only(shell, found, run):
+    found()
+    code, _, err = shell("trace", "report", "--topology", "src", str(run))
+    assert (code, err.startswith("ackdoctor: --topology: no topology under src; looked for: ")) == (2, True)

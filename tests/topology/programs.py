@@ -40,7 +40,7 @@ def _calls(run: Run) -> tuple[str, ...]:
     return tuple(
         f"{'*' * call.repeated}{call.name}({', '.join(map(_text, call.args))})"
         for call in run.calls
-        if call.args or call.keywords
+        if (call.args or call.keywords) and call.kind != "set"
     )
 
 

@@ -2,9 +2,9 @@
 
 from ackdoctor.flow.program import Program
 from ackdoctor.model.topology import Topology
+from ackdoctor.topology.readers import java
 
 
 def from_program(program: Program, own: set[str]) -> tuple[Topology, ...]:
     """Return the topologies that the files of `own` wire."""
-    del program, own
-    return ()
+    return java.from_program(program, own)

@@ -14,7 +14,7 @@ from ackdoctor.topology.frameworks import framework_of, parsed
 from ackdoctor.topology.marked_yaml import Document, Marked
 from ackdoctor.topology.marked_yaml import read as read_yaml
 from ackdoctor.topology.readers.commands import filter_of
-from ackdoctor.topology.readers.flux_beans import Beans, code_of
+from ackdoctor.topology.readers.flux_beans import Beans, code_of, simple_name
 from ackdoctor.topology.readers.undecided import undecided_settings
 from ackdoctor.topology.texts import Texts
 
@@ -31,6 +31,7 @@ _PLAIN_RESOURCES = frozenset({"crawler-default.yaml"})  # of StormCrawler's jar:
 _LOOKS_LIKE_ONE = re.compile(
     rb"(?m)^(?:spouts|bolts) *:(?s:.*)^streams *:|^topologySource *:|^streams *:(?s:.*)^spouts *:"
 )
+_MAY_BE_ONE = re.compile(rb"(?m)^\s*\{|^[\"']?(?:topologySource|streams|includes)[\"']?[ \t]*:")
 _NAME = re.compile(r"(?m)^name *: *[\"']?([^\"'#\n]+)")
 _TEMPLATE = re.compile(rb"\$\{|\{\{|\{%|<%")
 
@@ -62,6 +63,8 @@ class _Definition:
 
 def read(path: str, data: bytes, texts: Texts) -> tuple[Topology, ...]:
     """The topology of a file; () if it is none."""
+    if not _MAY_BE_ONE.search(data):
+        return ()
     known = filter_of(path, texts) if b"${" in data or b"includes" in data else {}
     document = read_yaml(path, data, known)
     if isinstance(document, Gap):
@@ -317,7 +320,8 @@ def _grouping(grouping: Marked | None) -> str:
         return f"fields({', '.join(each.text or UNREAD for each in grouping.items_of('args'))})"
     custom = grouping.get("customClass")
     if name == "custom" and custom is not None:
-        return f"custom {code_of(custom)[0].rpartition('.')[2]}"
+        given = ", ".join(each.text for each in custom.items_of("constructorArgs") if each.text)
+        return f"custom {simple_name(code_of(custom)[0])}{f'({given})' if given else ''}"
     return name
 
 

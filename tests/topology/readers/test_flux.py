@@ -78,6 +78,11 @@ def test_components_streams_and_settings_have_their_lines():
         ("{type: SHUFFLE}", "default", "shuffle"),
         ("{type: LOCAL_OR_SHUFFLE, streamId: odd}", "odd", "local_or_shuffle"),
         ("{type: CUSTOM, customClass: {className: demo.NGrouping}}", "default", "custom NGrouping"),
+        (
+            "{type: CUSTOM, customClass: {className: demo.UrlGrouping, constructorArgs: [byHost, 3]}}",
+            "default",
+            "custom UrlGrouping(byHost, 3)",
+        ),
         ("{type: ALL, streamId: '${s}'}", "?", "all"),
     ],
 )
@@ -85,6 +90,12 @@ def test_groupings_and_streams(grouping, stream, words):
     text = GRAPH[: GRAPH.index("    grouping:")] + f"    grouping: {grouping}\n"
     (edge,) = topology(text).edges
     assert (edge.stream, edge.grouping) == (stream, words)
+
+
+def test_a_file_may_be_written_as_json():
+    text = '{"spouts": [{"id": "a", "className": "A"}], "bolts": [{"id": "b", "className": "B"}],'
+    found = topology(f'{text}\n "streams": [{{"from": "a", "to": "b", "grouping": {{"type": "NONE"}}}}]}}')
+    assert [edge.grouping for edge in found.edges] == ["none"]
 
 
 def test_other_yaml_is_no_topology():

@@ -1,0 +1,129 @@
+"""What the wiring passes to a library class: the calls on the object, on its builder and on its configuration objects.
+
+A call `setMaxRetries(3)` or `withMaxRetries(3)` and an assignment of the field `maxRetries` are all "maxRetries": 3;
+`setProp("group.id", "x")` is "group.id": "x".
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ackdoctor.model.topology import Place, Value
+from ackdoctor.topology.objects import FOREVER, Data, Invocation, Obj, Ref, chain, plain, root
+
+_PREFIXES = ("set", "with", "add")
+_PUTS = frozenset({"setProp", "put", "setProperty", "addProperty", "__setitem__", "putIfAbsent"})
+_PUT_ALL = frozenset({"setProp", "putAll", "withProducerProperties", "withConfigs"})
+_MAX_DEPTH = 3  # of configuration objects inside each other
+_UNITS = {
+    "MILLISECONDS": 1,
+    "SECONDS": 1000,
+    "MINUTES": 60_000,
+    "HOURS": 3_600_000,
+    "DAYS": 86_400_000,
+}
+_TIMES = {name.lower(): factor for name, factor in _UNITS.items()} | {
+    "of": 1,
+    "millis": 1,
+    "minutes": 60_000,
+}
+_POSITIONS = {  # names of constructor arguments, by the last part of the class
+    "KafkaSpoutRetryExponentialBackoff": ("initialDelay", "delayPeriod", "maxRetries", "maxDelay"),
+    "SpoutConfig": ("hosts", "topic", "zkRoot", "id"),
+    "KafkaConfig": ("hosts", "topic", "clientId"),
+    "TridentKafkaConfig": ("hosts", "topic", "clientId"),
+    "CountSyncPolicy": ("syncCount",),
+}
+
+
+class Window(NamedTuple):
+    """The length or the interval of a window: a number of tuples, or milliseconds."""
+
+    tuples: Value = None
+    milliseconds: Value = None
+
+
+def arguments_of(obj: Obj, before: int = FOREVER) -> dict[str, Value]:
+    """The names and values that the wiring gives to an object."""
+    return dict(_arguments(root(obj), before, _MAX_DEPTH))
+
+
+def _arguments(obj: Obj, before: int, depth: int) -> Iterator[tuple[str, Value]]:
+    args = () if obj.made is None else obj.made.args
+    for arg in args if depth else ():
+        if isinstance(arg, Obj) and arg.cls is None and arg.content is None and not arg.constant:
+            yield from _arguments(root(arg), before, depth - 1)
+    yield from _by_position(obj, args)
+    for call in chain(obj, before):
+        yield from _of_call(call, before, depth)
+
+
+def _by_position(obj: Obj, args: Sequence[Data]) -> Iterator[tuple[str, Value]]:
+    last = obj.names[-1].rpartition(".")[2] if obj.names else ""
+    for name, arg in zip(_POSITIONS.get(last, ()), args, strict=False):
+        yield name, plain(arg, obj.place)
+
+
+def _of_call(call: Invocation, before: int, depth: int) -> Iterator[tuple[str, Value]]:
+    name, args, place = call.name, call.args, call.place
+    if call.kind == "set":
+        if not (call.receiver is not None and call.receiver.cls is not None):
+            yield name, plain(args[0], place)
+    elif call.inlined:
+        return
+    elif name in ("withWindow", "withTumblingWindow"):
+        yield from _window(name, args, place)
+    elif name in _PUTS and len(args) > 1:
+        yield _key(args[0]), plain(args[1], place)
+    elif name in _PUT_ALL and args and isinstance(args[0], Obj) and isinstance(args[0].content, dict):
+        for key, value in args[0].content.items():
+            yield _key(key), plain(value, place)  # type: ignore[arg-type]
+    elif args:
+        prefix = next((each for each in _PREFIXES if name.startswith(each) and len(name) > len(each)), "")
+        key = name[len(prefix) : len(prefix) + 1].lower() + name[len(prefix) + 1 :]
+        for arg in args if depth else ():
+            if isinstance(arg, Obj) and arg.cls is None and arg.content is None:
+                yield from _arguments(root(arg), before, depth - 1)
+        values = tuple(_plain(arg, place) for arg in args)
+        yield key, values[0] if len(values) == 1 else values
+
+
+def _plain(data: Data, place: Place) -> Value:
+    """The value of an argument; a duration is its milliseconds."""
+    window = _length(data, place)
+    return window.milliseconds if window.tuples is None else window.tuples
+
+
+def _key(key: Data) -> str:
+    """A property's name: `ConsumerConfig.GROUP_ID_CONFIG` is "group.id"."""
+    if isinstance(key, Ref):
+        return key.last.removesuffix("_CONFIG").lower().replace("_", ".")
+    return str(plain(key, Place("")))
+
+
+def _window(name: str, args: Sequence[Data], place: Place) -> Iterator[tuple[str, Value]]:
+    """The length and the sliding interval; a tumbling window slides by its length, a single length by one tuple."""
+    lengths = [_length(arg, place) for arg in args[:2]]
+    if not lengths:
+        return
+    first = lengths[0]
+    second = lengths[1] if len(lengths) > 1 else first if name == "withTumblingWindow" else Window(tuples=1)
+    for label, window in (("windowLength", first), ("slidingInterval", second)):
+        if window.tuples is not None:
+            yield f"{label}Count", window.tuples
+        if window.milliseconds is not None:
+            yield f"{label}Ms", window.milliseconds
+
+
+def _length(data: Data, place: Place) -> Window:
+    """A `Count` or a `Duration`."""
+    if isinstance(data, Obj) and data.made is not None and data.made.args:
+        call = data.made
+        number = call.args[0]
+        *_, owner, last = ("", *(call.names[-1] if call.names else "").split("."))
+        if owner == "Count" or last == "Count":
+            return Window(tuples=plain(number, place))
+        unit = call.args[1] if len(call.args) > 1 else None
+        factor = _UNITS.get(unit.last) if isinstance(unit, Ref) else _TIMES.get(last)
+        if isinstance(number, int) and factor is not None:
+            return Window(milliseconds=number * factor)
+    return Window(milliseconds=plain(data, place))

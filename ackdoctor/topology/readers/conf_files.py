@@ -1,0 +1,104 @@
+"""Configuration files beside a topology: those that `-conf` passes to its main class, and the cluster's `storm.yaml`.
+
+`ConfigurableTopology` of Storm 2 and of StormCrawler merges each file of `-conf` before its `run`; a file whose only key is
+`config` is unwrapped (ConfigurableTopology.java:85-94@v2.8.8).  Only a script tells which files are passed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from posixpath import basename
+
+from ackdoctor.model.topology import Defect, Gap, Setting, Topology
+from ackdoctor.topology.frameworks import parsed
+from ackdoctor.topology.marked_yaml import Document
+from ackdoctor.topology.marked_yaml import read as read_yaml
+from ackdoctor.topology.readers.commands import Command, commands
+from ackdoctor.topology.readers.undecided import undecided_settings
+from ackdoctor.topology.texts import Texts
+
+_CLUSTER_FILE = "storm.yaml"
+_TURNED_OFF = (  # key, the value that turns it off, kind of the defect, what then happens
+    (
+        "topology.acker.executors",
+        0,
+        "ackers-zero",
+        "no tuple is tracked: it sets `topology.acker.executors` to 0",
+    ),
+    (
+        "topology.enable.message.timeouts",
+        False,
+        "timeouts-off",
+        "a lost tuple never times out: it turns timeouts off",
+    ),
+)
+
+
+def with_conf_files(topology: Topology, texts: Texts) -> Topology:
+    """Add the settings of the files that a script passes with `-conf`; what the code itself sets comes later and wins."""
+    if any(each.kind.startswith("config-object") for each in topology.defects):
+        return topology  # the object that is submitted is not the one that -conf fills
+    main = basename(topology.place.path).partition(".")[0]
+    runs = [
+        {
+            setting.key: setting
+            for name in command.given("-conf")
+            for setting in _of_file(topology.place.path, name, command, texts)
+        }
+        for command in commands(texts)
+        if any(word.rpartition(".")[2] == main for word in command.words)
+    ]
+    keys = dict.fromkeys(key for run in runs for key in run)
+    found = tuple(_agreed([run.get(key) for run in runs]) for key in keys)
+    return replace(topology, settings=(*found, *topology.settings)) if found else topology
+
+
+def _agreed(runs: list[Setting | None]) -> Setting:
+    """The setting of all scripts, or a gap if they differ."""
+    first = next(each for each in runs if each is not None)
+    if all(each is not None and each.value == first.value for each in runs):
+        return first
+    return replace(
+        first, value=Gap(f"scripts pass different files with -conf, and `{first.key}` differs", first.place)
+    )
+
+
+def _of_file(path: str, name: str, command: Command, texts: Texts) -> Iterator[Setting]:
+    files = texts.from_directory(command.place.path, name) or texts.from_directory(path, name)
+    if len(files) != 1:
+        yield from undecided_settings(
+            Gap(f"{name} is given with -conf and is not among the files", command.place)
+        )
+        return
+    document = read_yaml(files[0], texts[files[0]])
+    if isinstance(document, Gap):
+        yield from undecided_settings(document)
+        return
+    why = f"if {files[0]} is given with -conf, as in {command.place}"
+    yield from (replace(each, why=why) for each in _settings(document))
+
+
+def _settings(document: Document) -> Iterator[Setting]:
+    root = document.root
+    inner = root.get("config")
+    if inner is not None and root.names == ("config",):
+        root = inner
+    for key in root.names:
+        value = root.get(key)
+        if value is not None:
+            yield Setting(key=key, value=value.value, place=root.key_place(key))
+
+
+def with_cluster_file(topology: Topology, texts: Texts) -> Topology:
+    """Add what the nearest `storm.yaml` would turn off, as information: it holds if this is the cluster's file."""
+    file = next(iter(texts.from_class_path(topology.place.path, _CLUSTER_FILE)), None)
+    document = read_yaml(file, texts[file]) if file is not None else None
+    if not isinstance(document, Document) or not parsed(topology.framework).is_storm:
+        return topology
+    own = {setting.key for setting in topology.settings if not setting.component}
+    found = tuple(
+        Defect(kind=kind, sure="information", place=each.place, why=f"if this is the cluster's file, {why}")
+        for each in _settings(document)
+        for key, off, kind, why in _TURNED_OFF
+        if each.key == key and each.value == off and isinstance(each.value, type(off)) and key not in own
+    )
+    return replace(topology, defects=(*topology.defects, *found))

@@ -1,0 +1,277 @@
+"""The topologies that Java code wires: it is executed, and what was submitted is read from the builders' calls.
+
+A graph with other components or settings on another branch of the code is a topology of its own.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+from ackdoctor.flow.symbols import SymbolTable
+from ackdoctor.model.notation import JAVA
+from ackdoctor.model.topology import Defect, Gap, Place, Setting, Topology
+from ackdoctor.topology.interpreter import Decision, Entry, Paths, Run, explore
+from ackdoctor.topology.objects import FOREVER, Data, Invocation, Library, Obj, root
+from ackdoctor.topology.readers import storm_java
+from ackdoctor.topology.readers.java_config import CONFIGS, is_config, settings_of
+from ackdoctor.topology.readers.java_entries import EntryPoints, mentions
+from ackdoctor.topology.readers.undecided import undecided_settings
+
+_CONFIGURABLE = {
+    "org.apache.storm.topology.ConfigurableTopology": "java-configurable",
+    "com.digitalpebble.stormcrawler.ConfigurableTopology": "java-configurable",
+    "com.digitalpebble.storm.crawler.ConfigurableTopology": "java-configurable",
+    "org.apache.stormcrawler.ConfigurableTopology": "java-configurable",
+}
+_BUILDERS = {**storm_java.BUILDERS}
+_WIRING = storm_java.WIRING
+_CLASSES = {**_BUILDERS, **_CONFIGURABLE}
+_PACKAGES = frozenset(name.rpartition(".")[0] for name in _CLASSES)
+_LIBRARY = Library(frozenset(_CLASSES) | CONFIGS, CONFIGS, {"ConfigurableTopology.start": "run"})
+_SUBMITS = ("submit", "run", "launch", "deploy", "start", "execute", "simulate")
+_RELIABILITY = frozenset(
+    {"topology.acker.executors", "topology.enable.message.timeouts", "topology.reliability.mode"}
+)
+_JSTORM = ("com.alibaba.jstorm", "com.alipay.dw.jstorm")
+_MAX_ENTRIES = 40  # of one cluster of files
+
+
+class _Submission(NamedTuple):
+    """How a topology is submitted: the name and the configuration, and where; without a call, it is not."""
+
+    order: int = FOREVER
+    name: Data = None
+    conf: Data = None
+    call: Invocation | None = None
+
+
+class _Wiring(NamedTuple):
+    """A topology on one path, and whether the path submits it."""
+
+    topology: Topology
+    submitted: bool
+
+
+class _Outcome(NamedTuple):
+    """What one path wires."""
+
+    wirings: tuple[_Wiring, ...] = ()
+    cut: bool = False  # the path is longer than the interpreter follows
+
+
+class _Branch(NamedTuple):
+    """A topology with the decisions of the first path that leads to it."""
+
+    topology: Topology
+    decisions: tuple[Decision, ...]
+
+
+def from_program(program: SymbolTable, own: set[str]) -> tuple[Topology, ...]:
+    """Return the topologies that the Java files of `own` wire."""
+    units = [unit for path, unit in program.units.items() if path.endswith(".java")]
+    if not any(unit.path in own and mentions(unit, _CLASSES, _PACKAGES) for unit in units):
+        return ()
+    points = EntryPoints(program)
+    wiring = points.wiring(_WIRING)
+    entries = {(id(each.function), id(each.this)): each for start in wiring for each in points.above(start)}
+    executed: set[int] = set()
+    found: dict[tuple[Place, str], list[Topology]] = {}
+    for entry in [each for each in entries.values() if each.function.path in own][:_MAX_ENTRIES]:
+        _explore(program, entry, executed, found)
+    for entry in wiring[:_MAX_ENTRIES]:
+        if entry.function.path in own and id(entry.function) not in executed:
+            _explore(program, entry, executed, found)
+    return tuple(topology for several in found.values() for topology in several)
+
+
+def _explore(
+    program: SymbolTable, entry: Entry, executed: set[int], found: dict[tuple[Place, str], list[Topology]]
+) -> None:
+    """Execute an entry point; add the topologies that are not yet known."""
+    paths = explore(program, entry, JAVA, partial(_outcome, program), _LIBRARY)
+    executed |= paths.executed
+    for topology in _merged(paths):
+        same = found.setdefault((topology.place, topology.kind), [])
+        if all(replace(each, branch=topology.branch) != topology for each in same):
+            same.append(topology)
+
+
+# ---- one path ----
+
+
+def _outcome(program: SymbolTable, run: Run) -> _Outcome:
+    """The topologies of one path."""
+    wirings: list[_Wiring] = []
+    builders = {
+        id(call.receiver): call.receiver
+        for call in run.calls
+        if call.receiver is not None and call.name in _WIRING and _kind_of(program, call.receiver)
+    }
+    for builder in builders.values():
+        for submission in _submissions(run, builder) or [_Submission()]:
+            topology = _topology(program, run, builder, submission)
+            if topology is not None:
+                wirings.append(_Wiring(topology, submission.call is not None))
+    return _Outcome(tuple(wirings), run.ended == "limit" and bool(wirings))
+
+
+def _kind_of(program: SymbolTable, obj: Obj | None) -> str:
+    """The kind of topology that an object builds; "" if it is no builder."""
+    if obj is None:
+        return ""
+    return next((_BUILDERS[name] for name in _classes_of(program, obj) if name in _BUILDERS), "")
+
+
+def _classes_of(program: SymbolTable, obj: Obj) -> tuple[str, ...]:
+    """The names of an object's class and of its bases outside the project."""
+    return obj.names if obj.cls is None else (*obj.names, *program.lineage(obj.cls).foreign)
+
+
+def _submissions(run: Run, builder: Obj) -> list[_Submission]:
+    """The calls that submit what a builder builds."""
+    found: list[_Submission] = []
+    for call in run.calls:
+        if call.inlined or call.kind != "call" or not call.name.startswith(_SUBMITS):
+            continue
+        at = next(
+            (i for i, arg in enumerate(call.args) if isinstance(arg, Obj) and root(arg) is builder), None
+        )
+        if at is None or (call.receiver is not None and root(call.receiver) is builder):
+            continue
+        before = call.args[at - 1] if at else None
+        configs = [arg for arg in call.args if is_config(arg)]
+        conf = configs[0] if configs else before
+        if isinstance(conf, str):
+            conf = None
+        names = [arg for arg in call.args[:1] if arg is not conf]
+        found.append(_Submission(call.order, names[0] if names else None, conf, call))
+    return found
+
+
+def _topology(program: SymbolTable, run: Run, builder: Obj, submission: _Submission) -> Topology | None:
+    """The topology that a builder has wired when it is submitted."""
+    wired = storm_java.graph_of(program, builder, submission.order, run.calls)
+    if not wired.nodes:
+        return None
+    first = next(call.place for call in builder.calls if call.name in _WIRING)
+    place = builder.place if builder.place.path == first.path and not builder.given else first
+    kind = _kind_of(program, builder)
+    call, conf = submission.call, submission.conf
+    if call is None:
+        gap = Gap("no code of the run submits this topology with its configuration", place)
+        settings = tuple(undecided_settings(gap))
+    else:
+        settings = settings_of(conf, run.calls, call.order, call.place)
+    configurable = call is not None and call.receiver is not None and _is_configurable(program, call.receiver)
+    unused = [] if call is None else list(_unused(run, submission, configurable=configurable))
+    imports = program.units[place.path].imports.values()
+    jstorm = any(name.startswith(_JSTORM) for names in imports for name in names)
+    return Topology(
+        name=submission.name if isinstance(submission.name, str) else "",
+        kind="java-configurable" if configurable else "jstorm" if jstorm and kind == "java-builder" else kind,
+        framework="",
+        place=place,
+        nodes=wired.nodes,
+        edges=wired.edges,
+        settings=(*settings, *(setting for each in unused for setting in each[1]), *wired.settings),
+        gaps=wired.gaps,
+        defects=(*wired.defects, *(each[0] for each in unused)),
+        config=conf.place if isinstance(conf, Obj) and conf.place.path else None,
+    )
+
+
+def _is_configurable(program: SymbolTable, obj: Obj) -> bool:
+    return not _CONFIGURABLE.keys().isdisjoint(_classes_of(program, obj))
+
+
+def _unused(
+    run: Run, submission: _Submission, *, configurable: bool
+) -> Iterator[tuple[Defect, tuple[Setting, ...]]]:
+    """The configuration objects that this path fills and does not submit, each as a defect with its settings."""
+    call, conf = submission.call, submission.conf
+    assert call is not None
+    own = call.receiver.fields.get("conf") if configurable and call.receiver is not None else None
+    if configurable and isinstance(conf, Obj) and conf is not own and conf.is_one_of(CONFIGS):
+        merged = own is not None and any(own in each.args for each in conf.calls)
+        if not merged:
+            why = "a new configuration is submitted, not the field `conf`: the settings of `-conf` files are lost"
+            yield Defect(kind="config-object-shadowed", sure="certain", place=conf.place, why=why), ()
+    used = {id(arg) for each in run.calls for arg in (*each.args, *each.keywords.values())} | {id(run.result)}
+    for each in run.calls:
+        obj = each.result
+        if (
+            not isinstance(obj, Obj)
+            or id(obj) in used
+            or not obj.is_one_of(CONFIGS)
+            or each.receiver is not None
+        ):
+            continue
+        settings = settings_of(obj, run.calls, call.order, obj.place)
+        if settings:
+            what = "another configuration object" if isinstance(conf, Obj) else "no configuration object"
+            why = f"the settings of this configuration are lost: {what} is submitted"
+            lost = (replace(setting, effective=False, why=why) for setting in settings)
+            yield (
+                Defect(kind="config-object-not-passed", sure="certain", place=obj.place, why=why),
+                tuple(lost),
+            )
+
+
+# ---- all paths ----
+
+
+def _merged(paths: Paths[_Outcome]) -> Iterator[Topology]:
+    """The topologies of all paths of an entry point; those that differ are branches of one."""
+    groups: dict[tuple[Place, str], list[tuple[_Wiring, tuple[Decision, ...]]]] = {}
+    cut = paths.truncated or any(path.outcome.cut for path in paths.paths)
+    for path in paths.paths:
+        for wiring in path.outcome.wirings:
+            key = (wiring.topology.place, wiring.topology.kind)
+            groups.setdefault(key, []).append((wiring, path.decisions))
+    for (place, _), group in groups.items():
+        submitted = [each for each in group if each[0].submitted] or group
+        names = [wiring.topology.name for wiring, _ in submitted if wiring.topology.name]
+        name = names[0] if names else _stem(place.path)
+        branches: list[_Branch] = []
+        for wiring, decisions in submitted:
+            topology = replace(wiring.topology, name=name)
+            if cut:
+                gap = Gap("this code has more branches than are followed", place)
+                topology = replace(topology, gaps=(*topology.gaps, gap))
+            if all(branch.topology != topology for branch in branches):
+                branches.append(_Branch(topology, decisions))
+        yield from _with_conditions(branches, paths)
+
+
+def _stem(path: str) -> str:
+    return path.rpartition("/")[2].rpartition(".")[0]
+
+
+def _with_conditions(branches: Sequence[_Branch], paths: Paths[_Outcome]) -> Iterator[Topology]:
+    """The branches of one topology with their conditions; a setting of some of them only is a defect."""
+    if len(branches) == 1:
+        yield branches[0].topology
+        return
+    choices = [{decision.key: decision.choice for decision in branch.decisions} for branch in branches]
+    for index, (topology, decisions) in enumerate(branches):
+        others = [each for place, each in enumerate(choices) if place != index]
+        texts = [
+            f"{decision.text} ({decision.place})"
+            for decision in decisions
+            if decision.key in paths.relevant
+            and any(other.get(decision.key) is not decision.choice for other in others)
+        ]
+        defects = _in_one_branch(topology, [each.topology for each in branches])
+        yield replace(topology, branch=" and ".join(texts), defects=(*topology.defects, *defects))
+
+
+def _in_one_branch(topology: Topology, branches: Sequence[Topology]) -> Iterator[Defect]:
+    """The settings of a branch that another branch does not set."""
+    for setting in topology.settings:
+        elsewhere = [{each.key for each in other.settings if each.effective} for other in branches]
+        if setting.component or not setting.effective or all(setting.key in keys for keys in elsewhere):
+            continue
+        sure = "likely" if setting.key in _RELIABILITY else "information"
+        why = f"`{setting.key}` is set on this branch only"
+        yield Defect(kind="setting-in-one-branch", sure=sure, place=setting.place, why=why)

@@ -1,0 +1,101 @@
+"""Configuration files that scripts pass with `-conf`, and the cluster's `storm.yaml`."""
+
+import pytest
+
+from ackdoctor.model.topology import Defect, Gap, Place, Setting, Topology
+from ackdoctor.topology.readers.conf_files import with_cluster_file, with_conf_files
+from ackdoctor.topology.settings import effective
+from ackdoctor.topology.texts import Texts
+
+ACKERS, TIMEOUT = "topology.acker.executors", "topology.message.timeout.secs"
+MAIN = "src/main/java/org/x/CrawlTopology.java"
+RUN = "#!/bin/sh\nstorm jar target/x.jar org.x.CrawlTopology -conf crawler-conf.yaml\n"
+
+
+def topology(*settings: Setting, defects=(), **files: str) -> Topology:
+    found = Topology(
+        name="crawl",
+        kind="java-configurable",
+        framework="storm 2.4.0",
+        place=Place(MAIN, 9),
+        nodes=(),
+        edges=(),
+        settings=settings,
+        defects=defects,
+    )
+    named = {name.replace("_x_", "."): text.encode() for name, text in files.items()}
+    return with_conf_files(
+        found, Texts({key.replace("conf_yaml", "-conf.yaml"): text for key, text in named.items()})
+    )
+
+
+def test_a_file_that_a_script_names_is_unwrapped():
+    found = topology(run_x_sh=RUN, crawlerconf_yaml=f"config:\n  {ACKERS}: 0\n")
+    setting = effective(found, ACKERS)
+    assert (setting.value, setting.place) == (0, Place("crawler-conf.yaml", 2))
+    assert setting.why == "if crawler-conf.yaml is given with -conf, as in run.sh:2"
+
+
+def test_a_file_with_other_keys_is_taken_as_it_is():
+    found = topology(run_x_sh=RUN, crawlerconf_yaml=f"config:\n  a: 1\n{TIMEOUT}: 7\n")
+    assert effective(found, TIMEOUT).value == 7
+
+
+def test_what_the_code_sets_wins():
+    own = Setting(key=ACKERS, value=2, place=Place(MAIN, 12))
+    found = topology(own, run_x_sh=RUN, crawlerconf_yaml=f"{ACKERS}: 0\n")
+    assert effective(found, ACKERS) == own
+
+
+def test_a_later_file_wins():
+    run = RUN.replace("crawler-conf.yaml", "crawler-conf.yaml \\\n  -conf es-conf.yaml")
+    found = topology(run_x_sh=run, crawlerconf_yaml=f"{TIMEOUT}: 7\n", esconf_yaml=f"{TIMEOUT}: 9\n")
+    assert effective(found, TIMEOUT).value == 9
+
+
+def test_a_file_that_no_script_names_is_not_used():
+    assert topology(crawlerconf_yaml=f"{ACKERS}: 0\n").settings == ()
+    other = RUN.replace("CrawlTopology", "OtherTopology")
+    assert topology(run_x_sh=other, crawlerconf_yaml=f"{ACKERS}: 0\n").settings == ()
+
+
+def test_scripts_that_differ_leave_the_setting_open():
+    other = RUN.replace("crawler-conf.yaml", "es-conf.yaml")
+    files = {"crawlerconf_yaml": f"{TIMEOUT}: 7\n{ACKERS}: 1\n", "esconf_yaml": f"{TIMEOUT}: 7\n"}
+    found = topology(run_x_sh=RUN, other_x_sh=other, **files)
+    assert effective(found, TIMEOUT).value == 7
+    assert isinstance(effective(found, ACKERS).value, Gap)
+
+
+def test_a_missing_file_leaves_the_settings_open():
+    value = effective(topology(run_x_sh=RUN), ACKERS).value
+    assert value == Gap(
+        "crawler-conf.yaml is given with -conf and is not among the files", Place("run.sh", 2)
+    )
+
+
+def test_a_config_object_that_is_never_submitted_takes_the_file_with_it():
+    shadowed = Defect(kind="config-object-shadowed", sure="certain", place=Place(MAIN, 8), why="")
+    assert topology(defects=(shadowed,), run_x_sh=RUN, crawlerconf_yaml=f"{ACKERS}: 0\n").settings == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"nimbus.seeds: [a]\n{ACKERS}: 0\n", [("ackers-zero", "information", 2)]),
+        ("topology.enable.message.timeouts: false\n", [("timeouts-off", "information", 1)]),
+        (f"{ACKERS}: 2\n", []),
+        (f"{ACKERS}: false\n", []),
+        (f"{TIMEOUT}: 0\n", []),
+        ("a: [\n", []),
+    ],
+)
+def test_the_clusters_file_is_information(text, expected):
+    found = with_cluster_file(topology(), Texts({"conf/storm.yaml": text.encode()}))
+    assert [(each.kind, each.sure, each.place.line) for each in found.defects] == expected
+    assert found.settings == ()
+
+
+def test_the_topologys_own_setting_makes_the_clusters_irrelevant():
+    own = Setting(key=ACKERS, value=None, place=Place(MAIN, 12))
+    assert with_cluster_file(topology(own), Texts({"storm.yaml": f"{ACKERS}: 0".encode()})).defects == ()
