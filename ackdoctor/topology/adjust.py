@@ -27,7 +27,9 @@ from ackdoctor.topology.settings import TICKS
 
 __all__ = ["adjust"]
 
-_NEVER_COMPLETE = frozenset((MISSING_ACK, UNDRAINED_BUFFER, PENDING_OVERWRITE, EVICTING_BUFFER, BATCH_WITHOUT_TIMER))
+_NEVER_COMPLETE = frozenset(
+    (MISSING_ACK, UNDRAINED_BUFFER, PENDING_OVERWRITE, EVICTING_BUFFER, BATCH_WITHOUT_TIMER)
+)
 _ANCHORS = frozenset((UNANCHORED_EMIT, WRONG_ANCHOR))
 _NO_TICKS = "no ticks"  # the case of ACK404 that guesses
 _CONDITION = " if its spout emitted it with a message id"
@@ -72,7 +74,9 @@ def _adjusted(finding: Finding, uses: Iterable[_Use]) -> Finding:
         return finding
     why = _costs_nothing(finding, known)
     if why:
-        return replace(finding, severity=Severity.INFO, message=f"{finding.message}; here it costs nothing: {why}")
+        return replace(
+            finding, severity=Severity.INFO, message=f"{finding.message}; here it costs nothing: {why}"
+        )
     if _CONDITION in finding.message and all(_is_replayed(use) for use in known):
         spouts = ", ".join(dict.fromkeys(f"`{spout}`" for use in known for spout in _feeding(use)))
         return replace(finding, message=finding.message.replace(_CONDITION, f" by {spouts}"))
@@ -89,7 +93,9 @@ def _costs_nothing(finding: Finding, uses: list[_Use]) -> str:
         ticks = [use.wiring.setting(TICKS, use.node.id) for use in uses]
         if all(ticks) and ticks[0] is not None:
             return f"the topology sets the tick frequency ({ticks[0].place})"
-    untracked = finding.code in _NEVER_COMPLETE and not _leaks(finding.dialect) or finding.code == UNANCHORED_EMIT
+    untracked = (
+        finding.code in _NEVER_COMPLETE and not _leaks(finding.dialect)
+    ) or finding.code == UNANCHORED_EMIT
     whys = [_untracked(use) for use in uses] if untracked else [""]
     return whys[0] if all(whys) else ""
 
@@ -100,8 +106,8 @@ def _is_heard(use: _Use, finding: Finding) -> bool:
     emits = [emit for emit in use.facts.emits if (emit.place.path, emit.place.line) == place]
     edges = [edge for edge in use.wiring.judged.topology.edges if edge.source in (use.node.id, UNREAD)]
     streams = {edge.stream for edge in edges}
-    return not emits or bool(edges) and any(
-        UNREAD in (*streams, emit.stream) or emit.stream in streams for emit in emits
+    return not emits or (
+        bool(edges) and any(UNREAD in (*streams, emit.stream) or emit.stream in streams for emit in emits)
     )
 
 

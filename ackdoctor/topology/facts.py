@@ -12,7 +12,7 @@ from ackdoctor.checks.facts.outputs import Stream, declared_streams, emitted_str
 from ackdoctor.checks.facts.spouts import has_id
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors as How
-from ackdoctor.flow.events import Completed, Emitted, Ended, Flow
+from ackdoctor.flow.events import Completed, Emitted, Ended, Flow, Released
 from ackdoctor.flow.expressions import last_name
 from ackdoctor.model.cfg import (
     Arg,
@@ -30,7 +30,7 @@ from ackdoctor.model.cfg import (
 )
 from ackdoctor.model.dialect import EntryKind, Misuse, Moment
 from ackdoctor.model.finding import Confidence, Finding
-from ackdoctor.model.protocol import Op, Stage
+from ackdoctor.model.protocol import Op, Stage, Tick
 from ackdoctor.model.source import Span
 from ackdoctor.model.topology import UNREAD, Anchors, ComponentFacts, Emit, Fault, Gap, Place, Setting, Value
 from ackdoctor.topology.early_acks import early_ack
@@ -63,6 +63,7 @@ def component_facts(context: RuleContext, findings: Iterable[Finding]) -> Compon
         facts.auto_ack = component.auto_ack
         facts.completes = _completes(context)
         facts.holds = _holds(context)
+        facts.flushes_at_ticks = _flushes_at_ticks(context)
         facts.acks_early = early_ack(context)
         known = {(fault.place.path, fault.place.line) for fault in faults if fault.code == "ACK102"}
         facts.faults += tuple(
@@ -185,6 +186,19 @@ def _holds(context: RuleContext) -> bool:
     if context.component.auto_ack:
         return context.discipline.completion is Moment.EXPIRY
     return any(_stage(ended) is Stage.HELD for ended in _ends(context))
+
+
+def _flushes_at_ticks(context: RuleContext) -> bool:
+    """Whether a bolt completes the tuples that it keeps at ticks only, by its code or by its base class."""
+    if context.role.batch_ticks:
+        return True
+    releases = [(flow, release) for flow, release in context.releases() if release.completed]
+    return bool(releases) and all(_is_at_tick(flow, release) for flow, release in releases)
+
+
+def _is_at_tick(flow: Flow, release: Released) -> bool:
+    of_tick = flow.entry is not None and flow.entry.kind is EntryKind.TICK
+    return of_tick or any(held.tick is Tick.YES for held in release.path.state.tokens.values())
 
 
 def _is_stateful(context: RuleContext) -> bool:

@@ -37,7 +37,7 @@ def defects(judged: Judged) -> tuple[Defect, ...]:
         found += module.check(wiring)
     unique: dict[object, Defect] = {}
     for defect in found:
-        unique.setdefault((defect.kind, defect.place, defect.component), defect)
+        unique.setdefault((defect.kind, defect.place), defect)
     return tuple(unique.values())
 
 
