@@ -1,16 +1,18 @@
 """Judge topologies: link each component to the facts of its class, and ask the guarantee and the checks.
 
 A component is linked by the place of its class, by its qualified name, by its module, or by the script that a shell
-component runs.  A class that is absent or ambiguous stays unknown.
+component runs.  A class of a known library has the facts of `libraries.toml`; any other class that is absent or
+ambiguous stays unknown.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from ackdoctor.model.topology import ComponentFacts, Judged, Node, Setting, Topology
+from ackdoctor.model.topology import Anchors, ComponentFacts, Judged, Node, OnFail, Setting, Topology
 from ackdoctor.topology.checks import defects
 from ackdoctor.topology.guarantee import verdict
+from ackdoctor.topology.libraries import known
 
 __all__ = ["judge"]
 
@@ -29,6 +31,11 @@ def _judged(topology: Topology, index: "_Index", best_effort: Collection[str]) -
     nodes, facts = [], {}
     for node in topology.nodes:
         found = index.facts_of(node, topology)
+        library = known(node, topology.framework)
+        if library is not None and (isinstance(found, str) or ("." in node.cls and _is_open(found))):
+            facts[node.id] = library
+            nodes.append(replace(node, unread=""))
+            continue
         if isinstance(found, str):
             nodes.append(replace(node, unread=node.unread or found))
             continue
@@ -39,6 +46,14 @@ def _judged(topology: Topology, index: "_Index", best_effort: Collection[str]) -
     linked = replace(topology, nodes=tuple(nodes), settings=settings)
     judged = Judged(topology=linked, verdict=verdict(linked, facts, best_effort=best_effort), facts=facts)
     return replace(judged, defects=defects(judged))
+
+
+def _is_open(facts: ComponentFacts) -> bool:
+    """Whether the code leaves open what the guarantee needs; the table of libraries may know it."""
+    if facts.role == "spout":
+        ids = {emit.has_id for emit in facts.emits}
+        return facts.on_fail is OnFail.UNKNOWN or not ids or None in ids
+    return facts.completes is None or any(emit.anchors is Anchors.UNKNOWN for emit in facts.emits)
 
 
 def _class_settings(topology: Topology, facts: Mapping[str, ComponentFacts]) -> Iterator[Setting]:
