@@ -126,7 +126,7 @@ def _finding(
     if not isinstance(op, Catch):
         steps = (function.cfg.steps[each] for each in sorted(_handling_steps(caught)))
         at, case = next((step for step in steps if _leaves(step)), at), "finally"
-    narrow = isinstance(op, Catch) and not _is_broad(op)
+    narrow = isinstance(op, Catch) and not is_broad(op)
     likely = any(_often_fails(context, function, function.cfg.steps[each].op) for each in work)
     raiser = caught.before
     if raiser is not None and caught.via is EdgeKind.RAISE and raiser.index not in work:
@@ -209,14 +209,14 @@ def _is_retried(context: RuleContext, flow: Flow, caught: Path, end: Path, field
 def _hidden_work(context: RuleContext, flow: Flow, caught: Path, field: str = "") -> list[int]:
     """Return the steps that do the tuple's work and whose failure only this handler sees, without dealing with it."""
     function, index, op = caught.function, caught.index, caught.step.op
-    if isinstance(op, Catch) and not (_is_broad(op) or _is_of_client(context, function, op)):
+    if isinstance(op, Catch) and not (is_broad(op) or is_of_client(context, function, op)):
         return []
     steps = function.cfg.steps
     if not all(_ignores_failure(context, caught, each) for each in _handling_steps(caught)):
         return []
     tried = sorted(raising_steps(function, index))
     work = [each for each in tried if _does_work(context, flow, caught, steps[each], field)]
-    if not isinstance(op, Catch) or _is_broad(op):
+    if not isinstance(op, Catch) or is_broad(op):
         return work
     returned = [step.op.value for step in steps if isinstance(step.op, Return)]
     if function is not flow.function and returned.count(None) < len(returned):
@@ -240,11 +240,12 @@ def _handling_steps(caught: Path) -> set[int]:
     return {each for each in reachable(function, [index]) if function.cfg.steps[each].way is Way.RAISE}
 
 
-def _is_broad(op: Catch) -> bool:
+def is_broad(op: Catch) -> bool:
+    """Whether an exception handler catches every exception."""
     return not op.types or not _BROAD.isdisjoint(name.rpartition(".")[2] for name in op.types)
 
 
-def _is_of_client(context: RuleContext, function: Function, op: Catch) -> bool:
+def is_of_client(context: RuleContext, function: Function, op: Catch) -> bool:
     """Whether an exception handler catches only the errors of a client library: `requests.RequestException`."""
     errors = [name for name in op.types if name.rpartition(".")[2] not in STOPS]
     return bool(errors) and all(_is_client_error(context, function, name) for name in errors)
@@ -275,14 +276,14 @@ def _ignores_failure(context: RuleContext, caught: Path, index: int) -> bool:
             asks = caller is not None and not (isinstance(caller.step.op, Call) and caller.step.op.dropped)
             return value is None or not asks
         case Call() as call:
-            return _is_no_remedy(context, function, index, call)
+            return is_no_remedy(context, function, index, call)
         case Bind(target=target):
             return isinstance(target, Name) and target.id.startswith("%")
         case _:
             return True
 
 
-def _is_no_remedy(context: RuleContext, function: Function, index: int, call: Call) -> bool:
+def is_no_remedy(context: RuleContext, function: Function, index: int, call: Call) -> bool:
     """Whether a call in an exception handler does nothing about the failure: it logs, asks, tidies up or undoes."""
     tidies = not call.args and index in cleanup_calls(function)  # or only asks for what is logged
     known = context.verb_kind(function, call) in _NO_REMEDY
@@ -446,7 +447,7 @@ def _hiding_manager(
     if not isinstance(symbol, Function) or not symbol.is_generator:
         return None
     for index, step in enumerate(symbol.cfg.steps):
-        if isinstance(step.op, Catch) and _is_broad(step.op):
+        if isinstance(step.op, Catch) and is_broad(step.op):
             hides = all(_hides_failure(context, symbol, each) for each in handler_steps(symbol, index))
             inside = (symbol.cfg.steps[each].op for each in raising_steps(symbol, index))
             if hides and any(isinstance(op, Yield) for op in inside):
@@ -481,7 +482,7 @@ def _hiding_handler(context: RuleContext, method: Function, call: Call) -> Step 
     if not call.dropped and not returned <= {None, Literal(None)}:
         return None  # the bolt may ask for the result
     for index, step in enumerate(steps):
-        if not isinstance(step.op, Catch) or not _is_broad(step.op):
+        if not isinstance(step.op, Catch) or not is_broad(step.op):
             continue
         hides = all(_hides_failure(context, method, each) for each in handler_steps(method, index))
         work = {
@@ -499,7 +500,7 @@ def _hides_failure(context: RuleContext, method: Function, index: int) -> bool:
         case Update() | Throw() | Unpack():
             return False
         case Call() as call:
-            return _is_no_remedy(context, method, index, call)
+            return is_no_remedy(context, method, index, call)
         case Bind(target=target):
             return isinstance(target, Name) and target.id.startswith("%")
         case _:

@@ -5,7 +5,7 @@ docs/json.md documents every field of the JSON.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from textwrap import wrap
+from textwrap import wrap as _wrap
 from typing import TextIO
 
 from ackdoctor import __version__
@@ -62,6 +62,18 @@ _FACTS: Mapping[str, tuple[str, str]] = {  # fact -> what the component or topol
     "component-not-found": ("has code that was not read", "so its part is unknown"),
     "file-does-not-parse": ("is wired in a file that does not parse", "so its graph is unknown"),
 }
+
+
+def wrap(text: str, width: int, *, indent: str = "", first: str = "") -> list[str]:
+    """Return the text in lines; a path stays whole, so that it can be copied."""
+    return _wrap(
+        text,
+        max(20, width),
+        initial_indent=first,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 # ---- sentences ----
@@ -165,7 +177,7 @@ def _head(judged: Judged, context: Context, width: int) -> Iterator[str]:
     topology, verdict = judged.topology, judged.verdict
     style = "info" if verdict.lower is not verdict.upper else _STYLES[verdict.lower]
     text = " ".join(sentences(judged))
-    first, *rest = wrap(text, max(width, 20), break_on_hyphens=False, subsequent_indent=_INDENT)
+    first, *rest = wrap(text, width, indent=_INDENT)
     name, colon, text = first.partition(": ")
     yield f"{context.palette.paint('path', name)}{colon}{context.palette.paint(style, text)}"
     yield from rest
@@ -176,7 +188,7 @@ def _head(judged: Judged, context: Context, width: int) -> Iterator[str]:
         topology.branch and f"if {topology.branch}",
     ]
     about = printable(", ".join(filter(None, parts)))
-    for line in wrap(about, max(width, 20), initial_indent=_INDENT, subsequent_indent=_INDENT):
+    for line in wrap(about, width, first=_INDENT, indent=_INDENT):
         yield context.palette.paint("faint", line)
 
 
@@ -187,7 +199,7 @@ def _reasons(judged: Judged, context: Context, width: int) -> str:
         may = "" if reason.sure else " (may)"
         mark = context.palette.paint("error" if reason.sure else "warning", f"!{number}")
         text = f"{who}{reason.why}, {reason.place}{may} ({reason.fact})"
-        first, *rest = wrap(printable(text), max(20, width - 6), break_on_hyphens=False)
+        first, *rest = wrap(printable(text), width - 6)
         lines += [f"{_INDENT}{mark} {first}", *(f"{2 * _INDENT} {line}" for line in rest)]
     return "".join(f"{line}\n" for line in lines)
 
@@ -203,16 +215,13 @@ def _notes(verdict: Verdict, width: int) -> str:
 
 def _list(title: str, texts: Iterable[str], width: int) -> str:
     lines = [
-        line
-        for text in texts
-        for line in wrap(
-            printable(text), max(20, width), initial_indent=_INDENT, subsequent_indent=2 * _INDENT
-        )
+        line for text in texts for line in wrap(printable(text), width, first=_INDENT, indent=2 * _INDENT)
     ]
     return "".join(f"{line}\n" for line in (title, *lines)) if lines else ""
 
 
 def _settings(judged: Judged, context: Context, width: int) -> str:
+    settings = judged.topology.settings
     rows = [
         {
             "setting": printable(setting.key),
@@ -221,10 +230,17 @@ def _settings(judged: Judged, context: Context, width: int) -> str:
             "from": printable(str(setting.place)),
             "effect": "" if setting.effective else printable(f"none: {setting.why}"),
         }
-        for setting in judged.topology.settings
+        for setting in settings
+        if _about_storm(setting)
     ]
     dropped = {head for head in ("of", "effect") if not any(row[head] for row in rows)}
-    return block("settings", rows[:_MAX_ROWS], context, width, dropped=dropped, total=len(rows))
+    return block("settings", rows[:_MAX_ROWS], context, width, dropped=dropped, total=len(settings))
+
+
+def _about_storm(setting: Setting) -> bool:
+    """Return whether a setting is the framework's, not one that the components read, or shows a fault."""
+    framework = setting.key.startswith("topology.") or "." not in setting.key
+    return framework or not setting.effective or isinstance(setting.value, Gap)
 
 
 def _defects(judged: Judged, context: Context, width: int) -> str:

@@ -120,8 +120,8 @@ class Evaluator:
                 return self._item(
                     scope, expr, self.value(scope, inner, span), self.value(scope, key, span), span
                 )
-            case Build(kind=kind, items=items):
-                return self._build(scope, kind, items, span)
+            case Build():
+                return self._build(scope, expr, span)
             case Closure(key=key):
                 return self._closure(scope, key)
             case Compare() | Not() | IsType():
@@ -148,23 +148,25 @@ class Evaluator:
                 more = True
         return found, more
 
-    def _build(self, scope: Scope, kind: str, items: Sequence[Expr], span: Span) -> Data:
-        if kind == "object":
+    def _build(self, scope: Scope, build: Build, span: Span) -> Data:
+        items = build.items
+        if build.kind == "object":
             return self._anonymous(scope, items, span)
-        if kind != "dict":
+        places = [Place(scope.unit.path, line) for line in build.lines]
+        if build.kind != "dict":
             found, more = self.elements(scope, items, span)
-            return new_list(found, kind, is_open=more)
+            obj = new_list(found, build.kind, is_open=more)
+            if len(found) == len(places):
+                obj.places = {index: (place, place) for index, place in enumerate(places)}
+            return obj
         table = new_dict()
-        assert isinstance(table.content, dict)
-        for key, value in zip(items[::2], items[1::2], strict=False):
-            data = self.value(scope, value, span)
-            if isinstance(key, Mix):  # **value
-                table.open = table.open or not isinstance(data, Obj) or data.open
-                table.content.update(
-                    data.content if isinstance(data, Obj) and isinstance(data.content, dict) else {}
-                )
+        for index in range(0, len(items) - 1, 2):
+            key, data = items[index], self.value(scope, items[index + 1], span)
+            if isinstance(key, Mix) and key.op == "**":
+                library_calls.method(table, "update", (data,), {})
             else:
-                table.content[key_of(self.value(scope, key, span))] = data
+                where = (places[index], places[index + 1]) if places else None
+                library_calls.put(table, self.value(scope, key, span), data, where)
         return table
 
     def _anonymous(self, scope: Scope, items: Sequence[Expr], span: Span) -> Data:
@@ -281,29 +283,38 @@ class Evaluator:
 
     def module_member(self, unit: Unit, name: str) -> Data:
         """The value of a name of a module: a variable, a class, a function, an import or a builtin."""
-        if name in unit.values or name == _MODULE_NAME:
-            module = self.module(unit)
-            if name in module.names:
-                return module.names[name]
+        running = self._modules.get(unit.path)
+        if running is None and (name in unit.values or name == _MODULE_NAME):
+            running = self.module(unit)
+        if running is not None and name in running.names:  # also the variable of a loop
+            return running.names[name]
+        names = self.symbols.qualify(unit, Global(name))
         for symbol in self.symbols.resolve(unit, Global(name)):
+            if not isinstance(symbol, str) and self._is_opaque(self.symbols.units[symbol.path], unit):
+                return Ref(names)
             if isinstance(symbol, ClassInfo):
                 return self.class_ref(symbol)
             if isinstance(symbol, Function):
                 return self._function(symbol)
-        return self._imported(unit, self.symbols.qualify(unit, Global(name)))
+        return self._imported(unit, names)
+
+    def _is_opaque(self, unit: Unit, user: Unit) -> bool:
+        """Whether a file belongs to a package whose code is not entered, and its user does not."""
+        packages = self.library.packages.intersection(unit.module.split("."))
+        return bool(packages) and packages.isdisjoint(user.module.split("."))
 
     def _imported(self, unit: Unit, names: tuple[str, ...]) -> Data:
         """A variable of another module, a static member of a class, or a name outside the project."""
         for name in names:
             head, _, last = name.rpartition(".")
             found = self.symbols.module_value(unit, name) if head else None
-            if found is not None and found[0] is not unit:
+            if found is not None and found[0] is not unit and not self._is_opaque(found[0], unit):
                 module = self.module(found[0])
                 if last in module.names:
                     return module.names[last]
             cls = self.symbols.type_of(unit, head) if head and head != unit.module else None
-            if isinstance(cls, ClassInfo):
-                member = self._class_member(cls, last)
+            if isinstance(cls, ClassInfo) and not self._is_opaque(self.symbols.units[cls.path], unit):
+                member = self.class_member(cls, last)
                 if member is not MISSING:
                     return member
         short = ".".join(names[-1].split(".")[-2:]) if names else ""
@@ -360,7 +371,7 @@ class Evaluator:
     def _class_attribute(self, scope: Scope, cls: ClassInfo, name: str, expr: Expr) -> Data:
         return self.value(scope, expr, cls.attr_spans.get(name, cls.head))
 
-    def _class_member(self, cls: ClassInfo, name: str) -> Data:
+    def class_member(self, cls: ClassInfo, name: str) -> Data:
         """A static member of a class: a variable, a method or a nested class; MISSING if there is none."""
         for each in self.symbols.lineage(cls).order:
             names = self.statics(each).names
@@ -404,7 +415,7 @@ class Evaluator:
             case Ref(cls=ClassInfo() as cls):
                 if name == _CLASS_LITERAL:
                     return obj
-                member = self._class_member(cls, name)
+                member = self.class_member(cls, name)
                 return (
                     Ref(tuple(f"{each}.{name}" for each in self._bases_of(cls)))
                     if member is MISSING
@@ -434,7 +445,7 @@ class Evaluator:
         method = self.find_method(obj.cls, name, obj)
         if method is not None and name not in CONSTRUCTORS:
             return method
-        member = self._class_member(obj.cls, name)
+        member = self.class_member(obj.cls, name)
         if member is not MISSING:
             return member
         lineage = self.symbols.lineage(obj.cls)

@@ -12,7 +12,7 @@ from ackdoctor.checks.facts.outputs import Stream, declared_streams, emitted_str
 from ackdoctor.checks.facts.spouts import has_id
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors as How
-from ackdoctor.flow.events import Completed, Emitted, Ended, Flow, Released
+from ackdoctor.flow.events import Completed, Emitted, Ended, Flow
 from ackdoctor.flow.expressions import last_name
 from ackdoctor.model.cfg import (
     Arg,
@@ -33,11 +33,11 @@ from ackdoctor.model.finding import Confidence, Finding
 from ackdoctor.model.protocol import Op, Stage, Tick
 from ackdoctor.model.source import Span
 from ackdoctor.model.topology import UNREAD, Anchors, ComponentFacts, Emit, Fault, Gap, Place, Setting, Value
+from ackdoctor.rulebook import SWALLOWED_FAILURE, WRONG_ANCHOR
 from ackdoctor.topology.early_acks import early_ack
 from ackdoctor.topology.spout_facts import on_fail, source_of
 from ackdoctor.topology.swallowed import likely_swallowed
 
-_WRONG_ANCHOR = "ACK204"
 _INPUTS = (EntryKind.DATA, EntryKind.BATCH)
 _STATEFUL = re.compile(r"I?StatefulComponent|(?:I|Base)Stateful(?:Windowed)?(?:Bolt|Spout)")
 
@@ -52,7 +52,7 @@ def component_facts(context: RuleContext, findings: Iterable[Finding]) -> Compon
         role=context.role.kind.value,
         dialect=context.dialect.name,
         place=place,
-        emits=tuple(_emits(context, {fault.place for fault in faults if fault.code == _WRONG_ANCHOR})),
+        emits=tuple(_emits(context, {fault.place for fault in faults if fault.code == WRONG_ANCHOR})),
         stateful=_is_stateful(context),
         windowed="Window" in context.role.name,
         streams=_streams(context),
@@ -63,15 +63,15 @@ def component_facts(context: RuleContext, findings: Iterable[Finding]) -> Compon
         facts.auto_ack = component.auto_ack
         facts.completes = _completes(context)
         facts.holds = _holds(context)
-        facts.flushes_at_ticks = _flushes_at_ticks(context)
-        facts.acks_early = early_ack(context)
-        known = {(fault.place.path, fault.place.line) for fault in faults if fault.code == "ACK102"}
+        facts.flushes_at_ticks = facts.holds and _completes_at_ticks(context)
+        facts.acks_early = None if facts.stateful else early_ack(context)
+        known = {(fault.place.path, fault.place.line) for fault in faults if fault.code == SWALLOWED_FAILURE}
         facts.faults += tuple(
             fault for fault in likely_swallowed(context) if (fault.place.path, fault.place.line) not in known
         )
     else:
         facts.on_fail, facts.on_fail_place = on_fail(context)
-        facts.source, facts.source_ack = source_of(context)
+        facts.source, facts.source_ack, facts.source_ack_place = source_of(context)
     return facts
 
 
@@ -188,17 +188,20 @@ def _holds(context: RuleContext) -> bool:
     return any(_stage(ended) is Stage.HELD for ended in _ends(context))
 
 
-def _flushes_at_ticks(context: RuleContext) -> bool:
-    """Whether a bolt completes the tuples that it keeps at ticks only, by its code or by its base class."""
-    if context.role.batch_ticks:
+def _completes_at_ticks(context: RuleContext) -> bool:
+    """Whether inputs are completed at ticks only."""
+    acks = [
+        (flow, done)
+        for flow, done in context.events(Completed)
+        if done.op is Op.ACK and not done.tick.is_system
+    ]
+    return bool(context.role.batch_ticks) or (bool(acks) and all(_is_at_tick(*each) for each in acks))
+
+
+def _is_at_tick(flow: Flow, done: Completed) -> bool:
+    if flow.entry is not None and flow.entry.kind is EntryKind.TICK:
         return True
-    releases = [(flow, release) for flow, release in context.releases() if release.completed]
-    return bool(releases) and all(_is_at_tick(flow, release) for flow, release in releases)
-
-
-def _is_at_tick(flow: Flow, release: Released) -> bool:
-    of_tick = flow.entry is not None and flow.entry.kind is EntryKind.TICK
-    return of_tick or any(held.tick is Tick.YES for held in release.path.state.tokens.values())
+    return any(held.tick is Tick.YES for held in done.path.state.tokens.values())
 
 
 def _is_stateful(context: RuleContext) -> bool:

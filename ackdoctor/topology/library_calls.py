@@ -7,7 +7,7 @@ call is not known here, or that its arguments are not.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from ackdoctor.model.topology import Gap
+from ackdoctor.model.topology import Gap, Place
 from ackdoctor.topology.objects import Code, Data, Obj, Ref
 
 MISSING: Final = Obj(text="missing")
@@ -118,16 +118,11 @@ def function(names: Sequence[str], args: Sequence[Data], keywords: Mapping[str, 
 
 
 def _a_dict(args: Sequence[Data], keywords: Mapping[str, Data]) -> Data:
-    entries: dict[object, Data] = {}
-    is_open = False
-    for each in args[:1]:
-        if isinstance(each, Obj) and isinstance(each.content, dict):
-            entries.update(each.content)
-            is_open = each.open
-        elif not isinstance(each, int):  # a capacity
-            is_open = True
-    entries.update(keywords)
-    return new_dict(entries, is_open=is_open)
+    table = new_dict()
+    _put_all(
+        table, [each for each in args[:1] if not isinstance(each, int)], keywords
+    )  # an int is a capacity
+    return table
 
 
 def _a_list(args: Sequence[Data], kind: str) -> Data:
@@ -290,10 +285,18 @@ _STRING: Mapping[str, Callable[..., Any]] = {
 }
 
 
-def _put(obj: Any, args: Sequence[Data], _keywords: Mapping[str, Data]) -> Data:
-    if isinstance(args[0], Gap):
+def put(obj: Any, key: Data, value: Data, places: tuple[Place, Place] | None = None) -> None:
+    """Set an entry of a dict; `places` are those of the key and the value, if they are known."""
+    if isinstance(key, Gap):
         obj.open = True
-    obj.content[key_of(args[0])] = args[1]
+    obj.content[key_of(key)] = value
+    obj.places.pop(key_of(key), None)
+    if places is not None:
+        obj.places[key_of(key)] = places
+
+
+def _put(obj: Any, args: Sequence[Data], _keywords: Mapping[str, Data]) -> Data:
+    put(obj, args[0], args[1])
     return None
 
 
@@ -301,6 +304,9 @@ def _put_all(obj: Any, args: Sequence[Data], keywords: Mapping[str, Data]) -> Da
     for each in args:
         if isinstance(each, Obj) and isinstance(each.content, dict):
             obj.content.update(each.content)
+            obj.places = {
+                key: place for key, place in obj.places.items() if key not in each.content
+            } | each.places
             obj.open = obj.open or each.open
         else:
             obj.open = True
@@ -364,7 +370,7 @@ _DICT: Mapping[str, Callable[[Any, Sequence[Data], Mapping[str, Data]], Data]] =
         lambda obj, _args, _keywords: new_list(list(obj.content.values()), is_open=obj.open),
     ),
     **dict.fromkeys(("remove", "pop"), _remove),
-    "copy": lambda obj, _args, _keywords: new_dict(obj.content, is_open=obj.open),
+    "copy": lambda obj, _args, _keywords: _a_dict((obj,), {}),
     "size": _sized,
     "isEmpty": _is_empty,
 }

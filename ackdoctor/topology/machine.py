@@ -83,7 +83,10 @@ class Run:
 
 
 class Entry(NamedTuple):
-    """A function to execute; `this` is the class of the object whose method it is, `args` are its first arguments."""
+    """A function to execute; `this` is the class of the object whose method it is, `args` are its first arguments.
+
+    The body of a module with a class stands for the body of the class: the result is a dict of its names.
+    """
 
     function: Function
     unit: Unit
@@ -152,6 +155,8 @@ class Machine(Evaluator):
 
     def _enter(self, entry: Entry) -> Data:
         function, unit, cls, args = entry
+        if function is unit.body and cls is not None:
+            return new_dict(self.statics(cls).names)
         if function is unit.body:
             scope = self._modules[unit.path] = Scope(function, unit, {"__name__": _MAIN})
             return self.execute(scope)
@@ -388,7 +393,8 @@ class Machine(Evaluator):
             return
         if obj.content is None:
             obj.content, obj.open = {}, True
-        library_calls.method(obj, "__setitem__", (key, data), {})
+        place = self.place(scope, span)
+        library_calls.put(obj, key, data, (place, place))
 
     def _single(self, scope: Scope, data: Data, expr: Expr, span: Span) -> _Call:
         text = Text(scope.function, expr, self.notation)
@@ -811,8 +817,16 @@ def _negated(condition: Expr) -> Expr:
 
 
 def _identity(data: Data) -> Hashable:
-    """What tells an undecided value from others."""
-    return id(data) if isinstance(data, (Obj, Code)) else data
+    """What tells an undecided value from others, in every run."""
+    match data:
+        case Obj(made=Invocation(order=order)):
+            return "object", order
+        case Obj(names=names, place=place, text=text) if place.path:
+            return names, place, text
+        case Obj() | Code():
+            return id(data)
+        case _:
+            return data
 
 
 def _calls_constructor(function: Function) -> bool:

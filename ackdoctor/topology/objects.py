@@ -22,13 +22,14 @@ FOREVER = 1 << 60  # an order after all calls
 class Library(NamedTuple):
     """What the interpreter knows of the code outside the project, by qualified names.
 
-    The classes of `outside` are never entered, even if the project has a copy.  Objects of `maps` store what `put` gives
+    The classes of `outside` and the code of `packages` are never entered, even if the project has a copy.  Objects of `maps` store what `put` gives
     them.  `callbacks` maps a function, by the last two parts of its name, to the method that it runs on its first argument.
     """
 
     outside: frozenset[str] = frozenset()
     maps: frozenset[str] = frozenset()
     callbacks: Mapping[str, str] = {}
+    packages: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True, frozen=True)
@@ -134,7 +135,8 @@ class Obj:
     """An object: of a project class (`cls`), of a class or function outside the project (`names`), or a collection.
 
     `content` holds the elements of a list or the entries of a dict as far as they are known; `kind` is "list", "tuple",
-    "set", "dict" or "" for other objects.  `constant` is the name of an enum's constant.
+    "set", "dict" or "" for other objects.  `places` tells where the elements or entries are written: for a dict the key
+    and the value, as far as that is known.  `constant` is the name of an enum's constant.
     """
 
     names: tuple[str, ...] = ()
@@ -143,6 +145,7 @@ class Obj:
     place: Place = field(default_factory=lambda: Place(""))
     kind: str = ""
     content: "list[Data] | dict[object, Data] | None" = None
+    places: dict[object, tuple[Place, Place]] = field(default_factory=dict)
     fields: "dict[str, Data]" = field(default_factory=dict)
     captured: "dict[str, Data]" = field(default_factory=dict)  # locals that an object of a local class reads
     calls: list[Invocation] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """What a spout does with failed messages, where its messages come from, and when their source forgets them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ackdoctor.checks.facts.dataflow import canonical_form, reachable
 from ackdoctor.checks.facts.fields import Use, drained_fields, is_container, uses
@@ -19,7 +19,7 @@ from ackdoctor.checks.facts.spouts import (
 )
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
-from ackdoctor.flow.expressions import calls_by_result, last_name, name_words, subexpressions
+from ackdoctor.flow.expressions import last_name, name_words, subexpressions
 from ackdoctor.libraries.vocabulary import CONTAINER_STORES, METRICS
 from ackdoctor.model.cfg import EXIT, Attr, Bind, Call, Compare, EdgeKind, Function, Item, Literal, Step, Test
 from ackdoctor.model.dialect import EntryKind
@@ -42,6 +42,7 @@ _COUNTS = frozenset(
     "incrementAndGet getAndIncrement addAndGet inc incr increment incrBy mark scope decrementAndGet".split()
 )
 _DEAD_LETTER = re.compile(r"dead.?letter|dlq|dlx|poison|bury", re.IGNORECASE)
+_FROM_COLLECTIONS = frozenset("pop popleft popitem remove discard clear poll removeIf".split())
 _MEMBERSHIP = frozenset("contains containsKey __contains__ has_key containsValue".split())
 
 
@@ -142,23 +143,24 @@ def _of_effects(context: RuleContext) -> OnFail:
     read = {use.field for use in uses(context, following)}
     if any(not _is_removal(each) and not _is_unread(context, each, read) for each in effects):
         return OnFail.UNKNOWN
-    return _of_removals(context, [effect for effect in effects if _is_removal(effect)], following)
+    return _of_removals(context, [effect for effect in effects if _is_removal(effect)])
 
 
-def _of_removals(context: RuleContext, removals: list[Effect], following: tuple[Function, ...]) -> OnFail:
+def _of_removals(context: RuleContext, removals: list[Effect]) -> OnFail:
     """Return what a `fail` means that at most removes: the source may still have what `ack` does not complete there."""
     acked = [
         each for each in lasting_effects(context, EntryKind.ACKED) if each.is_call and not _is_metric(each)
     ]
-    remote = {each.word for each in acked if not _is_own(context, each)}
-    same = {each.word for each in removals if not _is_own(context, each)}
-    if same:
-        return OnFail.NOTHING if same <= remote else OnFail.UNKNOWN
-    if remote & _ACKS and not remote & _COMMITS:
+    completed = {each.word for each in acked if not _is_own(context, each)}
+    away = {each.word for each in removals if not _is_own(context, each)}
+    if away:  # at the source, or in an object of unknown kind
+        certain = away <= completed and not away & _FROM_COLLECTIONS
+        return OnFail.NOTHING if certain else OnFail.UNKNOWN
+    if completed & _ACKS and not completed & _COMMITS:
         return OnFail.SOURCE
     fields = {each.field for each in removals}
-    asked = any(_asks(use) for use in uses(context, following) if use.field in fields)
-    return OnFail.UNKNOWN if remote or asked else OnFail.NOTHING
+    asked = any(_asks(use) for use in uses(context) if use.field in fields)
+    return OnFail.UNKNOWN if completed or asked else OnFail.NOTHING
 
 
 def _is_own(context: RuleContext, effect: Effect) -> bool:
@@ -215,7 +217,7 @@ _SOURCES = (  # the first that matches a qualified name
     ("elasticsearch", r"elasticsearch|opensearch"),
     ("database", r"mysql|postgres|psycopg|sqlite|\bjdbc|java\.sql|javax\.sql|sqlalchemy|cx_Oracle|pyodbc"),
     ("http", r"^requests\b|urllib|^httplib|http|feedparser|^bs4|websocket|scrapy|selenium"),
-    ("socket", r"socket|java\.net|^telnetlib|serial"),
+    ("socket", r"\bsocket|java\.net\.\w*Socket|Datagram|^telnetlib|serial"),
     (
         "file",
         r"^open$|^io\.open|codecs\.open|java\.io\.|java\.nio\.|^csv|^gzip|^glob|listdir|os\.walk|pandas|hdfs",
@@ -229,48 +231,63 @@ _PATTERNS = tuple((word, re.compile(pattern, re.IGNORECASE)) for word, pattern i
 _POPS = frozenset(
     "lpop rpop blpop brpop spop zpopmin zpopmax bzpopmin dequeue listen get_message subscribe".split()
 )
+_POPPED = frozenset({"redis", "beanstalk"})  # sources with such calls
+_CLIENTS = frozenset(word for word, _ in _SOURCES) - {"http", "socket", "file", "generated", "database"}
 _FORGOTTEN = frozenset({"twitter", "mqtt", "zeromq", "socket"})  # what is not kept for a second reader
 _NO_ACK = frozenset("no_ack auto_ack autoAck noAck".split())
 _AUTO_COMMIT = re.compile(r"(?:enable[._]auto[._]commit|auto[._]commit[._]enable)", re.IGNORECASE)
 _MANUAL = frozenset("pykafka".split())  # clients that commit nothing by default
 
 
-def source_of(context: RuleContext) -> tuple[str, SourceAck]:
-    """Return the kind of the spout's source, "" if it is not recognised, and when the source forgets a message."""
+def source_of(context: RuleContext) -> tuple[str, SourceAck, Place | None]:
+    """Return the kind of the spout's source, "" if it is not recognised, when it forgets a message, and where that is."""
     found = data_emits(context) or [emit for _, emit in context.events(Emitted)]
     names = frozenset[str]()
     for emit in found:
         payload = emit.args.get(emit.verb.subject or "")
         names |= provenance(context, emit.function, payload) if payload is not None else frozenset()
-    source = _kind(names) or ("generated" if found and not names else "")
-    return source, _forgets(context, source, names)
+    source = _kind(names) or _imported(context) or ("generated" if found and not names else "")
+    if source == "generated":
+        return source, SourceAck.GENERATED, None
+    moment, place = _forgets(context, source, names)
+    if place is None and found:
+        place = _place(found[0].function, found[0].step)
+    return source, moment, place if moment is not SourceAck.UNKNOWN else None
 
 
 def _kind(names: frozenset[str]) -> str:
     return next((word for word, pattern in _PATTERNS if any(map(pattern.search, names))), "")
 
 
-def _forgets(context: RuleContext, source: str, names: frozenset[str]) -> SourceAck:
-    if source == "generated":
-        return SourceAck.GENERATED
+def _imported(context: RuleContext) -> str:
+    """Return the source whose client the spout's file imports, where no payload leads to it."""
+    unit = context.program.units[context.component.cls.path]
+    names = frozenset(name for names in unit.imports.values() for name in names)
+    found = _kind(names)
+    return found if found in _CLIENTS else ""
+
+
+def _forgets(context: RuleContext, source: str, names: frozenset[str]) -> tuple[SourceAck, Place | None]:
     completed = _ACKS | _COMMITS | frozenset({"delete"})
-    acked = reach(context, EntryKind.ACKED)
-    if any(
-        last_name(call.func) in completed for function in acked for call in calls_by_result(function).values()
-    ):
-        return SourceAck.ON_ACK
+    acked = _first_call(reach(context, EntryKind.ACKED), lambda call: last_name(call.func) in completed)
+    if acked is not None:
+        return SourceAck.ON_ACK, acked
+    early = completed | (_POPS if source in _POPPED else frozenset())
     read = reach(context, EntryKind.NEXT, EntryKind.INIT)
-    calls = [call for function in read for call in calls_by_result(function).values()]
-    words = {last_name(call.func) for call in calls}
-    if (
-        words & completed
-        or (words & _POPS and source in ("redis", "beanstalk"))
-        or any(map(_takes_all, calls))
-    ):
-        return SourceAck.ON_DELIVERY
+    at = _first_call(read, lambda call: last_name(call.func) in early or _takes_all(call))
+    if at is not None:
+        return SourceAck.ON_DELIVERY, at
     if source == "kafka":
         return _commits(context, names)
-    return SourceAck.ON_DELIVERY if source in _FORGOTTEN else SourceAck.UNKNOWN
+    return SourceAck.ON_DELIVERY if source in _FORGOTTEN else SourceAck.UNKNOWN, None
+
+
+def _first_call(functions: Iterable[Function], matches: Callable[[Call], bool]) -> Place | None:
+    for function in functions:
+        for step in function.cfg.steps:
+            if isinstance(step.op, Call) and matches(step.op):
+                return _place(function, step)
+    return None
 
 
 def _takes_all(call: Call) -> bool:
@@ -278,18 +295,27 @@ def _takes_all(call: Call) -> bool:
     return any(arg.name in _NO_ACK and arg.value == Literal(True) for arg in call.args)
 
 
-def _commits(context: RuleContext, names: frozenset[str]) -> SourceAck:
+def _commits(context: RuleContext, names: frozenset[str]) -> tuple[SourceAck, Place | None]:
     """Return when a Kafka consumer commits that the spout never asks to: by a timer, unless that is switched off."""
-    for _, call in context.calls():
-        for arg in call.args:
-            if arg.name is not None and _AUTO_COMMIT.fullmatch(arg.name) and isinstance(arg.value, Literal):
-                return SourceAck.ON_DELIVERY if arg.value.value else SourceAck.UNKNOWN
-        values = [arg.value for arg in call.args]
-        if isinstance(call.func, Attr) and len(values) > 1 and _names_auto_commit(values[0]):
-            off = isinstance(values[1], Literal) and str(values[1].value).lower() == "false"
-            return SourceAck.UNKNOWN if off else SourceAck.ON_DELIVERY
+    for function in context.functions:
+        for step in function.cfg.steps:
+            value = _auto_commit(step.op) if isinstance(step.op, Call) else None
+            if value is not None:
+                off = str(value.value).lower() == "false"
+                return (SourceAck.UNKNOWN, None) if off else (SourceAck.ON_DELIVERY, _place(function, step))
     manual = any(name.partition(".")[0] in _MANUAL for name in names)
-    return SourceAck.UNKNOWN if manual else SourceAck.ON_DELIVERY
+    return SourceAck.UNKNOWN if manual else SourceAck.ON_DELIVERY, None
+
+
+def _auto_commit(call: Call) -> Literal | None:
+    """Return the value that a call gives to the auto-commit setting of a consumer."""
+    for arg in call.args:
+        if arg.name is not None and _AUTO_COMMIT.fullmatch(arg.name) and isinstance(arg.value, Literal):
+            return arg.value
+    values = [arg.value for arg in call.args]
+    if isinstance(call.func, Attr) and len(values) > 1 and _names_auto_commit(values[0]):
+        return values[1] if isinstance(values[1], Literal) else None
+    return None
 
 
 def _names_auto_commit(key: object) -> bool:

@@ -1,12 +1,125 @@
-"""Exception handlers after which a failure is forgotten, and that lint leaves alone because they may be deliberate."""
+"""Exception handlers after which a failure is forgotten, and that lint leaves alone because they may be deliberate.
+
+Lint reports a handler only if the hidden work certainly is the tuple's.  For the guarantee it is enough that the handler
+is broad, or catches errors of a client, that it only logs, and that the tuple is acked: a record is dropped.
+"""
 
 from collections.abc import Iterator
 
+from ackdoctor.checks.ack102_swallowed_failure import is_broad, is_no_remedy, is_of_client
+from ackdoctor.checks.facts.dataflow import (
+    data_params,
+    derived_names,
+    handler_steps,
+    mentions_any,
+    raising_steps,
+    reachable,
+    tuple_names,
+)
+from ackdoctor.checks.facts.fields import uses_resource
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.model.topology import Fault
+from ackdoctor.flow.events import Completed, Flow
+from ackdoctor.flow.expressions import last_name
+from ackdoctor.libraries.vocabulary import LOGGING, PURE_CALLS, STOPS
+from ackdoctor.model.cfg import (
+    EXIT,
+    Bind,
+    Call,
+    Catch,
+    EdgeKind,
+    Function,
+    Instr,
+    Name,
+    Next,
+    Return,
+    Throw,
+    Unpack,
+    Update,
+)
+from ackdoctor.model.dialect import EntryKind, VerbKind
+from ackdoctor.model.protocol import Op
+from ackdoctor.model.topology import Fault, Place
+from ackdoctor.rulebook import SWALLOWED_FAILURE
+
+_CODE = SWALLOWED_FAILURE
+_EMITS = (VerbKind.EMIT, VerbKind.EMIT_MANY)
+_MESSAGE = "this handler hides a failure, and the tuple is acked: its record is dropped"
 
 
 def likely_swallowed(context: RuleContext) -> Iterator[Fault]:
     """Yield a fault for each exception handler that drops a tuple."""
-    del context
-    yield from ()
+    acks = [
+        done for _, done in context.events(Completed, EntryKind.DATA, EntryKind.BATCH) if done.op is Op.ACK
+    ]
+    for flow in context.flows:
+        if flow.entry is None or flow.entry.kind not in (EntryKind.DATA, EntryKind.BATCH):
+            continue
+        for function in context.functions_of(flow):
+            for index, step in enumerate(function.cfg.steps):
+                if isinstance(step.op, Catch) and _swallows(context, flow, function, index, acks):
+                    yield Fault(
+                        _CODE, must=False, place=Place(function.path, step.span.line), message=_MESSAGE
+                    )
+
+
+def _swallows(
+    context: RuleContext, flow: Flow, function: Function, index: int, acks: list[Completed]
+) -> bool:
+    op = function.cfg.steps[index].op
+    if not isinstance(op, Catch) or {name.rpartition(".")[2] for name in op.types} & STOPS:
+        return False
+    if not (is_broad(op) or is_of_client(context, function, op)):
+        return False
+    handling = handler_steps(function, index)
+    if not all(_ignores(context, flow, function, each) for each in handling):
+        return False
+    steps, data = function.cfg.steps, _data(flow, function)
+    tried = raising_steps(function, index)
+    entered = [edge.target for edge in steps[index].edges if edge.kind is EdgeKind.TRUE]
+    after = reachable(function, entered) - tried
+    if any(_is_work(context, function, steps[each].op, data) for each in after):
+        return False  # it goes on with the record
+    worked = any(_is_work(context, function, steps[each].op, data) for each in tried)
+    return worked and _is_acked_after(context, function, after, acks)
+
+
+def _data(flow: Flow, function: Function) -> frozenset[str]:
+    if function is flow.function:
+        return tuple_names(flow, function)
+    return derived_names(function, frozenset(data_params(function)))
+
+
+def _ignores(context: RuleContext, flow: Flow, function: Function, index: int) -> bool:
+    """Whether a step of the handler does nothing about the failure."""
+    match function.cfg.steps[index].op:
+        case Throw() | Unpack() | Update() | Next():
+            return False
+        case Return(value=value):
+            return value is None or function is flow.function
+        case Call() as call:
+            return is_no_remedy(context, function, index, call)
+        case Bind(target=target):
+            return isinstance(target, Name) and target.id.startswith("%")
+        case _:
+            return True
+
+
+def _is_work(context: RuleContext, function: Function, op: Instr, data: frozenset[str]) -> bool:
+    """Whether a step emits, uses a resource or passes data of the tuple on."""
+    if not isinstance(op, Call) or last_name(op.func) in LOGGING | PURE_CALLS:
+        return False
+    kind = context.verb_kind(function, op)
+    if kind is not None:
+        return kind in _EMITS
+    given = any(mentions_any(arg.value, data) for arg in op.args)
+    return given or uses_resource(context, function, op)
+
+
+def _is_acked_after(context: RuleContext, function: Function, after: set[int], acks: list[Completed]) -> bool:
+    """Whether the tuple is acked behind the handler, or the bolt acks nothing anyway and only drops it."""
+    if context.component.auto_ack:
+        return True
+    own = {function.cfg.steps.index(done.step) for done in acks if done.function is function}
+    if own:
+        return bool(own & after)
+    return EXIT in after and (bool(acks) or context.component.auto_ack is False)

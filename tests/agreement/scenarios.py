@@ -73,6 +73,13 @@ SCENARIOS: Sequence[Scenario] = (
         runs=[[feed("/", "ann"), feed("/", "ann")], [feed("/refused", "ann")]],
     ),
     Scenario(
+        topology="streamparse/first-steps",
+        component="views ViewSpout",
+        conf={"access.log": "access.log"},
+        runs=[[next_tuple, next_tuple]],
+        healthy_runs=SPOUT,
+    ),
+    Scenario(
         topology="streamparse/orders",
         component="bolts.validate ValidateBolt",
         runs=[

@@ -116,12 +116,16 @@ def _views(path: str) -> Iterator[Any]:
     return (SimpleNamespace(offset=offset, url="/") for offset in count(1))
 
 
+def _page_views(path: str) -> Iterator[Any]:
+    return ({"url": "/", "visitor": f"visitor {number}"} for number in range(3))
+
+
 def _readings(url: str) -> Iterator[Any]:
     return (SimpleNamespace(id=number, sensor="roof", value=20.5) for number in count(1))
 
 
 STAND_INS: Mapping[str, Mapping[str, object]] = {
-    "streamparse/first-steps": {"site_stats": SimpleNamespace(Database=Database)},
+    "streamparse/first-steps": {"site_stats": SimpleNamespace(Database=Database, follow=_page_views)},
     "streamparse/orders": {
         "shop": SimpleNamespace(),
         "shop.ledger": SimpleNamespace(Ledger=Ledger),

@@ -2,9 +2,11 @@
 
 from ackdoctor.flow.program import Program
 from ackdoctor.model.topology import Topology
-from ackdoctor.topology.readers import java
+from ackdoctor.topology.readers import heronpy, java, streamparse
 
 
 def from_program(program: Program, own: set[str]) -> tuple[Topology, ...]:
     """Return the topologies that the files of `own` wire."""
-    return java.from_program(program, own)
+    return tuple(
+        topology for reader in (java, streamparse, heronpy) for topology in reader.from_program(program, own)
+    )

@@ -1,0 +1,107 @@
+"""Which exception handlers drop a record: those that only log, around work on the tuple, before an ack."""
+
+import pytest
+
+from tests.topology.component_sources import java_facts, python_facts
+
+_BOLT = """
+import json, requests
+from pystorm.bolt import Bolt
+
+class Made(Bolt):
+    auto_ack = {auto}
+
+    def process(self, tup):
+{body}
+"""
+
+
+def _lines(body: str, *, auto: bool = True) -> list[tuple[int, bool]]:
+    """Line of the body and certainty of each swallowed failure."""
+    text = "".join(f"        {line}\n" for line in body.strip("\n").split("\n"))
+    facts = python_facts(_BOLT.format(auto=auto, body=text))
+    return [(fault.place.line - 7, fault.must) for fault in facts.faults if fault.code == "ACK102"]
+
+
+@pytest.mark.parametrize(
+    "handler",
+    ["except Exception:", "except:", "except requests.RequestException as error:"],
+)
+def test_a_handler_that_only_logs(handler):
+    body = f"""
+try:
+    record = self.decode(tup.values[0])
+    self.emit([record])
+{handler}
+    self.logger.exception("dropped")
+"""
+    assert [line for line, _ in _lines(body)] == [4]
+
+
+def test_a_record_that_cannot_be_parsed():
+    body = """
+try:
+    record = json.loads(tup.values[0])
+except Exception:
+    self.logger.info("no JSON")
+else:
+    self.count(record)
+"""
+    assert _lines(body) == [(3, False)]
+
+
+@pytest.mark.parametrize(
+    "reaction",
+    ["raise", "self.fail(tup)", "self.emit([tup.values], stream='errors')", "self.retry(tup)"],
+)
+def test_a_handler_that_reacts(reaction):
+    assert _lines(f"try:\n    self.store(tup.values)\nexcept Exception:\n    {reaction}") == []
+
+
+def test_a_narrow_handler_is_a_filter():
+    assert _lines("try:\n    self.store(int(tup.values[0]))\nexcept ValueError:\n    return") == []
+
+
+def test_the_record_goes_on_without_the_part_that_failed():
+    body = """
+place = None
+try:
+    place = self.locate(tup.values[0])
+except Exception:
+    self.logger.info("nowhere")
+self.emit([tup.values[0], place])
+"""
+    assert _lines(body) == []
+
+
+def test_a_tuple_that_stays_unacked_is_no_drop():
+    body = """
+try:
+    self.store(tup.values)
+    self.ack(tup)
+except Exception:
+    self.logger.info("it times out")
+"""
+    assert _lines(body, auto=False) == []
+    assert [
+        line for line, _ in _lines(body.replace("    self.ack(tup)\n", "") + "self.ack(tup)", auto=False)
+    ] == [3]
+
+
+def test_a_java_handler_of_a_client_error():
+    source = """
+    public class Made extends BaseBasicBolt {
+      private org.elastic.Writer writer;
+      public void execute(Tuple input, BasicOutputCollector collector) {
+        try {
+          writer.next();
+          writer.flush();
+        } catch (java.io.IOException e) {
+          e.printStackTrace();
+        }
+      }
+      public void declareOutputFields(OutputFieldsDeclarer declarer) { }
+    }
+    """
+    [fault] = [each for each in java_facts(source).faults if each.code == "ACK102"]
+    assert (fault.place.line, fault.must) == (7, False)
