@@ -148,13 +148,13 @@ def _streams(spec: _Spec) -> Mapping[str, tuple[str, ...] | None] | None:
         elif isinstance(output, Obj) and output.made is not None:
             stream, fields = output.made.argument(1, "name"), output.made.argument(0, "fields")
             name = DEFAULT_STREAM if stream is None else stream if isinstance(stream, str) else UNREAD
-            streams[name] = _texts(fields)
+            streams[name] = texts_in(fields)
         else:
             streams[UNREAD] = None
     return streams
 
 
-def _texts(data: Data) -> tuple[str, ...] | None:
+def texts_in(data: Data) -> tuple[str, ...] | None:
     """The members of a list of strings; None if they are not known."""
     if not isinstance(data, Obj) or not isinstance(data.content, list) or data.open:
         return None
@@ -223,7 +223,7 @@ def _grouping(grouping: Data) -> str:
         return _GROUPINGS.get(grouping.last, UNREAD)
     made = grouping.made if isinstance(grouping, Obj) else None
     if made is not None and made.name == "fields":
-        fields = _texts(made.args[0]) if len(made.args) == 1 and isinstance(made.args[0], Obj) else None
+        fields = texts_in(made.args[0]) if len(made.args) == 1 and isinstance(made.args[0], Obj) else None
         words = fields or tuple(each if isinstance(each, str) else UNREAD for each in made.args)
         return f"fields({', '.join(words)})"
     if made is not None and made.name in _CUSTOM:
