@@ -29,12 +29,18 @@ class Wiring:
             self.unreadable.append(Unreadable.crash(path, error, where="a topology", partial=True))
 
 
-def judge_topologies(candidates: Sequence[Candidate], results: Sequence[Result]) -> Wiring:
-    """Return the topologies of these texts and results.  What fails becomes an entry of `unreadable`."""
+def judge_topologies(
+    candidates: Sequence[Candidate], results: Sequence[Result], best_effort: Sequence[str] = ()
+) -> Wiring:
+    """Return the topologies of these texts and results.  What fails becomes an entry of `unreadable`.
+
+    `best_effort` names the streams ("count:alerts") on which loss is accepted.
+    """
     wiring = Wiring()
     wired = [topology for result in results for topology in result.topologies]
     if not wired and not candidates:
         return wiring
+    from ackdoctor.topology.checks import findings
     from ackdoctor.topology.judge import judge  # a run without topologies needs none of these
     from ackdoctor.topology.readers.text import configured, from_text
     from ackdoctor.topology.texts import Texts, matters
@@ -59,5 +65,6 @@ def judge_topologies(candidates: Sequence[Candidate], results: Sequence[Result])
     facts = [each for result in results for each in result.facts]
     if topologies:
         with wiring.costing(topologies[0].place.path):
-            wiring.judged = judge(topologies, facts)
+            wiring.judged = judge(topologies, facts, best_effort=best_effort)
+            wiring.findings = findings(wiring.judged)
     return wiring
