@@ -43,6 +43,7 @@ def judge_topologies(
     from ackdoctor.topology.checks import findings
     from ackdoctor.topology.judge import judge  # a run without topologies needs none of these
     from ackdoctor.topology.readers.text import configured, from_text
+    from ackdoctor.topology.readers.undecided import without_fragments
     from ackdoctor.topology.texts import Texts, matters
 
     for candidate in candidates:
@@ -56,7 +57,7 @@ def judge_topologies(
             wiring.texts[path] = data
     texts = Texts(wiring.texts)
     topologies: list[Topology] = []
-    for topology in wired:
+    for topology in without_fragments(wired):
         with wiring.costing(topology.place.path):
             topologies += configured(topology, texts)
     for path in texts:

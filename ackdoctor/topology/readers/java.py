@@ -17,7 +17,7 @@ from ackdoctor.topology.objects import FOREVER, Data, Invocation, Library, Obj, 
 from ackdoctor.topology.readers import storm_java, storm_streams, trident
 from ackdoctor.topology.readers.java_config import CONFIGS, is_config, settings_of
 from ackdoctor.topology.readers.java_entries import EntryPoints, mentions
-from ackdoctor.topology.readers.undecided import undecided_settings
+from ackdoctor.topology.readers.undecided import unsubmitted_settings, without_fragments
 from ackdoctor.topology.readers.wiring import Wired
 
 _CONFIGURABLE = {
@@ -69,6 +69,7 @@ _ADDRESS = re.compile(
     r"server|host|topic|url|uri|zk|broker|serializer|user|password|port$|path|table|index|client|group|scheme|id$",
     re.IGNORECASE,
 )
+_MAX_BRANCHES = 8  # of one topology; of more, one is reported
 _MAX_ENTRIES = 40  # of one cluster of files
 
 
@@ -117,7 +118,7 @@ def from_program(program: SymbolTable, own: set[str]) -> tuple[Topology, ...]:
     for entry in wiring[:_MAX_ENTRIES]:
         if entry.function.path in own and id(entry.function) not in executed:
             _explore(program, entry, executed, found)
-    return tuple(topology for several in found.values() for topology in several)
+    return without_fragments(topology for several in found.values() for topology in several)
 
 
 def _explore(
@@ -194,8 +195,7 @@ def _topology(program: SymbolTable, run: Run, builder: Obj, submission: _Submiss
     kind = _kind_of(program, builder)
     call, conf = submission.call, submission.conf
     if call is None:
-        gap = Gap("no code of the run submits this topology with its configuration", place)
-        settings = tuple(undecided_settings(gap))
+        settings = unsubmitted_settings(place)
     else:
         settings = settings_of(conf, run.calls, call.order, call.place)
     configurable = call is not None and call.receiver is not None and _is_configurable(program, call.receiver)
@@ -285,7 +285,12 @@ def _merged(paths: Paths[_Outcome]) -> Iterator[Topology]:
                 topology = replace(topology, gaps=(*topology.gaps, gap))
             if all(_identity(branch.topology) != identity for branch in branches):
                 branches.append(_Branch(topology, decisions))
-        yield from _with_conditions(branches, paths)
+        if len(branches) > _MAX_BRANCHES:
+            largest = max(branches, key=lambda branch: len(branch.topology.nodes)).topology
+            why = f"{len(branches)} branches of this code wire other graphs or settings; this is one of them"
+            yield replace(largest, gaps=(*largest.gaps, Gap(why, place)))
+        else:
+            yield from _with_conditions(branches, paths)
 
 
 def _identity(topology: Topology) -> Topology:
