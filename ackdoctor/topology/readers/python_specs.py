@@ -13,7 +13,7 @@ from ackdoctor.model.topology import DEFAULT_STREAM, UNREAD, Edge, Gap, Node, Pl
 from ackdoctor.topology.interpreter import Entry, Run, explore
 from ackdoctor.topology.objects import Data, Invocation, Library, Obj, Ref, describe, plain
 from ackdoctor.topology.readers.undecided import undecided_settings
-from ackdoctor.topology.shell import script_of
+from ackdoctor.topology.shell import runs
 
 # the frameworks' packages, of which a project may have a copy
 LIBRARY = Library(packages=frozenset({"streamparse", "pystorm", "petrel", "heronpy", "pyheron"}))
@@ -128,7 +128,7 @@ def _runs(spec: _Spec) -> tuple[str, str]:
         return (name, "") if isinstance(name, str) else (UNREAD, "its Java class is computed")
     if spec.owner.last.startswith("Shell"):
         words = [word for word in (spec.get("command"), spec.get("script")) if isinstance(word, str)]
-        return script_of(words) or UNREAD, "" if script_of(words) else "the script that it runs is not known"
+        return runs(words, spec.owner.last)
     return spec.owner.names[-1], ""
 
 

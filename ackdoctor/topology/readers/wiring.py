@@ -6,6 +6,7 @@ from typing import NamedTuple
 from ackdoctor.model.topology import UNREAD, Defect, Edge, Gap, Node, Place, Setting
 from ackdoctor.topology.objects import Code, Data, Invocation, Obj, Ref, chain, describe, root
 from ackdoctor.topology.readers.component_arguments import arguments_of
+from ackdoctor.topology.shell import command_of, runs
 
 _FRAMEWORKS = (
     "org.apache.storm.",
@@ -90,6 +91,10 @@ def component_of(data: Data, role: str, call: Invocation, index: int = 1) -> Cla
 
 
 def _of_object(obj: Obj, call: Invocation, index: int) -> Class:
+    command = None if obj.given else command_of(obj)
+    if command is not None:
+        script, unread = runs(command, obj.names[0].rpartition(".")[2])
+        return Class(script, None, unread)
     if obj.cls is not None and not obj.given:
         return Class(obj.names[0], Place(obj.cls.path, obj.cls.head.line))
     made = obj.made
