@@ -214,7 +214,9 @@ def _jvm_versions(file: str, properties: tuple[str, ...], texts: Texts) -> Itera
 
 
 def _without_comments(text: str) -> str:
-    return re.sub(r"<!--.*?-->|^[ \t]*(?://|;).*?$", "", text, flags=re.DOTALL | re.MULTILINE)
+    kept, *commented = text.split("<!--")
+    text = kept + "".join(part.partition("-->")[2] for part in commented)
+    return re.sub(r"^[ \t]*(?://|;).*$", "", text, flags=re.MULTILINE)
 
 
 def _version_of(artifact: str, text: str) -> str | None:
@@ -257,10 +259,10 @@ def _property(name: str, text: str) -> str:
         head = re.split(r"<(?:dependencies|dependencyManagement|build|modules|profiles|properties)\b", text)[
             0
         ]
-        parent = re.search(r"<parent>.*?</parent>", head, re.DOTALL)
-        own = re.search(r"<version>\s*([^<\s]+)", re.sub(r"<parent>.*?</parent>", "", head, flags=re.DOTALL))
-        found = own or (re.search(r"<version>\s*([^<\s]+)", parent[0]) if parent else None)
-        return found[1] if found else ""
+        before, _, rest = head.partition("<parent>")
+        parent, _, after = rest.partition("</parent>")
+        places = (before, after, parent)
+        return next((found[1] for each in places if (found := re.search(r"<version>\s*([^<\s]+)", each))), "")
     plain = re.escape(name)
     found = re.search(rf"<{plain}>\s*([^<\s]+)\s*</{plain}>", text) or re.search(
         rf"""(?m)\b{plain}["']?\s*[:=]\s*["']?([\w.\-]+)""", text

@@ -16,8 +16,9 @@ from ackdoctor.model.topology import Gap, Place, Value
 MOST_BYTES = 256 * 1024
 MOST_NODES = 20_000  # what aliases repeat counts again
 DEEPEST = 60
+_LONGEST_NUMBER = 60  # characters; numbers to the base 60 take quadratic time
 
-_PLACEHOLDER = re.compile(r"\$\{[^}\n]*\}|\{\{.*?\}\}|<%=.*?%>")
+_PLACEHOLDER = re.compile(r"\$\{[^{}\n]{0,200}\}|\{\{[^{}\n]{0,200}\}\}|<%=[^%\n]{0,200}%>")
 _STEERING = re.compile(r"^\s*(\{%.*%\}|<%(?!=).*%>)\s*$")
 _TEMPLATE = re.compile(r"\{%|<%")
 _MARK = re.compile("\ue000([0-9]+)\ue001")
@@ -215,6 +216,8 @@ class _Reader:
         kind = node.tag.removeprefix(_PLAIN_TAG)
         if kind == node.tag:
             return Gap(f"`{node.tag}` is a tag of its own", place)
+        if len(text) > _LONGEST_NUMBER:
+            return text
         try:
             return _yaml().scalars.get(kind, str)(text)
         except (ValueError, TypeError):

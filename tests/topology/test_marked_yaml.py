@@ -1,5 +1,7 @@
 """YAML files that no one vouches for: lines, bounds, templates."""
 
+from time import monotonic
+
 import pytest
 
 from ackdoctor.model.topology import Gap, Place
@@ -98,6 +100,13 @@ def test_deep_nesting_is_refused():
 
 def test_a_large_file_is_not_read():
     assert "KB" in failure("# " + "x" * marked_yaml.MOST_BYTES).why
+
+
+@pytest.mark.parametrize("text", ["a: " + "1:" * 50_000, "${" * 60_000, "{{" * 60_000, "bolts:\n" * 20_000])
+def test_hostile_text_takes_no_quadratic_time(text):
+    started = monotonic()
+    read("a.yaml", text.encode())
+    assert monotonic() - started < 5
 
 
 # ---- templates ----

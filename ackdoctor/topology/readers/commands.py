@@ -10,7 +10,7 @@ from ackdoctor.topology.texts import Texts
 
 _CONTINUED = re.compile(r"\\\r?\n")
 _WORD = re.compile(r"""[^\s"';|&]+""")
-_PROPERTY = re.compile(r"^\s*([^#!\s=:][^\s=:]*)\s*[=:\s]\s*(.*?)\s*$")
+_PROPERTY = re.compile(r"([^#!\s=:][^\s=:]*)\s*[=:]?\s*(.*)")
 _FILTERS = ("--filter", "-f", "--props")
 
 
@@ -56,4 +56,4 @@ def filter_of(path: str, texts: Texts) -> dict[str, str]:
     if len(named) != 1 or (file := named.pop()) not in texts:
         return {}
     lines = texts[file].decode("utf-8", "replace").splitlines()
-    return {match[1]: match[2] for line in lines if (match := _PROPERTY.match(line))}
+    return {match[1]: match[2] for line in lines if (match := _PROPERTY.match(line.strip()))}

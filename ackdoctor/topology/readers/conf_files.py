@@ -99,6 +99,6 @@ def with_cluster_file(topology: Topology, texts: Texts) -> Topology:
         Defect(kind=kind, sure="information", place=each.place, why=f"if this is the cluster's file, {why}")
         for each in _settings(document)
         for key, off, kind, why in _TURNED_OFF
-        if each.key == key and each.value == off and isinstance(each.value, type(off)) and key not in own
+        if each.key == key and (each.value, type(each.value)) == (off, type(off)) and key not in own
     )
     return replace(topology, defects=(*topology.defects, *found))

@@ -28,10 +28,9 @@ _VERTEX_KEYS = frozenset(
 )
 _CONFIG_OF_COMPONENT = "storm>=3"  # the first version in which a component has a `config`
 _PLAIN_RESOURCES = frozenset({"crawler-default.yaml"})  # of StormCrawler's jar: it sets no key of Storm
-_LOOKS_LIKE_ONE = re.compile(
-    rb"(?m)^(?:spouts|bolts) *:(?s:.*)^streams *:|^topologySource *:|^streams *:(?s:.*)^spouts *:"
-)
-_MAY_BE_ONE = re.compile(rb"(?m)^\s*\{|^[\"']?(?:topologySource|streams|includes)[\"']?[ \t]*:")
+_GRAPH = (re.compile(rb"(?m)^(?:spouts|bolts) *:"), re.compile(rb"(?m)^streams *:"))
+_SOURCE = re.compile(rb"(?m)^topologySource *:")
+_MAY_BE_ONE = re.compile(rb"(?m)\A\s*\{|^[\"']?(?:topologySource|streams|includes)[\"']?[ \t]*:")
 _NAME = re.compile(r"(?m)^name *: *[\"']?([^\"'#\n]+)")
 _TEMPLATE = re.compile(rb"\$\{|\{\{|\{%|<%")
 
@@ -68,7 +67,7 @@ def read(path: str, data: bytes, texts: Texts) -> tuple[Topology, ...]:
     known = filter_of(path, texts) if b"${" in data or b"includes" in data else {}
     document = read_yaml(path, data, known)
     if isinstance(document, Gap):
-        return (_unreadable(path, data, document, texts),) if _LOOKS_LIKE_ONE.search(data) else ()
+        return (_unreadable(path, data, document, texts),) if _looks_like_one(data) else ()
     root = document.root
     if not _is_topology(root) or (
         not root.get("streams") and not root.get("topologySource") and not root.get("includes")
@@ -92,6 +91,10 @@ def _is_topology(root: Marked) -> bool:
     if any(each.get("from") and each.get("to") for each in root.items_of("streams")):
         return True
     return any(each.get("file") for each in root.items_of("includes"))
+
+
+def _looks_like_one(data: bytes) -> bool:
+    return _SOURCE.search(data) is not None or all(section.search(data) for section in _GRAPH)
 
 
 def _unreadable(path: str, data: bytes, gap: Gap, texts: Texts) -> Topology:

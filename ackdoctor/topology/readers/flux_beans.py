@@ -9,9 +9,7 @@ from typing import NamedTuple
 
 from ackdoctor.model.topology import DEFAULT_STREAM, Gap, Place, Setting, Value
 from ackdoctor.topology.marked_yaml import Marked
-from ackdoctor.topology.shell import SHELL_CLASSES, script_of
-
-_DEEPEST = 12  # beans that refer to beans
+from ackdoctor.topology.shell import SHELL_CLASSES, runs
 
 _TICKS = "topology.tick.tuple.freq.secs"
 _LENGTH = "topology.bolts.window.length"
@@ -35,7 +33,6 @@ _CONSTRUCTORS: Mapping[str, tuple[str, ...]] = {
     "CountSyncPolicy": ("syncCount",),
 }
 _PUTS = frozenset({"put", "setProp"})  # a key and its value, or a map of them
-_LANGUAGES = {".js": "JavaScript", ".rb": "Ruby", ".php": "PHP", ".pl": "Perl", ".R": "R", ".lua": "Lua"}
 
 
 class Method(NamedTuple):
@@ -79,23 +76,29 @@ class Beans:
                 args = tuple(self.followed(arg) for arg in each.items_of("args"))
                 yield Method(name.text, args, name.place)
 
-    def arguments(self, bean: Marked, depth: int = 0) -> dict[str, Value]:
-        """What a bean and those that it refers to are given, by the library's own names; the outer bean wins."""
+    def arguments(self, component: Marked) -> dict[str, Value]:
+        """What a component and its beans are given, by the library's own names; the component's own come first."""
         found: dict[str, Value] = {}
-        if depth > _DEEPEST:
-            return found
-        inner: list[Marked] = []
-        names = _CONSTRUCTORS.get(simple_name(class_of(bean)), ())
-        for at, value in enumerate(bean.items_of("constructorArgs") or bean.items_of("factoryArgs")):
-            inner += self._all_of(value)
-            if at < len(names):
-                found[names[at]] = value.value
-        for method in self.methods(bean):
-            inner += method.args
-            found |= _given(method)
-        for each in inner:
-            if each.get("className") is not None:
-                found = self.arguments(each, depth + 1) | found
+        seen: set[int] = set()
+        queue = [component]
+        while queue:
+            bean = queue.pop(0)
+            if id(bean) in seen or (bean is not component and bean.get("className") is None):
+                continue
+            seen.add(id(bean))
+            own: dict[str, Value] = {}
+            names = _CONSTRUCTORS.get(simple_name(class_of(bean)), ())
+            for at, value in enumerate(bean.items_of("constructorArgs") or bean.items_of("factoryArgs")):
+                queue += self._all_of(value)
+                content = value.value
+                if at < len(names):
+                    own[names[at]] = content
+                if isinstance(content, dict) and not content.keys() & {"ref", "reflist"}:
+                    own |= content
+            for method in self.methods(bean):
+                queue += method.args
+                own |= _given(method)
+            found = own | found
         return found
 
     # ---- what the methods of a component mean ----
@@ -190,11 +193,7 @@ def code_of(bean: Marked) -> tuple[str, str]:
         return cls, ""
     args = bean.items_of("constructorArgs")
     words = [each.text for each in (args[0].items() or args[:1])] if args else []
-    script = script_of([word for word in words if word])
-    if not script:
-        return cls, f"the command of its {simple_name(cls)} names no script"
-    language = next((name for suffix, name in _LANGUAGES.items() if script.endswith(suffix)), "")
-    return script, f"{script} is written in {language}, which ackdoctor does not read" if language else ""
+    return runs([word for word in words if word], cls)
 
 
 def _given(method: Method) -> dict[str, Value]:
@@ -215,5 +214,5 @@ def _given(method: Method) -> dict[str, Value]:
             plain = f"{name[len(prefix)].lower()}{name[len(prefix) + 1 :]}"
     if not args:
         return {plain: True}
-    value = tuple(each.value for each in args) if len(args) > 1 else args[0].value
-    return {} if any(each.get("className") is not None for each in args) else {plain: value}
+    values = tuple(class_of(each) or each.value for each in args)
+    return {plain: values if len(values) > 1 else values[0]}

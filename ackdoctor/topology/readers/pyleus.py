@@ -27,7 +27,10 @@ from ackdoctor.topology.texts import Texts
 
 KIND = "pyleus"
 _FILE = "pyleus_topology.yaml"
-_LOOKS_LIKE_ONE = re.compile(rb"(?m)^topology *:\s*(?:#.*)?$(?s:.*?)^ *- *(?:spout|bolt) *:")
+_LOOKS_LIKE_ONE = (
+    re.compile(rb"(?m)^topology *:[ \t]*(?:#.*)?\r?$"),
+    re.compile(rb"(?m)^ *- *(?:spout|bolt) *:"),
+)
 _NAME = re.compile(r"(?m)^name *: *[\"']?([^\"'#\n]+)")
 
 _SETTINGS = ("workers", "ackers", "max_spout_pending", "max_shellbolt_pending", "message_timeout_secs")
@@ -69,7 +72,7 @@ class _Graph:
 
 def read(path: str, data: bytes, texts: Texts) -> tuple[Topology, ...]:
     """The topology of a file; () if it is none."""
-    if basename(path) != _FILE and not _LOOKS_LIKE_ONE.search(data):
+    if basename(path) != _FILE and not all(each.search(data) for each in _LOOKS_LIKE_ONE):
         return ()
     document = read_yaml(path, data)
     graph = _Graph()

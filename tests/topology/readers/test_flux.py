@@ -366,11 +366,19 @@ components:
         "processingGuarantee": "AT_MOST_ONCE",
         "enable.auto.commit": "true",
         "auto.offset.reset": "latest",
+        "retry": "org.apache.storm.kafka.spout.KafkaSpoutRetryExponentialBackoff",
         "maxRetries": 3,
         "initialDelay": {"ref": "a"},
         "delayPeriod": {"ref": "a"},
         "maxDelay": {"ref": "a"},
     }
+
+
+def test_a_map_of_properties_is_read_key_by_key():
+    beans = "components:\n  - id: b\n    className: KafkaSpoutConfig$Builder\n"
+    beans += "    constructorArgs: [{enable.auto.commit: true}, topic]\n"
+    text = beans + GRAPH.replace('"demo.WordSpout"', "KafkaSpout\n    constructorArgs: [{ref: b}]")
+    assert nodes(topology(text))["words"].arguments["enable.auto.commit"] is True
 
 
 def test_beans_that_refer_to_each_other_end():
