@@ -5,6 +5,7 @@ Nothing is solved here.  What only a run can know is UNKNOWN or None, never a de
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from ackdoctor.checks.facts.dataflow import canonical_form
 from ackdoctor.checks.facts.fields import ANCHORING, depends_on_setting, initial_values, unreleased_fields
@@ -33,17 +34,19 @@ from ackdoctor.model.finding import Confidence, Finding
 from ackdoctor.model.protocol import Op, Stage, Tick
 from ackdoctor.model.source import Span
 from ackdoctor.model.topology import UNREAD, Anchors, ComponentFacts, Emit, Fault, Gap, Place, Setting, Value
+from ackdoctor.rulebook import SWALLOWED_FAILURE, WRONG_ANCHOR
 from ackdoctor.topology.early_acks import early_ack
 from ackdoctor.topology.spout_facts import on_fail, source_of
 from ackdoctor.topology.swallowed import likely_swallowed
 
-_WRONG_ANCHOR = "ACK204"
 _INPUTS = (EntryKind.DATA, EntryKind.BATCH)
 _STATEFUL = re.compile(r"I?StatefulComponent|(?:I|Base)Stateful(?:Windowed)?(?:Bolt|Spout)")
 
 
 def component_facts(context: RuleContext, findings: Iterable[Finding]) -> ComponentFacts:
     """Return the facts of the component that `context` has solved; `findings` are all about it, before selection."""
+    # The component itself may be wired, not only the subclasses for which lint reports what they inherit.
+    context = replace(context, flows=(*context.flows, *context.inherited), inherited=())
     component, cls = context.component, context.component.cls
     place = Place(cls.path, cls.head.line)
     faults = tuple(_faults(findings))
@@ -52,7 +55,7 @@ def component_facts(context: RuleContext, findings: Iterable[Finding]) -> Compon
         role=context.role.kind.value,
         dialect=context.dialect.name,
         place=place,
-        emits=tuple(_emits(context, {fault.place for fault in faults if fault.code == _WRONG_ANCHOR})),
+        emits=tuple(_emits(context, {fault.place for fault in faults if fault.code == WRONG_ANCHOR})),
         stateful=_is_stateful(context),
         windowed="Window" in context.role.name,
         streams=_streams(context),
@@ -65,7 +68,7 @@ def component_facts(context: RuleContext, findings: Iterable[Finding]) -> Compon
         facts.holds = _holds(context)
         facts.flushes_at_ticks = facts.holds and _completes_at_ticks(context)
         facts.acks_early = None if facts.stateful else early_ack(context)
-        known = {(fault.place.path, fault.place.line) for fault in faults if fault.code == "ACK102"}
+        known = {(fault.place.path, fault.place.line) for fault in faults if fault.code == SWALLOWED_FAILURE}
         facts.faults += tuple(
             fault for fault in likely_swallowed(context) if (fault.place.path, fault.place.line) not in known
         )
