@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ackdoctor.model.topology import Place
 from ackdoctor.topology.texts import Texts
 
-_CONTINUED = re.compile(r"\\\r?\n")
+_CONTINUED = re.compile(r"\\\r?\n[ \t]*")
 _WORD = re.compile(r"""[^\s"';|&]+""")
 _PROPERTY = re.compile(r"([^#!\s=:][^\s=:]*)\s*[=:]?\s*(.*)")
 _VARIABLE = re.compile(r"^(?:\$\{?\w+\}?/+)+")
@@ -56,7 +56,7 @@ def filter_of(path: str, texts: Texts) -> dict[str, str]:
     }
     if len(named) != 1 or (file := named.pop()) not in texts:
         return {}
-    lines = texts[file].decode("utf-8", "replace").splitlines()
+    lines = _CONTINUED.sub("", texts[file].decode("utf-8", "replace")).splitlines()
     return {match[1]: match[2] for line in lines if (match := _PROPERTY.match(line.strip()))}
 
 

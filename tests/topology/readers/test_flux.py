@@ -313,7 +313,7 @@ def test_a_placeholder_leaves_the_setting_open():
 
 def test_a_filter_that_a_script_names_fills_placeholders_as_text():
     run = "#!/bin/sh\nstorm jar a.jar org.apache.storm.flux.Flux \\\n  --filter dev.properties conf/t.yaml\n"
-    found = topology(FILTERED, run_x_sh=run, dev_x_properties="# dev\nackers = 0\n")
+    found = topology(FILTERED, run_x_sh=run, dev_x_properties="# dev\nlist = [ a, \\\n  b ]\nackers = 0\n")
     assert settings(found) == {"topology.acker.executors": 0}
 
 
