@@ -15,7 +15,7 @@ from ackdoctor.topology.objects import Library
 __all__ = ["Decision", "Entry", "Path", "Paths", "Run", "explore"]
 
 _MAX_PATHS = 32  # with different outcomes, of one entry point
-_MAX_STEPS = 200_000  # of all runs of one entry point
+_MAX_STEPS = 20_000  # of all runs of one entry point
 
 _Outcome = TypeVar("_Outcome")
 
