@@ -3,19 +3,31 @@
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from ackdoctor.checks import check_component
 from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.config import Settings
 from ackdoctor.dialects import known, load
 from ackdoctor.flow.program import Program
 from ackdoctor.frontends import java
 from ackdoctor.frontends.python import lower_source
+from ackdoctor.lint.run import lint
 from ackdoctor.model.cfg import Unit
 from ackdoctor.model.finding import Finding, Severity, Unreadable
 from tests.acker_cases import findings_by_line
-from tests.rule_pages import Case, CaseFile, Expected, cases_of, load_rules, read_case_page
+from tests.rule_pages import (
+    MARKER_IN_JSON,
+    WIRING,
+    Case,
+    CaseFile,
+    Expected,
+    cases_of,
+    load_rules,
+    read_case_page,
+)
 
 __all__ = ["CASE_PAGES", "FIXES", "all_cases", "cases_by_code", "findings_of", "marked"]
 
@@ -77,6 +89,8 @@ def _versions(dialect: str) -> dict[str, str]:
 
 def findings_of(case: Case) -> list[Finding]:
     """Return every finding in a case's files, one for each rule and place."""
+    if case.language == WIRING:
+        return _project_findings(case)
     units = [_java(file) if case.language == "java" else _python(file) for file in case.files]
     program = Program(units, load(_versions(case.dialect)))
     findings: dict[tuple[str, object], Finding] = {}
@@ -85,6 +99,20 @@ def findings_of(case: Case) -> list[Finding]:
             if not finding.repaired_by:
                 findings.setdefault((finding.code, finding.site), finding)
     return list(findings.values())
+
+
+def _project_findings(case: Case) -> list[Finding]:
+    """Lint the files of a case as a project."""
+    with TemporaryDirectory() as folder:
+        for file in case.files:
+            path = Path(folder, file.name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(
+                MARKER_IN_JSON.sub("", file.text) if path.suffix == ".json" else file.text, encoding="utf-8"
+            )
+        report = lint([Path(folder)], Settings(), root=Path(folder))
+    assert not report.unreadable
+    return list(report.findings)
 
 
 def _python(file: CaseFile) -> Unit:

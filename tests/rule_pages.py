@@ -18,6 +18,13 @@ message of its root, or on the last window:
     ack 66 1 by count
     ack 66 1 by count  # expect: ACK601
     ```
+
+Blocks of the dialect `topology` are the files of a project, in any language; the whole project is linted:
+
+    ```yaml topology topology.yaml
+    config:
+      topology.ackers: 4  # expect: ACK505
+    ```
 """
 
 import re
@@ -38,7 +45,9 @@ _SILENT = ("Stays silent", "How to fix")  # sections where the rule's own findin
 
 _DEFAULT_NAMES = {"python": "case.py", "java": "Case.java", "acker": "case.acker"}
 _PROSE = ("", "text", "toml", "console", "json", "yaml", "xml", "properties")  # blocks that are no case
-_MARKER = re.compile(r"(?:#|//)\s*(todo|expect(?:-(error|warning|info))?)\b:?")
+WIRING = "topology"  # the language and the dialect of a case that is a whole project
+_MARKER = re.compile(r"(?:#|//|;)\s*(todo|expect(?:-(error|warning|info))?)\b:?")
+MARKER_IN_JSON = re.compile(r"\s*//\s*(?:todo|expect).*$", re.MULTILINE)  # JSON has no comments
 _CODES = re.compile(r"\s*(ACK[0-9]{3}(?:\s*,\s*ACK[0-9]{3})*)\s*")
 _SEVERITIES = {severity.word: severity for severity in Severity}
 _WORD = re.compile(r"[a-z][a-z0-9_]*")
@@ -169,7 +178,7 @@ def _read_cases(path: Path, code: str, text: str) -> tuple[Case, ...]:
     drafts: list[_Draft] = []
     for block in _blocks(text):
         kind = block.info[0] if block.info else ""
-        if kind in _DEFAULT_NAMES:
+        if kind in _DEFAULT_NAMES or block.info[1:2] == (WIRING,):
             _extend(path, drafts, block)
         elif kind not in _PROSE:
             known = ", ".join([*_DEFAULT_NAMES, *_PROSE[1:]])
@@ -200,7 +209,9 @@ def _extend(path: Path, drafts: list[_Draft], block: Block) -> None:
 
 def _info(path: Path, block: Block) -> tuple[str, str, str]:
     at = block.first_line - 1
-    language = block.info[0]
+    language = WIRING if block.info[1:2] == (WIRING,) else block.info[0]
+    if language == WIRING and len(block.info) != 3:
+        raise page_error(path, at, "a file of a project has a name: '```yaml topology topology.yaml'")
     if len(block.info) not in (2, 3):
         raise page_error(path, at, f"a case opens with '```{language} dialect' and perhaps a file name")
     dialect = block.info[1]

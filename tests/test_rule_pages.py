@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.checks import load as load_checks
+from ackdoctor.topology.checks import load as load_wiring_checks
 from tests.lint.project import lines, lint_project, write
 from tests.rule_cases import all_cases, cases_by_code, marked
 from tests.rule_pages import Case, Expected, load_metadata
@@ -52,10 +53,12 @@ def test_a_known_gap_is_closed(case: Case) -> None:
 def test_every_rule_with_a_path_has_a_check_and_every_check_a_page() -> None:
     with_path = {code for code, rule in RULES.items() if "path" in rule.evidence}
     assert set(load_checks()) | FROM_COMMENTS == with_path
+    assert set(load_wiring_checks()) == {code for code, rule in RULES.items() if "wiring" in rule.evidence}
 
 
 def test_rules_that_only_a_run_can_show_have_cases_of_a_run() -> None:
     languages = {code: {case.language for case in cases} for code, cases in cases_by_code().items()}
-    assert {code for code, rule in RULES.items() if "path" not in rule.evidence} == {
+    checked = {"path", "wiring"}
+    assert {code for code, rule in RULES.items() if checked.isdisjoint(rule.evidence)} == {
         code for code, found in languages.items() if found == {"acker"}
     }

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ackdoctor.rulebook import Rule
 
 
+_CHECKED = frozenset(("path", "wiring"))  # the evidence that lint finds
 _EXCLUSIVE = (
     ("--config", "--isolated"),
     ("--quiet", "--verbose"),
@@ -335,7 +336,7 @@ def _check_selectors(
             if selector in typed:
                 raise UsageError(f"{typed[selector]}: {fault}")
             raise ConfigError(f"{place(settings.source, selector)}: {fault}")
-    checkable = (rule for rule in rules.values() if "path" in rule.evidence)
+    checkable = (rule for rule in rules.values() if not _CHECKED.isdisjoint(rule.evidence))
     if rules and not any(settings.selects(rule.code, rule.name, default=rule.default) for rule in checkable):
         raise UsageError("no selected rule can be checked by lint; `ackdoctor rules` lists those with a path")
 

@@ -59,10 +59,14 @@ def lint(
     results = _results(read, inputs, cache, jobs, progress)
     refused += (fault for result in results for fault in result.unreadable)
     refused += (fault for each in read for fault in each.unreadable)
-    wiring = judge_topologies(found.texts, results)
+    wiring = judge_topologies(found.texts, results, settings.topology.best_effort_streams)
     unreadable = _unique([*refused, *wiring.unreadable])
     asked = {file.display_path for file in files.values()}
-    findings = [*(finding for result in results for finding in result.findings), *wiring.findings]
+    findings = [finding for result in results for finding in result.findings]
+    if wiring.judged:
+        from ackdoctor.topology.adjust import adjust  # a run without topologies does not need it
+
+        findings = [*adjust(findings, wiring.judged), *wiring.findings]
     # Heirs and callers of the code in a named file may be anywhere; a walked folder has them.
     unsure = {file.display_path for file in files.values() if file.named}
     unsure |= {item.path for item in unreadable if item.partial}

@@ -29,14 +29,21 @@ class Wiring:
             self.unreadable.append(Unreadable.crash(path, error, where="a topology", partial=True))
 
 
-def judge_topologies(candidates: Sequence[Candidate], results: Sequence[Result]) -> Wiring:
-    """Return the topologies of these texts and results.  What fails becomes an entry of `unreadable`."""
+def judge_topologies(
+    candidates: Sequence[Candidate], results: Sequence[Result], best_effort: Sequence[str] = ()
+) -> Wiring:
+    """Return the topologies of these texts and results.  What fails becomes an entry of `unreadable`.
+
+    `best_effort` names the streams ("count:alerts") on which loss is accepted.
+    """
     wiring = Wiring()
     wired = [topology for result in results for topology in result.topologies]
     if not wired and not candidates:
         return wiring
+    from ackdoctor.topology.checks import findings
     from ackdoctor.topology.judge import judge  # a run without topologies needs none of these
     from ackdoctor.topology.readers.text import configured, from_text
+    from ackdoctor.topology.readers.undecided import without_fragments
     from ackdoctor.topology.texts import Texts, matters
 
     for candidate in candidates:
@@ -50,7 +57,7 @@ def judge_topologies(candidates: Sequence[Candidate], results: Sequence[Result])
             wiring.texts[path] = data
     texts = Texts(wiring.texts)
     topologies: list[Topology] = []
-    for topology in wired:
+    for topology in without_fragments(wired):
         with wiring.costing(topology.place.path):
             topologies += configured(topology, texts)
     for path in texts:
@@ -59,5 +66,6 @@ def judge_topologies(candidates: Sequence[Candidate], results: Sequence[Result])
     facts = [each for result in results for each in result.facts]
     if topologies:
         with wiring.costing(topologies[0].place.path):
-            wiring.judged = judge(topologies, facts)
+            wiring.judged = judge(topologies, facts, best_effort=best_effort)
+            wiring.findings = findings(wiring.judged)
     return wiring

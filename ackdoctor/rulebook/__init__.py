@@ -62,7 +62,14 @@ UNDRAINED_BUFFER = "ACK401"
 PENDING_OVERWRITE = "ACK402"
 EVICTING_BUFFER = "ACK403"
 BATCH_WITHOUT_TIMER = "ACK404"
+ACKERS_ZERO = "ACK501"
+TIMEOUTS_DISABLED = "ACK502"
+UNBOUNDED_PENDING = "ACK503"
 FLUSH_SLOWER_THAN_TIMEOUT = "ACK504"
+DEAD_SETTING = "ACK505"
+BROKEN_WIRING = "ACK506"
+BATCH_WITHOUT_TICKS = "ACK507"
+WEAK_GUARANTEE = "ACK508"
 NEVER_ZERO_ENTRY = "ACK601"
 ORPHAN_ENTRY = "ACK602"
 PENDING_GROWTH = "ACK603"
@@ -74,7 +81,7 @@ _FENCE = "```"
 _TITLE = re.compile(r"# (?P<name>[a-z0-9]+(?:-[a-z0-9]+)*) \((?P<code>ACK[0-9]{3})\)\s*")
 _MESSAGES = re.compile(r"^## Messages\n.*?^```toml\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _SEVERITIES = {severity.word: severity for severity in Severity}
-_EVIDENCE = ("path", "tree", "heap")
+_EVIDENCE = ("path", "wiring", "tree", "heap")
 _FIXES = ("none", "sometimes", "always")
 
 
@@ -271,7 +278,7 @@ _WANTED: Mapping[str, tuple[str, Callable[[object], bool]]] = {
     "severity": ('"error", "warning" or "info"', lambda v: isinstance(v, str) and v in _SEVERITIES),
     "default": ("true or false", lambda v: isinstance(v, bool)),
     "evidence": (
-        'a list of "path", "tree" and "heap"',
+        'a list of "path", "wiring", "tree" and "heap"',
         lambda v: isinstance(v, list) and all(kind in _EVIDENCE for kind in v),
     ),
     "fix": ('"none", "sometimes" or "always"', lambda v: isinstance(v, str) and v in _FIXES),

@@ -289,14 +289,22 @@ class Evaluator:
         if running is not None and name in running.names:  # also the variable of a loop
             return running.names[name]
         names = self.symbols.qualify(unit, Global(name))
-        for symbol in self.symbols.resolve(unit, Global(name)):
-            if not isinstance(symbol, str) and self._is_opaque(self.symbols.units[symbol.path], unit):
-                return Ref(names)
-            if isinstance(symbol, ClassInfo):
-                return self.class_ref(symbol)
-            if isinstance(symbol, Function):
-                return self._function(symbol)
-        return self._imported(unit, names)
+        symbol = self._symbol(unit, name)
+        return self._imported(unit, names) if symbol is None else symbol
+
+    def _symbol(self, unit: Unit, dotted: str) -> Data:
+        """The class or function that a dotted name stands for, or None."""
+        first, *rest = dotted.split(".")
+        expr: Expr = Global(first)
+        for part in rest:
+            expr = Attr(expr, part)
+        for symbol in self.symbols.resolve(unit, expr):
+            if isinstance(symbol, str):
+                continue
+            if self._is_opaque(self.symbols.units[symbol.path], unit):
+                return Ref(self.symbols.qualify(unit, expr))
+            return self.class_ref(symbol) if isinstance(symbol, ClassInfo) else self._function(symbol)
+        return None
 
     def _is_opaque(self, unit: Unit, user: Unit) -> bool:
         """Whether a file belongs to a package whose code is not entered, and its user does not."""
@@ -317,6 +325,8 @@ class Evaluator:
                 member = self.class_member(cls, last)
                 if member is not MISSING:
                     return member
+            if head and (symbol := self._symbol(unit, name)) is not None:
+                return symbol
         short = ".".join(names[-1].split(".")[-2:]) if names else ""
         return library_calls.CONSTANTS.get(short, Ref(names))
 
@@ -344,7 +354,7 @@ class Evaluator:
 
     def is_outside(self, cls: ClassInfo) -> bool:
         """Whether a class belongs to a library, although the project has its source."""
-        return not self.library.outside.isdisjoint(self.names_of(cls))
+        return cls.module in self.library.outside or self.names_of(cls)[0] in self.library.outside
 
     # ---- members ----
 

@@ -33,11 +33,11 @@ from ackdoctor.model.finding import Confidence, Finding
 from ackdoctor.model.protocol import Op, Stage, Tick
 from ackdoctor.model.source import Span
 from ackdoctor.model.topology import UNREAD, Anchors, ComponentFacts, Emit, Fault, Gap, Place, Setting, Value
+from ackdoctor.rulebook import SWALLOWED_FAILURE, WRONG_ANCHOR
 from ackdoctor.topology.early_acks import early_ack
 from ackdoctor.topology.spout_facts import on_fail, source_of
 from ackdoctor.topology.swallowed import likely_swallowed
 
-_WRONG_ANCHOR = "ACK204"
 _INPUTS = (EntryKind.DATA, EntryKind.BATCH)
 _STATEFUL = re.compile(r"I?StatefulComponent|(?:I|Base)Stateful(?:Windowed)?(?:Bolt|Spout)")
 
@@ -52,7 +52,7 @@ def component_facts(context: RuleContext, findings: Iterable[Finding]) -> Compon
         role=context.role.kind.value,
         dialect=context.dialect.name,
         place=place,
-        emits=tuple(_emits(context, {fault.place for fault in faults if fault.code == _WRONG_ANCHOR})),
+        emits=tuple(_emits(context, {fault.place for fault in faults if fault.code == WRONG_ANCHOR})),
         stateful=_is_stateful(context),
         windowed="Window" in context.role.name,
         streams=_streams(context),
@@ -65,7 +65,7 @@ def component_facts(context: RuleContext, findings: Iterable[Finding]) -> Compon
         facts.holds = _holds(context)
         facts.flushes_at_ticks = facts.holds and _completes_at_ticks(context)
         facts.acks_early = None if facts.stateful else early_ack(context)
-        known = {(fault.place.path, fault.place.line) for fault in faults if fault.code == "ACK102"}
+        known = {(fault.place.path, fault.place.line) for fault in faults if fault.code == SWALLOWED_FAILURE}
         facts.faults += tuple(
             fault for fault in likely_swallowed(context) if (fault.place.path, fault.place.line) not in known
         )

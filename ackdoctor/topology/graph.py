@@ -10,6 +10,8 @@ from ackdoctor.topology.settings import effective
 
 __all__ = ["Graph"]
 
+_MAX_STEPS = 10_000  # of a search for heavy paths
+
 
 @dataclass(frozen=True)
 class Graph:
@@ -62,6 +64,24 @@ class Graph:
                     paths[edge.target] = (*paths[source], edge.target)
                     queue.append(edge.target)
         return paths
+
+    def longest_paths(self, start: str, weights: Mapping[str, float]) -> Iterator[tuple[str, ...]]:
+        """Yield the heaviest path to each node that a spout reaches; a path visits each node once."""
+        best: dict[str, tuple[float, tuple[str, ...]]] = {start: (weights.get(start, 0), (start,))}
+        queue = deque((start,))
+        steps = 0
+        while queue and steps < _MAX_STEPS:
+            steps += 1
+            source = queue.popleft()
+            weight, path = best[source]
+            for edge in self.consumed(source):
+                if edge.target in path:
+                    continue
+                total = weight + weights.get(edge.target, 0)
+                if edge.target not in best or total > best[edge.target][0]:
+                    best[edge.target] = total, (*path, edge.target)
+                    queue.append(edge.target)
+        yield from (path for _, path in best.values())
 
     def setting(self, key: str, component: str = "") -> Setting:
         """Return the assignment of a setting that holds for a component or the topology, or its default."""

@@ -25,6 +25,22 @@ from ackdoctor.model.topology import (
     Verdict,
     Word,
 )
+from ackdoctor.rulebook import (
+    ACK_AND_FAIL,
+    ACK_BEFORE_DONE,
+    ACK_IN_LOOP,
+    ACK_WITH_AUTO_ACK,
+    ASYNC_HANDLER,
+    DOUBLE_ACK,
+    EMIT_AFTER_ACK,
+    EVICTING_BUFFER,
+    MISSING_ACK,
+    OFF_THREAD_COMPLETION,
+    PENDING_OVERWRITE,
+    SWALLOWED_FAILURE,
+    UNDRAINED_BUFFER,
+    WRONG_ANCHOR,
+)
 from ackdoctor.topology.evidence import COSTS, Evidence, minimum, undecided, unique
 from ackdoctor.topology.graph import Graph
 from ackdoctor.topology.tracking import CHECKPOINT_INTERVAL, Tracking, timeouts_off, tracking_of
@@ -38,22 +54,23 @@ _SWALLOWS = "bolt-swallows-failure"
 _UNANCHORED = "unanchored-emit"
 # the fact behind a finding of lint, by its rule; the other rules do not change the guarantee
 _FACT_OF_RULE: Mapping[str, str] = {
-    "ACK101": _NEVER_ACKS,
-    "ACK102": _SWALLOWS,
-    "ACK103": "double-completion",
-    "ACK104": "double-completion",
-    "ACK105": "double-completion",
-    "ACK106": "double-completion",
-    "ACK107": _EARLY,
-    "ACK110": _NEVER_ACKS,
-    "ACK202": _EARLY,
-    "ACK204": _UNANCHORED,
-    "ACK401": _NEVER_ACKS,
-    "ACK402": _NEVER_ACKS,
-    "ACK403": _NEVER_ACKS,
+    MISSING_ACK: _NEVER_ACKS,
+    SWALLOWED_FAILURE: _SWALLOWS,
+    DOUBLE_ACK: "double-completion",
+    ACK_IN_LOOP: "double-completion",
+    ACK_WITH_AUTO_ACK: "double-completion",
+    ACK_AND_FAIL: "double-completion",
+    ACK_BEFORE_DONE: _EARLY,
+    ASYNC_HANDLER: _NEVER_ACKS,
+    EMIT_AFTER_ACK: _EARLY,
+    WRONG_ANCHOR: _UNANCHORED,
+    UNDRAINED_BUFFER: _NEVER_ACKS,
+    PENDING_OVERWRITE: _NEVER_ACKS,
+    EVICTING_BUFFER: _NEVER_ACKS,
 }
-_ABOUT_EMITS = frozenset(("ACK202", "ACK204"))  # these cost nothing if no component consumes the emit
-_OFF_THREAD = "ACK108"
+_ABOUT_EMITS = frozenset(
+    (EMIT_AFTER_ACK, WRONG_ANCHOR)
+)  # these cost nothing if no component consumes the emit
 _CHOICES = frozenset((_UNANCHORED, _EARLY, _SWALLOWS))  # an ignore comment shows that these are intended
 
 _BROKEN_FILES = frozenset(("yaml-syntax", "file-does-not-parse"))
@@ -283,7 +300,7 @@ def _add_emits(
 
 
 def _add_fault(node: Node, facts: ComponentFacts, fault: Fault, reach: _Reach, found: Evidence) -> None:
-    if fault.code == _OFF_THREAD and not fault.ignored:
+    if fault.code == OFF_THREAD_COMPLETION and not fault.ignored:
         found.gaps.append(Gap(f"{node.id} completes tuples on another thread", fault.place))
     fact = _FACT_OF_RULE.get(fault.code)
     if fact is None or (COSTS[fact].if_tracked and reach is _Reach.UNTRACKED):
@@ -327,6 +344,18 @@ def _boundary(found: Evidence, lower: Word, upper: Word) -> str:
     return f"{'; '.join(unique(found.boundaries))}: {word} up to there, {Word.AT_MOST_ONCE.value} behind it"
 
 
+def _add_rewind(spout: Node, facts: ComponentFacts, found: Evidence) -> None:
+    """Heron restores the state of a spout, not its source: the spout must go back to what its state says."""
+    place = facts.source_ack_place or facts.place
+    if facts.source_ack is SourceAck.ON_DELIVERY:
+        why = "the source forgets a message before a checkpoint covers it"
+        found.add("source-acked-on-delivery", place, why, spout.id)
+    elif facts.source and facts.source_ack is not SourceAck.GENERATED:
+        found.gaps.append(
+            Gap(f"it is not known whether {spout.id} rewinds its source to a checkpoint", place)
+        )
+
+
 def _effectively_once(graph: Graph, tracking: Tracking, spout: Node) -> Verdict:
     """Return the guarantee of Heron's effectively once: state is restored and the source rewinds; nothing is acked."""
     found = Evidence(gaps=list(graph.topology.gaps))
@@ -337,6 +366,8 @@ def _effectively_once(graph: Graph, tracking: Tracking, spout: Node) -> Verdict:
             found.add_unread(graph.nodes[node])
         elif not facts.stateful:
             found.add("not-stateful", place, f"{node} has no state that Heron could restore", node)
+        if node == spout.id and facts is not None:
+            _add_rewind(spout, facts, found)
     if graph.setting(CHECKPOINT_INTERVAL).value is None:
         found.add("not-stateful", place, f"{CHECKPOINT_INTERVAL} is not set: nothing is saved")
     if found.reasons:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from ackdoctor.model.topology import Anchors, ComponentFacts, Judged, Node, OnFail, Setting, Topology
+from ackdoctor.topology.checks import defects
 from ackdoctor.topology.guarantee import verdict
 from ackdoctor.topology.libraries import known
 
@@ -43,7 +44,8 @@ def _judged(topology: Topology, index: "_Index", best_effort: Collection[str]) -
         nodes.append(replace(node, code=code, unread=""))
     settings = (*_class_settings(topology, facts), *topology.settings)
     linked = replace(topology, nodes=tuple(nodes), settings=settings)
-    return Judged(topology=linked, verdict=verdict(linked, facts, best_effort=best_effort), facts=facts)
+    judged = Judged(topology=linked, verdict=verdict(linked, facts, best_effort=best_effort), facts=facts)
+    return replace(judged, defects=defects(judged))
 
 
 def _is_open(facts: ComponentFacts) -> bool:

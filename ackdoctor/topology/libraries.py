@@ -21,6 +21,7 @@ from ackdoctor.model.topology import (
     OnFail,
     SourceAck,
 )
+from ackdoctor.rulebook import SWALLOWED_FAILURE
 from ackdoctor.topology.frameworks import parsed
 
 if sys.version_info >= (3, 11):
@@ -32,7 +33,7 @@ __all__ = ["known"]
 
 _Entry = Mapping[str, Any]
 _UNDECIDED: _Entry = {"ids": None, "on_fail": "unknown", "source_ack": "unknown"}
-_SWALLOWED = "ACK102"
+_SWALLOWED = SWALLOWED_FAILURE
 _IN_MEMORY = "state-in-memory"
 
 

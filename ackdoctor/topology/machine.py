@@ -48,7 +48,7 @@ from ackdoctor.model.topology import Gap, Place
 from ackdoctor.topology import library_calls
 from ackdoctor.topology.evaluator import Evaluator, arithmetic
 from ackdoctor.topology.library_calls import MISSING, new_dict, new_list
-from ackdoctor.topology.objects import Code, Data, Invocation, Library, Obj, Ref, Scope, Text, shown
+from ackdoctor.topology.objects import Code, Data, Invocation, Library, Obj, Ref, Scope, Text, describe, shown
 
 _MAX_STEPS = 5_000  # of one run
 _MAX_DEPTH = 24  # of calls of the project's functions
@@ -72,7 +72,8 @@ class Decision(NamedTuple):
 class Run:
     """One path through an entry point: the calls of code outside the project, in order, and the decisions.
 
-    `ended` is "" at a normal end, "thrown", "exit" (the code ends the program) or "limit" (too many steps).
+    `ended` is "" at a normal end, "thrown", "exit" (the code ends the program), "endless" (a loop
+    without an end) or "limit" (too many steps).
     """
 
     calls: list[Invocation] = field(default_factory=list)
@@ -332,7 +333,7 @@ class Machine(Evaluator):
             case _:
                 pass
         if loops.is_endless():
-            raise _EndError("limit")
+            raise _EndError("endless")
         return EdgeKind.NEXT
 
     def _yield(self, scope: Scope, data: Data) -> None:
@@ -348,6 +349,9 @@ class Machine(Evaluator):
         self._assign(scope, target, self.gap(scope, target, span) if after is MISSING else after, span)
 
     def _assign(self, scope: Scope, target: Expr, data: Data, span: Span) -> None:
+        if isinstance(data, Obj) and not data.variable and isinstance(target, (Name, Attr)):
+            word = target.id if isinstance(target, Name) else target.name
+            data.variable = "" if word.startswith("%") else word
         match target:
             case Name(id=name):
                 home = scope.find(name) if name in scope.function.captures else None
@@ -817,16 +821,10 @@ def _negated(condition: Expr) -> Expr:
 
 
 def _identity(data: Data) -> Hashable:
-    """What tells an undecided value from others, in every run."""
-    match data:
-        case Obj(made=Invocation(order=order)):
-            return "object", order
-        case Obj(names=names, place=place, text=text) if place.path:
-            return names, place, text
-        case Obj() | Code():
-            return id(data)
-        case _:
-            return data
+    """What tells an undecided value from others, in all runs."""
+    if isinstance(data, Obj):
+        return describe(data), data.place
+    return data.function.qualname if isinstance(data, Code) else data
 
 
 def _calls_constructor(function: Function) -> bool:

@@ -151,13 +151,14 @@ class Obj:
     calls: list[Invocation] = field(default_factory=list)
     methods: dict[str, Code] = field(default_factory=dict)  # of an anonymous class
     constant: str = ""
+    variable: str = ""  # the first variable or field that holds the object
     given: bool = False  # a parameter of the entry point: its fields are unknown
     open: bool = False  # the collection may have more elements
     text: str = ""
 
     @property
     def repeated(self) -> bool:
-        """Whether one object stands for all that a loop creates."""
+        """Whether this is one object for all that a loop creates."""
         return self.made is not None and self.made.repeated
 
     @property
@@ -231,7 +232,7 @@ def plain(data: Data, place: Place, depth: int = 0) -> Value:
         case bytes():
             return data.decode("utf-8", "replace")
         case Ref(names=names):
-            return names[0] if names else ""
+            return names[-1] if names else ""
         case Obj(constant=name) if name:
             return name
         case Obj(content=list() as items, open=False) if depth < _MAX_NESTING:

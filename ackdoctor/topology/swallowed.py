@@ -39,8 +39,9 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.dialect import EntryKind, VerbKind
 from ackdoctor.model.protocol import Op
 from ackdoctor.model.topology import Fault, Place
+from ackdoctor.rulebook import SWALLOWED_FAILURE
 
-_CODE = "ACK102"
+_CODE = SWALLOWED_FAILURE
 _EMITS = (VerbKind.EMIT, VerbKind.EMIT_MANY)
 _MESSAGE = "this handler hides a failure, and the tuple is acked: its record is dropped"
 

@@ -396,6 +396,19 @@ def test_case_18_effectively_once_needs_state_everywhere_and_an_interval() -> No
     assert (unread.lower, unread.upper) == (AT_MOST, EXACTLY)
 
 
+def test_case_18_effectively_once_needs_a_source_that_rewinds() -> None:
+    once = heron(mode="EFFECTIVELY_ONCE", interval=30)
+    count = bolt(stateful=True)
+    kafka = spout(stateful=True, source="kafka", source_ack=SourceAck.ON_ACK)
+    committed = replace(kafka, source_ack=SourceAck.ON_DELIVERY, source_ack_place=Place("words.py", 3))
+
+    unknown = judge(once, words=kafka, count=count)
+    assert (unknown.lower, unknown.upper) == (AT_MOST, EXACTLY)
+    forgets = judge(once, words=committed, count=count)
+    assert forgets.word == "at-most-once"
+    assert facts_of(forgets) == ["source-acked-on-delivery words words.py:3"]
+
+
 def test_case_19_a_storm_jar_on_heron_tracks_nothing_without_ackers() -> None:
     assert judge(heron("java-builder")).word == "at-most-once"
     assert judge(heron("java-builder", ackers=2)).word == "at-least-once"

@@ -11,6 +11,8 @@ from ackdoctor.model.topology import Place, Value
 from ackdoctor.topology.objects import FOREVER, Data, Invocation, Obj, Ref, chain, plain, root
 
 _PREFIXES = ("set", "with", "add")
+_READS = ("get", "is", "to", "has", "create", "build", "parse", "run", "submit", "execute", "contains")
+_FACTORIES = frozenset({"builder", "newBuilder", "create", "of", "defaults"})
 _PUTS = frozenset({"setProp", "put", "setProperty", "addProperty", "__setitem__", "putIfAbsent"})
 _PUT_ALL = frozenset({"setProp", "putAll", "withProducerProperties", "withConfigs"})
 _MAX_DEPTH = 3  # of configuration objects inside each other
@@ -50,11 +52,19 @@ def arguments_of(obj: Obj, before: int = FOREVER) -> dict[str, Value]:
 def _arguments(obj: Obj, before: int, depth: int) -> Iterator[tuple[str, Value]]:
     args = () if obj.made is None else obj.made.args
     for arg in args if depth else ():
-        if isinstance(arg, Obj) and arg.cls is None and arg.content is None and not arg.constant:
-            yield from _arguments(root(arg), before, depth - 1)
+        yield from _of_argument(arg, before, depth)
     yield from _by_position(obj, args)
     for call in chain(obj, before):
         yield from _of_call(call, before, depth)
+
+
+def _of_argument(arg: Data, before: int, depth: int) -> Iterator[tuple[str, Value]]:
+    """What an argument holds, if it is a configuration object: one that was created here, or by a builder."""
+    if not isinstance(arg, Obj) or arg.cls is not None or arg.content is not None or arg.constant:
+        return
+    first = root(arg)
+    if first.made is not None and (first.made.name[:1].isupper() or first.made.name in _FACTORIES):
+        yield from _arguments(first, before, depth - 1)
 
 
 def _by_position(obj: Obj, args: Sequence[Data]) -> Iterator[tuple[str, Value]]:
@@ -71,18 +81,17 @@ def _of_call(call: Invocation, before: int, depth: int) -> Iterator[tuple[str, V
     elif call.inlined:
         return
     elif name in ("withWindow", "withTumblingWindow"):
-        yield from _window(name, args, place)
+        yield from window_of(args, place, tumbling=name != "withWindow")
     elif name in _PUTS and len(args) > 1:
         yield _key(args[0]), plain(args[1], place)
     elif name in _PUT_ALL and args and isinstance(args[0], Obj) and isinstance(args[0].content, dict):
         for key, value in args[0].content.items():
             yield _key(key), plain(value, place)  # type: ignore[arg-type]
-    elif args:
+    elif args and not name.startswith(_READS):
         prefix = next((each for each in _PREFIXES if name.startswith(each) and len(name) > len(each)), "")
         key = name[len(prefix) : len(prefix) + 1].lower() + name[len(prefix) + 1 :]
         for arg in args if depth else ():
-            if isinstance(arg, Obj) and arg.cls is None and arg.content is None:
-                yield from _arguments(root(arg), before, depth - 1)
+            yield from _of_argument(arg, before, depth)
         values = tuple(_plain(arg, place) for arg in args)
         yield key, values[0] if len(values) == 1 else values
 
@@ -100,13 +109,13 @@ def _key(key: Data) -> str:
     return str(plain(key, Place("")))
 
 
-def _window(name: str, args: Sequence[Data], place: Place) -> Iterator[tuple[str, Value]]:
+def window_of(args: Sequence[Data], place: Place, *, tumbling: bool) -> Iterator[tuple[str, Value]]:
     """The length and the sliding interval; a tumbling window slides by its length, a single length by one tuple."""
     lengths = [_length(arg, place) for arg in args[:2]]
     if not lengths:
         return
     first = lengths[0]
-    second = lengths[1] if len(lengths) > 1 else first if name == "withTumblingWindow" else Window(tuples=1)
+    second = lengths[1] if len(lengths) > 1 else first if tumbling else Window(tuples=1)
     for label, window in (("windowLength", first), ("slidingInterval", second)):
         if window.tuples is not None:
             yield f"{label}Count", window.tuples

@@ -3,7 +3,8 @@
 A graph with other components or settings on another branch of the code is a topology of its own.
 """
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -13,10 +14,11 @@ from ackdoctor.model.notation import JAVA
 from ackdoctor.model.topology import Defect, Gap, Place, Setting, Topology
 from ackdoctor.topology.interpreter import Decision, Entry, Paths, Run, explore
 from ackdoctor.topology.objects import FOREVER, Data, Invocation, Library, Obj, root
-from ackdoctor.topology.readers import storm_java
+from ackdoctor.topology.readers import storm_java, storm_streams, trident
 from ackdoctor.topology.readers.java_config import CONFIGS, is_config, settings_of
 from ackdoctor.topology.readers.java_entries import EntryPoints, mentions
-from ackdoctor.topology.readers.undecided import undecided_settings
+from ackdoctor.topology.readers.undecided import unsubmitted_settings, without_fragments
+from ackdoctor.topology.readers.wiring import Wired
 
 _CONFIGURABLE = {
     "org.apache.storm.topology.ConfigurableTopology": "java-configurable",
@@ -24,16 +26,50 @@ _CONFIGURABLE = {
     "com.digitalpebble.storm.crawler.ConfigurableTopology": "java-configurable",
     "org.apache.stormcrawler.ConfigurableTopology": "java-configurable",
 }
-_BUILDERS = {**storm_java.BUILDERS}
-_WIRING = storm_java.WIRING
+_BUILDERS = {**storm_java.BUILDERS, **trident.BUILDERS, **storm_streams.BUILDERS}
+_WIRING = storm_java.WIRING | trident.WIRING | storm_streams.WIRING
+_GRAPHS = {"trident": trident.graph_of, "storm-streams": storm_streams.graph_of}
 _CLASSES = {**_BUILDERS, **_CONFIGURABLE}
 _PACKAGES = frozenset(name.rpartition(".")[0] for name in _CLASSES)
-_LIBRARY = Library(frozenset(_CLASSES) | CONFIGS, CONFIGS, {"ConfigurableTopology.start": "run"})
+_OUTSIDE = frozenset(  # packages and classes of the frameworks, whose source may be in the run
+    f"{root}{name}"
+    for root in ("org.apache.storm", "backtype.storm", "com.twitter.heron.api", "org.apache.heron.api")
+    for name in (
+        "",
+        ".topology",
+        ".topology.base",
+        ".tuple",
+        ".utils",
+        ".generated",
+        ".task",
+        ".grouping",
+        ".lambda",
+        ".windowing",
+        ".state",
+        ".streams",
+        ".streams.windowing",
+        ".trident",
+        ".trident.fluent",
+        ".trident.operation",
+        ".trident.operation.builtin",
+        ".trident.state",
+        ".kafka.spout.KafkaSpoutConfig",
+        ".kafka.spout.KafkaSpoutConfig.Builder",
+        ".kafka.spout.KafkaSpoutRetryExponentialBackoff",
+    )
+) | {"storm.trident", "storm.trident.fluent", "storm.trident.operation.builtin"}
+_LIBRARY = Library(_OUTSIDE, CONFIGS, {"ConfigurableTopology.start": "run"})
 _SUBMITS = ("submit", "run", "launch", "deploy", "start", "execute", "simulate")
 _RELIABILITY = frozenset(
     {"topology.acker.executors", "topology.enable.message.timeouts", "topology.reliability.mode"}
 )
 _JSTORM = ("com.alibaba.jstorm", "com.alipay.dw.jstorm")
+_HARMLESS = frozenset({"topology.debug", "topology.workers", "topology.max.task.parallelism"})
+_ADDRESS = re.compile(
+    r"server|host|topic|url|uri|zk|broker|serializer|user|password|port$|path|table|index|client|group|scheme|id$",
+    re.IGNORECASE,
+)
+_MAX_BRANCHES = 8  # of one topology; of more, one is reported
 _MAX_ENTRIES = 40  # of one cluster of files
 
 
@@ -82,7 +118,7 @@ def from_program(program: SymbolTable, own: set[str]) -> tuple[Topology, ...]:
     for entry in wiring[:_MAX_ENTRIES]:
         if entry.function.path in own and id(entry.function) not in executed:
             _explore(program, entry, executed, found)
-    return tuple(topology for several in found.values() for topology in several)
+    return without_fragments(topology for several in found.values() for topology in several)
 
 
 def _explore(
@@ -93,7 +129,7 @@ def _explore(
     executed |= paths.executed
     for topology in _merged(paths):
         same = found.setdefault((topology.place, topology.kind), [])
-        if all(replace(each, branch=topology.branch) != topology for each in same):
+        if all(_identity(each) != _identity(topology) for each in same):
             same.append(topology)
 
 
@@ -151,7 +187,7 @@ def _submissions(run: Run, builder: Obj) -> list[_Submission]:
 
 def _topology(program: SymbolTable, run: Run, builder: Obj, submission: _Submission) -> Topology | None:
     """The topology that a builder has wired when it is submitted."""
-    wired = storm_java.graph_of(program, builder, submission.order, run.calls)
+    wired = _graph_of(program, builder)(builder, submission.order, run.calls)
     if not wired.nodes:
         return None
     first = next(call.place for call in builder.calls if call.name in _WIRING)
@@ -159,8 +195,7 @@ def _topology(program: SymbolTable, run: Run, builder: Obj, submission: _Submiss
     kind = _kind_of(program, builder)
     call, conf = submission.call, submission.conf
     if call is None:
-        gap = Gap("no code of the run submits this topology with its configuration", place)
-        settings = tuple(undecided_settings(gap))
+        settings = unsubmitted_settings(place)
     else:
         settings = settings_of(conf, run.calls, call.order, call.place)
     configurable = call is not None and call.receiver is not None and _is_configurable(program, call.receiver)
@@ -169,7 +204,11 @@ def _topology(program: SymbolTable, run: Run, builder: Obj, submission: _Submiss
     jstorm = any(name.startswith(_JSTORM) for names in imports for name in names)
     return Topology(
         name=submission.name if isinstance(submission.name, str) else "",
-        kind="java-configurable" if configurable else "jstorm" if jstorm and kind == "java-builder" else kind,
+        kind="java-configurable"
+        if configurable and kind == "java-builder"
+        else "jstorm"
+        if jstorm and kind == "java-builder"
+        else kind,
         framework="",
         place=place,
         nodes=wired.nodes,
@@ -179,6 +218,10 @@ def _topology(program: SymbolTable, run: Run, builder: Obj, submission: _Submiss
         defects=(*wired.defects, *(each[0] for each in unused)),
         config=conf.place if isinstance(conf, Obj) and conf.place.path else None,
     )
+
+
+def _graph_of(program: SymbolTable, builder: Obj) -> Callable[[Obj, int, Sequence[Invocation]], Wired]:
+    return _GRAPHS.get(_kind_of(program, builder), storm_java.graph_of)
 
 
 def _is_configurable(program: SymbolTable, obj: Obj) -> bool:
@@ -236,12 +279,34 @@ def _merged(paths: Paths[_Outcome]) -> Iterator[Topology]:
         branches: list[_Branch] = []
         for wiring, decisions in submitted:
             topology = replace(wiring.topology, name=name)
+            identity = _identity(topology)
             if cut:
                 gap = Gap("this code has more branches than are followed", place)
                 topology = replace(topology, gaps=(*topology.gaps, gap))
-            if all(branch.topology != topology for branch in branches):
+            if all(_identity(branch.topology) != identity for branch in branches):
                 branches.append(_Branch(topology, decisions))
-        yield from _with_conditions(branches, paths)
+        if len(branches) > _MAX_BRANCHES:
+            largest = max(branches, key=lambda branch: len(branch.topology.nodes)).topology
+            why = f"{len(branches)} branches of this code wire other graphs or settings; this is one of them"
+            yield replace(largest, gaps=(*largest.gaps, Gap(why, place)))
+        else:
+            yield from _with_conditions(branches, paths)
+
+
+def _identity(topology: Topology) -> Topology:
+    """A topology without what no guarantee depends on: names, addresses, settings of the cluster."""
+    nodes = tuple(
+        replace(
+            node, arguments={key: each for key, each in node.arguments.items() if not _ADDRESS.search(key)}
+        )
+        for node in topology.nodes
+    )
+    settings = tuple(each for each in topology.settings if _is_relevant(each))
+    return replace(topology, name="", branch="", nodes=nodes, settings=settings, config=None, gaps=())
+
+
+def _is_relevant(setting: Setting) -> bool:
+    return setting.key.startswith("topology.") and setting.key != "topology.name"
 
 
 def _stem(path: str) -> str:
@@ -270,7 +335,14 @@ def _in_one_branch(topology: Topology, branches: Sequence[Topology]) -> Iterator
     """The settings of a branch that another branch does not set."""
     for setting in topology.settings:
         elsewhere = [{each.key for each in other.settings if each.effective} for other in branches]
-        if setting.component or not setting.effective or all(setting.key in keys for keys in elsewhere):
+        if (
+            setting.component
+            or not setting.effective
+            or not _is_relevant(setting)
+            or setting.key in _HARMLESS
+        ):
+            continue
+        if all(setting.key in keys for keys in elsewhere):
             continue
         sure = "likely" if setting.key in _RELIABILITY else "information"
         why = f"`{setting.key}` is set on this branch only"

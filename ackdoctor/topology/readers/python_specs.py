@@ -13,7 +13,7 @@ from ackdoctor.model.topology import DEFAULT_STREAM, UNREAD, Edge, Gap, Node, Pl
 from ackdoctor.topology.interpreter import Entry, Run, explore
 from ackdoctor.topology.objects import Data, Invocation, Library, Obj, Ref, describe, plain
 from ackdoctor.topology.readers.undecided import undecided_settings
-from ackdoctor.topology.shell import script_of
+from ackdoctor.topology.shell import runs
 
 # the frameworks' packages, of which a project may have a copy
 LIBRARY = Library(packages=frozenset({"streamparse", "pystorm", "petrel", "heronpy", "pyheron"}))
@@ -128,7 +128,7 @@ def _runs(spec: _Spec) -> tuple[str, str]:
         return (name, "") if isinstance(name, str) else (UNREAD, "its Java class is computed")
     if spec.owner.last.startswith("Shell"):
         words = [word for word in (spec.get("command"), spec.get("script")) if isinstance(word, str)]
-        return script_of(words) or UNREAD, "" if script_of(words) else "the script that it runs is not known"
+        return runs(words, spec.owner.last)
     return spec.owner.names[-1], ""
 
 
@@ -148,13 +148,13 @@ def _streams(spec: _Spec) -> Mapping[str, tuple[str, ...] | None] | None:
         elif isinstance(output, Obj) and output.made is not None:
             stream, fields = output.made.argument(1, "name"), output.made.argument(0, "fields")
             name = DEFAULT_STREAM if stream is None else stream if isinstance(stream, str) else UNREAD
-            streams[name] = _texts(fields)
+            streams[name] = texts_in(fields)
         else:
             streams[UNREAD] = None
     return streams
 
 
-def _texts(data: Data) -> tuple[str, ...] | None:
+def texts_in(data: Data) -> tuple[str, ...] | None:
     """The members of a list of strings; None if they are not known."""
     if not isinstance(data, Obj) or not isinstance(data.content, list) or data.open:
         return None
@@ -223,7 +223,7 @@ def _grouping(grouping: Data) -> str:
         return _GROUPINGS.get(grouping.last, UNREAD)
     made = grouping.made if isinstance(grouping, Obj) else None
     if made is not None and made.name == "fields":
-        fields = _texts(made.args[0]) if len(made.args) == 1 and isinstance(made.args[0], Obj) else None
+        fields = texts_in(made.args[0]) if len(made.args) == 1 and isinstance(made.args[0], Obj) else None
         words = fields or tuple(each if isinstance(each, str) else UNREAD for each in made.args)
         return f"fields({', '.join(words)})"
     if made is not None and made.name in _CUSTOM:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ackdoctor.model.topology import Topology
 from ackdoctor.topology.frameworks import framework_of
-from ackdoctor.topology.readers import clojure, flux, pyleus, streamparse_config
+from ackdoctor.topology.readers import clojure, flux, petrel, pyleus, streamparse_config
 from ackdoctor.topology.readers.conf_files import with_cluster_file, with_conf_files
 from ackdoctor.topology.texts import Texts, suffix_of
 
@@ -17,7 +17,8 @@ _READERS: Mapping[str, tuple[_Reader, ...]] = {
     ".flux": (flux.read,),
 }
 _CONFIGURE: Mapping[str, Callable[[Topology, Texts], tuple[Topology, ...]]] = {
-    "streamparse-py": streamparse_config.configured
+    "streamparse-py": streamparse_config.configured,
+    "petrel": petrel.configured,
 }
 _CONFIGURABLE = "java-configurable"
 

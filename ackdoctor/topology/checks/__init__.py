@@ -1,0 +1,87 @@
+"""The rules about wiring and configuration: one module per rule page, found by its name (`ack503_unbounded_pending`).
+
+A check is a function `check(wiring) -> Iterator[Defect]`.  A defect's kind is a case in the messages of the rule's page.
+Readers and `settings` report defects as well; the page that has the kind owns it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from types import MappingProxyType, ModuleType
+
+from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, Severity
+from ackdoctor.model.source import Site, Span
+from ackdoctor.model.topology import Defect, Judged
+from ackdoctor.rulebook import DEAD_SETTING, catalogue, rule_name, rule_severity
+from ackdoctor.topology.checks.wiring import Wiring
+from ackdoctor.topology.settings import setting_defects
+
+__all__ = ["defects", "findings", "load"]
+
+
+@cache
+def load() -> Mapping[str, ModuleType]:
+    """Return every check module by its rule code, in order."""
+    names = sorted(module.name for module in iter_modules(__path__) if module.name.startswith("ack"))
+    return MappingProxyType(
+        {name.split("_")[0].upper(): import_module(f"{__name__}.{name}") for name in names}
+    )
+
+
+def defects(judged: Judged) -> tuple[Defect, ...]:
+    """Return all defects of a topology, each kind once for each place: those of the readers first."""
+    wiring = Wiring.of(judged)
+    found = [*judged.topology.defects, *setting_defects(judged.topology)]
+    for module in load().values():
+        found += module.check(wiring)
+    unique: dict[object, Defect] = {}
+    for defect in found:
+        unique.setdefault((defect.kind, defect.place), defect)
+    return tuple(unique.values())
+
+
+def findings(judged: Iterable[Judged]) -> tuple[Finding, ...]:
+    """Return the findings of all topologies, each once: branches share defects."""
+    found: dict[object, Finding] = {}
+    for each in judged:
+        for finding in _findings(each):
+            found.setdefault((finding.code, finding.site, finding.cause), finding)
+    return tuple(found.values())
+
+
+def _findings(judged: Judged) -> Iterator[Finding]:
+    for defect in judged.defects:
+        if defect.place.path:
+            yield _finding(judged, defect)
+
+
+def _finding(judged: Judged, defect: Defect) -> Finding:
+    code = _rule_of(defect.kind)
+    cases = catalogue(code).cases
+    line = max(defect.place.line, 1)
+    site = Site(defect.place.path, Span(line, 1, line, 1))
+    facts = judged.facts.get(defect.component)
+    severity = {"certain": rule_severity(code), "information": Severity.INFO}.get(
+        defect.sure, Severity.WARNING
+    )
+    return Finding(
+        code=code,
+        name=rule_name(code),
+        severity=severity,
+        confidence=Confidence.MUST if defect.sure == "certain" else Confidence.MAY,
+        site=site,
+        message=defect.why,
+        component=defect.component or judged.topology.name,
+        handler="",
+        dialect=facts.dialect if facts is not None else judged.topology.kind,
+        evidence=PathWitness(steps=(PathStep(site=site, note=""),)),
+        cause=defect.kind,
+        help=cases[defect.kind].help if defect.kind in cases else "",
+    )
+
+
+@cache
+def _rule_of(kind: str) -> str:
+    """Return the rule whose page has a kind; a fault of a setting that no page names is a dead setting."""
+    return next((code for code in load() if kind in catalogue(code).cases), DEAD_SETTING)
