@@ -5,6 +5,7 @@ Nothing is solved here.  What only a run can know is UNKNOWN or None, never a de
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from ackdoctor.checks.facts.dataflow import canonical_form
 from ackdoctor.checks.facts.fields import ANCHORING, depends_on_setting, initial_values, unreleased_fields
@@ -44,6 +45,8 @@ _STATEFUL = re.compile(r"I?StatefulComponent|(?:I|Base)Stateful(?:Windowed)?(?:B
 
 def component_facts(context: RuleContext, findings: Iterable[Finding]) -> ComponentFacts:
     """Return the facts of the component that `context` has solved; `findings` are all about it, before selection."""
+    # The component itself may be wired, not only the subclasses for which lint reports what they inherit.
+    context = replace(context, flows=(*context.flows, *context.inherited), inherited=())
     component, cls = context.component, context.component.cls
     place = Place(cls.path, cls.head.line)
     faults = tuple(_faults(findings))

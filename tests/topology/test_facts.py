@@ -195,3 +195,24 @@ def test_a_generated_source():
     facts = python_facts(source)
     assert (facts.source, facts.source_ack) == ("generated", SourceAck.GENERATED)
     assert facts.emits[0].has_id is False
+
+
+def test_a_class_with_subclasses_has_facts_of_its_own():
+    source = """
+    from streamparse import Spout
+
+    class Words(Spout):
+        def next_tuple(self):
+            self.emit(["word"], tup_id=1)
+
+        def fail(self, tup_id):
+            self.log("failed")
+
+    class MoreWords(Words):
+        def ack(self, tup_id):
+            self.log("done")
+    """
+    for name in ("Words", "MoreWords"):
+        facts = python_facts(source, name)
+        assert [emit.has_id for emit in facts.emits] == [True], name
+        assert (facts.on_fail, facts.source) == (OnFail.NOTHING, "generated")
