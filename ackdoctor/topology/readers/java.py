@@ -110,7 +110,7 @@ def from_program(program: SymbolTable, own: set[str]) -> tuple[Topology, ...]:
         return ()
     points = EntryPoints(program)
     wiring = points.wiring(_WIRING)
-    entries = {(id(each.function), id(each.this)): each for start in wiring for each in points.above(start)}
+    entries = {(id(each.function), id(each.this)): each for each in points.above(wiring)}
     executed: set[int] = set()
     found: dict[tuple[Place, str], list[Topology]] = {}
     for entry in [each for each in entries.values() if each.function.path in own][:_MAX_ENTRIES]:
