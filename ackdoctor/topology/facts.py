@@ -8,7 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ackdoctor.checks.facts.dataflow import canonical_form
-from ackdoctor.checks.facts.fields import ANCHORING, depends_on_setting, initial_values, unreleased_fields
+from ackdoctor.checks.facts.fields import (
+    ACKING,
+    ANCHORING,
+    depends_on_setting,
+    initial_values,
+    unreleased_fields,
+)
 from ackdoctor.checks.facts.outputs import Stream, declared_streams, emitted_stream
 from ackdoctor.checks.facts.spouts import has_id
 from ackdoctor.checks.rule_context import RuleContext
@@ -96,7 +102,7 @@ def _emits(context: RuleContext, wrong: set[Place]) -> Iterator[Emit]:
     ordered = sorted(sites.values(), key=lambda found: (found[0][1].function.path, found[0][1].step.span))
     for found in ordered:
         emit = found[0][1]
-        ids = {has_id(each) for _, each in found}
+        ids = {_has_id(context, each) for _, each in found}
         streams = {_stream_name(emitted_stream(context, each)) for _, each in found}
         place = Place(emit.function.path, emit.step.span.line)
         anchors = _anchors(context, found) if context.is_bolt else Anchors.ALL  # a spout's emit has no cause
@@ -106,6 +112,13 @@ def _emits(context: RuleContext, wrong: set[Place]) -> Iterator[Emit]:
             anchors=Anchors.SOME if place in wrong and anchors is Anchors.ALL else anchors,
             has_id=ids.pop() if len(ids) == 1 and not context.is_bolt else None,
         )
+
+
+def _has_id(context: RuleContext, emit: Emitted) -> bool | None:
+    """Whether an emit has a message id; None if a setting such as `ackEnabled` decides it."""
+    found = has_id(emit)
+    by_setting = not context.is_bolt and depends_on_setting(context, ACKING)(emit.path)
+    return None if by_setting else found
 
 
 def _stream_name(stream: Stream | None) -> str:

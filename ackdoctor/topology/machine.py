@@ -50,7 +50,7 @@ from ackdoctor.topology.evaluator import Evaluator, arithmetic
 from ackdoctor.topology.library_calls import MISSING, new_dict, new_list
 from ackdoctor.topology.objects import Code, Data, Invocation, Library, Obj, Ref, Scope, Text, describe, shown
 
-_MAX_STEPS = 20_000  # of one run
+_MAX_STEPS = 5_000  # of one run
 _MAX_DEPTH = 24  # of calls of the project's functions
 _MAX_ITERATIONS = 128  # of a loop whose end is known
 _MAX_ACTIVE = 2  # calls of one function inside each other

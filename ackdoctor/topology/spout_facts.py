@@ -23,7 +23,20 @@ from ackdoctor.flow.events import Emitted
 from ackdoctor.flow.expressions import last_name, name_words, subexpressions
 from ackdoctor.libraries import LIBRARIES
 from ackdoctor.libraries.vocabulary import CONTAINER_STORES, METRICS
-from ackdoctor.model.cfg import EXIT, Attr, Bind, Call, Compare, EdgeKind, Function, Item, Literal, Step, Test
+from ackdoctor.model.cfg import (
+    EXIT,
+    Attr,
+    Bind,
+    Call,
+    Compare,
+    EdgeKind,
+    Function,
+    Item,
+    Literal,
+    Step,
+    Test,
+    Throw,
+)
 from ackdoctor.model.dialect import EntryKind
 from ackdoctor.model.topology import OnFail, Place, SourceAck
 
@@ -105,7 +118,8 @@ def _limit(function: Function, replay: Step) -> Place | None:
                 for edge in step.edges
                 if edge.kind in (EdgeKind.TRUE, EdgeKind.FALSE)
             ]
-            ends = EXIT in reachable(function, [at], [(index, kind) for kind in EdgeKind])
+            others = reachable(function, [at], [(index, kind) for kind in EdgeKind])
+            ends = EXIT in others or any(isinstance(steps[each].op, Throw) for each in others)
             if True in sides and False in sides and ends:
                 return _place(function, step)
     return None
@@ -131,7 +145,7 @@ def _is_dead_letter(effect: Effect) -> bool:
 
 def _of_effects(context: RuleContext) -> OnFail:
     """Return what the lasting effects of `fail` mean; no effect, and no source that keeps the message: NOTHING."""
-    effects = [each for each in lasting_effects(context, EntryKind.FAILED) if not _is_metric(each)]
+    effects = [each for each in lasting_effects(context, EntryKind.FAILED) if not _is_idle(each)]
     words = {effect.word for effect in effects}
     if words & _NACKS:
         return OnFail.SOURCE
@@ -151,7 +165,7 @@ def _of_effects(context: RuleContext) -> OnFail:
 def _of_removals(context: RuleContext, removals: list[Effect]) -> OnFail:
     """Return what a `fail` means that at most removes: the source may still have what `ack` does not complete there."""
     acked = [
-        each for each in lasting_effects(context, EntryKind.ACKED) if each.is_call and not _is_metric(each)
+        each for each in lasting_effects(context, EntryKind.ACKED) if each.is_call and not _is_idle(each)
     ]
     completed = {each.word for each in acked if not _is_own(context, each)}
     away = {each.word for each in removals if not _is_own(context, each)}
@@ -186,10 +200,13 @@ def _is_unread(context: RuleContext, effect: Effect, read: set[str]) -> bool:
     return stores and effect.field not in read
 
 
-def _is_metric(effect: Effect) -> bool:
+def _is_idle(effect: Effect) -> bool:
+    """Whether an effect only counts, or calls the framework's empty method."""
     op = effect.step.op
     if not isinstance(op, Call):
         return False
+    if is_super(effect.function, op.func):
+        return True
     names = {word for part in subexpressions(op.func) for word in name_words(last_name(part))}
     return effect.word in _COUNTS or not METRICS.isdisjoint(names)
 

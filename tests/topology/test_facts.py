@@ -136,6 +136,12 @@ def _spout(fail: str) -> str:
         ("self.client.rpush('words', tup_id)", OnFail.SOURCE, 20),
         ("self.client.rpush('words-dlq', tup_id)", OnFail.DEAD_LETTER, 20),
         ("self.archive.handle(tup_id)", OnFail.UNKNOWN, 20),
+        ("super().fail(tup_id)\nself.logger.info('lost')", OnFail.NOTHING, 20),
+        (
+            "if self.tries[tup_id] > 3:\n    raise RuntimeError(tup_id)\nself.queue.append(tup_id)",
+            OnFail.BOUNDED,
+            21,
+        ),
         (
             "self.tries[tup_id] += 1\nif self.tries[tup_id] < 3:\n    self.emit([tup_id], tup_id=tup_id)",
             OnFail.BOUNDED,
@@ -216,3 +222,23 @@ def test_a_class_with_subclasses_has_facts_of_its_own():
         facts = python_facts(source, name)
         assert [emit.has_id for emit in facts.emits] == [True], name
         assert (facts.on_fail, facts.source) == (OnFail.NOTHING, "generated")
+
+
+def test_a_setting_decides_about_ids():
+    source = """
+    public class Made extends BaseRichSpout {
+      private final boolean ackEnabled;
+      private SpoutOutputCollector collector;
+      public Made(boolean ackEnabled) { this.ackEnabled = ackEnabled; }
+      public void open(Map conf, TopologyContext context, SpoutOutputCollector collector) { this.collector = collector; }
+      public void nextTuple() {
+        if (ackEnabled) {
+          collector.emit(new Values("word"), 1);
+        } else {
+          collector.emit(new Values("word"));
+        }
+      }
+      public void declareOutputFields(OutputFieldsDeclarer declarer) { declarer.declare(new Fields("word")); }
+    }
+    """
+    assert [emit.has_id for emit in java_facts(source).emits] == [None, None]

@@ -22,7 +22,7 @@ from ackdoctor.model.topology import (
 )
 from ackdoctor.topology.frameworks import framework_of
 from ackdoctor.topology.readers.clojure_forms import Form, FormError, read_forms
-from ackdoctor.topology.readers.streamparse_config import framework_needing
+from ackdoctor.topology.readers.streamparse_config import framework_needing, unread_settings
 from ackdoctor.topology.readers.undecided import undecided_settings
 from ackdoctor.topology.texts import Texts
 
@@ -126,7 +126,8 @@ def read(path: str, data: bytes, texts: Texts) -> tuple[Topology, ...]:
     for form in reversed(definitions):
         vector = file.resolve(_body(form))
         if vector.kind == "[" and any(each.head in _SPECS for each in _forms_in(vector)):
-            return (_streamparse_topology(file, form, vector),)
+            topology = _streamparse_topology(file, form, vector)
+            return (replace(topology, settings=(*unread_settings(path, texts), *topology.settings)),)
     calls = (
         _storm_topology(file, form, call)
         for form in definitions

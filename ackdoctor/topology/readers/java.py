@@ -5,6 +5,7 @@ A graph with other components or settings on another branch of the code is a top
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -82,11 +83,28 @@ class _Submission(NamedTuple):
     call: Invocation | None = None
 
 
+class _Unused(NamedTuple):
+    """A configuration object that a path fills and does not submit: the defect, and the settings without effect."""
+
+    defect: Defect
+    settings: tuple[Setting, ...] = ()
+
+
 class _Wiring(NamedTuple):
     """A topology on one path, and whether the path submits it."""
 
     topology: Topology
     submitted: bool
+    unused: tuple[_Unused, ...] = ()
+
+    def complete(self, used: AbstractSet[Place | None]) -> Topology:
+        """The topology with the defects of the configuration objects that no path submits."""
+        lost = [each for each in self.unused if not each.settings or each.defect.place not in used]
+        return replace(
+            self.topology,
+            settings=(*self.topology.settings, *(setting for each in lost for setting in each.settings)),
+            defects=(*self.topology.defects, *(each.defect for each in lost)),
+        )
 
 
 class _Outcome(NamedTuple):
@@ -110,7 +128,7 @@ def from_program(program: SymbolTable, own: set[str]) -> tuple[Topology, ...]:
         return ()
     points = EntryPoints(program)
     wiring = points.wiring(_WIRING)
-    entries = {(id(each.function), id(each.this)): each for start in wiring for each in points.above(start)}
+    entries = {(id(each.function), id(each.this)): each for each in points.above(wiring)}
     executed: set[int] = set()
     found: dict[tuple[Place, str], list[Topology]] = {}
     for entry in [each for each in entries.values() if each.function.path in own][:_MAX_ENTRIES]:
@@ -148,7 +166,8 @@ def _outcome(program: SymbolTable, run: Run) -> _Outcome:
         for submission in _submissions(run, builder) or [_Submission()]:
             topology = _topology(program, run, builder, submission)
             if topology is not None:
-                wirings.append(_Wiring(topology, submission.call is not None))
+                unused = tuple(_unused(program, run, submission))
+                wirings.append(_Wiring(topology, submission.call is not None, unused))
     return _Outcome(tuple(wirings), run.ended == "limit" and bool(wirings))
 
 
@@ -198,8 +217,7 @@ def _topology(program: SymbolTable, run: Run, builder: Obj, submission: _Submiss
         settings = unsubmitted_settings(place)
     else:
         settings = settings_of(conf, run.calls, call.order, call.place)
-    configurable = call is not None and call.receiver is not None and _is_configurable(program, call.receiver)
-    unused = [] if call is None else list(_unused(run, submission, configurable=configurable))
+    configurable = _is_configurable(program, submission)
     imports = program.units[place.path].imports.values()
     jstorm = any(name.startswith(_JSTORM) for names in imports for name in names)
     return Topology(
@@ -213,9 +231,9 @@ def _topology(program: SymbolTable, run: Run, builder: Obj, submission: _Submiss
         place=place,
         nodes=wired.nodes,
         edges=wired.edges,
-        settings=(*settings, *(setting for each in unused for setting in each[1]), *wired.settings),
+        settings=(*settings, *wired.settings),
         gaps=wired.gaps,
-        defects=(*wired.defects, *(each[0] for each in unused)),
+        defects=wired.defects,
         config=conf.place if isinstance(conf, Obj) and conf.place.path else None,
     )
 
@@ -224,22 +242,23 @@ def _graph_of(program: SymbolTable, builder: Obj) -> Callable[[Obj, int, Sequenc
     return _GRAPHS.get(_kind_of(program, builder), storm_java.graph_of)
 
 
-def _is_configurable(program: SymbolTable, obj: Obj) -> bool:
-    return not _CONFIGURABLE.keys().isdisjoint(_classes_of(program, obj))
+def _is_configurable(program: SymbolTable, submission: _Submission) -> bool:
+    """Whether a `ConfigurableTopology` submits itself."""
+    receiver = None if submission.call is None else submission.call.receiver
+    return receiver is not None and not _CONFIGURABLE.keys().isdisjoint(_classes_of(program, receiver))
 
 
-def _unused(
-    run: Run, submission: _Submission, *, configurable: bool
-) -> Iterator[tuple[Defect, tuple[Setting, ...]]]:
-    """The configuration objects that this path fills and does not submit, each as a defect with its settings."""
+def _unused(program: SymbolTable, run: Run, submission: _Submission) -> Iterator[_Unused]:
+    """The configuration objects that this path fills and does not submit."""
     call, conf = submission.call, submission.conf
-    assert call is not None
-    own = call.receiver.fields.get("conf") if configurable and call.receiver is not None else None
-    if configurable and isinstance(conf, Obj) and conf is not own and conf.is_one_of(CONFIGS):
+    if call is None:
+        return
+    if _is_configurable(program, submission) and isinstance(conf, Obj) and conf.is_one_of(CONFIGS):
+        own = call.receiver.fields.get("conf") if call.receiver is not None else None
         merged = own is not None and any(own in each.args for each in conf.calls)
-        if not merged:
+        if conf is not own and not merged:
             why = "a new configuration is submitted, not the field `conf`: the settings of `-conf` files are lost"
-            yield Defect(kind="config-object-shadowed", sure="certain", place=conf.place, why=why), ()
+            yield _Unused(Defect(kind="config-object-shadowed", sure="certain", place=conf.place, why=why))
     used = {id(arg) for each in run.calls for arg in (*each.args, *each.keywords.values())} | {id(run.result)}
     for each in run.calls:
         obj = each.result
@@ -255,10 +274,8 @@ def _unused(
             what = "another configuration object" if isinstance(conf, Obj) else "no configuration object"
             why = f"the settings of this configuration are lost: {what} is submitted"
             lost = (replace(setting, effective=False, why=why) for setting in settings)
-            yield (
-                Defect(kind="config-object-not-passed", sure="certain", place=obj.place, why=why),
-                tuple(lost),
-            )
+            defect = Defect(kind="config-object-not-passed", sure="certain", place=obj.place, why=why)
+            yield _Unused(defect, tuple(lost))
 
 
 # ---- all paths ----
@@ -272,13 +289,14 @@ def _merged(paths: Paths[_Outcome]) -> Iterator[Topology]:
         for wiring in path.outcome.wirings:
             key = (wiring.topology.place, wiring.topology.kind)
             groups.setdefault(key, []).append((wiring, path.decisions))
+    used = {wiring.topology.config for group in groups.values() for wiring, _ in group}
     for (place, _), group in groups.items():
         submitted = [each for each in group if each[0].submitted] or group
         names = [wiring.topology.name for wiring, _ in submitted if wiring.topology.name]
         name = names[0] if names else _stem(place.path)
         branches: list[_Branch] = []
         for wiring, decisions in submitted:
-            topology = replace(wiring.topology, name=name)
+            topology = replace(wiring.complete(used), name=name)
             identity = _identity(topology)
             if cut:
                 gap = Gap("this code has more branches than are followed", place)
