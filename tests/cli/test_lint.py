@@ -37,7 +37,8 @@ def test_the_full_screen_is_the_default(shell):
     Path("bolt.py").write_text(BOLT)
     lines = shell("lint").out.splitlines()
     assert lines[0].startswith("bolt.py:9:13  error ACK101 missing-ack  ")
-    assert lines[1].startswith("    7 | def process(self, tup):")
+    assert lines[1].split() == ["|", "tuple"]
+    assert lines[2].startswith("    7 | def process(self, tup):")
     assert "      |         ^^^^^^" in lines
 
 
