@@ -156,12 +156,17 @@ def _anchors_of(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors:
 
 
 def _written_anchors(emit: Emitted) -> Anchors:
-    """Return what anchors of unknown origin are: a parameter for one tuple, and a list of some, are anchors."""
+    """Return what anchors of unknown origin are: a parameter for tuples, and a list that is not empty, are anchors."""
     name = emit.verb.anchors or ""
-    is_tuple = dict(zip(emit.verb.params, emit.verb.types, strict=False)).get(name) == "tuple"
-    value = emit.args.get(name)
-    is_list = isinstance(value, Build) and any(not isinstance(item, (Literal, Star)) for item in value.items)
-    return Anchors.ALL if is_tuple or is_list else Anchors.UNKNOWN
+    kind = dict(zip(emit.verb.params, emit.verb.types, strict=False)).get(name, "")
+    match emit.args.get(name):
+        case Build(items=items):
+            written = any(not isinstance(item, (Literal, Star)) for item in items)
+        case Attr():
+            written = bool(kind)
+        case _:
+            written = kind == "tuple"
+    return Anchors.ALL if written else Anchors.UNKNOWN
 
 
 def _without_anchors(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors:
@@ -173,7 +178,7 @@ def _without_anchors(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors
     of_tick = flow.entry is not None and flow.entry.kind is EntryKind.TICK
     if (of_tick or emit.tick.is_system) and not _holds(context):
         return Anchors.ALL  # all inputs are complete before, see `acks_early`
-    return Anchors.UNKNOWN if depends_on_setting(context, ANCHORING)(emit.path) else Anchors.NONE
+    return Anchors.UNKNOWN if depends_on_setting(context, ANCHORING | ACKING)(emit.path) else Anchors.NONE
 
 
 # ---- completions ----

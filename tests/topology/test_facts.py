@@ -142,6 +142,7 @@ def _spout(fail: str) -> str:
         ("self.client.rpush('words', tup_id)", OnFail.SOURCE, 20),
         ("self.client.rpush('words-dlq', tup_id)", OnFail.DEAD_LETTER, 20),
         ("self.archive.handle(tup_id)", OnFail.UNKNOWN, 20),
+        ("self.inner.fail(tup_id)", OnFail.UNKNOWN, 20),
         ("super().fail(tup_id)\nself.logger.info('lost')", OnFail.NOTHING, 20),
         (
             "if self.tries[tup_id] > 3:\n    raise RuntimeError(tup_id)\nself.queue.append(tup_id)",
