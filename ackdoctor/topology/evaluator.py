@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ackdoctor.flow.symbols import SymbolTable
@@ -418,13 +419,13 @@ class Evaluator:
         match obj:
             case Ref(cls=None, names=names):
                 if name == _CLASS_LITERAL:
-                    return obj
+                    return replace(obj, literal=True)
                 if name.startswith("__"):
                     return self.gap(scope, expr, span)
                 return self._imported(scope.unit, tuple(f"{each}.{name}" for each in names))
             case Ref(cls=ClassInfo() as cls):
                 if name == _CLASS_LITERAL:
-                    return obj
+                    return replace(obj, literal=True)
                 member = self.class_member(cls, name)
                 return (
                     Ref(tuple(f"{each}.{name}" for each in self._bases_of(cls)))

@@ -38,6 +38,7 @@ class Ref:
 
     names: tuple[str, ...]
     cls: ClassInfo | None = None
+    literal: bool = False  # `X.class`
 
     @property
     def last(self) -> str:
