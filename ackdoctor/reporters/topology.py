@@ -237,7 +237,7 @@ def _settings(judged: Judged, context: Context, width: int) -> str:
         if _about_storm(setting)
     ]
     dropped = {head for head in ("of", "effect") if not any(row[head] for row in rows)}
-    whole = max((len(row["from"]) for row in rows), default=0) <= width // 2  # so that a path can be copied
+    whole = max((len(row["from"]) for row in rows), default=0) <= width // 3  # so that a path can be copied
     return block(
         "settings",
         rows[:_MAX_ROWS],
