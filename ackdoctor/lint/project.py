@@ -21,6 +21,7 @@ SHORT_RUN = 200  # files; in a longer run without a user file no bases are looke
 HELPER_SIZE = 300_000  # bytes; larger files hold tables, not helpers
 _HELPER_DEPTH = 3  # imports followed from a component; beyond the first only to files that ack, fail or emit
 _HELPERS = 40  # per cluster
+_STATES = b"StateFactory"
 _HOPS = 12  # re-exports followed
 
 
@@ -497,12 +498,12 @@ class Project:
             near = [path for path in sorted(reached) if self._wires_or_names(path)]
             new = near[: _HELPERS - len(found)]
             found.update(new)
-            ring = (
-                {path for path in new if not self._files.facts[path].names_framework}
-                if ring is paths
-                else set()
-            )
+            ring = {path for path in new if self._leads_on(path)} if ring is paths else set()
         return found
+
+    def _leads_on(self, path: str) -> bool:
+        """Whether what a file imports matters to wiring: it holds constants, or makes a Trident state."""
+        return not self._files.facts[path].names_framework or _STATES in (self._files.read(path) or b"")
 
     def _wires_or_names(self, path: str) -> bool:
         """Whether a file is the project's own, and small enough to hold constants rather than tables."""
