@@ -82,6 +82,10 @@ class FrameworkNames(NamedTuple):
         """Whether that is the name of a framework's module."""
         return qualified in self.modules or qualified.rpartition(".")[2] in self.modules
 
+    def holds_modules(self, package: str) -> bool:
+        """Whether that is a framework's module, or a package above one, as `org.apache.storm` is."""
+        return bool(package) and any(f"{module}.".startswith(f"{package}.") for module in self.modules)
+
     def is_in_framework(self, qualified: str) -> bool:
         """Whether that name is in a framework's own package: its dialect describes what is there."""
         return qualified.partition(".")[0] in self.packages or self.is_module(qualified)

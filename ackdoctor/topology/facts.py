@@ -33,6 +33,7 @@ from ackdoctor.model.cfg import (
     Mix,
     Name,
     Return,
+    Star,
     Step,
 )
 from ackdoctor.model.dialect import EntryKind, Misuse, Moment
@@ -143,15 +144,24 @@ def _anchors(context: RuleContext, found: Sequence[tuple[Flow, Emitted]]) -> Anc
 def _anchors_of(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors:
     match emit.anchors:
         case How.EXPLICIT:
-            return Anchors.ALL if emit.anchored else Anchors.UNKNOWN
+            return Anchors.ALL if emit.anchored else _written_anchors(emit)
         case How.DEFAULT:
             return Anchors.FRAMEWORK
         case How.EMPTY:
             return Anchors.WAIVED
         case How.UNKNOWN:
-            return Anchors.UNKNOWN
+            return _written_anchors(emit)
         case How.NONE:
             return _without_anchors(context, flow, emit)
+
+
+def _written_anchors(emit: Emitted) -> Anchors:
+    """Return what anchors of unknown origin are: a parameter for one tuple, and a list of some, are anchors."""
+    name = emit.verb.anchors or ""
+    is_tuple = dict(zip(emit.verb.params, emit.verb.types, strict=False)).get(name) == "tuple"
+    value = emit.args.get(name)
+    is_list = isinstance(value, Build) and any(not isinstance(item, (Literal, Star)) for item in value.items)
+    return Anchors.ALL if is_tuple or is_list else Anchors.UNKNOWN
 
 
 def _without_anchors(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors:

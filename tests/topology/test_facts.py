@@ -27,6 +27,7 @@ def _bolt(body: str, switches: str = "auto_ack = True") -> str:
         ("self.emit([1], anchors=[])", "pass", Anchors.WAIVED),
         ("self.emit([1], anchors=[tup])", "pass", Anchors.ALL),
         ("self.emit([1], anchors=self.chosen)", "pass", Anchors.UNKNOWN),
+        ("self.emit([1], anchors=[self.jobs.pop().tup])", "pass", Anchors.ALL),
     ],
 )
 def test_anchors_of_a_python_bolt(emit, switches, anchors):
@@ -68,6 +69,11 @@ public class Made extends BaseRichBolt {
         ("collector.emit(new Values(1)); collector.ack(input);", Anchors.NONE, True),
         ("collector.emit(input, new Values(1)); collector.ack(input);", Anchors.ALL, True),
         ('collector.emit("late", input, new Values(1));', Anchors.ALL, False),
+        (
+            "Tuple first = jobs.next(); collector.emit(first, new Values(1)); collector.ack(input);",
+            Anchors.ALL,
+            True,
+        ),
     ],
 )
 def test_a_java_bolt(body, anchors, completes):
