@@ -294,7 +294,7 @@ class Evaluator:
         return self._imported(unit, names) if symbol is None else symbol
 
     def _symbol(self, unit: Unit, dotted: str) -> Data:
-        """The class or function that a dotted name stands for, or None."""
+        """The class or function that a dotted name means, or None."""
         first, *rest = dotted.split(".")
         expr: Expr = Global(first)
         for part in rest:

@@ -86,7 +86,7 @@ class Run:
 class Entry(NamedTuple):
     """A function to execute; `this` is the class of the object whose method it is, `args` are its first arguments.
 
-    The body of a module with a class stands for the body of the class: the result is a dict of its names.
+    The body of a module with a class means the body of the class: the result is a dict of its names.
     """
 
     function: Function
