@@ -289,6 +289,7 @@ def _graph(file: _File, maps: tuple[Form, ...]) -> _Graph:
             node = _node(file, role, name, spec)
             graph.nodes.append(node)
             graph.settings += _component_settings(file, node.id, spec)
+            graph.gaps += _computed_configuration(file, node.id, spec)
             if spec.head in _SPECS:
                 graph.edges += _edges(file, node.id, spec)
             elif role == "bolt":
@@ -362,16 +363,23 @@ def _java_object(file: _File, form: Form) -> tuple[_File, Form, list[Form]]:
 
 
 def _java_class(file: _File, form: Form) -> tuple[str, str]:
-    """The class of a JVM component, and why it or its configuration is not known."""
+    """The class of a JVM component, and why it is not known."""
     home, made, _ = _java_object(file, form)
     name = _constructed(made)
-    if not name:
-        return _shown(form), f"`{_shown(form)}` is defined in Clojure, which is not read"
-    for argument in made.items[1:]:
-        given = _java_object(home, argument)[1]
-        if given.kind in {"symbol", "("} and given.items[1:] and not _constructed(given):
-            return home.imports.get(name, name), f"`{_shown(given)}` configures it"
-    return home.imports.get(name, name), ""
+    if name:
+        return home.imports.get(name, name), ""
+    return _shown(form), f"`{_shown(form)}` is defined in Clojure, which is not read"
+
+
+def _computed_configuration(file: _File, component: str, spec: Form) -> Iterator[Gap]:
+    """The constructor arguments of a JVM component that the files do not decide."""
+    positional = _positional(spec) if spec.head in _JVM_SPECS else ()
+    for form in positional[:1]:
+        home, made, passed = _java_object(file, form)
+        for argument in made.items[2 if made.head == "new" else 1 :] if _constructed(made) else ():
+            given = _java_object(home, argument)[1]
+            if given.kind in {"symbol", "("} and not _constructed(given):
+                yield Gap(f"`{_shown(given)}` configures {component}", file.place(passed[0]))
 
 
 def _constructed(form: Form) -> str:
