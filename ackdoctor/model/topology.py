@@ -153,7 +153,8 @@ class OnFail(Enum):
     REPLAYS = "replays"  # it emits the message again, without a limit
     SOURCE = "source"  # the source delivers it again
     BOUNDED = "bounded"  # it gives up after some attempts
-    DEAD_LETTER = "dead-letter"  # it moves the message elsewhere on purpose
+    DEAD_LETTER = "dead-letter"  # it moves the message elsewhere on purpose, at the first failure
+    BURIED = "buried"  # it emits the message again, and after some attempts moves it elsewhere on purpose
     NOTHING = "nothing"
     UNKNOWN = "unknown"
 
