@@ -321,7 +321,11 @@ def plain_topology(judged: Judged) -> dict[str, object]:
 def _paths(judged: Judged) -> dict[str, list[str]]:
     topology = judged.topology
     files = {
-        "topology": [topology.place.path, *(node.place.path for node in topology.nodes)],
+        "topology": [
+            topology.place.path,
+            *(node.place.path for node in topology.nodes),
+            *([] if topology.config is None else [topology.config.path]),
+        ],
         "components": [
             path for node in topology.nodes if (path := code_of(node, judged.facts.get(node.id)).path)
         ],

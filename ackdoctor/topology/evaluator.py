@@ -322,6 +322,8 @@ class Evaluator:
                 if last in module.names:
                     return module.names[last]
             cls = self.symbols.type_of(unit, head) if head and head != unit.module else None
+            if isinstance(cls, ClassInfo) and self.is_outside(cls):
+                continue
             if isinstance(cls, ClassInfo) and not self._is_opaque(self.symbols.units[cls.path], unit):
                 member = self.class_member(cls, last)
                 if member is not MISSING:
