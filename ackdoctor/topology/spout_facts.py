@@ -56,6 +56,10 @@ _SENDS = frozenset(
 _COUNTS = frozenset(
     "incrementAndGet getAndIncrement addAndGet inc incr increment incrBy mark scope decrementAndGet".split()
 )
+_LOGGERS = frozenset("log logger logging".split())
+_LEVELS = frozenset(
+    "trace debug info warn warning error exception critical fatal severe config fine finer finest".split()
+)
 _DEAD_LETTER = re.compile(r"dead.?letter|dlq|dlx|poison|bury", re.IGNORECASE)
 _FROM_COLLECTIONS = frozenset("pop popleft popitem remove discard clear poll removeIf".split())
 _MEMBERSHIP = frozenset("contains containsKey __contains__ has_key containsValue".split())
@@ -75,7 +79,7 @@ def on_fail(context: RuleContext) -> tuple[OnFail, Place | None]:
         limit = next((found for each in again if (found := _limit(*each))), None)
         if limit is not None:
             dead = any(_is_dead_letter(effect) for effect in lasting_effects(context, EntryKind.FAILED))
-            return OnFail.DEAD_LETTER if dead else OnFail.BOUNDED, limit
+            return OnFail.BURIED if dead else OnFail.BOUNDED, limit
         return OnFail.REPLAYS, place
     once = emits(context, EntryKind.FAILED)
     if once:  # without an id, so that a second failure is not seen
@@ -208,6 +212,8 @@ def _is_idle(effect: Effect) -> bool:
     if is_super(effect.function, op.func):
         return True
     names = {word for part in subexpressions(op.func) for word in name_words(last_name(part))}
+    if _LOGGERS.isdisjoint(name_words(effect.word)) and effect.word not in _LEVELS:
+        names -= _LOGGERS  # `log.rewind(...)`: an access log is no logger
     return effect.word in _COUNTS or not METRICS.isdisjoint(names)
 
 

@@ -143,6 +143,13 @@ def _spout(fail: str) -> str:
         ("self.client.rpush('words-dlq', tup_id)", OnFail.DEAD_LETTER, 20),
         ("self.archive.handle(tup_id)", OnFail.UNKNOWN, 20),
         ("self.inner.fail(tup_id)", OnFail.UNKNOWN, 20),
+        ("self.log.rewind(tup_id)", OnFail.UNKNOWN, 20),
+        ("self.log.warning(tup_id)", OnFail.NOTHING, 20),
+        (
+            "if self.tries[tup_id] > 3:\n    self.dead_letters.put(tup_id)\n    return\nself.queue.append(tup_id)",
+            OnFail.BURIED,
+            21,
+        ),
         ("super().fail(tup_id)\nself.logger.info('lost')", OnFail.NOTHING, 20),
         (
             "if self.tries[tup_id] > 3:\n    raise RuntimeError(tup_id)\nself.queue.append(tup_id)",

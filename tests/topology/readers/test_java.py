@@ -266,7 +266,7 @@ def test_branches_with_other_settings_are_topologies_of_their_own() -> None:
     assert cluster.branch == "args.length > 0 (demo/Main.java:11)"
     assert local.branch == "args.length <= 0 (demo/Main.java:11)"
     assert [(each.kind, each.sure, each.place.line) for each in cluster.defects] == [
-        ("setting-in-one-branch", "likely", 12)
+        ("setting-in-one-branch", "information", 12)
     ]
     assert local.defects == ()
 
