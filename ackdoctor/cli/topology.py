@@ -28,7 +28,7 @@ from ackdoctor.model.topology import Judged, Word
 from ackdoctor.model.trace import Outcomes
 from ackdoctor.reporters import Context
 from ackdoctor.reporters.promise import Promise, matching
-from ackdoctor.reporters.topology import document, screen, shortfalls, weaker
+from ackdoctor.reporters.topology import document, screen, shortfalls, summary, weaker
 
 _FORMATS = ("text", "json", "mermaid", "dot", "html")
 _SOUGHT = "Java or Python code, Clojure or YAML that wires a spout to a bolt"
@@ -58,6 +58,9 @@ class Topology:
             autocompletion=complete_words(*GUARANTEES),
         ),
     ] = None
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="As text, print only the sentences about each topology.")
+    ] = False
     select: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Show only the topology of this name; repeat it for more."),
@@ -107,7 +110,14 @@ class Topology:
             text = StringIO()
             look = "full" if self.output_format == "text" else self.output_format
             context, width = context_for(stream, look), width_for(stream)
-            _write(self.output_format, replace(report, topologies=topologies), text, context, width)
+            shown = replace(report, topologies=topologies)
+            _write(
+                "summary" if self.quiet and look == "full" else self.output_format,
+                shown,
+                text,
+                context,
+                width,
+            )
             stream.write(escaped_report(text.getvalue(), self.output_format))
         short = _shortfalls(topologies, self.require or settings.topology.require)
         for line in short:
@@ -172,7 +182,9 @@ def _selected(topologies: Sequence[Judged], names: Sequence[str]) -> tuple[Judge
 
 
 def _write(form: str, report: Report, stream: StringIO, context: Context, width: int) -> None:
-    if form == "text":
+    if form == "summary":
+        summary(report.topologies, stream, context, width)
+    elif form == "text":
         screen(report.topologies, stream, context, width)
     elif form == "json":
         document(report, stream)

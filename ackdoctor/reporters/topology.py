@@ -33,10 +33,8 @@ from ackdoctor.reporters.tables import block
 
 _MAX_NEXT = 2  # reasons that a sentence names after the first
 _MAX_ROWS = 40
-_NARROW = 90  # columns below which a table drops what matters least
 _INDENT = "  "
 _STYLES = {Word.AT_MOST_ONCE: "warning", Word.AT_LEAST_ONCE: "label", Word.EXACTLY_ONCE: "label"}
-_SURE_STYLES = {"certain": "error", "likely": "warning", "information": "info"}
 _FACTS: Mapping[str, tuple[str, str]] = {  # fact -> what the component or topology does, and the result
     "spout-no-ids": ("emits without an id", "so nothing is replayed"),
     "spout-no-replay": ("does not emit a failed message again", "so a failed message is lost"),
@@ -49,7 +47,10 @@ _FACTS: Mapping[str, tuple[str, str]] = {  # fact -> what the component or topol
     "reliability-off": ("runs with acking switched off", "so nothing is replayed"),
     "timeouts-off": ("runs without message timeouts", "so what the network loses never fails"),
     "unanchored-emit": ("emits without an anchor", "so nothing replays what is lost behind it"),
-    "bolt-never-acks": ("never acks", "so its messages are replayed for ever and never complete"),
+    "bolt-never-acks": (
+        "leaves tuples without an ack",
+        "so their messages time out and are replayed for ever",
+    ),
     "bolt-acks-before-effect": ("acks before its effect", "so a crash in between loses the message"),
     "bolt-acks-on-failure": ("acks what failed", "so a failed message is lost"),
     "bolt-swallows-failure": ("acks although an exception was caught", "so a failed message is lost"),
@@ -157,6 +158,12 @@ def shortfalls(judged: Judged, required: Word) -> Iterator[str]:
 # ---- the screen ----
 
 
+def summary(topologies: Sequence[Judged], stream: TextIO, context: Context, width: int) -> None:
+    """Write the sentences about each topology."""
+    for judged in topologies:
+        stream.writelines(f"{line}\n" for line in _head(judged, context, width))
+
+
 def screen(topologies: Sequence[Judged], stream: TextIO, context: Context, width: int) -> None:
     """Write each topology: its sentences, its drawing, its settings and its defects."""
     for number, judged in enumerate(topologies):
@@ -167,7 +174,7 @@ def screen(topologies: Sequence[Judged], stream: TextIO, context: Context, width
             _reasons(judged, context, width),
             _gaps(judged, width),
             _settings(judged, context, width),
-            _defects(judged, context, width),
+            _defects(judged, width),
             _notes(judged.verdict, width),
         )
         stream.writelines(f"\n{each}" for each in filter(None, blocks))
@@ -181,12 +188,8 @@ def _head(judged: Judged, context: Context, width: int) -> Iterator[str]:
     name, colon, text = first.partition(": ")
     yield f"{context.palette.paint('path', name)}{colon}{context.palette.paint(style, text)}"
     yield from rest
-    parts = [
-        topology.kind,
-        topology.framework,
-        str(topology.place),
-        topology.branch and f"if {topology.branch}",
-    ]
+    parts = dict.fromkeys((topology.kind, topology.framework, str(topology.place)))
+    parts |= {f"if {topology.branch}": None} if topology.branch else {}
     about = printable(", ".join(filter(None, parts)))
     for line in wrap(about, width, first=_INDENT, indent=_INDENT):
         yield context.palette.paint("faint", line)
@@ -234,7 +237,16 @@ def _settings(judged: Judged, context: Context, width: int) -> str:
         if _about_storm(setting)
     ]
     dropped = {head for head in ("of", "effect") if not any(row[head] for row in rows)}
-    return block("settings", rows[:_MAX_ROWS], context, width, dropped=dropped, total=len(settings))
+    whole = max((len(row["from"]) for row in rows), default=0) <= width // 3  # so that a path can be copied
+    return block(
+        "settings",
+        rows[:_MAX_ROWS],
+        context,
+        width,
+        unfolded={"from"} if whole else (),
+        dropped=dropped,
+        total=len(settings),
+    )
 
 
 def _about_storm(setting: Setting) -> bool:
@@ -243,18 +255,9 @@ def _about_storm(setting: Setting) -> bool:
     return framework or not setting.effective or isinstance(setting.value, Gap)
 
 
-def _defects(judged: Judged, context: Context, width: int) -> str:
-    rows = [
-        {
-            "defect": printable(defect.kind),
-            "sure": defect.sure,
-            "place": printable(str(defect.place)),
-            "why": printable(defect.why),
-        }
-        for defect in defects_of(judged)
-    ]
-    dropped = {"sure"} if width < _NARROW else set()
-    return block("defects", rows[:_MAX_ROWS], context, width, dropped=dropped, total=len(rows))
+def _defects(judged: Judged, width: int) -> str:
+    texts = (f"{each.sure}: {each.why}, {each.place} ({each.kind})" for each in defects_of(judged))
+    return _list("defects", texts, width)
 
 
 def defects_of(judged: Judged) -> list[Defect]:
@@ -318,7 +321,11 @@ def plain_topology(judged: Judged) -> dict[str, object]:
 def _paths(judged: Judged) -> dict[str, list[str]]:
     topology = judged.topology
     files = {
-        "topology": [topology.place.path, *(node.place.path for node in topology.nodes)],
+        "topology": [
+            topology.place.path,
+            *(node.place.path for node in topology.nodes),
+            *([] if topology.config is None else [topology.config.path]),
+        ],
         "components": [
             path for node in topology.nodes if (path := code_of(node, judged.facts.get(node.id)).path)
         ],

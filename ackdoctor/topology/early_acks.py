@@ -67,6 +67,7 @@ _COUNTS = frozenset("incrementAndGet getAndIncrement inc increment".split())  # 
 _EMPTIES = REMOVES_FROM_VIEW | frozenset(
     "pop popitem popleft drainTo take get_nowait pollFirst pollLast reset".split()
 )
+_CLEARS = frozenset({"clear", "reset"})
 _CLOCKS = frozenset("time monotonic now utcnow perf_counter currentTimeMillis nanoTime".split())
 _SYSTEM = frozenset({"__system", "__tick", "SYSTEM_TICK_STREAM_ID", "SYSTEM_COMPONENT_ID"})
 _DEPTH = 3  # calls followed from a function
@@ -145,9 +146,10 @@ class _Object:
         given = [*use.values, *([use.key] if use.key is not None else [])]
         derived = any(mentions_any(value, data) for value in given)
         match use.how:
-            case "=":
-                into = isinstance(use.place, (Item, Attr)) and not is_emptied(self.context, use)
-                return into and derived
+            case "=" if isinstance(use.place, Item):
+                return derived
+            case "=":  # another value for each input, unless it contains the old one
+                return use.whole and any(mentions(value, use.place) for value in use.values) and derived
             case "+=" | "-=" | "|=":
                 return True
             case how if how in _COUNTS:
@@ -299,6 +301,9 @@ class _Object:
         if use.how == "=":
             reset = isinstance(use.values[0], Literal) and use.function.name not in INITIALISERS
             return reset or is_emptied(self.context, use)
+        op = use.step.op
+        if isinstance(op, Call) and op.dropped and not op.args and use.how not in _CLEARS:
+            return False  # the oldest element of a sliding window goes
         return use.how == "del" or (use.how in _EMPTIES and (use.whole or isinstance(use.place, Name)))
 
     def _reaches(

@@ -5,9 +5,16 @@ Nothing is solved here.  What only a run can know is UNKNOWN or None, never a de
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from ackdoctor.checks.facts.dataflow import canonical_form
-from ackdoctor.checks.facts.fields import ANCHORING, depends_on_setting, initial_values, unreleased_fields
+from ackdoctor.checks.facts.fields import (
+    ACKING,
+    ANCHORING,
+    depends_on_setting,
+    initial_values,
+    unreleased_fields,
+)
 from ackdoctor.checks.facts.outputs import Stream, declared_streams, emitted_stream
 from ackdoctor.checks.facts.spouts import has_id
 from ackdoctor.checks.rule_context import RuleContext
@@ -26,6 +33,7 @@ from ackdoctor.model.cfg import (
     Mix,
     Name,
     Return,
+    Star,
     Step,
 )
 from ackdoctor.model.dialect import EntryKind, Misuse, Moment
@@ -44,6 +52,8 @@ _STATEFUL = re.compile(r"I?StatefulComponent|(?:I|Base)Stateful(?:Windowed)?(?:B
 
 def component_facts(context: RuleContext, findings: Iterable[Finding]) -> ComponentFacts:
     """Return the facts of the component that `context` has solved; `findings` are all about it, before selection."""
+    # The component itself may be wired, not only the subclasses for which lint reports what they inherit.
+    context = replace(context, flows=(*context.flows, *context.inherited), inherited=())
     component, cls = context.component, context.component.cls
     place = Place(cls.path, cls.head.line)
     faults = tuple(_faults(findings))
@@ -95,7 +105,7 @@ def _emits(context: RuleContext, wrong: set[Place]) -> Iterator[Emit]:
     ordered = sorted(sites.values(), key=lambda found: (found[0][1].function.path, found[0][1].step.span))
     for found in ordered:
         emit = found[0][1]
-        ids = {has_id(each) for _, each in found}
+        ids = {_has_id(context, each) for _, each in found}
         streams = {_stream_name(emitted_stream(context, each)) for _, each in found}
         place = Place(emit.function.path, emit.step.span.line)
         anchors = _anchors(context, found) if context.is_bolt else Anchors.ALL  # a spout's emit has no cause
@@ -105,6 +115,13 @@ def _emits(context: RuleContext, wrong: set[Place]) -> Iterator[Emit]:
             anchors=Anchors.SOME if place in wrong and anchors is Anchors.ALL else anchors,
             has_id=ids.pop() if len(ids) == 1 and not context.is_bolt else None,
         )
+
+
+def _has_id(context: RuleContext, emit: Emitted) -> bool | None:
+    """Whether an emit has a message id; None if a setting such as `ackEnabled` decides it."""
+    found = has_id(emit)
+    by_setting = not context.is_bolt and depends_on_setting(context, ACKING)(emit.path)
+    return None if by_setting else found
 
 
 def _stream_name(stream: Stream | None) -> str:
@@ -129,15 +146,24 @@ def _anchors(context: RuleContext, found: Sequence[tuple[Flow, Emitted]]) -> Anc
 def _anchors_of(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors:
     match emit.anchors:
         case How.EXPLICIT:
-            return Anchors.ALL if emit.anchored else Anchors.UNKNOWN
+            return Anchors.ALL if emit.anchored else _written_anchors(emit)
         case How.DEFAULT:
             return Anchors.FRAMEWORK
         case How.EMPTY:
             return Anchors.WAIVED
         case How.UNKNOWN:
-            return Anchors.UNKNOWN
+            return _written_anchors(emit)
         case How.NONE:
             return _without_anchors(context, flow, emit)
+
+
+def _written_anchors(emit: Emitted) -> Anchors:
+    """Return what anchors of unknown origin are: a parameter for one tuple, and a list of some, are anchors."""
+    name = emit.verb.anchors or ""
+    is_tuple = dict(zip(emit.verb.params, emit.verb.types, strict=False)).get(name) == "tuple"
+    value = emit.args.get(name)
+    is_list = isinstance(value, Build) and any(not isinstance(item, (Literal, Star)) for item in value.items)
+    return Anchors.ALL if is_tuple or is_list else Anchors.UNKNOWN
 
 
 def _without_anchors(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors:

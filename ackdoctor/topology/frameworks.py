@@ -93,6 +93,7 @@ _IMPORTS = (
     ("org.apache.heron", "heron"),
     ("com.twitter.heron", "heron"),
     ("heronpy", "heron"),
+    ("pyheron", "heron<0.15"),
     ("heron", "heron"),
     ("com.alibaba.jstorm", "jstorm"),
     ("com.alipay.dw.jstorm", "jstorm"),

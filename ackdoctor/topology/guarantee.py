@@ -80,7 +80,7 @@ _FAILS: Mapping[OnFail, tuple[str, str]] = {
     OnFail.DEAD_LETTER: ("spout-no-replay", "`fail` moves the message elsewhere and does not emit it again"),
     OnFail.BOUNDED: ("bounded-retry", "the spout gives a message up after some attempts"),
 }
-_REPLAYS = frozenset((OnFail.REPLAYS, OnFail.SOURCE, OnFail.BOUNDED))
+_REPLAYS = frozenset((OnFail.REPLAYS, OnFail.SOURCE, OnFail.BOUNDED, OnFail.BURIED))
 _ANCHORED = frozenset((Anchors.ALL, Anchors.FRAMEWORK))
 _NO_ANCHOR: Mapping[Anchors, str] = {
     Anchors.NONE: "the emit has no anchor: a message that is lost behind it is not replayed",
@@ -184,10 +184,12 @@ def _add_replay(spout: Node, facts: ComponentFacts, emits: list[Emit], found: Ev
     if facts.on_fail in _FAILS:
         fact, why = _FAILS[facts.on_fail]
         found.add(fact, place, why, spout.id)
+    elif facts.on_fail is OnFail.BURIED:
+        found.notes.append(f"{spout.id} moves a message that keeps failing to a dead letter ({place})")
     elif facts.on_fail is OnFail.UNKNOWN:
         found.gaps.append(Gap(f"it is not known what {spout.id} does with a failed message", place))
     early = facts.source_ack_place if facts.source_ack is SourceAck.ON_DELIVERY else None
-    if early is not None and facts.on_fail is not OnFail.REPLAYS:
+    if early is not None and facts.on_fail not in (OnFail.REPLAYS, OnFail.BURIED):
         why = "the source forgets a message as soon as the spout receives it"
         found.add("source-acked-on-delivery", early, why, spout.id)
 

@@ -14,8 +14,9 @@ from ackdoctor.topology.objects import Library
 
 __all__ = ["Decision", "Entry", "Path", "Paths", "Run", "explore"]
 
-_MAX_PATHS = 32  # with different outcomes, of one entry point
-_MAX_STEPS = 200_000  # of all runs of one entry point
+_MAX_PATHS = 16  # with different outcomes, of one entry point
+_MAX_RUNS = 64  # of one entry point
+_MAX_STEPS = 100_000  # of all runs of one entry point
 
 _Outcome = TypeVar("_Outcome")
 
@@ -52,12 +53,12 @@ def explore(
     relevant: set[Hashable] = set()
     executed: set[int] = set()
     plans: list[tuple[tuple[bool, ...], Path[_Outcome] | None]] = [((), None)]
-    steps = 0
-    while plans and steps < _MAX_STEPS and len(found) < _MAX_PATHS:
+    steps = runs = 0
+    while plans and steps < _MAX_STEPS and runs < _MAX_RUNS and len(found) < _MAX_PATHS:
         plan, parent = plans.pop(0)
         machine = Machine(symbols, notation, plan, library)
         run = machine.run(entry)
-        steps += machine.steps
+        steps, runs = steps + machine.steps, runs + 1
         executed.update(map(id, run.executed))
         path = Path(outcome(run), tuple(run.decisions))
         if parent is not None:

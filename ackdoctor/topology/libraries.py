@@ -29,7 +29,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["known"]
+__all__ = ["known", "knows"]
 
 _Entry = Mapping[str, Any]
 _UNDECIDED: _Entry = {"ids": None, "on_fail": "unknown", "source_ack": "unknown"}
@@ -42,11 +42,20 @@ def known(node: Node, framework: str = "") -> ComponentFacts | None:
 
     `framework` is that of the topology ("storm 0.9.7").
     """
-    name = node.cls.replace("$", ".").removesuffix(".Factory").removesuffix("Factory")
-    entry = next((each for each in _named(name) if each["role"] == node.role), None)
+    entry = next((each for each in _named(_plain(node.cls)) if each["role"] == node.role), None)
     if entry is None:
         return None
     return _facts(node, {**entry, **_changes(node, entry, framework)})
+
+
+def knows(cls: str) -> bool:
+    """Whether a library is known to have a class."""
+    return "." in cls and bool(_named(_plain(cls)))
+
+
+def _plain(cls: str) -> str:
+    """The name of a class, or of the class that a factory makes."""
+    return cls.replace("$", ".").removesuffix(".Factory").removesuffix("Factory")
 
 
 # ---- the table ----

@@ -258,7 +258,7 @@ def _number_method(value: float, name: str) -> Data:
 
 def _class_method(ref: Ref, name: str) -> Data:
     if name in ("getName", "getCanonicalName", "getTypeName"):
-        return ref.names[0]
+        return ref.names[-1]
     if name == "getSimpleName":
         return ref.last
     return MISSING

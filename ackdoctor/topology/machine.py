@@ -50,7 +50,7 @@ from ackdoctor.topology.evaluator import Evaluator, arithmetic
 from ackdoctor.topology.library_calls import MISSING, new_dict, new_list
 from ackdoctor.topology.objects import Code, Data, Invocation, Library, Obj, Ref, Scope, Text, describe, shown
 
-_MAX_STEPS = 20_000  # of one run
+_MAX_STEPS = 5_000  # of one run
 _MAX_DEPTH = 24  # of calls of the project's functions
 _MAX_ITERATIONS = 128  # of a loop whose end is known
 _MAX_ACTIVE = 2  # calls of one function inside each other
@@ -86,7 +86,7 @@ class Run:
 class Entry(NamedTuple):
     """A function to execute; `this` is the class of the object whose method it is, `args` are its first arguments.
 
-    The body of a module with a class stands for the body of the class: the result is a dict of its names.
+    The body of a module with a class means the body of the class: the result is a dict of its names.
     """
 
     function: Function
@@ -540,10 +540,8 @@ class Machine(Evaluator):
         if isinstance(obj, Code):
             return self.invoke(obj, call.args, call.keywords, repeated=self._repeated(scope))
         if isinstance(obj, Ref):
-            known = (
-                library_calls.method(obj, name, call.args, call.keywords) if obj.cls is not None else MISSING
-            )
-            if known is not MISSING and not call.args:
+            known = library_calls.method(obj, name, call.args, call.keywords) if obj.literal else MISSING
+            if known is not MISSING:
                 return known
             return self._call_value(scope, self.value(scope, func, call.span), call)
         known = library_calls.method(obj, name, call.args, call.keywords)
@@ -821,10 +819,14 @@ def _negated(condition: Expr) -> Expr:
 
 
 def _identity(data: Data) -> Hashable:
-    """What tells an undecided value from others, in all runs."""
-    if isinstance(data, Obj):
-        return describe(data), data.place
-    return data.function.qualname if isinstance(data, Code) else data
+    """What tells an undecided value from others, in all runs: an expression has one value in a file."""
+    match data:
+        case Gap(place=place) | Obj(place=place):
+            return describe(data), place.path
+        case Code(function=function):
+            return function.qualname
+        case _:
+            return data
 
 
 def _calls_constructor(function: Function) -> bool:

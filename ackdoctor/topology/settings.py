@@ -253,8 +253,8 @@ def _refused(topology: Topology, framework: Framework, key: str, setting: Settin
     value = setting.value
     if rule is None or not framework.is_storm or isinstance(value, Gap):
         return None
-    if topology.kind == "pyleus" and value == _UNSET:
-        return None
+    if topology.kind == "pyleus" and (value == _UNSET or key == TICKS):
+        return None  # unset, or a number of seconds with a fraction
     number = _number(value)
     if key == MAX_PENDING and number is not None and number <= 0:
         why = f"`{key}` is {value}: Storm 1.0 and later refuse it, before that the spout never emits"

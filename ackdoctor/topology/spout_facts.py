@@ -13,6 +13,7 @@ from ackdoctor.checks.facts.spouts import (
     emits,
     entry_method,
     has_id,
+    is_super,
     lasting_effects,
     provenance,
     reach,
@@ -20,8 +21,22 @@ from ackdoctor.checks.facts.spouts import (
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
 from ackdoctor.flow.expressions import last_name, name_words, subexpressions
+from ackdoctor.libraries import LIBRARIES
 from ackdoctor.libraries.vocabulary import CONTAINER_STORES, METRICS
-from ackdoctor.model.cfg import EXIT, Attr, Bind, Call, Compare, EdgeKind, Function, Item, Literal, Step, Test
+from ackdoctor.model.cfg import (
+    EXIT,
+    Attr,
+    Bind,
+    Call,
+    Compare,
+    EdgeKind,
+    Function,
+    Item,
+    Literal,
+    Step,
+    Test,
+    Throw,
+)
 from ackdoctor.model.dialect import EntryKind
 from ackdoctor.model.topology import OnFail, Place, SourceAck
 
@@ -40,6 +55,10 @@ _SENDS = frozenset(
 )
 _COUNTS = frozenset(
     "incrementAndGet getAndIncrement addAndGet inc incr increment incrBy mark scope decrementAndGet".split()
+)
+_LOGGERS = frozenset("log logger logging".split())
+_LEVELS = frozenset(
+    "trace debug info warn warning error exception critical fatal severe config fine finer finest".split()
 )
 _DEAD_LETTER = re.compile(r"dead.?letter|dlq|dlx|poison|bury", re.IGNORECASE)
 _FROM_COLLECTIONS = frozenset("pop popleft popitem remove discard clear poll removeIf".split())
@@ -60,7 +79,7 @@ def on_fail(context: RuleContext) -> tuple[OnFail, Place | None]:
         limit = next((found for each in again if (found := _limit(*each))), None)
         if limit is not None:
             dead = any(_is_dead_letter(effect) for effect in lasting_effects(context, EntryKind.FAILED))
-            return OnFail.DEAD_LETTER if dead else OnFail.BOUNDED, limit
+            return OnFail.BURIED if dead else OnFail.BOUNDED, limit
         return OnFail.REPLAYS, place
     once = emits(context, EntryKind.FAILED)
     if once:  # without an id, so that a second failure is not seen
@@ -103,7 +122,8 @@ def _limit(function: Function, replay: Step) -> Place | None:
                 for edge in step.edges
                 if edge.kind in (EdgeKind.TRUE, EdgeKind.FALSE)
             ]
-            ends = EXIT in reachable(function, [at], [(index, kind) for kind in EdgeKind])
+            others = reachable(function, [at], [(index, kind) for kind in EdgeKind])
+            ends = EXIT in others or any(isinstance(steps[each].op, Throw) for each in others)
             if True in sides and False in sides and ends:
                 return _place(function, step)
     return None
@@ -129,7 +149,7 @@ def _is_dead_letter(effect: Effect) -> bool:
 
 def _of_effects(context: RuleContext) -> OnFail:
     """Return what the lasting effects of `fail` mean; no effect, and no source that keeps the message: NOTHING."""
-    effects = [each for each in lasting_effects(context, EntryKind.FAILED) if not _is_metric(each)]
+    effects = [each for each in lasting_effects(context, EntryKind.FAILED) if not _is_idle(each)]
     words = {effect.word for effect in effects}
     if words & _NACKS:
         return OnFail.SOURCE
@@ -149,7 +169,7 @@ def _of_effects(context: RuleContext) -> OnFail:
 def _of_removals(context: RuleContext, removals: list[Effect]) -> OnFail:
     """Return what a `fail` means that at most removes: the source may still have what `ack` does not complete there."""
     acked = [
-        each for each in lasting_effects(context, EntryKind.ACKED) if each.is_call and not _is_metric(each)
+        each for each in lasting_effects(context, EntryKind.ACKED) if each.is_call and not _is_idle(each)
     ]
     completed = {each.word for each in acked if not _is_own(context, each)}
     away = {each.word for each in removals if not _is_own(context, each)}
@@ -184,11 +204,16 @@ def _is_unread(context: RuleContext, effect: Effect, read: set[str]) -> bool:
     return stores and effect.field not in read
 
 
-def _is_metric(effect: Effect) -> bool:
+def _is_idle(effect: Effect) -> bool:
+    """Whether an effect only counts, or calls the framework's empty method."""
     op = effect.step.op
     if not isinstance(op, Call):
         return False
+    if is_super(effect.function, op.func):
+        return True
     names = {word for part in subexpressions(op.func) for word in name_words(last_name(part))}
+    if _LOGGERS.isdisjoint(name_words(effect.word)) and effect.word not in _LEVELS:
+        names -= _LOGGERS  # `log.rewind(...)`: an access log is no logger
     return effect.word in _COUNTS or not METRICS.isdisjoint(names)
 
 
@@ -222,18 +247,17 @@ _SOURCES = (  # the first that matches a qualified name
         "file",
         r"^open$|^io\.open|codecs\.open|java\.io\.|java\.nio\.|^csv|^gzip|^glob|listdir|os\.walk|pandas|hdfs",
     ),
-    (
-        "generated",
-        r"^random\b|itertools\.cycle|numpy\.random|faker|uuid|java\.util\.Random|ThreadLocalRandom",
-    ),
 )
 _PATTERNS = tuple((word, re.compile(pattern, re.IGNORECASE)) for word, pattern in _SOURCES)
 _POPS = frozenset(
     "lpop rpop blpop brpop spop zpopmin zpopmax bzpopmin dequeue listen get_message subscribe".split()
 )
 _POPPED = frozenset({"redis", "beanstalk"})  # sources with such calls
-_CLIENTS = frozenset(word for word, _ in _SOURCES) - {"http", "socket", "file", "generated", "database"}
-_FORGOTTEN = frozenset({"twitter", "mqtt", "zeromq", "socket"})  # what is not kept for a second reader
+_CLIENTS = frozenset(word for word, _ in _SOURCES) - {"http", "socket", "file", "database"}
+_FORGOTTEN = frozenset({"twitter", "mqtt", "zeromq"})  # what is not kept for a second reader
+_JAVA_LANG = tuple(
+    f"{name}." for name in "System Math String Integer Long Double Boolean StringBuilder Thread".split()
+)
 _NO_ACK = frozenset("no_ack auto_ack autoAck noAck".split())
 _AUTO_COMMIT = re.compile(r"(?:enable[._]auto[._]commit|auto[._]commit[._]enable)", re.IGNORECASE)
 _MANUAL = frozenset("pykafka".split())  # clients that commit nothing by default
@@ -246,7 +270,9 @@ def source_of(context: RuleContext) -> tuple[str, SourceAck, Place | None]:
     for emit in found:
         payload = emit.args.get(emit.verb.subject or "")
         names |= provenance(context, emit.function, payload) if payload is not None else frozenset()
-    source = _kind(names) or _imported(context) or ("generated" if found and not names else "")
+    source = (
+        _kind(names) or _imported(context) or ("generated" if found and _is_local(context, names) else "")
+    )
     if source == "generated":
         return source, SourceAck.GENERATED, None
     moment, place = _forgets(context, source, names)
@@ -259,10 +285,18 @@ def _kind(names: frozenset[str]) -> str:
     return next((word for word, pattern in _PATTERNS if any(map(pattern.search, names))), "")
 
 
+def _is_local(context: RuleContext, names: frozenset[str]) -> bool:
+    """Whether all names are of objects that live in the process: the spout makes its messages itself."""
+    library = LIBRARIES[context.dialect.language]
+    framework = tuple(word.decode() for word in context.dialect.words)
+    local = (*library.local, *_JAVA_LANG, *framework)
+    return all(f"{name}.".startswith(local) and not name.startswith(library.remote) for name in names)
+
+
 def _imported(context: RuleContext) -> str:
     """Return the source whose client the spout's file imports, where no payload leads to it."""
     unit = context.program.units[context.component.cls.path]
-    names = frozenset(name for names in unit.imports.values() for name in names)
+    names = frozenset((*unit.stars, *(name for names in unit.imports.values() for name in names)))
     found = _kind(names)
     return found if found in _CLIENTS else ""
 
@@ -285,7 +319,7 @@ def _forgets(context: RuleContext, source: str, names: frozenset[str]) -> tuple[
 def _first_call(functions: Iterable[Function], matches: Callable[[Call], bool]) -> Place | None:
     for function in functions:
         for step in function.cfg.steps:
-            if isinstance(step.op, Call) and matches(step.op):
+            if isinstance(step.op, Call) and not is_super(function, step.op.func) and matches(step.op):
                 return _place(function, step)
     return None
 

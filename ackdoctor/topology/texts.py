@@ -96,19 +96,22 @@ class Texts(Mapping[str, bytes]):
         return self._by_name.get(name, ())
 
     def from_directory(self, path: str, relative: str) -> tuple[str, ...]:
-        """What a relative name means in a file: beside it or beside a directory above it; () if there is none.
+        """What a relative name means in a file: beside it, or beside a directory above it, or any other file of that name.
 
-        The name is relative to the directory in which a command runs, which is one of these.
+        The name is relative to the directory in which a command runs, which is likely one of the first.
         """
         for folder in _above(path):
             wanted = normpath(f"{folder}/{relative}" if folder else relative)
             if wanted in self._files:
                 return (wanted,)
-        return self._nearest(path, relative)
+        return self._ending(path, relative)
 
     def from_class_path(self, path: str, resource: str) -> tuple[str, ...]:
         """The files that a class path resource may be, nearest to the file that names it; several if they tie."""
-        return self._nearest(path, resource)
+        found = self._ending(path, resource)
+        shared = {each: _shared_folders(each, path) for each in found}
+        nearest = max(shared.values(), default=0)
+        return tuple(each for each in found if shared[each] == nearest)
 
     def above(self, path: str, names: tuple[str, ...]) -> Iterator[str]:
         """The files of these names in the directory of a file and in those above it, nearest first."""
@@ -118,15 +121,13 @@ class Texts(Mapping[str, bytes]):
                 if candidate in self._files:
                     yield candidate
 
-    def _nearest(self, path: str, name: str) -> tuple[str, ...]:
+    def _ending(self, path: str, name: str) -> tuple[str, ...]:
+        """The other files whose paths end with a name."""
         wanted = normpath(name).lstrip("/")
         if not wanted or wanted.startswith(".."):
             return ()
-        found = [each for each in self.named(basename(wanted)) if f"/{each}".endswith(f"/{wanted}")]
-        found = [each for each in found if each != path]
-        shared = {each: _shared_folders(each, path) for each in found}
-        nearest = max(shared.values(), default=0)
-        return tuple(each for each in found if shared[each] == nearest)
+        found = self.named(basename(wanted))
+        return tuple(each for each in found if f"/{each}".endswith(f"/{wanted}") and each != path)
 
 
 def _above(path: str) -> Iterator[str]:

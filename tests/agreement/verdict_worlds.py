@@ -195,6 +195,7 @@ WORLDS = {
     "streamparse/orders": orders,
     "pystorm/page-views": page_views_of_pystorm,
     "pyleus/page-views": page_views_of_pyleus,
+    "petrel/orders": petrel_orders,
     "heronpy/sensors": sensors_of_heronpy,
     "storm_py/sensors": sensors_of_storm_py,
 }

@@ -138,6 +138,26 @@ def process(self, tup):
     assert _line(body) == 3
 
 
+def test_a_sliding_window_and_a_field_for_one_input():
+    body = """
+def process(self, tup):
+    self.rows.append(tup.values)
+    if len(self.rows) > 3:
+        self.rows.popleft()
+    if len(self.rows) == 3:
+        self.emit([list(self.rows)])
+"""
+    assert _line(body) is None
+    body = """
+def process(self, tup):
+    self.rows = tup.values[0]
+    if self.rows:
+        self.emit([self.rows])
+        self.rows = []
+"""
+    assert _line(body) is None
+
+
 def test_tuples_that_stay_unacked_until_the_flush():
     body = """
 auto_ack = False

@@ -27,6 +27,7 @@ def _bolt(body: str, switches: str = "auto_ack = True") -> str:
         ("self.emit([1], anchors=[])", "pass", Anchors.WAIVED),
         ("self.emit([1], anchors=[tup])", "pass", Anchors.ALL),
         ("self.emit([1], anchors=self.chosen)", "pass", Anchors.UNKNOWN),
+        ("self.emit([1], anchors=[self.jobs.pop().tup])", "pass", Anchors.ALL),
     ],
 )
 def test_anchors_of_a_python_bolt(emit, switches, anchors):
@@ -68,6 +69,11 @@ public class Made extends BaseRichBolt {
         ("collector.emit(new Values(1)); collector.ack(input);", Anchors.NONE, True),
         ("collector.emit(input, new Values(1)); collector.ack(input);", Anchors.ALL, True),
         ('collector.emit("late", input, new Values(1));', Anchors.ALL, False),
+        (
+            "Tuple first = jobs.next(); collector.emit(first, new Values(1)); collector.ack(input);",
+            Anchors.ALL,
+            True,
+        ),
     ],
 )
 def test_a_java_bolt(body, anchors, completes):
@@ -136,6 +142,19 @@ def _spout(fail: str) -> str:
         ("self.client.rpush('words', tup_id)", OnFail.SOURCE, 20),
         ("self.client.rpush('words-dlq', tup_id)", OnFail.DEAD_LETTER, 20),
         ("self.archive.handle(tup_id)", OnFail.UNKNOWN, 20),
+        ("self.log.rewind(tup_id)", OnFail.UNKNOWN, 20),
+        ("self.log.warning(tup_id)", OnFail.NOTHING, 20),
+        (
+            "if self.tries[tup_id] > 3:\n    self.dead_letters.put(tup_id)\n    return\nself.queue.append(tup_id)",
+            OnFail.BURIED,
+            21,
+        ),
+        ("super().fail(tup_id)\nself.logger.info('lost')", OnFail.NOTHING, 20),
+        (
+            "if self.tries[tup_id] > 3:\n    raise RuntimeError(tup_id)\nself.queue.append(tup_id)",
+            OnFail.BOUNDED,
+            21,
+        ),
         (
             "self.tries[tup_id] += 1\nif self.tries[tup_id] < 3:\n    self.emit([tup_id], tup_id=tup_id)",
             OnFail.BOUNDED,
@@ -195,3 +214,44 @@ def test_a_generated_source():
     facts = python_facts(source)
     assert (facts.source, facts.source_ack) == ("generated", SourceAck.GENERATED)
     assert facts.emits[0].has_id is False
+
+
+def test_a_class_with_subclasses_has_facts_of_its_own():
+    source = """
+    from streamparse import Spout
+
+    class Words(Spout):
+        def next_tuple(self):
+            self.emit(["word"], tup_id=1)
+
+        def fail(self, tup_id):
+            self.log("failed")
+
+    class MoreWords(Words):
+        def ack(self, tup_id):
+            self.log("done")
+    """
+    for name in ("Words", "MoreWords"):
+        facts = python_facts(source, name)
+        assert [emit.has_id for emit in facts.emits] == [True], name
+        assert (facts.on_fail, facts.source) == (OnFail.NOTHING, "generated")
+
+
+def test_a_setting_decides_about_ids():
+    source = """
+    public class Made extends BaseRichSpout {
+      private final boolean ackEnabled;
+      private SpoutOutputCollector collector;
+      public Made(boolean ackEnabled) { this.ackEnabled = ackEnabled; }
+      public void open(Map conf, TopologyContext context, SpoutOutputCollector collector) { this.collector = collector; }
+      public void nextTuple() {
+        if (ackEnabled) {
+          collector.emit(new Values("word"), 1);
+        } else {
+          collector.emit(new Values("word"));
+        }
+      }
+      public void declareOutputFields(OutputFieldsDeclarer declarer) { declarer.declare(new Fields("word")); }
+    }
+    """
+    assert [emit.has_id for emit in java_facts(source).emits] == [None, None]

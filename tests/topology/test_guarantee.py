@@ -100,6 +100,13 @@ def test_a_spout_that_does_not_replay_loses(on_fail: OnFail, fact: str, *, repea
     assert facts_of(found) == [f"{fact} words words.py:8"]
 
 
+def test_a_spout_that_buries_what_keeps_failing_is_at_least_once_with_a_note() -> None:
+    found = judge(words=spout(on_fail=OnFail.BURIED))
+
+    assert (found.word, found.may_lose, found.may_repeat) == ("at-least-once", False, True)
+    assert "words moves a message that keeps failing to a dead letter (words.py:8)" in found.notes
+
+
 def test_a_source_that_is_acked_on_delivery_confirms_the_loss() -> None:
     delivered = {"source_ack": SourceAck.ON_DELIVERY, "source_ack_place": Place("words.py", 4)}
     found = judge(words=spout(on_fail=OnFail.NOTHING, **delivered))

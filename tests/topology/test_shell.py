@@ -2,11 +2,9 @@
 
 import pytest
 
-from ackdoctor.dialects import load
-from ackdoctor.flow.program import Program
-from ackdoctor.frontends.java import lower_source
-from ackdoctor.model.topology import Gap, Place
-from ackdoctor.topology.shell import script_of, shell_script
+from ackdoctor.topology.readers import java
+from ackdoctor.topology.shell import runs, script_of
+from tests.topology.programs import link
 
 
 @pytest.mark.parametrize(
@@ -27,60 +25,65 @@ def test_the_script_of_a_command(words, script):
     assert script_of(words) == script
 
 
-def script(body, name="Count"):
+def test_a_script_in_another_language_is_not_read():
+    assert runs(["python", "count.py"], "Count") == ("count.py", "")
+    assert runs(["node", "count.js"], "Count") == (
+        "count.js",
+        "count.js is written in JavaScript, which ackdoctor does not read",
+    )
+    assert runs(["./count"], "Count") == ("Count", "the command of Count names no script")
+
+
+def component(create, classes):
     source = f"""
         package shop;
         import org.apache.storm.task.ShellBolt;
-        import org.apache.storm.topology.IRichBolt;
+        import org.apache.storm.topology.*;
         class Names {{ static final String SCRIPT = "named.py"; }}
         class Python extends ShellBolt {{
           Python(String interpreter, String script) {{ super(interpreter, "-u", script); }}
           Python(String script) {{ this("python", script); }}
         }}
-        {body}"""
-    lowered = lower_source(path="Shop.java", data=source.encode())
-    program = Program([lowered.unit], load({}))
-    return shell_script(program, lowered.unit.classes[name])
+        {classes}
+        class Main {{
+          public static void main(String[] args) {{
+            TopologyBuilder builder = new TopologyBuilder();
+            builder.setBolt("count", {create}).shuffleGrouping("words");
+            StormSubmitter.submitTopology("shop", new Config(), builder.createTopology());
+          }}
+        }}"""
+    program = link({"Main.java": source})
+    (topology,) = java.from_program(program, set(program.units))
+    (node,) = topology.nodes
+    return node.cls, node.unread
 
 
 @pytest.mark.parametrize(
-    "constructor",
+    ("create", "constructor"),
     [
-        'Count() { super("python", "count.py"); }',
-        'Count(int n) { super(new String[] {"python", "count.py"}); this.n = n; }',
-        'Count() { super("python", "count.py"); } Count(Map<String, String> env) { this(); this.setEnv(env); }',
-        'Count() { super("python", "count" + ".py"); }',
-        'Count(String python) { super(python, "count.py"); }',
+        ("new Count()", 'Count() { super("python", "count.py"); }'),
+        ("new Count(3)", 'Count(int n) { super(new String[] {"python", "count.py"}); this.n = n; }'),
+        ("new Count()", 'Count() { super("python", "count" + ".py"); }'),
+        ('new Count("count")', 'Count(String name) { super("python", name + ".py"); }'),
+        ("new Count()", 'Count() { this(1); } Count(int n) { super("python", "count.py"); }'),
     ],
 )
-def test_the_script_in_a_constructor(constructor):
-    assert script(f"class Count extends ShellBolt implements IRichBolt {{ {constructor} }}") == "count.py"
+def test_the_script_in_a_constructor(create, constructor):
+    cls = f"class Count extends ShellBolt implements IRichBolt {{ {constructor} }}"
+    assert component(create, cls) == ("count.py", "")
 
 
-def test_a_constant_names_the_script():
-    assert (
-        script('class Count extends ShellBolt { Count() { super("python", Names.SCRIPT); } }') == "named.py"
-    )
+def test_the_script_through_base_classes_and_constants():
+    cls = "class Count extends Python { Count() { super(Names.SCRIPT); } }"
+    assert component("new Count()", cls) == ("named.py", "")
+    assert component('new Python("direct.py")', "") == ("direct.py", "")
 
 
-def test_the_constructors_of_base_classes_are_followed():
-    assert script('class Count extends Python { Count() { super("count.py"); } }') == "count.py"
-    body = 'class Middle extends Python { Middle() { super("m.py"); } } class Count extends Middle { }'
-    assert script(body) == "m.py"
+def test_a_script_that_the_files_do_not_decide():
+    cls = 'class Count extends ShellBolt { Count(String s) { super("python", s); } }'
+    assert component("new Count(args[0])", cls) == ("Count", "the command of Count names no script")
 
 
-def test_a_computed_script_is_a_gap():
-    gap = Gap("the constructor of Count decides which script it runs", Place("Shop.java", 10))
-    assert script('class Count extends ShellBolt { Count(String s) { super("python", s); } }') == gap
-    two = 'Count() { super("python", "a.py"); } Count(int i) { super("python", "b.py"); }'
-    assert script(f"class Count extends ShellBolt {{ {two} }}") == gap
-    assert script("class Count extends ShellBolt { }") == gap
-
-
-def test_constructors_that_call_each_other_end():
-    body = "class Count extends ShellBolt { Count(int a) { this(a, a); } Count(int a, int b) { this(a); } }"
-    assert isinstance(script(body), Gap)
-
-
-def test_other_classes_run_no_script():
-    assert script('class Count extends BaseRichBolt { Count() { super("python", "count.py"); } }') is None
+def test_other_components_run_no_script():
+    cls = 'class Count extends BaseRichBolt { Count() { this.path = "count.py"; } }'
+    assert component("new Count()", cls) == ("shop.Count", "")

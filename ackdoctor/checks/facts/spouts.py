@@ -80,7 +80,7 @@ def callees(context: RuleContext, function: Function, call: Call) -> Iterator[Fu
     own = context.own_method(function, call.func)
     if own is not None:
         yield own
-    elif _is_super(function, call.func):
+    elif is_super(function, call.func):
         methods = [
             cls.methods[function.name] for cls in context.component.lineage if function.name in cls.methods
         ]
@@ -90,7 +90,7 @@ def callees(context: RuleContext, function: Function, call: Call) -> Iterator[Fu
         yield from (symbol for symbol in context.resolve(function, call.func) if isinstance(symbol, Function))
 
 
-def _is_super(function: Function, func: Expr) -> bool:
+def is_super(function: Function, func: Expr) -> bool:
     """Whether a callee is `super().name` or `Base.name` of the method's own name."""
     if not isinstance(func, Attr) or func.name != function.name:
         return False
@@ -100,7 +100,7 @@ def _is_super(function: Function, func: Expr) -> bool:
 
 def calls_super(function: Function) -> bool:
     """Whether a method calls the one it overrides."""
-    return any(_is_super(function, call.func) for call in calls_by_result(function).values())
+    return any(is_super(function, call.func) for call in calls_by_result(function).values())
 
 
 # ---- emits ----

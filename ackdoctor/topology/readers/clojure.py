@@ -22,7 +22,7 @@ from ackdoctor.model.topology import (
 )
 from ackdoctor.topology.frameworks import framework_of
 from ackdoctor.topology.readers.clojure_forms import Form, FormError, read_forms
-from ackdoctor.topology.readers.streamparse_config import framework_needing
+from ackdoctor.topology.readers.streamparse_config import framework_needing, unread_settings
 from ackdoctor.topology.readers.undecided import undecided_settings
 from ackdoctor.topology.texts import Texts
 
@@ -43,13 +43,13 @@ _OUTPUTS = frozenset({"direct-stream", "direct-output-fields", "output-fields"})
 _DEFINITIONS = frozenset({"def", "defn"})
 _NAMED = 2  # forms before the value of a definition: `def` and the name
 _BLOCKS = frozenset({"let", "do"})
-_MAX_HOPS = 20  # from a name to the form that it stands for
-_MAX_RESOLVED = 50_000  # names and blocks of one file: names that stand for each other may multiply
+_MAX_HOPS = 20  # from a name to the form that it means
+_MAX_RESOLVED = 50_000  # names and blocks of one file: names that refer to each other may multiply
 
 
 @dataclass(slots=True)
 class _File:
-    """A file that is read: what its names stand for, and the full names of the Java classes that it imports."""
+    """A file that is read: what its names mean, and the full names of the Java classes that it imports."""
 
     path: str
     framework: str
@@ -61,7 +61,7 @@ class _File:
         return Place(self.path, form.line)
 
     def resolve(self, form: Form, hops: int = _MAX_HOPS) -> Form:
-        """The form that a name, a block or a `merge` of maps stands for; the form itself if it is computed."""
+        """The form that a name, a block or a `merge` of maps means; the form itself if it is computed."""
         for _ in range(hops):
             self.budget -= 1
             if self.budget < 0:
@@ -126,7 +126,8 @@ def read(path: str, data: bytes, texts: Texts) -> tuple[Topology, ...]:
     for form in reversed(definitions):
         vector = file.resolve(_body(form))
         if vector.kind == "[" and any(each.head in _SPECS for each in _forms_in(vector)):
-            return (_streamparse_topology(file, form, vector),)
+            topology = _streamparse_topology(file, form, vector)
+            return (replace(topology, settings=(*unread_settings(path, texts), *topology.settings)),)
     calls = (
         _storm_topology(file, form, call)
         for form in definitions

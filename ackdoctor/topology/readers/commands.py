@@ -8,9 +8,10 @@ from typing import NamedTuple
 from ackdoctor.model.topology import Place
 from ackdoctor.topology.texts import Texts
 
-_CONTINUED = re.compile(r"\\\r?\n")
+_CONTINUED = re.compile(r"\\\r?\n[ \t]*")
 _WORD = re.compile(r"""[^\s"';|&]+""")
 _PROPERTY = re.compile(r"([^#!\s=:][^\s=:]*)\s*[=:]?\s*(.*)")
+_VARIABLE = re.compile(r"^(?:\$\{?\w+\}?/+)+")
 _FILTERS = ("--filter", "-f", "--props")
 
 
@@ -49,11 +50,24 @@ def filter_of(path: str, texts: Texts) -> dict[str, str]:
     named = {
         file
         for command in commands(texts)
-        if any(basename(word) == basename(path) for word in command.words)
+        if any(_means(word, path, texts) for word in command.words)
         for name in command.given(*_FILTERS)
-        for file in texts.from_directory(path, name)[:1] or (name,)
+        for file in texts.from_directory(path, _relative(name))[:1] or (name,)
     }
     if len(named) != 1 or (file := named.pop()) not in texts:
         return {}
-    lines = texts[file].decode("utf-8", "replace").splitlines()
+    lines = _CONTINUED.sub("", texts[file].decode("utf-8", "replace")).splitlines()
     return {match[1]: match[2] for line in lines if (match := _PROPERTY.match(line.strip()))}
+
+
+def _means(word: str, path: str, texts: Texts) -> bool:
+    """Whether a word of a command is the name of a file: a bare name must be the only one."""
+    if basename(word) != basename(path):
+        return False
+    tail = _relative(word)
+    return f"/{path}".endswith(f"/{tail}") and ("/" in tail or len(texts.named(tail)) == 1)
+
+
+def _relative(name: str) -> str:
+    """A name without a leading `$HOME/`, which is not known."""
+    return _VARIABLE.sub("", name).lstrip("./")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ackdoctor.model.topology import DEFAULT_STREAM, Gap, Place, Setting, Value
 from ackdoctor.topology.marked_yaml import Marked
-from ackdoctor.topology.shell import SHELL_CLASSES, script_of
+from ackdoctor.topology.shell import SHELL_CLASSES, runs
 
 _TICKS = "topology.tick.tuple.freq.secs"
 _LENGTH = "topology.bolts.window.length"
@@ -33,7 +33,6 @@ _CONSTRUCTORS: Mapping[str, tuple[str, ...]] = {
     "CountSyncPolicy": ("syncCount",),
 }
 _PUTS = frozenset({"put", "setProp"})  # a key and its value, or a map of them
-_LANGUAGES = {".js": "JavaScript", ".rb": "Ruby", ".php": "PHP", ".pl": "Perl", ".R": "R", ".lua": "Lua"}
 
 
 class Method(NamedTuple):
@@ -194,11 +193,7 @@ def code_of(bean: Marked) -> tuple[str, str]:
         return cls, ""
     args = bean.items_of("constructorArgs")
     words = [each.text for each in (args[0].items() or args[:1])] if args else []
-    script = script_of([word for word in words if word])
-    if not script:
-        return cls, f"the command of its {simple_name(cls)} names no script"
-    language = next((name for suffix, name in _LANGUAGES.items() if script.endswith(suffix)), "")
-    return script, f"{script} is written in {language}, which ackdoctor does not read" if language else ""
+    return runs([word for word in words if word], cls)
 
 
 def _given(method: Method) -> dict[str, Value]:

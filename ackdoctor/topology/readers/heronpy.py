@@ -4,7 +4,7 @@ Classes that derive from heronpy's `Topology` are read with those of streamparse
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ackdoctor.flow.expressions import last_name
 from ackdoctor.flow.program import Program
@@ -14,11 +14,13 @@ from ackdoctor.topology.interpreter import Entry, Run
 from ackdoctor.topology.objects import Code, Data, Invocation, Obj, Ref, describe
 from ackdoctor.topology.readers.python_specs import (
     ADD,
+    PYHERON,
     SPEC,
     SpecReader,
     setting_of,
     settings_of,
     topologies_of,
+    with_mode_of_pyheron,
 )
 from ackdoctor.topology.settings import MODE
 
@@ -86,7 +88,7 @@ def _built(reader: SpecReader, made: Invocation, builder: Obj) -> Topology:
     gaps = list(specs.gaps)
     if submitted is None:
         gaps.append(Gap(f"this code does not call `{_SUBMIT}`", made.place))
-    return Topology(
+    topology = Topology(
         name=_name(made.argument(0, "name")),
         kind="heronpy",
         framework="heron",
@@ -96,6 +98,8 @@ def _built(reader: SpecReader, made: Invocation, builder: Obj) -> Topology:
         settings=(*settings, *specs.settings),
         gaps=tuple(gaps),
     )
+    old = any(name.startswith(PYHERON) for name in made.names)
+    return replace(with_mode_of_pyheron(topology), framework=PYHERON) if old else topology
 
 
 def _specs(calls: Iterable[Invocation]) -> Iterator[tuple[str, Obj]]:
@@ -138,7 +142,7 @@ _SEMANTICS = "set_delivery_semantics"
 
 @dataclass(slots=True)
 class _Stages:
-    """The stages of a streamlet graph, by the object that stands for each."""
+    """The stages of a streamlet graph, by the object that each call returns."""
 
     nodes: dict[int, Node] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)

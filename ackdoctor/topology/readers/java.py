@@ -5,6 +5,7 @@ A graph with other components or settings on another branch of the code is a top
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from ackdoctor.topology.objects import FOREVER, Data, Invocation, Library, Obj, 
 from ackdoctor.topology.readers import storm_java, storm_streams, trident
 from ackdoctor.topology.readers.java_config import CONFIGS, is_config, settings_of
 from ackdoctor.topology.readers.java_entries import EntryPoints, mentions
-from ackdoctor.topology.readers.undecided import undecided_settings
+from ackdoctor.topology.readers.undecided import unsubmitted_settings, without_fragments
 from ackdoctor.topology.readers.wiring import Wired
 
 _CONFIGURABLE = {
@@ -30,7 +31,13 @@ _BUILDERS = {**storm_java.BUILDERS, **trident.BUILDERS, **storm_streams.BUILDERS
 _WIRING = storm_java.WIRING | trident.WIRING | storm_streams.WIRING
 _GRAPHS = {"trident": trident.graph_of, "storm-streams": storm_streams.graph_of}
 _CLASSES = {**_BUILDERS, **_CONFIGURABLE}
-_PACKAGES = frozenset(name.rpartition(".")[0] for name in _CLASSES)
+_SUBMITTERS = frozenset(
+    f"{package}.{name}"
+    for package in ("org.apache.storm", "backtype.storm", "com.twitter.heron.api", "org.apache.heron.api")
+    for name in ("StormSubmitter", "LocalCluster", "HeronSubmitter", "generated.StormTopology")
+)
+_NAMES = _CLASSES.keys() | _SUBMITTERS
+_PACKAGES = frozenset(name.rpartition(".")[0] for name in _NAMES)
 _OUTSIDE = frozenset(  # packages and classes of the frameworks, whose source may be in the run
     f"{root}{name}"
     for root in ("org.apache.storm", "backtype.storm", "com.twitter.heron.api", "org.apache.heron.api")
@@ -60,15 +67,13 @@ _OUTSIDE = frozenset(  # packages and classes of the frameworks, whose source ma
 ) | {"storm.trident", "storm.trident.fluent", "storm.trident.operation.builtin"}
 _LIBRARY = Library(_OUTSIDE, CONFIGS, {"ConfigurableTopology.start": "run"})
 _SUBMITS = ("submit", "run", "launch", "deploy", "start", "execute", "simulate")
-_RELIABILITY = frozenset(
-    {"topology.acker.executors", "topology.enable.message.timeouts", "topology.reliability.mode"}
-)
 _JSTORM = ("com.alibaba.jstorm", "com.alipay.dw.jstorm")
 _HARMLESS = frozenset({"topology.debug", "topology.workers", "topology.max.task.parallelism"})
 _ADDRESS = re.compile(
     r"server|host|topic|url|uri|zk|broker|serializer|user|password|port$|path|table|index|client|group|scheme|id$",
     re.IGNORECASE,
 )
+_MAX_BRANCHES = 8  # of one topology; of more, one is reported
 _MAX_ENTRIES = 40  # of one cluster of files
 
 
@@ -81,11 +86,28 @@ class _Submission(NamedTuple):
     call: Invocation | None = None
 
 
+class _Unused(NamedTuple):
+    """A configuration object that a path fills and does not submit: the defect, and the settings without effect."""
+
+    defect: Defect
+    settings: tuple[Setting, ...] = ()
+
+
 class _Wiring(NamedTuple):
     """A topology on one path, and whether the path submits it."""
 
     topology: Topology
     submitted: bool
+    unused: tuple[_Unused, ...] = ()
+
+    def complete(self, used: AbstractSet[Place | None]) -> Topology:
+        """The topology with the defects of the configuration objects that no path submits."""
+        lost = [each for each in self.unused if not each.settings or each.defect.place not in used]
+        return replace(
+            self.topology,
+            settings=(*self.topology.settings, *(setting for each in lost for setting in each.settings)),
+            defects=(*self.topology.defects, *(each.defect for each in lost)),
+        )
 
 
 class _Outcome(NamedTuple):
@@ -105,11 +127,12 @@ class _Branch(NamedTuple):
 def from_program(program: SymbolTable, own: set[str]) -> tuple[Topology, ...]:
     """Return the topologies that the Java files of `own` wire."""
     units = [unit for path, unit in program.units.items() if path.endswith(".java")]
-    if not any(unit.path in own and mentions(unit, _CLASSES, _PACKAGES) for unit in units):
+    wires = any(mentions(unit, _CLASSES, _PACKAGES) for unit in units)
+    if not wires or not any(unit.path in own and mentions(unit, _NAMES, _PACKAGES) for unit in units):
         return ()
     points = EntryPoints(program)
     wiring = points.wiring(_WIRING)
-    entries = {(id(each.function), id(each.this)): each for start in wiring for each in points.above(start)}
+    entries = {(id(each.function), id(each.this)): each for each in points.above(wiring)}
     executed: set[int] = set()
     found: dict[tuple[Place, str], list[Topology]] = {}
     for entry in [each for each in entries.values() if each.function.path in own][:_MAX_ENTRIES]:
@@ -117,7 +140,7 @@ def from_program(program: SymbolTable, own: set[str]) -> tuple[Topology, ...]:
     for entry in wiring[:_MAX_ENTRIES]:
         if entry.function.path in own and id(entry.function) not in executed:
             _explore(program, entry, executed, found)
-    return tuple(topology for several in found.values() for topology in several)
+    return without_fragments(topology for several in found.values() for topology in several)
 
 
 def _explore(
@@ -147,7 +170,8 @@ def _outcome(program: SymbolTable, run: Run) -> _Outcome:
         for submission in _submissions(run, builder) or [_Submission()]:
             topology = _topology(program, run, builder, submission)
             if topology is not None:
-                wirings.append(_Wiring(topology, submission.call is not None))
+                unused = tuple(_unused(program, run, submission))
+                wirings.append(_Wiring(topology, submission.call is not None, unused))
     return _Outcome(tuple(wirings), run.ended == "limit" and bool(wirings))
 
 
@@ -194,12 +218,10 @@ def _topology(program: SymbolTable, run: Run, builder: Obj, submission: _Submiss
     kind = _kind_of(program, builder)
     call, conf = submission.call, submission.conf
     if call is None:
-        gap = Gap("no code of the run submits this topology with its configuration", place)
-        settings = tuple(undecided_settings(gap))
+        settings = unsubmitted_settings(place)
     else:
         settings = settings_of(conf, run.calls, call.order, call.place)
-    configurable = call is not None and call.receiver is not None and _is_configurable(program, call.receiver)
-    unused = [] if call is None else list(_unused(run, submission, configurable=configurable))
+    configurable = _is_configurable(program, submission)
     imports = program.units[place.path].imports.values()
     jstorm = any(name.startswith(_JSTORM) for names in imports for name in names)
     return Topology(
@@ -213,9 +235,9 @@ def _topology(program: SymbolTable, run: Run, builder: Obj, submission: _Submiss
         place=place,
         nodes=wired.nodes,
         edges=wired.edges,
-        settings=(*settings, *(setting for each in unused for setting in each[1]), *wired.settings),
+        settings=(*settings, *wired.settings),
         gaps=wired.gaps,
-        defects=(*wired.defects, *(each[0] for each in unused)),
+        defects=wired.defects,
         config=conf.place if isinstance(conf, Obj) and conf.place.path else None,
     )
 
@@ -224,22 +246,23 @@ def _graph_of(program: SymbolTable, builder: Obj) -> Callable[[Obj, int, Sequenc
     return _GRAPHS.get(_kind_of(program, builder), storm_java.graph_of)
 
 
-def _is_configurable(program: SymbolTable, obj: Obj) -> bool:
-    return not _CONFIGURABLE.keys().isdisjoint(_classes_of(program, obj))
+def _is_configurable(program: SymbolTable, submission: _Submission) -> bool:
+    """Whether a `ConfigurableTopology` submits itself."""
+    receiver = None if submission.call is None else submission.call.receiver
+    return receiver is not None and not _CONFIGURABLE.keys().isdisjoint(_classes_of(program, receiver))
 
 
-def _unused(
-    run: Run, submission: _Submission, *, configurable: bool
-) -> Iterator[tuple[Defect, tuple[Setting, ...]]]:
-    """The configuration objects that this path fills and does not submit, each as a defect with its settings."""
+def _unused(program: SymbolTable, run: Run, submission: _Submission) -> Iterator[_Unused]:
+    """The configuration objects that this path fills and does not submit."""
     call, conf = submission.call, submission.conf
-    assert call is not None
-    own = call.receiver.fields.get("conf") if configurable and call.receiver is not None else None
-    if configurable and isinstance(conf, Obj) and conf is not own and conf.is_one_of(CONFIGS):
+    if call is None:
+        return
+    if _is_configurable(program, submission) and isinstance(conf, Obj) and conf.is_one_of(CONFIGS):
+        own = call.receiver.fields.get("conf") if call.receiver is not None else None
         merged = own is not None and any(own in each.args for each in conf.calls)
-        if not merged:
+        if conf is not own and not merged:
             why = "a new configuration is submitted, not the field `conf`: the settings of `-conf` files are lost"
-            yield Defect(kind="config-object-shadowed", sure="certain", place=conf.place, why=why), ()
+            yield _Unused(Defect(kind="config-object-shadowed", sure="certain", place=conf.place, why=why))
     used = {id(arg) for each in run.calls for arg in (*each.args, *each.keywords.values())} | {id(run.result)}
     for each in run.calls:
         obj = each.result
@@ -255,10 +278,8 @@ def _unused(
             what = "another configuration object" if isinstance(conf, Obj) else "no configuration object"
             why = f"the settings of this configuration are lost: {what} is submitted"
             lost = (replace(setting, effective=False, why=why) for setting in settings)
-            yield (
-                Defect(kind="config-object-not-passed", sure="certain", place=obj.place, why=why),
-                tuple(lost),
-            )
+            defect = Defect(kind="config-object-not-passed", sure="certain", place=obj.place, why=why)
+            yield _Unused(defect, tuple(lost))
 
 
 # ---- all paths ----
@@ -272,20 +293,26 @@ def _merged(paths: Paths[_Outcome]) -> Iterator[Topology]:
         for wiring in path.outcome.wirings:
             key = (wiring.topology.place, wiring.topology.kind)
             groups.setdefault(key, []).append((wiring, path.decisions))
+    used = {wiring.topology.config for group in groups.values() for wiring, _ in group}
     for (place, _), group in groups.items():
         submitted = [each for each in group if each[0].submitted] or group
         names = [wiring.topology.name for wiring, _ in submitted if wiring.topology.name]
         name = names[0] if names else _stem(place.path)
         branches: list[_Branch] = []
         for wiring, decisions in submitted:
-            topology = replace(wiring.topology, name=name)
+            topology = replace(wiring.complete(used), name=name)
             identity = _identity(topology)
             if cut:
                 gap = Gap("this code has more branches than are followed", place)
                 topology = replace(topology, gaps=(*topology.gaps, gap))
             if all(_identity(branch.topology) != identity for branch in branches):
                 branches.append(_Branch(topology, decisions))
-        yield from _with_conditions(branches, paths)
+        if len(branches) > _MAX_BRANCHES:
+            largest = max(branches, key=lambda branch: len(branch.topology.nodes)).topology
+            why = f"{len(branches)} branches of this code wire other graphs or settings; this is one of them"
+            yield replace(largest, gaps=(*largest.gaps, Gap(why, place)))
+        else:
+            yield from _with_conditions(branches, paths)
 
 
 def _identity(topology: Topology) -> Topology:
@@ -339,6 +366,5 @@ def _in_one_branch(topology: Topology, branches: Sequence[Topology]) -> Iterator
             continue
         if all(setting.key in keys for keys in elsewhere):
             continue
-        sure = "likely" if setting.key in _RELIABILITY else "information"
         why = f"`{setting.key}` is set on this branch only"
-        yield Defect(kind="setting-in-one-branch", sure=sure, place=setting.place, why=why)
+        yield Defect(kind="setting-in-one-branch", sure="information", place=setting.place, why=why)

@@ -4,8 +4,9 @@ The search starts at the functions with a wiring call such as `builder.setBolt(.
 A function without callers is an entry point, and so is every `main`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ackdoctor.flow.expressions import last_name
 from ackdoctor.flow.symbols import SymbolTable
@@ -28,7 +29,7 @@ class _Caller:
     call: Call
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class EntryPoints:
     """The call graph by names, built on demand."""
 
@@ -45,22 +46,20 @@ class EntryPoints:
         }
         return tuple(found.values())
 
-    def above(self, start: Entry) -> Iterator[Entry]:
-        """The entry points from which a function is reached: itself, if nothing calls it."""
-        seen = {id(start.function)}
-        ring = [start]
+    def above(self, starts: Iterable[Entry]) -> Iterator[Entry]:
+        """The entry points from which these functions are reached: those that nothing calls."""
+        ring = {id(start.function): start for start in starts}
+        seen = set(ring)
         for _ in range(_MAX_CALLERS):
-            following: list[Entry] = []
-            for entry in ring:
+            following: dict[int, Entry] = {}
+            for entry in ring.values():
                 callers = [] if entry.function.name == _MAIN else list(self._callers_of(entry))
                 if not callers:
                     yield from self._for_heirs(entry)
-                for caller in callers:
-                    if id(caller.function) not in seen:
-                        seen.add(id(caller.function))
-                        following.append(caller)
+                following |= {id(each.function): each for each in callers if id(each.function) not in seen}
+            seen |= following.keys()
             ring = following
-        yield from ring
+        yield from ring.values()
 
     def _index(self) -> None:
         if self._callers:
@@ -101,7 +100,20 @@ class EntryPoints:
                 home is not None and self._related(home, owner, strict=True)
             )
         receiver = self._class_of(caller, func)
-        return receiver is None or self._related(receiver, owner)
+        return self._knows(caller.unit, owner) if receiver is None else self._related(receiver, owner)
+
+    def _knows(self, unit: Unit, owner: ClassInfo) -> bool:
+        """Whether a file imports a class, or is in its package."""
+        return unit.module == owner.module or owner.name in unit.imports or owner.module in unit.stars
+
+    @cached_property
+    def heirs(self) -> Mapping[int, Sequence[ClassInfo]]:
+        """The classes that inherit from each class."""
+        found: dict[int, list[ClassInfo]] = {}
+        for cls in self.symbols.classes():
+            for ancestor in self.symbols.lineage(cls).order[1:]:
+                found.setdefault(id(ancestor), []).append(cls)
+        return found
 
     def _class_of(self, caller: _Caller, func: Expr) -> ClassInfo | None:
         """The class of a call's receiver, if it is declared and a class of the project."""
@@ -133,11 +145,8 @@ class EntryPoints:
             return
         heirs = [
             each
-            for each in self.symbols.classes()
-            if each is not cls
-            and cls in self.symbols.lineage(each).order
-            and not _is_abstract(each)
-            and not each.named(entry.function.name)
+            for each in self.heirs.get(id(cls), ())
+            if not _is_abstract(each) and not each.named(entry.function.name)
         ]
         if not heirs or not _is_abstract(cls):
             yield entry
@@ -156,7 +165,7 @@ def _is_abstract(cls: ClassInfo) -> bool:
     return any(method.docstring_only for method in cls.all_methods())
 
 
-def mentions(unit: Unit, classes: Mapping[str, object], packages: frozenset[str]) -> bool:
+def mentions(unit: Unit, classes: Collection[str], packages: frozenset[str]) -> bool:
     """Whether a file imports one of these classes, or all of a package that has one."""
     imported = (name for names in unit.imports.values() for name in names)
     return (

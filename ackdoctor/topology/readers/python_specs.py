@@ -13,18 +13,22 @@ from ackdoctor.model.topology import DEFAULT_STREAM, UNREAD, Edge, Gap, Node, Pl
 from ackdoctor.topology.interpreter import Entry, Run, explore
 from ackdoctor.topology.objects import Data, Invocation, Library, Obj, Ref, describe, plain
 from ackdoctor.topology.readers.undecided import undecided_settings
-from ackdoctor.topology.shell import script_of
+from ackdoctor.topology.settings import MODE
+from ackdoctor.topology.shell import runs
 
+PYHERON = "pyheron"  # heronpy's name before Heron 0.15
 # the frameworks' packages, of which a project may have a copy
-LIBRARY = Library(packages=frozenset({"streamparse", "pystorm", "petrel", "heronpy", "pyheron"}))
+LIBRARY = Library(packages=frozenset({"streamparse", "pystorm", "petrel", "heronpy", PYHERON}))
 SPEC = "spec"
 ADD = {"add_spout": "spout", "add_bolt": "bolt"}  # methods of heronpy's builder
 _STREAM_ID = "GlobalStreamId"
 _GROUPINGS = {name: name.lower() for name in "SHUFFLE GLOBAL DIRECT ALL NONE LOCAL_OR_SHUFFLE".split()}
 _GROUPINGS["LOWEST"] = "global"
 _CUSTOM = frozenset({"custom", "custom_object", "custom_serialized"})
+_ACKING = "topology.acking"  # of Heron before 0.15, whose Python package was pyheron
 _MODES = {name: name for name in "ATMOST_ONCE ATLEAST_ONCE EFFECTIVELY_ONCE".split()}  # constants of Heron
-_MODES["EXACTLY_ONCE"] = "EFFECTIVELY_ONCE"  # its name before 0.17
+_MODES["EXACTLY_ONCE"] = "EFFECTIVELY_ONCE"  # its name before 0.15.2
+_KEYS = {"TOPOLOGY_ENABLE_ACKING": _ACKING}  # constants that do not spell their keys
 
 # the positional parameters of each call
 _JAVA = ("name", "serialized_java", "full_class_name", "args_list")
@@ -128,7 +132,7 @@ def _runs(spec: _Spec) -> tuple[str, str]:
         return (name, "") if isinstance(name, str) else (UNREAD, "its Java class is computed")
     if spec.owner.last.startswith("Shell"):
         words = [word for word in (spec.get("command"), spec.get("script")) if isinstance(word, str)]
-        return script_of(words) or UNREAD, "" if script_of(words) else "the script that it runs is not known"
+        return runs(words, spec.owner.last)
     return spec.owner.names[-1], ""
 
 
@@ -244,15 +248,32 @@ def settings_of(config: Data, place: Place, component: str = "") -> Iterator[Set
         yield from undecided_settings(Gap(f"not all settings{of} are known", place), component)
     for key, value in config.content.items():
         where = config.places.get(key, (place, place))[1]
-        name = key.last.lower().replace("_", ".") if isinstance(key, Ref) else key
+        name = _key(key) if isinstance(key, Ref) else key
         if isinstance(name, str):
             yield setting_of(name, value, where, component)
+
+
+def _key(constant: Ref) -> str:
+    """The key that a framework's constant means: TOPOLOGY_DEBUG is "topology.debug"."""
+    return _KEYS.get(constant.last, constant.last.lower().replace("_", "."))
 
 
 def setting_of(key: str, value: Data, place: Place, component: str = "") -> Setting:
     """One setting; a constant of Heron's reliability modes is the mode's name."""
     mode = _MODES.get(value.last) if isinstance(value, Ref) else None
     return Setting(key=key, value=mode or plain(value, place), place=place, component=component)
+
+
+def with_mode_of_pyheron(topology: Topology) -> Topology:
+    """Tell the reliability mode that `topology.acking` means: bolt_instance.py:45 of heron/instance@0.14.9."""
+
+    def translated(setting: Setting) -> Setting:
+        if setting.key != _ACKING or isinstance(setting.value, Gap):
+            return replace(setting, key=MODE) if setting.key == _ACKING else setting
+        acks = str(setting.value).lower() == "true"
+        return replace(setting, key=MODE, value=_MODES["ATLEAST_ONCE" if acks else "ATMOST_ONCE"])
+
+    return replace(topology, settings=tuple(map(translated, topology.settings)))
 
 
 # ---- paths ----

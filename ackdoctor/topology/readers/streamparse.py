@@ -10,13 +10,20 @@ from ackdoctor.model.cfg import ClassInfo
 from ackdoctor.model.topology import Gap, Place, Topology
 from ackdoctor.topology.interpreter import Entry, Run
 from ackdoctor.topology.objects import Data, Obj
-from ackdoctor.topology.readers.python_specs import SPEC, SpecReader, settings_of, topologies_of
+from ackdoctor.topology.readers.python_specs import (
+    PYHERON,
+    SPEC,
+    SpecReader,
+    settings_of,
+    topologies_of,
+    with_mode_of_pyheron,
+)
 
 _BASE = "Topology"
 _KINDS = {  # the package that defines the base class: kind and framework
     "streamparse": ("streamparse-py", "streamparse>=3"),
     "heronpy": ("heronpy", "heron"),
-    "pyheron": ("heronpy", "heron"),
+    PYHERON: ("heronpy", PYHERON),
     "heron": ("heronpy", "heron"),
 }
 _LOCAL = "<locals>"  # in the name of a class inside a function
@@ -76,7 +83,7 @@ def _topology(
     gaps = list(specs.gaps)
     if not cls.straight:
         gaps.append(Gap(f"statements in the body of {cls.name} are not followed", place))
-    return Topology(
+    topology = Topology(
         name=cls.name,
         kind=kind,
         framework=framework,
@@ -86,3 +93,4 @@ def _topology(
         settings=(*settings_of(body.get("config"), Place(cls.path, span.line)), *specs.settings),
         gaps=tuple(gaps),
     )
+    return with_mode_of_pyheron(topology) if framework == PYHERON else topology

@@ -10,7 +10,7 @@ from dataclasses import replace
 from ackdoctor.model.topology import Gap, Place, Setting, Topology
 from ackdoctor.topology import marked_yaml
 from ackdoctor.topology.frameworks import framework_of, parsed
-from ackdoctor.topology.marked_yaml import Marked
+from ackdoctor.topology.marked_yaml import Document, Marked
 from ackdoctor.topology.readers.undecided import undecided_settings
 from ackdoctor.topology.texts import Texts
 
@@ -26,8 +26,7 @@ def configured(topology: Topology, texts: Texts) -> tuple[Topology, ...]:
     """Return a topology with the settings of its project: one for each group of environments with equal options."""
     topology = replace(topology, framework=framework_needing(_NEEDED, topology.place.path, texts))
     for path in texts.above(topology.place.path, _CONFIG):
-        # JSON is YAML but for tabs, which occur only between its tokens
-        document = marked_yaml.read(path, texts[path].replace(b"\t", b" "))
+        document = _read(path, texts)
         if isinstance(document, Gap):
             settings = (*undecided_settings(document), *topology.settings)
             return (replace(topology, settings=settings),)
@@ -35,6 +34,27 @@ def configured(topology: Topology, texts: Texts) -> tuple[Topology, ...]:
         if environments is not None:
             return tuple(_by_environment(topology, document.root, environments))
     return (topology,)
+
+
+def unread_settings(path: str, texts: Texts) -> Iterator[Setting]:
+    """The settings in the `config.json` of a topology in Clojure: streamparse 1 and 2 pass none of them to Storm."""
+    for file in texts.above(path, _CONFIG):
+        document = _read(file, texts)
+        environments = None if isinstance(document, Gap) else document.root.get("envs")
+        for _, _, environment in _entries(environments):
+            for key, place, value in (*_entries(environment), *_entries(environment.get(_OPTIONS))):
+                if key in _COUNTS or (key.startswith(_OF_STORM) and key not in _READ):
+                    why = (
+                        f"streamparse before 3 does not read `{key}`: give it as an option of `sparse submit`"
+                    )
+                    yield Setting(key=key, value=value.value, place=place, effective=False, why=why)
+        if environments is not None:
+            return
+
+
+def _read(file: str, texts: Texts) -> Document | Gap:
+    """JSON is YAML but for tabs, which occur only between its tokens."""
+    return marked_yaml.read(file, texts[file].replace(b"\t", b" "))
 
 
 def framework_needing(needed: str, path: str, texts: Texts) -> str:

@@ -226,7 +226,7 @@ def _factory(factory: Data, call: Invocation) -> tuple[Class, str]:
     """The class of a state's factory, and the factory method that made it."""
     made = root(factory).made if isinstance(factory, Obj) else None
     if made is not None and made.receiver is None and not made.name[:1].isupper() and made.names:
-        owner = library_name([name.rpartition(".")[0] for name in made.names])
+        owner = library_name(made.names).rpartition(".")[0]
         if owner.rpartition(".")[2][:1].isupper():
             return Class(owner), made.name
     return component_of(factory, "state", call, 0), ""

@@ -3,9 +3,9 @@
 Any key may be in such a mapping.  A reader states the gap for the keys that decide a guarantee.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from ackdoctor.model.topology import Gap, Setting
+from ackdoctor.model.topology import Gap, Place, Setting, Topology
 
 _OF_TOPOLOGY = (
     "topology.acker.executors",
@@ -20,3 +20,27 @@ def undecided_settings(gap: Gap, component: str = "") -> Iterator[Setting]:
     """The settings that an unread mapping may hold, for the whole topology or for one component."""
     for key in _OF_COMPONENT if component else _OF_TOPOLOGY:
         yield Setting(key=key, value=gap, place=gap.place, component=component)
+
+
+# ---- topologies that no code submits ----
+
+_UNSUBMITTED = "no code of the run submits this topology with its configuration"
+
+
+def unsubmitted_settings(place: Place) -> tuple[Setting, ...]:
+    """The settings of a topology that the code builds and does not submit."""
+    return tuple(undecided_settings(Gap(_UNSUBMITTED, place)))
+
+
+def is_unsubmitted(topology: Topology) -> bool:
+    """Whether the code builds a topology and does not submit it."""
+    return any(isinstance(each.value, Gap) and each.value.why == _UNSUBMITTED for each in topology.settings)
+
+
+def without_fragments(topologies: Iterable[Topology]) -> tuple[Topology, ...]:
+    """Leave out a topology that no code submits if other code reaches the same builder and submits it."""
+    found = tuple(topologies)
+    submitted = {(each.kind, each.place) for each in found if not is_unsubmitted(each)}
+    return tuple(
+        each for each in found if not is_unsubmitted(each) or (each.kind, each.place) not in submitted
+    )

@@ -4,17 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ackdoctor.model.topology import UNREAD, Defect, Edge, Gap, Node, Place, Setting
+from ackdoctor.topology.libraries import knows
 from ackdoctor.topology.objects import Code, Data, Invocation, Obj, Ref, chain, describe, root
 from ackdoctor.topology.readers.component_arguments import arguments_of
+from ackdoctor.topology.shell import command_of, runs
 
-_FRAMEWORKS = (
-    "org.apache.storm.",
-    "backtype.storm.",
-    "storm.",
-    "com.twitter.heron.",
-    "org.apache.heron.",
-    "com.alibaba.jstorm.",
-)
 _LAMBDAS = {  # the component that a lambda becomes, by role and number of parameters
     ("spout", 0): "LambdaSpout",
     ("bolt", 1): "LambdaConsumerBolt",
@@ -90,6 +84,10 @@ def component_of(data: Data, role: str, call: Invocation, index: int = 1) -> Cla
 
 
 def _of_object(obj: Obj, call: Invocation, index: int) -> Class:
+    command = None if obj.given else command_of(obj)
+    if command is not None:
+        script, unread = runs(command, obj.names[0].rpartition(".")[2])
+        return Class(script, None, unread)
     if obj.cls is not None and not obj.given:
         return Class(obj.names[0], Place(obj.cls.path, obj.cls.head.line))
     made = obj.made
@@ -100,11 +98,10 @@ def _of_object(obj: Obj, call: Invocation, index: int) -> Class:
 
 
 def library_name(names: Sequence[str]) -> str:
-    """The qualified name of a class outside the project; a framework's class if star imports allow several."""
-    known = [name for name in names if name.startswith(_FRAMEWORKS)]
-    if known:
-        return known[0]
-    return names[0] if len(names) == 1 else names[-1] if names else UNREAD
+    """The name of a class outside the project: a class that is known, if star imports allow several."""
+    if len(names) == 1:
+        return names[0]
+    return next((name for name in names if knows(name)), names[-1] if names else UNREAD)
 
 
 def fields_text(argument: Data, call: Invocation) -> str:

@@ -1,6 +1,6 @@
 from ackdoctor.model.topology import UNREAD, Gap
 from ackdoctor.topology.readers import clojure
-from ackdoctor.topology.settings import effective
+from ackdoctor.topology.settings import effective, setting_defects
 from ackdoctor.topology.texts import Texts
 
 PIPELINE = """\
@@ -82,6 +82,20 @@ def test_streamparse_submits_with_its_own_defaults():
     assert topology.framework == "streamparse<3, storm 0.9.5"
     found = {key: effective(topology, key).value for key in DEFAULTS}
     assert found == DEFAULTS
+
+
+def test_streamparse_passes_no_setting_of_config_json_to_storm():
+    config = (
+        b'{"envs": {"prod": {\n"acker_count": 0,\n"options": {"topology.acker.executors": 0}, "user": "x"}}}'
+    )
+    (topology,) = clojure.read(
+        "topologies/a.clj", PIPELINE.encode(), Texts({"config.json": config, "project.clj": b""})
+    )
+    assert effective(topology, "topology.acker.executors").value == 2
+    assert [(d.kind, d.sure, str(d.place)) for d in setting_defects(topology)] == [
+        ("dead-key", "certain", "config.json:2"),
+        ("dead-key", "certain", "config.json:3"),
+    ]
 
 
 def test_settings_of_a_component():

@@ -313,8 +313,21 @@ def test_a_placeholder_leaves_the_setting_open():
 
 def test_a_filter_that_a_script_names_fills_placeholders_as_text():
     run = "#!/bin/sh\nstorm jar a.jar org.apache.storm.flux.Flux \\\n  --filter dev.properties conf/t.yaml\n"
-    found = topology(FILTERED, run_x_sh=run, dev_x_properties="# dev\nackers = 0\n")
+    found = topology(FILTERED, run_x_sh=run, dev_x_properties="# dev\nlist = [ a, \\\n  b ]\nackers = 0\n")
     assert settings(found) == {"topology.acker.executors": 0}
+
+
+def test_the_home_directory_of_a_script_is_not_part_of_a_name():
+    run = "storm jar $HOME_X/lib/x.jar Flux $HOME_X/conf/t.yaml --filter ${HOME_X}/etc/dev.properties\n"
+    assert settings(topology(FILTERED, run_x_sh=run, etc__dev_x_properties="ackers=0")) == {
+        "topology.acker.executors": 0
+    }
+
+
+def test_a_bare_name_that_several_files_have_means_none_of_them():
+    run = "flux --filter dev.properties t.yaml\n"
+    found = topology(FILTERED, run_x_sh=run, dev_x_properties="ackers=0", other__t_x_yaml=FILTERED)
+    assert isinstance(effective(found, "topology.acker.executors").value, Gap)
 
 
 def test_two_filters_leave_the_setting_open():
@@ -456,7 +469,7 @@ def shell(more: str, cls="org.apache.storm.flux.wrappers.bolts.FluxShellBolt") -
 
 def test_a_shell_component_is_its_script():
     node = shell('    constructorArgs: [["python3", "count.py"], ["word", "count"]]')
-    assert (node.cls, node.unread) == ("count.py", "")
+    assert (node.cls, node.short_class, node.unread) == ("count.py", "count.py", "")
     assert node.streams == {"default": ("word", "count")}
 
 

@@ -2,6 +2,8 @@
 
 from textwrap import dedent
 
+import pytest
+
 from ackdoctor.model.topology import Gap
 from ackdoctor.topology.readers import heronpy
 from tests.flow.programs import link
@@ -143,6 +145,24 @@ def test_components_in_a_loop_over_a_known_list():
         builder.build_and_submit()
         """)
     assert [n.id for n in topology.nodes] == ["words", "count-a", "count-b"]
+
+
+@pytest.mark.parametrize(
+    ("acking", "mode"),
+    [("True", "ATLEAST_ONCE"), ('"true"', "ATLEAST_ONCE"), ("False", "ATMOST_ONCE")],
+)
+def test_pyheron_has_a_switch_instead_of_a_mode(acking, mode):
+    topology = only(
+        f"""
+        from pyheron import TopologyBuilder, constants
+        builder = TopologyBuilder("shop")
+        builder.add_spout("words", Words, par=1)
+        builder.set_config({{constants.TOPOLOGY_ENABLE_ACKING: {acking}}})
+        builder.build_and_submit()
+        """,
+        "from parts import Words\n",
+    )
+    assert [(s.key, s.value) for s in topology.settings] == [("topology.reliability.mode", mode)]
 
 
 def test_a_config_that_is_computed_is_a_gap():

@@ -79,6 +79,10 @@ def test_settings_hold_under_storms_keys():
     assert effective(found, "topology.message.timeout.secs").value == 30
 
 
+def test_ticks_may_have_a_fraction_of_a_second():
+    assert kinds(topology(TEXT.replace("tick_freq_secs: 5", "tick_freq_secs: 2.5"))) == []
+
+
 def test_pyleus_local_ignores_the_settings():
     (information,) = [each for each in topology(TEXT).defects if each.kind == "setting-on-submit-only"]
     assert (information.sure, information.place.line) == ("information", 2)

@@ -1,0 +1,370 @@
+"""Topologies in Java: builders, the configuration that is submitted, branches, and the arguments of library classes."""
+
+from ackdoctor.model.topology import Gap, Topology
+from ackdoctor.topology.readers.java import from_program
+from tests.topology.programs import link
+
+IMPORTS = """package demo;
+import org.apache.storm.*;
+import org.apache.storm.topology.*;
+import org.apache.storm.tuple.Fields;
+import org.apache.storm.utils.Utils;
+import java.util.*;
+"""
+GRAPH = 'TopologyBuilder b = new TopologyBuilder(); b.setSpout("words", new Words(), 2);\n'
+
+
+def read(body: str, more: str = "", imports: str = "", **files: str) -> tuple[Topology, ...]:
+    """The topologies of a `main` with this body, which starts in line 9 without further imports."""
+    main = f"{IMPORTS}{imports}public class Main {{\n public static void main(String[] args) throws Exception {{\n{body}\n}}\n{more}\n}}"
+    program = link(
+        {"demo/Main.java": main, **{f"demo/{name}.java": IMPORTS + text for name, text in files.items()}}
+    )
+    return from_program(program, {"demo/Main.java"})
+
+
+def one(body: str, more: str = "", imports: str = "", **files: str) -> Topology:
+    (topology,) = read(body, more, imports, **files)
+    return topology
+
+
+def edges(topology: Topology) -> list[str]:
+    return [f"{e.source} -{e.stream}/{e.grouping}-> {e.target}" for e in topology.edges]
+
+
+def settings(topology: Topology) -> dict[str, object]:
+    return {
+        f"{each.component}:{each.key}": each.value.why if isinstance(each.value, Gap) else each.value
+        for each in topology.settings
+        if each.effective
+    }
+
+
+# ---- the graph ----
+
+
+def test_the_builder_is_read_with_lines_parallelism_and_tasks() -> None:
+    found = one(
+        GRAPH
+        + 'b.setBolt("count", new Count(), 4)\n  .setNumTasks(8)\n  .fieldsGrouping("words",\n    new Fields("a", "b"));\n'
+        'StormSubmitter.submitTopology("demo", new Config(), b.createTopology());'
+    )
+    assert (found.name, found.kind, str(found.place)) == ("demo", "java-builder", "demo/Main.java:9")
+    count = found.nodes[1]
+    assert (count.id, count.cls, count.place.line, count.parallelism, count.tasks) == (
+        "count",
+        "Count",
+        10,
+        4,
+        8,
+    )
+    assert edges(found) == ["words -default/fields(a,b)-> count"]
+    assert found.edges[0].place.line == 12
+
+
+def test_every_grouping_is_read() -> None:
+    calls = {
+        'shuffleGrouping("words", "late")': "words -late/shuffle-> x",
+        'allGrouping("words")': "words -default/all-> x",
+        'fieldsGrouping("words", "late", new Fields("a"))': "words -late/fields(a)-> x",
+        'partialKeyGrouping("words", new Fields("a"))': "words -default/partial-key(a)-> x",
+        'localOrShuffleGrouping("words")': "words -default/local-or-shuffle-> x",
+        'customGrouping("words", "late", new Mine())': "words -late/custom Mine-> x",
+        'grouping(new GlobalStreamId("words", "late"), Grouping.shuffle(new NullStruct()))': "words -late/custom-> x",
+        'directGrouping("words", Utils.DEFAULT_STREAM_ID)': "words -Utils.DEFAULT_STREAM_ID/direct-> x",
+    }
+    for call, expected in calls.items():
+        found = one(
+            f'{GRAPH} b.setBolt("x", new X()).{call}; StormSubmitter.submitTopology("d", new Config(), b.createTopology());'
+        )
+        assert edges(found)[0].split("/")[0] == expected.split("/")[0], call
+        assert edges(found)[0].startswith(expected.split("->")[0].rstrip("-")), call
+
+
+def test_ids_streams_and_components_come_from_other_classes_and_loops() -> None:
+    found = one(
+        "TopologyBuilder b = new TopologyBuilder(); BoltDeclarer d = null;\n for (int i = 0; i < 2; i++) { b.setSpout(Ids.SPOUT + i, Parts.spout()); }\n"
+        "d = b.setBolt(Ids.BOLT, new Count());\n for (int i = 0; i < 2; i++) { d.shuffleGrouping(Ids.SPOUT + i, Ids.LATE); }\n"
+        'StormSubmitter.submitTopology("d", new Config(), b.createTopology());',
+        Ids='class Ids { static final String SPOUT = "s-"; static final String BOLT = "b"; static final String LATE = "late"; }',
+        Parts="class Parts { static Words spout() { return new Words(); } }",
+        Words="class Words extends org.apache.storm.topology.base.BaseRichSpout { }",
+    )
+    assert [node.id for node in found.nodes] == ["s-0", "s-1", "b"]
+    assert found.nodes[0].cls == "demo.Words"
+    assert str(found.nodes[0].code) == "demo/Words.java:7"
+    assert edges(found) == ["s-0 -late/shuffle-> b", "s-1 -late/shuffle-> b"]
+
+
+def test_components_of_an_unknown_loop_are_one_with_the_expression_as_id() -> None:
+    found = one(
+        'TopologyBuilder b = new TopologyBuilder(); for (String topic : args) { b.setSpout(topic + "-in", new Words()); }\n'
+        'b.setBolt("x", new X()).shuffleGrouping("other"); StormSubmitter.submitTopology("d", new Config(), b.createTopology());'
+    )
+    assert (found.nodes[0].id, found.nodes[0].repeated) == ('topic + "-in"', True)
+    assert found.gaps == ()
+
+
+def test_a_component_that_only_a_run_knows_is_unread() -> None:
+    found = one(
+        'TopologyBuilder b = new TopologyBuilder(); b.setSpout("a", (IRichSpout) Class.forName(args[0]).newInstance());\n'
+        'b.setBolt(args[1], Factory.make("x")).shuffleGrouping("a"); StormSubmitter.submitTopology("d", new Config(), b.createTopology());'
+    )
+    assert [node.unread.partition(":")[0] for node in found.nodes] == ["its class is computed"] * 2
+    assert found.nodes[1].id == "args[1]"
+    assert [gap.why for gap in found.gaps] == ["the id of this bolt is computed: args[1]"]
+
+
+def test_lambdas_and_anonymous_classes_are_components() -> None:
+    found = one(
+        'TopologyBuilder b = new TopologyBuilder(); b.setSpout("a", () -> 1);\nb.setBolt("b", (tuple, out) -> out.emit(null), 2, "f").shuffleGrouping("a");\n'
+        'b.setBolt("c", tuple -> { }).shuffleGrouping("b");\n'
+        'b.setBolt("d", new org.apache.storm.topology.base.BaseBasicBolt() { public void execute(Tuple t, BasicOutputCollector c) { } }).shuffleGrouping("c");\n'
+        'StormSubmitter.submitTopology("d", new Config(), b.createTopology());'
+    )
+    assert [node.cls.rpartition(".")[2] for node in found.nodes] == [
+        "LambdaSpout",
+        "LambdaBiConsumerBolt",
+        "LambdaConsumerBolt",
+        "$1",
+    ]
+    assert found.nodes[1].parallelism == 2
+
+
+def test_a_second_component_with_an_id_is_a_defect() -> None:
+    found = one(
+        GRAPH
+        + 'b.setBolt("words", new Count()); StormSubmitter.submitTopology("d", new Config(), b.createTopology());'
+    )
+    assert [(each.kind, each.sure) for each in found.defects] == [("duplicate-id", "certain")]
+
+
+def test_other_classes_with_the_name_of_the_builder_are_not_read() -> None:
+    assert (
+        read(GRAPH, TopologyBuilder="class TopologyBuilder { void setSpout(String id, Object o, int n) { } }")
+        == ()
+    )
+
+
+# ---- the configuration ----
+
+
+def test_setters_constants_keys_and_maps_are_settings() -> None:
+    found = one(
+        GRAPH
+        + "Config conf = new Config(); conf.setNumAckers(0); conf.put(Config.TOPOLOGY_WORKERS, 2 + 1);\n"
+        'Map<String, Object> more = new HashMap<>(); more.put("topology.message.timeout.secs", 60); conf.putAll(more);\n'
+        'Config.setMaxSpoutPending(conf, Integer.parseInt(args[2])); conf.put("mine", 3); fill(conf);\n'
+        "StormSubmitter.submitTopologyWithProgressBar(args[0], conf, b.createTopology());",
+        "static void fill(Map<String, Object> c) { c.put(Config.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS, false); }",
+    )
+    assert settings(found) == {
+        ":topology.acker.executors": 0,
+        ":topology.workers": 3,
+        ":topology.message.timeout.secs": 60,
+        ":topology.max.spout.pending": "args[2]",
+        ":topology.enable.message.timeouts": False,
+    }
+    assert (found.name, str(found.config)) == ("Main", "demo/Main.java:10")
+
+
+def test_settings_after_the_submission_do_not_count() -> None:
+    found = one(
+        GRAPH
+        + 'Config conf = new Config(); new LocalCluster().submitTopology("d", conf, b.createTopology()); conf.setNumAckers(0);'
+    )
+    assert settings(found) == {}
+
+
+def test_component_settings_belong_to_their_component() -> None:
+    found = one(
+        GRAPH
+        + 'b.setBolt("x", new X()).shuffleGrouping("words").addConfiguration(Config.TOPOLOGY_TICK_TUPLE_FREQ_SECS, 5).setMaxSpoutPending(3);\n'
+        'StormSubmitter.submitTopology("d", new Config(), b.createTopology());'
+    )
+    assert settings(found) == {"x:topology.tick.tuple.freq.secs": 5, "x:topology.max.spout.pending": 3}
+
+
+def test_an_unknown_configuration_leaves_the_settings_open() -> None:
+    for conf in ("Loader.load(args[1])", "Utils.readStormConfig()"):
+        found = one(
+            GRAPH
+            + f'Map conf = {conf}; conf.put("topology.workers", 2); StormSubmitter.submitTopology("d", conf, b.createTopology());'
+        )
+        assert "comes from" in str(settings(found)[":topology.acker.executors"])
+        assert settings(found)[":topology.workers"] == 2
+
+
+def test_a_topology_that_no_code_submits_has_open_settings() -> None:
+    found = one("build();", f"static StormTopology build() {{ {GRAPH} return b.createTopology(); }}")
+    assert (
+        settings(found)[":topology.acker.executors"]
+        == "no code of the run submits this topology with its configuration"
+    )
+
+
+def test_a_configuration_that_is_not_submitted_is_a_defect_and_has_no_effect() -> None:
+    found = one(
+        GRAPH
+        + 'Config conf = new Config();\nconf.setNumAckers(0);\nStormSubmitter.submitTopology("d", new Config(), b.createTopology());'
+    )
+    assert [(each.kind, each.sure, each.place.line) for each in found.defects] == [
+        ("config-object-not-passed", "certain", 10)
+    ]
+    assert settings(found) == {}
+    assert [each.effective for each in found.settings] == [False]
+
+
+def test_a_configuration_that_another_branch_submits_is_no_defect() -> None:
+    found = read(
+        GRAPH
+        + "Config conf = new Config(); Config local = new Config(); conf.setNumWorkers(2); local.setDebug(true);\n"
+        'if (args.length > 0) { StormSubmitter.submitTopology("d", conf, b.createTopology()); }\n'
+        'else { new LocalCluster().submitTopology("d", local, b.createTopology()); }'
+    )
+    assert [each.kind for topology in found for each in topology.defects] == []
+
+
+CONFIGURABLE = """public class Topo extends ConfigurableTopology {{
+ public static void main(String[] args) {{ ConfigurableTopology.start(new Topo(), args); }}
+ protected int run(String[] args) {{ {body} }}
+}}"""
+
+
+def configurable(body: str) -> Topology:
+    text = IMPORTS + CONFIGURABLE.format(body=GRAPH + body)
+    (found,) = from_program(link({"demo/Topo.java": text}), {"demo/Topo.java"})
+    return found
+
+
+def test_the_field_of_a_configurable_topology_is_its_configuration() -> None:
+    found = configurable('conf.setNumAckers(2); return submit("d", conf, b);')
+    assert (found.kind, settings(found), found.defects) == (
+        "java-configurable",
+        {":topology.acker.executors": 2},
+        (),
+    )
+
+
+def test_a_local_configuration_hides_that_of_a_configurable_topology() -> None:
+    found = configurable('\nConfig conf = new Config(); conf.setDebug(true); return submit("d", conf, b);')
+    assert [(each.kind, each.place.line) for each in found.defects] == [("config-object-shadowed", 11)]
+    merged = configurable('Config mine = new Config(); mine.putAll(conf); return submit("d", mine, b);')
+    assert merged.defects == ()
+
+
+# ---- branches ----
+
+
+def test_branches_with_other_settings_are_topologies_of_their_own() -> None:
+    cluster, local = read(
+        GRAPH
+        + "Config conf = new Config();\nif (args.length > 0) {\n conf.setNumAckers(2); StormSubmitter.submitTopology(args[0], conf, b.createTopology()); }\n"
+        'else { new LocalCluster().submitTopology("test", conf, b.createTopology()); }'
+    )
+    assert (cluster.name, local.name) == ("test", "test")
+    assert cluster.branch == "args.length > 0 (demo/Main.java:11)"
+    assert local.branch == "args.length <= 0 (demo/Main.java:11)"
+    assert [(each.kind, each.sure, each.place.line) for each in cluster.defects] == [
+        ("setting-in-one-branch", "information", 12)
+    ]
+    assert local.defects == ()
+
+
+def test_branches_that_wire_the_same_are_one_topology() -> None:
+    found = one(
+        GRAPH + "Config conf = new Config(); if (args.length == 1) { System.exit(1); }\n"
+        "if (args.length > 0) { StormSubmitter.submitTopology(args[0], conf, b.createTopology()); }\n"
+        'else { new LocalCluster().submitTopology("test", conf, b.createTopology()); while (true) { Thread.sleep(10); } }'
+    )
+    assert (found.branch, found.gaps) == ("", ())
+
+
+def test_two_topologies_of_one_file_are_both_read() -> None:
+    found = read(
+        'StormSubmitter.submitTopology("one", new Config(), make("a")); StormSubmitter.submitTopology("two", new Config(), other());',
+        f"static StormTopology make(String id) {{ TopologyBuilder b = new TopologyBuilder(); b.setSpout(id, new Words()); return b.createTopology(); }}\n"
+        f"static StormTopology other() {{ {GRAPH} return b.createTopology(); }}",
+    )
+    assert [(each.name, each.nodes[0].id) for each in found] == [("one", "a"), ("two", "words")]
+
+
+def test_a_base_class_that_builds_runs_for_each_of_its_classes() -> None:
+    base = (
+        "abstract class Main0 { abstract String id(); void go() { TopologyBuilder b = new TopologyBuilder(); b.setSpout(id(), new Words());"
+        ' StormSubmitter.submitTopology("d", new Config(), b.createTopology()); } }\n'
+    )
+    text = (
+        IMPORTS
+        + base
+        + 'class One extends Main0 { String id() { return "1"; } }\nclass Two extends Main0 { String id() { return "2"; } }'
+    )
+    found = from_program(link({"demo/Main0.java": text}), {"demo/Main0.java"})
+    assert [each.nodes[0].id for each in found] == ["1", "2"]
+
+
+# ---- arguments of library classes ----
+
+
+def test_the_builder_of_a_kafka_spout_gives_its_arguments() -> None:
+    found = one(
+        "TopologyBuilder b = new TopologyBuilder(); KafkaSpoutConfig<String, String> c = config(args[0]);\n"
+        'b.setSpout("k", new KafkaSpout<>(c)); StormSubmitter.submitTopology("d", new Config(), b.createTopology());',
+        'static KafkaSpoutConfig<String, String> config(String servers) { KafkaSpoutConfig.Builder<String, String> x = KafkaSpoutConfig.builder(servers, "t");\n'
+        'x.setProcessingGuarantee(KafkaSpoutConfig.ProcessingGuarantee.AT_MOST_ONCE); return x.setProp(ConsumerConfig.GROUP_ID_CONFIG, "g")\n'
+        ".setRetry(new KafkaSpoutRetryExponentialBackoff(a(), a(), 5, a())).setFirstPollOffsetStrategy(FirstPollOffsetStrategy.LATEST).build(); }",
+        "import org.apache.storm.kafka.spout.*; import org.apache.kafka.clients.consumer.ConsumerConfig;\n",
+    )
+    spout = found.nodes[0]
+    assert spout.cls == "org.apache.storm.kafka.spout.KafkaSpout"
+    arguments = spout.arguments
+    assert str(arguments["processingGuarantee"]).endswith("AT_MOST_ONCE")
+    assert str(arguments["firstPollOffsetStrategy"]).endswith("LATEST")
+    assert (arguments["maxRetries"], arguments["group.id"]) == (5, "g")
+
+
+def test_the_fields_of_an_old_kafka_configuration_are_arguments() -> None:
+    found = one(
+        'SpoutConfig c = new SpoutConfig(new ZkHosts(args[0]), "t", "/r", "id"); c.retryLimit = 3; c.ignoreZkOffsets = true;\n'
+        'TopologyBuilder b = new TopologyBuilder(); b.setSpout("k", new KafkaSpout(c)); StormSubmitter.submitTopology("d", new Config(), b.createTopology());',
+        imports="import org.apache.storm.kafka.*;\n",
+    )
+    arguments = found.nodes[0].arguments
+    assert (arguments["retryLimit"], arguments["ignoreZkOffsets"], arguments["zkRoot"]) == (3, True, "/r")
+
+
+def test_windows_are_arguments() -> None:
+    found = one(
+        GRAPH
+        + 'b.setBolt("w", new Win().withWindow(BaseWindowedBolt.Duration.seconds(10), new BaseWindowedBolt.Duration(2, TimeUnit.MINUTES))).shuffleGrouping("words");\n'
+        'b.setBolt("t", new Win().withTumblingWindow(BaseWindowedBolt.Count.of(30))).shuffleGrouping("words");\n'
+        'StormSubmitter.submitTopology("d", new Config(), b.createTopology());',
+        Win="class Win extends org.apache.storm.topology.base.BaseWindowedBolt { public void execute(TupleWindow w) { } }",
+    )
+    assert found.nodes[1].cls == "demo.Win"
+    assert found.nodes[1].arguments == {"windowLengthMs": 10_000, "slidingIntervalMs": 120_000}
+    assert found.nodes[2].arguments == {"windowLengthCount": 30, "slidingIntervalCount": 30}
+
+
+# ---- Heron and JStorm ----
+
+
+def test_heron_has_its_own_kind_and_mode() -> None:
+    text = (
+        "package demo; import org.apache.heron.api.*; import org.apache.heron.api.topology.TopologyBuilder;\n"
+        f"class Main {{ public static void main(String[] args) {{ {GRAPH} Config conf = new Config();"
+        " conf.setTopologyReliabilityMode(Config.TopologyReliabilityMode.ATLEAST_ONCE);"
+        " HeronSubmitter.submitTopology(args[0], conf, b.createTopology()); } }"
+    )
+    (found,) = from_program(link({"demo/Main.java": text}), {"demo/Main.java"})
+    assert (found.kind, settings(found)) == ("heron-java", {":topology.reliability.mode": "ATLEAST_ONCE"})
+
+
+def test_jstorm_is_known_by_its_imports() -> None:
+    text = (
+        "package demo; import backtype.storm.*; import backtype.storm.topology.TopologyBuilder; import com.alibaba.jstorm.utils.JStormUtils;\n"
+        f"class Main {{ public static void main(String[] args) {{ {GRAPH}"
+        " StormSubmitter.submitTopology(args[0], new Config(), b.createTopology()); } }"
+    )
+    (found,) = from_program(link({"demo/Main.java": text}), {"demo/Main.java"})
+    assert found.kind == "jstorm"
