@@ -369,6 +369,8 @@ def _effectively_once(graph: Graph, tracking: Tracking, spout: Node) -> Verdict:
             found.add_unread(graph.nodes[node])
         elif not facts.stateful:
             stateless.append(node)
+        if node == spout.id and facts is not None:
+            _add_rewind(spout, facts, found)
     if stateless:
         found.add("not-stateful", place, f"Heron can restore no state of {', '.join(stateless)}")
     if graph.setting(CHECKPOINT_INTERVAL).value is None:
