@@ -73,7 +73,9 @@ def component_facts(context: RuleContext, findings: Iterable[Finding]) -> Compon
         facts.auto_ack = component.auto_ack
         facts.completes = _completes(context)
         facts.holds = _holds(context)
-        facts.flushes_at_ticks = facts.holds and _completes_at_ticks(context)
+        facts.flushes_at_ticks = bool(context.role.batch_ticks) or (
+            facts.holds and _completes_at_ticks(context)
+        )
         facts.acks_early = None if facts.stateful else early_ack(context)
         known = {(fault.place.path, fault.place.line) for fault in faults if fault.code == SWALLOWED_FAILURE}
         facts.faults += tuple(
@@ -226,7 +228,7 @@ def _completes_at_ticks(context: RuleContext) -> bool:
         for flow, done in context.events(Completed)
         if done.op is Op.ACK and not done.tick.is_system
     ]
-    return bool(context.role.batch_ticks) or (bool(acks) and all(_is_at_tick(*each) for each in acks))
+    return bool(acks) and all(_is_at_tick(*each) for each in acks)
 
 
 def _is_at_tick(flow: Flow, done: Completed) -> bool:
