@@ -6,7 +6,7 @@ from dataclasses import replace
 from ackdoctor.model.topology import Topology
 from ackdoctor.topology.frameworks import framework_of
 from ackdoctor.topology.readers import clojure, flux, petrel, pyleus, streamparse_config
-from ackdoctor.topology.readers.conf_files import with_cluster_file, with_conf_files
+from ackdoctor.topology.readers.conf_files import with_cluster_file, with_conf_files, with_possible_values
 from ackdoctor.topology.texts import Texts, suffix_of
 
 _Reader = Callable[[str, bytes, Texts], tuple[Topology, ...]]
@@ -37,4 +37,4 @@ def configured(topology: Topology, texts: Texts) -> tuple[Topology, ...]:
     topology = replace(topology, framework=framework)
     if topology.kind == _CONFIGURABLE:
         topology = with_conf_files(topology, texts)
-    return (with_cluster_file(topology, texts),)
+    return (with_cluster_file(with_possible_values(topology, texts), texts),)
