@@ -73,7 +73,9 @@ def component_facts(context: RuleContext, findings: Iterable[Finding]) -> Compon
         facts.auto_ack = component.auto_ack
         facts.completes = _completes(context)
         facts.holds = _holds(context)
-        facts.flushes_at_ticks = facts.holds and _completes_at_ticks(context)
+        facts.flushes_at_ticks = bool(context.role.batch_ticks) or (
+            facts.holds and _completes_at_ticks(context)
+        )
         facts.acks_early = None if facts.stateful else early_ack(context)
         known = {(fault.place.path, fault.place.line) for fault in faults if fault.code == SWALLOWED_FAILURE}
         facts.faults += tuple(
@@ -156,12 +158,17 @@ def _anchors_of(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors:
 
 
 def _written_anchors(emit: Emitted) -> Anchors:
-    """Return what anchors of unknown origin are: a parameter for one tuple, and a list of some, are anchors."""
+    """Return what anchors of unknown origin are: a parameter for tuples, and a list that is not empty, are anchors."""
     name = emit.verb.anchors or ""
-    is_tuple = dict(zip(emit.verb.params, emit.verb.types, strict=False)).get(name) == "tuple"
-    value = emit.args.get(name)
-    is_list = isinstance(value, Build) and any(not isinstance(item, (Literal, Star)) for item in value.items)
-    return Anchors.ALL if is_tuple or is_list else Anchors.UNKNOWN
+    kind = dict(zip(emit.verb.params, emit.verb.types, strict=False)).get(name, "")
+    match emit.args.get(name):
+        case Build(items=items):
+            written = any(not isinstance(item, (Literal, Star)) for item in items)
+        case Attr():
+            written = bool(kind)
+        case _:
+            written = kind == "tuple"
+    return Anchors.ALL if written else Anchors.UNKNOWN
 
 
 def _without_anchors(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors:
@@ -173,7 +180,7 @@ def _without_anchors(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors
     of_tick = flow.entry is not None and flow.entry.kind is EntryKind.TICK
     if (of_tick or emit.tick.is_system) and not _holds(context):
         return Anchors.ALL  # all inputs are complete before, see `acks_early`
-    return Anchors.UNKNOWN if depends_on_setting(context, ANCHORING)(emit.path) else Anchors.NONE
+    return Anchors.UNKNOWN if depends_on_setting(context, ANCHORING | ACKING)(emit.path) else Anchors.NONE
 
 
 # ---- completions ----
@@ -221,7 +228,7 @@ def _completes_at_ticks(context: RuleContext) -> bool:
         for flow, done in context.events(Completed)
         if done.op is Op.ACK and not done.tick.is_system
     ]
-    return bool(context.role.batch_ticks) or (bool(acks) and all(_is_at_tick(*each) for each in acks))
+    return bool(acks) and all(_is_at_tick(*each) for each in acks)
 
 
 def _is_at_tick(flow: Flow, done: Completed) -> bool:

@@ -362,14 +362,17 @@ def _effectively_once(graph: Graph, tracking: Tracking, spout: Node) -> Verdict:
     """Return the guarantee of Heron's effectively once: state is restored and the source rewinds; nothing is acked."""
     found = Evidence(gaps=list(graph.topology.gaps))
     place = tracking.checkpoints or graph.topology.place
+    stateless = []
     for node in graph.paths_from(spout.id):
         facts = graph.facts.get(node)
         if facts is None:
             found.add_unread(graph.nodes[node])
         elif not facts.stateful:
-            found.add("not-stateful", place, f"{node} has no state that Heron could restore", node)
+            stateless.append(node)
         if node == spout.id and facts is not None:
             _add_rewind(spout, facts, found)
+    if stateless:
+        found.add("not-stateful", place, f"Heron can restore no state of {', '.join(stateless)}")
     if graph.setting(CHECKPOINT_INTERVAL).value is None:
         found.add("not-stateful", place, f"{CHECKPOINT_INTERVAL} is not set: nothing is saved")
     if found.reasons:

@@ -142,6 +142,7 @@ def _spout(fail: str) -> str:
         ("self.client.rpush('words', tup_id)", OnFail.SOURCE, 20),
         ("self.client.rpush('words-dlq', tup_id)", OnFail.DEAD_LETTER, 20),
         ("self.archive.handle(tup_id)", OnFail.UNKNOWN, 20),
+        ("self.inner.fail(tup_id)", OnFail.UNKNOWN, 20),
         ("self.log.rewind(tup_id)", OnFail.UNKNOWN, 20),
         ("self.log.warning(tup_id)", OnFail.NOTHING, 20),
         (

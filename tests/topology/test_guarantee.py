@@ -396,7 +396,7 @@ def test_case_18_effectively_once_needs_state_everywhere_and_an_interval() -> No
     assert judge(once, words=words, count=replace(count, completes=False)).word == "exactly-once"
     stateless = judge(once, words=words)
     assert (stateless.lower, stateless.upper) == (AT_MOST, AT_LEAST)
-    assert facts_of(stateless) == ["not-stateful count topology.py:30"]
+    assert facts_of(stateless) == ["not-stateful - topology.py:30"]
     no_interval = judge(heron(mode="EFFECTIVELY_ONCE"), words=words, count=count)
     assert (no_interval.lower, no_interval.upper) == (AT_MOST, AT_LEAST)
     unread = verdict(once, {"words": words})
