@@ -16,7 +16,7 @@ from ackdoctor.checks.facts.fields import (
     unreleased_fields,
 )
 from ackdoctor.checks.facts.outputs import Stream, declared_streams, emitted_stream
-from ackdoctor.checks.facts.spouts import has_id
+from ackdoctor.checks.facts.spouts import has_id, values_of
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors as How
 from ackdoctor.flow.events import Completed, Emitted, Ended, Flow
@@ -120,8 +120,14 @@ def _emits(context: RuleContext, wrong: set[Place]) -> Iterator[Emit]:
 def _has_id(context: RuleContext, emit: Emitted) -> bool | None:
     """Whether an emit has a message id; None if a setting such as `ackEnabled` decides it."""
     found = has_id(emit)
-    by_setting = not context.is_bolt and depends_on_setting(context, ACKING)(emit.path)
-    return None if by_setting else found
+    if context.is_bolt or not found:
+        by_setting = not context.is_bolt and depends_on_setting(context, ACKING)(emit.path)
+        return None if by_setting else found
+    given = emit.args.get(emit.verb.message_id or "")
+    maybe = isinstance(given, Name) and any(
+        value == Literal(None) for _, value in values_of(context, emit.function, given)
+    )
+    return None if maybe or depends_on_setting(context, ACKING)(emit.path) else True
 
 
 def _stream_name(stream: Stream | None) -> str:
@@ -158,12 +164,17 @@ def _anchors_of(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors:
 
 
 def _written_anchors(emit: Emitted) -> Anchors:
-    """Return what anchors of unknown origin are: a parameter for one tuple, and a list of some, are anchors."""
+    """Return what anchors of unknown origin are: a parameter for tuples, and a list that is not empty, are anchors."""
     name = emit.verb.anchors or ""
-    is_tuple = dict(zip(emit.verb.params, emit.verb.types, strict=False)).get(name) == "tuple"
-    value = emit.args.get(name)
-    is_list = isinstance(value, Build) and any(not isinstance(item, (Literal, Star)) for item in value.items)
-    return Anchors.ALL if is_tuple or is_list else Anchors.UNKNOWN
+    kind = dict(zip(emit.verb.params, emit.verb.types, strict=False)).get(name, "")
+    match emit.args.get(name):
+        case Build(items=items):
+            written = any(not isinstance(item, (Literal, Star)) for item in items)
+        case Attr():
+            written = bool(kind)
+        case _:
+            written = kind == "tuple"
+    return Anchors.ALL if written else Anchors.UNKNOWN
 
 
 def _without_anchors(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors:
@@ -175,7 +186,7 @@ def _without_anchors(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors
     of_tick = flow.entry is not None and flow.entry.kind is EntryKind.TICK
     if (of_tick or emit.tick.is_system) and not _holds(context):
         return Anchors.ALL  # all inputs are complete before, see `acks_early`
-    return Anchors.UNKNOWN if depends_on_setting(context, ANCHORING)(emit.path) else Anchors.NONE
+    return Anchors.UNKNOWN if depends_on_setting(context, ANCHORING | ACKING)(emit.path) else Anchors.NONE
 
 
 # ---- completions ----

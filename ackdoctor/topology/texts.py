@@ -5,16 +5,23 @@ discovered; nothing else is opened.
 """
 
 import re
+import sys
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from posixpath import basename, dirname, normpath
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 _TEMPLATE_SUFFIX = re.compile(r"\.(j2|jinja2?|erb|tmpl|tpl|template|example|sample|dist)$")
 _YAML = re.compile(
     rb"(?m)^[ \t]*(?:- *)?[\"']?(?:spouts?|bolts?|streams|topologySource|topology|includes|components|config)[\"']? *:"
     rb"|topology\.[a-z]|^[\"']?(?:storm|nimbus|supervisor)\.[a-z]"
 )
-_BUILD = re.compile(rb"storm|heron|flux|streamparse|pystorm|petrel|pyleus", re.IGNORECASE)
+_BUILD = re.compile(b"")  # stands for `_build_words`
 _COMMAND = re.compile(rb"-conf\b|--filter\b|flux|storm +jar", re.IGNORECASE)
 _FILTER = re.compile(rb"(?m)^[ \t]*[\w.\-]+[ \t]*[=:]")
 
@@ -63,9 +70,17 @@ def may_matter(path: str) -> bool:
     return _pattern(path) is not None
 
 
+@cache
+def _build_words() -> re.Pattern[bytes]:
+    """What a build file of a topology names; the list is in `frameworks.toml`."""
+    read = tomllib.loads(Path(__file__).with_name("frameworks.toml").read_text(encoding="utf-8"))
+    return re.compile("|".join(read["build_files"]).encode(), re.IGNORECASE)
+
+
 def matters(path: str, data: bytes) -> bool:
     """Whether a file belongs to a topology, as far as its bytes tell."""
     pattern = _pattern(path)
+    pattern = _build_words() if pattern is _BUILD else pattern
     return pattern is not None and pattern.search(data) is not None
 
 
