@@ -33,6 +33,7 @@ from ackdoctor.reporters.tables import block
 
 _MAX_NEXT = 2  # reasons that a sentence names after the first
 _MAX_ROWS = 40
+_MAX_LINES = 12
 _INDENT = "  "
 _STYLES = {Word.AT_MOST_ONCE: "warning", Word.AT_LEAST_ONCE: "label", Word.EXACTLY_ONCE: "label"}
 _FACTS: Mapping[str, tuple[str, str]] = {  # fact -> what the component or topology does, and the result
@@ -209,7 +210,10 @@ def _reasons(judged: Judged, context: Context, width: int) -> str:
 
 def _gaps(judged: Judged, width: int) -> str:
     gaps = dict.fromkeys((*judged.verdict.gaps, *judged.topology.gaps))
-    return _list("not decided by the files", (f"{gap.why}, {gap.place}" for gap in gaps), width)
+    texts = [f"{gap.why}, {gap.place}" for gap in gaps]
+    if (more := len(texts) - _MAX_LINES) > 0:
+        texts[_MAX_LINES:] = [f"and {more:,} more; --output-format json has all"]
+    return _list("not decided by the files", texts, width)
 
 
 def _notes(verdict: Verdict, width: int) -> str:
@@ -234,7 +238,7 @@ def _settings(judged: Judged, context: Context, width: int) -> str:
             "effect": "" if setting.effective else printable(f"none: {setting.why}"),
         }
         for setting in settings
-        if _about_storm(setting)
+        if about_storm(setting)
     ]
     dropped = {head for head in ("of", "effect") if not any(row[head] for row in rows)}
     whole = max((len(row["from"]) for row in rows), default=0) <= width // 3  # so that a path can be copied
@@ -249,7 +253,7 @@ def _settings(judged: Judged, context: Context, width: int) -> str:
     )
 
 
-def _about_storm(setting: Setting) -> bool:
+def about_storm(setting: Setting) -> bool:
     """Return whether a setting is the framework's, not one that the components read, or shows a fault."""
     framework = setting.key.startswith("topology.") or "." not in setting.key
     return framework or not setting.effective or isinstance(setting.value, Gap)

@@ -136,7 +136,7 @@ def test_a_second_component_with_an_id_is_a_defect() -> None:
         GRAPH
         + 'b.setBolt("words", new Count()); StormSubmitter.submitTopology("d", new Config(), b.createTopology());'
     )
-    assert [(each.kind, each.sure) for each in found.defects] == [("duplicate-id", "certain")]
+    assert [(each.kind, each.sure) for each in found.defects] == [("duplicate-component", "certain")]
 
 
 def test_other_classes_with_the_name_of_the_builder_are_not_read() -> None:
@@ -344,6 +344,12 @@ def test_windows_are_arguments() -> None:
     assert found.nodes[1].cls == "demo.Win"
     assert found.nodes[1].arguments == {"windowLengthMs": 10_000, "slidingIntervalMs": 120_000}
     assert found.nodes[2].arguments == {"windowLengthCount": 30, "slidingIntervalCount": 30}
+    assert settings(found) == {
+        "w:topology.bolts.window.length.duration.ms": 10_000,
+        "w:topology.bolts.window.sliding.interval.duration.ms": 120_000,
+        "t:topology.bolts.window.length.count": 30,
+        "t:topology.bolts.window.sliding.interval.count": 30,
+    }
 
 
 # ---- Heron and JStorm ----
