@@ -16,7 +16,7 @@ from ackdoctor.checks.facts.fields import (
     unreleased_fields,
 )
 from ackdoctor.checks.facts.outputs import Stream, declared_streams, emitted_stream
-from ackdoctor.checks.facts.spouts import has_id
+from ackdoctor.checks.facts.spouts import has_id, values_of
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors as How
 from ackdoctor.flow.events import Completed, Emitted, Ended, Flow
@@ -120,8 +120,14 @@ def _emits(context: RuleContext, wrong: set[Place]) -> Iterator[Emit]:
 def _has_id(context: RuleContext, emit: Emitted) -> bool | None:
     """Whether an emit has a message id; None if a setting such as `ackEnabled` decides it."""
     found = has_id(emit)
-    by_setting = not context.is_bolt and depends_on_setting(context, ACKING)(emit.path)
-    return None if by_setting else found
+    if context.is_bolt or not found:
+        by_setting = not context.is_bolt and depends_on_setting(context, ACKING)(emit.path)
+        return None if by_setting else found
+    given = emit.args.get(emit.verb.message_id or "")
+    maybe = isinstance(given, Name) and any(
+        value == Literal(None) for _, value in values_of(context, emit.function, given)
+    )
+    return None if maybe or depends_on_setting(context, ACKING)(emit.path) else True
 
 
 def _stream_name(stream: Stream | None) -> str:

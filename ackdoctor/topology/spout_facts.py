@@ -76,7 +76,7 @@ def on_fail(context: RuleContext) -> tuple[OnFail, Place | None]:
     place = Place(method.path, method.head.line)
     again = list(_replays(context))
     if again:
-        limit = next((found for each in again if (found := _limit(*each))), None)
+        limit = next((found for each in again if (found := _limit_of(context, method, *each))), None)
         if limit is not None:
             dead = any(_is_dead_letter(effect) for effect in lasting_effects(context, EntryKind.FAILED))
             return OnFail.BURIED if dead else OnFail.BOUNDED, limit
@@ -109,6 +109,19 @@ def _replays(context: RuleContext) -> Iterator[tuple[Function, Step]]:
         stores = use.how in CONTAINER_STORES or (use.how == "=" and isinstance(use.place, Item))
         if use.field in drained and stores:
             yield use.function, use.step
+
+
+def _limit_of(context: RuleContext, method: Function, function: Function, replay: Step) -> Place | None:
+    """Return the comparison that limits a replay, where it happens or where `fail` calls the helper that does it."""
+    found = _limit(function, replay)
+    for step in method.cfg.steps if function is not method else ():
+        if (
+            found is None
+            and isinstance(step.op, Call)
+            and context.own_method(method, step.op.func) is function
+        ):
+            found = _limit(method, step)
+    return found
 
 
 def _limit(function: Function, replay: Step) -> Place | None:
@@ -176,7 +189,9 @@ def _of_removals(context: RuleContext, removals: list[Effect]) -> OnFail:
     if away:  # at the source, or in an object of unknown kind
         certain = away <= completed and not away & _FROM_COLLECTIONS
         return OnFail.NOTHING if certain else OnFail.UNKNOWN
-    if completed & _ACKS and not completed & _COMMITS:
+    if completed & _COMMITS:
+        return OnFail.UNKNOWN
+    if completed & _ACKS or ("delete" in completed and source_of(context)[0] in _LEASED):
         return OnFail.SOURCE
     fields = {each.field for each in removals}
     asked = any(_asks(use) for use in uses(context) if use.field in fields)
@@ -252,6 +267,7 @@ _PATTERNS = tuple((word, re.compile(pattern, re.IGNORECASE)) for word, pattern i
 _POPS = frozenset(
     "lpop rpop blpop brpop spop zpopmin zpopmax bzpopmin dequeue listen get_message subscribe".split()
 )
+_LEASED = frozenset({"sqs", "beanstalk"})  # sources that hand out again what is not deleted in time
 _POPPED = frozenset({"redis", "beanstalk"})  # sources with such calls
 _CLIENTS = frozenset(word for word, _ in _SOURCES) - {"http", "socket", "file", "database"}
 _FORGOTTEN = frozenset({"twitter", "mqtt", "zeromq"})  # what is not kept for a second reader

@@ -182,6 +182,35 @@ def test_a_reliable_spout_gives_up_after_some_attempts():
     assert python_facts(source).on_fail is OnFail.BOUNDED
 
 
+def test_a_limit_around_a_helper_that_replays():
+    source = (
+        _spout("""self.tries[tup_id] += 1
+if self.tries[tup_id] > 3:
+    return
+self.send(tup_id)""")
+        + """
+    def send(self, word):
+        self.emit([word], tup_id=word)
+"""
+    )
+    facts = python_facts(source)
+    assert facts.on_fail is OnFail.BOUNDED
+    assert facts.on_fail_place is not None
+    assert facts.on_fail_place.line == 22
+
+
+def test_an_id_that_may_be_none():
+    source = """
+    from streamparse import Spout
+
+    class Words(Spout):
+        def next_tuple(self):
+            number = None if self.fast else 7
+            self.emit(["word"], tup_id=number)
+    """
+    assert [emit.has_id for emit in python_facts(source).emits] == [None]
+
+
 @pytest.mark.parametrize(
     ("setting", "ack"),
     [("", SourceAck.ON_DELIVERY), (", enable_auto_commit=False", SourceAck.UNKNOWN)],
