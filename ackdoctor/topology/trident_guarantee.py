@@ -9,6 +9,7 @@ Source: Storm's Trident-state.md and Trident-spouts.md.
 from collections.abc import Mapping
 
 from ackdoctor.model.topology import ComponentFacts, Gap, Node, OnFail, SourceAck, Topology, Verdict, Word
+from ackdoctor.rulebook import SWALLOWED_FAILURE
 from ackdoctor.topology.evidence import COSTS, Evidence, unique
 from ackdoctor.topology.graph import Graph
 from ackdoctor.topology.tracking import Tracking
@@ -24,7 +25,7 @@ _TOO_WEAK: Mapping[str, str] = {
     NON_TRANSACTIONAL: "the state does not use the transaction id: a replayed batch counts twice",
     TRANSACTIONAL: "an opaque spout may change a batch when it replays it, and a transactional state cannot tell",
 }
-_SWALLOWED = "ACK102"
+_SWALLOWED = SWALLOWED_FAILURE
 _IN_MEMORY = "state-in-memory"
 _STATE_NOTE = "exactly once holds for the state; functions and filters run again when a batch is replayed"
 _MEMORY_NOTE = "exactly once until the worker dies; then its state is lost"
