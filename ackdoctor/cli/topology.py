@@ -202,4 +202,7 @@ def _shortfalls(topologies: Sequence[Judged], required: str) -> list[str]:
     if not required:
         return []
     word = Word(required)
-    return [line for judged in topologies if weaker(judged, word) for line in shortfalls(judged, word)]
+    short = (judged for judged in topologies if weaker(judged, word))
+    return list(
+        dict.fromkeys(line for judged in short for line in shortfalls(judged, word))
+    )  # branches share reasons

@@ -7,7 +7,7 @@ from typing import TextIO
 from ackdoctor.model.topology import Edge, Judged
 from ackdoctor.reporters import printable
 from ackdoctor.reporters.layout import component_ids, marks_of, shown_edges
-from ackdoctor.reporters.topology import guarantee
+from ackdoctor.reporters.topology import branch_of, guarantee
 
 _MERMAID_SHAPES: Mapping[str, tuple[str, str]] = {
     "spout": ("([", "])"),
@@ -82,8 +82,7 @@ def _names(judged: Judged, prefix: str) -> dict[str, str]:
 
 
 def _title(judged: Judged) -> str:
-    branch = f" (if {judged.topology.branch})" if judged.topology.branch else ""
-    return f"{judged.topology.name}{branch}: {guarantee(judged.verdict)}"
+    return f"{f'{judged.topology.name} {branch_of(judged)}'.strip()}: {guarantee(judged.verdict)}"
 
 
 def _edge_label(edge: Edge) -> str:

@@ -145,7 +145,7 @@ def weaker(judged: Judged, required: Word) -> bool:
 def shortfalls(judged: Judged, required: Word) -> Iterator[str]:
     """Yield each reason why a topology does not meet the required guarantee, one line each, its place first."""
     verdict = judged.verdict
-    name = judged.topology.name
+    name = f"{judged.topology.name} {branch_of(judged)}".strip()
     head = f"{judged.topology.place}: error: {name}: {guarantee(verdict)}; {words(required)} is required"
     yield printable(head)
     for reason in verdict.reasons:
@@ -166,19 +166,35 @@ def summary(topologies: Sequence[Judged], stream: TextIO, context: Context, widt
 
 
 def screen(topologies: Sequence[Judged], stream: TextIO, context: Context, width: int) -> None:
-    """Write each topology: its sentences, its drawing, its settings and its defects."""
+    """Write each topology: its sentences, its drawing, its settings and its defects.
+
+    A branch of the same topology leaves out what is as in the branches before it.
+    """
+    written: dict[tuple[str, ...], set[str]] = {}
     for number, judged in enumerate(topologies):
         stream.write("\n" * bool(number))
         stream.writelines(f"{line}\n" for line in _head(judged, context, width))
-        blocks = (
+        topology = judged.topology
+        before = written.setdefault((topology.name, topology.kind, topology.place.path), set())
+        blocks = [
             draw(judged, context, width - len(_INDENT)),
             _reasons(judged, context, width),
             _gaps(judged, width),
             _settings(judged, context, width),
             _defects(judged, width),
             _notes(judged.verdict, width),
-        )
-        stream.writelines(f"\n{each}" for each in filter(None, blocks))
+        ]
+        new = [each for each in blocks if each and each not in before]
+        stream.writelines(f"\n{each}" for each in new)
+        if not before.isdisjoint(blocks):
+            stream.write(f"{_INDENT}the rest is as in the branch before\n")
+        before.update(filter(None, blocks))
+
+
+def branch_of(judged: Judged) -> str:
+    """`if args.length > 0 (line 41)`; "" for a topology with one branch."""
+    topology = judged.topology
+    return f"if {topology.branch.replace(f'{topology.place.path}:', 'line ')}" if topology.branch else ""
 
 
 def _head(judged: Judged, context: Context, width: int) -> Iterator[str]:
@@ -190,7 +206,7 @@ def _head(judged: Judged, context: Context, width: int) -> Iterator[str]:
     yield f"{context.palette.paint('path', name)}{colon}{context.palette.paint(style, text)}"
     yield from rest
     parts = dict.fromkeys((topology.kind, topology.framework, str(topology.place)))
-    parts |= {f"if {topology.branch}": None} if topology.branch else {}
+    parts |= {branch_of(judged): None}
     about = printable(", ".join(filter(None, parts)))
     for line in wrap(about, width, first=_INDENT, indent=_INDENT):
         yield context.palette.paint("faint", line)

@@ -11,6 +11,7 @@ from ackdoctor.reporters.html import environment
 from ackdoctor.reporters.layout import Box, Layout, Link, arrange, points
 from ackdoctor.reporters.topology import (
     about_storm,
+    branch_of,
     code_of,
     component_facts,
     defects_of,
@@ -51,7 +52,7 @@ def _topology(judged: Judged, number: int) -> dict[str, object]:
         "guarantee": guarantee(verdict),
         "sentences": sentences(judged)[1:],
         "about": [topology.kind, topology.framework, str(topology.place)],
-        "branch": topology.branch,
+        "branch": branch_of(judged),
         "boundary": verdict.boundary,
         "drawings": [
             (css, _drawing(layout, judged))

@@ -21,7 +21,7 @@ _YAML = re.compile(
     rb"(?m)^[ \t]*(?:- *)?[\"']?(?:spouts?|bolts?|streams|topologySource|topology|includes|components|config)[\"']? *:"
     rb"|topology\.[a-z]|^[\"']?(?:storm|nimbus|supervisor)\.[a-z]"
 )
-_BUILD = re.compile(b"")  # stands for `_build_words`
+_BUILD = re.compile(b"")  # replaced by `_build_words`
 _COMMAND = re.compile(rb"-conf\b|--filter\b|flux|storm +jar", re.IGNORECASE)
 _FILTER = re.compile(rb"(?m)^[ \t]*[\w.\-]+[ \t]*[=:]")
 
