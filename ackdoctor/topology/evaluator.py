@@ -463,10 +463,12 @@ class Evaluator:
             return member
         lineage = self.symbols.lineage(obj.cls)
         foreign = lineage.foreign or (lineage.framework.role.classes if lineage.framework is not None else ())
-        if not foreign:
-            return None if name in obj.cls.types else self.gap(scope, expr, span)
         if any(name in each.types for each in lineage.order):
             return None  # a declared field without a value
+        if name.isupper():  # a constant that is inherited or imported
+            return Ref(tuple(f"{base}.{name}" for base in foreign) or (name,))
+        if not foreign:
+            return self.gap(scope, expr, span)
         inherited = Obj(tuple(f"{base}.{name}" for base in foreign), place=self.place(scope, span), text=name)
         obj.fields[name] = inherited
         return inherited

@@ -578,7 +578,14 @@ class Machine(Evaluator):
         logged = self._log(scope, obj, name, (), call)
         if name in _PUTS and obj.content is None and len(call.args) > 1:
             obj.content, obj.open = {}, True
+        rows = library_calls.for_each(obj, name, call.args)
+        if rows is not None and isinstance(call.args[0], Code):
+            for row in rows[:_MAX_ITERATIONS]:
+                self.invoke(call.args[0], row, {}, repeated=self._repeated(scope))
+            return None
         known = library_calls.method(obj, name, call.args, call.keywords)
+        if known is MISSING:
+            library_calls.opens(name, obj, call.args)
         logged.result = self._result(logged) if known is MISSING else known
         return logged.result
 
@@ -615,6 +622,7 @@ class Machine(Evaluator):
                 known.place = Place(scope.unit.path, call.line)
             return known
         name = names[-1].rpartition(".")[2]
+        library_calls.opens(name, None, call.args)
         logged = self._log(scope, None, name, names, call)
         obj = logged.result = self._result(logged)
         if not self.library.maps.isdisjoint(names):

@@ -328,7 +328,7 @@ def _identity(topology: Topology) -> Topology:
 
 
 def _is_relevant(setting: Setting) -> bool:
-    return setting.key.startswith("topology.") and setting.key != "topology.name"
+    return setting.key.startswith("topology.") and setting.key not in ("topology.name", "topology.debug")
 
 
 def _stem(path: str) -> str:

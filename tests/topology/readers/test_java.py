@@ -96,6 +96,16 @@ def test_ids_streams_and_components_come_from_other_classes_and_loops() -> None:
     assert edges(found) == ["s-0 -late/shuffle-> b", "s-1 -late/shuffle-> b"]
 
 
+def test_the_entries_of_a_map_are_wired_by_its_callback() -> None:
+    found = one(
+        GRAPH
+        + 'Map<String, IRichBolt> bolts = new LinkedHashMap<>(); bolts.put("one", new One()); bolts.put("two", new Two());\n'
+        'bolts.forEach((name, bolt) -> b.setBolt(name, bolt).shuffleGrouping("words"));\n'
+        'StormSubmitter.submitTopology("d", new Config(), b.createTopology());'
+    )
+    assert edges(found) == ["words -default/shuffle-> one", "words -default/shuffle-> two"]
+
+
 def test_components_of_an_unknown_loop_are_one_with_the_expression_as_id() -> None:
     found = one(
         'TopologyBuilder b = new TopologyBuilder(); for (String topic : args) { b.setSpout(topic + "-in", new Words()); }\n'
@@ -166,6 +176,29 @@ def test_setters_constants_keys_and_maps_are_settings() -> None:
         ":topology.enable.message.timeouts": False,
     }
     assert (found.name, str(found.config)) == ("Main", "demo/Main.java:10")
+
+
+def test_statically_imported_constants_and_loaded_properties_are_read() -> None:
+    found = one(
+        GRAPH
+        + "Properties p = new Properties(); p.load(in); Config conf = new Config(); conf.put(TOPOLOGY_ACKER_EXECUTORS, 0);\n"
+        'conf.setMaxSpoutPending(Integer.parseInt(p.getProperty("pending")));\n'
+        'StormSubmitter.submitTopology("d", conf, b.createTopology());',
+        imports="import static org.apache.storm.Config.*;\n",
+    )
+    assert settings(found) == {
+        ":topology.acker.executors": 0,
+        ":topology.max.spout.pending": 'Integer.parseInt(p.getProperty("pending"))',
+    }
+
+
+def test_a_key_that_only_a_run_knows_leaves_the_settings_open() -> None:
+    found = one(
+        GRAPH
+        + "Config conf = new Config(); conf.setNumAckers(0); for (String k : args) { conf.put(k, 1); }\n"
+        'StormSubmitter.submitTopology("d", conf, b.createTopology());'
+    )
+    assert settings(found)[":topology.acker.executors"] == "a key of the configuration comes from k"
 
 
 def test_settings_after_the_submission_do_not_count() -> None:
