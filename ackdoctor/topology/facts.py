@@ -118,16 +118,20 @@ def _emits(context: RuleContext, wrong: set[Place]) -> Iterator[Emit]:
 
 
 def _has_id(context: RuleContext, emit: Emitted) -> bool | None:
-    """Whether an emit has a message id; None if a setting such as `ackEnabled` decides it."""
+    """Whether an emit has a message id; None if the value may be null, or if a setting such as `ackEnabled` decides it."""
     found = has_id(emit)
-    if context.is_bolt or not found:
-        by_setting = not context.is_bolt and depends_on_setting(context, ACKING)(emit.path)
-        return None if by_setting else found
+    if context.is_bolt or found is None:
+        return found
     given = emit.args.get(emit.verb.message_id or "")
-    maybe = isinstance(given, Name) and any(
-        value == Literal(None) for _, value in values_of(context, emit.function, given)
-    )
-    return None if maybe or depends_on_setting(context, ACKING)(emit.path) else True
+    maybe = isinstance(given, Name) and _may_be_null(context, emit.function, given)
+    return None if maybe or depends_on_setting(context, ACKING)(emit.path) else found
+
+
+def _may_be_null(context: RuleContext, function: Function, name: Name) -> bool:
+    """Whether the code assigns null to a local, directly or on one side of a conditional expression."""
+    values = [value for _, value in values_of(context, function, name)]
+    inner = (value for value in values if isinstance(value, Name) and value.id.startswith("%"))
+    return Literal(None) in values or any(_may_be_null(context, function, value) for value in inner)
 
 
 def _stream_name(stream: Stream | None) -> str:
