@@ -44,7 +44,7 @@ from ackdoctor.model.topology import OnFail, Place, SourceAck
 
 _ORDERS = ("<", "<=", ">", ">=")
 _NACKS = frozenset(
-    "nack basicNack basic_nack requeue release seek rollback recover basicRecover abandon changeMessageVisibility "
+    "nack basicNack basic_nack basicReject basic_reject reject requeue release seek rollback recover basicRecover abandon changeMessageVisibility "
     "change_message_visibility negativeAcknowledge negative_acknowledge".split()
 )
 _ACKS = frozenset("ack acknowledge basicAck basic_ack deleteMessage delete_message complete".split())
@@ -163,9 +163,9 @@ def _is_dead_letter(effect: Effect) -> bool:
 def _of_effects(context: RuleContext) -> OnFail:
     """Return what the lasting effects of `fail` mean; no effect, and no source that keeps the message: NOTHING."""
     effects = [each for each in lasting_effects(context, EntryKind.FAILED) if not _is_idle(each)]
-    words = {effect.word for effect in effects}
-    if words & _NACKS:
-        return OnFail.SOURCE
+    returned = [effect for effect in effects if effect.word in _NACKS]
+    if returned:
+        return OnFail.SOURCE if all(map(_requeues, returned)) else OnFail.UNKNOWN
     if any(map(_is_dead_letter, effects)):
         return OnFail.DEAD_LETTER
     following = reach(context, EntryKind.NEXT)
@@ -177,6 +177,14 @@ def _of_effects(context: RuleContext) -> OnFail:
     if any(not _is_removal(each) and not _is_unread(context, each, read) for each in effects):
         return OnFail.UNKNOWN
     return _of_removals(context, [effect for effect in effects if _is_removal(effect)])
+
+
+def _requeues(effect: Effect) -> bool:
+    """Whether a negative ack puts the message back: `basicReject(tag, false)` does not."""
+    op = effect.step.op
+    args = op.args if isinstance(op, Call) else ()
+    asked = [arg for arg in args if arg.name == "requeue"] or list(args[-1:])
+    return not any(arg.value == Literal(False) and (arg.name or len(args) > 1) for arg in asked)
 
 
 def _of_removals(context: RuleContext, removals: list[Effect]) -> OnFail:
