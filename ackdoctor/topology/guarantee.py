@@ -307,15 +307,21 @@ def _add_fault(node: Node, facts: ComponentFacts, fault: Fault, reach: _Reach, f
     fact = _FACT_OF_RULE.get(fault.code)
     if fact is None or (COSTS[fact].if_tracked and reach is _Reach.UNTRACKED):
         return
+    if fault.code == MISSING_ACK and fault.after_catch and facts.completes:
+        where = f"{node.id} ({fault.place})"
+        found.notes.append(
+            f"a tuple whose work fails stays un-acked in {where}: the spout replays it after the timeout"
+        )
+        return
     if fault.ignored and fact in _CHOICES:
         found.boundaries.append(f"{node.id} may lose messages ({fault.place}), on purpose")
     elif fault.ignored:
         found.gaps.append(Gap(f"{fault.code} is ignored at this line of {node.id}", fault.place))
     else:
         by_hand = fact == _SWALLOWS and facts.auto_ack is False and facts.completes is not False
-        found.add(
-            "bolt-acks-on-failure" if by_hand else fact, fault.place, fault.message, node.id, sure=fault.must
-        )
+        never = fact == _NEVER_ACKS and facts.completes is False and not facts.auto_ack
+        sure = fault.must or never
+        found.add("bolt-acks-on-failure" if by_hand else fact, fault.place, fault.message, node.id, sure=sure)
 
 
 # ---- the whole ----

@@ -246,6 +246,15 @@ def test_an_ignored_double_ack_is_no_proof() -> None:
     assert (found.word, found.lower, found.upper) == ("unknown", AT_MOST, AT_LEAST)
 
 
+def test_case_5_a_failure_that_leaves_the_tuple_open_is_replayed() -> None:
+    found = judge(count=bolt(faults=(fault("ACK101", after_catch=True, must=False),)))
+
+    assert (found.word, found.may_lose) == ("at-least-once", False)
+    assert any("count (code.py:20): the spout replays it after the timeout" in note for note in found.notes)
+    never = judge(count=bolt(completes=False, faults=(fault("ACK101", after_catch=True),)))
+    assert never.word == "at-most-once"
+
+
 def test_case_6_a_flush_after_the_ack() -> None:
     found = judge(count=bolt(auto_ack=True, acks_early=Place("count.py", 23)))
 
