@@ -28,9 +28,10 @@ from ackdoctor.model.topology import Judged, Word
 from ackdoctor.model.trace import Outcomes
 from ackdoctor.reporters import Context
 from ackdoctor.reporters.promise import Promise, matching
-from ackdoctor.reporters.topology import document, screen, shortfalls, weaker
+from ackdoctor.reporters.topology import document, screen, shortfalls, summary, weaker
 
 _FORMATS = ("text", "json", "mermaid", "dot", "html")
+_BROKEN = "file-does-not-parse"
 _SOUGHT = "Java or Python code, Clojure or YAML that wires a spout to a bolt"
 
 
@@ -58,6 +59,9 @@ class Topology:
             autocompletion=complete_words(*GUARANTEES),
         ),
     ] = None
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="As text, print only the sentences about each topology.")
+    ] = False
     select: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Show only the topology of this name; repeat it for more."),
@@ -107,13 +111,25 @@ class Topology:
             text = StringIO()
             look = "full" if self.output_format == "text" else self.output_format
             context, width = context_for(stream, look), width_for(stream)
-            _write(self.output_format, replace(report, topologies=topologies), text, context, width)
+            shown = replace(report, topologies=topologies)
+            _write(
+                "summary" if self.quiet and look == "full" else self.output_format,
+                shown,
+                text,
+                context,
+                width,
+            )
             stream.write(escaped_report(text.getvalue(), self.output_format))
         short = _shortfalls(topologies, self.require or settings.topology.require)
         for line in short:
             complain(line, prefix="")
+        broken = [
+            reason for judged in topologies for reason in judged.verdict.reasons if reason.fact == _BROKEN
+        ]
+        for reason in broken:
+            complain(f"{reason.place}: {reason.why}", prefix="")
         code = exit_code(replace(report, findings=()), settings, named=paths, root=Path.cwd())
-        return 1 if short else code
+        return 1 if short else 2 if broken else code
 
 
 def judge(paths: Sequence[str], settings: Settings, *, jobs: int = 0, cached: bool = True) -> Report:
@@ -172,7 +188,9 @@ def _selected(topologies: Sequence[Judged], names: Sequence[str]) -> tuple[Judge
 
 
 def _write(form: str, report: Report, stream: StringIO, context: Context, width: int) -> None:
-    if form == "text":
+    if form == "summary":
+        summary(report.topologies, stream, context, width)
+    elif form == "text":
         screen(report.topologies, stream, context, width)
     elif form == "json":
         document(report, stream)
@@ -190,4 +208,7 @@ def _shortfalls(topologies: Sequence[Judged], required: str) -> list[str]:
     if not required:
         return []
     word = Word(required)
-    return [line for judged in topologies if weaker(judged, word) for line in shortfalls(judged, word)]
+    short = (judged for judged in topologies if weaker(judged, word))
+    return list(
+        dict.fromkeys(line for judged in short for line in shortfalls(judged, word))
+    )  # branches share reasons

@@ -196,8 +196,10 @@ class Analyzer:
                     facts += diagnosis.facts
             if cluster.wires:
                 from ackdoctor.topology.readers.code import from_program
+                from ackdoctor.topology.trident_facts import trident_facts
 
                 topologies = from_program(program, own)
+                facts += trident_facts(program)
             faults += _too_many_ancestors(program, own)
             language = LANGUAGES[cluster.language].dialects
             unknown = [each for each in unknown_bases(program, self._dialects, language) if each.path in own]

@@ -46,7 +46,9 @@ _WIRES = {  # language -> what only a file that builds a topology contains
     "python": re.compile(
         rb"TopologyBuilder|\.spec[ \t]{0,9}\(|\.set(?:Spout|Bolt)\(|\.add_(?:spout|bolt)\(|new_source\("
     ),
-    "java": re.compile(rb"TopologyBuilder|TridentTopology|StreamBuilder|ConfigurableTopology"),
+    "java": re.compile(
+        rb"TopologyBuilder|TridentTopology|StreamBuilder|ConfigurableTopology|submitTopology|Submitter"
+    ),
 }
 
 
@@ -81,6 +83,10 @@ class FrameworkNames(NamedTuple):
     def is_module(self, qualified: str) -> bool:
         """Whether that is the name of a framework's module."""
         return qualified in self.modules or qualified.rpartition(".")[2] in self.modules
+
+    def holds_modules(self, package: str) -> bool:
+        """Whether that is a framework's module, or a package above one, as `org.apache.storm` is."""
+        return bool(package) and any(f"{module}.".startswith(f"{package}.") for module in self.modules)
 
     def is_in_framework(self, qualified: str) -> bool:
         """Whether that name is in a framework's own package: its dialect describes what is there."""

@@ -21,6 +21,7 @@ SHORT_RUN = 200  # files; in a longer run without a user file no bases are looke
 HELPER_SIZE = 300_000  # bytes; larger files hold tables, not helpers
 _HELPER_DEPTH = 3  # imports followed from a component; beyond the first only to files that ack, fail or emit
 _HELPERS = 40  # per cluster
+_STATES = b"StateFactory"
 _HOPS = 12  # re-exports followed
 
 
@@ -310,7 +311,7 @@ class Project:
         facts = self._files.facts
         users = {path for path in self._listed if path in facts and self._is_user(path)}
         components = self._component_files(users)
-        wiring = {path for path in self._listed if path in facts and facts[path].wires}
+        wiring = {path for path in self._listed if path in facts and self._wires(path)}
         candidates = (components | users | wiring) & set(self._listed)
         own = {path for path in candidates if not self._is_framework(path)}
         others = {
@@ -472,7 +473,7 @@ class Project:
             bases |= new
             waiting += new
         helpers = self._helpers((group & components) | bases)
-        wiring = {path for path in group if self._files.facts[path].wires}
+        wiring = {path for path in group if self._wires(path)}
         helpers |= self._wired(wiring)
         return Cluster(
             language=self._files.language.name,
@@ -480,6 +481,10 @@ class Project:
             context=self._sources((bases | helpers) - group),
             wires=bool(wiring),
         )
+
+    def _wires(self, path: str) -> bool:
+        """Whether a file may build a topology; the builders of a framework do not."""
+        return self._files.facts[path].wires and not self._names.holds_modules(self._module(path)[0])
 
     def _wired(self, paths: set[str]) -> set[str]:
         """Return the files with the constants and helpers that wiring code names: those that it imports, and theirs.
@@ -493,17 +498,17 @@ class Project:
             near = [path for path in sorted(reached) if self._wires_or_names(path)]
             new = near[: _HELPERS - len(found)]
             found.update(new)
-            ring = (
-                {path for path in new if not self._files.facts[path].names_framework}
-                if ring is paths
-                else set()
-            )
+            ring = {path for path in new if self._leads_on(path)} if ring is paths else set()
         return found
+
+    def _leads_on(self, path: str) -> bool:
+        """Whether what a file imports matters to wiring: it holds constants, or makes a Trident state."""
+        return not self._files.facts[path].names_framework or _STATES in (self._files.read(path) or b"")
 
     def _wires_or_names(self, path: str) -> bool:
         """Whether a file is the project's own, and small enough to hold constants rather than tables."""
         readable = self._files.add(path) and self._files.by_path[path].size <= HELPER_SIZE
-        return readable and not self._names.is_module(self._module(path)[0]) and not self._is_framework(path)
+        return readable and not self._names.holds_modules(self._module(path)[0])
 
     def _sources(self, paths: set[str]) -> tuple[Source, ...]:
         sources = (

@@ -42,6 +42,7 @@ def judge_topologies(
         return wiring
     from ackdoctor.topology.checks import findings
     from ackdoctor.topology.judge import judge  # a run without topologies needs none of these
+    from ackdoctor.topology.readers.flux_sources import with_sources
     from ackdoctor.topology.readers.text import configured, from_text
     from ackdoctor.topology.readers.undecided import without_fragments
     from ackdoctor.topology.texts import Texts, matters
@@ -63,6 +64,7 @@ def judge_topologies(
     for path in texts:
         with wiring.costing(path):
             topologies += from_text(path, texts)
+    topologies = list(with_sources(topologies))
     facts = [each for result in results for each in result.facts]
     if topologies:
         with wiring.costing(topologies[0].place.path):

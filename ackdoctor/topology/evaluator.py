@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ackdoctor.flow.symbols import SymbolTable
@@ -293,7 +294,7 @@ class Evaluator:
         return self._imported(unit, names) if symbol is None else symbol
 
     def _symbol(self, unit: Unit, dotted: str) -> Data:
-        """The class or function that a dotted name stands for, or None."""
+        """The class or function that a dotted name means, or None."""
         first, *rest = dotted.split(".")
         expr: Expr = Global(first)
         for part in rest:
@@ -321,6 +322,8 @@ class Evaluator:
                 if last in module.names:
                     return module.names[last]
             cls = self.symbols.type_of(unit, head) if head and head != unit.module else None
+            if isinstance(cls, ClassInfo) and self.is_outside(cls):
+                continue
             if isinstance(cls, ClassInfo) and not self._is_opaque(self.symbols.units[cls.path], unit):
                 member = self.class_member(cls, last)
                 if member is not MISSING:
@@ -418,13 +421,13 @@ class Evaluator:
         match obj:
             case Ref(cls=None, names=names):
                 if name == _CLASS_LITERAL:
-                    return obj
+                    return replace(obj, literal=True)
                 if name.startswith("__"):
                     return self.gap(scope, expr, span)
                 return self._imported(scope.unit, tuple(f"{each}.{name}" for each in names))
             case Ref(cls=ClassInfo() as cls):
                 if name == _CLASS_LITERAL:
-                    return obj
+                    return replace(obj, literal=True)
                 member = self.class_member(cls, name)
                 return (
                     Ref(tuple(f"{each}.{name}" for each in self._bases_of(cls)))
@@ -460,10 +463,12 @@ class Evaluator:
             return member
         lineage = self.symbols.lineage(obj.cls)
         foreign = lineage.foreign or (lineage.framework.role.classes if lineage.framework is not None else ())
-        if not foreign:
-            return None if name in obj.cls.types else self.gap(scope, expr, span)
         if any(name in each.types for each in lineage.order):
             return None  # a declared field without a value
+        if name.isupper():  # a constant that is inherited or imported
+            return Ref(tuple(f"{base}.{name}" for base in foreign) or (name,))
+        if not foreign:
+            return self.gap(scope, expr, span)
         inherited = Obj(tuple(f"{base}.{name}" for base in foreign), place=self.place(scope, span), text=name)
         obj.fields[name] = inherited
         return inherited

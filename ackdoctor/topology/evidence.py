@@ -76,7 +76,8 @@ class Evidence:
         if node.unread:
             self.gaps.append(Gap(f"{node.id} is not read: {node.unread}", node.place))
             return
-        why = f"no file here has the class {node.cls}"
+        kind = "script" if node.cls.endswith(".py") else "class"
+        why = f"no file here has the {kind} {node.cls}"
         self.gaps.append(Gap(f"{node.id}: {why}", node.place))
         self.add("component-not-found", node.place, why, node.id, sure=False)
 

@@ -67,5 +67,9 @@ def explore(
             relevant.add(run.decisions[len(plan) - 1].key)
         found.append(path)
         choices = tuple(decision.choice for decision in run.decisions)
-        plans += [((*choices[:i], not choices[i]), path) for i in range(len(plan), len(choices))]
+        plans += [
+            ((*choices[:i], not choices[i]), path)
+            for i in range(len(plan), len(choices))
+            if not run.decisions[i].only
+        ]
     return Paths(tuple(found), frozenset(relevant), frozenset(executed), bool(plans))

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from ackdoctor.model.topology import Anchors, ComponentFacts, Judged, Node, OnFail, Setting, Topology
+from ackdoctor.model.topology import Anchors, ComponentFacts, Judged, Node, OnFail, Place, Setting, Topology
 from ackdoctor.topology.checks import defects
 from ackdoctor.topology.guarantee import verdict
 from ackdoctor.topology.libraries import known
@@ -78,9 +78,10 @@ class _Index:
 
     def __init__(self, facts: Iterable[ComponentFacts]) -> None:
         self._known: dict[str, list[_Known]] = {}  # by the last word of each name
-        self._places = {}
+        self._places: dict[Place, ComponentFacts] = {}
         for each in facts:
-            self._places[each.place] = each
+            if self._places.setdefault(each.place, each) is not each:
+                continue  # two clusters with the same file
             known = _known(each)
             for name in dict.fromkeys(_last(name) for name in (*known.names, *known.modules)):
                 self._known.setdefault(name, []).append(known)

@@ -53,6 +53,7 @@ from ackdoctor.topology.objects import Code, Data, Invocation, Library, Obj, Ref
 _MAX_STEPS = 5_000  # of one run
 _MAX_DEPTH = 24  # of calls of the project's functions
 _MAX_ITERATIONS = 128  # of a loop whose end is known
+_MAX_STRAIGHT = 40  # steps after a branch that are searched for the end of the run
 _MAX_ACTIVE = 2  # calls of one function inside each other
 _MAIN = "__main__"  # the name of the module that runs
 _IMPLICIT = "<init>"  # a constructor whose body may leave out the call of the base class's constructor
@@ -60,12 +61,16 @@ _PUTS = frozenset("put setProperty __setitem__".split())
 
 
 class Decision(NamedTuple):
-    """A branch that the files do not decide, and the choice of this run; `key` identifies equal conditions."""
+    """A branch that the files do not decide, and the choice of this run; `key` identifies equal conditions.
+
+    `only` is true if the other choice raises an exception or ends the program at once.
+    """
 
     key: Hashable
     text: str  # the condition that holds
     place: Place
     choice: bool
+    only: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -86,7 +91,7 @@ class Run:
 class Entry(NamedTuple):
     """A function to execute; `this` is the class of the object whose method it is, `args` are its first arguments.
 
-    The body of a module with a class stands for the body of the class: the result is a dict of its names.
+    The body of a module with a class means the body of the class: the result is a dict of its names.
     """
 
     function: Function
@@ -417,18 +422,22 @@ class Machine(Evaluator):
 
     # ---- branches and loops ----
 
-    def choose(self, scope: Scope, condition: Expr, span: Span) -> bool:
-        """Decide a condition, or follow the plan; equal conditions have equal results."""
+    def choose(self, scope: Scope, condition: Expr, span: Span, *, usual: bool | None = None) -> bool:
+        """Decide a condition, or follow the plan; equal conditions have equal results.
+
+        `usual` is the choice that does not end the run at once, if only one does not.
+        """
         decided = self.decide(scope, condition, span)
         if decided is not None:
             return decided
         positive, key = self._key_of(scope, condition, span)
         if key not in self._choices:
             decisions = self._run.decisions
-            taken = self._plan[len(decisions)] if len(decisions) < len(self._plan) else True
+            taken = self._plan[len(decisions)] if len(decisions) < len(self._plan) else usual is not False
             self._choices[key] = taken is positive
             holds = condition if taken else _negated(condition)
-            decisions.append(Decision(key, self.text(scope, holds), self.place(scope, span), taken))
+            place = self.place(scope, span)
+            decisions.append(Decision(key, self.text(scope, holds), place, taken, usual is taken))
         return self._choices[key] is positive
 
     def _key_of(self, scope: Scope, condition: Expr, span: Span) -> tuple[bool, Hashable]:
@@ -450,7 +459,9 @@ class Machine(Evaluator):
         decided = self.decide(scope, condition, step.span)
         leaves = loops.exit_of(step)
         if leaves is None:
-            choice = self.choose(scope, condition, step.span) if decided is None else decided
+            choice = decided
+            if choice is None:
+                choice = self.choose(scope, condition, step.span, usual=_usual(scope.function, step))
             return EdgeKind.TRUE if choice else EdgeKind.FALSE
         stays = EdgeKind.FALSE if leaves is EdgeKind.TRUE else EdgeKind.TRUE
         if decided is None:
@@ -540,10 +551,8 @@ class Machine(Evaluator):
         if isinstance(obj, Code):
             return self.invoke(obj, call.args, call.keywords, repeated=self._repeated(scope))
         if isinstance(obj, Ref):
-            known = (
-                library_calls.method(obj, name, call.args, call.keywords) if obj.cls is not None else MISSING
-            )
-            if known is not MISSING and not call.args:
+            known = library_calls.method(obj, name, call.args, call.keywords) if obj.literal else MISSING
+            if known is not MISSING:
                 return known
             return self._call_value(scope, self.value(scope, func, call.span), call)
         known = library_calls.method(obj, name, call.args, call.keywords)
@@ -580,7 +589,14 @@ class Machine(Evaluator):
         logged = self._log(scope, obj, name, (), call)
         if name in _PUTS and obj.content is None and len(call.args) > 1:
             obj.content, obj.open = {}, True
+        rows = library_calls.for_each(obj, name, call.args)
+        if rows is not None and isinstance(call.args[0], Code):
+            for row in rows[:_MAX_ITERATIONS]:
+                self.invoke(call.args[0], row, {}, repeated=self._repeated(scope))
+            return None
         known = library_calls.method(obj, name, call.args, call.keywords)
+        if known is MISSING:
+            library_calls.opens(name, obj, call.args)
         logged.result = self._result(logged) if known is MISSING else known
         return logged.result
 
@@ -617,6 +633,7 @@ class Machine(Evaluator):
                 known.place = Place(scope.unit.path, call.line)
             return known
         name = names[-1].rpartition(".")[2]
+        library_calls.opens(name, None, call.args)
         logged = self._log(scope, None, name, names, call)
         obj = logged.result = self._result(logged)
         if not self.library.maps.isdisjoint(names):
@@ -806,6 +823,36 @@ class _Loops:
         self._scope.unknown_loops.discard(self.at)
 
 
+def _usual(function: Function, test: Step) -> bool | None:
+    """The outcome of a test that goes on, if the other one raises an exception or ends the program at once."""
+    ends = {edge.kind: _ends(function, edge.target) for edge in test.edges}
+    true, false = ends.get(EdgeKind.TRUE, False), ends.get(EdgeKind.FALSE, False)
+    return None if true is false else false
+
+
+def _ends(function: Function, at: int) -> bool:
+    """Whether the steps from an index on end the run before they branch."""
+    for _ in range(_MAX_STRAIGHT):
+        step = function.cfg.steps[at]
+        match step.op:
+            case Throw():
+                return True
+            case Call(func=Attr(obj=Global(id=owner), name=name)) if (
+                f"{owner}.{name}" in library_calls.ENDINGS
+            ):
+                return True
+            case Call(func=Global(id=name)) if name in library_calls.ENDINGS:
+                return True
+            case Test() | Next():
+                return False
+            case _:
+                following = [edge.target for edge in step.edges if edge.kind is not EdgeKind.RAISE]
+        if at == EXIT or len(following) != 1:
+            return False
+        at = following[0]
+    return False
+
+
 _OPPOSITES = {"!=": "==", "<=": ">", ">=": "<", "is not": "is", "not in": "in"}
 
 
@@ -821,10 +868,14 @@ def _negated(condition: Expr) -> Expr:
 
 
 def _identity(data: Data) -> Hashable:
-    """What tells an undecided value from others, in all runs."""
-    if isinstance(data, Obj):
-        return describe(data), data.place
-    return data.function.qualname if isinstance(data, Code) else data
+    """What tells an undecided value from others, in all runs: an expression has one value in a file."""
+    match data:
+        case Gap(place=place) | Obj(place=place):
+            return describe(data), place.path
+        case Code(function=function):
+            return function.qualname
+        case _:
+            return data
 
 
 def _calls_constructor(function: Function) -> bool:

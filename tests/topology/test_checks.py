@@ -66,6 +66,16 @@ def test_ackers_zero_without_ids_and_a_durable_source() -> None:
     assert kinds(setting(ACKERS, 0), words=kafka) == ["ackers-zero-with-tracking-spout certain"]
 
 
+def test_ackers_that_one_of_several_files_turns_off() -> None:
+    """The code reads the number from a file, and one of those that have it says 0."""
+    of_file = replace(setting(ACKERS, 0), why="if the code reads it from local.yaml")
+    gap = setting(ACKERS, Gap('file.get("storm.ackers")', HERE))
+    assert kinds(of_file, gap) == ["ackers-zero-with-tracking-spout likely"]
+    assert kinds(of_file, gap, words=NO_IDS) == []
+    assert kinds(replace(of_file, value=2), gap) == []
+    assert kinds(setting(ACKERS, 0), gap) == []  # the code itself replaces it
+
+
 def test_ackers_without_ids_have_no_work() -> None:
     assert kinds(setting(ACKERS, 2), words=NO_IDS) == ["ackers-without-ids information"]
     assert kinds(words=NO_IDS) == []

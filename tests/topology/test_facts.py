@@ -27,6 +27,7 @@ def _bolt(body: str, switches: str = "auto_ack = True") -> str:
         ("self.emit([1], anchors=[])", "pass", Anchors.WAIVED),
         ("self.emit([1], anchors=[tup])", "pass", Anchors.ALL),
         ("self.emit([1], anchors=self.chosen)", "pass", Anchors.UNKNOWN),
+        ("self.emit([1], anchors=[self.jobs.pop().tup])", "pass", Anchors.ALL),
     ],
 )
 def test_anchors_of_a_python_bolt(emit, switches, anchors):
@@ -68,6 +69,11 @@ public class Made extends BaseRichBolt {
         ("collector.emit(new Values(1)); collector.ack(input);", Anchors.NONE, True),
         ("collector.emit(input, new Values(1)); collector.ack(input);", Anchors.ALL, True),
         ('collector.emit("late", input, new Values(1));', Anchors.ALL, False),
+        (
+            "Tuple first = jobs.next(); collector.emit(first, new Values(1)); collector.ack(input);",
+            Anchors.ALL,
+            True,
+        ),
     ],
 )
 def test_a_java_bolt(body, anchors, completes):
@@ -135,7 +141,18 @@ def _spout(fail: str) -> str:
         ("", OnFail.NOTHING, 18),
         ("self.client.rpush('words', tup_id)", OnFail.SOURCE, 20),
         ("self.client.rpush('words-dlq', tup_id)", OnFail.DEAD_LETTER, 20),
+        ("self.client.basic_reject(tup_id, requeue=True)", OnFail.SOURCE, 20),
+        ("self.client.basic_nack(tup_id)", OnFail.SOURCE, 20),
+        ("self.client.basic_reject(tup_id, requeue=False)", OnFail.UNKNOWN, 20),
         ("self.archive.handle(tup_id)", OnFail.UNKNOWN, 20),
+        ("self.inner.fail(tup_id)", OnFail.UNKNOWN, 20),
+        ("self.log.rewind(tup_id)", OnFail.UNKNOWN, 20),
+        ("self.log.warning(tup_id)", OnFail.NOTHING, 20),
+        (
+            "if self.tries[tup_id] > 3:\n    self.dead_letters.put(tup_id)\n    return\nself.queue.append(tup_id)",
+            OnFail.BURIED,
+            21,
+        ),
         ("super().fail(tup_id)\nself.logger.info('lost')", OnFail.NOTHING, 20),
         (
             "if self.tries[tup_id] > 3:\n    raise RuntimeError(tup_id)\nself.queue.append(tup_id)",
@@ -166,6 +183,35 @@ def test_the_source_of_a_spout():
 def test_a_reliable_spout_gives_up_after_some_attempts():
     source = _SPOUT.replace("import Spout", "import ReliableSpout").replace("(Spout)", "(ReliableSpout)")
     assert python_facts(source).on_fail is OnFail.BOUNDED
+
+
+def test_a_limit_around_a_helper_that_replays():
+    source = (
+        _spout("""self.tries[tup_id] += 1
+if self.tries[tup_id] > 3:
+    return
+self.send(tup_id)""")
+        + """
+    def send(self, word):
+        self.emit([word], tup_id=word)
+"""
+    )
+    facts = python_facts(source)
+    assert facts.on_fail is OnFail.BOUNDED
+    assert facts.on_fail_place is not None
+    assert facts.on_fail_place.line == 22
+
+
+def test_an_id_that_may_be_none():
+    source = """
+    from streamparse import Spout
+
+    class Words(Spout):
+        def next_tuple(self):
+            number = None if self.fast else 7
+            self.emit(["word"], tup_id=number)
+    """
+    assert [emit.has_id for emit in python_facts(source).emits] == [None]
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from ackdoctor.topology.texts import Texts
 KIND = "flux"
 HERON_KIND = "heron-eco"
 _SYSTEM = "__system"
+_SOURCE_IN_JAVA = "graph in Java: class "
 _LISTS = ("components", "spouts", "bolts")
 _VERTEX_KEYS = frozenset(
     "id className constructorArgs properties configMethods factory factoryArgs parallelism numTasks onHeapMemoryLoad"
@@ -264,13 +265,18 @@ def _take_source(found: _Definition) -> None:
     cls, why = code_of(source)
     method = source.get("methodName")
     name = method.text if method is not None and method.text else "getTopology"
-    found.gaps.append(
-        Gap(f"graph in Java: class {cls}, method {name}" if cls != UNREAD else why, source.place)
-    )
+    made = f"{_SOURCE_IN_JAVA}{cls}, method {name}" if cls != UNREAD else why
+    found.gaps.insert(0, Gap(made, source.place))
     if found.spouts or found.bolts or found.streams:
         found.defect(
             "yaml-syntax", source.place, "Flux refuses a topologySource beside spouts, bolts or streams"
         )
+
+
+def source_of(topology: Topology) -> str:
+    """The class that makes the graph of a file; "" if the file has its own graph."""
+    why = topology.gaps[0].why if topology.gaps and not topology.nodes else ""
+    return why.removeprefix(_SOURCE_IN_JAVA).partition(",")[0] if why.startswith(_SOURCE_IN_JAVA) else ""
 
 
 def _edges(found: _Definition) -> Iterator[Edge]:

@@ -31,7 +31,13 @@ _BUILDERS = {**storm_java.BUILDERS, **trident.BUILDERS, **storm_streams.BUILDERS
 _WIRING = storm_java.WIRING | trident.WIRING | storm_streams.WIRING
 _GRAPHS = {"trident": trident.graph_of, "storm-streams": storm_streams.graph_of}
 _CLASSES = {**_BUILDERS, **_CONFIGURABLE}
-_PACKAGES = frozenset(name.rpartition(".")[0] for name in _CLASSES)
+_SUBMITTERS = frozenset(
+    f"{package}.{name}"
+    for package in ("org.apache.storm", "backtype.storm", "com.twitter.heron.api", "org.apache.heron.api")
+    for name in ("StormSubmitter", "LocalCluster", "HeronSubmitter", "generated.StormTopology")
+)
+_NAMES = _CLASSES.keys() | _SUBMITTERS
+_PACKAGES = frozenset(name.rpartition(".")[0] for name in _NAMES)
 _OUTSIDE = frozenset(  # packages and classes of the frameworks, whose source may be in the run
     f"{root}{name}"
     for root in ("org.apache.storm", "backtype.storm", "com.twitter.heron.api", "org.apache.heron.api")
@@ -61,9 +67,6 @@ _OUTSIDE = frozenset(  # packages and classes of the frameworks, whose source ma
 ) | {"storm.trident", "storm.trident.fluent", "storm.trident.operation.builtin"}
 _LIBRARY = Library(_OUTSIDE, CONFIGS, {"ConfigurableTopology.start": "run"})
 _SUBMITS = ("submit", "run", "launch", "deploy", "start", "execute", "simulate")
-_RELIABILITY = frozenset(
-    {"topology.acker.executors", "topology.enable.message.timeouts", "topology.reliability.mode"}
-)
 _JSTORM = ("com.alibaba.jstorm", "com.alipay.dw.jstorm")
 _HARMLESS = frozenset({"topology.debug", "topology.workers", "topology.max.task.parallelism"})
 _ADDRESS = re.compile(
@@ -124,7 +127,8 @@ class _Branch(NamedTuple):
 def from_program(program: SymbolTable, own: set[str]) -> tuple[Topology, ...]:
     """Return the topologies that the Java files of `own` wire."""
     units = [unit for path, unit in program.units.items() if path.endswith(".java")]
-    if not any(unit.path in own and mentions(unit, _CLASSES, _PACKAGES) for unit in units):
+    wires = any(mentions(unit, _CLASSES, _PACKAGES) for unit in units)
+    if not wires or not any(unit.path in own and mentions(unit, _NAMES, _PACKAGES) for unit in units):
         return ()
     points = EntryPoints(program)
     wiring = points.wiring(_WIRING)
@@ -324,7 +328,7 @@ def _identity(topology: Topology) -> Topology:
 
 
 def _is_relevant(setting: Setting) -> bool:
-    return setting.key.startswith("topology.") and setting.key != "topology.name"
+    return setting.key.startswith("topology.") and setting.key not in ("topology.name", "topology.debug")
 
 
 def _stem(path: str) -> str:
@@ -362,6 +366,5 @@ def _in_one_branch(topology: Topology, branches: Sequence[Topology]) -> Iterator
             continue
         if all(setting.key in keys for keys in elsewhere):
             continue
-        sure = "likely" if setting.key in _RELIABILITY else "information"
         why = f"`{setting.key}` is set on this branch only"
-        yield Defect(kind="setting-in-one-branch", sure=sure, place=setting.place, why=why)
+        yield Defect(kind="setting-in-one-branch", sure="information", place=setting.place, why=why)

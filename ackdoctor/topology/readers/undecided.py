@@ -32,14 +32,15 @@ def unsubmitted_settings(place: Place) -> tuple[Setting, ...]:
     return tuple(undecided_settings(Gap(_UNSUBMITTED, place)))
 
 
-def _is_unsubmitted(topology: Topology) -> bool:
+def is_unsubmitted(topology: Topology) -> bool:
+    """Whether the code builds a topology and does not submit it."""
     return any(isinstance(each.value, Gap) and each.value.why == _UNSUBMITTED for each in topology.settings)
 
 
 def without_fragments(topologies: Iterable[Topology]) -> tuple[Topology, ...]:
     """Leave out a topology that no code submits if other code reaches the same builder and submits it."""
     found = tuple(topologies)
-    submitted = {(each.kind, each.place) for each in found if not _is_unsubmitted(each)}
+    submitted = {(each.kind, each.place) for each in found if not is_unsubmitted(each)}
     return tuple(
-        each for each in found if not _is_unsubmitted(each) or (each.kind, each.place) not in submitted
+        each for each in found if not is_unsubmitted(each) or (each.kind, each.place) not in submitted
     )

@@ -287,3 +287,19 @@ class WordCount(HeronTopology):
         ("topology.tick.tuple.freq.secs", 10, "count"),
     ]
     assert edges(topology) == [("words", "default", "count", "global", 18)]
+
+
+def test_hostile_code_ends():
+    found = read("""
+import shop
+A = [[Orders.spec() for _ in range(10 ** 9)] for _ in range(10 ** 9)]
+def loop():
+    while True:
+        loop()
+class Shop(Topology):
+    config = loop()
+    orders = Orders.spec(par=2 ** 10 ** 9, name="x" * 10 ** 9)
+    check = Check.spec(inputs={orders: loop(), check: Grouping.ALL, **loop()})
+    again = orders
+""")
+    assert all(topology.name == "Shop" for topology in found)

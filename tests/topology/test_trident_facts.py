@@ -1,0 +1,148 @@
+"""What the code of Trident's spouts, states and functions shows."""
+
+from textwrap import dedent
+
+import pytest
+
+from ackdoctor.dialects import load
+from ackdoctor.flow.program import Program
+from ackdoctor.frontends.java import Lowered, lower_source
+from ackdoctor.model.topology import ComponentFacts, OnFail
+from ackdoctor.topology.trident_facts import trident_facts
+
+_HEAD = (
+    "import java.util.*; import org.apache.storm.trident.spout.*; import org.apache.storm.trident.state.*; "
+)
+
+
+def _facts(source: str) -> dict[str, ComponentFacts]:
+    """The facts of each class; line 1 is the first of the source."""
+    lowered = lower_source(path="Parts.java", data=(_HEAD + dedent(source).lstrip("\n")).encode())
+    assert isinstance(lowered, Lowered)
+    return {facts.cls: facts for facts in trident_facts(Program([lowered.unit], load()))}
+
+
+_MAP = """
+class Made implements StateFactory {
+  public State makeState(Map conf, IMetricsContext metrics, int index, int count) {
+    return MAP.build(new Store());
+  }
+}
+class Store implements IBackingMap<TransactionalValue<Long>> {
+  public List<TransactionalValue<Long>> multiGet(List<List<Object>> keys) {
+    List<TransactionalValue<Long>> found = new ArrayList<>();
+    for (List<Object> key : keys) {
+      found.add(new TransactionalValue<Long>(ID, 1L));
+    }
+    return found;
+  }
+  public void multiPut(List<List<Object>> keys, List<TransactionalValue<Long>> values) { }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("TransactionalMap", "transactional"),
+        ("OpaqueMap", "opaque"),
+        ("NonTransactionalMap", "non-transactional"),
+    ],
+)
+def test_the_kind_of_a_state_is_that_of_its_map(name, kind):
+    facts = _facts(_MAP.replace("MAP", name).replace("ID", "ids.get(key)"))["Made"]
+    assert (facts.role, facts.batch, facts.faults) == ("state", kind, ())
+
+
+def test_a_constant_transaction_id_forgets():
+    [fault] = _facts(_MAP.replace("MAP", "TransactionalMap").replace("ID", "0L"))["Made"].faults
+    assert (fault.code, fault.place.line) == ("state-forgets-txid", 10)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("", "non-transactional"),
+        ('LOG.debug("commit {}", id);', "non-transactional"),
+        ("this.last = id;", ""),
+    ],
+)
+def test_a_state_that_ignores_the_transaction_id(body, kind):
+    source = f"""
+    class Rows implements State {{
+      public void beginCommit(Long id) {{ {body} }}
+      public void commit(Long id) {{ }}
+    }}
+    class Made implements StateFactory {{
+      public State makeState(Map conf, IMetricsContext metrics, int index, int count) {{ return new Rows(); }}
+    }}
+    """
+    facts = _facts(source)
+    assert facts["Rows"].batch == facts["Made"].batch == kind
+
+
+def test_two_kinds_of_a_factory_are_not_decided():
+    source = """
+    class Made implements StateFactory {
+      public State makeState(Map conf, IMetricsContext metrics, int index, int count) {
+        if (opaque) { return OpaqueMap.build(store); }
+        return TransactionalMap.build(store);
+      }
+    }
+    """
+    assert _facts(source)["Made"].batch == ""
+
+
+@pytest.mark.parametrize(
+    ("interface", "kind"),
+    [
+        ("IOpaquePartitionedTridentSpout<A, B, C>", "opaque"),
+        ("IPartitionedTridentSpout<A, B, C>", "transactional"),
+        ("ITridentSpout<A>", "transactional"),
+    ],
+)
+def test_a_spout_has_the_kind_of_its_interface(interface, kind):
+    facts = _facts(f"class Made implements {interface} {{ }}")["Made"]
+    assert (facts.role, facts.batch) == ("spout", kind)
+
+
+@pytest.mark.parametrize(
+    ("body", "fails"),
+    [
+        ("collector.emit(new Values(next()));", OnFail.NOTHING),
+        ("List<Object> rows = batches.get(id); batches.put(id, rows); collector.emit(rows);", OnFail.REPLAYS),
+    ],
+)
+def test_a_batch_spout_replays_what_it_keeps(body, fails):
+    source = f"""
+    class Made implements IBatchSpout {{
+      public void emitBatch(long id, TridentCollector collector) {{ {body} }}
+      public void ack(long id) {{ }}
+    }}
+    """
+    facts = _facts(source)["Made"]
+    assert (facts.batch, facts.on_fail) == ("non-transactional", fails)
+
+
+def test_a_function_that_flushes_later():
+    source = """
+    class Made extends BaseFunction {
+      private redis.clients.jedis.Jedis store;
+      private Map<String, Long> counts = new HashMap<>();
+      public void execute(TridentTuple tuple, TridentCollector collector) {
+        counts.put(tuple.getString(0), 1L);
+        if (counts.size() > 100) {
+          store.mset(counts);
+          counts.clear();
+        }
+      }
+    }
+    """
+    facts = _facts(source)["Made"]
+    assert (facts.role, facts.auto_ack) == ("bolt", True)
+    assert facts.acks_early is not None
+    assert facts.acks_early.line == 5
+
+
+def test_classes_outside_trident_have_no_facts():
+    assert _facts("class Made extends BaseRichBolt { }") == {}
