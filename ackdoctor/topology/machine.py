@@ -53,6 +53,7 @@ from ackdoctor.topology.objects import Code, Data, Invocation, Library, Obj, Ref
 _MAX_STEPS = 5_000  # of one run
 _MAX_DEPTH = 24  # of calls of the project's functions
 _MAX_ITERATIONS = 128  # of a loop whose end is known
+_MAX_ENDLESS = 2  # iterations of a loop without an end
 _MAX_STRAIGHT = 40  # steps after a branch that are searched for the end of the run
 _MAX_ACTIVE = 2  # calls of one function inside each other
 _MAIN = "__main__"  # the name of the module that runs
@@ -804,7 +805,19 @@ class _Loops:
     def is_endless(self) -> bool:
         """Whether the innermost loop runs longer than it is followed."""
         head = self._head() if self._bodies else None
-        return head is not None and self._rounds.get(head, 0) > _MAX_ITERATIONS
+        rounds = self._rounds.get(head, 0) if head is not None else 0
+        if head is None or rounds <= _MAX_ENDLESS:
+            return False
+        return rounds > _MAX_ITERATIONS or not self._has_exit(head)
+
+    def _has_exit(self, head: int) -> bool:
+        """Whether a loop can end other than by an exception."""
+        steps, body = self._scope.function.cfg.steps, self._bodies[head]
+        return any(
+            edge.target not in body and edge.kind is not EdgeKind.RAISE
+            for index in body
+            for edge in steps[index].edges
+        )
 
     def elements(self) -> Iterator[Data] | None:
         """The elements that are left of the loop whose head is the current step."""
