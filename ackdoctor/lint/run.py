@@ -59,10 +59,11 @@ def lint(
     results = _results(read, inputs, cache, jobs, progress)
     refused += (fault for result in results for fault in result.unreadable)
     refused += (fault for each in read for fault in each.unreadable)
-    wiring = judge_topologies(found.texts, results, settings.topology.best_effort_streams)
-    unreadable = _unique([*refused, *wiring.unreadable])
     asked = {file.display_path for file in files.values()}
     findings = [finding for result in results for finding in result.findings]
+    sources = _sources(read, files, findings, refused, overlay, top)
+    wiring = judge_topologies(found.texts, results, sources, settings.topology.best_effort_streams)
+    unreadable = _unique([*refused, *wiring.unreadable])
     if wiring.judged:
         from ackdoctor.topology.adjust import adjust  # a run without topologies does not need it
 
@@ -70,7 +71,6 @@ def lint(
     # Heirs and callers of the code in a named file may be anywhere; a walked folder has them.
     unsure = {file.display_path for file in files.values() if file.named}
     unsure |= {item.path for item in unreadable if item.partial}
-    sources = _sources(read, files, findings, unreadable, overlay, top)
     sources |= {path: data for path, data in wiring.texts.items() if MARK in data}
     requested = asked | set(wiring.texts)
     choice = select(findings, sources, requested, settings, top, unsure=unsure)

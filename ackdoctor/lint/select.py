@@ -291,12 +291,7 @@ def suppress(
     ignores: dict[str, list[_Ignore]] = {}
     complaints: list[Finding] = []
     unread: list[Unreadable] = []
-    for path in sorted(path for path, data in sources.items() if MARK in data.replace(b"\0", b"")):
-        try:
-            directives = _directives(path, sources[path])
-        except Exception as error:  # noqa: BLE001  # the other files go on
-            unread.append(Unreadable.crash(path, error, where="its comments", partial=True))
-            continue
+    for path, directives in _all_directives(sources, unread):
         for directive in directives:
             site = Site(path, directive.span)
             complaints += _faults(directive, site, rules)
@@ -310,6 +305,37 @@ def suppress(
         kept += reported
         suppressed += len(judged) - len(reported)
     return Suppressed(tuple(kept), suppressed, tuple(unread))
+
+
+def _all_directives(
+    sources: Mapping[str, bytes], unread: list[Unreadable]
+) -> Iterator[tuple[str, list[_Directive]]]:
+    """Yield the directives of each file that has a suppression comment; an internal error costs that file."""
+    for path in sorted(path for path, data in sources.items() if MARK in data.replace(b"\0", b"")):
+        try:
+            found = _directives(path, sources[path])
+        except Exception as error:  # noqa: BLE001  # the other files go on
+            unread.append(Unreadable.crash(path, error, where="its comments", partial=True))
+            continue
+        yield path, found
+
+
+def silenced(findings: Iterable[Finding], sources: Mapping[str, bytes]) -> frozenset[tuple[str, str, int]]:
+    """Return the code, path and line of each finding that a comment silences."""
+    if not sources:
+        return frozenset()
+    from ackdoctor.rulebook import survey  # a clean run does not need it
+
+    names = {code: rule.name for code, rule in survey()[0].items()}
+    ignores = {
+        path: [ignore for each in directives for ignore in _ignore(each, Site(path, each.span), names)]
+        for path, directives in _all_directives(sources, [])
+    }
+    return frozenset(
+        (finding.code, finding.site.path, finding.site.span.line)
+        for finding in findings
+        if _silence(finding, ignores)
+    )
 
 
 def _silence(finding: Finding, ignores: Mapping[str, Sequence[_Ignore]]) -> bool:
