@@ -213,13 +213,17 @@ class ComponentFacts:
 
 
 class Fault(NamedTuple):
-    """A finding about a component, as far as the guarantee needs it; `ignored` by a comment or the settings."""
+    """A finding about a component, as far as the guarantee needs it; `ignored` by a comment or the settings.
+
+    `after_catch` is true if its path goes through an exception that the code catches.
+    """
 
     code: str
     must: bool
     place: Place
     message: str
     ignored: bool = False
+    after_catch: bool = False
 
 
 # ---- the verdict ----

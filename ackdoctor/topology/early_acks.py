@@ -305,7 +305,7 @@ class _Object:
         reset = {use.field for use in found if use.how == "=" and isinstance(use.values[0], Literal)}
         return {use.place for use in found if use.how == "+=" and use.field in reset}
 
-    # ---- writes that a client keeps until it is told ----
+    # ---- writes that a client defers ----
 
     def kept_by_client(self, handler: Function) -> Iterator[Place]:
         """Yield where the data of a tuple goes to a client that sends them later: a pipeline, a statement, a transaction."""
@@ -314,23 +314,23 @@ class _Object:
             for function in self.names
             if function in self.arrival or (function.name not in INITIALISERS and self._runs(function))
             for use in uses_of(function, self.names[function])
-            if _tells_client(use)
+            if _makes_client_send(use)
         ]
         fields = {use.field for _, _, use in sends}
-        if not sends or not self._is_told_later(handler, {(f, index) for f, index, _ in sends}):
+        if not sends or not self._is_sent_later(handler, {(f, index) for f, index, _ in sends}):
             return
         commits = any(use.how in _COMMITS for _, _, use in sends)
         for function in self.arrival:
             data = self.data.get(function, frozenset[str]())
             for use in uses_of(function, self.names[function]):
                 op = use.step.op
-                if not isinstance(op, Call) or use.how == "pass" or _tells_client(use):
+                if not isinstance(op, Call) or use.how == "pass" or _makes_client_send(use):
                     continue
                 given = any(mentions_any(value, data) for value in use.values)
                 if given and (use.field in fields or commits) and self._writes(function, op):
                     yield Place(function.path, use.step.span.line)
 
-    def _is_told_later(self, handler: Function, sends: set[tuple[Function, int]]) -> bool:
+    def _is_sent_later(self, handler: Function, sends: set[tuple[Function, int]]) -> bool:
         here = {site for site in sends if site[0] in self.arrival}
         if not here:
             return True  # at a tick, or on a thread
@@ -431,8 +431,8 @@ def _asks_time(condition: Expr) -> bool:
     return False
 
 
-def _tells_client(use: Use) -> bool:
-    """Whether a use tells a client to send what it has: `pipe.execute()`, `conn.commit()`."""
+def _makes_client_send(use: Use) -> bool:
+    """Whether a use makes a client send what it has: `pipe.execute()`, `conn.commit()`."""
     op = use.step.op
     return isinstance(op, Call) and not op.args and use.how in _SENDS | _COMMITS
 

@@ -21,6 +21,7 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors as How
 from ackdoctor.flow.events import Completed, Emitted, Ended, Flow
 from ackdoctor.flow.expressions import last_name
+from ackdoctor.flow.witness import CAUGHT
 from ackdoctor.model.cfg import (
     Arg,
     Attr,
@@ -91,7 +92,9 @@ def _faults(findings: Iterable[Finding]) -> Iterator[Fault]:
     for each in findings:
         if not each.repaired_by:
             place = Place(each.site.path, each.site.span.line)
-            yield Fault(each.code, each.confidence is Confidence.MUST, place, each.message)
+            caught = any(step.note == CAUGHT for step in each.evidence.steps)
+            must = each.confidence is Confidence.MUST
+            yield Fault(each.code, must, place, each.message, after_catch=caught)
 
 
 # ---- emits ----

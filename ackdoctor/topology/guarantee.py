@@ -42,7 +42,7 @@ from ackdoctor.rulebook import (
     WRONG_ANCHOR,
 )
 from ackdoctor.topology.evidence import COSTS, Evidence, minimum, undecided, unique
-from ackdoctor.topology.graph import Graph
+from ackdoctor.topology.graph import Graph, is_name
 from ackdoctor.topology.tracking import CHECKPOINT_INTERVAL, Tracking, timeouts_off, tracking_of
 from ackdoctor.topology.trident_guarantee import by_trident_spout, is_trident
 
@@ -72,6 +72,13 @@ _ABOUT_EMITS = frozenset(
     (EMIT_AFTER_ACK, WRONG_ANCHOR)
 )  # these cost nothing if no component consumes the emit
 _CHOICES = frozenset((_UNANCHORED, _EARLY, _SWALLOWS))  # an ignore comment shows that these are intended
+
+_REPLAYED: Mapping[
+    str, str
+] = {  # what a failure of the work leads to: the tuple is emitted again, and not lost
+    MISSING_ACK: "a tuple whose work fails stays un-acked, and the spout replays it after the timeout",
+    ACK_AND_FAIL: "a tuple may be failed after its ack, and the spout may replay it although it is done",
+}
 
 _BROKEN_FILES = frozenset(("yaml-syntax", "file-does-not-parse"))
 
@@ -253,7 +260,7 @@ def _link(graph: Graph, edge: Edge, best_effort: Collection[str]) -> _Reach | No
 
 def _is_silent(facts: ComponentFacts, edge: Edge) -> bool:
     """Whether a component declares its streams, and this one is not among them."""
-    return facts.streams is not None and edge.stream not in facts.streams
+    return facts.streams is not None and is_name(edge.stream) and edge.stream not in facts.streams
 
 
 def _anchors(component: str, emit: Emit, best_effort: Collection[str]) -> Anchors:
@@ -307,15 +314,19 @@ def _add_fault(node: Node, facts: ComponentFacts, fault: Fault, reach: _Reach, f
     fact = _FACT_OF_RULE.get(fault.code)
     if fact is None or (COSTS[fact].if_tracked and reach is _Reach.UNTRACKED):
         return
+    if fault.after_catch and facts.completes and fault.code in _REPLAYED:
+        found.notes.append(f"{_REPLAYED[fault.code]}: {node.id} ({fault.place})")
+        return
     if fault.ignored and fact in _CHOICES:
         found.boundaries.append(f"{node.id} may lose messages ({fault.place}), on purpose")
     elif fault.ignored:
         found.gaps.append(Gap(f"{fault.code} is ignored at this line of {node.id}", fault.place))
     else:
         by_hand = fact == _SWALLOWS and facts.auto_ack is False and facts.completes is not False
-        found.add(
-            "bolt-acks-on-failure" if by_hand else fact, fault.place, fault.message, node.id, sure=fault.must
-        )
+        never = fact == _NEVER_ACKS and facts.completes is False and not facts.auto_ack
+        hides = fact == _SWALLOWS and fault.after_catch  # the failures that are judged include this exception
+        sure = fault.must or never or hides
+        found.add("bolt-acks-on-failure" if by_hand else fact, fault.place, fault.message, node.id, sure=sure)
 
 
 # ---- the whole ----

@@ -25,7 +25,7 @@ class World:
     connections: int = 0
 
     def restart(self) -> None:
-        """Begin anew."""
+        """Start with an empty world."""
         self.waiting, self.locked, self.effects = deque(range(1, MESSAGES + 1)), {}, Counter()
 
     def take(self) -> int | None:

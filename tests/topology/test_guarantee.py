@@ -246,6 +246,21 @@ def test_an_ignored_double_ack_is_no_proof() -> None:
     assert (found.word, found.lower, found.upper) == ("unknown", AT_MOST, AT_LEAST)
 
 
+@pytest.mark.parametrize("code", ["ACK101", "ACK106"])
+def test_case_5_a_failure_that_the_spout_replays_is_no_loss(code: str) -> None:
+    found = judge(count=bolt(faults=(fault(code, after_catch=True, must=False),)))
+
+    assert (found.word, found.may_lose) == ("at-least-once", False)
+    assert any("count (code.py:20)" in note for note in found.notes)
+    never = judge(count=bolt(completes=False, faults=(fault(code, after_catch=True),)))
+    assert never.word == "at-most-once"
+
+
+def test_case_5_a_swallowed_failure_needs_no_further_assumption() -> None:
+    assert judge(count=bolt(faults=(fault("ACK102", after_catch=True, must=False),))).word == "at-most-once"
+    assert judge(count=bolt(faults=(fault("ACK102", must=False),))).word == "unknown"
+
+
 def test_case_6_a_flush_after_the_ack() -> None:
     found = judge(count=bolt(auto_ack=True, acks_early=Place("count.py", 23)))
 
@@ -472,6 +487,14 @@ def test_a_computed_stream_may_be_any_stream() -> None:
     wired = topology("words -> count", "count:big -> store")
 
     assert judge(wired, count=bolt(emits=(emit(12, Anchors.NONE, stream="?"),))).word == "at-most-once"
+
+
+@pytest.mark.parametrize("stream", ["Words.BIG", "BIG", "streamOf(word)"])
+def test_a_stream_that_the_reader_knows_by_its_expression_may_be_any_stream(stream: str) -> None:
+    wired = topology("words -> count", f"count:{stream} -> store")
+    loses = bolt(streams={"big": None}, emits=(emit(12, Anchors.NONE, stream="big"),))
+
+    assert judge(wired, count=loses).word == "at-most-once"
 
 
 def test_the_deciding_reason_is_first_and_the_next_ones_follow() -> None:

@@ -7,7 +7,7 @@ A call `setMaxRetries(3)` or `withMaxRetries(3)` and an assignment of the field 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ackdoctor.model.topology import Place, Setting, Value
+from ackdoctor.model.topology import Gap, Place, Setting, Value
 from ackdoctor.topology.objects import FOREVER, Data, Invocation, Obj, Ref, chain, plain, root
 
 _PREFIXES = ("set", "with", "add")
@@ -83,10 +83,12 @@ def _of_call(call: Invocation, before: int, depth: int) -> Iterator[tuple[str, V
         return
     elif name in _WINDOWS:
         yield from window_of(args, place, tumbling=name != "withWindow")
-    elif name in _PUTS and len(args) > 1:
+    elif name in _PUTS and len(args) > 1 and not isinstance(args[0], Gap):
         yield _key(args[0]), plain(args[1], place)
     elif name in _PUT_ALL and args and isinstance(args[0], Obj) and isinstance(args[0].content, dict):
         for key, value in args[0].content.items():
+            if isinstance(key, Gap):
+                continue
             yield _key(key), plain(value, place)  # type: ignore[arg-type]
     elif args and not name.startswith(_READS):
         prefix = next((each for each in _PREFIXES if name.startswith(each) and len(name) > len(each)), "")

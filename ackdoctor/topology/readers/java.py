@@ -159,8 +159,8 @@ def _explore(
 # ---- one path ----
 
 
-def _outcome(program: SymbolTable, run: Run) -> _Outcome:
-    """The topologies of one path."""
+def _outcome(program: SymbolTable, run: Run) -> _Outcome | None:
+    """The topologies of one path; None without one."""
     wirings: list[_Wiring] = []
     builders = {
         id(call.receiver): call.receiver
@@ -173,7 +173,7 @@ def _outcome(program: SymbolTable, run: Run) -> _Outcome:
             if topology is not None:
                 unused = tuple(_unused(program, run, submission))
                 wirings.append(_Wiring(topology, submission.call is not None, unused))
-    return _Outcome(tuple(wirings), run.ended == "limit" and bool(wirings))
+    return _Outcome(tuple(wirings), run.ended == "limit") if wirings else None
 
 
 def _kind_of(program: SymbolTable, obj: Obj | None) -> str:
@@ -286,14 +286,15 @@ def _unused(program: SymbolTable, run: Run, submission: _Submission) -> Iterator
 # ---- all paths ----
 
 
-def _merged(paths: Paths[_Outcome]) -> Iterator[Topology]:
+def _merged(paths: Paths[_Outcome | None]) -> Iterator[Topology]:
     """The topologies of all paths of an entry point; those that differ are branches of one."""
     groups: dict[tuple[Place, str], list[tuple[_Wiring, tuple[Decision, ...]]]] = {}
-    cut = paths.truncated or any(path.outcome.cut for path in paths.paths)
-    for path in paths.paths:
-        for wiring in path.outcome.wirings:
+    outcomes = [(path.outcome, path.decisions) for path in paths.paths if path.outcome is not None]
+    cut = paths.truncated or any(outcome.cut for outcome, _ in outcomes)
+    for outcome, decisions in outcomes:
+        for wiring in outcome.wirings:
             key = (wiring.topology.place, wiring.topology.kind)
-            groups.setdefault(key, []).append((wiring, path.decisions))
+            groups.setdefault(key, []).append((wiring, decisions))
     used = {wiring.topology.config for group in groups.values() for wiring, _ in group}
     for (place, _), group in groups.items():
         submitted = [each for each in group if each[0].submitted] or group
@@ -336,7 +337,7 @@ def _stem(path: str) -> str:
     return path.rpartition("/")[2].rpartition(".")[0]
 
 
-def _with_conditions(branches: Sequence[_Branch], paths: Paths[_Outcome]) -> Iterator[Topology]:
+def _with_conditions(branches: Sequence[_Branch], paths: Paths[_Outcome | None]) -> Iterator[Topology]:
     """The branches of one topology with their conditions; a setting of some of them only is a defect."""
     if len(branches) == 1:
         yield branches[0].topology

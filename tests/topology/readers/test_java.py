@@ -313,6 +313,17 @@ def test_branches_that_wire_the_same_are_one_topology() -> None:
     assert (found.branch, found.gaps) == ("", ())
 
 
+def test_early_returns_before_the_wiring_are_passed() -> None:
+    found = one(
+        "Options o = Options.of(args); if (o == null) { return; }\n"
+        + GRAPH
+        + "StormSubmitter.submitTopology(o.name, new Config(), b.createTopology());",
+        Options="class Options { String name; static Options of(String[] a) { if (a == null || a.length != 3) { Log.say(); return null; }"
+        " Options o = new Options(); o.name = a[0]; return o; } }",
+    )
+    assert [node.id for node in found.nodes] == ["words"]
+
+
 def test_two_topologies_of_one_file_are_both_read() -> None:
     found = read(
         'StormSubmitter.submitTopology("one", new Config(), make("a")); StormSubmitter.submitTopology("two", new Config(), other());',
