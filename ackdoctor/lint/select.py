@@ -291,7 +291,12 @@ def suppress(
     ignores: dict[str, list[_Ignore]] = {}
     complaints: list[Finding] = []
     unread: list[Unreadable] = []
-    for path, directives in _all_directives(sources, unread):
+    for path in sorted(path for path, data in sources.items() if MARK in data.replace(b"\0", b"")):
+        try:
+            directives = _directives(path, sources[path])
+        except Exception as error:  # noqa: BLE001  # the other files go on
+            unread.append(Unreadable.crash(path, error, where="its comments", partial=True))
+            continue
         for directive in directives:
             site = Site(path, directive.span)
             complaints += _faults(directive, site, rules)
@@ -307,35 +312,16 @@ def suppress(
     return Suppressed(tuple(kept), suppressed, tuple(unread))
 
 
-def _all_directives(
-    sources: Mapping[str, bytes], unread: list[Unreadable]
-) -> Iterator[tuple[str, list[_Directive]]]:
-    """Yield the directives of each file that has a suppression comment; an internal error costs that file."""
-    for path in sorted(path for path, data in sources.items() if MARK in data.replace(b"\0", b"")):
-        try:
-            found = _directives(path, sources[path])
-        except Exception as error:  # noqa: BLE001  # the other files go on
-            unread.append(Unreadable.crash(path, error, where="its comments", partial=True))
-            continue
-        yield path, found
-
-
-def silenced(findings: Iterable[Finding], sources: Mapping[str, bytes]) -> frozenset[tuple[str, str, int]]:
-    """Return the code, path and line of each finding that a comment silences."""
+def silenced(findings: Sequence[Finding], sources: Mapping[str, bytes]) -> frozenset[tuple[str, int, str]]:
+    """Return file, line and rule of the findings that comments silence."""
     if not sources:
         return frozenset()
-    from ackdoctor.rulebook import survey  # a clean run does not need it
+    from ackdoctor.rulebook import survey
 
-    names = {code: rule.name for code, rule in survey()[0].items()}
-    ignores = {
-        path: [ignore for each in directives for ignore in _ignore(each, Site(path, each.span), names)]
-        for path, directives in _all_directives(sources, [])
-    }
-    return frozenset(
-        (finding.code, finding.site.path, finding.site.span.line)
-        for finding in findings
-        if _silence(finding, ignores)
+    kept = set(
+        map(id, suppress(findings, sources, {code: rule.name for code, rule in survey()[0].items()}).kept)
     )
+    return frozenset((f.site.path, f.site.span.line, f.code) for f in findings if id(f) not in kept)
 
 
 def _silence(finding: Finding, ignores: Mapping[str, Sequence[_Ignore]]) -> bool:

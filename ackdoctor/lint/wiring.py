@@ -1,16 +1,14 @@
 """The topologies of a run: those that its code wires and those of its texts, each with its guarantee and its findings."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ackdoctor.lint.discover import LIMIT, Candidate, reason
 from ackdoctor.lint.project import Result
-from ackdoctor.lint.select import silenced
 from ackdoctor.model.finding import Finding, Unreadable
 from ackdoctor.model.source import read_file
-from ackdoctor.model.topology import Anchors, ComponentFacts, Judged, Place, Topology
-from ackdoctor.rulebook import UNANCHORED_EMIT
+from ackdoctor.model.topology import Judged, Topology
 
 
 @dataclass(slots=True)
@@ -34,13 +32,13 @@ class Wiring:
 def judge_topologies(
     candidates: Sequence[Candidate],
     results: Sequence[Result],
-    sources: Mapping[str, bytes],
     best_effort: Sequence[str] = (),
+    ignored: Callable[[], Collection[tuple[str, int, str]]] = tuple,
 ) -> Wiring:
     """Return the topologies of these texts and results.  What fails becomes an entry of `unreadable`.
 
-    `sources` are the files that may hold suppression comments, `best_effort` names the streams ("count:alerts") on which
-    loss is accepted.
+    `best_effort` names the streams ("count:alerts") on which loss is accepted.  `ignored` returns the findings that
+    comments silence: file, line and rule.
     """
     wiring = Wiring()
     wired = [topology for result in results for topology in result.topologies]
@@ -71,28 +69,9 @@ def judge_topologies(
         with wiring.costing(path):
             topologies += from_text(path, texts)
     topologies = list(with_sources(topologies))
+    facts = [each for result in results for each in result.facts]
     if topologies:
         with wiring.costing(topologies[0].place.path):
-            found = silenced((finding for result in results for finding in result.findings), sources)
-            facts = [_with_waivers(each, found) for result in results for each in result.facts]
-            wiring.judged = judge(topologies, facts, best_effort=best_effort)
+            wiring.judged = judge(topologies, facts, best_effort=best_effort, ignored=ignored())
             wiring.findings = findings(wiring.judged)
     return wiring
-
-
-def _with_waivers(facts: ComponentFacts, found: Collection[tuple[str, str, int]]) -> ComponentFacts:
-    """Return the facts with what a comment silences marked: an emit there is unanchored on purpose."""
-
-    def is_silenced(code: str, place: Place) -> bool:
-        return (code, place.path, place.line) in found
-
-    if not found:
-        return facts
-    return replace(
-        facts,
-        faults=tuple(fault._replace(ignored=is_silenced(fault.code, fault.place)) for fault in facts.faults),
-        emits=tuple(
-            replace(emit, anchors=Anchors.WAIVED) if is_silenced(UNANCHORED_EMIT, emit.place) else emit
-            for emit in facts.emits
-        ),
-    )
