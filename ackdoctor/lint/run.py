@@ -38,13 +38,14 @@ def lint(
     *,
     root: Path,
     stdin: tuple[str, bytes] | None = None,
+    edited: Mapping[str, bytes] | None = None,
     jobs: int = 1,
     cache: CacheFolder | None = None,
     progress: "Progress | None" = None,
 ) -> Report:
     """Lint files, folders, and perhaps one text (`stdin`) as if it were in the file of its name.
 
-    Paths in the report are relative to `root`.  `jobs` below 1 means as many as there are processors; `cache` holds
+    `edited` replaces the contents of files, by the paths that a report has.  Paths in the report are relative to `root`.  `jobs` below 1 means as many as there are processors; `cache` holds
     the results of earlier runs; `progress` is called with the number of finished clusters and of all.  Findings have
     no fingerprint yet.  UsageError for a path that does not exist, ConfigError for a version that no dialect has.
     """
@@ -52,7 +53,8 @@ def lint(
     found = discover(paths, settings, root)
     files = {file.path: file for file in found.files}
     refused = list(found.unreadable)
-    overlay = _take_text(stdin, top, files, refused) if stdin else {}
+    overlay = dict(_take_text(stdin, top, files, refused)) if stdin else {}
+    overlay |= {os.path.normpath(os.path.join(top, path)): data for path, data in (edited or {}).items()}
     languages = _by_language((*files.values(), *found.foreign), settings, top, overlay)
     read = [each for each in languages if each.language.is_read]
     inputs = Inputs(dict(settings.dialect_version), dict(settings.extra_bases), overlay)
