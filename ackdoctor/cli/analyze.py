@@ -37,7 +37,7 @@ from ackdoctor.cli.output import (
     require_not_an_input,
     require_writable,
     settings_for,
-    width_for,
+    write_screen,
 )
 from ackdoctor.config import nearest
 from ackdoctor.diagnose.diagnosis import deaths
@@ -373,7 +373,8 @@ def _write(form: str, report: Report, analysis: Analysis, promise: Promise | Non
     context = context_for(stream, form)
     match form:
         case "full":
-            screen(report, analysis, stream, context, width_for(stream), promise)
+            shown = partial(screen, report, analysis, context=context, width=context.width, promise=promise)
+            write_screen(stream, context, shown)
         case "json":
             document(report, analysis, stream, promise)
         case "html":

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from ackdoctor.cli.commands import STDIN, formats_option, lines_of, rule_names
-from ackdoctor.cli.output import complain, destination, palette_for
+from ackdoctor.cli.output import complain, context_for, destination, write_screen
 from ackdoctor.diagnose.diagnosis import Places, diagnose
 from ackdoctor.model import UsageError
 from ackdoctor.reporters import counted
@@ -74,7 +74,8 @@ class Diagnose:
             if self.output_format == "json":
                 document(found, stream, places)
             else:
-                screen(found, stream, palette_for(stream), rule_names(), places)
+                context = context_for(stream)
+                write_screen(stream, context, lambda text: screen(found, text, context, rule_names(), places))
         if not (logs or found.signs) and _is_one_word(text):
             complain(f"no file is called `{text}`, so it was read as the words of an error")
         return 2 if faults else 1 if found.signs else 0

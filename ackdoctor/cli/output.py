@@ -71,6 +71,8 @@ def context_for(stream: TextIO, form: str = "full", sources: Sources | None = No
         workspace=os.environ.get("GITHUB_WORKSPACE", ""),
         palette=palette_for(stream) if form in FOR_PEOPLE else PLAIN,
         glyphs=glyphs_for(stream.encoding),
+        width=width_for(stream),
+        wraps=stream.isatty() or (form == "full" and bool(os.environ.get("COLUMNS"))),
         pages=rule_pages,
     )
 
@@ -215,6 +217,13 @@ def filter_findings(report: Report, settings: Settings) -> Report:
     return filter_report(report, settings, None)
 
 
+def write_screen(stream: TextIO, context: Context, screen: Callable[[TextIO], None]) -> None:
+    """Write a screen, with the lines wrapped that are wider than the stream."""
+    text = io.StringIO()
+    screen(text)
+    stream.write(context.fitted(text.getvalue()))
+
+
 def write_report(
     report: Report,
     form: str,
@@ -231,12 +240,12 @@ def write_report(
     with destination() as stream:
         context = context_for(stream, form)
         if form == "full":
-            screen(stream, context, width_for(stream))
+            write_screen(stream, context, lambda text: screen(text, context, context.width))
         elif form == "json":
             document(stream)
         elif form == "concise":
             reporter(form)(report, stream, context)
-            stream.write(f"{printable(verdict)}\n")
+            stream.write(context.fitted(printable(verdict)))
         else:
             if not report.findings and not verdict.startswith("OK"):
                 if form == "sarif":

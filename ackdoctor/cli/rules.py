@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import fill
 from typing import Annotated
 
 import typer
@@ -14,7 +13,7 @@ import typer
 from ackdoctor.cli.commands import complete_rules, find_rule, formats_option, path_parser, rulebook
 from ackdoctor.cli.output import complain, context_for, destination, palette_for, width_for
 from ackdoctor.model import UsageError
-from ackdoctor.reporters import COLOURED
+from ackdoctor.reporters import COLOURED, wrapped
 from ackdoctor.rulebook import Rule
 
 _NARROWEST = 100  # columns; a narrower table has no room for the summary
@@ -51,8 +50,8 @@ def _as_table(rules: Sequence[Rule]) -> str:
         for rule in rules
     ]
     context = context_for(sys.stdout)
-    width = width_for(sys.stdout)
-    if palette_for(sys.stdout) is not COLOURED:
+    width = context.width
+    if not context.wraps:
         return grid([tuple(row.values()) for row in rows], context)
     if width >= _NARROWEST:
         # a cut code or name cannot be pasted into another command
@@ -60,7 +59,7 @@ def _as_table(rules: Sequence[Rule]) -> str:
     lines = []
     for row in rows:  # as one line, and its summary below it
         *words, summary = row.values()
-        lines += ["  ".join(words), fill(summary, width, initial_indent="  ", subsequent_indent="  ")]
+        lines += ["  ".join(words), *wrapped(f"  {summary}", width, hang="  ")]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -31,6 +31,7 @@ from ackdoctor.reporters.promise import Promise, matching
 from ackdoctor.reporters.topology import document, screen, shortfalls, summary, weaker
 
 _FORMATS = ("text", "json", "mermaid", "dot", "html")
+_BROKEN = "file-does-not-parse"
 _SOUGHT = "Java or Python code, Clojure or YAML that wires a spout to a bolt"
 
 
@@ -122,8 +123,13 @@ class Topology:
         short = _shortfalls(topologies, self.require or settings.topology.require)
         for line in short:
             complain(line, prefix="")
+        broken = [
+            reason for judged in topologies for reason in judged.verdict.reasons if reason.fact == _BROKEN
+        ]
+        for reason in broken:
+            complain(f"{reason.place}: {reason.why}", prefix="")
         code = exit_code(replace(report, findings=()), settings, named=paths, root=Path.cwd())
-        return 1 if short else code
+        return 1 if short else 2 if broken else code
 
 
 def judge(paths: Sequence[str], settings: Settings, *, jobs: int = 0, cached: bool = True) -> Report:
@@ -202,4 +208,7 @@ def _shortfalls(topologies: Sequence[Judged], required: str) -> list[str]:
     if not required:
         return []
     word = Word(required)
-    return [line for judged in topologies if weaker(judged, word) for line in shortfalls(judged, word)]
+    short = (judged for judged in topologies if weaker(judged, word))
+    return list(
+        dict.fromkeys(line for judged in short for line in shortfalls(judged, word))
+    )  # branches share reasons

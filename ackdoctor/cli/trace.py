@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
@@ -32,8 +33,8 @@ from ackdoctor.cli.output import (
     filter_findings,
     settings_for,
     tolerant,
-    width_for,
     write_report,
+    write_screen,
 )
 from ackdoctor.config import FORMATS
 from ackdoctor.model import UsageError
@@ -283,7 +284,8 @@ def explain_root(subject: str, traces: Sequence[Path], acker_version: str | None
             f"the trace has neither a root nor a tuple {subject}; `ackdoctor trace cat` prints all ids"
         )
     with destination() as stream:
-        life(found, stream, context_for(stream))
+        context = context_for(stream)
+        write_screen(stream, context, lambda text: life(found, text, context))
     return 2 if rows.first.unreadable else 0
 
 
@@ -362,7 +364,8 @@ def _print_heaps(folder: Path) -> None:
         killed = snapshots and snapshots[-1].label != LAST
         note = ", killed before its last snapshot; what it held later is unknown" if killed else ""
         stream.write(f"\nheap of process {path.stem.rpartition('-')[2]}{note}: ")
-        snapshots_screen(snapshots, stream, context, width=width_for(stream))
+        shown = partial(snapshots_screen, snapshots, context=context, width=context.width)
+        write_screen(stream, context, shown)
         found = findings(snapshots, Places())
         if found:
             stream.write("\n")

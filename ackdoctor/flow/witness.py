@@ -38,6 +38,7 @@ from ackdoctor.model.finding import PathStep, PathWitness
 from ackdoctor.model.notation import Notation
 from ackdoctor.model.source import Site, Span
 
+CAUGHT = "exception caught"  # the note on a step into an `except` or `catch`
 _MAX_STEPS = 40  # of one witness; the middle of a longer path is left out
 _MAX_DEPTH = 6  # of helper calls that the reader sees as indentation
 
@@ -126,7 +127,7 @@ def _note(point: PathPoint, token: Token | None, notation: Notation) -> str:
         case Throw():
             return "raises"
         case Catch():
-            return "exception caught" if via is EdgeKind.TRUE else ""
+            return CAUGHT if via is EdgeKind.TRUE else ""
         case Call() as call:
             return _call_note(point, call, token)
         case _ if via is EdgeKind.RAISE:

@@ -46,7 +46,9 @@ _WIRES = {  # language -> what only a file that builds a topology contains
     "python": re.compile(
         rb"TopologyBuilder|\.spec[ \t]{0,9}\(|\.set(?:Spout|Bolt)\(|\.add_(?:spout|bolt)\(|new_source\("
     ),
-    "java": re.compile(rb"TopologyBuilder|TridentTopology|StreamBuilder|ConfigurableTopology"),
+    "java": re.compile(
+        rb"TopologyBuilder|TridentTopology|StreamBuilder|ConfigurableTopology|submitTopology|Submitter"
+    ),
 }
 
 

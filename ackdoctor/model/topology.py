@@ -10,6 +10,7 @@ from enum import Enum, unique
 from typing import NamedTuple, TypeAlias
 
 DEFAULT_STREAM = "default"
+_SCRIPTS = (".py", ".pex", ".js", ".rb", ".php", ".pl", ".sh", ".lua")
 UNREAD = "?"  # a stream, grouping or id that the files do not decide
 
 # What a file can set: null, booleans, numbers, strings, and lists and mappings of them; a Gap where it is not decided.
@@ -74,6 +75,11 @@ class Node:
     arguments: Mapping[str, Value] = field(default_factory=dict)
     unread: str = ""
     repeated: bool = False  # one node for all components of a loop
+
+    @property
+    def short_class(self) -> str:
+        """The class without its package; of a component in another process its script."""
+        return self.cls if self.cls.endswith(_SCRIPTS) else self.cls.rpartition(".")[2]
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -147,7 +153,8 @@ class OnFail(Enum):
     REPLAYS = "replays"  # it emits the message again, without a limit
     SOURCE = "source"  # the source delivers it again
     BOUNDED = "bounded"  # it gives up after some attempts
-    DEAD_LETTER = "dead-letter"  # it moves the message elsewhere on purpose
+    DEAD_LETTER = "dead-letter"  # it moves the message elsewhere on purpose, at the first failure
+    BURIED = "buried"  # it emits the message again, and after some attempts moves it elsewhere on purpose
     NOTHING = "nothing"
     UNKNOWN = "unknown"
 
@@ -206,13 +213,17 @@ class ComponentFacts:
 
 
 class Fault(NamedTuple):
-    """A finding about a component, as far as the guarantee needs it; `ignored` by a comment or the settings."""
+    """A finding about a component, as far as the guarantee needs it; `ignored` by a comment or the settings.
+
+    `after_catch` is true if its path goes through an exception that the code catches.
+    """
 
     code: str
     must: bool
     place: Place
     message: str
     ignored: bool = False
+    after_catch: bool = False
 
 
 # ---- the verdict ----

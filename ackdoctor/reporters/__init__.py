@@ -3,6 +3,7 @@
 The output depends on the report and the sources only: it is sorted, and holds neither times nor absolute paths.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -25,11 +26,13 @@ __all__ = [
     "Palette",
     "Reporter",
     "Sources",
+    "columns",
     "counted",
     "escape_commands",
     "glyphs_for",
     "printable",
     "reporter",
+    "wrapped",
 ]
 
 
@@ -45,6 +48,8 @@ _FUNCTIONS: Mapping[str, str] = {
     "files": "terminal:files",
     "summary": "terminal:summary",
 }
+_CODES = re.compile(r"\x1b\[[0-9;]*m")
+_WORDS = re.compile(r" *[^ ]+")
 _MAX_SOURCE_BYTES = 32 << 20  # a finding may name a heap dump
 
 
@@ -138,6 +143,7 @@ class Sources:
 class Context:
     """Sources and style of a report; `pages` loads each rule with its explanation in Markdown, which few formats need.
 
+    `width` are the columns of a screen; `wraps`: lines of words are broken there too, not only tables.
     `workspace` is GitHub's workspace, '' outside GitHub: a step may run in a subdirectory of it.
     """
 
@@ -145,7 +151,17 @@ class Context:
     workspace: str = ""
     palette: Palette = PLAIN
     glyphs: Glyphs = UNICODE
+    width: int = 100
+    wraps: bool = False
     pages: Callable[[], Sequence[tuple["Rule", str]]] = tuple
+
+    def wrap(self, line: str, hang: str | None = None) -> list[str]:
+        """Return the line wrapped, if the screen wraps lines."""
+        return wrapped(line, self.width, hang) if self.wraps else [line]
+
+    def fitted(self, text: str) -> str:
+        """Return the text with each line wrapped, if the screen wraps lines."""
+        return "".join(f"{part}\n" for line in text.splitlines() for part in self.wrap(line))
 
 
 Reporter: TypeAlias = Callable[[Report, TextIO, Context], None]
@@ -171,6 +187,35 @@ def printable(text: str) -> str:
         char if char.isprintable() else " " if char.isspace() else "\N{REPLACEMENT CHARACTER}"
         for char in text
     )
+
+
+def columns(text: str) -> int:
+    """Return how many columns of a terminal the text takes, without its codes for colours."""
+    if "\x1b" in text:
+        text = _CODES.sub("", text)
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width  # most texts are ASCII
+
+    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def wrapped(line: str, width: int, hang: str | None = None) -> list[str]:
+    """Return the line in parts of at most `width` columns, broken between words; a longer word stays whole.
+
+    Further parts are indented with `hang`, by default two columns more than the first.
+    """
+    if columns(line) <= width:
+        return [line]
+    if hang is None:
+        hang = " " * (len(line) - len(line.lstrip(" ")) + 2)
+    parts = [""]
+    for word in _WORDS.findall(line):
+        if parts[-1].strip() and columns(parts[-1] + word) > width:
+            parts.append(hang + word.lstrip(" "))
+        else:
+            parts[-1] += word
+    return parts
 
 
 def escape_commands(line: str, *, anywhere: bool = True) -> str:

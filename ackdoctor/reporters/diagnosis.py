@@ -10,18 +10,19 @@ from ackdoctor.diagnose.diagnosis import Places, deaths_of
 from ackdoctor.diagnose.stacks import Thrown
 from ackdoctor.diagnose.symptoms import Diagnosis, Sign
 from ackdoctor.dialects import known
-from ackdoctor.reporters import Palette, counted, printable
+from ackdoctor.reporters import Context, Palette, counted, printable
 
 _MAX_CAUSES = 5
-_WIDTH = 80
+_MAX_WIDTH = 80
 _PYTHON_ONLY = ("ackdoctor lint ", "pytest ")  # commands for components in Python or Java
 _FROZEN = "if the topology hangs nevertheless: jstack PID > dump.txt; ackdoctor diagnose dump.txt"
 
 
 def screen(
-    found: Diagnosis, stream: TextIO, palette: Palette, names: Mapping[str, str], places: Places
+    found: Diagnosis, stream: TextIO, context: Context, names: Mapping[str, str], places: Places
 ) -> None:
     """Write the innermost cause with its frames, then each symptom with its causes and the next commands."""
+    palette, width = context.palette, min(context.width, _MAX_WIDTH)
     first = found.first if found.innermost else None
     explained = not found.signs or any(first is cause for sign in found.signs for cause in sign.causes)
     if first is not None and explained:
@@ -34,13 +35,13 @@ def screen(
         )
         stream.write(f"{result} ({counted(found.lines, 'line')})\n")
         if found.note:
-            stream.writelines(f"{line}\n" for line in _wrapped(found.note, "", "  "))
+            stream.writelines(f"{line}\n" for line in _wrapped(found.note, "", "  ", width))
         elif places.files and found.lines:
             stream.write(f"{_FROZEN}\n")
         return
     for number, sign in enumerate(found.signs):
         between = ("",) if number or (first is not None and explained) else ()
-        stream.writelines(f"{line}\n" for line in (*between, *_lines(sign, found, palette, names, places)))
+        stream.writelines(f"{line}\n" for line in (*between, *_lines(sign, found, context, names, places)))
     if first is not None and not explained:
         stream.write("\nan unknown exception; the log does not show that it ended anything\n")
         stream.writelines(f"{line}\n" for line in _innermost(first, "  ", palette, places))
@@ -58,8 +59,9 @@ def _innermost(
 
 
 def _lines(
-    sign: Sign, found: Diagnosis, palette: Palette, names: Mapping[str, str], places: Places
+    sign: Sign, found: Diagnosis, context: Context, names: Mapping[str, str], places: Places
 ) -> Iterator[str]:
+    palette, width = context.palette, min(context.width, _MAX_WIDTH)
     symptom = sign.symptom
     whose = f", in {printable(', '.join(sign.components))}" if sign.components else ""
     where = _place(places, "  ", sign.first.line)
@@ -68,7 +70,7 @@ def _lines(
         yield f"  {when}"
     if sign.command:
         yield f"  {palette.paint('label', 'command')}: {printable(sign.command)}"
-    yield from _wrapped(symptom.meaning, "  ", "  ")
+    yield from _wrapped(symptom.meaning, "  ", "  ", width)
     if not sign.causes:
         yield f"  {palette.paint('label', 'text')}: {printable(sign.first.text)}"
     others = [cause for cause in sign.causes if cause is not found.first]
@@ -81,11 +83,11 @@ def _lines(
     yield f"  {palette.paint('label', 'likely causes, in order')}"
     for place, cause in enumerate(symptom.causes, start=1):
         law = f" (law {cause.law})" if cause.law else ""
-        yield from _wrapped(f"{cause.text}{law}", f"    {place}. ", "       ")
+        yield from _wrapped(f"{cause.text}{law}", f"    {place}. ", "       ", width)
         for code in cause.rules:
             yield f"       {palette.paint('code', code)} {names.get(code, '')}: ackdoctor explain {code}"
     for place, command in enumerate(_next_commands(sign)):
-        first, *more = _wrapped(command, " " * 8, " " * 10)
+        first, *more = _wrapped(command, " " * 8, " " * 10, width)
         yield f"  {palette.paint('label', 'next:')}{first[7:]}" if not place else first
         yield from more
 
@@ -142,10 +144,10 @@ def _place(places: Places, before: str, line: int) -> str:
     return f"{before}{f'{printable(file)}, ' if len(places.files) > 1 else ''}line {there:,}"
 
 
-def _wrapped(text: str, first: str, then: str) -> list[str]:
+def _wrapped(text: str, first: str, then: str, width: int) -> list[str]:
     return textwrap.wrap(
         text,
-        _WIDTH,
+        width,
         initial_indent=first,
         subsequent_indent=then,
         break_long_words=False,

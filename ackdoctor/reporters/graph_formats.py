@@ -7,7 +7,7 @@ from typing import TextIO
 from ackdoctor.model.topology import Edge, Judged
 from ackdoctor.reporters import printable
 from ackdoctor.reporters.layout import component_ids, marks_of, shown_edges
-from ackdoctor.reporters.topology import guarantee
+from ackdoctor.reporters.topology import branch_of, guarantee
 
 _MERMAID_SHAPES: Mapping[str, tuple[str, str]] = {
     "spout": ("([", "])"),
@@ -27,7 +27,7 @@ def mermaid(topologies: Sequence[Judged], stream: TextIO) -> None:
         names = _names(judged, f"t{number}_")
         stream.write(f"  subgraph t{number}[{_quoted(_title(judged))}]\n")
         roles = {node.id: node.role for node in judged.topology.nodes}
-        classes = {node.id: node.cls.rpartition(".")[2] for node in judged.topology.nodes}
+        classes = {node.id: node.short_class for node in judged.topology.nodes}
         for name, key in names.items():
             role = roles.get(name, "unknown")
             before, after = _MERMAID_SHAPES.get(role, ("[", "]"))
@@ -61,7 +61,7 @@ def dot(topologies: Sequence[Judged], stream: TextIO) -> None:
         names = _names(judged, f"t{number}_")
         stream.write(f"  subgraph cluster_{number} {{\n    label={_dot_text(_title(judged))};\n")
         roles = {node.id: node.role for node in judged.topology.nodes}
-        classes = {node.id: node.cls.rpartition(".")[2] for node in judged.topology.nodes}
+        classes = {node.id: node.short_class for node in judged.topology.nodes}
         for name, key in names.items():
             shape = _DOT_SHAPES.get(roles.get(name, ""), "box")
             label = _dot_text(name, classes.get(name, "not found"))
@@ -82,8 +82,7 @@ def _names(judged: Judged, prefix: str) -> dict[str, str]:
 
 
 def _title(judged: Judged) -> str:
-    branch = f" (if {judged.topology.branch})" if judged.topology.branch else ""
-    return f"{judged.topology.name}{branch}: {guarantee(judged.verdict)}"
+    return f"{f'{judged.topology.name} {branch_of(judged)}'.strip()}: {guarantee(judged.verdict)}"
 
 
 def _edge_label(edge: Edge) -> str:

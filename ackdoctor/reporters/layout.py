@@ -187,7 +187,7 @@ def _boxes(judged: Judged, ids: Iterable[str], forward: Sequence[Edge], width: i
     for name in ids:
         node = nodes.get(name)
         lines = [Line(f"{name}{_amount(node)}")]
-        lines += [Line(f"{node.role} {node.cls.rpartition('.')[2]}" if node else "not found")]
+        lines += [Line(f"{node.role} {node.short_class}" if node else "not found")]
         lines += [Line("its code is not read")] if node and node.unread else []
         several = len({edge.source for edge in inputs[name]}) > 1
         for edge in inputs[name]:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from ackdoctor.model.topology import Judged, Word
 from ackdoctor.model.trace import Outcomes
 from ackdoctor.reporters import counted, printable
-from ackdoctor.reporters.topology import guarantee
+from ackdoctor.reporters.topology import branch_of, guarantee
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -27,8 +27,9 @@ class Promise:
             yield printable(f"no topology under {', '.join(self.paths)} has a component of this run")
         for judged in self.topologies:
             topology = judged.topology
-            branch = f" if {topology.branch}" if topology.branch else ""
-            head = f"{topology.name} ({topology.place}) promises {guarantee(judged.verdict)}{branch}"
+            head = " ".join(filter(None, (topology.name, f"({topology.place})", branch_of(judged))))
+            known = judged.verdict.lower is judged.verdict.upper
+            head += f" promises {guarantee(judged.verdict)}" if known else f": {guarantee(judged.verdict)}"
             own = [each for each in self.outcomes if each.spout in _names(judged)]
             if not own:
                 yield printable(f"{head}; the run shows no message id, so it can show no loss")

@@ -4,7 +4,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from ackdoctor.model.trace import GrowthPoint
-from ackdoctor.reporters import PLAIN, UNICODE, Context
+from ackdoctor.reporters import PLAIN, UNICODE, Context, wrapped
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -14,7 +14,7 @@ _BARS, _ASCII_BARS = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 _SPARKLINE_WIDTH = 48
 _COLUMN_GAP = 3  # between two columns of a table
 _ANY_WIDTH = 1 << 16
-_MIN_NAME_WIDTH = 12  # a column with a word this long is not folded narrower
+_MIN_TEXT_WIDTH = 24  # of a column whose texts are longer
 
 
 def span(seconds: float) -> str:
@@ -88,8 +88,8 @@ def table(
 ) -> str:
     """Return rows, which map the same heads to cells, as lines indented by two columns.
 
-    `numbers` are right-aligned columns, which like `unfolded` ones are never folded.  A table that would have to break
-    a number is wider than `width`.
+    `numbers` are right-aligned columns, which like `unfolded` ones are never folded.  If the table would have to break
+    a number or a word, each row is a paragraph.
     """
     from rich import box
     from rich.table import Table
@@ -101,6 +101,9 @@ def table(
         for head, cells in columns.items():
             if head in numbers:
                 cells[0] = head.replace(" ", "\n")
+    least = _min_width(columns, rigid)
+    if least > width - 2:
+        return "".join(_paragraph(row, context, width) for row in rows)
     drawn = Table(
         box=box.SIMPLE_HEAD if context.glyphs is UNICODE else box.ASCII2,
         pad_edge=False,
@@ -112,7 +115,7 @@ def table(
         drawn.add_column(Text(cells[0]), justify=justify, overflow="fold", no_wrap=head in rigid)
     for row in rows:
         drawn.add_row(*row.values())
-    lines = _drawn(drawn, context, max(20, width - 2, _min_width(columns, rigid)))
+    lines = _drawn(drawn, context, width - 2)
     return "".join(f"  {line}\n" for line in lines.splitlines())
 
 
@@ -121,10 +124,26 @@ def _min_width(columns: Mapping[str, Sequence[str]], rigid: Container[str]) -> i
     widths = [
         max(len(line) for cell in cells for line in cell.split("\n"))
         if head in rigid
-        else min(_MIN_NAME_WIDTH, max(len(word) for cell in cells for word in (*cell.split(), "")))
+        else max(
+            *(len(word) for cell in cells for word in cell.split()),
+            min(_MIN_TEXT_WIDTH, max(len(line) for cell in cells for line in (*cell.splitlines(), ""))),
+        )
         for head, cells in columns.items()
     ]
     return sum(widths) + _COLUMN_GAP * (len(widths) - 1)
+
+
+def _paragraph(row: Mapping[str, str], context: Context, width: int) -> str:
+    """Return a row as its heads and cells; a cell of several lines comes last, one line each."""
+    cells = {head: cell.splitlines() for head, cell in row.items() if cell}
+    heads = {head: context.palette.paint("faint", f"{head}:") for head in cells}
+    short = [f"{heads[head]} {lines[0]}" for head, lines in cells.items() if len(lines) == 1]
+    parts = wrapped(f"  {f' {context.glyphs.dot} '.join(short)}", width)
+    for head, (first, *more) in cells.items():
+        if more:
+            parts += wrapped(f"    {heads[head]} {first}", width)
+            parts += [part for line in more for part in wrapped(f"      {line}", width)]
+    return "".join(f"{part}\n" for part in parts)
 
 
 def grid(

@@ -33,6 +33,7 @@ from ackdoctor.reporters.tables import block
 
 _MAX_NEXT = 2  # reasons that a sentence names after the first
 _MAX_ROWS = 40
+_MAX_LINES = 12
 _INDENT = "  "
 _STYLES = {Word.AT_MOST_ONCE: "warning", Word.AT_LEAST_ONCE: "label", Word.EXACTLY_ONCE: "label"}
 _FACTS: Mapping[str, tuple[str, str]] = {  # fact -> what the component or topology does, and the result
@@ -144,7 +145,7 @@ def weaker(judged: Judged, required: Word) -> bool:
 def shortfalls(judged: Judged, required: Word) -> Iterator[str]:
     """Yield each reason why a topology does not meet the required guarantee, one line each, its place first."""
     verdict = judged.verdict
-    name = judged.topology.name
+    name = f"{judged.topology.name} {branch_of(judged)}".strip()
     head = f"{judged.topology.place}: error: {name}: {guarantee(verdict)}; {words(required)} is required"
     yield printable(head)
     for reason in verdict.reasons:
@@ -165,19 +166,35 @@ def summary(topologies: Sequence[Judged], stream: TextIO, context: Context, widt
 
 
 def screen(topologies: Sequence[Judged], stream: TextIO, context: Context, width: int) -> None:
-    """Write each topology: its sentences, its drawing, its settings and its defects."""
+    """Write each topology: its sentences, its drawing, its settings and its defects.
+
+    A branch of the same topology leaves out what is as in the branches before it.
+    """
+    written: dict[tuple[str, ...], set[str]] = {}
     for number, judged in enumerate(topologies):
         stream.write("\n" * bool(number))
         stream.writelines(f"{line}\n" for line in _head(judged, context, width))
-        blocks = (
+        topology = judged.topology
+        before = written.setdefault((topology.name, topology.kind, topology.place.path), set())
+        blocks = [
             draw(judged, context, width - len(_INDENT)),
             _reasons(judged, context, width),
             _gaps(judged, width),
             _settings(judged, context, width),
             _defects(judged, width),
             _notes(judged.verdict, width),
-        )
-        stream.writelines(f"\n{each}" for each in filter(None, blocks))
+        ]
+        new = [each for each in blocks if each and each not in before]
+        stream.writelines(f"\n{each}" for each in new)
+        if not before.isdisjoint(blocks):
+            stream.write(f"{_INDENT}the rest is as in the branch before\n")
+        before.update(filter(None, blocks))
+
+
+def branch_of(judged: Judged) -> str:
+    """`if args.length > 0 (line 41)`; "" for a topology with one branch."""
+    topology = judged.topology
+    return f"if {topology.branch.replace(f'{topology.place.path}:', 'line ')}" if topology.branch else ""
 
 
 def _head(judged: Judged, context: Context, width: int) -> Iterator[str]:
@@ -189,7 +206,7 @@ def _head(judged: Judged, context: Context, width: int) -> Iterator[str]:
     yield f"{context.palette.paint('path', name)}{colon}{context.palette.paint(style, text)}"
     yield from rest
     parts = dict.fromkeys((topology.kind, topology.framework, str(topology.place)))
-    parts |= {f"if {topology.branch}": None} if topology.branch else {}
+    parts |= {branch_of(judged): None}
     about = printable(", ".join(filter(None, parts)))
     for line in wrap(about, width, first=_INDENT, indent=_INDENT):
         yield context.palette.paint("faint", line)
@@ -209,7 +226,10 @@ def _reasons(judged: Judged, context: Context, width: int) -> str:
 
 def _gaps(judged: Judged, width: int) -> str:
     gaps = dict.fromkeys((*judged.verdict.gaps, *judged.topology.gaps))
-    return _list("not decided by the files", (f"{gap.why}, {gap.place}" for gap in gaps), width)
+    texts = [f"{gap.why}, {gap.place}" for gap in gaps]
+    if (more := len(texts) - _MAX_LINES) > 0:
+        texts[_MAX_LINES:] = [f"and {more:,} more; --output-format json has all"]
+    return _list("not decided by the files", texts, width)
 
 
 def _notes(verdict: Verdict, width: int) -> str:
@@ -234,7 +254,7 @@ def _settings(judged: Judged, context: Context, width: int) -> str:
             "effect": "" if setting.effective else printable(f"none: {setting.why}"),
         }
         for setting in settings
-        if _about_storm(setting)
+        if about_storm(setting)
     ]
     dropped = {head for head in ("of", "effect") if not any(row[head] for row in rows)}
     whole = max((len(row["from"]) for row in rows), default=0) <= width // 3  # so that a path can be copied
@@ -249,7 +269,7 @@ def _settings(judged: Judged, context: Context, width: int) -> str:
     )
 
 
-def _about_storm(setting: Setting) -> bool:
+def about_storm(setting: Setting) -> bool:
     """Return whether a setting is the framework's, not one that the components read, or shows a fault."""
     framework = setting.key.startswith("topology.") or "." not in setting.key
     return framework or not setting.effective or isinstance(setting.value, Gap)
@@ -321,7 +341,11 @@ def plain_topology(judged: Judged) -> dict[str, object]:
 def _paths(judged: Judged) -> dict[str, list[str]]:
     topology = judged.topology
     files = {
-        "topology": [topology.place.path, *(node.place.path for node in topology.nodes)],
+        "topology": [
+            topology.place.path,
+            *(node.place.path for node in topology.nodes),
+            *([] if topology.config is None else [topology.config.path]),
+        ],
         "components": [
             path for node in topology.nodes if (path := code_of(node, judged.facts.get(node.id)).path)
         ],

@@ -9,10 +9,20 @@ from ackdoctor.model.topology import Judged
 from ackdoctor.reporters import counted
 from ackdoctor.reporters.html import environment
 from ackdoctor.reporters.layout import Box, Layout, Link, arrange, points
-from ackdoctor.reporters.topology import code_of, component_facts, defects_of, guarantee, sentences, shown
+from ackdoctor.reporters.topology import (
+    about_storm,
+    branch_of,
+    code_of,
+    component_facts,
+    defects_of,
+    guarantee,
+    sentences,
+    shown,
+)
 
 _COLUMN, _ROW = 8.0, 19.0  # pixels of a cell of the layout
-_WIDE, _NARROW = 130, 42  # columns of the page on a desk and on a phone
+_WIDE = 130  # columns of the page on a desk
+_NARROW = (42, 58, 74)  # on a phone, the first that has room
 _STYLES = {"at-most-once": "INCOMPLETE", "unknown": "INCOMPLETE"}
 
 
@@ -32,7 +42,9 @@ def page(report: Report, stream: TextIO) -> None:
 
 def _topology(judged: Judged, number: int) -> dict[str, object]:
     topology, verdict = judged.topology, judged.verdict
-    wide, narrow = arrange(judged, _WIDE), arrange(judged, _NARROW)
+    wide = arrange(judged, _WIDE)
+    narrow = next((layout for width in _NARROW if (layout := arrange(judged, width))), wide)
+    settings = [setting for setting in topology.settings if about_storm(setting)]
     return {
         "key": f"t{number}",
         "name": topology.name,
@@ -40,11 +52,11 @@ def _topology(judged: Judged, number: int) -> dict[str, object]:
         "guarantee": guarantee(verdict),
         "sentences": sentences(judged)[1:],
         "about": [topology.kind, topology.framework, str(topology.place)],
-        "branch": topology.branch,
+        "branch": branch_of(judged),
         "boundary": verdict.boundary,
         "drawings": [
             (css, _drawing(layout, judged))
-            for css, layout in (("wide", wide), ("narrow", narrow or wide))
+            for css, layout in (("wide", wide), ("narrow", narrow))
             if layout is not None
         ],
         "reasons": [
@@ -77,8 +89,9 @@ def _topology(judged: Judged, number: int) -> dict[str, object]:
                 str(setting.place),
                 "" if setting.effective else f"none: {setting.why}",
             )
-            for setting in topology.settings
+            for setting in settings
         ],
+        "more_settings": len(topology.settings) - len(settings),
         "defects": [(each.kind, each.sure, str(each.place), each.why) for each in defects_of(judged)],
         "notes": verdict.notes,
     }
@@ -125,7 +138,7 @@ def _line(link: Link, layout: Layout, judged: Judged) -> dict[str, object]:
     corners = [(x + 0.5, y + 0.5) for x, y in points(link)]
     corners[0] = (corners[0][0], corners[0][1] - 1)
     last_x, last_y = corners[-1]
-    corners[-1] = (last_x, last_y + (link.lower.height + 1 if link.lower.rail else 0.6))
+    corners[-1] = (last_x, last_y + (link.lower.height if link.lower.rail else 0.6))
     marks = sorted(_marks(link, layout)) if link.unsafe else []
     return {
         "css": "unsafe" if link.unsafe else "safe",

@@ -12,7 +12,7 @@ from ackdoctor.model.trace import PendingEntry, RunTally, TupleTree
 from ackdoctor.reporters import Context, counted, printable
 from ackdoctor.reporters.machine import document as write_document
 from ackdoctor.reporters.promise import Promise
-from ackdoctor.reporters.tables import block, grid, span, sparkline
+from ackdoctor.reporters.tables import block, grid, span, sparkline, table
 from ackdoctor.reporters.terminal import (
     finding_place,
     full,
@@ -299,8 +299,14 @@ def life(found: Life, stream: TextIO, context: Context) -> None:
         count = len(list(repeats))
         rows.append([*(event[n] for n in columns), f"x {count}" if count > 1 else ""])
     stream.write(f"{paint('code', found.subject)}\n\n")
-    lines = grid(rows, context, heads=[_HEADS[n] for n in columns]).splitlines()
-    stream.writelines(f"  {line}\n" for line in lines)
+    heads = [_HEADS[n] for n in columns]
+    drawn = grid(rows, context, heads=heads)
+    if context.wraps and max(map(len, drawn.splitlines())) > context.width - 2:
+        cells = [dict(zip((*heads, "times"), row, strict=True)) for row in rows]
+        drawn = table(cells, context, context.width)
+    else:
+        drawn = "".join(f"  {line}\n" for line in drawn.splitlines())
+    stream.write(drawn)
     if found.more:
         stream.write(f"  and {found.more:,} more rows\n")
     stream.write(f"\n{paint('label', 'verdict:')} {printable(found.verdict)}\n")

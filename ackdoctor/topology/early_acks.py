@@ -68,6 +68,10 @@ _EMPTIES = REMOVES_FROM_VIEW | frozenset(
     "pop popitem popleft drainTo take get_nowait pollFirst pollLast reset".split()
 )
 _CLEARS = frozenset({"clear", "reset"})
+_COMMITS = frozenset({"commit"})
+_SENDS = frozenset(
+    "execute executeBatch executemany flush sync syncAndReturnAll flushCommits sendBatch".split()
+)
 _CLOCKS = frozenset("time monotonic now utcnow perf_counter currentTimeMillis nanoTime".split())
 _SYSTEM = frozenset({"__system", "__tick", "SYSTEM_TICK_STREAM_ID", "SYSTEM_COMPONENT_ID"})
 _DEPTH = 3  # calls followed from a function
@@ -280,14 +284,60 @@ class _Object:
 
     def _is_timed(self, function: Function, index: int, field: str) -> bool:
         """Whether a flush waits for a tick, a number, a time, or until the field is complete and can be emptied."""
-        if any(map(_asks_time, self._conditions(function, index))):
-            return True
-        return any(
+        return self._is_awaited(function, index) or any(
             self._empties(use)
             for each in self.arrival
             for use in uses_of(each, self.names[each])
             if use.field == field
         )
+
+    def _is_awaited(self, function: Function, index: int) -> bool:
+        """Whether a step waits for a tick, for a time, or for a number that the bolt counts up to."""
+        counters = self._counters()
+        return any(
+            _asks_time(condition) or any(part in counters for part in subexpressions(condition))
+            for condition in self._conditions(function, index)
+        )
+
+    def _counters(self) -> set[Expr]:
+        """Return the fields that the arrival of a tuple increments, and that something sets back."""
+        found = [use for each in self.arrival for use in uses_of(each, self.names[each]) if use.whole]
+        reset = {use.field for use in found if use.how == "=" and isinstance(use.values[0], Literal)}
+        return {use.place for use in found if use.how == "+=" and use.field in reset}
+
+    # ---- writes that a client defers ----
+
+    def kept_by_client(self, handler: Function) -> Iterator[Place]:
+        """Yield where the data of a tuple goes to a client that sends them later: a pipeline, a statement, a transaction."""
+        sends = [
+            (function, function.cfg.steps.index(use.step), use)
+            for function in self.names
+            if function in self.arrival or (function.name not in INITIALISERS and self._runs(function))
+            for use in uses_of(function, self.names[function])
+            if _makes_client_send(use)
+        ]
+        fields = {use.field for _, _, use in sends}
+        if not sends or not self._is_sent_later(handler, {(f, index) for f, index, _ in sends}):
+            return
+        commits = any(use.how in _COMMITS for _, _, use in sends)
+        for function in self.arrival:
+            data = self.data.get(function, frozenset[str]())
+            for use in uses_of(function, self.names[function]):
+                op = use.step.op
+                if not isinstance(op, Call) or use.how == "pass" or _makes_client_send(use):
+                    continue
+                given = any(mentions_any(value, data) for value in use.values)
+                if given and (use.field in fields or commits) and self._writes(function, op):
+                    yield Place(function.path, use.step.span.line)
+
+    def _is_sent_later(self, handler: Function, sends: set[tuple[Function, int]]) -> bool:
+        here = {site for site in sends if site[0] in self.arrival}
+        if not here:
+            return True  # at a tick, or on a thread
+        closed = [(index, EdgeKind.RAISE) for index in range(len(handler.cfg.steps))]
+        closed += [(index, kind) for index in self._certain(handler, here) for kind in EdgeKind]
+        skipped = EXIT in reachable(handler, [ENTRY], closed)
+        return skipped and any(self._is_awaited(*site) for site in here)
 
     def _conditions(self, function: Function, index: int, depth: int = 0) -> Iterator[Expr]:
         """Yield the conditions that decide whether a step runs, also those around the calls of its function."""
@@ -381,6 +431,12 @@ def _asks_time(condition: Expr) -> bool:
     return False
 
 
+def _makes_client_send(use: Use) -> bool:
+    """Whether a use makes a client send what it has: `pipe.execute()`, `conn.commit()`."""
+    op = use.step.op
+    return isinstance(op, Call) and not op.args and use.how in _SENDS | _COMMITS
+
+
 def _returned_field(methods: Sequence[Function]) -> str:
     """Return the field that a getter returns and nothing else; "" if it is no getter."""
     returned = [
@@ -464,6 +520,7 @@ def _early_stores(obj: _Object, handler: Function) -> Iterator[Place]:
             continue
         if obj.is_flushed_later(field) or obj.waits(handler, field, found):
             yield min(Place(use.function.path, use.step.span.line) for use in found)
+    yield from obj.kept_by_client(handler)
 
 
 def _is_sent_at_once(obj: _Object, handler: Function, field: str) -> bool:

@@ -294,7 +294,7 @@ class Evaluator:
         return self._imported(unit, names) if symbol is None else symbol
 
     def _symbol(self, unit: Unit, dotted: str) -> Data:
-        """The class or function that a dotted name stands for, or None."""
+        """The class or function that a dotted name means, or None."""
         first, *rest = dotted.split(".")
         expr: Expr = Global(first)
         for part in rest:
@@ -322,6 +322,8 @@ class Evaluator:
                 if last in module.names:
                     return module.names[last]
             cls = self.symbols.type_of(unit, head) if head and head != unit.module else None
+            if isinstance(cls, ClassInfo) and self.is_outside(cls):
+                continue
             if isinstance(cls, ClassInfo) and not self._is_opaque(self.symbols.units[cls.path], unit):
                 member = self.class_member(cls, last)
                 if member is not MISSING:
@@ -461,10 +463,12 @@ class Evaluator:
             return member
         lineage = self.symbols.lineage(obj.cls)
         foreign = lineage.foreign or (lineage.framework.role.classes if lineage.framework is not None else ())
-        if not foreign:
-            return None if name in obj.cls.types else self.gap(scope, expr, span)
         if any(name in each.types for each in lineage.order):
             return None  # a declared field without a value
+        if name.isupper():  # a constant that is inherited or imported
+            return Ref(tuple(f"{base}.{name}" for base in foreign) or (name,))
+        if not foreign:
+            return self.gap(scope, expr, span)
         inherited = Obj(tuple(f"{base}.{name}" for base in foreign), place=self.place(scope, span), text=name)
         obj.fields[name] = inherited
         return inherited

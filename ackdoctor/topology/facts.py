@@ -16,11 +16,12 @@ from ackdoctor.checks.facts.fields import (
     unreleased_fields,
 )
 from ackdoctor.checks.facts.outputs import Stream, declared_streams, emitted_stream
-from ackdoctor.checks.facts.spouts import has_id
+from ackdoctor.checks.facts.spouts import has_id, values_of
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors as How
 from ackdoctor.flow.events import Completed, Emitted, Ended, Flow
 from ackdoctor.flow.expressions import last_name
+from ackdoctor.flow.witness import CAUGHT
 from ackdoctor.model.cfg import (
     Arg,
     Attr,
@@ -73,7 +74,9 @@ def component_facts(context: RuleContext, findings: Iterable[Finding]) -> Compon
         facts.auto_ack = component.auto_ack
         facts.completes = _completes(context)
         facts.holds = _holds(context)
-        facts.flushes_at_ticks = facts.holds and _completes_at_ticks(context)
+        facts.flushes_at_ticks = bool(context.role.batch_ticks) or (
+            facts.holds and _completes_at_ticks(context)
+        )
         facts.acks_early = None if facts.stateful else early_ack(context)
         known = {(fault.place.path, fault.place.line) for fault in faults if fault.code == SWALLOWED_FAILURE}
         facts.faults += tuple(
@@ -89,7 +92,9 @@ def _faults(findings: Iterable[Finding]) -> Iterator[Fault]:
     for each in findings:
         if not each.repaired_by:
             place = Place(each.site.path, each.site.span.line)
-            yield Fault(each.code, each.confidence is Confidence.MUST, place, each.message)
+            caught = any(step.note == CAUGHT for step in each.evidence.steps)
+            must = each.confidence is Confidence.MUST
+            yield Fault(each.code, must, place, each.message, after_catch=caught)
 
 
 # ---- emits ----
@@ -116,10 +121,20 @@ def _emits(context: RuleContext, wrong: set[Place]) -> Iterator[Emit]:
 
 
 def _has_id(context: RuleContext, emit: Emitted) -> bool | None:
-    """Whether an emit has a message id; None if a setting such as `ackEnabled` decides it."""
+    """Whether an emit has a message id; None if the value may be null, or if a setting such as `ackEnabled` decides it."""
     found = has_id(emit)
-    by_setting = not context.is_bolt and depends_on_setting(context, ACKING)(emit.path)
-    return None if by_setting else found
+    if context.is_bolt or found is None:
+        return found
+    given = emit.args.get(emit.verb.message_id or "")
+    maybe = isinstance(given, Name) and _may_be_null(context, emit.function, given)
+    return None if maybe or depends_on_setting(context, ACKING)(emit.path) else found
+
+
+def _may_be_null(context: RuleContext, function: Function, name: Name) -> bool:
+    """Whether the code assigns null to a local, directly or on one side of a conditional expression."""
+    values = [value for _, value in values_of(context, function, name)]
+    inner = (value for value in values if isinstance(value, Name) and value.id.startswith("%"))
+    return Literal(None) in values or any(_may_be_null(context, function, value) for value in inner)
 
 
 def _stream_name(stream: Stream | None) -> str:
@@ -156,12 +171,17 @@ def _anchors_of(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors:
 
 
 def _written_anchors(emit: Emitted) -> Anchors:
-    """Return what anchors of unknown origin are: a parameter for one tuple, and a list of some, are anchors."""
+    """Return what anchors of unknown origin are: a parameter for tuples, and a list that is not empty, are anchors."""
     name = emit.verb.anchors or ""
-    is_tuple = dict(zip(emit.verb.params, emit.verb.types, strict=False)).get(name) == "tuple"
-    value = emit.args.get(name)
-    is_list = isinstance(value, Build) and any(not isinstance(item, (Literal, Star)) for item in value.items)
-    return Anchors.ALL if is_tuple or is_list else Anchors.UNKNOWN
+    kind = dict(zip(emit.verb.params, emit.verb.types, strict=False)).get(name, "")
+    match emit.args.get(name):
+        case Build(items=items):
+            written = any(not isinstance(item, (Literal, Star)) for item in items)
+        case Attr():
+            written = bool(kind)
+        case _:
+            written = kind == "tuple"
+    return Anchors.ALL if written else Anchors.UNKNOWN
 
 
 def _without_anchors(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors:
@@ -173,7 +193,7 @@ def _without_anchors(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors
     of_tick = flow.entry is not None and flow.entry.kind is EntryKind.TICK
     if (of_tick or emit.tick.is_system) and not _holds(context):
         return Anchors.ALL  # all inputs are complete before, see `acks_early`
-    return Anchors.UNKNOWN if depends_on_setting(context, ANCHORING)(emit.path) else Anchors.NONE
+    return Anchors.UNKNOWN if depends_on_setting(context, ANCHORING | ACKING)(emit.path) else Anchors.NONE
 
 
 # ---- completions ----
@@ -221,7 +241,7 @@ def _completes_at_ticks(context: RuleContext) -> bool:
         for flow, done in context.events(Completed)
         if done.op is Op.ACK and not done.tick.is_system
     ]
-    return bool(context.role.batch_ticks) or (bool(acks) and all(_is_at_tick(*each) for each in acks))
+    return bool(acks) and all(_is_at_tick(*each) for each in acks)
 
 
 def _is_at_tick(flow: Flow, done: Completed) -> bool:

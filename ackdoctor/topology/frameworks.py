@@ -1,17 +1,38 @@
 """Which framework a topology runs on, and in which version, as far as imports and build files name it."""
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from posixpath import basename, dirname
 from typing import NamedTuple, TypeAlias
 
 from ackdoctor.topology.texts import Texts
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 Version: TypeAlias = tuple[int, ...]
 
-ON_STORM = frozenset({"streamparse", "pyleus", "petrel", "flux", "stormcrawler"})  # these submit to Storm
+
+class Names(NamedTuple):
+    """What `frameworks.toml` says."""
+
+    on_storm: frozenset[str]
+    python: Mapping[str, str]
+    imports: Mapping[str, str]
+    jvm: Mapping[str, tuple[str, ...]]
+
+
+@cache
+def _names() -> Names:
+    read = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    jvm = {row["name"]: tuple(row["artifacts"]) for row in read["jvm"]}
+    return Names(frozenset(read["on_storm"]), read["python"], read["imports"], jvm)
 
 
 class Versions(NamedTuple):
@@ -30,7 +51,7 @@ class Framework:
     @property
     def is_storm(self) -> bool:
         """Whether the topology runs on Storm; a topology without a known framework is taken for one."""
-        return not self.parts or bool(self.parts.keys() & (ON_STORM | {"storm"}))
+        return not self.parts or bool(self.parts.keys() & (_names().on_storm | {"storm"}))
 
     def meets(self, condition: str) -> bool | None:
         """Whether a condition such as "storm>=1.0" or "heron" holds; None if the version is not known."""
@@ -88,36 +109,7 @@ def _next(version: Version) -> Version:
 
 # ---- from imports and build files ----
 
-# the beginning of an imported name: what it says if no build file says more; the first match counts
-_IMPORTS = (
-    ("org.apache.heron", "heron"),
-    ("com.twitter.heron", "heron"),
-    ("heronpy", "heron"),
-    ("pyheron", "heron<0.15"),
-    ("heron", "heron"),
-    ("com.alibaba.jstorm", "jstorm"),
-    ("com.alipay.dw.jstorm", "jstorm"),
-    ("streamparse", "streamparse"),
-    ("pyleus", "pyleus"),
-    ("petrel", "petrel"),
-    ("org.apache.storm", "storm>=1"),
-    ("backtype.storm", "storm<1"),
-    ("storm.trident", "storm<1"),
-    ("storm", "storm"),
-)
-_NAMES = frozenset({"storm", "heron", "jstorm"}) | (ON_STORM - {"flux"})
-_JVM = (  # artifacts, the most telling first
-    ("heron", ("heron-api", "heron-storm", "heron-spi", "heron-simulator")),
-    ("jstorm", ("jstorm-core", "jstorm-client", "jstorm-client-extension", "jstorm-server")),
-    ("storm", ("storm-core", "storm-client", "storm-server", "storm-lib", "storm", "flux-core")),
-    ("storm", ("flux-wrappers", "storm-kafka-client", "storm-kafka", "storm-starter")),
-)
-_PYTHON = {
-    "streamparse": "streamparse",
-    "heronpy": "heron",
-    "petrel": "petrel",
-    "pyleus": "pyleus",
-}  # by package
+_FLUX = "flux"  # a way to write a topology, no framework of its own
 _JVM_FILES = ("pom.xml", "build.gradle", "build.gradle.kts", "build.sbt", "project.clj")
 _PYTHON_FILES = re.compile(
     r"(^|/)(setup\.cfg|pyproject\.toml|Pipfile|[\w.\-]*requirements[\w.\-]*\.txt|virtualenvs/[^/]+\.txt)$"
@@ -130,25 +122,38 @@ def framework_of(path: str, texts: Texts, imports: Iterable[str] = ()) -> str:
 
     "" if nothing names one.  A Storm API may be Heron's or JStorm's: the build file tells.
     """
-    imported = next((found for name in imports if (found := _of_import(name))), "")
+    imported = framework_of_imports(imports)
     built = {**_jvm_built(path, texts), **_python_built(path, texts)}
     own = next(iter(parsed(imported).parts), "") or next(
-        (each for each in _PYTHON.values() if each in built), ""
+        (each for each in _names().python.values() if each in built), ""
     )
-    if own in ON_STORM:
+    if own in _names().on_storm:
         return _joined(
             {own: built.get(own, "")} | {name: built[name] for name in ("storm",) if built.get(name)}
         )
     if own in {"heron", "jstorm"}:
         return _joined({own: built.get(own, "")})
-    jvm = next((name for name, _ in _JVM if name in built), "")
+    jvm = next((name for name in _names().jvm if name in built), "")
     return _joined({jvm: built[jvm]}) if jvm and (built[jvm] or jvm != "storm") else imported or jvm
 
 
+def framework_of_imports(imports: Iterable[str]) -> str:
+    """Describe the framework that the imports of a file name; "" if they name none."""
+    return next((found for name in imports if (found := _of_import(name))), "")
+
+
+def _descriptions() -> frozenset[str]:
+    """The names that a description of a framework begins with."""
+    return (_names().on_storm | _names().jvm.keys()) - {_FLUX}
+
+
 def _of_import(name: str) -> str:
-    if name.partition(" ")[0].rstrip("<>=0123456789.") in _NAMES:
+    if name.partition(" ")[0].rstrip("<>=0123456789.") in _descriptions():
         return name  # a description already
-    return next((found for start, found in _IMPORTS if name == start or name.startswith(f"{start}.")), "")
+    return next(
+        (found for start, found in _names().imports.items() if name == start or name.startswith(f"{start}.")),
+        "",
+    )
 
 
 def _joined(parts: Mapping[str, str]) -> str:
@@ -188,7 +193,7 @@ def _root_of(file: str) -> str:
 
 
 def _python_versions(text: str) -> Iterator[tuple[str, str]]:
-    for package, name in _PYTHON.items():
+    for package, name in _names().python.items():
         pattern = (
             rf"""(?m)(?:^|["'\s/]){package}(?:\.git@|["']?\s*=\s*["']|\s*)([=<>~!^]*=?)\s*v?(\d[\d.]*)?"""
         )
@@ -206,7 +211,7 @@ def _python_versions(text: str) -> Iterator[tuple[str, str]]:
 def _jvm_versions(file: str, properties: tuple[str, ...], texts: Texts) -> Iterator[tuple[str, str]]:
     text = _without_comments(texts[file].decode("utf-8", "replace"))
     seen: set[str] = set()
-    for name, artifacts in _JVM:
+    for name, artifacts in _names().jvm.items():
         for artifact in artifacts:
             if name in seen or (version := _version_of(artifact, text)) is None:
                 continue

@@ -1,5 +1,6 @@
 """A topology as a graph: consumers, paths from the spouts, and the settings that apply."""
 
+import re
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,9 +9,15 @@ from functools import cached_property
 from ackdoctor.model.topology import UNREAD, ComponentFacts, Edge, Emit, Node, Place, Setting, Topology
 from ackdoctor.topology.settings import effective
 
-__all__ = ["Graph"]
+__all__ = ["Graph", "is_name"]
 
+_NAME = re.compile(r"(?![A-Z0-9_]+$)[\w$:/-]+")  # a word in capitals may be a constant
 _MAX_STEPS = 10_000  # of a search for heavy paths
+
+
+def is_name(text: str) -> bool:
+    """Whether a stream or an id is known by its name, and not by an expression such as `Words.STREAM` or `ids.get(0)`."""
+    return _NAME.fullmatch(text) is not None
 
 
 @dataclass(frozen=True)
@@ -47,10 +54,11 @@ class Graph:
         """Return the emits of the source that reach the edge's target; a computed stream may be any stream."""
         facts = self.facts.get(edge.source)
         emits = facts.emits if facts is not None else ()
-        return tuple(emit for emit in emits if edge.stream in (UNREAD, emit.stream) or emit.stream == UNREAD)
+        exact = tuple(emit for emit in emits if emit.stream in (edge.stream, UNREAD))
+        return emits if not exact and not is_name(edge.stream) else exact
 
     def is_consumed(self, node: str, emit: Emit) -> bool:
-        """Whether a component subscribes to the stream of an emit."""
+        """Whether a component may subscribe to the stream of an emit."""
         return any(emit in self.emits_to(edge) for edge in self.consumed(node))
 
     def paths_from(self, start: str) -> Mapping[str, tuple[str, ...]]:

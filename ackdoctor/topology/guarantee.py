@@ -42,7 +42,7 @@ from ackdoctor.rulebook import (
     WRONG_ANCHOR,
 )
 from ackdoctor.topology.evidence import COSTS, Evidence, minimum, undecided, unique
-from ackdoctor.topology.graph import Graph
+from ackdoctor.topology.graph import Graph, is_name
 from ackdoctor.topology.tracking import CHECKPOINT_INTERVAL, Tracking, timeouts_off, tracking_of
 from ackdoctor.topology.trident_guarantee import by_trident_spout, is_trident
 
@@ -73,6 +73,13 @@ _ABOUT_EMITS = frozenset(
 )  # these cost nothing if no component consumes the emit
 _CHOICES = frozenset((_UNANCHORED, _EARLY, _SWALLOWS))  # an ignore comment shows that these are intended
 
+_REPLAYED: Mapping[
+    str, str
+] = {  # what a failure of the work leads to: the tuple is emitted again, and not lost
+    MISSING_ACK: "a tuple whose work fails stays un-acked, and the spout replays it after the timeout",
+    ACK_AND_FAIL: "a tuple may be failed after its ack, and the spout may replay it although it is done",
+}
+
 _BROKEN_FILES = frozenset(("yaml-syntax", "file-does-not-parse"))
 
 _FAILS: Mapping[OnFail, tuple[str, str]] = {
@@ -80,7 +87,7 @@ _FAILS: Mapping[OnFail, tuple[str, str]] = {
     OnFail.DEAD_LETTER: ("spout-no-replay", "`fail` moves the message elsewhere and does not emit it again"),
     OnFail.BOUNDED: ("bounded-retry", "the spout gives a message up after some attempts"),
 }
-_REPLAYS = frozenset((OnFail.REPLAYS, OnFail.SOURCE, OnFail.BOUNDED))
+_REPLAYS = frozenset((OnFail.REPLAYS, OnFail.SOURCE, OnFail.BOUNDED, OnFail.BURIED))
 _ANCHORED = frozenset((Anchors.ALL, Anchors.FRAMEWORK))
 _NO_ANCHOR: Mapping[Anchors, str] = {
     Anchors.NONE: "the emit has no anchor: a message that is lost behind it is not replayed",
@@ -184,10 +191,12 @@ def _add_replay(spout: Node, facts: ComponentFacts, emits: list[Emit], found: Ev
     if facts.on_fail in _FAILS:
         fact, why = _FAILS[facts.on_fail]
         found.add(fact, place, why, spout.id)
+    elif facts.on_fail is OnFail.BURIED:
+        found.notes.append(f"{spout.id} moves a message that keeps failing to a dead letter ({place})")
     elif facts.on_fail is OnFail.UNKNOWN:
         found.gaps.append(Gap(f"it is not known what {spout.id} does with a failed message", place))
     early = facts.source_ack_place if facts.source_ack is SourceAck.ON_DELIVERY else None
-    if early is not None and facts.on_fail is not OnFail.REPLAYS:
+    if early is not None and facts.on_fail not in (OnFail.REPLAYS, OnFail.BURIED):
         why = "the source forgets a message as soon as the spout receives it"
         found.add("source-acked-on-delivery", early, why, spout.id)
 
@@ -251,7 +260,7 @@ def _link(graph: Graph, edge: Edge, best_effort: Collection[str]) -> _Reach | No
 
 def _is_silent(facts: ComponentFacts, edge: Edge) -> bool:
     """Whether a component declares its streams, and this one is not among them."""
-    return facts.streams is not None and edge.stream not in facts.streams
+    return facts.streams is not None and is_name(edge.stream) and edge.stream not in facts.streams
 
 
 def _anchors(component: str, emit: Emit, best_effort: Collection[str]) -> Anchors:
@@ -305,15 +314,19 @@ def _add_fault(node: Node, facts: ComponentFacts, fault: Fault, reach: _Reach, f
     fact = _FACT_OF_RULE.get(fault.code)
     if fact is None or (COSTS[fact].if_tracked and reach is _Reach.UNTRACKED):
         return
+    if fault.after_catch and facts.completes and fault.code in _REPLAYED:
+        found.notes.append(f"{_REPLAYED[fault.code]}: {node.id} ({fault.place})")
+        return
     if fault.ignored and fact in _CHOICES:
         found.boundaries.append(f"{node.id} may lose messages ({fault.place}), on purpose")
     elif fault.ignored:
         found.gaps.append(Gap(f"{fault.code} is ignored at this line of {node.id}", fault.place))
     else:
         by_hand = fact == _SWALLOWS and facts.auto_ack is False and facts.completes is not False
-        found.add(
-            "bolt-acks-on-failure" if by_hand else fact, fault.place, fault.message, node.id, sure=fault.must
-        )
+        never = fact == _NEVER_ACKS and facts.completes is False and not facts.auto_ack
+        hides = fact == _SWALLOWS and fault.after_catch  # the failures that are judged include this exception
+        sure = fault.must or never or hides
+        found.add("bolt-acks-on-failure" if by_hand else fact, fault.place, fault.message, node.id, sure=sure)
 
 
 # ---- the whole ----
@@ -360,14 +373,17 @@ def _effectively_once(graph: Graph, tracking: Tracking, spout: Node) -> Verdict:
     """Return the guarantee of Heron's effectively once: state is restored and the source rewinds; nothing is acked."""
     found = Evidence(gaps=list(graph.topology.gaps))
     place = tracking.checkpoints or graph.topology.place
+    stateless = []
     for node in graph.paths_from(spout.id):
         facts = graph.facts.get(node)
         if facts is None:
             found.add_unread(graph.nodes[node])
         elif not facts.stateful:
-            found.add("not-stateful", place, f"{node} has no state that Heron could restore", node)
+            stateless.append(node)
         if node == spout.id and facts is not None:
             _add_rewind(spout, facts, found)
+    if stateless:
+        found.add("not-stateful", place, f"Heron can restore no state of {', '.join(stateless)}")
     if graph.setting(CHECKPOINT_INTERVAL).value is None:
         found.add("not-stateful", place, f"{CHECKPOINT_INTERVAL} is not set: nothing is saved")
     if found.reasons:

@@ -48,7 +48,10 @@ def explore(
     outcome: Callable[[Run], _Outcome],
     library: Library | None = None,
 ) -> Paths[_Outcome]:
-    """Execute an entry point; a choice that changes nothing is not combined with the others."""
+    """Execute an entry point; a choice that changes nothing is not combined with the others.
+
+    A false outcome says that the path did nothing of interest: all choices on it are combined.
+    """
     found: list[Path[_Outcome]] = []
     relevant: set[Hashable] = set()
     executed: set[int] = set()
@@ -61,11 +64,17 @@ def explore(
         steps, runs = steps + machine.steps, runs + 1
         executed.update(map(id, run.executed))
         path = Path(outcome(run), tuple(run.decisions))
-        if parent is not None:
-            if path.outcome == parent.outcome:
-                continue
+        same = parent is not None and path.outcome == parent.outcome
+        if parent is not None and not same:
             relevant.add(run.decisions[len(plan) - 1].key)
-        found.append(path)
+        if same and path.outcome:
+            continue
+        if not same:
+            found.append(path)
         choices = tuple(decision.choice for decision in run.decisions)
-        plans += [((*choices[:i], not choices[i]), path) for i in range(len(plan), len(choices))]
+        plans += [
+            ((*choices[:i], not choices[i]), path)
+            for i in range(len(plan), len(choices))
+            if not run.decisions[i].only
+        ]
     return Paths(tuple(found), frozenset(relevant), frozenset(executed), bool(plans))

@@ -236,6 +236,17 @@ def method(obj: Data, name: str, args: Sequence[Data], keywords: Mapping[str, Da
     return MISSING
 
 
+_FILLS = ("load", "read", "fill", "parse", "populate", "merge", "addAll", "init")
+
+
+def opens(name: str, obj: Data, args: Sequence[Data]) -> None:
+    """Let the collections that an unknown call may fill have more elements."""
+    if name.startswith(_FILLS):
+        for each in (obj, *args):
+            if isinstance(each, Obj) and each.content is not None:
+                each.open = True
+
+
 def _guarded(
     call: Callable[[Any, Sequence[Data], Mapping[str, Data]], Data],
     obj: Obj,
@@ -351,6 +362,17 @@ def _sized(obj: Any, _args: Sequence[Data], _keywords: Mapping[str, Data]) -> Da
 
 def _is_empty(obj: Any, _args: Sequence[Data], _keywords: Mapping[str, Data]) -> Data:
     return MISSING if obj.open and not obj.content else not obj.content
+
+
+def for_each(obj: Data, name: str, args: Sequence[Data]) -> Sequence[tuple[Data, ...]] | None:
+    """The arguments of each call that `table.forEach(callback)` makes, if the entries are known."""
+    callback = args[0] if len(args) == 1 else None
+    if name != "forEach" or not isinstance(callback, Code) or not isinstance(obj, Obj):
+        return None
+    content = obj.content
+    if isinstance(content, dict):
+        return [(key, value) for key, value in content.items()]  # type: ignore[misc]
+    return [(item,) for item in content] if isinstance(content, list) else None
 
 
 _DICT: Mapping[str, Callable[[Any, Sequence[Data], Mapping[str, Data]], Data]] = {

@@ -5,7 +5,7 @@ path.  A loop over unknown elements runs once and marks what it creates as `repe
 executed at their calls; calls of other code are logged.  The steps and the depth of a run are bounded.
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -48,6 +48,7 @@ from ackdoctor.model.topology import Gap, Place
 from ackdoctor.topology import library_calls
 from ackdoctor.topology.evaluator import Evaluator, arithmetic
 from ackdoctor.topology.library_calls import MISSING, new_dict, new_list
+from ackdoctor.topology.loops import Loops, usual_outcome
 from ackdoctor.topology.objects import Code, Data, Invocation, Library, Obj, Ref, Scope, Text, describe, shown
 
 _MAX_STEPS = 5_000  # of one run
@@ -60,12 +61,16 @@ _PUTS = frozenset("put setProperty __setitem__".split())
 
 
 class Decision(NamedTuple):
-    """A branch that the files do not decide, and the choice of this run; `key` identifies equal conditions."""
+    """A branch that the files do not decide, and the choice of this run; `key` identifies equal conditions.
+
+    `only` is true if the other choice raises an exception or ends the program at once.
+    """
 
     key: Hashable
     text: str  # the condition that holds
     place: Place
     choice: bool
+    only: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -86,7 +91,7 @@ class Run:
 class Entry(NamedTuple):
     """A function to execute; `this` is the class of the object whose method it is, `args` are its first arguments.
 
-    The body of a module with a class stands for the body of the class: the result is a dict of its names.
+    The body of a module with a class means the body of the class: the result is a dict of its names.
     """
 
     function: Function
@@ -266,7 +271,7 @@ class Machine(Evaluator):
         """Run the steps of a function until it returns."""
         self._run.executed.add(scope.function)
         steps = scope.function.cfg.steps
-        loops = _Loops(scope)
+        loops = Loops(scope)
         at, way = ENTRY, EdgeKind.NEXT
         while at != EXIT:
             if at == RAISED:
@@ -284,7 +289,7 @@ class Machine(Evaluator):
         return scope.result
 
     @staticmethod
-    def _follow(step: Step, wanted: EdgeKind, loops: "_Loops") -> tuple[int, EdgeKind]:
+    def _follow(step: Step, wanted: EdgeKind, loops: Loops) -> tuple[int, EdgeKind]:
         """The next step and how control gets there."""
         for edge in step.edges:
             if edge.kind is wanted:
@@ -300,7 +305,7 @@ class Machine(Evaluator):
                 return edge.target, edge.kind
         raise _ThrownError if loops.at != ENTRY else _EndError("limit")
 
-    def _perform(self, scope: Scope, step: Step, loops: "_Loops") -> EdgeKind:
+    def _perform(self, scope: Scope, step: Step, loops: Loops) -> EdgeKind:
         """Execute one instruction; return the kind of the edge to follow."""
         span = step.span
         match step.op:
@@ -417,18 +422,22 @@ class Machine(Evaluator):
 
     # ---- branches and loops ----
 
-    def choose(self, scope: Scope, condition: Expr, span: Span) -> bool:
-        """Decide a condition, or follow the plan; equal conditions have equal results."""
+    def choose(self, scope: Scope, condition: Expr, span: Span, *, usual: bool | None = None) -> bool:
+        """Decide a condition, or follow the plan; equal conditions have equal results.
+
+        `usual` is the choice that does not end the run at once, if only one does not.
+        """
         decided = self.decide(scope, condition, span)
         if decided is not None:
             return decided
         positive, key = self._key_of(scope, condition, span)
         if key not in self._choices:
             decisions = self._run.decisions
-            taken = self._plan[len(decisions)] if len(decisions) < len(self._plan) else True
+            taken = self._plan[len(decisions)] if len(decisions) < len(self._plan) else usual is not False
             self._choices[key] = taken is positive
             holds = condition if taken else _negated(condition)
-            decisions.append(Decision(key, self.text(scope, holds), self.place(scope, span), taken))
+            place = self.place(scope, span)
+            decisions.append(Decision(key, self.text(scope, holds), place, taken, usual is taken))
         return self._choices[key] is positive
 
     def _key_of(self, scope: Scope, condition: Expr, span: Span) -> tuple[bool, Hashable]:
@@ -446,11 +455,13 @@ class Machine(Evaluator):
             case _:
                 return True, _identity(self.value(scope, condition, span))
 
-    def _test(self, scope: Scope, condition: Expr, step: Step, loops: "_Loops") -> EdgeKind:
+    def _test(self, scope: Scope, condition: Expr, step: Step, loops: Loops) -> EdgeKind:
         decided = self.decide(scope, condition, step.span)
         leaves = loops.exit_of(step)
         if leaves is None:
-            choice = self.choose(scope, condition, step.span) if decided is None else decided
+            choice = decided
+            if choice is None:
+                choice = self.choose(scope, condition, step.span, usual=usual_outcome(scope.function, step))
             return EdgeKind.TRUE if choice else EdgeKind.FALSE
         stays = EdgeKind.FALSE if leaves is EdgeKind.TRUE else EdgeKind.TRUE
         if decided is None:
@@ -458,7 +469,7 @@ class Machine(Evaluator):
         wanted = EdgeKind.TRUE if decided else EdgeKind.FALSE
         return leaves if loops.is_endless() else wanted
 
-    def _next(self, scope: Scope, head: Next, span: Span, loops: "_Loops") -> EdgeKind:
+    def _next(self, scope: Scope, head: Next, span: Span, loops: Loops) -> EdgeKind:
         """Bind the next element of a loop, or leave it."""
         rest = loops.elements()
         if rest is None:
@@ -545,7 +556,11 @@ class Machine(Evaluator):
                 return known
             return self._call_value(scope, self.value(scope, func, call.span), call)
         known = library_calls.method(obj, name, call.args, call.keywords)
-        return self._unknown(scope, call) if known is MISSING else known
+        if known is not MISSING:
+            return known
+        unknown = self._unknown(scope, call)
+        self._log(scope, None, name, (), call).result = unknown  # the arguments are used
+        return unknown
 
     def _unknown(self, scope: Scope, call: _Call) -> Gap:
         return Gap(shown(call.source), Place(scope.unit.path, call.line))
@@ -578,7 +593,14 @@ class Machine(Evaluator):
         logged = self._log(scope, obj, name, (), call)
         if name in _PUTS and obj.content is None and len(call.args) > 1:
             obj.content, obj.open = {}, True
+        rows = library_calls.for_each(obj, name, call.args)
+        if rows is not None and isinstance(call.args[0], Code):
+            for row in rows[:_MAX_ITERATIONS]:
+                self.invoke(call.args[0], row, {}, repeated=self._repeated(scope))
+            return None
         known = library_calls.method(obj, name, call.args, call.keywords)
+        if known is MISSING:
+            library_calls.opens(name, obj, call.args)
         logged.result = self._result(logged) if known is MISSING else known
         return logged.result
 
@@ -615,6 +637,7 @@ class Machine(Evaluator):
                 known.place = Place(scope.unit.path, call.line)
             return known
         name = names[-1].rpartition(".")[2]
+        library_calls.opens(name, None, call.args)
         logged = self._log(scope, None, name, names, call)
         obj = logged.result = self._result(logged)
         if not self.library.maps.isdisjoint(names):
@@ -727,81 +750,6 @@ class Machine(Evaluator):
     @staticmethod
     def _result(logged: Invocation) -> Obj:
         return Obj(logged.names, made=logged, place=logged.place)
-
-
-class _Loops:
-    """The loops of one running function."""
-
-    def __init__(self, scope: Scope) -> None:
-        self._scope = scope
-        self._bodies = scope.function.cfg.bodies
-        self._rounds: dict[int, int] = {}
-        self._elements: dict[int, Iterator[Data]] = {}
-        self.at = ENTRY
-
-    def arrive(self, at: int, way: EdgeKind) -> None:
-        """Note the step that control reaches."""
-        self.at = at
-        if not self._bodies:
-            return
-        if at in self._bodies:
-            self._rounds[at] = self._rounds.get(at, 0) + 1 if way is EdgeKind.BACK else 0
-            if way is not EdgeKind.BACK:
-                self._elements.pop(at, None)
-                self._scope.unknown_loops.discard(at)
-        for head in [head for head in self._scope.unknown_loops if at not in self._bodies[head]]:
-            self._scope.unknown_loops.discard(head)
-
-    def _head(self) -> int | None:
-        """The head of the innermost loop around the current step."""
-        return max((head for head, body in self._bodies.items() if self.at in body), default=None)
-
-    def exit_of(self, step: Step) -> EdgeKind | None:
-        """The edge by which a test leaves the innermost loop, if it does."""
-        head = self._head()
-        if head is None:
-            return None
-        inside = self._bodies[head]
-        leaving = [
-            edge.kind for edge in step.edges if edge.target not in inside and edge.kind is not EdgeKind.RAISE
-        ]
-        staying = [edge for edge in step.edges if edge.target in inside]
-        if len(leaving) != 1 or not staying:
-            return None
-        if leaving[0] in (EdgeKind.TRUE, EdgeKind.FALSE):
-            return leaving[0]
-        return EdgeKind.FALSE if any(edge.kind is EdgeKind.TRUE for edge in staying) else EdgeKind.TRUE
-
-    def first_iteration(self) -> bool:
-        """Whether the innermost loop, whose end is unknown, starts; it then runs once."""
-        head = self._head()
-        assert head is not None
-        if self._rounds.get(head, 0) == 0:
-            self._scope.unknown_loops.add(head)
-            return True
-        self._scope.unknown_loops.discard(head)
-        return False
-
-    def is_endless(self) -> bool:
-        """Whether the innermost loop runs longer than it is followed."""
-        head = self._head() if self._bodies else None
-        return head is not None and self._rounds.get(head, 0) > _MAX_ITERATIONS
-
-    def elements(self) -> Iterator[Data] | None:
-        """The elements that are left of the loop whose head is the current step."""
-        return self._elements.get(self.at)
-
-    def start(self, items: Sequence[Data], *, unknown: bool = False) -> Iterator[Data]:
-        """Begin a loop over elements."""
-        if unknown:
-            self._scope.unknown_loops.add(self.at)
-        found = self._elements[self.at] = iter(items)
-        return found
-
-    def leave(self) -> None:
-        """End the loop whose head is the current step."""
-        self._elements.pop(self.at, None)
-        self._scope.unknown_loops.discard(self.at)
 
 
 _OPPOSITES = {"!=": "==", "<=": ">", ">=": "<", "is not": "is", "not in": "in"}

@@ -34,7 +34,7 @@ class Library(NamedTuple):
 
 @dataclass(slots=True, frozen=True)
 class Ref:
-    """A class of the project, or a dotted name outside it with the qualified names that it may stand for."""
+    """A class of the project, or a dotted name outside it with the qualified names that it may mean."""
 
     names: tuple[str, ...]
     cls: ClassInfo | None = None

@@ -39,8 +39,6 @@ TICKS = "topology.tick.tuple.freq.secs"
 MODE = "topology.reliability.mode"  # Heron's
 
 _TRIDENT = "topology.trident."
-_STORM_API = ("java-", "trident", "storm-streams", "flux", "streamparse", "petrel", "pyleus")
-_UNSET = -1  # of pyleus
 
 
 class Rule(NamedTuple):
@@ -77,6 +75,7 @@ class _Tables:
     daemons: tuple[str, ...]
     not_daemons: frozenset[str]
     spelling: Mapping[str, Mapping[str, str]]
+    readers: Mapping[str, Any]
 
 
 @cache
@@ -91,6 +90,7 @@ def _tables() -> _Tables:
         tuple(read["daemons"]["prefixes"]),
         frozenset(read["daemons"]["except"]),
         read["spelling"],
+        read["readers"],
     )
 
 
@@ -99,7 +99,7 @@ def _tables() -> _Tables:
 
 def key_of(topology: Topology, setting: Setting) -> str:
     """Storm's key for a setting in the framework's own spelling."""
-    spelling = _tables().spelling.get(topology.kind.partition("-")[0], {})
+    spelling = _tables().spelling.get(_reader_of(topology), {})
     return spelling.get(setting.key, setting.key)
 
 
@@ -113,16 +113,29 @@ def effective(topology: Topology, key: str, component: str = "") -> Setting:
     found = own or _assigned(topology, key, "")
     if found is not None:
         return found
-    if key == MODE and "heron" in parsed(topology.framework).parts and topology.kind.startswith(_STORM_API):
+    if (
+        key == MODE
+        and "heron" in parsed(topology.framework).parts
+        and _reader_of(topology) in _tables().readers["storm_api"]
+    ):
         return _mode_of_compatibility(topology)
     return _default(parsed(topology.framework), key)
+
+
+def _reader_of(topology: Topology) -> str:
+    return topology.kind.partition("-")[0]
+
+
+def _is_unset(topology: Topology, setting: Setting) -> bool:
+    unset = _tables().readers["unset"].get(topology.kind)
+    return unset is not None and setting.value == unset
 
 
 def _assigned(topology: Topology, key: str, component: str) -> Setting | None:
     """The last assignment of a key that has an effect, with the key in Storm's spelling."""
     for setting in reversed(topology.settings):
         if setting.component == component and setting.effective and key_of(topology, setting) == key:
-            if topology.kind == "pyleus" and setting.value == _UNSET:
+            if _is_unset(topology, setting):
                 continue
             return setting if setting.key == key else replace(setting, key=key)
     return None
@@ -253,8 +266,8 @@ def _refused(topology: Topology, framework: Framework, key: str, setting: Settin
     value = setting.value
     if rule is None or not framework.is_storm or isinstance(value, Gap):
         return None
-    if topology.kind == "pyleus" and (value == _UNSET or key == TICKS):
-        return None  # unset, or a number of seconds with a fraction
+    if _is_unset(topology, setting) or key in _tables().readers["fractions"].get(topology.kind, ()):
+        return None
     number = _number(value)
     if key == MAX_PENDING and number is not None and number <= 0:
         why = f"`{key}` is {value}: Storm 1.0 and later refuse it, before that the spout never emits"

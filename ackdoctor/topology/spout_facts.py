@@ -44,7 +44,7 @@ from ackdoctor.model.topology import OnFail, Place, SourceAck
 
 _ORDERS = ("<", "<=", ">", ">=")
 _NACKS = frozenset(
-    "nack basicNack basic_nack requeue release seek rollback recover basicRecover abandon changeMessageVisibility "
+    "nack basicNack basic_nack basicReject basic_reject reject requeue release seek rollback recover basicRecover abandon changeMessageVisibility "
     "change_message_visibility negativeAcknowledge negative_acknowledge".split()
 )
 _ACKS = frozenset("ack acknowledge basicAck basic_ack deleteMessage delete_message complete".split())
@@ -53,8 +53,13 @@ _SENDS = frozenset(
     "lpush rpush push put send publish basic_publish basicPublish send_message sendMessage add enqueue insert "
     "insert_one zadd sadd offer".split()
 )
+_BACK = frozenset("again back requeue redeliver rewind retry unlock".split())  # words of names
 _COUNTS = frozenset(
     "incrementAndGet getAndIncrement addAndGet inc incr increment incrBy mark scope decrementAndGet".split()
+)
+_LOGGERS = frozenset("log logger logging".split())
+_LEVELS = frozenset(
+    "trace debug info warn warning error exception critical fatal severe config fine finer finest".split()
 )
 _DEAD_LETTER = re.compile(r"dead.?letter|dlq|dlx|poison|bury", re.IGNORECASE)
 _FROM_COLLECTIONS = frozenset("pop popleft popitem remove discard clear poll removeIf".split())
@@ -72,10 +77,10 @@ def on_fail(context: RuleContext) -> tuple[OnFail, Place | None]:
     place = Place(method.path, method.head.line)
     again = list(_replays(context))
     if again:
-        limit = next((found for each in again if (found := _limit(*each))), None)
+        limit = next((found for each in again if (found := _limit_of(context, method, *each))), None)
         if limit is not None:
             dead = any(_is_dead_letter(effect) for effect in lasting_effects(context, EntryKind.FAILED))
-            return OnFail.DEAD_LETTER if dead else OnFail.BOUNDED, limit
+            return OnFail.BURIED if dead else OnFail.BOUNDED, limit
         return OnFail.REPLAYS, place
     once = emits(context, EntryKind.FAILED)
     if once:  # without an id, so that a second failure is not seen
@@ -105,6 +110,19 @@ def _replays(context: RuleContext) -> Iterator[tuple[Function, Step]]:
         stores = use.how in CONTAINER_STORES or (use.how == "=" and isinstance(use.place, Item))
         if use.field in drained and stores:
             yield use.function, use.step
+
+
+def _limit_of(context: RuleContext, method: Function, function: Function, replay: Step) -> Place | None:
+    """Return the comparison that limits a replay, where it happens or where `fail` calls the helper that does it."""
+    found = _limit(function, replay)
+    for step in method.cfg.steps if function is not method else ():
+        if (
+            found is None
+            and isinstance(step.op, Call)
+            and context.own_method(method, step.op.func) is function
+        ):
+            found = _limit(method, step)
+    return found
 
 
 def _limit(function: Function, replay: Step) -> Place | None:
@@ -143,23 +161,37 @@ def _is_dead_letter(effect: Effect) -> bool:
     return any(_DEAD_LETTER.search(word) for word in words)
 
 
+def _gives_back(effect: Effect) -> bool:
+    """Whether a call names that it gives a message back: `source.put_back(order)`, `mailbox.unlock(id)`."""
+    op, words = effect.step.op, set(name_words(effect.word))
+    return isinstance(op, Call) and bool(op.args) and not _BACK.isdisjoint(words) and "off" not in words
+
+
 def _of_effects(context: RuleContext) -> OnFail:
     """Return what the lasting effects of `fail` mean; no effect, and no source that keeps the message: NOTHING."""
     effects = [each for each in lasting_effects(context, EntryKind.FAILED) if not _is_idle(each)]
-    words = {effect.word for effect in effects}
-    if words & _NACKS:
-        return OnFail.SOURCE
+    returned = [effect for effect in effects if effect.word in _NACKS]
+    if returned:
+        return OnFail.SOURCE if all(map(_requeues, returned)) else OnFail.UNKNOWN
     if any(map(_is_dead_letter, effects)):
         return OnFail.DEAD_LETTER
     following = reach(context, EntryKind.NEXT)
-    if any(effect.word in _SENDS for effect in effects):
+    sends = [effect for effect in effects if effect.word in _SENDS or _gives_back(effect)]
+    if sends:
         used = {use.field for use in uses(context, following)}
-        back = all(effect.field in used for effect in effects if effect.word in _SENDS)
-        return OnFail.SOURCE if back else OnFail.UNKNOWN
+        return OnFail.SOURCE if all(effect.field in used for effect in sends) else OnFail.UNKNOWN
     read = {use.field for use in uses(context, following)}
     if any(not _is_removal(each) and not _is_unread(context, each, read) for each in effects):
         return OnFail.UNKNOWN
     return _of_removals(context, [effect for effect in effects if _is_removal(effect)])
+
+
+def _requeues(effect: Effect) -> bool:
+    """Whether a negative ack puts the message back: `basicReject(tag, false)` does not."""
+    op = effect.step.op
+    args = op.args if isinstance(op, Call) else ()
+    asked = [arg for arg in args if arg.name == "requeue"] or list(args[-1:])
+    return not any(arg.value == Literal(False) and (arg.name or len(args) > 1) for arg in asked)
 
 
 def _of_removals(context: RuleContext, removals: list[Effect]) -> OnFail:
@@ -172,7 +204,9 @@ def _of_removals(context: RuleContext, removals: list[Effect]) -> OnFail:
     if away:  # at the source, or in an object of unknown kind
         certain = away <= completed and not away & _FROM_COLLECTIONS
         return OnFail.NOTHING if certain else OnFail.UNKNOWN
-    if completed & _ACKS and not completed & _COMMITS:
+    if completed & _COMMITS:
+        return OnFail.UNKNOWN
+    if completed & _ACKS or ("delete" in completed and source_of(context)[0] in _LEASED):
         return OnFail.SOURCE
     fields = {each.field for each in removals}
     asked = any(_asks(use) for use in uses(context) if use.field in fields)
@@ -208,6 +242,8 @@ def _is_idle(effect: Effect) -> bool:
     if is_super(effect.function, op.func):
         return True
     names = {word for part in subexpressions(op.func) for word in name_words(last_name(part))}
+    if _LOGGERS.isdisjoint(name_words(effect.word)) and effect.word not in _LEVELS:
+        names -= _LOGGERS  # `log.rewind(...)`: an access log is no logger
     return effect.word in _COUNTS or not METRICS.isdisjoint(names)
 
 
@@ -246,6 +282,7 @@ _PATTERNS = tuple((word, re.compile(pattern, re.IGNORECASE)) for word, pattern i
 _POPS = frozenset(
     "lpop rpop blpop brpop spop zpopmin zpopmax bzpopmin dequeue listen get_message subscribe".split()
 )
+_LEASED = frozenset({"sqs", "beanstalk"})  # sources that hand out again what is not deleted in time
 _POPPED = frozenset({"redis", "beanstalk"})  # sources with such calls
 _CLIENTS = frozenset(word for word, _ in _SOURCES) - {"http", "socket", "file", "database"}
 _FORGOTTEN = frozenset({"twitter", "mqtt", "zeromq"})  # what is not kept for a second reader

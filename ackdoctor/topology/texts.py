@@ -5,16 +5,23 @@ discovered; nothing else is opened.
 """
 
 import re
+import sys
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from posixpath import basename, dirname, normpath
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 _TEMPLATE_SUFFIX = re.compile(r"\.(j2|jinja2?|erb|tmpl|tpl|template|example|sample|dist)$")
 _YAML = re.compile(
     rb"(?m)^[ \t]*(?:- *)?[\"']?(?:spouts?|bolts?|streams|topologySource|topology|includes|components|config)[\"']? *:"
     rb"|topology\.[a-z]|^[\"']?(?:storm|nimbus|supervisor)\.[a-z]"
 )
-_BUILD = re.compile(rb"storm|heron|flux|streamparse|pystorm|petrel|pyleus", re.IGNORECASE)
+_BUILD = re.compile(b"")  # replaced by `_build_words`
 _COMMAND = re.compile(rb"-conf\b|--filter\b|flux|storm +jar", re.IGNORECASE)
 _FILTER = re.compile(rb"(?m)^[ \t]*[\w.\-]+[ \t]*[=:]")
 
@@ -63,9 +70,17 @@ def may_matter(path: str) -> bool:
     return _pattern(path) is not None
 
 
+@cache
+def _build_words() -> re.Pattern[bytes]:
+    """What a build file of a topology names; the list is in `frameworks.toml`."""
+    read = tomllib.loads(Path(__file__).with_name("frameworks.toml").read_text(encoding="utf-8"))
+    return re.compile("|".join(read["build_files"]).encode(), re.IGNORECASE)
+
+
 def matters(path: str, data: bytes) -> bool:
     """Whether a file belongs to a topology, as far as its bytes tell."""
     pattern = _pattern(path)
+    pattern = _build_words() if pattern is _BUILD else pattern
     return pattern is not None and pattern.search(data) is not None
 
 
@@ -96,19 +111,22 @@ class Texts(Mapping[str, bytes]):
         return self._by_name.get(name, ())
 
     def from_directory(self, path: str, relative: str) -> tuple[str, ...]:
-        """What a relative name means in a file: beside it or beside a directory above it; () if there is none.
+        """What a relative name means in a file: beside it, or beside a directory above it, or any other file of that name.
 
-        The name is relative to the directory in which a command runs, which is one of these.
+        The name is relative to the directory in which a command runs, which is likely one of the first.
         """
         for folder in _above(path):
             wanted = normpath(f"{folder}/{relative}" if folder else relative)
             if wanted in self._files:
                 return (wanted,)
-        return self._nearest(path, relative)
+        return self._ending(path, relative)
 
     def from_class_path(self, path: str, resource: str) -> tuple[str, ...]:
         """The files that a class path resource may be, nearest to the file that names it; several if they tie."""
-        return self._nearest(path, resource)
+        found = self._ending(path, resource)
+        shared = {each: _shared_folders(each, path) for each in found}
+        nearest = max(shared.values(), default=0)
+        return tuple(each for each in found if shared[each] == nearest)
 
     def above(self, path: str, names: tuple[str, ...]) -> Iterator[str]:
         """The files of these names in the directory of a file and in those above it, nearest first."""
@@ -118,15 +136,13 @@ class Texts(Mapping[str, bytes]):
                 if candidate in self._files:
                     yield candidate
 
-    def _nearest(self, path: str, name: str) -> tuple[str, ...]:
+    def _ending(self, path: str, name: str) -> tuple[str, ...]:
+        """The other files whose paths end with a name."""
         wanted = normpath(name).lstrip("/")
         if not wanted or wanted.startswith(".."):
             return ()
-        found = [each for each in self.named(basename(wanted)) if f"/{each}".endswith(f"/{wanted}")]
-        found = [each for each in found if each != path]
-        shared = {each: _shared_folders(each, path) for each in found}
-        nearest = max(shared.values(), default=0)
-        return tuple(each for each in found if shared[each] == nearest)
+        found = self.named(basename(wanted))
+        return tuple(each for each in found if f"/{each}".endswith(f"/{wanted}") and each != path)
 
 
 def _above(path: str) -> Iterator[str]:

@@ -7,14 +7,14 @@ that the framework acks.
 
 from collections.abc import Iterator
 
+from ackdoctor import dialects
 from ackdoctor.checks.facts.dataflow import canonical_form, mentions_any
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.dialects.storm_java import STORM
 from ackdoctor.flow.expressions import last_name, operands, subexpressions
 from ackdoctor.flow.program import Program
 from ackdoctor.libraries.vocabulary import LOGGING
 from ackdoctor.model.cfg import Attr, Call, ClassInfo, Component, Expr, Function, Literal, Mix, Return, Step
-from ackdoctor.model.dialect import ON, Discipline, Entry, EntryKind, Kind, Role
+from ackdoctor.model.dialect import ON, Dialect, Discipline, Entry, EntryKind, Kind, Role
 from ackdoctor.model.topology import ComponentFacts, Fault, OnFail, Place
 from ackdoctor.topology.early_acks import early_ack
 from ackdoctor.topology.swallowed import likely_swallowed
@@ -185,7 +185,7 @@ def _of_function(program: Program, cls: ClassInfo, lineage: tuple[ClassInfo, ...
         name=cls.name,
         cls=cls,
         lineage=lineage,
-        dialect=STORM,
+        dialect=_storm(),
         role=_FUNCTION,
         auto_ack=True,
         auto_fail=False,
@@ -195,3 +195,8 @@ def _of_function(program: Program, cls: ClassInfo, lineage: tuple[ClassInfo, ...
     facts.acks_early = early_ack(context)
     facts.faults = tuple(likely_swallowed(context))
     return facts
+
+
+def _storm() -> Dialect:
+    """Return Storm's Java interface."""
+    return next(each for each in dialects.load() if each.language == "java" and each.default)

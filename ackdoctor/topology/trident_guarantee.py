@@ -9,6 +9,7 @@ Source: Storm's Trident-state.md and Trident-spouts.md.
 from collections.abc import Mapping
 
 from ackdoctor.model.topology import ComponentFacts, Gap, Node, OnFail, SourceAck, Topology, Verdict, Word
+from ackdoctor.rulebook import SWALLOWED_FAILURE
 from ackdoctor.topology.evidence import COSTS, Evidence, unique
 from ackdoctor.topology.graph import Graph
 from ackdoctor.topology.tracking import Tracking
@@ -24,7 +25,12 @@ _TOO_WEAK: Mapping[str, str] = {
     NON_TRANSACTIONAL: "the state does not use the transaction id: a replayed batch counts twice",
     TRANSACTIONAL: "an opaque spout may change a batch when it replays it, and a transactional state cannot tell",
 }
-_SWALLOWED = "ACK102"
+_SWALLOWED = SWALLOWED_FAILURE
+_LIBRARIES = (
+    "org.apache.storm.",
+    "storm.trident.",
+    "backtype.storm.",
+)  # whose classes are not the place of a fault
 _IN_MEMORY = "state-in-memory"
 _STATE_NOTE = "exactly once holds for the state; functions and filters run again when a batch is replayed"
 _MEMORY_NOTE = "exactly once until the worker dies; then its state is lost"
@@ -75,7 +81,8 @@ def _best(graph: Graph, spout: Node, facts: ComponentFacts | None, found: Eviden
             best = min(best, _state(batch, node, graph.facts.get(node.id), found), key=lambda word: word.rank)
         elif node.role != "spout" and not graph.consumed(node.id):
             why = "the effect is in a function, not in a state: a replayed batch runs it again"
-            found.add("no-state", node.code or node.place, why, node.id)
+            code = None if node.cls.startswith(_LIBRARIES) else node.code
+            found.add("no-state", code or node.place, why, node.id)
             _add_function(node, graph.facts.get(node.id), found)
     if best is Word.EXACTLY_ONCE:
         found.notes.append(_STATE_NOTE)

@@ -25,7 +25,7 @@ class World:
     connections: int = 0
 
     def restart(self) -> None:
-        """Begin anew."""
+        """Start with an empty world."""
         self.waiting, self.locked, self.effects = deque(range(1, MESSAGES + 1)), {}, Counter()
 
     def take(self) -> int | None:
@@ -195,6 +195,7 @@ WORLDS = {
     "streamparse/orders": orders,
     "pystorm/page-views": page_views_of_pystorm,
     "pyleus/page-views": page_views_of_pyleus,
+    "petrel/orders": petrel_orders,
     "heronpy/sensors": sensors_of_heronpy,
     "storm_py/sensors": sensors_of_storm_py,
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.model.finding import Report, Unreadable
-from ackdoctor.model.topology import Judged, Word
+from ackdoctor.model.topology import Gap, Judged, Place, Reason, Word
 from ackdoctor.model.trace import RELIABLE, Event, EventKind
 from ackdoctor.tracer.trace_files import line
 from tests.cli.running import Shell
@@ -102,6 +102,16 @@ def test_an_unreadable_file_is_named_and_the_rest_is_shown(shell, found):
     code, out, err = shell("topology")
     assert (code, err) == (2, "flux.yaml:11: not YAML\n")
     assert "WordCount: at most once" in out
+
+
+def test_a_topology_whose_file_does_not_parse_is_unreadable(shell, found):
+    why = "expected <block end>"
+    broken = Reason(fact="file-does-not-parse", place=Place("flux.yaml", 11), why=why, sure=False)
+    gaps = [Gap(why, Place("flux.yaml", 11))]
+    found(words(verdict(Word.AT_MOST_ONCE, Word.EXACTLY_ONCE, reasons=[broken], gaps=gaps)))
+    code, out, err = shell("topology")
+    assert (code, err) == (2, "flux.yaml:11: expected <block end>\n")
+    assert "It depends on flux.yaml:11" in out
 
 
 def test_a_topology_is_selected_by_its_name(shell, found):

@@ -201,7 +201,7 @@ def test_findings_outside_code_are_placed_at_the_trace_per_component(shell):
     assert screen[0].startswith(
         "BROKEN: count: the tuple is acked a second time (ACK103), and 1 more finding"
     )
-    assert screen[4] == "      |   ╭ received     owed"
+    assert screen[4:6] == ["      |                  tuple", "      |   ╭ received     owed"]
 
 
 # ---- the other commands ----

@@ -2,11 +2,12 @@
 
 import io
 import json
+from pathlib import Path
 
 import pytest
 
 from ackdoctor.diagnose.diagnosis import Places, diagnose
-from ackdoctor.reporters import PLAIN
+from ackdoctor.reporters import Context, Sources
 from ackdoctor.reporters.diagnosis import document, screen
 from tests.diagnose.incidents import INCIDENTS
 
@@ -31,7 +32,7 @@ def test_an_incident_is_recognised(incident):
 def test_an_incident_fits_80_columns_except_for_its_evidence(incident):
     found, stream = found_in(incident.name, incident.text), io.StringIO()
     places = Places((incident.name,), [0])
-    screen(found, stream, PLAIN, {}, places)
+    screen(found, stream, Context(sources=Sources(root=Path())), {}, places)
     evidence = (
         "innermost cause",
         "    at ",

@@ -73,7 +73,7 @@ def missing(top: Topology, facts: Mapping[str, ComponentFacts]) -> Iterator[str]
         if each.role == "spout":
             if not all(one.has_id for one in emits):
                 yield "ids"
-            if known.on_fail not in (OnFail.REPLAYS, OnFail.SOURCE):
+            if known.on_fail not in (OnFail.REPLAYS, OnFail.SOURCE, OnFail.BURIED):
                 yield "replay"
             continue
         if not all(one.anchors in (Anchors.ALL, Anchors.FRAMEWORK) for one in emits):

@@ -26,6 +26,7 @@ def test_a_double_ack_fails_the_test_with_the_lines_of_both(run):
     assert finding(result, "test_twice") == [
         "bolts.py:26:9  error ACK103 double-ack  the tuple is acked a second time: ShellBolt answers "
         '"Acked a non-existent or already acked/failed id" and the worker exits',
+        "      |                                         tuple",
         "   24 | def process(self, tup):  ╭ received     owed",
         "   25 |     self.ack(tup)        ├ acked        acked",
         "   26 |     self.ack(tup)        ╰ acked again  acked",

@@ -93,6 +93,7 @@ def test_the_path_is_shown_in_its_own_order():
         ),
     )
     assert rendered("full", Report(findings=(back,))).splitlines()[1:-2] == [
+        "      |                                   tuple",
         "   12 |         return           ╭ first  owed",
         "    9 | def process(self, tup):  ├ then",
         "   12 |         return           ╰ again  owed",
@@ -104,8 +105,8 @@ def test_a_long_path_is_folded_in_the_middle():
     steps = tuple(step(site("bolts/enrich.py", 11, 1, 2), f"turn {n}") for n in range(40))
     long = replace(MISSING, evidence=PathWitness(steps=(*steps, MISSING.evidence.steps[-1])))
     lines = rendered("full", Report(findings=(long,))).splitlines()
-    assert len(lines) == 29
-    assert lines[12:15] == [
+    assert len(lines) == 30
+    assert lines[13:16] == [
         "      |              ├ turn 11",
         "      |              ⋮ 17 steps",
         "      |              ├ turn 29",
@@ -114,26 +115,55 @@ def test_a_long_path_is_folded_in_the_middle():
 
 def test_a_finding_outside_its_path_shows_its_line_first():
     elsewhere = replace(DOUBLE, site=site("bolts/enrich.py", 7, 5, 13))
-    assert rendered("full", Report(findings=(elsewhere,))).splitlines()[1:3] == [
+    assert rendered("full", Report(findings=(elsewhere,))).splitlines()[2:4] == [
         "    7 | auto_ack = False",
         "      | ^^^^^^^^",
     ]
 
 
-def test_a_line_that_is_too_long_is_cut():
+def test_a_source_line_that_is_too_long_takes_several_rows():
     long = context()
     long.sources.in_memory = {"bolts/enrich.py": b"x = " + b"y" * 200}
     finding = replace(IDLE, site=site("bolts/enrich.py", 1, 1, 204))
-    assert rendered("full", Report(findings=(finding,)), long).splitlines()[1:3] == [
-        "    1 | x = " + "y" * 63 + "…",
-        "      | " + "^" * 68,
+    assert rendered("full", Report(findings=(finding,)), long).splitlines()[1:5] == [
+        "    1 | x = " + "y" * 128,
+        "      | " + "^" * 132,
+        "      |     " + "y" * 72,
+        "      |     " + "^" * 71,
     ]
+
+
+def test_notes_stand_below_the_source_on_a_narrow_screen():
+    narrow = replace(context(), width=40, wraps=True)
+    assert rendered("full", Report(findings=(MISSING,)), narrow).splitlines() == [
+        "bolts/enrich.py:12:13",
+        "  error ACK101 missing-ack",
+        "  `tup` leaves EnrichBolt.process",
+        "  neither acked nor failed",
+        "      |             tuple",
+        "    9 | def process(self, tup):",
+        "      | ╭ received  owed",
+        "   11 |     if not row:",
+        "      | ├ true",
+        "   12 |         return",
+        "      |         ^^^^^^",
+        "      | ╰ returns   owed",
+        "      = help: ack or fail `tup` before",
+        "        this return",
+        "      = help: ackdoctor explain ACK101",
+        "",
+    ]
+
+
+def test_a_rule_is_explained_once():
+    lines = rendered("full", Report(findings=(DOUBLE, MISSING, DOUBLE))).splitlines()
+    assert [line.rpartition(" ")[2] for line in lines if "ackdoctor explain" in line] == ["ACK103", "ACK101"]
 
 
 def test_the_path_is_shown_without_its_source():
     gone = context()
     gone.sources.in_memory = {}
-    assert rendered("full", Report(findings=(MISSING,)), gone).splitlines()[1:4] == [
+    assert rendered("full", Report(findings=(MISSING,)), gone).splitlines()[2:5] == [
         "    9 |   ╭ received  owed",
         "   11 |   ├ true",
         "   12 |   ╰ returns   owed",

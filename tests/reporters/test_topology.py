@@ -288,6 +288,20 @@ def test_the_screen_fits_its_width_and_says_everything_once(width):
     assert "-o can set ackers to 0" in flat
 
 
+def test_a_branch_leaves_out_what_is_as_before():
+    stream = StringIO()
+    branches = [
+        words(branch=f"{way} (topologies/words.py:{n})") for n, way in enumerate(("args", "!args"), 1)
+    ]
+    screen(branches, stream, PLAIN_CONTEXT, 100)
+    first, _, second = stream.getvalue().partition("\n\nWordCount: ")
+    assert "if args (line 1)" in first
+    assert "spout WordSpout" in first
+    assert "if !args (line 2)" in second
+    assert "spout WordSpout" not in second
+    assert second.endswith("the rest is as in the branch before\n")
+
+
 def test_the_screen_in_ascii_is_ascii():
     context = Context(sources=Sources(root=Path()), glyphs=ASCII)
     assert on_screen(words(), 80, context).isascii()

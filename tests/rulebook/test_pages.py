@@ -268,8 +268,8 @@ HEADS = [
     ('since = "0.1.0"\n', "", 5, "since is missing"),
     ('"error"', '"fatal"', 6, 'severity must be "error", "warning" or "info"'),
     ("default = true", 'default = "yes"', 7, "default must be true or false"),
-    ('["path", "tree"]', '"path"', 8, 'evidence must be a list of "path", "tree" and "heap"'),
-    ('["path", "tree"]', '["rumour"]', 8, 'evidence must be a list of "path", "tree" and "heap"'),
+    ('["path", "tree"]', '"path"', 8, 'evidence must be a list of "path", "wiring", "tree" and "heap"'),
+    ('["path", "tree"]', '["rumour"]', 8, 'evidence must be a list of "path", "wiring", "tree" and "heap"'),
     ('"sometimes"', "1", 9, 'fix must be "none", "sometimes" or "always"'),
     ('"0.1.0"', '"soon"', 10, 'since must be a version such as "0.1.0"'),
     (

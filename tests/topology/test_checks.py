@@ -1,16 +1,20 @@
 """The rules about wiring and configuration, on hand-built topologies."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ackdoctor import topology as topology_package
 from ackdoctor.model.finding import Confidence, Severity
 from ackdoctor.model.topology import (
     Anchors,
     ComponentFacts,
     Defect,
+    Fault,
     Gap,
     Judged,
     OnFail,
@@ -18,7 +22,8 @@ from ackdoctor.model.topology import (
     Setting,
     Topology,
 )
-from ackdoctor.topology.checks import defects, findings
+from ackdoctor.rulebook import catalogue
+from ackdoctor.topology.checks import defects, findings, load
 from ackdoctor.topology.guarantee import verdict
 from tests.topology.wiring import HERE, bolt, emit, fault, node, setting, spout, topology
 
@@ -64,6 +69,16 @@ def test_ackers_zero_without_ids_and_a_durable_source() -> None:
     kafka = replace(NO_IDS, source="kafka")
 
     assert kinds(setting(ACKERS, 0), words=kafka) == ["ackers-zero-with-tracking-spout certain"]
+
+
+def test_ackers_that_one_of_several_files_turns_off() -> None:
+    """The code reads the number from a file, and one of those that have it says 0."""
+    of_file = replace(setting(ACKERS, 0), why="if the code reads it from local.yaml")
+    gap = setting(ACKERS, Gap('file.get("storm.ackers")', HERE))
+    assert kinds(of_file, gap) == ["ackers-zero-with-tracking-spout likely"]
+    assert kinds(of_file, gap, words=NO_IDS) == []
+    assert kinds(replace(of_file, value=2), gap) == []
+    assert kinds(setting(ACKERS, 0), gap) == []  # the code itself replaces it
 
 
 def test_ackers_without_ids_have_no_work() -> None:
@@ -338,3 +353,26 @@ def test_branches_share_a_finding() -> None:
 
 def test_a_fault_of_a_bolt_is_no_defect() -> None:
     assert kinds(BOUNDED, count=bolt(faults=(fault("ACK101"),))) == []
+
+
+def test_a_trident_state_that_forgets_the_txid_is_a_finding_and_no_defect_of_the_configuration() -> None:
+    top = topology("words -> counts", kind="trident", nodes=(node("words", "spout"), node("counts", "state")))
+    forgets = Fault(
+        "state-forgets-txid", must=True, place=Place("Map.java", 48), message="the map drops the txid"
+    )
+    counts = bolt(role="state", batch="transactional", faults=(forgets,))
+    result = judged(top=top, words=spout(batch="transactional"), counts=counts)
+
+    assert defects(result) == ()
+    assert [(each.code, str(each.site), each.severity) for each in findings([result])] == [
+        ("ACK508", "Map.java:48:1", Severity.WARNING)
+    ]
+
+
+def test_every_kind_of_a_defect_is_on_a_page() -> None:
+    known = {kind for code in load() for kind in catalogue(code).cases}
+    sources = (path.read_text(encoding="utf-8") for path in Path(topology_package.__path__[0]).rglob("*.py"))
+    made = {kind for text in sources for kind in re.findall(r'Defect\(\s*kind="([a-z-]+)"', text)}
+
+    assert len(made) > 3
+    assert made <= known

@@ -138,6 +138,46 @@ def process(self, tup):
     assert _line(body) == 3
 
 
+@pytest.mark.parametrize(
+    ("condition", "line"),
+    [("self.total % 100 == 0", 2), ("self.total >= 100", 2), ("True", None), ("tup.values[0]", None)],
+)
+def test_a_pipeline_that_is_executed_later(condition, line):
+    body = f"""
+def process(self, tup):
+    self.pipe.incr(tup.values[0])
+    self.total += 1
+    if {condition}:
+        self.pipe.execute()
+        self.total = 0
+"""
+    assert _line(body, start="self.pipe = self.store.pipeline()") == line
+
+
+def test_a_transaction_that_a_tick_commits():
+    body = """
+def process(self, tup):
+    self.cursor.execute("insert", tup.values)
+
+def process_tick(self, tup):
+    self.connection.commit()
+"""
+    start = "self.connection = psycopg2.connect(''); self.cursor = self.connection.cursor()"
+    assert _line(body, start=f"import psycopg2; {start}") == 2
+
+
+def test_an_aggregate_that_is_emitted_each_hundredth_time():
+    body = """
+def process(self, tup):
+    self.counts[tup.values[0]] += 1
+    self.total += 1
+    if self.total >= 100:
+        self.emit([self.counts.most_common(3)])
+        self.total = 0
+"""
+    assert _line(body) == 2
+
+
 def test_a_sliding_window_and_a_field_for_one_input():
     body = """
 def process(self, tup):

@@ -141,7 +141,21 @@ def _spout(fail: str) -> str:
         ("", OnFail.NOTHING, 18),
         ("self.client.rpush('words', tup_id)", OnFail.SOURCE, 20),
         ("self.client.rpush('words-dlq', tup_id)", OnFail.DEAD_LETTER, 20),
+        ("self.client.basic_reject(tup_id, requeue=True)", OnFail.SOURCE, 20),
+        ("self.client.basic_nack(tup_id)", OnFail.SOURCE, 20),
+        ("self.client.basic_reject(tup_id, requeue=False)", OnFail.UNKNOWN, 20),
         ("self.archive.handle(tup_id)", OnFail.UNKNOWN, 20),
+        ("self.inner.fail(tup_id)", OnFail.UNKNOWN, 20),
+        ("self.log.rewind(tup_id)", OnFail.UNKNOWN, 20),  # next_tuple reads no log
+        ("self.client.put_back(self.pending.pop(tup_id))", OnFail.SOURCE, 20),
+        ("self.client.unlock(tup_id)", OnFail.SOURCE, 20),
+        ("self.client.back_off(tup_id)", OnFail.UNKNOWN, 20),
+        ("self.log.warning(tup_id)", OnFail.NOTHING, 20),
+        (
+            "if self.tries[tup_id] > 3:\n    self.dead_letters.put(tup_id)\n    return\nself.queue.append(tup_id)",
+            OnFail.BURIED,
+            21,
+        ),
         ("super().fail(tup_id)\nself.logger.info('lost')", OnFail.NOTHING, 20),
         (
             "if self.tries[tup_id] > 3:\n    raise RuntimeError(tup_id)\nself.queue.append(tup_id)",
@@ -172,6 +186,35 @@ def test_the_source_of_a_spout():
 def test_a_reliable_spout_gives_up_after_some_attempts():
     source = _SPOUT.replace("import Spout", "import ReliableSpout").replace("(Spout)", "(ReliableSpout)")
     assert python_facts(source).on_fail is OnFail.BOUNDED
+
+
+def test_a_limit_around_a_helper_that_replays():
+    source = (
+        _spout("""self.tries[tup_id] += 1
+if self.tries[tup_id] > 3:
+    return
+self.send(tup_id)""")
+        + """
+    def send(self, word):
+        self.emit([word], tup_id=word)
+"""
+    )
+    facts = python_facts(source)
+    assert facts.on_fail is OnFail.BOUNDED
+    assert facts.on_fail_place is not None
+    assert facts.on_fail_place.line == 22
+
+
+def test_an_id_that_may_be_none():
+    source = """
+    from streamparse import Spout
+
+    class Words(Spout):
+        def next_tuple(self):
+            number = None if self.fast else 7
+            self.emit(["word"], tup_id=number)
+    """
+    assert [emit.has_id for emit in python_facts(source).emits] == [None]
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,13 @@ def test_a_spout_that_does_not_replay_loses(on_fail: OnFail, fact: str, *, repea
     assert facts_of(found) == [f"{fact} words words.py:8"]
 
 
+def test_a_spout_that_buries_what_keeps_failing_is_at_least_once_with_a_note() -> None:
+    found = judge(words=spout(on_fail=OnFail.BURIED))
+
+    assert (found.word, found.may_lose, found.may_repeat) == ("at-least-once", False, True)
+    assert "words moves a message that keeps failing to a dead letter (words.py:8)" in found.notes
+
+
 def test_a_source_that_is_acked_on_delivery_confirms_the_loss() -> None:
     delivered = {"source_ack": SourceAck.ON_DELIVERY, "source_ack_place": Place("words.py", 4)}
     found = judge(words=spout(on_fail=OnFail.NOTHING, **delivered))
@@ -237,6 +244,21 @@ def test_an_ignored_double_ack_is_no_proof() -> None:
     found = judge(count=bolt(faults=(fault("ACK103", ignored=True),)))
 
     assert (found.word, found.lower, found.upper) == ("unknown", AT_MOST, AT_LEAST)
+
+
+@pytest.mark.parametrize("code", ["ACK101", "ACK106"])
+def test_case_5_a_failure_that_the_spout_replays_is_no_loss(code: str) -> None:
+    found = judge(count=bolt(faults=(fault(code, after_catch=True, must=False),)))
+
+    assert (found.word, found.may_lose) == ("at-least-once", False)
+    assert any("count (code.py:20)" in note for note in found.notes)
+    never = judge(count=bolt(completes=False, faults=(fault(code, after_catch=True),)))
+    assert never.word == "at-most-once"
+
+
+def test_case_5_a_swallowed_failure_needs_no_further_assumption() -> None:
+    assert judge(count=bolt(faults=(fault("ACK102", after_catch=True, must=False),))).word == "at-most-once"
+    assert judge(count=bolt(faults=(fault("ACK102", must=False),))).word == "unknown"
 
 
 def test_case_6_a_flush_after_the_ack() -> None:
@@ -389,7 +411,7 @@ def test_case_18_effectively_once_needs_state_everywhere_and_an_interval() -> No
     assert judge(once, words=words, count=replace(count, completes=False)).word == "exactly-once"
     stateless = judge(once, words=words)
     assert (stateless.lower, stateless.upper) == (AT_MOST, AT_LEAST)
-    assert facts_of(stateless) == ["not-stateful count topology.py:30"]
+    assert facts_of(stateless) == ["not-stateful - topology.py:30"]
     no_interval = judge(heron(mode="EFFECTIVELY_ONCE"), words=words, count=count)
     assert (no_interval.lower, no_interval.upper) == (AT_MOST, AT_LEAST)
     unread = verdict(once, {"words": words})
@@ -465,6 +487,14 @@ def test_a_computed_stream_may_be_any_stream() -> None:
     wired = topology("words -> count", "count:big -> store")
 
     assert judge(wired, count=bolt(emits=(emit(12, Anchors.NONE, stream="?"),))).word == "at-most-once"
+
+
+@pytest.mark.parametrize("stream", ["Words.BIG", "BIG", "streamOf(word)"])
+def test_a_stream_that_the_reader_knows_by_its_expression_may_be_any_stream(stream: str) -> None:
+    wired = topology("words -> count", f"count:{stream} -> store")
+    loses = bolt(streams={"big": None}, emits=(emit(12, Anchors.NONE, stream="big"),))
+
+    assert judge(wired, count=loses).word == "at-most-once"
 
 
 def test_the_deciding_reason_is_first_and_the_next_ones_follow() -> None:

@@ -136,10 +136,15 @@ def test_a_caught_exception_follows_the_normal_path() -> None:
 
 
 def test_an_exit_ends_the_path() -> None:
-    found = outcomes(
-        java("Box b = new Box(); if (args.length < 1) { System.exit(1); } b.add(args[0]);"), "main", "Main"
-    )
-    assert [path.outcome for path in found.paths] == [(), ("add(args[0])",)]
+    assert run("Box b = new Box(); b.add(1); if (true) { System.exit(1); } b.add(2);") == ("add(1)",)
+
+
+def test_a_branch_that_ends_the_run_at_once_is_not_followed() -> None:
+    for end in ("System.exit(1);", 'Log.say(); throw new Odd("x");'):
+        found = outcomes(
+            java(f"Box b = new Box(); if (args.length < 1) {{ {end} }} b.add(args[0]);"), "main", "Main"
+        )
+        assert [path.outcome for path in found.paths] == [("add(args[0])",)]
 
 
 def test_a_fluent_chain_keeps_the_line_of_each_name() -> None:
@@ -169,7 +174,7 @@ def test_a_python_function_receives_defaults_and_keywords() -> None:
         "names.py": "PAR = 2 + 1\n",
     }
     found = calls(files, "create")
-    assert found == ()  # an unknown builder logs nothing
+    assert found == ("set('a!', 3, 'a-3', 'a3')", "set('b!', 3, 'b-3', 'b3')")
 
 
 def test_a_python_module_body_runs_as_the_main_module() -> None:

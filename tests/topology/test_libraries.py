@@ -75,6 +75,14 @@ def test_a_map_in_memory_dies_with_its_worker():
     assert [fault.code for fault in facts.faults] == ["state-in-memory"]
 
 
+@pytest.mark.parametrize(
+    ("framework", "batch"),
+    [("storm 1.2.4", "transactional"), ("storm 0.10.2", "non-transactional"), ("storm", ""), ("", "")],
+)
+def test_an_hdfs_state_recovers_since_storm_1(framework, batch):
+    assert _known("org.apache.storm.hdfs.trident.HdfsStateFactory", "state", framework).batch == batch
+
+
 def test_every_entry_can_be_read_and_says_where_it_comes_from():
     for name, entries in libraries._table().items():
         for entry in entries:

@@ -55,6 +55,14 @@ def test_a_relative_name_is_looked_up_beside_the_file_and_beside_the_directories
     assert found.from_directory("p/conf/t.flux", "conf/a.yaml") == ("p/conf/a.yaml",)
 
 
+def test_a_relative_name_elsewhere_counts_if_it_is_the_only_one():
+    assert texts("p/flux/t.yaml", "p/conf/c.yaml").from_directory("p/flux/t.yaml", "c.yaml") == (
+        "p/conf/c.yaml",
+    )
+    several = texts("p/flux/t.yaml", "p/conf/c.yaml", "q/c.yaml")
+    assert several.from_directory("p/flux/t.yaml", "c.yaml") == ("p/conf/c.yaml", "q/c.yaml")
+
+
 def test_a_class_path_resource_is_the_nearest_file_of_that_name():
     found = texts("core/src/main/resources/base.yaml", "app/src/main/resources/base.yaml", "app/t.flux")
     assert found.from_class_path("app/t.flux", "/base.yaml") == ("app/src/main/resources/base.yaml",)

@@ -69,9 +69,9 @@ def bolt(**more: Any) -> ComponentFacts:
     return ComponentFacts(**{**known, **more})
 
 
-def fault(code: str, line: int = 20, *, must: bool = True, ignored: bool = False) -> Fault:
+def fault(code: str, line: int = 20, *, must: bool = True, **more: bool) -> Fault:
     """Return a finding about a bolt."""
-    return Fault(code, must=must, place=Place("code.py", line), message=code, ignored=ignored)
+    return Fault(code, must=must, place=Place("code.py", line), message=code, **more)
 
 
 def setting(key: str, value: Any, **more: Any) -> Setting:

@@ -330,10 +330,10 @@ def test_a_finding_of_a_run_looks_like_one_of_lint(path, places, tmp_path):
     assert stream.getvalue() == (
         "sql.py:10:13  error ACK104 ack-in-loop  the tuple is completed again in every "
         f"iteration of the loop: {ANSWER}\n"
+        "      |                                                                   tuple\n"
         "    7 | def process(self, tup):  ╭ received                               owed\n"
         "   10 |         self.ack(tup)    ├ acked                                  acked\n"
-        "      |                          ╰ completed again in the next iteration  acked\n"
-        "      |         ^^^^^^^^^^^^^\n"
+        "      |         ^^^^^^^^^^^^^    ╰ completed again in the next iteration  acked\n"
         "      = seen: 42 times, first of delivery 7 in tests/test_sql.py::test_insert\n"
         "      = left: acker: root 77 leaves an orphan, value 3; the spout heard ack\n"
         "      = left: acker: such an entry stays until the acker's worker restarts: storm-1.1.0 never drops one\n"

@@ -95,7 +95,12 @@ def is_super(function: Function, func: Expr) -> bool:
     if not isinstance(func, Attr) or func.name != function.name:
         return False
     call = calls_by_result(function).get(func.obj)
-    return isinstance(func.obj, (Global, Attr)) or (call is not None and call.func == Global("super"))
+    if call is not None:
+        return call.func == Global("super")
+    base = func.obj
+    while isinstance(base, Attr):
+        base = base.obj
+    return isinstance(base, Global)
 
 
 def calls_super(function: Function) -> bool:

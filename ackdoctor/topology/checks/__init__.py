@@ -13,11 +13,13 @@ from types import MappingProxyType, ModuleType
 from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, Severity
 from ackdoctor.model.source import Site, Span
 from ackdoctor.model.topology import Defect, Judged
-from ackdoctor.rulebook import DEAD_SETTING, catalogue, rule_name, rule_severity
+from ackdoctor.rulebook import DEAD_SETTING, WEAK_GUARANTEE, catalogue, rule_name, rule_severity, words
 from ackdoctor.topology.checks.wiring import Wiring
 from ackdoctor.topology.settings import setting_defects
 
 __all__ = ["defects", "findings", "load"]
+
+_FORGETFUL = ("state-forgets-txid", "state-ignores-txid")
 
 
 @cache
@@ -51,9 +53,22 @@ def findings(judged: Iterable[Judged]) -> tuple[Finding, ...]:
 
 
 def _findings(judged: Judged) -> Iterator[Finding]:
-    for defect in judged.defects:
+    for defect in (*judged.defects, *_forgetful_states(judged)):
         if defect.place.path:
             yield _finding(judged, defect)
+
+
+def _forgetful_states(judged: Judged) -> Iterator[Defect]:
+    """Yield the Trident states that do not use the transaction id: code, and no defect of the configuration.
+
+    An own state that looks exactly-once and is not is certain; a state that is plain by design is information.
+    """
+    wired = {node.place for node in judged.topology.nodes}
+    for reason in judged.verdict.reasons:
+        if reason.fact in _FORGETFUL:
+            sure = "information" if reason.place in wired else "certain" if reason.sure else "likely"
+            why = words(WEAK_GUARANTEE, reason.fact, why=reason.why).message
+            yield Defect(kind=reason.fact, sure=sure, place=reason.place, why=why, component=reason.component)
 
 
 def _finding(judged: Judged, defect: Defect) -> Finding:

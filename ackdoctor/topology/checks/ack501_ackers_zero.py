@@ -20,8 +20,19 @@ def check(wiring: Wiring) -> Iterator[Defect]:
         yield wiring.defect(ACKERS_ZERO, kind, sure, off.place, setting=setting, spouts=spouts)
         return
     ackers = wiring.setting(ACKERS)
+    if wiring.tracking.on is None:
+        yield from _possibly_off(wiring)
     if ackers is not None and (number(ackers) or 0) > 0 and wiring.ids is False:
         yield wiring.defect(ACKERS_ZERO, "ackers-without-ids", "information", ackers.place)
+
+
+def _possibly_off(wiring: Wiring) -> Iterator[Defect]:
+    """Yield the files that turn acking off if the code reads them."""
+    kind, sure, spouts = _reliance(wiring)
+    if sure == "certain":
+        for setting in wiring.judged.topology.settings:
+            if setting.key == ACKERS and number(setting) == 0 and setting.why:  # "if the code reads ..."
+                yield wiring.defect(ACKERS_ZERO, kind, "likely", setting.place, setting=ACKERS, spouts=spouts)
 
 
 def _reliance(wiring: Wiring) -> tuple[str, str, str]:

@@ -9,7 +9,7 @@ from ackdoctor.topology.settings import MAX_PENDING
 from ackdoctor.topology.tracking import number
 
 _NO_BOUND = 100_000  # per spout task: more tuples than bolts complete within a message timeout
-_ONE_AT_A_TIME = "pyleus"  # its shell bolts take one tuple at a time
+_SHELL_PENDING = "topology.shellbolt.max.pending"  # at 1, a shell bolt takes one tuple at a time
 
 
 def check(wiring: Wiring) -> Iterator[Defect]:
@@ -34,6 +34,6 @@ def check(wiring: Wiring) -> Iterator[Defect]:
         if wiring.graph.setting(MAX_PENDING, spout.id).value is None  # neither set nor injected
     ]
     if spouts:
-        sure = "information" if wiring.judged.topology.kind == _ONE_AT_A_TIME else "likely"
+        sure = "information" if wiring.graph.setting(_SHELL_PENDING).value == 1 else "likely"
         place = setting.place if setting is not None else wiring.graph.config
         yield wiring.defect(UNBOUNDED_PENDING, "max-pending-unset", sure, place, spouts=", ".join(spouts))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from ackdoctor.model.topology import UNREAD, Defect, Edge, Node
 from ackdoctor.rulebook import BROKEN_WIRING
 from ackdoctor.topology.checks.wiring import Wiring
+from ackdoctor.topology.graph import is_name
 from ackdoctor.topology.settings import TICKS
 
 _SYSTEM = ("__", "$")  # ids of Storm's own components and streams begin like this
@@ -16,7 +17,7 @@ def check(wiring: Wiring) -> Iterator[Defect]:
     if wiring.is_trident or topology.kind == "storm-streams":
         return  # the ids and streams are generated
     for edge in topology.edges:
-        if _is_plain(edge.source) and _is_plain(edge.stream) and _is_plain(edge.target):
+        if _is_plain(edge.source) and _is_plain(edge.stream):
             yield from _broken(wiring, edge)
     if not topology.gaps:
         for node in topology.nodes:
@@ -25,7 +26,8 @@ def check(wiring: Wiring) -> Iterator[Defect]:
 
 
 def _is_plain(name: str) -> bool:
-    return name != UNREAD and not name.startswith(_SYSTEM)
+    """Whether a name is known, and not one of Storm's own."""
+    return not name.startswith(_SYSTEM) and is_name(name)
 
 
 def _broken(wiring: Wiring, edge: Edge) -> Iterator[Defect]:

@@ -6,6 +6,7 @@ thrift.clj).  A third map is accepted there and ignored.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from ackdoctor.model.topology import (
@@ -42,26 +43,28 @@ _STORM_CALLS = frozenset({"topology", "mk-topology"})
 _OUTPUTS = frozenset({"direct-stream", "direct-output-fields", "output-fields"})
 _DEFINITIONS = frozenset({"def", "defn"})
 _NAMED = 2  # forms before the value of a definition: `def` and the name
+_USES = frozenset({"use", "require"})
 _BLOCKS = frozenset({"let", "do"})
-_MAX_HOPS = 20  # from a name to the form that it stands for
-_MAX_RESOLVED = 50_000  # names and blocks of one file: names that stand for each other may multiply
+_MAX_HOPS = 20  # from a name to the form that it means
+_MAX_RESOLVED = 50_000  # names and blocks of one file: names that refer to each other may multiply
 
 
 @dataclass(slots=True)
 class _File:
-    """A file that is read: what its names stand for, and the full names of the Java classes that it imports."""
+    """A file that is read: what its names mean, and the full names of the Java classes that it imports."""
 
     path: str
     framework: str
     names: dict[str, Form] = field(default_factory=dict)
     imports: dict[str, str] = field(default_factory=dict)
+    used: "dict[str, tuple[_File, str]]" = field(default_factory=dict)  # names of other namespaces
     budget: int = _MAX_RESOLVED
 
     def place(self, form: Form) -> Place:
         return Place(self.path, form.line)
 
     def resolve(self, form: Form, hops: int = _MAX_HOPS) -> Form:
-        """The form that a name, a block or a `merge` of maps stands for; the form itself if it is computed."""
+        """The form that a name, a block or a `merge` of maps means; the form itself if it is computed."""
         for _ in range(hops):
             self.budget -= 1
             if self.budget < 0:
@@ -122,6 +125,7 @@ def read(path: str, data: bytes, texts: Texts) -> tuple[Topology, ...]:
         return (_unreadable(path, framework, gap),)
     file = _File(path, framework)
     _collect_names(file, forms)
+    _collect_used(file, forms, texts)
     definitions = [form for form in forms if form.head in _DEFINITIONS and len(form.items) > _NAMED]
     for form in reversed(definitions):
         vector = file.resolve(_body(form))
@@ -163,6 +167,40 @@ def _collect_names(file: _File, forms: tuple[Form, ...]) -> None:
             file.imports.update(_imported(form.items[1:]))
         elif form.head in _DEFINITIONS and len(form.items) > _NAMED:
             file.names[str(form.items[1].value)] = _body(form)
+
+
+def _collect_used(file: _File, forms: tuple[Form, ...], texts: Texts) -> None:
+    """Find the names that the file takes from the project's other namespaces, which may hold JVM components."""
+    clauses = [clause for form in forms if form.head == "ns" for clause in form.items[2:]]
+    for clause in clauses:
+        if clause.items and clause.items[0].value in _USES:
+            for item in clause.items[1:]:
+                namespace, *options = item.items if item.kind == "[" else (item,)
+                other = _other_file(file, str(namespace.value), texts)
+                if other is not None:
+                    file.used.update(_taken(other, options))
+
+
+def _other_file(file: _File, namespace: str, texts: Texts) -> _File | None:
+    relative = namespace.replace(".", "/").replace("-", "_") + ".clj"
+    found = texts.from_class_path(file.path, relative)
+    if len(found) != 1:
+        return None
+    other = _File(found[0], file.framework)
+    with suppress(FormError):
+        _collect_names(other, read_forms(texts[found[0]].decode("utf-8", "replace")))
+    return other
+
+
+def _taken(other: _File, options: list[Form]) -> Iterator[tuple[str, tuple[_File, str]]]:
+    """The local names of what a file takes: all names, and those behind `:as alias` and `:rename {name local}`."""
+    given = {str(key.value): value for key, value in zip(options[::2], options[1::2], strict=False)}
+    renamed = given["rename"].pairs() if "rename" in given else []
+    for name in other.names:
+        yield name, (other, name)
+        if "as" in given:
+            yield f"{given['as'].value}/{name}", (other, name)
+    yield from ((str(local.value), (other, str(name.value))) for name, local in renamed)
 
 
 def _imported(items: tuple[Form, ...]) -> Iterator[tuple[str, str]]:
@@ -251,6 +289,7 @@ def _graph(file: _File, maps: tuple[Form, ...]) -> _Graph:
             node = _node(file, role, name, spec)
             graph.nodes.append(node)
             graph.settings += _component_settings(file, node.id, spec)
+            graph.gaps += _computed_configuration(file, node.id, spec)
             if spec.head in _SPECS:
                 graph.edges += _edges(file, node.id, spec)
             elif role == "bolt":
@@ -283,6 +322,7 @@ def _node(file: _File, role: str, name: Form, spec: Form) -> Node:
         place=file.place(name),
         parallelism=hint if isinstance(hint, int) else None,
         streams=_streams(file, spec),
+        arguments=_arguments(file, spec),
         unread=unread,
     )
 
@@ -302,21 +342,68 @@ def _class_of(file: _File, spec: Form) -> tuple[str, str]:
     return cls, "" if cls != UNREAD else f"`{_shown(runs)}` decides what it runs"
 
 
-def _java_class(file: _File, form: Form) -> tuple[str, str]:
+def _java_object(file: _File, form: Form) -> tuple[_File, Form, list[Form]]:
+    """The form that makes a JVM component, its file, and the code on the way to it.
+
+    Names, blocks and functions are followed.
+    """
+    passed: list[Form] = []
     for _ in range(_MAX_HOPS):
+        passed.append(form)
         form = file.resolve(form)
-        called = file.names.get(form.head)
-        if called is None:
+        name = str(form.value) if form.kind == "symbol" else form.head
+        if name in file.names:
+            form = file.names[name]
+        elif name in file.used:
+            file, name = file.used[name]
+            form = file.names.get(name, form)
+        else:
             break
-        form = called
-    name = ""
-    if form.head.endswith("."):
-        name = form.head[:-1]
-    elif form.head == "new" and len(form.items) > 1:
-        name = str(form.items[1].value)
+    return file, form, passed
+
+
+def _java_class(file: _File, form: Form) -> tuple[str, str]:
+    """The class of a JVM component, and why it is not known."""
+    home, made, _ = _java_object(file, form)
+    name = _constructed(made)
     if name:
-        return file.imports.get(name, name), ""
+        return home.imports.get(name, name), ""
     return _shown(form), f"`{_shown(form)}` is defined in Clojure, which is not read"
+
+
+def _computed_configuration(file: _File, component: str, spec: Form) -> Iterator[Gap]:
+    """The constructor arguments of a JVM component that the files do not decide."""
+    positional = _positional(spec) if spec.head in _JVM_SPECS else ()
+    for form in positional[:1]:
+        home, made, passed = _java_object(file, form)
+        for argument in made.items[2 if made.head == "new" else 1 :] if _constructed(made) else ():
+            given = _java_object(home, argument)[1]
+            if given.kind in {"symbol", "("} and not _constructed(given):
+                yield Gap(f"`{_shown(given)}` configures {component}", file.place(passed[0]))
+
+
+def _constructed(form: Form) -> str:
+    """The class of `(KafkaSpout. config)` or `(new KafkaSpout config)`; "" for other forms."""
+    if form.head == "new" and len(form.items) > 1:
+        return str(form.items[1].value)
+    return form.head[:-1] if form.head.endswith(".") else ""
+
+
+def _arguments(file: _File, spec: Form) -> Mapping[str, Value]:
+    """What the code assigns to the configuration of a JVM component: `(set! (.retryLimit config) 3)`."""
+    positional = _positional(spec) if spec.head in _JVM_SPECS else ()
+    if not positional:
+        return {}
+    home, made, passed = _java_object(file, positional[0])
+    found: dict[str, Value] = {}
+    names = {str(form.value) for form in _forms_in(made) if form.kind == "symbol"}
+    reached = [home.names[name] for name in sorted(names & home.names.keys())]
+    for each in (form for root in (*passed, *reached) for form in _forms_in(root)):
+        target = each.items[1] if each.head == "set!" and len(each.items) > _NAMED else None
+        if target is not None and target.items:
+            field_name = target.items[-1].value if target.head == "." else target.head[1:].lstrip("-")
+            found[str(field_name)] = home.value(each.items[2])
+    return found
 
 
 def _positional(spec: Form) -> tuple[Form, ...]:

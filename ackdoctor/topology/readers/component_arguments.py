@@ -4,10 +4,10 @@ A call `setMaxRetries(3)` or `withMaxRetries(3)` and an assignment of the field 
 `setProp("group.id", "x")` is "group.id": "x".
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ackdoctor.model.topology import Place, Value
+from ackdoctor.model.topology import Gap, Place, Setting, Value
 from ackdoctor.topology.objects import FOREVER, Data, Invocation, Obj, Ref, chain, plain, root
 
 _PREFIXES = ("set", "with", "add")
@@ -16,6 +16,7 @@ _FACTORIES = frozenset({"builder", "newBuilder", "create", "of", "defaults"})
 _PUTS = frozenset({"setProp", "put", "setProperty", "addProperty", "__setitem__", "putIfAbsent"})
 _PUT_ALL = frozenset({"setProp", "putAll", "withProducerProperties", "withConfigs"})
 _MAX_DEPTH = 3  # of configuration objects inside each other
+_WINDOWS = frozenset({"withWindow", "withTumblingWindow"})
 _UNITS = {
     "MILLISECONDS": 1,
     "SECONDS": 1000,
@@ -80,12 +81,14 @@ def _of_call(call: Invocation, before: int, depth: int) -> Iterator[tuple[str, V
             yield name, plain(args[0], place)
     elif call.inlined:
         return
-    elif name in ("withWindow", "withTumblingWindow"):
+    elif name in _WINDOWS:
         yield from window_of(args, place, tumbling=name != "withWindow")
-    elif name in _PUTS and len(args) > 1:
+    elif name in _PUTS and len(args) > 1 and not isinstance(args[0], Gap):
         yield _key(args[0]), plain(args[1], place)
     elif name in _PUT_ALL and args and isinstance(args[0], Obj) and isinstance(args[0].content, dict):
         for key, value in args[0].content.items():
+            if isinstance(key, Gap):
+                continue
             yield _key(key), plain(value, place)  # type: ignore[arg-type]
     elif args and not name.startswith(_READS):
         prefix = next((each for each in _PREFIXES if name.startswith(each) and len(name) > len(each)), "")
@@ -121,6 +124,41 @@ def window_of(args: Sequence[Data], place: Place, *, tumbling: bool) -> Iterator
             yield f"{label}Count", window.tuples
         if window.milliseconds is not None:
             yield f"{label}Ms", window.milliseconds
+
+
+# ---- windows as settings ----
+
+_LATE = "withLateTupleStream"
+_LAG = "withLag"
+_WINDOW_KEYS = {
+    "windowLengthMs": "topology.bolts.window.length.duration.ms",
+    "windowLengthCount": "topology.bolts.window.length.count",
+    "slidingIntervalMs": "topology.bolts.window.sliding.interval.duration.ms",
+    "slidingIntervalCount": "topology.bolts.window.sliding.interval.count",
+    _LATE: "topology.bolts.late.tuple.stream",
+    _LAG: "topology.bolts.tuple.timestamp.max.lag.ms",
+}
+
+
+def window_settings(data: Data, before: int, component: str) -> Iterator[Setting]:
+    """The component settings that a bolt with windows makes of its lengths."""
+    for call in chain(root(data), before) if isinstance(data, Obj) else ():
+        if call.inlined or not call.args:
+            continue
+        values: dict[str, Value] = {}
+        if call.name in _WINDOWS:
+            values = dict(window_of(call.args, call.place, tumbling=call.name != "withWindow"))
+        elif call.name in (_LATE, _LAG):
+            values = {call.name: _plain(call.args[0], call.place)}
+        for name, value in values.items():
+            yield Setting(key=_WINDOW_KEYS[name], value=value, place=call.place, component=component)
+
+
+def as_settings(arguments: Mapping[str, Value], place: Place, component: str) -> Iterator[Setting]:
+    """The settings of a window that was read before."""
+    for name, key in _WINDOW_KEYS.items():
+        if name in arguments:
+            yield Setting(key=key, value=arguments[name], place=place, component=component)
 
 
 def _length(data: Data, place: Place) -> Window:

@@ -4,6 +4,7 @@
 `config` is unwrapped (ConfigurableTopology.java:85-94@v2.8.8).  Only a script tells which files are passed.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from posixpath import basename
@@ -14,9 +15,11 @@ from ackdoctor.topology.marked_yaml import Document
 from ackdoctor.topology.marked_yaml import read as read_yaml
 from ackdoctor.topology.readers.commands import Command, commands
 from ackdoctor.topology.readers.undecided import undecided_settings
-from ackdoctor.topology.texts import Texts
+from ackdoctor.topology.texts import Texts, suffix_of
 
 _CLUSTER_FILE = "storm.yaml"
+_DECIDING = frozenset(("topology.acker.executors", "topology.enable.message.timeouts"))
+_QUOTED = re.compile(r'"([\w\-]+\.[\w.\-]+)"')  # a key with a dot: others may be anything
 _TURNED_OFF = (  # key, the value that turns it off, kind of the defect, what then happens
     (
         "topology.acker.executors",
@@ -86,6 +89,29 @@ def _settings(document: Document) -> Iterator[Setting]:
         value = root.get(key)
         if value is not None:
             yield Setting(key=key, value=value.value, place=root.key_place(key))
+
+
+def with_possible_values(topology: Topology, texts: Texts) -> Topology:
+    """Add the values that files of the project have for what the code looks up, before the assignment that is open.
+
+    The code says `conf.setNumAckers(file.get("storm.ackers"))` and not which file it reads: each value is possible.
+    """
+    settings: list[Setting] = []
+    for setting in topology.settings:
+        if isinstance(setting.value, Gap) and not setting.component and setting.key in _DECIDING:
+            for name in _QUOTED.findall(setting.value.why):
+                settings += (replace(each, key=setting.key) for each in _values_of(name, texts))
+        settings.append(setting)
+    return replace(topology, settings=tuple(settings))
+
+
+def _values_of(name: str, texts: Texts) -> Iterator[Setting]:
+    for path, data in texts.items():
+        if suffix_of(path) in {".yaml", ".yml"} and name.encode() in data:
+            document = read_yaml(path, data)
+            if isinstance(document, Document):
+                found = [each for each in _settings(document) if each.key == name]
+                yield from (replace(each, why=f"if the code reads `{name}` from {path}") for each in found)
 
 
 def with_cluster_file(topology: Topology, texts: Texts) -> Topology:

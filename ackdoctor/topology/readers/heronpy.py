@@ -142,7 +142,7 @@ _SEMANTICS = "set_delivery_semantics"
 
 @dataclass(slots=True)
 class _Stages:
-    """The stages of a streamlet graph, by the object that stands for each."""
+    """The stages of a streamlet graph, by the object that each call returns."""
 
     nodes: dict[int, Node] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ackdoctor.flow.symbols import SymbolTable
 from ackdoctor.model.notation import JAVA
 from ackdoctor.model.topology import Defect, Gap, Place, Setting, Topology
+from ackdoctor.topology.frameworks import framework_of_imports
 from ackdoctor.topology.interpreter import Decision, Entry, Paths, Run, explore
 from ackdoctor.topology.objects import FOREVER, Data, Invocation, Library, Obj, root
 from ackdoctor.topology.readers import storm_java, storm_streams, trident
@@ -31,7 +32,13 @@ _BUILDERS = {**storm_java.BUILDERS, **trident.BUILDERS, **storm_streams.BUILDERS
 _WIRING = storm_java.WIRING | trident.WIRING | storm_streams.WIRING
 _GRAPHS = {"trident": trident.graph_of, "storm-streams": storm_streams.graph_of}
 _CLASSES = {**_BUILDERS, **_CONFIGURABLE}
-_PACKAGES = frozenset(name.rpartition(".")[0] for name in _CLASSES)
+_SUBMITTERS = frozenset(
+    f"{package}.{name}"
+    for package in ("org.apache.storm", "backtype.storm", "com.twitter.heron.api", "org.apache.heron.api")
+    for name in ("StormSubmitter", "LocalCluster", "HeronSubmitter", "generated.StormTopology")
+)
+_NAMES = _CLASSES.keys() | _SUBMITTERS
+_PACKAGES = frozenset(name.rpartition(".")[0] for name in _NAMES)
 _OUTSIDE = frozenset(  # packages and classes of the frameworks, whose source may be in the run
     f"{root}{name}"
     for root in ("org.apache.storm", "backtype.storm", "com.twitter.heron.api", "org.apache.heron.api")
@@ -61,9 +68,6 @@ _OUTSIDE = frozenset(  # packages and classes of the frameworks, whose source ma
 ) | {"storm.trident", "storm.trident.fluent", "storm.trident.operation.builtin"}
 _LIBRARY = Library(_OUTSIDE, CONFIGS, {"ConfigurableTopology.start": "run"})
 _SUBMITS = ("submit", "run", "launch", "deploy", "start", "execute", "simulate")
-_RELIABILITY = frozenset(
-    {"topology.acker.executors", "topology.enable.message.timeouts", "topology.reliability.mode"}
-)
 _JSTORM = ("com.alibaba.jstorm", "com.alipay.dw.jstorm")
 _HARMLESS = frozenset({"topology.debug", "topology.workers", "topology.max.task.parallelism"})
 _ADDRESS = re.compile(
@@ -124,7 +128,8 @@ class _Branch(NamedTuple):
 def from_program(program: SymbolTable, own: set[str]) -> tuple[Topology, ...]:
     """Return the topologies that the Java files of `own` wire."""
     units = [unit for path, unit in program.units.items() if path.endswith(".java")]
-    if not any(unit.path in own and mentions(unit, _CLASSES, _PACKAGES) for unit in units):
+    wires = any(mentions(unit, _CLASSES, _PACKAGES) for unit in units)
+    if not wires or not any(unit.path in own and mentions(unit, _NAMES, _PACKAGES) for unit in units):
         return ()
     points = EntryPoints(program)
     wiring = points.wiring(_WIRING)
@@ -154,8 +159,8 @@ def _explore(
 # ---- one path ----
 
 
-def _outcome(program: SymbolTable, run: Run) -> _Outcome:
-    """The topologies of one path."""
+def _outcome(program: SymbolTable, run: Run) -> _Outcome | None:
+    """The topologies of one path; None without one."""
     wirings: list[_Wiring] = []
     builders = {
         id(call.receiver): call.receiver
@@ -168,7 +173,7 @@ def _outcome(program: SymbolTable, run: Run) -> _Outcome:
             if topology is not None:
                 unused = tuple(_unused(program, run, submission))
                 wirings.append(_Wiring(topology, submission.call is not None, unused))
-    return _Outcome(tuple(wirings), run.ended == "limit" and bool(wirings))
+    return _Outcome(tuple(wirings), run.ended == "limit") if wirings else None
 
 
 def _kind_of(program: SymbolTable, obj: Obj | None) -> str:
@@ -218,8 +223,8 @@ def _topology(program: SymbolTable, run: Run, builder: Obj, submission: _Submiss
     else:
         settings = settings_of(conf, run.calls, call.order, call.place)
     configurable = _is_configurable(program, submission)
-    imports = program.units[place.path].imports.values()
-    jstorm = any(name.startswith(_JSTORM) for names in imports for name in names)
+    imports = [name for names in program.units[place.path].imports.values() for name in names]
+    jstorm = any(name.startswith(_JSTORM) for name in imports)
     return Topology(
         name=submission.name if isinstance(submission.name, str) else "",
         kind="java-configurable"
@@ -227,7 +232,7 @@ def _topology(program: SymbolTable, run: Run, builder: Obj, submission: _Submiss
         else "jstorm"
         if jstorm and kind == "java-builder"
         else kind,
-        framework="",
+        framework=framework_of_imports(imports),
         place=place,
         nodes=wired.nodes,
         edges=wired.edges,
@@ -281,14 +286,15 @@ def _unused(program: SymbolTable, run: Run, submission: _Submission) -> Iterator
 # ---- all paths ----
 
 
-def _merged(paths: Paths[_Outcome]) -> Iterator[Topology]:
+def _merged(paths: Paths[_Outcome | None]) -> Iterator[Topology]:
     """The topologies of all paths of an entry point; those that differ are branches of one."""
     groups: dict[tuple[Place, str], list[tuple[_Wiring, tuple[Decision, ...]]]] = {}
-    cut = paths.truncated or any(path.outcome.cut for path in paths.paths)
-    for path in paths.paths:
-        for wiring in path.outcome.wirings:
+    outcomes = [(path.outcome, path.decisions) for path in paths.paths if path.outcome is not None]
+    cut = paths.truncated or any(outcome.cut for outcome, _ in outcomes)
+    for outcome, decisions in outcomes:
+        for wiring in outcome.wirings:
             key = (wiring.topology.place, wiring.topology.kind)
-            groups.setdefault(key, []).append((wiring, path.decisions))
+            groups.setdefault(key, []).append((wiring, decisions))
     used = {wiring.topology.config for group in groups.values() for wiring, _ in group}
     for (place, _), group in groups.items():
         submitted = [each for each in group if each[0].submitted] or group
@@ -324,14 +330,14 @@ def _identity(topology: Topology) -> Topology:
 
 
 def _is_relevant(setting: Setting) -> bool:
-    return setting.key.startswith("topology.") and setting.key != "topology.name"
+    return setting.key.startswith("topology.") and setting.key not in ("topology.name", "topology.debug")
 
 
 def _stem(path: str) -> str:
     return path.rpartition("/")[2].rpartition(".")[0]
 
 
-def _with_conditions(branches: Sequence[_Branch], paths: Paths[_Outcome]) -> Iterator[Topology]:
+def _with_conditions(branches: Sequence[_Branch], paths: Paths[_Outcome | None]) -> Iterator[Topology]:
     """The branches of one topology with their conditions; a setting of some of them only is a defect."""
     if len(branches) == 1:
         yield branches[0].topology
@@ -362,6 +368,5 @@ def _in_one_branch(topology: Topology, branches: Sequence[Topology]) -> Iterator
             continue
         if all(setting.key in keys for keys in elsewhere):
             continue
-        sure = "likely" if setting.key in _RELIABILITY else "information"
         why = f"`{setting.key}` is set on this branch only"
-        yield Defect(kind="setting-in-one-branch", sure=sure, place=setting.place, why=why)
+        yield Defect(kind="setting-in-one-branch", sure="information", place=setting.place, why=why)

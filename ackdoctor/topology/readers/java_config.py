@@ -99,18 +99,21 @@ def _is_new(conf: Obj) -> bool:
     """Whether the code shows where an object comes from, with all that it held then."""
     if _is_own_field(conf):
         return True
-    if conf.given or conf.open:
+    if conf.given:
         return False
     if conf.made is None:
-        return conf.content is not None or conf.cls is not None
+        by_key = any(call.name in _PUTS and isinstance(call.argument(0), Gap) for call in conf.calls)
+        return (conf.content is not None and (by_key or not conf.open)) or conf.cls is not None
     return conf.made.name[:1].isupper() and (conf.content is not None or conf.is_one_of(CONFIGS))
 
 
 def _is_on(call: Invocation, conf: Obj) -> bool:
     """Whether a static call takes a configuration as its first argument, to change it."""
-    if call.receiver is not None or call.kind != "call" or not call.args or call.args[0] is not conf:
+    if call.receiver is conf or call.kind != "call" or call.inlined:
         return False
-    return call.name in _SETTERS or call.name.lower().startswith(_FILLS)
+    if call.args and call.args[0] is conf and call.receiver is None and call.name in _SETTERS:
+        return True
+    return any(arg is conf for arg in call.args) and call.name.lower().startswith(_FILLS)
 
 
 def _effect(
@@ -129,7 +132,7 @@ def _effect(
         yield from _setting(args[0], args[1], place, component)
     elif name in _PUT_ALL and args:
         yield from settings_of(args[0], calls, call.order, place, component)
-    elif call.receiver is None:  # code that is not known fills it
+    elif call.name.lower().startswith(_FILLS):  # code that is not known fills it
         yield from undecided_settings(
             Gap(f"{describe(call.result)} fills the configuration", place), component
         )

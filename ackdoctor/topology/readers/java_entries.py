@@ -4,7 +4,7 @@ The search starts at the functions with a wiring call such as `builder.setBolt(.
 A function without callers is an entry point, and so is every `main`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -165,7 +165,7 @@ def _is_abstract(cls: ClassInfo) -> bool:
     return any(method.docstring_only for method in cls.all_methods())
 
 
-def mentions(unit: Unit, classes: Mapping[str, object], packages: frozenset[str]) -> bool:
+def mentions(unit: Unit, classes: Collection[str], packages: frozenset[str]) -> bool:
     """Whether a file imports one of these classes, or all of a package that has one."""
     imported = (name for names in unit.imports.values() for name in names)
     return (

@@ -254,7 +254,7 @@ def settings_of(config: Data, place: Place, component: str = "") -> Iterator[Set
 
 
 def _key(constant: Ref) -> str:
-    """The key that a framework's constant stands for: TOPOLOGY_DEBUG is "topology.debug"."""
+    """The key that a framework's constant means: TOPOLOGY_DEBUG is "topology.debug"."""
     return _KEYS.get(constant.last, constant.last.lower().replace("_", "."))
 
 

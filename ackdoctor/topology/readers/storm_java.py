@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ackdoctor.model.topology import DEFAULT_STREAM, Defect, Edge, Gap, Node, Setting
 from ackdoctor.topology.objects import Data, Invocation, Obj, chain, describe
+from ackdoctor.topology.readers.component_arguments import window_settings
 from ackdoctor.topology.readers.java_config import component_settings
 from ackdoctor.topology.readers.wiring import Wired, fields_text, identifier, node_of
 
@@ -54,11 +55,14 @@ def graph_of(builder: Obj, before: int, calls: Sequence[Invocation]) -> Wired:
         if node.id in nodes and not node.repeated and isinstance(call.args[0], str):
             why = f"`{node.id}` is declared twice: the builder refuses the second one"
             defects.append(
-                Defect(kind="duplicate-id", sure="certain", place=node.place, why=why, component=node.id)
+                Defect(
+                    kind="duplicate-component", sure="certain", place=node.place, why=why, component=node.id
+                )
             )
         nodes[node.id] = node
         declared = [] if not isinstance(call.result, Obj) else list(chain(call.result, before))
         edges += _edges(node.id, declared)
+        settings += window_settings(call.argument(1), call.order, node.id)
         settings += component_settings(declared, calls, node.id)
     return Wired(tuple(nodes.values()), tuple(edges), tuple(settings), tuple(gaps), tuple(defects))
 

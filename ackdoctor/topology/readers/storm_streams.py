@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from ackdoctor.model.topology import Edge, Gap, Node, Place, Value
 from ackdoctor.topology.objects import Invocation, Obj, describe
-from ackdoctor.topology.readers.component_arguments import arguments_of, window_of
+from ackdoctor.topology.readers.component_arguments import arguments_of, as_settings, window_of
 from ackdoctor.topology.readers.wiring import Wired, component_of
 
 BUILDERS = {"org.apache.storm.streams.StreamBuilder": "storm-streams"}
@@ -92,7 +92,12 @@ def graph_of(builder: Obj, before: int, calls: Sequence[Invocation]) -> Wired:
     for name, stream in graph.streams.items():
         if name not in graph.used:
             graph.close(stream)
-    return Wired(tuple(graph.nodes.values()), tuple(graph.edges), gaps=tuple(gaps))
+    windows = (
+        setting
+        for node in graph.nodes.values()
+        for setting in as_settings(node.arguments, node.place, node.id)
+    )
+    return Wired(tuple(graph.nodes.values()), tuple(graph.edges), tuple(windows), tuple(gaps))
 
 
 def _read(graph: _Graph, builder: Obj, call: Invocation) -> _Stream | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from ackdoctor.model.topology import Topology
 from ackdoctor.topology.frameworks import framework_of
 from ackdoctor.topology.readers import clojure, flux, petrel, pyleus, streamparse_config
-from ackdoctor.topology.readers.conf_files import with_cluster_file, with_conf_files
+from ackdoctor.topology.readers.conf_files import with_cluster_file, with_conf_files, with_possible_values
 from ackdoctor.topology.texts import Texts, suffix_of
 
 _Reader = Callable[[str, bytes, Texts], tuple[Topology, ...]]
@@ -23,6 +23,13 @@ _CONFIGURE: Mapping[str, Callable[[Topology, Texts], tuple[Topology, ...]]] = {
 _CONFIGURABLE = "java-configurable"
 
 
+_FRAMEWORK_OF_KIND = {
+    "heron-java": "heron",
+    "heronpy": "heron",
+    "jstorm": "jstorm",
+}  # if no build file is in the run
+
+
 def from_text(path: str, texts: Texts) -> Iterator[Topology]:
     """Yield the topologies of a text; one that does not parse has a gap that says why."""
     for read in _READERS.get(suffix_of(path), ()):
@@ -34,7 +41,8 @@ def configured(topology: Topology, texts: Texts) -> tuple[Topology, ...]:
     if topology.kind in _CONFIGURE:
         return tuple(with_cluster_file(each, texts) for each in _CONFIGURE[topology.kind](topology, texts))
     framework = framework_of(topology.place.path, texts, (topology.framework,))
+    framework = framework or _FRAMEWORK_OF_KIND.get(topology.kind, "")
     topology = replace(topology, framework=framework)
     if topology.kind == _CONFIGURABLE:
         topology = with_conf_files(topology, texts)
-    return (with_cluster_file(topology, texts),)
+    return (with_cluster_file(with_possible_values(topology, texts), texts),)

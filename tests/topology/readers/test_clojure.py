@@ -1,3 +1,5 @@
+import pytest
+
 from ackdoctor.model.topology import UNREAD, Gap
 from ackdoctor.topology.readers import clojure
 from ackdoctor.topology.settings import effective, setting_defects
@@ -149,18 +151,60 @@ def test_java_components():
         """\
 (ns t (:import [storm.kafka KafkaSpout SpoutConfig] backtype.storm.testing.TestWordSpout))
 (def hosts (ZkHosts. "zk"))
-(defn kafka [topic] (let [config (SpoutConfig. hosts topic)] (set! (.scheme config) 1) (KafkaSpout. config)))
+(defn kafka [topic] (let [config (SpoutConfig. hosts topic)] (set! (.retryLimit config) 2) (KafkaSpout. config)))
 (def clicks (kafka "clicks"))
 (defn t [options]
   [{"clicks" (spout-spec clicks :p 1) "words" (spout-spec (new TestWordSpout) :parallelism-hint 2)}
    {"b" (bolt-spec {"clicks" :shuffle} elsewhere)}])
 """
     )
+    assert topology.nodes[0].arguments == {"retryLimit": 2}
     assert [(n.cls, n.unread, n.parallelism, n.streams) for n in topology.nodes] == [
         ("storm.kafka.KafkaSpout", "", 1, None),
         ("backtype.storm.testing.TestWordSpout", "", 2, None),
         ("elsewhere", "`elsewhere` is defined in Clojure, which is not read", None, None),
     ]
+
+
+SPOUTS = b"""
+(ns shop.spouts.clicks_spout (:import [storm.kafka SpoutConfig KafkaSpout]))
+(def config (let [cfg (SpoutConfig. 1 "clicks" "/root" "id")]
+              (set! (.retryLimit cfg) 3)
+              (set! (. cfg scheme) (Scheme.))
+              cfg))
+(def ^{:doc "clicks"} spout (KafkaSpout. config))
+"""
+
+
+@pytest.mark.parametrize(
+    ("clause", "name"),
+    [
+        ("(:use [shop.spouts.clicks-spout :only [spout] :rename {spout clicks}])", "clicks"),
+        ("(:use shop.spouts.clicks-spout)", "spout"),
+        ("(:require [shop.spouts.clicks-spout :as clicks])", "clicks/spout"),
+        ("(:require [shop.spouts.clicks-spout :refer [spout]] [other.place :as o])", "spout"),
+    ],
+)
+def test_java_components_of_other_namespaces(clause, name):
+    text = (
+        f'(ns t {clause})\n(defn t [o] [{{"s" (spout-spec {name} :p 1)}} {{"b" (bolt-spec {{"s" :all}} x)}}])'
+    )
+    texts = Texts({"src/clj/shop/spouts/clicks_spout.clj": SPOUTS})
+    (topology,) = clojure.read("topologies/a.clj", text.encode(), texts)
+    node = topology.nodes[0]
+    assert (node.cls, node.unread, node.arguments["retryLimit"]) == ("storm.kafka.KafkaSpout", "", 3)
+    assert isinstance(node.arguments["scheme"], Gap)
+
+
+def test_a_computed_configuration_leaves_a_java_component_open():
+    text = '(defn t [o] [{"s" (spout-spec (KafkaSpout. (load-config "a")))} {"b" (bolt-spec {"s" :all} x)}])'
+    assert read(text).nodes[0].cls == "KafkaSpout"
+    assert [gap.why for gap in read(text).gaps] == ["`(load-config ...)` configures s"]
+
+
+def test_names_of_an_absent_namespace_stay_unread():
+    text = '(ns t (:use [gone :only [spout]]))\n(defn t [o] [{"s" (spout-spec spout)} {"b" (bolt-spec {"s" :all} x)}])'
+    assert read(text).nodes[0].unread == "`spout` is defined in Clojure, which is not read"
 
 
 def test_scripts():

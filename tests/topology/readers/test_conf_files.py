@@ -3,7 +3,7 @@
 import pytest
 
 from ackdoctor.model.topology import Defect, Gap, Place, Setting, Topology
-from ackdoctor.topology.readers.conf_files import with_cluster_file, with_conf_files
+from ackdoctor.topology.readers.conf_files import with_cluster_file, with_conf_files, with_possible_values
 from ackdoctor.topology.settings import effective
 from ackdoctor.topology.texts import Texts
 
@@ -77,6 +77,26 @@ def test_a_missing_file_leaves_the_settings_open():
 def test_a_config_object_that_is_never_submitted_takes_the_file_with_it():
     shadowed = Defect(kind="config-object-shadowed", sure="certain", place=Place(MAIN, 8), why="")
     assert topology(defects=(shadowed,), run_x_sh=RUN, crawlerconf_yaml=f"{ACKERS}: 0\n").settings == ()
+
+
+def test_values_that_the_code_may_read_precede_the_open_one():
+    gap = Gap('commonConfig.get("storm.ackers").intValue()', Place(MAIN, 20))
+    open_one = Setting(key=ACKERS, value=gap, place=Place(MAIN, 21))
+    texts = Texts(
+        {"a.yaml": b"storm.ackers: 2\n", "b.yaml": b"x: 1\nstorm.ackers: 0\n", "c.yaml": b"x: storm.ackers\n"}
+    )
+    found = with_possible_values(topology(open_one), texts)
+    assert [(each.value, str(each.place)) for each in found.settings[:-1]] == [
+        (2, "a.yaml:1"),
+        (0, "b.yaml:2"),
+    ]
+    assert effective(found, ACKERS) == open_one
+
+
+def test_a_key_without_a_dot_may_be_anything():
+    gap = Gap('conf.get("ackers")', Place(MAIN, 20))
+    open_one = Setting(key=ACKERS, value=gap, place=Place(MAIN, 21))
+    assert with_possible_values(topology(open_one), Texts({"a.yaml": b"ackers: 0\n"})).settings == (open_one,)
 
 
 @pytest.mark.parametrize(

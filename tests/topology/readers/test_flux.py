@@ -469,7 +469,7 @@ def shell(more: str, cls="org.apache.storm.flux.wrappers.bolts.FluxShellBolt") -
 
 def test_a_shell_component_is_its_script():
     node = shell('    constructorArgs: [["python3", "count.py"], ["word", "count"]]')
-    assert (node.cls, node.unread) == ("count.py", "")
+    assert (node.cls, node.short_class, node.unread) == ("count.py", "count.py", "")
     assert node.streams == {"default": ("word", "count")}
 
 

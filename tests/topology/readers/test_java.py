@@ -96,6 +96,16 @@ def test_ids_streams_and_components_come_from_other_classes_and_loops() -> None:
     assert edges(found) == ["s-0 -late/shuffle-> b", "s-1 -late/shuffle-> b"]
 
 
+def test_the_entries_of_a_map_are_wired_by_its_callback() -> None:
+    found = one(
+        GRAPH
+        + 'Map<String, IRichBolt> bolts = new LinkedHashMap<>(); bolts.put("one", new One()); bolts.put("two", new Two());\n'
+        'bolts.forEach((name, bolt) -> b.setBolt(name, bolt).shuffleGrouping("words"));\n'
+        'StormSubmitter.submitTopology("d", new Config(), b.createTopology());'
+    )
+    assert edges(found) == ["words -default/shuffle-> one", "words -default/shuffle-> two"]
+
+
 def test_components_of_an_unknown_loop_are_one_with_the_expression_as_id() -> None:
     found = one(
         'TopologyBuilder b = new TopologyBuilder(); for (String topic : args) { b.setSpout(topic + "-in", new Words()); }\n'
@@ -136,7 +146,7 @@ def test_a_second_component_with_an_id_is_a_defect() -> None:
         GRAPH
         + 'b.setBolt("words", new Count()); StormSubmitter.submitTopology("d", new Config(), b.createTopology());'
     )
-    assert [(each.kind, each.sure) for each in found.defects] == [("duplicate-id", "certain")]
+    assert [(each.kind, each.sure) for each in found.defects] == [("duplicate-component", "certain")]
 
 
 def test_other_classes_with_the_name_of_the_builder_are_not_read() -> None:
@@ -166,6 +176,29 @@ def test_setters_constants_keys_and_maps_are_settings() -> None:
         ":topology.enable.message.timeouts": False,
     }
     assert (found.name, str(found.config)) == ("Main", "demo/Main.java:10")
+
+
+def test_statically_imported_constants_and_loaded_properties_are_read() -> None:
+    found = one(
+        GRAPH
+        + "Properties p = new Properties(); p.load(in); Config conf = new Config(); conf.put(TOPOLOGY_ACKER_EXECUTORS, 0);\n"
+        'conf.setMaxSpoutPending(Integer.parseInt(p.getProperty("pending")));\n'
+        'StormSubmitter.submitTopology("d", conf, b.createTopology());',
+        imports="import static org.apache.storm.Config.*;\n",
+    )
+    assert settings(found) == {
+        ":topology.acker.executors": 0,
+        ":topology.max.spout.pending": 'Integer.parseInt(p.getProperty("pending"))',
+    }
+
+
+def test_a_key_that_only_a_run_knows_leaves_the_settings_open() -> None:
+    found = one(
+        GRAPH
+        + "Config conf = new Config(); conf.setNumAckers(0); for (String k : args) { conf.put(k, 1); }\n"
+        'StormSubmitter.submitTopology("d", conf, b.createTopology());'
+    )
+    assert settings(found)[":topology.acker.executors"] == "a key of the configuration comes from k"
 
 
 def test_settings_after_the_submission_do_not_count() -> None:
@@ -213,6 +246,14 @@ def test_a_configuration_that_is_not_submitted_is_a_defect_and_has_no_effect() -
     ]
     assert settings(found) == {}
     assert [each.effective for each in found.settings] == [False]
+
+
+def test_an_unknown_object_submits_a_topology_as_well() -> None:
+    found = one(
+        GRAPH
+        + 'Config conf = new Config(); conf.setNumAckers(0); args[0].cluster().submitTopology("d", conf, b.createTopology());'
+    )
+    assert (settings(found), found.defects) == ({":topology.acker.executors": 0}, ())
 
 
 def test_a_configuration_that_another_branch_submits_is_no_defect() -> None:
@@ -266,7 +307,7 @@ def test_branches_with_other_settings_are_topologies_of_their_own() -> None:
     assert cluster.branch == "args.length > 0 (demo/Main.java:11)"
     assert local.branch == "args.length <= 0 (demo/Main.java:11)"
     assert [(each.kind, each.sure, each.place.line) for each in cluster.defects] == [
-        ("setting-in-one-branch", "likely", 12)
+        ("setting-in-one-branch", "information", 12)
     ]
     assert local.defects == ()
 
@@ -278,6 +319,17 @@ def test_branches_that_wire_the_same_are_one_topology() -> None:
         'else { new LocalCluster().submitTopology("test", conf, b.createTopology()); while (true) { Thread.sleep(10); } }'
     )
     assert (found.branch, found.gaps) == ("", ())
+
+
+def test_early_returns_before_the_wiring_are_passed() -> None:
+    found = one(
+        "Options o = Options.of(args); if (o == null) { return; }\n"
+        + GRAPH
+        + "StormSubmitter.submitTopology(o.name, new Config(), b.createTopology());",
+        Options="class Options { String name; static Options of(String[] a) { if (a == null || a.length != 3) { Log.say(); return null; }"
+        " Options o = new Options(); o.name = a[0]; return o; } }",
+    )
+    assert [node.id for node in found.nodes] == ["words"]
 
 
 def test_two_topologies_of_one_file_are_both_read() -> None:
@@ -344,6 +396,12 @@ def test_windows_are_arguments() -> None:
     assert found.nodes[1].cls == "demo.Win"
     assert found.nodes[1].arguments == {"windowLengthMs": 10_000, "slidingIntervalMs": 120_000}
     assert found.nodes[2].arguments == {"windowLengthCount": 30, "slidingIntervalCount": 30}
+    assert settings(found) == {
+        "w:topology.bolts.window.length.duration.ms": 10_000,
+        "w:topology.bolts.window.sliding.interval.duration.ms": 120_000,
+        "t:topology.bolts.window.length.count": 30,
+        "t:topology.bolts.window.sliding.interval.count": 30,
+    }
 
 
 # ---- Heron and JStorm ----
