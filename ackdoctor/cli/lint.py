@@ -237,11 +237,7 @@ class Lint:
         rules, broken = rulebook() if settings.selectors() else ({}, ())
         _check_selectors(self, settings, rules, broken)
         _check_frameworks(settings)
-        baseline = None
-        if settings.baseline is not None and not (self.write_baseline and not settings.baseline.exists()):
-            from ackdoctor.lint.baseline import read
-
-            baseline = read(settings.baseline)
+        baseline = _baseline(settings, or_none=self.write_baseline)
         text = self._text()
         cache, no_cache_reason = (None, "") if self.no_cache else result_cache(self.paths or (), settings)
         with progress(quiet=self.quiet) as show:
@@ -263,6 +259,7 @@ class Lint:
         compared = _compared(report, settings, baseline, root)
         report = filter_report(report, settings, compared)
         in_memory = dict([text]) if text else {}
+        edited: Mapping[str, bytes] = {}
         if self.fixes or settings.output_format in WITH_FIXES:
             repairs = Repairs(
                 lambda edited: _filtered(run(settings, edited=edited), settings, baseline, root),
@@ -271,22 +268,31 @@ class Lint:
                 in_memory,
             )
             report = repair(repairs, report, self._fixing(text))
-            if self.diff:
-                return 1 if repairs.after else 0
-            in_memory |= repairs.after
+            edited = repairs.after
         _complain(self, settings, report)
-        if self.fix_only or (self.fix and text):
-            pass  # standard output is for the text
+        if self.diff and edited:
+            return 1
+        if self.fixes and (text or not self.fix):
+            pass  # standard output has the text or the diff, or nothing
         elif self.write_baseline and settings.baseline is not None:
             _write_baseline(settings.baseline, report, compared, root)
             report = replace(report, findings=())
         else:
             if not self.quiet:
                 _print_notes(self, settings, report, no_cache_reason)
-            _write_report(self, settings, report, Sources(root=root, in_memory=in_memory))
-        if self.exit_zero or self.fix_only:
+            _write_report(self, settings, report, Sources(root=root, in_memory={**in_memory, **edited}))
+        if self.exit_zero or self.fix_only or self.diff:
             report = replace(report, findings=())
         return exit_code(report, settings, named=self.paths or (), root=root)
+
+
+def _baseline(settings: Settings, *, or_none: bool) -> "Baseline | None":
+    """Return the baseline of the settings, if there is one; with `or_none` its file may be missing."""
+    if settings.baseline is None or (or_none and not settings.baseline.exists()):
+        return None
+    from ackdoctor.lint.baseline import read
+
+    return read(settings.baseline)
 
 
 def _write_baseline(file: Path, report: Report, compared: "Comparison | None", root: Path) -> None:

@@ -10,20 +10,32 @@ from collections.abc import Callable, Mapping
 from ackdoctor.fixes import anchors, completions, ignores, missing, payloads
 from ackdoctor.fixes.document import Document
 from ackdoctor.model.finding import Finding, Fix, PathWitness
+from ackdoctor.rulebook import (
+    ACK_AND_FAIL,
+    ACK_IN_LOOP,
+    ACK_WITH_AUTO_ACK,
+    DOUBLE_ACK,
+    MISSING_ACK,
+    SWALLOWED_FAILURE,
+    UNANCHORED_EMIT,
+    UNSERIALISABLE_EMIT,
+    UNUSED_IGNORE,
+    WRONG_ANCHOR,
+)
 
 __all__ = ["FIXES", "Document", "fix_of", "open_document"]
 
 FIXES: Mapping[str, Callable[[Finding, Document], Fix | None]] = {
-    "ACK101": missing.complete_path,
-    "ACK102": missing.fail_in_handler,
-    "ACK103": completions.complete_once,
-    "ACK104": completions.move_behind_loop,
-    "ACK105": completions.leave_to_framework,
-    "ACK106": completions.complete_once,
-    "ACK201": anchors.add_anchor,
-    "ACK204": anchors.repair_arguments,
-    "ACK205": payloads.convert_field,
-    "ACK901": ignores.remove,
+    MISSING_ACK: missing.complete_path,
+    SWALLOWED_FAILURE: missing.fail_in_handler,
+    DOUBLE_ACK: completions.complete_once,
+    ACK_IN_LOOP: completions.move_behind_loop,
+    ACK_WITH_AUTO_ACK: completions.leave_to_framework,
+    ACK_AND_FAIL: completions.complete_once,
+    UNANCHORED_EMIT: anchors.add_anchor,
+    WRONG_ANCHOR: anchors.repair_arguments,
+    UNSERIALISABLE_EMIT: payloads.convert_field,
+    UNUSED_IGNORE: ignores.remove,
 }
 
 
