@@ -7,7 +7,7 @@ from ackdoctor.libraries.library import Library, Wait
 from ackdoctor.libraries.vocabulary import SCHEDULERS, THREADS
 
 _REMOTE = (
-    "asyncore ftplib http httplib imaplib multiprocessing poplib shelve smtplib socket sqlite3 ssl subprocess "
+    "asyncore ftplib http httplib imaplib mailbox multiprocessing nntplib poplib shelve smtplib socket sqlite3 ssl subprocess "
     "telnetlib urllib urllib2 xmlrpc xmlrpclib dbm"
 ).split()
 _STANDARD = tuple(f"{name}." for name in (*sys.stdlib_module_names, *dir(builtins)))

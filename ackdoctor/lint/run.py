@@ -20,7 +20,7 @@ from ackdoctor.lint.discover import LANGUAGES, LIMIT, Candidate, discover, displ
 from ackdoctor.lint.files import MARK, Files, framework_names
 from ackdoctor.lint.project import Inputs, Project, Result
 from ackdoctor.lint.result_cache import ResultCache
-from ackdoctor.lint.select import select
+from ackdoctor.lint.select import select, silenced
 from ackdoctor.lint.wiring import judge_topologies
 from ackdoctor.model.finding import Finding, Report, Unreadable
 from ackdoctor.model.source import read_file
@@ -59,10 +59,14 @@ def lint(
     results = _results(read, inputs, cache, jobs, progress)
     refused += (fault for result in results for fault in result.unreadable)
     refused += (fault for each in read for fault in each.unreadable)
-    wiring = judge_topologies(found.texts, results, settings.topology.best_effort_streams)
+    findings = [finding for result in results for finding in result.findings]
+
+    def ignored() -> frozenset[tuple[str, int, str]]:
+        return silenced(findings, _sources(read, files, findings, refused, overlay, top))
+
+    wiring = judge_topologies(found.texts, results, settings.topology.best_effort_streams, ignored)
     unreadable = _unique([*refused, *wiring.unreadable])
     asked = {file.display_path for file in files.values()}
-    findings = [finding for result in results for finding in result.findings]
     if wiring.judged:
         from ackdoctor.topology.adjust import adjust  # a run without topologies does not need it
 

@@ -312,6 +312,18 @@ def suppress(
     return Suppressed(tuple(kept), suppressed, tuple(unread))
 
 
+def silenced(findings: Sequence[Finding], sources: Mapping[str, bytes]) -> frozenset[tuple[str, int, str]]:
+    """Return file, line and rule of the findings that comments silence."""
+    if not sources:
+        return frozenset()
+    from ackdoctor.rulebook import survey
+
+    kept = set(
+        map(id, suppress(findings, sources, {code: rule.name for code, rule in survey()[0].items()}).kept)
+    )
+    return frozenset((f.site.path, f.site.span.line, f.code) for f in findings if id(f) not in kept)
+
+
 def _silence(finding: Finding, ignores: Mapping[str, Sequence[_Ignore]]) -> bool:
     """Whether a comment silences a finding; each one that does is marked as used."""
     line = finding.site.span.line

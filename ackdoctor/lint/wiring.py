@@ -1,6 +1,6 @@
 """The topologies of a run: those that its code wires and those of its texts, each with its guarantee and its findings."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -30,11 +30,15 @@ class Wiring:
 
 
 def judge_topologies(
-    candidates: Sequence[Candidate], results: Sequence[Result], best_effort: Sequence[str] = ()
+    candidates: Sequence[Candidate],
+    results: Sequence[Result],
+    best_effort: Sequence[str] = (),
+    ignored: Callable[[], Collection[tuple[str, int, str]]] = tuple,
 ) -> Wiring:
     """Return the topologies of these texts and results.  What fails becomes an entry of `unreadable`.
 
-    `best_effort` names the streams ("count:alerts") on which loss is accepted.
+    `best_effort` names the streams ("count:alerts") on which loss is accepted.  `ignored` returns the findings that
+    comments silence: file, line and rule.
     """
     wiring = Wiring()
     wired = [topology for result in results for topology in result.topologies]
@@ -68,6 +72,6 @@ def judge_topologies(
     facts = [each for result in results for each in result.facts]
     if topologies:
         with wiring.costing(topologies[0].place.path):
-            wiring.judged = judge(topologies, facts, best_effort=best_effort)
+            wiring.judged = judge(topologies, facts, best_effort=best_effort, ignored=ignored())
             wiring.findings = findings(wiring.judged)
     return wiring

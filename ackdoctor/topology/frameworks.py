@@ -122,7 +122,7 @@ def framework_of(path: str, texts: Texts, imports: Iterable[str] = ()) -> str:
 
     "" if nothing names one.  A Storm API may be Heron's or JStorm's: the build file tells.
     """
-    imported = next((found for name in imports if (found := _of_import(name))), "")
+    imported = framework_of_imports(imports)
     built = {**_jvm_built(path, texts), **_python_built(path, texts)}
     own = next(iter(parsed(imported).parts), "") or next(
         (each for each in _names().python.values() if each in built), ""
@@ -135,6 +135,11 @@ def framework_of(path: str, texts: Texts, imports: Iterable[str] = ()) -> str:
         return _joined({own: built.get(own, "")})
     jvm = next((name for name in _names().jvm if name in built), "")
     return _joined({jvm: built[jvm]}) if jvm and (built[jvm] or jvm != "storm") else imported or jvm
+
+
+def framework_of_imports(imports: Iterable[str]) -> str:
+    """Describe the framework that the imports of a file name; "" if they name none."""
+    return next((found for name in imports if (found := _of_import(name))), "")
 
 
 def _descriptions() -> frozenset[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from ackdoctor.model.topology import Anchors, ComponentFacts, Judged, Node, OnFail, Place, Setting, Topology
+from ackdoctor.rulebook import UNANCHORED_EMIT
 from ackdoctor.topology.checks import defects
 from ackdoctor.topology.guarantee import verdict
 from ackdoctor.topology.libraries import known
@@ -20,11 +21,31 @@ _REPLACES_CLASS_CONFIG = "streamparse-py"  # `spec(config=...)` takes the place 
 
 
 def judge(
-    topologies: Iterable[Topology], facts: Iterable[ComponentFacts], *, best_effort: Collection[str] = ()
+    topologies: Iterable[Topology],
+    facts: Iterable[ComponentFacts],
+    *,
+    best_effort: Collection[str] = (),
+    ignored: Collection[tuple[str, int, str]] = (),
 ) -> tuple[Judged, ...]:
-    """Return each topology with its verdict; `best_effort` names streams ("count:alerts") whose loss is accepted."""
-    index = _Index(facts)
+    """Return each topology with its verdict.
+
+    `best_effort` names streams ("count:alerts") whose loss is accepted.  `ignored` are the findings that comments silence:
+    file, line and rule.
+    """
+    index = _Index(_with_ignored(each, ignored) if ignored else each for each in facts)
     return tuple(_judged(topology, index, best_effort) for topology in topologies)
+
+
+def _with_ignored(facts: ComponentFacts, ignored: Collection[tuple[str, int, str]]) -> ComponentFacts:
+    """Mark the faults and the unanchored emits that a comment calls intended."""
+    faults = tuple(fault._replace(ignored=(*fault.place, fault.code) in ignored) for fault in facts.faults)
+    emits = tuple(
+        replace(emit, anchors=Anchors.WAIVED)
+        if emit.anchors is Anchors.NONE and (*emit.place, UNANCHORED_EMIT) in ignored
+        else emit
+        for emit in facts.emits
+    )
+    return replace(facts, faults=faults, emits=emits)
 
 
 def _judged(topology: Topology, index: "_Index", best_effort: Collection[str]) -> Judged:

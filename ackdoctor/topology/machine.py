@@ -556,7 +556,11 @@ class Machine(Evaluator):
                 return known
             return self._call_value(scope, self.value(scope, func, call.span), call)
         known = library_calls.method(obj, name, call.args, call.keywords)
-        return self._unknown(scope, call) if known is MISSING else known
+        if known is not MISSING:
+            return known
+        unknown = self._unknown(scope, call)
+        self._log(scope, None, name, (), call).result = unknown  # the arguments are used
+        return unknown
 
     def _unknown(self, scope: Scope, call: _Call) -> Gap:
         return Gap(shown(call.source), Place(scope.unit.path, call.line))

@@ -53,6 +53,7 @@ _SENDS = frozenset(
     "lpush rpush push put send publish basic_publish basicPublish send_message sendMessage add enqueue insert "
     "insert_one zadd sadd offer".split()
 )
+_BACK = frozenset("again back requeue redeliver rewind retry unlock".split())  # words of names
 _COUNTS = frozenset(
     "incrementAndGet getAndIncrement addAndGet inc incr increment incrBy mark scope decrementAndGet".split()
 )
@@ -160,6 +161,12 @@ def _is_dead_letter(effect: Effect) -> bool:
     return any(_DEAD_LETTER.search(word) for word in words)
 
 
+def _gives_back(effect: Effect) -> bool:
+    """Whether a call names that it gives a message back: `source.put_back(order)`, `mailbox.unlock(id)`."""
+    op, words = effect.step.op, set(name_words(effect.word))
+    return isinstance(op, Call) and bool(op.args) and not _BACK.isdisjoint(words) and "off" not in words
+
+
 def _of_effects(context: RuleContext) -> OnFail:
     """Return what the lasting effects of `fail` mean; no effect, and no source that keeps the message: NOTHING."""
     effects = [each for each in lasting_effects(context, EntryKind.FAILED) if not _is_idle(each)]
@@ -169,10 +176,10 @@ def _of_effects(context: RuleContext) -> OnFail:
     if any(map(_is_dead_letter, effects)):
         return OnFail.DEAD_LETTER
     following = reach(context, EntryKind.NEXT)
-    if any(effect.word in _SENDS for effect in effects):
+    sends = [effect for effect in effects if effect.word in _SENDS or _gives_back(effect)]
+    if sends:
         used = {use.field for use in uses(context, following)}
-        back = all(effect.field in used for effect in effects if effect.word in _SENDS)
-        return OnFail.SOURCE if back else OnFail.UNKNOWN
+        return OnFail.SOURCE if all(effect.field in used for effect in sends) else OnFail.UNKNOWN
     read = {use.field for use in uses(context, following)}
     if any(not _is_removal(each) and not _is_unread(context, each, read) for each in effects):
         return OnFail.UNKNOWN

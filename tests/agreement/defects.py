@@ -32,10 +32,11 @@ class Defect(NamedTuple):
 
 
 def lint_defects(report: str) -> set[Defect]:
-    """The defects in a JSON report of `ackdoctor lint`."""
+    """The defects in a JSON report of `ackdoctor lint`, without those of the wiring and the configuration."""
     return {
         Defect(row["path"], row["line"], row["code"], f"{row['component']}.{row['handler']}")
         for row in json.loads(report)["findings"]
+        if not row["code"].startswith("ACK5")
     }
 
 

@@ -160,6 +160,22 @@ def test_one_topology_that_tracks_its_tuples_is_enough(tmp_path: Path) -> None:
     assert finding.severity is Severity.ERROR
 
 
+def test_an_ignore_comment_makes_an_unanchored_emit_a_boundary(tmp_path: Path) -> None:
+    emit = "collector.emit(new Values(input.getString(0)));"
+    comment = "  // ackdoctor: ignore[ACK201] counts may be lost"
+    main = MAIN.replace("Config conf", f"{PRINTER}\n        Config conf").replace("CONF", "")
+    words = {}
+    for mark in ("", comment):
+        bolt = BOLT.replace("BODY", f"{emit}{mark}\n        collector.ack(input);")
+        write(tmp_path, {"Words.java": SPOUT, "Count.java": bolt, "Main.java": main})
+        (judged,) = lint([tmp_path], Settings(), root=tmp_path).topologies
+        words[mark] = judged.verdict
+
+    assert words[""].word == "at-most-once"
+    assert words[comment].word == "at-least-once"
+    assert words[comment].boundary.startswith("tracking ends at count (Count.java:")
+
+
 def test_a_finding_keeps_its_identity(tmp_path: Path) -> None:
     before = found(tmp_path, NO_ACK)[0]
     after = found(tmp_path, NO_ACK, conf="conf.setNumAckers(0);")[0]

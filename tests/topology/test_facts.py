@@ -146,7 +146,10 @@ def _spout(fail: str) -> str:
         ("self.client.basic_reject(tup_id, requeue=False)", OnFail.UNKNOWN, 20),
         ("self.archive.handle(tup_id)", OnFail.UNKNOWN, 20),
         ("self.inner.fail(tup_id)", OnFail.UNKNOWN, 20),
-        ("self.log.rewind(tup_id)", OnFail.UNKNOWN, 20),
+        ("self.log.rewind(tup_id)", OnFail.UNKNOWN, 20),  # next_tuple reads no log
+        ("self.client.put_back(self.pending.pop(tup_id))", OnFail.SOURCE, 20),
+        ("self.client.unlock(tup_id)", OnFail.SOURCE, 20),
+        ("self.client.back_off(tup_id)", OnFail.UNKNOWN, 20),
         ("self.log.warning(tup_id)", OnFail.NOTHING, 20),
         (
             "if self.tries[tup_id] > 3:\n    self.dead_letters.put(tup_id)\n    return\nself.queue.append(tup_id)",

@@ -174,7 +174,7 @@ def test_a_python_function_receives_defaults_and_keywords() -> None:
         "names.py": "PAR = 2 + 1\n",
     }
     found = calls(files, "create")
-    assert found == ()  # an unknown builder logs nothing
+    assert found == ("set('a!', 3, 'a-3', 'a3')", "set('b!', 3, 'b-3', 'b3')")
 
 
 def test_a_python_module_body_runs_as_the_main_module() -> None:

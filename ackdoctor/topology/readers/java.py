@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ackdoctor.flow.symbols import SymbolTable
 from ackdoctor.model.notation import JAVA
 from ackdoctor.model.topology import Defect, Gap, Place, Setting, Topology
+from ackdoctor.topology.frameworks import framework_of_imports
 from ackdoctor.topology.interpreter import Decision, Entry, Paths, Run, explore
 from ackdoctor.topology.objects import FOREVER, Data, Invocation, Library, Obj, root
 from ackdoctor.topology.readers import storm_java, storm_streams, trident
@@ -222,8 +223,8 @@ def _topology(program: SymbolTable, run: Run, builder: Obj, submission: _Submiss
     else:
         settings = settings_of(conf, run.calls, call.order, call.place)
     configurable = _is_configurable(program, submission)
-    imports = program.units[place.path].imports.values()
-    jstorm = any(name.startswith(_JSTORM) for names in imports for name in names)
+    imports = [name for names in program.units[place.path].imports.values() for name in names]
+    jstorm = any(name.startswith(_JSTORM) for name in imports)
     return Topology(
         name=submission.name if isinstance(submission.name, str) else "",
         kind="java-configurable"
@@ -231,7 +232,7 @@ def _topology(program: SymbolTable, run: Run, builder: Obj, submission: _Submiss
         else "jstorm"
         if jstorm and kind == "java-builder"
         else kind,
-        framework="",
+        framework=framework_of_imports(imports),
         place=place,
         nodes=wired.nodes,
         edges=wired.edges,

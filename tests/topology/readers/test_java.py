@@ -248,6 +248,14 @@ def test_a_configuration_that_is_not_submitted_is_a_defect_and_has_no_effect() -
     assert [each.effective for each in found.settings] == [False]
 
 
+def test_an_unknown_object_submits_a_topology_as_well() -> None:
+    found = one(
+        GRAPH
+        + 'Config conf = new Config(); conf.setNumAckers(0); args[0].cluster().submitTopology("d", conf, b.createTopology());'
+    )
+    assert (settings(found), found.defects) == ({":topology.acker.executors": 0}, ())
+
+
 def test_a_configuration_that_another_branch_submits_is_no_defect() -> None:
     found = read(
         GRAPH
