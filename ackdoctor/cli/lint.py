@@ -33,8 +33,9 @@ from ackdoctor.cli.output import (
     progress,
     require_not_an_input,
     require_writable,
+    write_step_summary,
 )
-from ackdoctor.config import FORMATS, Settings, find_config, load_settings, nearest, place
+from ackdoctor.config import FORMATS, Settings, exactness, find_config, load_settings, nearest, place
 from ackdoctor.lint.repair import Repairs, all_rules
 from ackdoctor.lint.run import lint
 from ackdoctor.lint.select import filter_report
@@ -407,7 +408,7 @@ def _check_selectors(
         **dict.fromkeys(options.extend_select or (), "--extend-select"),
     }
     for selector in settings.selectors():
-        if not any(code.startswith(selector) or selector == name for code, name in names.items()):
+        if not any(exactness([selector], code, name) for code, name in names.items()):
             fault = f"no rule is called `{selector}`"
             if broken:  # perhaps the wanted page
                 fault += f", or its page is broken: {'; '.join(broken)}"
@@ -501,3 +502,5 @@ def _write_report(options: Lint, settings: Settings, report: Report, sources: So
         if people and not options.quiet and not options.show_files:
             reporter("summary")(report, text, context)
         stream.write(escaped_report(text.getvalue(), shape))
+    if shape == "github":
+        write_step_summary(report, context)

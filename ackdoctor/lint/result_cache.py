@@ -99,7 +99,11 @@ def _tool() -> str:
             parsers[name] = version(name)
     digest = blake2b(repr((ackdoctor.__version__, sys.version, parsers)).encode(), digest_size=20)
     try:
-        for top, names in ((Path(ackdoctor.__file__).parent, "*.py"), (locate(), "*.md")):
+        for top, names in (
+            (Path(ackdoctor.__file__).parent, "*.py"),
+            (Path(ackdoctor.__file__).parent, "*.toml"),
+            (locate(), "*.md"),
+        ):
             for path in sorted(top.rglob(names)):
                 code = path.read_bytes()
                 digest.update(f"{path.relative_to(top)}\0{len(code)}\0".encode() + code)

@@ -347,7 +347,11 @@ def github(report: Report, stream: TextIO, context: Context) -> None:
     errors = sum(finding.severity is Severity.ERROR for finding in report.findings)
     for unread in report.unreadable[: max(_MAX_ANNOTATIONS - errors, _MAX_ANNOTATIONS // 2)]:
         title = "internal error" if unread.internal else "not read"
-        properties = {"file": _file(unread.path, context), "line": str(unread.line or 1), "title": title}
+        properties = {
+            "file": workspace_path(unread.path, context),
+            "line": str(unread.line or 1),
+            "title": title,
+        }
         stream.write(_command("error", properties, unread.reason))
         room["error"] -= 1
     left: list[Finding] = []
@@ -363,7 +367,7 @@ def github(report: Report, stream: TextIO, context: Context) -> None:
         stream.writelines(f"{escape_commands(one_line(finding, context))}\n" for finding in left)
 
 
-def _file(path: str, context: Context) -> str:
+def workspace_path(path: str, context: Context) -> str:
     """Return the path relative to the workspace, for a file inside it."""
     place = Path(os.path.normpath((context.sources.root / path).absolute()))
     if not context.workspace or not place.is_relative_to(context.workspace):
@@ -376,7 +380,7 @@ def _annotation(level: str, finding: Finding, context: Context) -> str:
 
     span = finding.site.span
     properties = {
-        "file": _file(finding.site.path, context),
+        "file": workspace_path(finding.site.path, context),
         "line": str(span.line),
         "col": str(span.column),
         **({"endColumn": str(span.end_column)} if span.end_line == span.line else {}),

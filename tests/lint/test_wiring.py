@@ -126,3 +126,42 @@ def test_a_cached_run_gives_the_same_topologies(tmp_path, monkeypatch):
     assert run(tree, cache=folder) == new
     assert all(isinstance(facts, ComponentFacts) for facts in new.topologies[0].facts.values())
     assert isinstance(new.topologies[0].topology, Topology)
+
+
+EMITTING_BOLT = """package app;
+import org.apache.storm.task.OutputCollector;
+import org.apache.storm.topology.base.BaseRichBolt;
+public class CountBolt extends BaseRichBolt {
+  private OutputCollector collector;
+  public void execute(Tuple tuple) {
+    collector.emit(new Values(1));COMMENT
+    collector.ack(tuple);
+  }
+}
+"""
+RELIABLE = SPOUT.replace("read()));", "read()), id);").replace(
+    "public void next",
+    "public void fail(Object id) { collector.emit(new Values(get(id)), id); }\n  public void next",
+)
+CHAIN = FLUX.replace("streams:", "  - {id: store, className: app.StoreBolt}\nstreams:") + (
+    "  - {from: count, to: store, grouping: {type: SHUFFLE}}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("comment", "word"),
+    [("", "at-most-once"), ("  // ackdoctor: ignore[ACK201] metrics only", "at-least-once")],
+)
+def test_an_emit_that_a_comment_leaves_unanchored_is_a_boundary(tmp_path, comment, word):
+    write(
+        tmp_path,
+        {
+            "words.yaml": CHAIN,
+            "app/LineSpout.java": RELIABLE,
+            "app/CountBolt.java": EMITTING_BOLT.replace("COMMENT", comment),
+            "app/StoreBolt.java": BOLT.replace("CountBolt", "StoreBolt"),
+        },
+    )
+    (judged,) = run(tmp_path).topologies
+    assert judged.verdict.word == word
+    assert bool(judged.verdict.boundary) == bool(comment)
