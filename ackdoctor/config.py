@@ -16,7 +16,7 @@ from ackdoctor.model import ConfigError
 from ackdoctor.model.finding import Confidence, Severity
 from ackdoctor.model.source import read_file
 
-FORMATS = ("full", "concise", "json", "json-lines", "sarif", "github")
+FORMATS = ("full", "concise", "json", "json-lines", "sarif", "github", "gitlab", "junit")
 
 GUARANTEES = ("at-most-once", "at-least-once", "exactly-once")
 
@@ -31,6 +31,7 @@ _DOTS = 500  # in one of its lines
 _NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG}
 _TABLE = r"^[ \t]*\[tool\.ackdoctor"
 _PREFIX = re.compile(r"[A-Z]+[0-9]*")
+_NAME = re.compile(r"[a-z]+(-[a-z]+)*")
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+)*")
 
@@ -81,12 +82,12 @@ class Settings:
 
 
 def exactness(selectors: Iterable[str], code: str, name: str) -> int:
-    """Return how exactly the best selector names the rule: 0 not at all, most by its name or whole code."""
+    """Return how exactly the best selector, in any case, names the rule: 0 not at all, most by name or whole code."""
     return max(
         (
-            len(code) + 1 if s in (name, code) else len(s) + 1
-            for s in selectors
-            if s == name or code.startswith(s)
+            len(code) + 1 if s in (name.upper(), code) else len(s) + 1
+            for s in map(str.upper, selectors)
+            if s == name.upper() or code.startswith(s)
         ),
         default=0,
     )
@@ -219,7 +220,7 @@ def _strings(value: object) -> tuple[str, ...]:
 def _selectors(value: object) -> tuple[str, ...]:
     selectors = _strings(value)
     for selector in selectors:
-        if not _PREFIX.fullmatch(selector) and not re.fullmatch(r"[a-z]+(-[a-z]+)*", selector):
+        if not (_PREFIX.fullmatch(selector.upper()) or _NAME.fullmatch(selector.lower())):
             raise ValueError(f"must list codes, prefixes of codes or rule names, not {selector!r}")
     return selectors
 

@@ -51,6 +51,8 @@ def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
         "FORCE_COLOR",
         "COLUMNS",
         "GITHUB_WORKSPACE",
+        "GITHUB_STEP_SUMMARY",
+        "CI_PROJECT_DIR",
         "ACKDOCTOR_TRACEBACK",
     ):
         monkeypatch.delenv(name, raising=False)

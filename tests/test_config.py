@@ -108,8 +108,8 @@ def test_ackdoctor_toml_wins_over_a_pyproject_beside_it(tmp_path):
             "ackdoctor.toml:1: `select` names no rule; without it all rules that are on by default run",
         ),
         (
-            'ignore = ["ack101"]\n',
-            "ackdoctor.toml:1: `ignore` must list codes, prefixes of codes or rule names, not 'ack101'",
+            'ignore = ["ack-101"]\n',
+            "ackdoctor.toml:1: `ignore` must list codes, prefixes of codes or rule names, not 'ack-101'",
         ),
         (
             'min-severity = "warn"\n',

@@ -30,7 +30,7 @@ from ackdoctor.reporters import (
 
 FOR_PEOPLE = frozenset({"full", "concise"})
 _PIPE_WIDTH = 100  # columns
-_DELAY = 0.6  # seconds before progress is shown
+_DELAY = 1.0  # seconds before progress is shown
 _INTERVAL = 0.1  # seconds between two updates of progress
 
 
@@ -68,7 +68,7 @@ def context_for(stream: TextIO, form: str = "full", sources: Sources | None = No
     """Return the context of a report in that format on that stream."""
     return Context(
         sources=sources or Sources(root=Path.cwd()),
-        workspace=os.environ.get("GITHUB_WORKSPACE", ""),
+        workspace=os.environ.get("GITHUB_WORKSPACE") or os.environ.get("CI_PROJECT_DIR", ""),
         palette=palette_for(stream) if form in FOR_PEOPLE else PLAIN,
         glyphs=glyphs_for(stream.encoding),
         width=width_for(stream),
@@ -182,7 +182,7 @@ def escaped_report(text: str, form: str) -> str:
     inside = os.environ.get("GITHUB_ACTIONS") == "true"
     if form == "github":
         return text
-    if form.startswith(("json", "sarif")) or form.endswith("json"):
+    if form.startswith(("json", "sarif", "gitlab")) or form.endswith("json"):
         return text.replace("##[", r"#\u0023[") if inside else text
     return "".join(escape_commands(line, anywhere=inside) for line in text.splitlines(keepends=True))
 
@@ -215,6 +215,17 @@ def filter_findings(report: Report, settings: Settings) -> Report:
         notes=(*report.notes, *selected.notes, *faults),
     )
     return filter_report(report, settings, None)
+
+
+def write_step_summary(report: Report, context: Context) -> None:
+    """Add the findings to the summary of the step on GitHub, which shows few annotations."""
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if path:
+        try:
+            with Path(path).open("a", encoding="utf-8", errors="backslashreplace") as stream:
+                reporter("step-summary")(report, stream, context)
+        except OSError as error:
+            complain(f"GITHUB_STEP_SUMMARY: {path} cannot be written: {error.strerror}")
 
 
 def write_screen(stream: TextIO, context: Context, screen: Callable[[TextIO], None]) -> None:

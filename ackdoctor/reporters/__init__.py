@@ -43,6 +43,9 @@ _FUNCTIONS: Mapping[str, str] = {
     "json-lines": "machine:lines",
     "sarif": "machine:sarif",
     "github": "machine:github",
+    "gitlab": "ci:gitlab",
+    "junit": "ci:junit",
+    "step-summary": "ci:step_summary",
     "statistics": "terminal:statistics",
     "statistics-json": "machine:statistics",
     "files": "terminal:files",
@@ -144,7 +147,7 @@ class Context:
     """Sources and style of a report; `pages` loads each rule with its explanation in Markdown, which few formats need.
 
     `width` are the columns of a screen; `wraps`: lines of words are broken there too, not only tables.
-    `workspace` is GitHub's workspace, '' outside GitHub: a step may run in a subdirectory of it.
+    `workspace` is the checkout on GitHub or GitLab, '' elsewhere: a step may run in a subdirectory of it.
     """
 
     sources: Sources

@@ -65,7 +65,7 @@ def test_exit_zero_hides_findings_from_the_exit_code_only(shell):
         (["--stdin-filename", "x.py"], "ackdoctor: --stdin-filename needs - (standard input) as the path\n"),
         (
             ["--output-format", "srif"],
-            "ackdoctor: --output-format: 'srif' is not one of full, concise, json, json-lines, sarif, github; "
+            "ackdoctor: --output-format: 'srif' is not one of full, concise, json, json-lines, sarif, github, gitlab, junit; "
             "did you mean `sarif`?\n",
         ),
         (
@@ -495,3 +495,31 @@ def test_a_topology_on_standard_input_is_refused(shell, monkeypatch):
     outcome = shell("lint", "-", "--stdin-filename", "averages.yaml", "--quiet")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == "averages.yaml: a topology is read from a file, not from standard input\n"
+
+
+@pytest.mark.parametrize("rule", ["ack101", "Ack1", "MISSING-ACK", "Missing-Ack"])
+def test_a_rule_is_selected_in_any_case(rule, shell):
+    Path("bolt.py").write_text(BOLT)
+    Path("ackdoctor.toml").write_text(f'ignore = ["{rule}"]\n')
+    selected = shell("lint", "--isolated", "--select", rule, "--output-format", "json")
+    ignored = shell("lint", "--output-format", "json")
+    assert (codes(selected.out), codes(ignored.out)) == (["bolt.py:9 ACK101"], [])
+
+
+def test_github_gets_all_findings_in_the_summary_of_the_step(shell, monkeypatch):
+    Path("bolt.py").write_text(BOLT)
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    shell("lint", "--output-format", "concise")
+    assert not Path("summary.md").exists()
+    for _ in range(2):  # steps share the file
+        assert shell("lint", "--output-format", "github").code == 1
+    assert Path("summary.md").read_text().count("| ACK101 missing-ack | bolt.py:9 |") == 2
+
+
+@pytest.mark.parametrize("path", ["missing/summary.md", "."])
+def test_a_summary_that_cannot_be_written_changes_no_exit_code(path, shell, monkeypatch):
+    Path("bolt.py").write_text(BOLT)
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", path)
+    outcome = shell("lint", "--output-format", "github")
+    assert outcome.code == 1
+    assert outcome.err.startswith(f"ackdoctor: GITHUB_STEP_SUMMARY: {path} cannot be written: ")
