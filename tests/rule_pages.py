@@ -44,7 +44,17 @@ CASE_PAGE_SECTIONS = ("Reports", "Stays silent")
 _SILENT = ("Stays silent", "How to fix")  # sections where the rule's own finding is an error
 
 _DEFAULT_NAMES = {"python": "case.py", "java": "Case.java", "acker": "case.acker"}
-_PROSE = ("", "text", "toml", "console", "json", "yaml", "xml", "properties")  # blocks that are no case
+_PROSE = (
+    "",
+    "text",
+    "toml",
+    "diff",
+    "console",
+    "json",
+    "yaml",
+    "xml",
+    "properties",
+)  # blocks that are no case
 WIRING = "topology"  # the language and the dialect of a case that is a whole project
 _MARKER = re.compile(r"(?:#|//|;)\s*(todo|expect(?:-(error|warning|info))?)\b:?")
 MARKER_IN_JSON = re.compile(r"\s*//\s*(?:todo|expect).*$", re.MULTILINE)  # JSON has no comments

@@ -23,16 +23,32 @@ def check(context: RuleContext) -> Iterator[Finding]:
     for flow, emit in emits:
         if is_opt_out is not None and not is_opt_out(emit.path) and context.is_first(emit.step):
             name = emit.subject.name if emit.subject is not None else "the input tuple"
-            words = context.words(tup=f"`{name}`", advice=_advice(context, flow, emit, name))
-            yield context.finding(words, Misuse.UNANCHORED, emit, flow=flow, severity=Severity.WARNING)
+            advice = _advice(context, flow, emit, name)
+            details = (
+                emit.verb.anchors or "",
+                emit.subject.name if emit.subject is not None else "",
+                _value(flow, name),
+            )
+            yield context.finding(
+                context.words(tup=f"`{name}`", advice=advice),
+                Misuse.UNANCHORED,
+                emit,
+                flow=flow,
+                severity=Severity.WARNING,
+                details=details,
+            )
 
 
 def _advice(context: RuleContext, flow: Flow, emit: Emitted, name: str) -> str:
     token_state = emit.path.state.tokens.get(emit.subject) if emit.subject is not None else None
     late = token_state is not None and token_state.stage in (Stage.ACKED, Stage.FAILED)
     first = context.phrase("early", tup=f"`{name}`") if late else ""  # a completed anchor would do harm
-    value = name if flow.entry is not None and flow.entry.kind is EntryKind.BATCH else f"[{name}]"
     return first + (
         context.advice(Misuse.UNANCHORED, name)
-        or context.phrase("anchor", anchors=emit.verb.anchors, value=value)
+        or context.phrase("anchor", anchors=emit.verb.anchors, value=_value(flow, name))
     )
+
+
+def _value(flow: Flow, name: str) -> str:
+    """Return the list of anchors: the batch, or a list of the one tuple."""
+    return name if flow.entry is not None and flow.entry.kind is EntryKind.BATCH else f"[{name}]"

@@ -5,6 +5,7 @@ A dialect's `serializer` is "json" (Python's own), "simplejson" (which knows Dec
 
 import builtins
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ackdoctor.checks.facts.dataflow import Definition, definition
 from ackdoctor.checks.facts.fields import uses
@@ -89,26 +90,39 @@ def check(context: RuleContext) -> Iterator[Finding]:
         payload = emit.args.get(emit.verb.subject or "")
         fault = _fault(context, emit, payload) if payload is not None else None
         if fault is not None and context.is_first(emit.step):
-            yield context.finding(*fault, emit, flow=flow)
+            yield context.finding(*fault[:2], emit, flow=flow, details=fault.details)
 
 
-def _fault(context: RuleContext, emit: Emitted, payload: Expr) -> tuple[Words, Misuse] | None:
+class _Fault(NamedTuple):
+    """A payload that fails; `details` are the number of the field at fault and the phrase of its advice."""
+
+    words: Words
+    misuse: Misuse
+    details: tuple[str, ...] = ()
+
+
+def _fault(context: RuleContext, emit: Emitted, payload: Expr) -> _Fault | None:
     found = definition(emit.path, payload)
     shape = None
     if found is not None and emit.verb.kind is VerbKind.EMIT:
         shape = "string" if _returns_string(context, found) else _shape(found.value)
     if shape is not None and shape not in (context.discipline.payload_types or ("list", "tuple")):
-        return context.words("shape", what=f"a {shape}"), Misuse.PAYLOAD_SHAPE
+        return _Fault(context.words("shape", what=f"a {shape}"), Misuse.PAYLOAD_SHAPE)
     kind = _rejected(context, emit.path, payload)
     if kind is None:
         return None
     types = context.discipline.payload_types
     if types and found is not None and not isinstance(found.value, Build):
-        return context.words("shape", what=kind), Misuse.PAYLOAD_SHAPE
+        return _Fault(context.words("shape", what=kind), Misuse.PAYLOAD_SHAPE)
     serializer = context.discipline.serializer
     title = "JSON" if serializer in ("json", "simplejson") else serializer
-    advice = context.phrase(_ADVICE.get(kind, "plain"))
-    return context.words("value", what=kind, serializer=title, advice=advice), Misuse.PAYLOAD_OPAQUE
+    advice = _ADVICE.get(kind, "plain")
+    fields = payload.items if isinstance(payload, Build) else ()
+    rejected = [
+        str(place) for place, item in enumerate(fields) if _rejected(context, emit.path, item) == kind
+    ]
+    words = context.words("value", what=kind, serializer=title, advice=context.phrase(advice))
+    return _Fault(words, Misuse.PAYLOAD_OPAQUE, (rejected[0], advice) if rejected else ())
 
 
 def _shape(defined: Expr | Call | Catch) -> str | None:

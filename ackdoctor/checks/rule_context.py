@@ -287,6 +287,7 @@ class RuleContext:
         severity: Severity | None = None,
         confidence: Confidence | None = None,
         handler: str = "",
+        details: tuple[str, ...] = (),
     ) -> Finding:
         """Create a finding of this rule; its witness is the path `path`, or the place alone without one.
 
@@ -328,6 +329,8 @@ class RuleContext:
             help=self._in_own_notation(words.help),
             home=home if home != site.path else "",
             heritage=self._heritage(function),
+            case=words.case,
+            details=details,
         )
         if path is not None and token is not None:
             self.claims.append(Claim(finding, words.case, token, path, visit))

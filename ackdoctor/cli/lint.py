@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,6 +23,7 @@ from ackdoctor.cli.commands import (
     nonempty,
     rulebook,
 )
+from ackdoctor.cli.fix import WITH_FIXES, Fixing, repair
 from ackdoctor.cli.output import (
     FOR_PEOPLE,
     complain,
@@ -34,6 +36,7 @@ from ackdoctor.cli.output import (
     write_step_summary,
 )
 from ackdoctor.config import FORMATS, Settings, exactness, find_config, load_settings, nearest, place
+from ackdoctor.lint.repair import Repairs, all_rules
 from ackdoctor.lint.run import lint
 from ackdoctor.lint.select import filter_report
 from ackdoctor.model import ConfigError, UsageError
@@ -41,6 +44,7 @@ from ackdoctor.model.finding import Confidence, Report
 from ackdoctor.reporters import Sources, counted, reporter
 
 if TYPE_CHECKING:
+    from ackdoctor.lint.baseline import Baseline, Comparison
     from ackdoctor.rulebook import Rule
 
 
@@ -52,6 +56,12 @@ _EXCLUSIVE = (
     ("--write-baseline", "--output-file"),  # it writes no report
     ("--write-baseline", "--statistics"),
     ("--write-baseline", "--show-files"),
+    ("--fix", "--fix-only"),
+    *(
+        (one, other)
+        for one in ("--fix", "--fix-only", "--diff")
+        for other in ("--write-baseline", "--show-files")
+    ),
 )
 # Unnamed text is read as Python.  Python never begins like this: comments, then a package, an import or a class.
 _JAVA = re.compile(
@@ -136,6 +146,22 @@ class Lint:
     write_baseline: Annotated[
         bool, typer.Option("--write-baseline", help="Accept all present findings into the baseline.")
     ] = False
+    fix: Annotated[bool, typer.Option("--fix", help="Apply safe fixes, then report the other findings.")] = (
+        False
+    )
+    unsafe_fixes: Annotated[
+        bool,
+        typer.Option("--unsafe-fixes", help="Apply or show fixes as well that need a reader's judgement."),
+    ] = False
+    diff: Annotated[
+        bool,
+        typer.Option(
+            "--diff", help="Print the fixes as a diff and write no file; exit with 1 if there are any."
+        ),
+    ] = False
+    fix_only: Annotated[
+        bool, typer.Option("--fix-only", help="Apply safe fixes and report nothing; exit with 0.")
+    ] = False
     config: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Read settings from this file instead of the nearest one."),
@@ -181,6 +207,29 @@ class Lint:
         """Whether a path is `-`."""
         return STDIN in (self.paths or ())
 
+    @property
+    def fixes(self) -> bool:
+        """Whether the run edits files, or shows how it would."""
+        return self.fix or self.fix_only or self.diff
+
+    def _fixing(self, text: tuple[str, bytes] | None) -> Fixing:
+        return Fixing(
+            apply=self.fixes,
+            unsafe=self.unsafe_fixes,
+            diff=self.diff,
+            quiet=self.quiet,
+            stdin=text and text[0],
+        )
+
+    def _text(self) -> tuple[str, bytes] | None:
+        """Return the name and the text of standard input, if that is what the run reads."""
+        if not self.reads_stdin:
+            return None
+        text = sys.stdin.buffer.read()
+        if self.stdin_filename is None and _JAVA.match(text):
+            raise UsageError("standard input is Java; name it with --stdin-filename NAME.java")
+        return self.stdin_filename or "<stdin>", text
+
     def run(self) -> int:
         """Lint the paths, write the report and return the exit code."""
         require_writable(self.output_file)
@@ -189,57 +238,88 @@ class Lint:
         rules, broken = rulebook() if settings.selectors() else ({}, ())
         _check_selectors(self, settings, rules, broken)
         _check_frameworks(settings)
-        baseline = None
-        if settings.baseline is not None and not (self.write_baseline and not settings.baseline.exists()):
-            from ackdoctor.lint.baseline import read
-
-            baseline = read(settings.baseline)
-        text: tuple[str, bytes] | None = None
-        if self.reads_stdin:
-            text = self.stdin_filename or "<stdin>", sys.stdin.buffer.read()
-            if self.stdin_filename is None and _JAVA.match(text[1]):
-                raise UsageError("standard input is Java; name it with --stdin-filename NAME.java")
+        baseline = _baseline(settings, or_none=self.write_baseline)
+        text = self._text()
         cache, no_cache_reason = (None, "") if self.no_cache else result_cache(self.paths or (), settings)
         with progress(quiet=self.quiet) as show:
-            report = lint(
+            run = partial(
+                lint,
                 [] if text else [Path(path) for path in self.paths or (".",)],
-                settings,
                 root=root,
                 stdin=text,
                 jobs=self.jobs,
                 cache=cache,
-                progress=show,
             )
+            report = run(settings, progress=show)
         if not report.files and not report.unreadable:
             nothing = f"no Python or Java file under {', '.join(self.paths or ('.',))}"
             raise UsageError("; ".join((nothing, *report.notes)))
         configs = (path for path in (settings.source, settings.baseline) if path is not None)
         sources = (*report.files, *report.beside, *(unread.path for unread in report.unreadable))
         require_not_an_input(self.output_file, (*configs, *(root / path for path in sources)))
-        compared = None
-        if baseline is not None:
-            from ackdoctor.lint.baseline import compare_report
-
-            compared = compare_report(report, settings, baseline, root=root)
+        compared = _compared(report, settings, baseline, root)
         report = filter_report(report, settings, compared)
+        in_memory = dict([text]) if text else {}
+        edited: Mapping[str, bytes] = {}
+        if self.fixes or settings.output_format in WITH_FIXES:
+            repairs = Repairs(
+                lambda edited: _filtered(run(settings, edited=edited), settings, baseline, root),
+                lambda edited: run(all_rules(settings), edited=edited),
+                root,
+                in_memory,
+            )
+            report = repair(repairs, report, self._fixing(text))
+            edited = repairs.after
         _complain(self, settings, report)
-        if self.write_baseline and settings.baseline is not None:
-            known, unchecked = ((), ()) if compared is None else (compared.known, compared.unseen)
-            from ackdoctor.lint.baseline import entries_of, write
-
-            accepted = entries_of((*known, *report.findings), settings.baseline, root=root)
-            write(settings.baseline, [*accepted, *unchecked])
-            amount, new = len(known) + len(report.findings) + len(unchecked), len(report.findings)
-            fixed = len(report.fixed)
-            complain(f"{settings.baseline.name}: {amount} accepted, {new} of them new, {fixed} fixed")
+        if self.diff and edited:
+            return 1
+        if self.fixes and (text or not self.fix):
+            pass  # standard output has the text or the diff, or nothing
+        elif self.write_baseline and settings.baseline is not None:
+            _write_baseline(settings.baseline, report, compared, root)
             report = replace(report, findings=())
         else:
             if not self.quiet:
                 _print_notes(self, settings, report, no_cache_reason)
-            _write_report(self, settings, report, Sources(root=root, in_memory=dict([text]) if text else {}))
-        if self.exit_zero:
+            _write_report(self, settings, report, Sources(root=root, in_memory={**in_memory, **edited}))
+        if self.exit_zero or self.fix_only or self.diff:
             report = replace(report, findings=())
         return exit_code(report, settings, named=self.paths or (), root=root)
+
+
+def _baseline(settings: Settings, *, or_none: bool) -> "Baseline | None":
+    """Return the baseline of the settings, if there is one; with `or_none` its file may be missing."""
+    if settings.baseline is None or (or_none and not settings.baseline.exists()):
+        return None
+    from ackdoctor.lint.baseline import read
+
+    return read(settings.baseline)
+
+
+def _write_baseline(file: Path, report: Report, compared: "Comparison | None", root: Path) -> None:
+    """Accept all findings into the baseline."""
+    from ackdoctor.lint.baseline import entries_of, write
+
+    known, unchecked = ((), ()) if compared is None else (compared.known, compared.unseen)
+    accepted = entries_of((*known, *report.findings), file, root=root)
+    write(file, [*accepted, *unchecked])
+    amount, new = len(known) + len(report.findings) + len(unchecked), len(report.findings)
+    complain(f"{file.name}: {amount} accepted, {new} of them new, {len(report.fixed)} fixed")
+
+
+def _filtered(report: Report, settings: Settings, baseline: "Baseline | None", root: Path) -> Report:
+    return filter_report(report, settings, _compared(report, settings, baseline, root))
+
+
+def _compared(
+    report: Report, settings: Settings, baseline: "Baseline | None", root: Path
+) -> "Comparison | None":
+    """Return which findings the baseline knows, if there is one."""
+    if baseline is None:
+        return None
+    from ackdoctor.lint.baseline import compare_report
+
+    return compare_report(report, settings, baseline, root=root)
 
 
 def exit_code(report: Report, settings: Settings, *, named: Collection[str], root: Path) -> int:

@@ -38,21 +38,23 @@ def lint(
     *,
     root: Path,
     stdin: tuple[str, bytes] | None = None,
+    edited: Mapping[str, bytes] | None = None,
     jobs: int = 1,
     cache: CacheFolder | None = None,
     progress: "Progress | None" = None,
 ) -> Report:
     """Lint files, folders, and perhaps one text (`stdin`) as if it were in the file of its name.
 
-    Paths in the report are relative to `root`.  `jobs` below 1 means as many as there are processors; `cache` holds
-    the results of earlier runs; `progress` is called with the number of finished clusters and of all.  Findings have
-    no fingerprint yet.  UsageError for a path that does not exist, ConfigError for a version that no dialect has.
+    Paths in the report are relative to `root`; `edited` replaces the contents of files by these paths.  `jobs` below 1
+    means as many as there are processors; `cache` holds the results of earlier runs; `progress` is called with the
+    number of finished clusters and of all.  Findings have no fingerprint yet.  UsageError for a path that does not exist, ConfigError for a version that no dialect has.
     """
     top = os.path.abspath(root)
     found = discover(paths, settings, root)
     files = {file.path: file for file in found.files}
     refused = list(found.unreadable)
-    overlay = _take_text(stdin, top, files, refused) if stdin else {}
+    overlay = {os.path.normpath(os.path.join(top, path)): data for path, data in (edited or {}).items()}
+    overlay = {**(_take_text(stdin, top, files, refused) if stdin else {}), **overlay}
     languages = _by_language((*files.values(), *found.foreign), settings, top, overlay)
     read = [each for each in languages if each.language.is_read]
     inputs = Inputs(dict(settings.dialect_version), dict(settings.extra_bases), overlay)
@@ -76,8 +78,7 @@ def lint(
     unsure |= {item.path for item in unreadable if item.partial}
     sources = _sources(read, files, findings, unreadable, overlay, top)
     sources |= {path: data for path, data in wiring.texts.items() if MARK in data}
-    requested = asked | set(wiring.texts)
-    choice = select(findings, sources, requested, settings, top, unsure=unsure)
+    choice = select(findings, sources, asked | set(wiring.texts), settings, top, unsure=unsure)
     beside = {file.display_path for each in languages for file in each.by_path.values()} | set(found.lists)
     unknown = [item for result in results for item in result.unknown_bases]
     return Report(

@@ -378,7 +378,10 @@ def _unused(ignores: Iterable[_Ignore], ran: Collection[str]) -> Iterator[Findin
         idle = [code for code in ignore.codes if code in ran and code not in ignore.used]
         if idle:
             which = "" if len(idle) == len(ignore.codes) else f" for {', '.join(idle)}"
-            yield _complaint(ignore.site, ignore.written, "unused", severity=Severity.WARNING, which=which)
+            complaint = _complaint(
+                ignore.site, ignore.written, "unused", severity=Severity.WARNING, which=which
+            )
+            yield replace(complaint, details=() if not which else tuple(idle))
 
 
 def _worst_each(complaints: Iterable[Finding]) -> list[Finding]:
@@ -408,4 +411,5 @@ def _complaint(
         evidence=PathWitness(steps=()),
         cause=f"{text.case}|{written}",
         help=text.help,
+        case=text.case,
     )

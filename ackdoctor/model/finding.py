@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum, unique
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from ackdoctor.model.source import Site
+from ackdoctor.model.source import Site, Span
 
 if TYPE_CHECKING:
     from ackdoctor.model.topology import Judged
@@ -92,6 +92,25 @@ class HeapWitness:
     sample: tuple[int, int] | None = None
 
 
+class Edit(NamedTuple):
+    """A replacement of the text in a span, in the file of the finding."""
+
+    span: Span
+    text: str
+
+
+@dataclass(slots=True, unsafe_hash=True, kw_only=True)
+class Fix:
+    """The edits that repair a finding, without overlaps.
+
+    `safe`: the component does what it was written for, and the defect is gone.  Otherwise a reader must agree.
+    """
+
+    title: str
+    safe: bool
+    edits: tuple[Edit, ...]
+
+
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Finding:
     """One defect, with its evidence.
@@ -116,6 +135,9 @@ class Finding:
     home: str = ""  # the file of the component, if `site` is in another file
     heritage: str = ""  # the base class that defines the code, if the component inherits it
     repaired_by: str = ""  # the rule whose advice on the same mistake repairs this one as well
+    case: str = ""  # the case of the rule's catalogue
+    details: tuple[str, ...] = ()  # what a fix must know beside the place; each rule has its own
+    fix: Fix | None = None  # proven: with it the finding is gone, and no new one appears
 
     @property
     def seen(self) -> int:

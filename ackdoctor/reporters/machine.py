@@ -21,7 +21,7 @@ from ackdoctor.model.finding import (
     TreeWitness,
     Unreadable,
 )
-from ackdoctor.model.source import Site, lines_of
+from ackdoctor.model.source import Site, Span, lines_of
 from ackdoctor.reporters import Context, Sources, escape_commands, printable
 
 if TYPE_CHECKING:
@@ -101,14 +101,25 @@ def _finding(finding: Finding) -> Json:
             for step in finding.evidence.steps
         ],
         "fingerprint": finding.fingerprint,
+        "fix": _fix(finding),
         **_evidence(finding.evidence),
     }
 
 
+def _fix(finding: Finding) -> Json | None:
+    fix = finding.fix
+    if fix is None:
+        return None
+    edits = [{**_span(edit.span), "text": edit.text} for edit in fix.edits]
+    return {"title": fix.title, "safe": fix.safe, "edits": edits}
+
+
 def _site(site: Site) -> Json:
-    span = site.span
+    return {"path": site.path, **_span(site.span)}
+
+
+def _span(span: Span) -> Json:
     return {
-        "path": site.path,
         "line": span.line,
         "column": span.column,
         "end_line": span.end_line,
@@ -240,6 +251,17 @@ def _result(finding: Finding, indexes: Mapping[str, int], sources: Sources) -> J
     if steps := finding.evidence.steps[:_MAX_STEPS]:
         flow = [_flow_step(order, step, sources.root) for order, step in enumerate(steps, start=1)]
         result["codeFlows"] = [{"threadFlows": [{"locations": flow}]}]
+    if finding.fix is not None:
+        replacements = [
+            {"deletedRegion": _region(edit.span), "insertedContent": {"text": edit.text}}
+            for edit in finding.fix.edits
+        ]
+        change = {
+            "artifactLocation": _artifact(finding.site.path, sources.root),
+            "replacements": replacements,
+        }
+        title = finding.fix.title + ("" if finding.fix.safe else " (unsafe)")
+        result["fixes"] = [{"description": _text(title), "artifactChanges": [change]}]
     return result
 
 
@@ -263,14 +285,18 @@ def _flow_step(order: int, step: PathStep, root: Path) -> Json:
 
 
 def _place(site: Site, root: Path) -> Json:
-    span = site.span
-    region = {
+    return {
+        "physicalLocation": {"artifactLocation": _artifact(site.path, root), "region": _region(site.span)}
+    }
+
+
+def _region(span: Span) -> Json:
+    return {
         "startLine": span.line,
         "startColumn": span.column,
         "endLine": span.end_line,
         "endColumn": span.end_column,
     }
-    return {"physicalLocation": {"artifactLocation": _artifact(site.path, root), "region": region}}
 
 
 def _artifact(path: str, root: Path) -> Json:

@@ -357,7 +357,7 @@ def test_a_broken_body_is_an_error_at_its_line(
     assert list(load_metadata(directory)) == ["ACK103"]
 
 
-KNOWN = "known are python, java, acker, text, toml, console, json, yaml, xml, properties"
+KNOWN = "known are python, java, acker, text, toml, diff, console, json, yaml, xml, properties"
 BROKEN_CASES = [
     ("# ACK103: branches", "# Branches", 1, "the title must read '# ACK103: topic'"),
     ("How double-ack treats branches.\n", "", 2, "one line of text must follow the title"),
@@ -377,7 +377,7 @@ BROKEN_CASES = [
     ),
     ("```python storm_py\n", "```python storm.py\n", 11, "'storm.py' is not the name of a dialect"),
     ("```python storm_py\n", "```pyhton storm_py\n", 11, f"unknown block 'pyhton': {KNOWN}"),
-    ("```text\n", "```diff\n", 16, f"unknown block 'diff': {KNOWN}"),  # no test would read it
+    ("```text\n", "```patch\n", 16, f"unknown block 'patch': {KNOWN}"),  # no test would read it
     (
         "streamparse bolts/base.py",
         "streamparse ../base.py",

@@ -1,0 +1,65 @@
+"""Fixes: from a finding and its file to edits.
+
+A fix changes no more text than it must.  It is proposed here and proven in `lint.repair`, which lints the edited files.
+When in doubt there is no fix.  Code that a component inherits or shares is not edited: other components run it as well.
+"""
+
+import codecs
+from collections.abc import Callable, Mapping
+
+from ackdoctor.fixes import anchors, completions, ignores, missing, payloads
+from ackdoctor.fixes.document import Document
+from ackdoctor.model.finding import Finding, Fix, PathWitness
+from ackdoctor.rulebook import (
+    ACK_AND_FAIL,
+    ACK_IN_LOOP,
+    ACK_WITH_AUTO_ACK,
+    DOUBLE_ACK,
+    MISSING_ACK,
+    SWALLOWED_FAILURE,
+    UNANCHORED_EMIT,
+    UNSERIALISABLE_EMIT,
+    UNUSED_IGNORE,
+    WRONG_ANCHOR,
+)
+
+__all__ = ["FIXES", "Document", "fix_of", "open_document"]
+
+FIXES: Mapping[str, Callable[[Finding, Document], Fix | None]] = {
+    MISSING_ACK: missing.complete_path,
+    SWALLOWED_FAILURE: missing.fail_in_handler,
+    DOUBLE_ACK: completions.complete_once,
+    ACK_IN_LOOP: completions.move_behind_loop,
+    ACK_WITH_AUTO_ACK: completions.leave_to_framework,
+    ACK_AND_FAIL: completions.complete_once,
+    UNANCHORED_EMIT: anchors.add_anchor,
+    WRONG_ANCHOR: anchors.repair_arguments,
+    UNSERIALISABLE_EMIT: payloads.convert_field,
+    UNUSED_IGNORE: ignores.remove,
+}
+
+
+def fix_of(finding: Finding, document: Document) -> Fix | None:
+    """Return the fix of a finding of lint, or None."""
+    propose = FIXES.get(finding.code)
+    shared = finding.home or finding.heritage
+    if propose is None or shared or not isinstance(finding.evidence, PathWitness):
+        return None
+    return propose(finding, document)
+
+
+def open_document(data: bytes, *, java: bool) -> Document | None:
+    """Return a Java or Python file as a document; None for a text that does not decode exactly."""
+    if java:
+        from ackdoctor.fixes.java_tree import encoding_of, tree
+    else:
+        from ackdoctor.fixes.python_tree import encoding_of, tree
+    mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+    body = data.removeprefix(mark)
+    encoding = encoding_of(body)
+    try:
+        text = body.decode(encoding)
+        exact = text.encode(encoding) == body
+    except ValueError:
+        return None
+    return Document(text, encoding, mark, tree(text), java=java) if exact else None

@@ -1,0 +1,75 @@
+"""ACK101 and ACK102: a path without completion, and a handler that hides a failure.
+
+Whether such a path should ack or fail is the author's decision, so these fixes are unsafe.
+"""
+
+from ackdoctor.fixes.document import Document, Node
+from ackdoctor.fixes.statements import append, completion, insert_before, is_bound, statement_of
+from ackdoctor.model.finding import Finding, Fix
+
+_SCOPES = ("function", "lambda", "class")
+
+
+def complete_path(finding: Finding, document: Document) -> Fix | None:
+    """Ack the tuple before the `return` that leaves it open, as the handler does elsewhere."""
+    left = document.node_at(finding.site.span, "return")
+    if left is None or document.source(left).rstrip("; ") != "return" or finding.case != "one path":
+        return None
+    ack = _ack_of(left, finding)
+    edits = insert_before(document, left, document.source(ack)) if ack is not None else None
+    if ack is None or not edits:
+        return None
+    title = f"`{document.source(ack).rstrip(';')}` before this return"
+    return Fix(title=title, safe=False, edits=edits)
+
+
+def fail_in_handler(finding: Finding, document: Document) -> Fix | None:
+    """Fail the tuple at the end of the exception handler, and return."""
+    if finding.case != "message" or document.root is None:
+        return None
+    at = document.offset(*finding.site.span[:2])
+    handlers = (node for node in document.root.walk() if node.kind == "handler")
+    handler = next(
+        (node for node in handlers if node.start <= at < node.end and _starts(document, node, at)), None
+    )
+    ack = _ack_of(handler, finding) if handler is not None else None
+    if (
+        handler is None
+        or ack is None
+        or handler.nearest("loop", "function") is not handler.nearest("function")
+    ):
+        return None
+    block = next((node for node in handler.children if node.kind == "block"), None)
+    text = document.source(ack)
+    call = ack.children[0]
+    at = text.rfind(".ack(")
+    if block is None or not block.children or call.name != "ack" or at < 0:
+        return None
+    fail = f"{text[:at]}.fail({text[at + len('.ack(') :]}"
+    indent = document.indent(block.children[-1])
+    if indent is None:
+        return None
+    leave = "return;" if document.java else "return"
+    edits = append(document, block, f"{fail}{document.newline}{indent}{leave}")
+    return Fix(title=f"`{fail.rstrip(';')}` and return", safe=False, edits=edits) if edits else None
+
+
+def _starts(document: Document, handler: Node, at: int) -> bool:
+    """Whether a place is on the first line of a handler."""
+    return document.line_start(at) == document.line_start(handler.start)
+
+
+def _ack_of(node: Node, finding: Finding) -> Node | None:
+    """Return an ack of the handler's own input, as it is written elsewhere in the handler."""
+    function = node.nearest(*_SCOPES)
+    if function is None or function.kind != "function" or function.name != finding.handler:
+        return None
+    inputs = {each.name for part in function.children for each in part.walk() if each.kind == "parameter"}
+    for call in function.walk():
+        tup = completion(call, "ack") if call.kind == "call" else None
+        ack = statement_of(call) if tup is not None else None
+        if ack is None or tup is None or call.nearest(*_SCOPES) is not function or tup.name not in inputs:
+            continue
+        if not is_bound(function, tup.name) and f"`{tup.name}`" in finding.message:
+            return ack
+    return None

@@ -1,0 +1,108 @@
+"""Remove and insert whole statements."""
+
+from ackdoctor.fixes.document import Document, Node
+from ackdoctor.model.finding import Edit
+
+__all__ = [
+    "append",
+    "completion",
+    "insert_after",
+    "insert_before",
+    "is_bound",
+    "only_argument",
+    "removal",
+    "statement_of",
+]
+
+
+def statement_of(call: Node) -> Node | None:
+    """Return the statement that is this call and nothing more."""
+    parent = call.parent
+    return (
+        parent if parent is not None and parent.kind == "expression" and parent.children == [call] else None
+    )
+
+
+def completion(call: Node, *verbs: str) -> Node | None:
+    """Return the variable that a call acks or fails; None for another call, and for one with more arguments."""
+    arguments = [each for each in call.children if each.kind == "argument"]
+    if call.name not in verbs or len(arguments) != 1 or arguments[0].name:
+        return None
+    (value,) = arguments[0].children or (None,)
+    return value if value is not None and value.kind == "name" else None
+
+
+def only_argument(call: Node) -> Node | None:
+    """Return the value of the only argument of a call."""
+    arguments = [each for each in call.children if each.kind == "argument"]
+    return arguments[0].children[0] if len(arguments) == 1 and arguments[0].children else None
+
+
+def is_bound(scope: Node, name: str) -> bool:
+    """Whether code in a scope gives a variable another value."""
+    return any(node.kind == "bound" and node.name == name for node in scope.walk())
+
+
+def removal(document: Document, statement: Node) -> tuple[Edit, ...] | None:
+    """Remove a statement, with its line and a comment behind it if the line has nothing else."""
+    block = statement.parent
+    if block is None or block.kind not in ("block", "finally"):
+        return None
+    text, start, end = document.text, statement.start, statement.end
+    siblings = block.children
+    place = siblings.index(statement)
+    line = document.line_start(start)
+    rest = text[end : document.line_end(end)].strip()
+    alone = not text[line:start].strip() and (not rest or rest.startswith(("#", "//")))
+    if len(siblings) == 1 and not document.java:
+        return (document.edit(start, end, "pass"),)
+    if alone:
+        return (document.edit(line, document.next_line(end), ""),)
+    following = siblings[place + 1] if place + 1 < len(siblings) else None
+    if following is not None and not text[end : following.start].strip(" \t;"):
+        return (document.edit(start, following.start, ""),)
+    previous = siblings[place - 1] if place else None
+    if previous is not None and not text[previous.end : start].strip(" \t;"):
+        return (document.edit(previous.end, end, ""),)
+    return None
+
+
+def insert_before(document: Document, statement: Node, code: str) -> tuple[Edit, ...] | None:
+    """Put a statement before another one."""
+    block = statement.parent
+    if block is None or block.kind != "block":
+        return None
+    indent = document.indent(statement)
+    if indent is None:
+        return (
+            document.edit(statement.start, statement.start, f"{code} " if document.java else f"{code}; "),
+        )
+    return (document.edit(statement.start, statement.start, f"{code}{document.newline}{indent}"),)
+
+
+def insert_after(document: Document, statement: Node, code: str) -> tuple[Edit, ...] | None:
+    """Put a statement behind another one; both must be alone on their lines, or share one."""
+    block = statement.parent
+    if block is None:
+        return None
+    if block.kind != "block":
+        if not document.java or block.kind not in ("if", "loop"):
+            return None  # `if (x) collector.fail(tuple);`
+        before, after = document.edit(statement.start, statement.start, "{ "), f" {code} }}"
+        return (before, document.edit(statement.end, statement.end, after))
+    indent = document.indent(statement)
+    end = statement.end
+    if indent is None:
+        return (document.edit(end, end, f" {code}" if document.java else f"; {code}"),)
+    line_end = document.line_end(end)
+    rest = document.text[end:line_end].strip()
+    if rest and not rest.startswith(("#", "//")):
+        return None
+    return (document.edit(line_end, line_end, f"{document.newline}{indent}{code}"),)
+
+
+def append(document: Document, block: Node, code: str) -> tuple[Edit, ...] | None:
+    """Put statements at the end of a block that the last one does not leave."""
+    if not block.children or block.children[-1].kind in ("return", "raise", "break", "continue"):
+        return None
+    return insert_after(document, block.children[-1], code)

@@ -1,0 +1,256 @@
+"""Apply fixes and prove them: the edited files are linted again.
+
+A batch of fixes is accepted if each of its findings is gone, no rule reports anything new in any file, and every file can
+still be read.  Otherwise smaller batches are tried, down to one fix; a fix that fails alone is dropped.  Of fixes that
+overlap the first one wins; the others are tried on the result.
+"""
+
+import difflib
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from ackdoctor.config import Settings
+from ackdoctor.fixes import Document, fix_of, open_document
+from ackdoctor.lint.discover import LIMIT, is_text, language_of
+from ackdoctor.model.finding import Edit, Finding, Fix, Report
+from ackdoctor.model.source import Span, decode_leniently, read_file, replacing
+
+Lint = Callable[[Mapping[str, bytes]], Report]  # by the contents of the edited files
+
+_MOST_RUNS = 200  # of lint, for one command
+
+
+class _Offer(NamedTuple):
+    """A fix of a finding."""
+
+    finding: Finding
+    fix: Fix
+
+    @property
+    def path(self) -> str:
+        """The file that the fix changes."""
+        return self.finding.site.path
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The identity of an offer, whatever lines the edits before it moved."""
+        texts = tuple(edit.text for edit in self.fix.edits)
+        return (*_key(self.finding), self.finding.cause, self.fix.title, texts)
+
+
+def _key(finding: Finding) -> tuple[str, ...]:
+    return finding.code, finding.site.path, finding.component, finding.handler
+
+
+def all_rules(settings: Settings) -> Settings:
+    """Return settings under which no finding of a default rule or a selected one is ignored."""
+    return replace(
+        settings,
+        select=(),
+        ignore=(),
+        extend_select=(*settings.extend_select, *settings.select),
+        per_file_ignores={},
+    )
+
+
+class Repairs:
+    """The fixes of one run.
+
+    `report` returns what the user asked for, `everything` the findings of all rules.  `text` is standard input, by the
+    path that a report gives it.
+    """
+
+    def __init__(self, report: Lint, everything: Lint, root: Path, text: Mapping[str, bytes]) -> None:
+        self._report = report
+        self._everything = everything
+        self._root = root
+        self._text = text
+        self._runs = _MOST_RUNS
+        self._documents: dict[str, Document | None] = {}
+        self.before: dict[str, bytes] = dict(text)
+        self.after: dict[str, bytes] = {}  # the edited files
+        self.refused: dict[str, str] = {}  # files that cannot be written, and why
+        self.fixed: Counter[tuple[str, str]] = Counter()  # by path and code
+
+    def fix(self, report: Report, *, unsafe: bool) -> Report:
+        """Apply all fixes that hold, unsafe ones only if asked for; return the report on the edited files."""
+        rejected: set[tuple[object, ...]] = set()
+        known: Report | None = None
+        while self._runs > 0:
+            offers = [
+                each
+                for each in self._offers(report)
+                if each.key not in rejected and (unsafe or each.fix.safe)
+            ]
+            if not offers:
+                break
+            known = known or self._everything({})
+            accepted, dropped = self._largest(offers, known)
+            rejected |= {each.key for each in dropped}
+            if accepted:
+                self._apply(accepted)
+                self.fixed.update((each.path, each.finding.code) for each in accepted)
+                known, report = self._everything(self.after), self._report(self.after)
+        return report
+
+    def offer(self, report: Report, *, safe: bool) -> Report:
+        """Return the report with the safe or the unsafe fix of each finding that has one; files stay as they are."""
+        waiting, proven = (
+            [each for each in self._offers(report) if each.fix.safe is safe],
+            dict[Finding, Fix](),
+        )
+        known = self._everything(self.after) if waiting else report
+        while waiting and self._runs > 0:
+            accepted, dropped = self._largest(waiting, known)
+            proven.update((each.finding, each.fix) for each in accepted)
+            waiting = [each for each in waiting if each not in accepted and each not in dropped]
+        return replace(
+            report, findings=tuple(replace(each, fix=proven.get(each, each.fix)) for each in report.findings)
+        )
+
+    # ---- batches ----
+
+    def _offers(self, report: Report) -> list[_Offer]:
+        found = []
+        for finding in report.findings:
+            document = self._document(finding.site.path)
+            fix = fix_of(finding, document) if document is not None else None
+            if fix is not None:
+                found.append(_Offer(finding, fix))
+        return found
+
+    def _largest(self, offers: Sequence[_Offer], known: Report) -> tuple[Sequence[_Offer], Sequence[_Offer]]:
+        """Return a batch that holds; or else one offer that does not, to be dropped."""
+        batch = _disjoint(offers)
+        while self._runs > 0:
+            self._runs -= 1
+            contents = {path: data for path, data in self._edited(batch).items() if data is not None}
+            wrong = _worse(batch, known, self._everything({**self.after, **contents}))
+            if not wrong and len(contents) == len({each.path for each in batch}):
+                return batch, ()
+            if len(batch) == 1:
+                return (), batch
+            clean = [each for each in batch if each.path not in wrong]
+            batch = clean if clean and len(clean) < len(batch) else batch[: len(batch) // 2]
+        return (), offers
+
+    def _edited(self, batch: Iterable[_Offer]) -> dict[str, bytes | None]:
+        """Return the contents of the files with the fixes of a batch; None for a file that cannot hold them."""
+        edits: dict[str, list[Edit]] = {}
+        for each in batch:
+            edits.setdefault(each.path, []).extend(each.fix.edits)
+        found: dict[str, bytes | None] = {}
+        for path, group in edits.items():
+            document = self._document(path)
+            found[path] = document.with_edits(group) if document is not None else None
+        return found
+
+    def _apply(self, batch: Sequence[_Offer]) -> None:
+        for path, data in self._edited(batch).items():
+            if data is not None:
+                self.after[path] = data
+                self._documents.pop(path, None)
+
+    # ---- files ----
+
+    def _document(self, path: str) -> Document | None:
+        if path in self._documents:
+            return self._documents[path]
+        data = self.after.get(path, self.before.get(path))
+        if data is None:
+            why = _unwritable(self._root / path)
+            if why:
+                self.refused[path] = why
+            else:
+                try:
+                    data = self.before[path] = read_file(str(self._root / path), LIMIT)
+                except OSError as error:
+                    self.refused[path] = error.strerror or str(error)
+        found = None
+        if data is not None and not is_text(path):
+            java = language_of(path).name == "java"
+            found = open_document(data, java=java)
+        self._documents[path] = found
+        return found
+
+    def write(self) -> bool:
+        """Replace the edited files, each one whole or not at all; False if one is refused."""
+        wrote = True
+        for path, data in sorted(self.after.items()):
+            if path in self._text:
+                continue
+            place = self._root / path
+            try:
+                if read_file(str(place), LIMIT) != self.before[path]:
+                    self._refuse(path, "it changed during the run")
+                    wrote = False
+                    continue
+                with replacing(place) as stream:
+                    stream.buffer.write(data)
+            except OSError as error:
+                self._refuse(path, error.strerror or str(error))
+                wrote = False
+        return wrote
+
+    def _refuse(self, path: str, why: str) -> None:
+        self.refused[path] = why
+        self.after.pop(path)
+        for key in [key for key in self.fixed if key[0] == path]:
+            del self.fixed[key]
+
+    def on_disk(self) -> Report:
+        """Return the report on the files as they are."""
+        return self._report({})
+
+    def diff(self) -> str:
+        """Return the edits as a unified diff."""
+        return "".join(_diff(path, self.before[path], data) for path, data in sorted(self.after.items()))
+
+
+def _disjoint(offers: Sequence[_Offer]) -> list[_Offer]:
+    """Return the first offers whose edits neither overlap nor touch."""
+    chosen: list[_Offer] = []
+    taken: dict[str, list[Span]] = {}
+    for offer in offers:
+        spans = taken.setdefault(offer.path, [])
+        if not any(_touch(edit.span, span) for edit in offer.fix.edits for span in spans):
+            chosen.append(offer)
+            spans += (edit.span for edit in offer.fix.edits)
+    return chosen
+
+
+def _touch(one: Span, other: Span) -> bool:
+    return one[:2] <= other[2:] and other[:2] <= one[2:]
+
+
+def _worse(batch: Sequence[_Offer], known: Report, found: Report) -> set[str]:
+    """Return the files in which a fixed finding stays, a new one appears, or a part is no longer read."""
+    allowed = Counter(map(_key, known.findings))
+    allowed.subtract(_key(each.finding) for each in batch)
+    wrong = {
+        key[1] for key, count in Counter(map(_key, found.findings)).items() if count > max(allowed[key], 0)
+    }
+    unread = Counter(each.path for each in known.unreadable)
+    return wrong | {each.path for each in found.unreadable if unread[each.path] == 0}
+
+
+def _unwritable(path: Path) -> str:
+    """Return why a file is not edited; "" for one that may be."""
+    if path.is_symlink():
+        return "it is a symbolic link; name its target"
+    if not os.access(path, os.W_OK):
+        return "it is read-only" if path.exists() else "it does not exist"
+    return ""
+
+
+def _diff(path: str, before: bytes, after: bytes) -> str:
+    cookie = not path.endswith(".java")
+    old, new = (decode_leniently(data, cookie=cookie).splitlines(keepends=True) for data in (before, after))
+    lines = difflib.unified_diff(old, new, f"a/{path}", f"b/{path}")
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )

@@ -1,0 +1,79 @@
+"""All bytes outside of the edits stay: line ends, tabs, encodings, byte order marks, comments."""
+
+import codecs
+
+import pytest
+
+from tests.fixes.repairing import repaired
+
+BOLT = """from streamparse import Bolt
+
+
+class EnrichBolt(Bolt):  # caf\u00e9
+
+    def process(self, tup):
+        word = tup.values[0]  # one
+        self.emit([ word ] ,
+            anchors=tup , )   # caf\u00e9
+        self.ack(tup)  # by hand
+        self.log("x")   # tail
+"""
+FIXED = BOLT.replace("anchors=tup ,", "anchors=[tup] ,").replace("        self.ack(tup)  # by hand\n", "")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        str.encode,
+        lambda text: text.replace("\n", "\r\n").encode(),
+        lambda text: text.replace("\n", "\r").encode(),
+        lambda text: text.replace("        ", "\t\t").replace("    ", "\t").encode(),
+        lambda text: codecs.BOM_UTF8 + text.encode(),
+        lambda text: f"# -*- coding: latin-1 -*-\n{text}".encode("latin-1"),
+        lambda text: text.replace("word", "w\u00f6rd").rstrip("\n").encode(),
+    ],
+    ids=["plain", "crlf", "cr", "tabs", "mark", "latin-1", "no last line end"],
+)
+def test_only_the_edits_change(change, tmp_path) -> None:
+    assert repaired(tmp_path, {"a.py": change(BOLT)})[0] == {"a.py": change(FIXED)}
+    assert (tmp_path / "a.py").read_bytes() == change(FIXED)
+
+
+def test_python_2_is_left_alone(tmp_path) -> None:
+    assert repaired(tmp_path, {"a.py": BOLT + '        print "done"\n'})[0] == {}
+
+
+JAVA = """package bolts;
+
+import org.apache.storm.task.OutputCollector;
+import org.apache.storm.topology.base.BaseRichBolt;
+import org.apache.storm.tuple.Tuple;
+import org.apache.storm.tuple.Values;
+
+public class SplitBolt extends BaseRichBolt {
+    private OutputCollector collector;
+
+    @Override
+    public void prepare(java.util.Map conf, TopologyContext context, OutputCollector collector) {
+        this.collector = collector;
+    }
+
+    @Override
+    public void execute(Tuple input) {
+        if (input.getString(0).isEmpty()) collector.fail(input); // caf\u00e9
+        collector.emit( "words", new Values(input.getString(0) /* first */));
+        collector.ack(input);
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [str.encode, lambda text: text.replace("\n", "\r\n").encode(), lambda text: text.encode("latin-1")],
+    ids=["plain", "crlf", "latin-1"],
+)
+def test_only_the_edits_change_in_java(change, tmp_path) -> None:
+    fixed = JAVA.replace("collector.fail(input);", "{ collector.fail(input); return; }")
+    fixed = fixed.replace('"words", new', '"words", input, new')
+    assert repaired(tmp_path, {"SplitBolt.java": change(JAVA)})[0] == {"SplitBolt.java": change(fixed)}

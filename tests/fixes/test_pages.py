@@ -1,0 +1,80 @@
+"""The fixes of the rules' own examples: proven by lint, shown on the pages as a diff, and run on the bench."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from ackdoctor.fixes import FIXES
+from ackdoctor.rulebook import locate
+from tests.advice.component_runs import run_components
+from tests.advice.test_fixes import PAIRS, Pair
+from tests.fixes.repairing import prepare, repaired
+from tests.rule_cases import cases_by_code
+from tests.rule_pages import Case
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # threads that raise
+
+_MARKER = re.compile(r"[ \t]*(?:#|//) (?:expect|price|todo).*$", re.MULTILINE)
+_DIFF = re.compile(r"^```diff\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FIX = re.compile(r'^fix = "(\w+)"$', re.MULTILINE)
+_NAMES = {"python": "case.py", "java": "Case.java"}
+PAGES = {page.name[:6]: page.read_text(encoding="utf-8") for page in sorted(locate().glob("ACK*.md"))}
+WITH_FIX = [code for code, text in PAGES.items() if _FIX.findall(text)[0] != "none"]
+FIXABLE = [pair for pair in PAIRS if pair.code in FIXES and pair.language in _NAMES]
+
+
+def _files(case: Case) -> dict[str, str]:
+    return {file.name: _MARKER.sub("", file.text) for file in case.files}
+
+
+def _diff(folder: Path, files: dict[str, str]) -> str:
+    repairs, report = prepare(folder, files)
+    repairs.fix(report, unsafe=True)
+    return repairs.diff()
+
+
+def test_the_head_of_a_page_names_whether_the_rule_has_a_fix() -> None:
+    assert set(WITH_FIX) == set(FIXES)
+
+
+@pytest.mark.parametrize("code", WITH_FIX)
+def test_the_diff_of_a_page_is_the_fix_of_its_example(code, tmp_path) -> None:
+    example = next(case for case in cases_by_code()[code] if case.expected)
+    others = ({_NAMES[pair.language]: _MARKER.sub("", pair.before)} for pair in FIXABLE if pair.code == code)
+    diffs = (_diff(tmp_path / str(number), files) for number, files in enumerate((_files(example), *others)))
+    diff = next(filter(None, diffs))  # of the example, or of the first help text that is applied
+    changes = [line for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+    shown = [line for line in _DIFF.findall(PAGES[code])[0].splitlines() if line[:1] in "+-"]
+    assert changes == shown
+
+
+@pytest.mark.parametrize("pair", FIXABLE, ids=[pair.name for pair in FIXABLE])
+def test_a_fix_is_proven_parses_and_runs_without_a_cost(pair: Pair, tmp_path, monkeypatch) -> None:
+    name = _NAMES[pair.language]
+    before = _MARKER.sub("", pair.before)
+    project = tmp_path / "project"
+    edited, left = repaired(project, {name: before}, unsafe=True)
+    if not edited:
+        return
+    assert repaired(project, {}, unsafe=True)[0] == {}
+    text = edited[name].decode()
+    if pair.language == "java":
+        return
+    ast.parse(text)
+    if not left.findings and "price:" not in pair.after:
+        monkeypatch.chdir(tmp_path)
+        assert run_components(pair.dialect, {"case.py": text}, tmp_path).costs == {}
+
+
+def test_most_rules_with_fixes_fix_examples_of_several_frameworks(tmp_path) -> None:
+    fixed = set()
+    for number, pair in enumerate(FIXABLE):
+        files = {_NAMES[pair.language]: _MARKER.sub("", pair.before)}
+        if repaired(tmp_path / str(number), files, unsafe=True)[0]:
+            fixed.add((pair.code, pair.language))
+    wanted = {
+        (code, "python") for code in ("ACK101", "ACK103", "ACK105", "ACK106", "ACK201", "ACK204", "ACK205")
+    }
+    assert fixed >= wanted | {("ACK201", "java")}
