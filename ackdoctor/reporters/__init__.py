@@ -134,12 +134,22 @@ class Sources:
 
     def line(self, path: str, number: int) -> str:
         """Return a line without its end; '' if there is no such line."""
+        lines = self._lines_of(path)
+        return lines[number - 1] if 1 <= number <= len(lines) else ""
+
+    def fault(self, path: str, number: int) -> str:
+        """Return why a line cannot be shown: a trace may come from another folder or an older source; '' if it can."""
+        lines = self._lines_of(path)
+        if not any(lines):
+            return "no source here"
+        return "" if number <= len(lines) else f"has no line {number} here"
+
+    def _lines_of(self, path: str) -> list[str]:
         if path not in self._lines:
             self._lines[path] = lines_of(
                 decode_leniently(self.content(path), cookie=not path.endswith(".java"))
             )
-        lines = self._lines[path]
-        return lines[number - 1] if 1 <= number <= len(lines) else ""
+        return self._lines[path]
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)

@@ -236,7 +236,7 @@ class _Note(NamedTuple):
 class _Line:
     """A source line with the steps at it; a fold has neither number nor source.
 
-    `file` is the path if it is not the previous line's; `marked` are the first column and the length of the carets.
+    `file` is the path if it is not the previous line's, with the fault if the source cannot be shown; `marked` are the first column and the length of the carets.
     """
 
     number: str = ""
@@ -359,7 +359,10 @@ def _lines(finding: Finding, context: Context) -> list[_Line]:
         if place is not None and place != previous:
             number = str(place.line) if finding.site.span != NOWHERE else ""
             line = _Line(number=number, source=printable(texts[place].rstrip()[indent:]))
-            if place.path != (previous.path or primary.path):
+            fault = context.sources.fault(*place) if number else ""
+            if fault and place.path != previous.path:
+                line.file = printable(f"{place.path}: {fault}")
+            elif place.path != (previous.path or primary.path):
                 line.file = printable(place.path)
             lines.append(line)
             previous = place

@@ -1,6 +1,7 @@
 """Input, output and exit codes of `ackdoctor trace` and `explain ROOT --trace`."""
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from ackdoctor.model.trace import Event, EventKind
 from tests.trace_rows import events_of, slow_trace, write_lines
 
 HEALTHY = ["init 66 1", "ack 66 1 by count"]
+ROOT = Path(__file__).parent.parent.parent
 SICK = ["init 66 1", "ack 66 1 by sql", "ack 66 1 by sql"]
 
 
@@ -280,3 +282,12 @@ def test_one_incomplete_row_is_counted_in_the_singular(shell):
     path.write_text('{"schema":1,"kind":1,"time_ns":1')
     error = "ackdoctor: 1 incomplete row: the process was killed while writing"
     assert shell("trace", "report", str(path)).err.splitlines()[-1] == error
+
+
+def test_a_trace_read_from_another_folder_says_that_its_source_is_not_there(shell, tmp_path):
+    shutil.copytree(ROOT / "fixtures" / "traces" / "statements" / "v1", tmp_path / "v1")
+    place = "fixtures/traces/statements/topology.py"
+    assert f"--> {place}: no source here\n" in shell("trace", "report", "v1").out
+    Path(place).parent.mkdir(parents=True)
+    Path(place).write_text("# another version\n")
+    assert f"--> {place}: has no line 23 here\n" in shell("trace", "report", "v1").out

@@ -155,6 +155,13 @@ def test_notes_stand_below_the_source_on_a_narrow_screen():
     ]
 
 
+def test_a_source_that_is_too_short_is_named():
+    older = context()
+    older.sources.in_memory = {"bolts/enrich.py": b"from streamparse import Bolt\n"}
+    lines = rendered("full", Report(findings=(MISSING,)), older).splitlines()
+    assert lines[2] == "      | --> bolts/enrich.py: has no line 9 here"
+
+
 def test_a_rule_is_explained_once():
     lines = rendered("full", Report(findings=(DOUBLE, MISSING, DOUBLE))).splitlines()
     assert [line.rpartition(" ")[2] for line in lines if "ackdoctor explain" in line] == ["ACK103", "ACK101"]
@@ -163,7 +170,8 @@ def test_a_rule_is_explained_once():
 def test_the_path_is_shown_without_its_source():
     gone = context()
     gone.sources.in_memory = {}
-    assert rendered("full", Report(findings=(MISSING,)), gone).splitlines()[2:5] == [
+    assert rendered("full", Report(findings=(MISSING,)), gone).splitlines()[2:6] == [
+        "      | --> bolts/enrich.py: no source here",
         "    9 |   ╭ received  owed",
         "   11 |   ├ true",
         "   12 |   ╰ returns   owed",
