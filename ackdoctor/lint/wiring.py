@@ -85,4 +85,6 @@ def _places(topology: Topology) -> Iterator[Place]:
     yield topology.place
     if topology.config is not None:
         yield topology.config
-    yield from (each.place for each in (*topology.nodes, *topology.edges, *topology.settings))
+    yield from (node.place for node in topology.nodes)
+    yield from (edge.place for edge in topology.edges)
+    yield from (setting.place for setting in topology.settings)
